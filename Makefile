@@ -1,0 +1,88 @@
+# The verbs of this repository; `make help` lists them.  CI runs the same ones.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.ONESHELL:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+LAB := $(BIN)/python -m tests.lab
+JOBS ?= 2
+PINNED := pyproject.toml requirements/constraints.txt
+
+.PHONY: help setup setup-dev setup-lab up check test test-quick test-host test-vm test-systemd lint format bench docs generate pins clean
+
+help:  ## list the verbs
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: $(VENV)/.setup  ## the j10ce-qos command: venv, pinned packages, link on PATH
+	@tools/link-command $(BIN)/j10ce-qos
+
+setup-dev: setup $(VENV)/.setup-dev  ## the above and what contributors need: pytest, mypy, ruff, ...
+
+setup-lab: setup-dev  ## the above and what the test guests need: QEMU, a Debian kernel
+	@tools/apt-need qemu-system-x86_64:qemu-system-x86 busybox:busybox-static depmod:kmod dbus-daemon:dbus \
+	    /lib/systemd/systemd:systemd mke2fs:e2fsprogs
+	$(LAB) fetch
+
+$(VENV)/.setup: $(PINNED)
+	@tools/make-venv $(PYTHON) $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements/constraints.txt -e '.[standalone]'
+	touch $@
+
+$(VENV)/.setup-dev: $(VENV)/.setup
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements/constraints.txt -e '.[dev]'
+	touch $@
+
+up: setup  ## run the embedded stack in the foreground: store, API on loopback, agent on this host
+	@exec $(BIN)/j10ce-qos up
+
+check: lint test-quick  ## lint and quick tests: before every commit
+
+lint: setup-dev  ## ruff, mypy, import contracts, house style
+	@$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(PYTEST) -q -n0 tests/style
+
+format: setup-dev  ## rewrite the sources as ruff wants them
+	@$(BIN)/ruff check --fix-only -q .
+	$(BIN)/ruff format .
+
+test: setup-lab  ## everything: quick and slow tests, host kernel, both guests (under 25 minutes)
+	@$(BIN)/python tools/run_tests.py
+
+test-quick: setup-dev  ## pure tests, a few minutes
+	@$(PYTEST) -q -n $(JOBS)
+
+test-host: setup-dev  ## enforcement on this machine's own kernel (root)
+	@$(PYTEST) -m host tests/enforce
+
+test-vm: setup-lab  ## enforcement in the plain cgroup v2 guest
+	@$(LAB) pytest -- -m "host or vm" tests/enforce
+
+test-systemd: setup-lab  ## the suite of the guest whose PID 1 is systemd
+	@$(LAB) pytest --systemd -- -m vm_systemd tests/systemd
+
+bench: setup-dev  ## print the numbers that the README promises
+	@$(BIN)/python -m benchmarks
+
+docs: setup-dev  ## check the docs: links, commands, generated tables
+	@$(PYTEST) -q tests/docs
+
+generate: setup-dev  ## rewrite every derived file
+	@shopt -s nullglob
+	for script in tools/generate_*.py; do echo "$$script"; $(BIN)/python "$$script"; done
+
+pins:  ## take the newest versions that pyproject.toml allows into the constraints
+	@echo "# Pins of everything the project installs, run time and development; \`make pins\` writes this file." > requirements/constraints.tmp
+	$(BIN)/uv pip compile pyproject.toml --extra dev --upgrade -q --no-header --no-annotate --no-emit-index-url \
+	    --python-version 3.11 >> requirements/constraints.tmp
+	mv requirements/constraints.tmp requirements/constraints.txt
+
+clean:  ## remove the venv and all caches of the clone
+	@rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
