@@ -1,0 +1,1 @@
+"""Where workloads come from: local commands and adopted cgroups (static), systemd units."""

@@ -1,0 +1,28 @@
+"""The seam to the environments workloads come from."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Literal, NamedTuple, Protocol
+
+from j10ce.model.knob import TargetId
+from j10ce.model.workload import Workload
+
+
+class WorkloadEvent(NamedTuple):
+    """`SYNCED` follows the last `ADDED` of the first listing and carries no workload."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED", "SYNCED"]
+    workload: Workload | None
+
+
+class Adapter(Protocol):
+    """One environment. Registered as entry point `j10ce.adapters`."""
+
+    def workloads(self) -> AsyncIterator[WorkloadEvent]:
+        """A full listing, SYNCED, then changes, for ever. Cancelled to stop."""
+        ...
+
+    async def evict(self, target: TargetId, why: str) -> None:
+        """Ask the environment to end a workload; returns once asked, not once gone."""
+        ...

@@ -1,0 +1,30 @@
+"""The seam between the ring and its controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, runtime_checkable
+
+from j10ce.model.plan import Proposal
+from j10ce.model.snapshot import Snapshot
+
+
+class Controller(Protocol):
+    """One idea about what the machine should look like. Registered in `control/builtin.py` or as entry point `j10ce.controllers`."""
+
+    name: str
+
+    def propose(self, snap: Snapshot, /) -> Iterable[Proposal]:
+        """All wishes that hold at this instant; a wish not repeated lapses.
+
+        Called on every tick from the ring's thread. Must not block, keep references to `snap`, or depend on
+        call frequency: time is `snap.now`. Raising keeps the last proposals in force for a grace time.
+        """
+        ...
+
+
+@runtime_checkable
+class Steady(Protocol):
+    """A controller whose proposals depend only on what `snap.epoch` covers: called again only when it moves."""
+
+    steady: bool

@@ -1,0 +1,83 @@
+"""Every error a caller may want to tell apart.
+
+    QosError
+    ├── Invalid          input that cannot be accepted; carries all findings
+    ├── Unsupported      this machine lacks a feature; says what it needs
+    ├── Denied           a rule of the system or of its owner forbids it
+    ├── Busy             someone else owns what was asked for
+    ├── Unreachable      the agent or the control plane does not answer
+    ├── Corrupt          a file of ours cannot be trusted; a copy was kept
+    └── StoreError
+        ├── NotFound
+        ├── Conflict     a stale or duplicate write
+        └── Compacted    the watch asked for changes that are no longer kept
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Finding(NamedTuple):
+    """One thing wrong with an input: where, which value, and what would be right."""
+
+    path: str
+    value: object
+    problem: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        shown = "" if self.value is None else f" = {self.value!r}"
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{self.path or '(root)'}{shown}: {self.problem}{hint}"
+
+
+class QosError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class Invalid(QosError):
+    def __init__(self, findings: Sequence[Finding], what: str = "input") -> None:
+        self.findings = tuple(findings)
+        self.what = what
+        super().__init__(f"invalid {what}: " + "; ".join(map(str, self.findings)))
+
+
+class Unsupported(QosError):
+    def __init__(self, feature: str, *, needs: str) -> None:
+        self.feature = feature
+        self.needs = needs
+        super().__init__(f"{feature} is not available here; it needs {needs}")
+
+
+class Denied(QosError):
+    """Refused with a reason; nothing was changed."""
+
+
+class Busy(QosError):
+    """Another owner holds it."""
+
+
+class Unreachable(QosError):
+    """No answer from the agent or the control plane."""
+
+
+class Corrupt(QosError):
+    """A file of ours is damaged; the message names the copy that was kept."""
+
+
+class StoreError(QosError):
+    """Base of the store's errors."""
+
+
+class NotFound(StoreError):
+    """No such object."""
+
+
+class Conflict(StoreError):
+    """The object moved on, or exists already."""
+
+
+class Compacted(StoreError):
+    """The requested revision is older than the kept history: list again."""

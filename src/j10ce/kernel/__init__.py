@@ -1,0 +1,1 @@
+"""The only code that changes the machine: every write is journalled, ordered, read back and undoable."""

@@ -1,0 +1,80 @@
+"""The seams below the kernel facade: who spells values, and who owns the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from j10ce.model.knob import Setting, Support, TargetId, Value
+from j10ce.model.plan import Applied, Gone, Refused
+
+
+class Place(NamedTuple):
+    """Where a target is on this machine."""
+
+    path: str  # relative to the root of every hierarchy, no leading slash; "" is the root
+    unit: str = ""  # systemd unit, if any
+    paths: Mapping[str, str] = {}  # per controller, where an adopted v1 cgroup differs
+
+    def at(self, controller: str) -> str:
+        return self.paths.get(controller, self.path)
+
+
+class Backend(Protocol):
+    """Spells values for one mechanism (cgroup v1, cgroup v2, systemd, …). All methods run on the kernel thread."""
+
+    def knobs(self) -> Mapping[str, Support]:
+        """What this machine offers, or why not. Probed once; never raises."""
+        ...
+
+    def quantise(self, s: Setting, v: Value, /) -> Value:
+        """What the kernel will make of `v`: shares to weight and back, pages, milliseconds. Pure and idempotent."""
+        ...
+
+    def read(self, s: Setting, at: Place, /) -> Value | None:
+        """The value now; None when the target is gone."""
+        ...
+
+    def write(self, s: Setting, v: Value, at: Place, /) -> Applied | Refused | Gone:
+        """Make the kernel hold `v` and read it back.
+
+        Idempotent. Gone: the target vanished. Refused: the kernel said no, and why (value included).
+        May block while memory is reclaimed.
+        """
+        ...
+
+    def save(self, s: Setting, at: Place, /) -> str | None:
+        """The present value exactly as the kernel or the unit spells it, for the journal; None when gone."""
+        ...
+
+    def restore(self, s: Setting, text: str, at: Place, /) -> Applied | Refused | Gone:
+        """Put back what `save` returned, to the letter."""
+        ...
+
+
+@runtime_checkable
+class Batched(Protocol):
+    """A back end for which many writes to one target cost as much as one (systemd)."""
+
+    def write_many(
+        self, values: Sequence[tuple[Setting, Value]], at: Place, /
+    ) -> list[Applied | Refused | Gone]: ...
+
+
+class Tree(Protocol):
+    """Who owns the cgroup tree: plain directories, systemd, or a user's delegated subtree. See docs/adr."""
+
+    name: str  # `plain`, `systemd`, `systemd-user`
+
+    def place(self, target: TargetId, /) -> Place | None:
+        """Where a known target is; None for an unknown one."""
+        ...
+
+    def path_for(self, tier: str, namespace: str, name: str, /) -> Place:
+        """Where a local workload of that tier belongs; `name` empty: the tier itself; `tier` empty: our top group."""
+        ...
+
+    def make(self, target: TargetId, at: Place, /) -> Applied | Refused | Gone: ...
+    def enable(self, target: TargetId, controllers: frozenset[str], /) -> Applied | Refused | Gone: ...
+    def join(self, target: TargetId, pid: int, /) -> Applied | Refused | Gone: ...
+    def remove(self, target: TargetId, /) -> Applied | Refused | Gone: ...

@@ -1,0 +1,380 @@
+"""The public objects: group `j10ce.io/v1alpha1`, one shape over REST, SQLite, and files.
+
+Every struct is frozen and strict; a field that says nothing is UNSET, so that zero stays a legal wish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final, Literal
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+from j10ce.model.quantity import Duration, Quantity
+
+GROUP: Final = "j10ce.io"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = "j10ce.io/v1alpha1"
+
+PROFILE_LABEL: Final = "j10ce.io/qos-profile"
+IGNORE_LABEL: Final = "j10ce.io/ignore"
+BUILT_IN_LABEL: Final = "j10ce.io/built-in"
+NAMESPACE_NAME_LABEL: Final = "kubernetes.io/metadata.name"  # every namespace carries its own name under it
+
+
+class Strict(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
+    """Base of everything that is read from or written to the outside."""
+
+
+class Tier(Enum):
+    """From the most to the least protected; `rank` orders them."""
+
+    SYSTEM = "system"
+    EXCLUSIVE = "exclusive"
+    RESERVED = "reserved"
+    SENSITIVE = "sensitive"
+    STANDARD = "standard"
+    BESTEFFORT = "besteffort"
+
+    @property
+    def rank(self) -> int:
+        """Higher is better protected."""
+        return len(Tier) - list(Tier).index(self)
+
+
+class Requirement(Strict, frozen=True, kw_only=True):
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[str, ...] = ()
+
+
+class Selector(Strict, frozen=True, kw_only=True):
+    """Kubernetes' label selector: all parts must hold; an empty one selects everything."""
+
+    match_labels: dict[str, str] = field(default_factory=dict)
+    match_expressions: tuple[Requirement, ...] = ()
+
+
+class Owner(Strict, frozen=True, kw_only=True):
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+class Meta(Strict, frozen=True, kw_only=True):
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: datetime | UnsetType = UNSET
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    owner_references: tuple[Owner, ...] = ()
+
+
+class Rollout(Strict, frozen=True, kw_only=True):
+    canary_percent: int = 100
+    paused: bool = False
+    stop_on_failures: bool = True
+
+
+class CpuSection(Strict, frozen=True, kw_only=True):
+    weight: int | UnsetType = UNSET  # shares among the workloads of one tier
+    latency: Literal["normal", "realtime"] = "normal"
+    pinning: Literal["none", "shared", "reserved", "exclusive"] = "none"
+    burst: Quantity | UnsetType = UNSET  # percent of the limit that may be saved up
+    idle: bool = False
+    core_sched: bool = False
+    suppressible: bool = False
+
+
+class ReclaimSection(Strict, frozen=True, kw_only=True):
+    enabled: bool = False
+    target_pressure: float = 0.1  # percent of time stalled
+
+
+class MemorySection(Strict, frozen=True, kw_only=True):
+    min_percent: int | UnsetType = UNSET  # of the request, never reclaimed
+    low_percent: int | UnsetType = UNSET  # of the request, reclaimed last
+    throttling_percent: int | UnsetType = UNSET  # where between request and limit slowing down begins
+    oom_priority: int = 0
+    oom_group: bool | UnsetType = UNSET
+    reclaim: ReclaimSection | UnsetType = UNSET
+
+
+class NetworkSection(Strict, frozen=True, kw_only=True):
+    class_: Literal["critical", "normal", "bulk"] | UnsetType = field(default=UNSET, name="class")
+    floor: Quantity | UnsetType = UNSET
+    ceiling: Quantity | UnsetType = UNSET
+
+
+class IoSection(Strict, frozen=True, kw_only=True):
+    weight: int | UnsetType = UNSET
+    read_limit: Quantity | UnsetType = UNSET
+    write_limit: Quantity | UnsetType = UNSET
+    latency: Duration | UnsetType = UNSET
+
+
+class CacheSection(Strict, frozen=True, kw_only=True):
+    llc_start_percent: int | UnsetType = UNSET
+    llc_end_percent: int | UnsetType = UNSET
+    memory_bandwidth_percent: int | UnsetType = UNSET
+
+
+class QoSProfileSpec(Strict, frozen=True, kw_only=True):
+    tier: Tier
+    priority: int = 0
+    selector: Selector | UnsetType = UNSET
+    namespace_selector: Selector | UnsetType = UNSET
+    rollout: Rollout | UnsetType = UNSET
+    cpu: CpuSection = CpuSection()
+    memory: MemorySection = MemorySection()
+    network: NetworkSection = NetworkSection()
+    io: IoSection = IoSection()
+    cache: CacheSection = CacheSection()
+
+
+class Condition(Strict, frozen=True, kw_only=True):
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str = ""
+    message: str = ""
+    last_transition_time: datetime | UnsetType = UNSET
+    observed_generation: int = 0
+
+
+class PolicyStatus(Strict, frozen=True, kw_only=True):
+    observed_generation: int = 0
+    conditions: tuple[Condition, ...] = ()
+
+
+class Minimum(Strict, frozen=True, kw_only=True):
+    cpu: Quantity | UnsetType = UNSET
+    memory: Quantity | UnsetType = UNSET
+    network: Quantity | UnsetType = UNSET
+    disk_read: Quantity | UnsetType = UNSET
+    disk_write: Quantity | UnsetType = UNSET
+
+
+class Lending(Strict, frozen=True, kw_only=True):
+    mode: Literal["None", "Reclaimable"] = "None"
+    within: Duration | UnsetType = UNSET  # 30 s when not said
+
+
+class MinimalReservationPolicySpec(Strict, frozen=True, kw_only=True):
+    minimum: Minimum
+    selector: Selector = Selector()
+    units: int = 0
+    node_selector: Selector | UnsetType = UNSET
+    lending: Lending = Lending()
+    ttl: Duration | UnsetType = UNSET
+    rollout: Rollout | UnsetType = UNSET
+
+
+class EffectiveFloor(Strict, frozen=True, kw_only=True):
+    """Whether the floor really holds for one workload on one node, and if not, why."""
+
+    node: str
+    workload: str
+    resource: str
+    promised: Quantity
+    effective: Quantity
+    reason: str = ""
+
+
+class UnitCount(Strict, frozen=True, kw_only=True):
+    wanted: int = 0
+    placed: int = 0
+    used: int = 0
+    lent: int = 0
+
+
+class Witness(Strict, frozen=True, kw_only=True):
+    node: str
+    units: int
+
+
+class MinimalReservationPolicyStatus(PolicyStatus, frozen=True, kw_only=True):
+    phase: Literal["Pending", "Active", "Degraded", "Expired"] = "Pending"
+    units: UnitCount = UnitCount()
+    witness: tuple[Witness, ...] = ()
+    effective: tuple[EffectiveFloor, ...] = ()
+
+
+class NodeQoSSpec(Strict, frozen=True, kw_only=True):
+    unschedulable: bool = False
+    disarmed: bool = False
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class Capability(Strict, frozen=True, kw_only=True):
+    """One line of the doctor: a feature, whether it works, and how to get it."""
+
+    feature: str
+    ok: bool
+    via: str = ""
+    needs: str = ""
+    instead: str = ""
+
+
+class NodeReport(Strict, frozen=True, kw_only=True):
+    """The agent's part of a NodeQoS status."""
+
+    heartbeat: datetime | UnsetType = UNSET
+    boot_id: str = ""
+    agent_version: str = ""
+    armed: bool = False
+    document: str = ""  # hash of the node document in force
+    capacity: dict[str, Quantity] = field(default_factory=dict)
+    reserved: dict[str, Quantity] = field(default_factory=dict)
+    usage: dict[str, dict[str, Quantity]] = field(default_factory=dict)  # resource -> p50, p95, max
+    pressure: dict[str, float] = field(default_factory=dict)
+    capabilities: tuple[Capability, ...] = ()
+    workloads: int = 0
+    effective: tuple[EffectiveFloor, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    last_plan: dict[str, int] = field(default_factory=dict)  # outcome -> count
+
+
+class NodeQoSStatus(Strict, frozen=True, kw_only=True):
+    node: NodeReport = NodeReport()
+    overcommit: dict[str, Quantity] = field(default_factory=dict)
+    conditions: tuple[Condition, ...] = ()
+
+
+class HoldSpec(Strict, frozen=True, kw_only=True):
+    """A freeze on settings of one target; without a value they are left as they are."""
+
+    target: str
+    knobs: tuple[str, ...]
+    expires: datetime
+    why: str
+    who: str = ""
+    value: str | UnsetType = UNSET
+    breaks_reservation: bool = False
+
+
+class WorkloadSpec(Strict, frozen=True, kw_only=True):
+    node: str = ""
+    requests: Minimum = Minimum()
+    limits: Minimum = Minimum()
+    minimum: Minimum = Minimum()  # a reservation for this one workload (`run --min-cpu`)
+    parts: tuple[str, ...] = ()
+
+
+class WorkloadStatus(Strict, frozen=True, kw_only=True):
+    phase: Literal["Pending", "Running", "Gone"] = "Pending"
+    profile: str = ""
+    tier: Tier | UnsetType = UNSET
+    native_class: str = ""
+    cgroup: str = ""
+    floor: dict[str, Quantity] = field(default_factory=dict)
+    usage: dict[str, Quantity] = field(default_factory=dict)
+    effective: tuple[EffectiveFloor, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+
+
+class QoSProfile(Strict, frozen=True, kw_only=True, omit_defaults=False):
+    metadata: Meta
+    spec: QoSProfileSpec
+    status: PolicyStatus = PolicyStatus()
+    api_version: Literal["j10ce.io/v1alpha1"] = API_VERSION
+    kind: Literal["QoSProfile"] = "QoSProfile"
+
+
+class MinimalReservationPolicy(Strict, frozen=True, kw_only=True, omit_defaults=False):
+    metadata: Meta
+    spec: MinimalReservationPolicySpec
+    status: MinimalReservationPolicyStatus = MinimalReservationPolicyStatus()
+    api_version: Literal["j10ce.io/v1alpha1"] = API_VERSION
+    kind: Literal["MinimalReservationPolicy"] = "MinimalReservationPolicy"
+
+
+class NodeQoS(Strict, frozen=True, kw_only=True, omit_defaults=False):
+    metadata: Meta
+    spec: NodeQoSSpec = NodeQoSSpec()
+    status: NodeQoSStatus = NodeQoSStatus()
+    api_version: Literal["j10ce.io/v1alpha1"] = API_VERSION
+    kind: Literal["NodeQoS"] = "NodeQoS"
+
+
+class Hold(Strict, frozen=True, kw_only=True, omit_defaults=False):
+    metadata: Meta
+    spec: HoldSpec
+    status: PolicyStatus = PolicyStatus()
+    api_version: Literal["j10ce.io/v1alpha1"] = API_VERSION
+    kind: Literal["Hold"] = "Hold"
+
+
+class Workload(Strict, frozen=True, kw_only=True, omit_defaults=False):
+    """Input of `place` and `plan`, and the read-only listing of what a host runs."""
+
+    metadata: Meta
+    spec: WorkloadSpec = WorkloadSpec()
+    status: WorkloadStatus = WorkloadStatus()
+    api_version: Literal["j10ce.io/v1alpha1"] = API_VERSION
+    kind: Literal["Workload"] = "Workload"
+
+
+class PolicyRevision(Strict, frozen=True, kw_only=True, omit_defaults=False):
+    """One kept version of a policy's spec; the last ten of each are owned by it."""
+
+    metadata: Meta
+    revision: int
+    data: dict[str, Any]
+    api_version: Literal["j10ce.io/v1alpha1"] = API_VERSION
+    kind: Literal["PolicyRevision"] = "PolicyRevision"
+
+
+Object = QoSProfile | MinimalReservationPolicy | NodeQoS | Hold | Workload | PolicyRevision
+
+
+class Column(Struct, frozen=True):
+    """One column of a listing: its heading and the path of its value; `wide` ones show only with -o wide."""
+
+    name: str
+    path: str
+    wide: bool = False
+
+
+class Kind(Struct, frozen=True):
+    """All that the API, the CLI and the docs need to know of a kind."""
+
+    name: str
+    plural: str
+    struct: type[Struct]
+    namespaced: bool
+    short: tuple[str, ...] = ()
+    stored: bool = True
+    columns: tuple[Column, ...] = ()
+
+
+_KINDS: Final = (
+    Kind("QoSProfile", "qosprofiles", QoSProfile, False, ("qp", "qos"), columns=(
+        Column("TIER", "spec.tier"), Column("PRIORITY", "spec.priority"),
+        Column("PINNING", "spec.cpu.pinning", wide=True), Column("IDLE", "spec.cpu.idle", wide=True))),
+    Kind("MinimalReservationPolicy", "minimalreservationpolicies", MinimalReservationPolicy, True, ("mrp",), columns=(
+        Column("PHASE", "status.phase"), Column("CPU", "spec.minimum.cpu"), Column("MEMORY", "spec.minimum.memory"),
+        Column("UNITS", "spec.units"), Column("TTL", "spec.ttl", wide=True))),
+    Kind("NodeQoS", "nodeqoses", NodeQoS, False, ("nq",), columns=(
+        Column("ARMED", "status.node.armed"), Column("WORKLOADS", "status.node.workloads"),
+        Column("CPU", "status.node.capacity.cpu"), Column("MEMORY", "status.node.capacity.memory"),
+        Column("HEARTBEAT", "status.node.heartbeat", wide=True))),
+    Kind("Hold", "holds", Hold, True, (), columns=(
+        Column("TARGET", "spec.target"), Column("KNOBS", "spec.knobs"), Column("EXPIRES", "spec.expires"),
+        Column("WHO", "spec.who", wide=True), Column("WHY", "spec.why"))),
+    Kind("Workload", "workloads", Workload, True, ("wl",), stored=False, columns=(
+        Column("PROFILE", "status.profile"), Column("TIER", "status.tier"), Column("PHASE", "status.phase"),
+        Column("CPU", "status.usage.cpu"), Column("MEMORY", "status.usage.memory"),
+        Column("FLOOR-CPU", "status.floor.cpu"), Column("FLOOR-MEM", "status.floor.memory"),
+        Column("CGROUP", "status.cgroup", wide=True))),
+    Kind("PolicyRevision", "policyrevisions", PolicyRevision, True, ("pr",), columns=(
+        Column("REVISION", "revision"),)),
+)  # fmt: skip
+
+KINDS: Final[Mapping[str, Kind]] = {k.name: k for k in _KINDS}

@@ -1,0 +1,151 @@
+"""Knobs: every kernel control described once. Validation, arbiter, explain and docs read this table.
+
+Names and meaning are cgroup v2's; the v1 back end translates. Units that differ from the file:
+`cpu.weight` is held in v1 shares (2-262144), the finer unit; `cpu.max` is the quota per 100 ms period.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from typing import Final, NamedTuple, NewType, TypeAlias
+
+from j10ce.model.resource import spell
+
+TargetId = NewType("TargetId", str)
+Value: TypeAlias = float | frozenset[int] | str
+
+NODE: Final = TargetId("node")
+ROOT: Final = TargetId("group/")
+PERIOD_US: Final = 100_000  # the period in which cpu.max and cpu.max.burst are expressed
+
+
+def group(path: str) -> TargetId:
+    """A cgroup that is not itself a workload: a tier, a slice, an ancestor. The root is `group/`."""
+    return TargetId(f"group/{path.strip('/')}")
+
+
+def workload(namespace: str, name: str) -> TargetId:
+    return TargetId(f"workload/{namespace}/{name}")
+
+
+def part(namespace: str, name: str, part_name: str) -> TargetId:
+    return TargetId(f"part/{namespace}/{name}/{part_name}")
+
+
+class Setting(NamedTuple):
+    """The address of one value; `instance` is empty unless the knob has several (`io.max[8:0].rbps`)."""
+
+    target: TargetId
+    knob: str
+    instance: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.target} {self.knob}" + (f"[{self.instance}]" if self.instance else "")
+
+
+class Role(Enum):
+    GUARANTEE = "guarantee"  # protects its holder; parents must cover the sum of their children
+    CAP = "cap"  # limits its holder; a child never needs more than its parent has
+    SHARE = "share"  # divides what siblings compete for
+    PLACEMENT = "placement"  # a set of CPUs or memory nodes; child within parent
+    SWITCH = "switch"  # on or off
+
+
+class Unit(Enum):
+    SHARES = "shares"
+    MICROSECONDS = "µs per 100 ms"
+    BYTES = "bytes"
+    SET = "set"
+    FLAG = "0 or 1"
+
+
+class Knob(NamedTuple):
+    name: str
+    unit: Unit
+    role: Role
+    controller: str  # the cgroup controller that carries it
+    v1: str  # the file(s) on cgroup v1, or "" where mainline v1 has none
+    low: float
+    high: float
+    default: Value  # what a fresh cgroup holds
+    slow: bool = False  # a write may block while memory is reclaimed
+    systemd: str = ""  # the unit property, or "" where systemd leaves the file alone
+    meaning: str = ""
+
+
+_KNOBS: Final = (
+    Knob("cpu.weight", Unit.SHARES, Role.SHARE, "cpu", "cpu.shares", 2, 262144, 1024.0, systemd="CPUWeight",
+         meaning="share of CPU time when siblings compete"),
+    Knob("cpu.idle", Unit.FLAG, Role.SWITCH, "cpu", "cpu.idle", 0, 1, 0.0, systemd="CPUWeight",
+         meaning="run only when no sibling wants the CPU; others preempt at once"),
+    Knob("cpu.max", Unit.MICROSECONDS, Role.CAP, "cpu", "cpu.cfs_quota_us", 1000, math.inf, math.inf,
+         systemd="CPUQuotaPerSecUSec", meaning="CPU time allowed in each 100 ms"),
+    Knob("cpu.max.burst", Unit.MICROSECONDS, Role.CAP, "cpu", "cpu.cfs_burst_us", 0, math.inf, 0.0,
+         meaning="unused quota that may be saved up for a burst; never above cpu.max"),
+    Knob("cpuset.cpus", Unit.SET, Role.PLACEMENT, "cpuset", "cpuset.cpus", 0, math.inf, frozenset(),
+         systemd="AllowedCPUs", meaning="CPUs that may be used; empty means as the parent"),
+    Knob("memory.min", Unit.BYTES, Role.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryMin",
+         meaning="memory that is never reclaimed"),
+    Knob("memory.low", Unit.BYTES, Role.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryLow",
+         meaning="memory that is reclaimed only when nothing else is left"),
+    Knob("memory.high", Unit.BYTES, Role.CAP, "memory", "", 0, math.inf, math.inf, slow=True, systemd="MemoryHigh",
+         meaning="above it the workload is slowed down and reclaimed from"),
+    Knob("memory.max", Unit.BYTES, Role.CAP, "memory", "memory.limit_in_bytes", 0, math.inf, math.inf, slow=True,
+         systemd="MemoryMax", meaning="above it the workload is reclaimed from, then killed"),
+    Knob("memory.oom.group", Unit.FLAG, Role.SWITCH, "memory", "", 0, 1, 0.0,
+         meaning="an out-of-memory kill takes the whole workload"),
+)  # fmt: skip
+
+KNOBS: Final[dict[str, Knob]] = {k.name: k for k in _KNOBS}
+
+
+class Support(NamedTuple):
+    """What one knob is worth on this machine: present, or why not and what would bring it."""
+
+    ok: bool
+    via: str = ""  # where it is written: `cgroup2`, `cgroup1`, `systemd`
+    needs: str = ""
+    instead: str = ""  # the best approximation used here, if any
+
+
+def render(knob: str, value: Value | None) -> str:
+    """A value as `explain` shows it, in the unit of its knob."""
+    if value is None:
+        return "gone"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, frozenset):
+        return format_cpus(value) or "(all of the parent)"
+    if value == math.inf:
+        return "max"
+    unit = KNOBS[knob].unit if knob in KNOBS else None
+    if unit is Unit.MICROSECONDS:
+        return f"{value:.0f} ({value / PERIOD_US:.3g} CPUs)"
+    if unit is Unit.BYTES:
+        return spell("memory", value)
+    return f"{value:g}"
+
+
+def parse_cpus(text: str) -> frozenset[int]:
+    """`0-3,8` as the kernel prints it; raises ValueError on anything else."""
+    cpus: set[int] = set()
+    for item in filter(None, (t.strip() for t in text.split(","))):
+        first, dash, last = item.partition("-")
+        low, high = int(first), int(last if dash else first)
+        if low < 0 or high < low or high >= 1 << 16:
+            raise ValueError(f"bad CPU range {item!r}")
+        cpus.update(range(low, high + 1))
+    return frozenset(cpus)
+
+
+def format_cpus(cpus: frozenset[int]) -> str:
+    """The kernel's list format, ranges joined."""
+    out: list[str] = []
+    run: list[int] = []
+    for cpu in [*sorted(cpus), -1]:
+        if run and cpu != run[-1] + 1:
+            out.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
+            run = []
+        run.append(cpu)
+    return ",".join(out)

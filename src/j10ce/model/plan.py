@@ -1,0 +1,150 @@
+"""Wishes, decisions and writes: from Proposal through Verdict and Change to Plan and Outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, IntEnum
+from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct, field
+
+from j10ce.model.knob import Setting, TargetId, Value
+
+
+class Bound(Enum):
+    AT_LEAST = "at_least"
+    AT_MOST = "at_most"
+    WANT = "want"
+
+
+class Rank(IntEnum):
+    ADVICE = 1
+    POLICY = 2
+    SAFETY = 3
+    HOLD = 4
+
+
+class Proposal(NamedTuple):
+    """A wish with its reason: one short sentence with numbers."""
+
+    setting: Setting
+    bound: Bound
+    value: Value
+    owner: str
+    rank: Rank
+    reason: str
+
+
+class Verdict(NamedTuple):
+    """How one setting was decided. `clamps` tells, in order, what moved the winner's value."""
+
+    setting: Setting
+    value: Value
+    winner: Proposal | None  # None: the value follows from children or bounds alone
+    others: tuple[Proposal, ...] = ()
+    clamps: tuple[str, ...] = ()
+    held: str = ""  # the hold that froze it, if one did
+
+
+class ValueChange(NamedTuple):
+    setting: Setting
+    old: Value | None  # None: unknown, never read
+    new: Value
+    owner: str
+    why: str
+
+
+class Make(NamedTuple):
+    """Create the target's cgroup (and, where systemd owns the tree, its unit)."""
+
+    target: TargetId
+    path: str
+    why: str
+
+
+class Enable(NamedTuple):
+    """Make controllers available to the children of a target."""
+
+    target: TargetId
+    controllers: frozenset[str]
+    why: str
+
+
+class Join(NamedTuple):
+    target: TargetId
+    pid: int
+    why: str
+
+
+class Remove(NamedTuple):
+    """Remove an empty cgroup of ours; a populated one is left and reported."""
+
+    target: TargetId
+    why: str
+
+
+Structural: TypeAlias = Make | Enable | Join | Remove
+Change: TypeAlias = ValueChange | Make | Enable | Join | Remove
+
+
+class Plan(Struct, frozen=True):
+    """The ordered set of writes; the tree is valid after every prefix of it."""
+
+    changes: tuple[Change, ...] = ()
+    verdicts: Mapping[Setting, Verdict] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # what concerns no single setting: floors cut, placements refused
+
+    @property
+    def empty(self) -> bool:
+        return not self.changes
+
+
+class Applied(NamedTuple):
+    """Written and read back. `value` is what the kernel holds now."""
+
+    value: Value
+
+
+class Unchanged(NamedTuple):
+    value: Value
+
+
+class Pending(NamedTuple):
+    """A slow knob: handed to its thread, not read back yet."""
+
+
+class Refused(NamedTuple):
+    reason: str
+
+
+class Gone(NamedTuple):
+    """The target vanished; that is normal."""
+
+
+Result: TypeAlias = Applied | Unchanged | Pending | Refused | Gone
+
+
+class Outcome(Struct, frozen=True):
+    """What became of each change of a plan, in its order. Dry: nothing was tried."""
+
+    results: tuple[tuple[Change, Result], ...] = ()
+    dry: bool = False
+
+    @classmethod
+    def planned(cls, plan: Plan) -> Outcome:
+        """The outcome of an unarmed agent: every change is named, none was made."""
+        return cls(tuple((c, Refused("not armed")) for c in plan.changes), dry=True)
+
+    def refused(self) -> list[tuple[Change, Refused]]:
+        return [(c, r) for c, r in self.results if isinstance(r, Refused)]
+
+
+class HeldSetting(NamedTuple):
+    """An operator's freeze, as the arbiter sees it. `value` None: leave whatever is there."""
+
+    setting: Setting
+    value: Value | None
+    expires: float  # wall clock
+    who: str
+    why: str
+    breaks_reservation: bool = False

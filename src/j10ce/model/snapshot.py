@@ -1,0 +1,144 @@
+"""Everything a decision may look at, at one instant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct, field
+
+from j10ce.model.knob import ROOT, Setting, Support, TargetId, Value
+from j10ce.model.quantity import Bytes, Millicores
+from j10ce.model.resource import Resources
+from j10ce.model.workload import Entitlement, Workload
+
+
+class NodeFacts(Struct, frozen=True):
+    """What the machine is."""
+
+    name: str
+    cpus: frozenset[int]
+    memory: int  # bytes
+    page: int = 4096
+    cgroup: str = "v2"  # v1, v2 or hybrid
+    systemd: bool = False
+    kernel: str = ""
+    boot_id: str = ""
+    recursive_protection: bool = False  # cgroup2 mounted with memory_recursiveprot
+
+    @property
+    def capacity(self) -> Resources:
+        return Resources(cpu=Millicores(len(self.cpus) * 1000), memory=Bytes(self.memory))
+
+
+class Foreign(NamedTuple):
+    """A sibling that we do not manage, or the tasks that sit directly in a group."""
+
+    name: str
+    weight: float  # v1 shares; tasks in the root count 1024 each
+    memory_min: float = 0.0
+    memory_low: float = 0.0
+    memory_current: float = 0.0
+
+
+class Group(Struct, frozen=True):
+    """One node of the cgroup tree that is ours, or above something of ours."""
+
+    target: TargetId
+    parent: TargetId | None  # None: the root
+    path: str
+    owned: bool  # made by us; an ancestor that is not ours is changed only for guarantees, only upwards
+    exists: bool = True
+    foreign: tuple[Foreign, ...] = ()  # who else competes inside this group
+    memory_current: float = 0.0
+
+
+class Groups(Struct, frozen=True, dict=True):
+    """The part of the cgroup tree that matters: every managed target and all its ancestors up to the root."""
+
+    by_target: Mapping[TargetId, Group] = field(default_factory=dict)
+
+    def __getitem__(self, target: TargetId) -> Group:
+        return self.by_target[target]
+
+    def get(self, target: TargetId) -> Group | None:
+        return self.by_target.get(target)
+
+    def parent(self, target: TargetId) -> TargetId | None:
+        found = self.by_target.get(target)
+        return found.parent if found else None
+
+    def ancestors(self, target: TargetId) -> Iterator[TargetId]:
+        """From the parent up to the root."""
+        up = self.parent(target)
+        while up is not None:
+            yield up
+            up = self.parent(up)
+
+    @cached_property
+    def children(self) -> Mapping[TargetId, tuple[TargetId, ...]]:
+        below: dict[TargetId, list[TargetId]] = {}
+        for g in self.by_target.values():
+            if g.parent is not None:
+                below.setdefault(g.parent, []).append(g.target)
+        return {t: tuple(sorted(c)) for t, c in below.items()}
+
+    def depth(self, target: TargetId) -> int:
+        return sum(1 for _ in self.ancestors(target))
+
+    def from_top(self) -> list[TargetId]:
+        """Every target, parents before children."""
+        out, queue = [], [ROOT] if ROOT in self.by_target else []
+        while queue:
+            here = queue.pop(0)
+            out.append(here)
+            queue.extend(self.children.get(here, ()))
+        return out
+
+
+class Window(Protocol):
+    """The samples of one series over one span, newest last."""
+
+    def last(self) -> float | None: ...
+    def mean(self) -> float | None: ...
+    def peak(self) -> float | None: ...
+    def quantile(self, q: float) -> float | None: ...
+    def __len__(self) -> int: ...
+
+
+class Readings(Protocol):
+    """What was measured. Metrics: see `METRICS`; an unknown series is an empty window."""
+
+    def window(self, target: TargetId, metric: str, span_s: float) -> Window: ...
+
+
+# The series every observer keeps, per target (the node itself is `node`).
+METRICS: Mapping[str, str] = {
+    "cpu.usage": "CPUs in use (1.0 is one CPU), mean over the sample interval",
+    "cpu.throttled": "share of periods throttled in the sample interval, 0 to 1",
+    "memory.current": "bytes charged",
+    "memory.working_set": "bytes charged less inactive file cache",
+    "cpu.pressure": "share of time some task waited for a CPU, 0 to 1",
+    "memory.pressure": "share of time some task waited for memory, 0 to 1",
+    "io.pressure": "share of time some task waited for I/O, 0 to 1",
+}
+
+
+class Snapshot(Struct, frozen=True):
+    """One instant. `now` is monotonic and drives control laws; `wall` serves expiry only."""
+
+    now: float
+    wall: float
+    node: NodeFacts
+    groups: Groups
+    readings: Readings
+    workloads: Mapping[TargetId, Workload] = field(default_factory=dict)
+    entitlements: Mapping[TargetId, Entitlement] = field(default_factory=dict)
+    settings: Mapping[Setting, Value] = field(default_factory=dict)  # the last read-back
+    support: Mapping[str, Support] = field(default_factory=dict)
+    epoch: int = 0  # moves whenever workloads, entitlements, groups or support do: what depends on those alone may be kept
+
+    def supports(self, knob: str) -> bool:
+        found = self.support.get(knob)
+        return found is not None and found.ok

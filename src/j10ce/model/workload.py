@@ -1,0 +1,95 @@
+"""A workload on a node, and what policy entitles it to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct, field
+
+from j10ce.model import knob
+from j10ce.model.kinds import CpuSection, MemorySection, Tier
+from j10ce.model.knob import TargetId
+from j10ce.model.resource import NOTHING, Resources
+
+NativeClass = Literal["Guaranteed", "Burstable", "BestEffort"]
+
+
+class Handle(Struct, frozen=True):
+    """How the kernel knows a workload."""
+
+    path: str = ""  # its cgroup, relative to the root of every hierarchy, without a leading slash
+    paths: Mapping[str, str] = field(default_factory=dict)  # per v1 controller, where an adopted one differs
+    unit: str = ""  # its systemd unit, where systemd owns the tree
+    made: bool = True  # we made the cgroup, so we remove it; False: adopted
+
+
+class Ceiling(Struct, frozen=True):
+    """Limits; infinite where there is none. CPU in millicores, memory in bytes."""
+
+    cpu: float = math.inf
+    memory: float = math.inf
+
+
+class Part(Struct, frozen=True):
+    """A container of a pod; gets a share of the workload's floor, and has no ledger line of its own."""
+
+    name: str
+    handle: Handle
+    requests: Resources = NOTHING
+    limits: Ceiling = Ceiling()
+
+
+class Workload(Struct, frozen=True):
+    """Anything that can be given QoS: a local command, a unit, an adopted cgroup, a pod."""
+
+    namespace: str
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    namespace_labels: Mapping[str, str] = field(default_factory=dict)
+    requests: Resources = NOTHING
+    limits: Ceiling = Ceiling()
+    minimum: Resources = NOTHING  # a reservation for this one workload (`run --min-cpu`)
+    handle: Handle = Handle()
+    parts: tuple[Part, ...] = ()
+    pids: tuple[int, ...] = ()  # processes waiting to be put in
+    uid: int = 0  # the user who placed it
+    since: float = 0.0  # wall clock of its arrival
+    critical: bool = False  # never below tier system
+
+    @property
+    def target(self) -> TargetId:
+        return knob.workload(self.namespace, self.name)
+
+    @property
+    def native_class(self) -> NativeClass:
+        """Kubernetes' own rule; it classifies, it never chooses knobs."""
+        if self.requests == NOTHING and self.limits == Ceiling():
+            return "BestEffort"
+        equal = (self.requests.cpu, self.requests.memory) == (self.limits.cpu, self.limits.memory)
+        return "Guaranteed" if equal else "Burstable"
+
+
+class Source(Struct, frozen=True):
+    """Which object gave a workload which part of its entitlement."""
+
+    field: str  # `profile`, `floor.cpu`, `floor.memory`
+    object: str  # `QoSProfile/ls`, `MinimalReservationPolicy/payments/db`, `Workload/default/web`
+    why: str
+
+
+class Entitlement(Struct, frozen=True):
+    """What policy gives one workload. `chosen` False: it is only classified, and no knob of it is written."""
+
+    target: TargetId
+    chosen: bool
+    tier: Tier
+    profile: str = ""
+    requests: Resources = NOTHING
+    floor: Resources = NOTHING  # granted by the ledger
+    ceiling: Ceiling = Ceiling()
+    cpu: CpuSection = CpuSection()
+    memory: MemorySection = MemorySection()
+    sources: tuple[Source, ...] = ()
+    notes: tuple[str, ...] = ()  # what was asked for and not granted, with the numbers

@@ -1,0 +1,30 @@
+"""The seam between the observer and what it samples."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple, Protocol
+
+from j10ce.model.knob import TargetId
+from j10ce.model.workload import Workload
+
+
+class Sample(NamedTuple):
+    """One measured number; `metric` is a key of `model.snapshot.METRICS` or the sensor's own."""
+
+    target: TargetId
+    metric: str
+    value: float
+
+
+class Sensor(Protocol):
+    """Reads one source. Registered by the observer or as entry point `j10ce.sensors`."""
+
+    name: str
+
+    def sample(self, now: float, workloads: Collection[Workload], /) -> Iterable[Sample]:
+        """One sample per series that has something to say; a workload that vanished yields nothing.
+
+        Called on every tick from the ring's thread; must not block.
+        """
+        ...

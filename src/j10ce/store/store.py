@@ -1,0 +1,59 @@
+"""The seam to the State Store: optimistic concurrency and watches, per kind; no transactions across objects."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from enum import Enum
+from typing import Final, Literal, NamedTuple, Protocol
+
+from j10ce.model.kinds import Object
+
+
+class Expect(Enum):
+    """What a write takes for granted, besides a revision."""
+
+    ABSENT = "absent"  # create
+    ANY = "any"  # last write wins
+
+
+ABSENT: Final = Expect.ABSENT
+ANY: Final = Expect.ANY
+
+
+class Event(NamedTuple):
+    """One change. A delete carries the last object. `revision` continues a watch after this event."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    object: Object
+    revision: str
+
+
+class Listing(NamedTuple):
+    items: tuple[Object, ...]
+    revision: str  # a watch from here misses nothing and repeats nothing
+
+
+class Store(Protocol):
+    """Objects by (kind, namespace, name). Revisions are opaque strings, ordered per kind.
+
+    A put returns the object as stored: uid, creationTimestamp, resourceVersion and generation are the store's.
+    `generation` moves with spec only. `part` says which half the caller owns: the other half is kept as it is.
+    Errors: NotFound, Conflict (stale `expect`, or ABSENT and present), Compacted (watch from a lost revision).
+    An acknowledged put survives a crash where the store is durable. Safe to call from many tasks of one loop.
+    """
+
+    async def get(self, kind: str, namespace: str, name: str) -> Object: ...
+
+    async def list(self, kind: str, namespace: str | None = None) -> Listing: ...
+
+    async def put(
+        self, obj: Object, *, expect: str | Expect = ANY, part: Literal["spec", "status"] = "spec"
+    ) -> Object: ...
+
+    async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object: ...
+
+    def watch(self, kind: str, since: str) -> AsyncIterator[Event]:
+        """Every change after `since`, in order, none lost, none twice; then waits for more."""
+        ...
+
+    async def close(self) -> None: ...
