@@ -46,7 +46,9 @@ def run(suite: Suite) -> Ending:
     print(f"\n=== {suite.name}: {' '.join(suite.command[1:])}", flush=True)
     started = time.monotonic()
     summary = "no summary"
-    with subprocess.Popen(suite.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        suite.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    ) as child:
         for line in child.stdout or ():
             print(line, end="", flush=True)
             if " in " in line and ("passed" in line or "failed" in line or "error" in line):

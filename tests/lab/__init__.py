@@ -1,0 +1,10 @@
+"""The kernel lab: run tests under a stock Debian kernel, in a QEMU guest, without KVM.
+
+    kernel.py    fetch a Debian kernel once, keep it outside the clone
+    initrd.py    the few modules and the script that reach the shared root file system
+    guest.py     the scripts that the guest runs: mounts, cgroup layout, systemd, the command
+    machine.py   start QEMU, pass its console on, return the command's exit status
+
+The guest sees this machine's root file system read-only (writes go to memory), the clone at its own path, and an
+empty /tmp.  So it runs the clone's own venv; it is about 16 times slower than the host, so keep imports light.
+"""
