@@ -45,7 +45,7 @@ lint: setup-dev  ## ruff, mypy, import contracts, house style
 	@$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
+	PYTHONPATH=src $(BIN)/lint-imports --no-logo
 	$(PYTEST) -q -n0 tests/style
 
 format: setup-dev  ## rewrite the sources as ruff wants them
