@@ -24,7 +24,7 @@ setup-dev: setup $(VENV)/.setup-dev  ## the above and what contributors need: py
 
 setup-lab: setup-dev  ## the above and what the test guests need: QEMU, a Debian kernel
 	@tools/apt-need qemu-system-x86_64:qemu-system-x86 busybox:busybox-static depmod:kmod dbus-daemon:dbus \
-	    /lib/systemd/systemd:systemd mke2fs:e2fsprogs
+	    /lib/systemd/systemd:systemd /usr/lib/systemd/user/dbus.socket:dbus-user-session mke2fs:e2fsprogs
 	$(LAB) fetch
 
 $(VENV)/.setup: $(PINNED)
@@ -77,8 +77,9 @@ generate: setup-dev  ## rewrite every derived file
 	@shopt -s nullglob
 	for script in tools/generate_*.py; do echo "$$script"; $(BIN)/python "$$script"; done
 
-pins:  ## take the newest versions that pyproject.toml allows into the constraints
+pins: setup-dev  ## take the newest versions that pyproject.toml allows into the constraints
 	@echo "# Pins of everything the project installs, run time and development; \`make pins\` writes this file." > requirements/constraints.tmp
+	$(BIN)/python -m pip install -q --disable-pip-version-check uv
 	$(BIN)/uv pip compile pyproject.toml --extra dev --upgrade -q --no-header --no-annotate --no-emit-index-url \
 	    --python-version 3.11 >> requirements/constraints.tmp
 	mv requirements/constraints.tmp requirements/constraints.txt

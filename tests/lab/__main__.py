@@ -25,7 +25,7 @@ from tests.lab.machine import CLONE, NO_GUEST, Machine, run
 
 # Only what pyproject.toml configures: every further plugin costs a second of emulated import.
 PLUGINS = ["-p", "pytest_timeout", "-p", "pytest_asyncio.plugin", "-p", "no:cacheprovider"]
-PYTEST = [str(CLONE / ".venv/bin/python"), "-m", "pytest", *PLUGINS, "--junit-xml=/mnt/junit.xml"]
+PYTEST = [str(CLONE / ".venv/bin/python"), "-m", "pytest", *PLUGINS, "--timeout=300", "--junit-xml=/mnt/junit.xml"]
 PASSED_ON = ("CI",)
 
 
