@@ -56,9 +56,23 @@ class Backend(Protocol):
 class Batched(Protocol):
     """A back end for which many writes to one target cost as much as one (systemd)."""
 
-    def write_many(
-        self, values: Sequence[tuple[Setting, Value]], at: Place, /
-    ) -> list[Applied | Refused | Gone]: ...
+    def write_many(self, values: Sequence[tuple[Setting, Value]], at: Place, /) -> list[Applied | Refused | Gone]: ...
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """A back end that serves only some places (systemd: units). The first one in the list that serves is asked."""
+
+    def serves(self, s: Setting, at: Place, /) -> bool: ...
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """A back end that knows what a target uses of the resource that a cap limits."""
+
+    def usage(self, s: Setting, at: Place, /) -> float | None:
+        """In the unit of the knob; None when the target is gone or nothing is counted."""
+        ...
 
 
 class Tree(Protocol):
@@ -74,7 +88,30 @@ class Tree(Protocol):
         """Where a local workload of that tier belongs; `name` empty: the tier itself; `tier` empty: our top group."""
         ...
 
+    def know(self, target: TargetId, at: Place, /) -> None:
+        """Remember where a target is that was adopted, or made before a restart."""
+        ...
+
+    def owns(self, at: Place, /) -> bool:
+        """Whether the place is our top group or lies below it."""
+        ...
+
+    def identity(self, at: Place, controller: str, /) -> int | None:
+        """The cgroup's id, never reused within a boot; None when there is no such cgroup."""
+        ...
+
     def make(self, target: TargetId, at: Place, /) -> Applied | Refused | Gone: ...
     def enable(self, target: TargetId, controllers: frozenset[str], /) -> Applied | Refused | Gone: ...
     def join(self, target: TargetId, pid: int, /) -> Applied | Refused | Gone: ...
     def remove(self, target: TargetId, /) -> Applied | Refused | Gone: ...
+
+
+@runtime_checkable
+class Disables(Protocol):
+    """A tree whose `enable` can be taken back (plain directories; systemd does it by itself)."""
+
+    def enabled(self, target: TargetId, /) -> frozenset[str] | None:
+        """The controllers that the children of a target have; None when it is gone."""
+        ...
+
+    def disable(self, target: TargetId, controllers: frozenset[str], /) -> Applied | Refused | Gone: ...
