@@ -1,0 +1,37 @@
+"""Label selectors with Kubernetes' rules, compiled once and asked often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from j10ce.model.kinds import Requirement, Selector
+
+Labels: TypeAlias = Mapping[str, str]
+Test: TypeAlias = Callable[[Labels], bool]
+
+
+def matches(selector: Selector, labels: Labels) -> bool:
+    return compiled(selector)(labels)
+
+
+def compiled(selector: Selector) -> Test:
+    """All parts must hold; an empty selector selects everything."""
+    wanted = tuple(selector.match_labels.items())
+    tests = tuple(_requirement(r) for r in selector.match_expressions)
+    if not tests:
+        return lambda labels: all(labels.get(key) == value for key, value in wanted)
+    return lambda labels: all(labels.get(key) == value for key, value in wanted) and all(t(labels) for t in tests)
+
+
+def _requirement(r: Requirement) -> Test:
+    key, values = r.key, frozenset(r.values)
+    match r.operator:
+        case "In":
+            return lambda labels: labels.get(key) in values
+        case "NotIn":  # holds where the key is absent, too
+            return lambda labels: labels.get(key) not in values
+        case "Exists":
+            return lambda labels: key in labels
+        case "DoesNotExist":
+            return lambda labels: key not in labels
