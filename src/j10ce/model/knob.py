@@ -18,6 +18,8 @@ Value: TypeAlias = float | frozenset[int] | str
 NODE: Final = TargetId("node")
 ROOT: Final = TargetId("group/")
 PERIOD_US: Final = 100_000  # the period in which cpu.max and cpu.max.burst are expressed
+IDLE_SHARES: Final = 3.0  # what a group with cpu.idle weighs against its siblings
+MOST_WEIGHT: Final = 10_000  # cgroup v2 and systemd count 1-10000, and 100 is 1024 shares
 
 
 def group(path: str) -> TargetId:
@@ -107,6 +109,16 @@ class Support(NamedTuple):
     via: str = ""  # where it is written: `cgroup2`, `cgroup1`, `systemd`
     needs: str = ""
     instead: str = ""  # the best approximation used here, if any
+
+
+def shares_of(weight: int) -> float:
+    """The shares that a cgroup v2 weight is to the scheduler, by the kernel's own rounding."""
+    return float((weight * 1024 + 50) // 100)
+
+
+def weight_of(shares: float) -> int:
+    """The cgroup v2 weight nearest to some shares; `weight_of(shares_of(w))` is `w`."""
+    return min(MOST_WEIGHT, max(1, (round(shares) * 100 + 512) // 1024))
 
 
 def render(knob: str, value: Value | None) -> str:
