@@ -1,0 +1,72 @@
+"""Starting our own processes: detached, logged, and waited for until they say that they are ready."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from j10ce.cli.dirs import Dirs
+from j10ce.errors import QosError, Unreachable
+
+START_S = 20.0
+
+
+def start_agent(dirs: Dirs, *, until_idle: bool = False, extra: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
+    """The agent as a process of its own session; returns once it serves."""
+    args = [*(("--until-idle",) if until_idle else ()), *extra]
+    return start([sys.executable, "-m", "j10ce.agent.main", *args], dirs, "agent")
+
+
+def start(argv: list[str], dirs: Dirs, name: str) -> subprocess.Popen[bytes]:
+    """Start `argv`; it reports READY=1 as under systemd, or its log says why it did not."""
+    dirs.make()
+    log = dirs.run / f"{name}.log"
+    with tempfile.TemporaryDirectory(prefix="j10ce-qos-") as box, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        notify = os.path.join(box, "notify")
+        s.bind(notify)
+        s.settimeout(0.2)
+        fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        start_at = os.fstat(fd).st_size
+        try:
+            process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=fd, stderr=fd, start_new_session=True,
+                env={**dirs.environ(), "NOTIFY_SOCKET": notify},
+            )  # fmt: skip
+        finally:
+            os.close(fd)
+        _until_ready(process, s, log, start_at, f"the {name}")
+    return process
+
+
+def _until_ready(process: subprocess.Popen[bytes], s: socket.socket, log: Path, start_at: int, what: str) -> None:
+    for _ in range(int(START_S / 0.2)):
+        try:
+            if b"READY=1" in s.recv(4096).splitlines():
+                return
+        except TimeoutError:
+            if process.poll() is not None:
+                raise QosError(f"{what} could not start: {_last_words(log, start_at)}") from None
+    process.terminate()
+    raise Unreachable(f"{what} did not become ready within {START_S:.0f} s; see {log}")
+
+
+def _last_words(log: Path, start_at: int) -> str:
+    with log.open("rb") as f:
+        f.seek(start_at)
+        lines = f.read()[-4000:].decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"it said nothing; see {log}"
+
+
+def write_token(path: Path) -> str:
+    """A fresh secret for the loopback API, readable by its owner alone."""
+    token = secrets.token_urlsafe(32)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(fd, "w") as f:
+        os.fchmod(fd, 0o600)
+        f.write(token + "\n")
+    return token

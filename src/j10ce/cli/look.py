@@ -1,0 +1,89 @@
+"""explain, top, status: what the agent knows and why it did what it did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from j10ce.cli.output import dump, say, table
+from j10ce.cli.peers import Peers, complete_knobs, complete_names, namespace_option, output_option
+from j10ce.cli.steer import target
+from j10ce.model.resource import spell
+
+
+@click.command("explain")
+@click.argument("name", shell_complete=complete_names)
+@click.argument("knob", required=False, shell_complete=complete_knobs)
+@namespace_option
+@output_option
+@click.pass_obj
+def explain_command(peers: Peers, name: str, knob: str | None, namespace: str, output: str) -> None:
+    """Why a workload's settings are what they are: who asked, who lost, what clamped.
+
+    \b
+    Example:
+      j10ce-qos explain web
+      j10ce-qos explain crunch cpu.max
+    """
+    query = {"target": target(namespace, name)} | ({"knob": knob} if knob else {})
+    told = peers.agent().get("/v1/explain", **query)
+    say(dump(told, output) if output in ("json", "yaml") else told["text"])
+
+
+@click.command("top")
+@click.option("-w", "--watch", is_flag=True, help="Refresh every two seconds until Ctrl-C.")
+@output_option
+@click.pass_obj
+def top_command(peers: Peers, watch: bool, output: str) -> None:
+    """What workloads use, beside what they were promised.
+
+    \b
+    Example:
+      j10ce-qos top
+    """
+    import time
+
+    while True:
+        told = peers.agent().get("/v1/top")
+        if watch:
+            click.clear()
+        say(dump(told, output) if output in ("json", "yaml") else _top(told, wide=output == "wide"))
+        if not watch:
+            return
+        time.sleep(2)
+
+
+def _top(told: dict[str, Any], wide: bool) -> str:
+    node = told["node"]
+    head = (
+        f"node {node['name']}: cpu {node['cpu']:.2f} of {node['cpus']}, memory {spell('memory', node['memory'])} of "
+        f"{spell('memory', node['memoryTotal'])}, pressure cpu {node['pressure']['cpu']:.0%} "
+        f"memory {node['pressure']['memory']:.0%} io {node['pressure']['io']:.0%}"
+    )
+    rows = [
+        [
+            w["namespace"], w["name"], w["profile"], f"{w['cpu']:.2f}", spell("memory", w["memory"]),
+            spell("cpu", w["floor"]["cpu"]) if w["floor"]["cpu"] else None,
+            spell("memory", w["floor"]["memory"]) if w["floor"]["memory"] else None,
+            f"{w['pressure']:.0%}",
+            *([w["cgroup"]] if wide else []),
+        ]
+        for w in told["workloads"]
+    ]  # fmt: skip
+    headings = ["NAMESPACE", "NAME", "PROFILE", "CPU", "MEMORY", "FLOOR-CPU", "FLOOR-MEM", "CPU-WAIT"]
+    return head + "\n" + (table([*headings, *(["CGROUP"] if wide else [])], rows) if rows else "no workloads")
+
+
+@click.command("status")
+@output_option
+@click.pass_obj
+def status_command(peers: Peers, output: str) -> None:
+    """What the agent is doing: armed or not, workloads, holds, drift, last plan.
+
+    \b
+    Example:
+      j10ce-qos status
+    """
+    told = peers.agent().get("/v1/status")
+    say(dump(told, output) if output in ("json", "yaml") else table(["FACT", "VALUE"], told.items()))

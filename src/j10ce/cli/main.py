@@ -1,0 +1,88 @@
+"""The `j10ce-qos` command: a table of commands, loaded when used, and one place that turns errors into exit codes.
+
+Exit codes: 0 done · 1 failed · 2 wrong usage · 3 invalid input · 4 nobody answers · 5 denied · 6 not found ·
+7 conflict or busy. `run` answers with the command's own code, or 125 when it could not be placed, 126 and 127 when
+it could not be started, 128 + n when signal n ended it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Final
+
+import click
+
+from j10ce import __version__
+from j10ce.errors import Busy, Conflict, Denied, Invalid, NotFound, QosError, Unreachable
+
+COMMANDS: Final = {
+    "up": "up", "run": "place", "adopt": "place", "forget": "place",
+    "apply": "objects", "get": "objects", "describe": "objects", "delete": "objects", "diff": "objects",
+    "explain": "look", "top": "look", "status": "look", "doctor": "doctor", "plan": "whatif",
+    "hold": "steer", "release": "steer", "arm": "steer", "disarm": "steer", "revert": "steer",
+    "config": "config", "bundle": "bundle", "plugins": "plugins", "completion": "completion",
+}  # fmt: skip
+
+EXIT_CODES: Final = ((Invalid, 3), (Unreachable, 4), (Denied, 5), (NotFound, 6), (Conflict, 7), (Busy, 7), (QosError, 1))
+
+
+class Commands(click.Group):
+    """Imports a command's module only when it is used: `run` starts in the time of one import."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"j10ce.cli.{COMMANDS[name]}")
+        found = getattr(module, f"{name}_command")
+        return found if isinstance(found, click.Command) else None
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="j10ce-qos")
+@click.option("--server", envvar="J10CE_SERVER", help="API address; found by itself beside `up`.")
+@click.option("--token-file", envvar="J10CE_TOKEN_FILE", type=click.Path(dir_okay=False), help="Token for --server.")
+@click.pass_context
+def cli(ctx: click.Context, server: str | None, token_file: str | None) -> None:
+    """Quality of service for Linux workloads: what a workload was promised, it gets.
+
+    \b
+    Example:
+      j10ce-qos up                                        # in one terminal
+      j10ce-qos run --profile ls --name web -- redis-server
+      j10ce-qos explain web
+    """
+    from j10ce.cli.peers import Peers
+
+    ctx.obj = Peers(server=server, token_file=token_file)
+
+
+def main() -> None:
+    """Entry point. An error of ours is one clear message, never a traceback."""
+    try:
+        cli(prog_name="j10ce-qos")
+    except QosError as e:
+        sys.exit(report(e))
+    except BrokenPipeError:
+        # The reader of our output has enough (`| head`); let the interpreter's own flush fail quietly too.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(0)
+
+
+def report(error: QosError) -> int:
+    """Say it on stderr, findings on lines of their own; the exit code that tells them apart."""
+    if isinstance(error, Invalid) and len(error.findings) > 1:
+        print(f"error: invalid {error.what}:", file=sys.stderr)
+        for finding in error.findings:
+            print(f"  {finding}", file=sys.stderr)
+    else:
+        print(f"error: {error}", file=sys.stderr)
+    return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Who a command talks to, and the options and completions that commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from j10ce.cli.client import Client
+from j10ce.cli.dirs import Dirs
+from j10ce.cli.output import FORMATS
+from j10ce.errors import QosError, Unreachable
+from j10ce.model.kinds import KINDS, Kind
+from j10ce.model.knob import KNOBS
+
+
+class Peers:
+    """The agent of this host and the API; found by themselves unless named."""
+
+    def __init__(self, server: str | None = None, token_file: str | None = None) -> None:
+        self.dirs = Dirs.here()
+        self.server = server
+        self.token_file = token_file
+
+    def agent(self, timeout: float = 30.0) -> Client:
+        return Client(f"unix:{self.dirs.socket}", timeout=timeout)
+
+    def api(self) -> Client:
+        """The API that --server names, or the one that `up` on this host wrote down."""
+        if self.server:
+            token = Path(self.token_file).read_text().strip() if self.token_file else ""
+            return Client(self.server, token=token)
+        try:
+            server, token = read_kubeconfig(self.dirs.kubeconfig)
+        except FileNotFoundError:
+            raise Unreachable("no control plane on this host; start one with `j10ce-qos up`, or give --server") from None
+        except PermissionError:
+            raise Unreachable(f"{self.dirs.kubeconfig} is not yours to read; run as the user who runs `up`") from None
+        return Client(server, token=token)
+
+    def for_kind(self, kind: Kind) -> Client:
+        """Workloads are the host's own knowledge: its agent lists them with or without a control plane."""
+        return self.api() if kind.stored or self.server else self.agent()
+
+
+def read_kubeconfig(path: Path) -> tuple[str, str]:
+    """(server, token) of the current context."""
+    import yaml
+
+    told: dict[str, Any] = yaml.safe_load(path.read_text())
+    return str(told["clusters"][0]["cluster"]["server"]), str(told["users"][0]["user"]["token"])
+
+
+def complete_kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    return [k.plural for k in KINDS.values() if k.plural.startswith(incomplete)]
+
+
+def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    from j10ce.cli.objects import find_kind
+
+    kind = str(ctx.params.get("kind") or "workloads")
+    try:
+        found = find_kind(kind)
+        peers = Peers()
+        listing = peers.for_kind(found).get(f"/apis/j10ce.io/v1alpha1/{found.plural}")
+    except QosError:
+        return []  # completion offers what it can; the command itself reports
+    return [n for o in listing["items"] if (n := o["metadata"]["name"]).startswith(incomplete)]
+
+
+def complete_knobs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    return [k for k in KNOBS if k.startswith(incomplete)]
+
+
+def complete_profiles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    from j10ce.policy.profiles import builtin
+
+    return [p.metadata.name for p in builtin() if p.metadata.name.startswith(incomplete)]
+
+
+namespace_option = click.option("-n", "--namespace", default="default", show_default=True, help="Namespace.")
+all_namespaces = click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
+output_option = click.option("-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True)

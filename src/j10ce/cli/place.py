@@ -1,0 +1,166 @@
+"""run, adopt, forget: what joins and leaves the managed workloads of this host."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from typing import Any
+
+import click
+
+from j10ce.cli.client import Client
+from j10ce.cli.output import say, warn
+from j10ce.cli.peers import Peers, complete_names, complete_profiles, namespace_option
+from j10ce.cli.run import FAILED, run_placed
+from j10ce.errors import NotFound, QosError, Unreachable
+from j10ce.model.quantity import Quantity
+from j10ce.policy.profiles import canonical
+
+
+class Amount(click.ParamType[str]):
+    """A quantity, kept as written; a wrong one is a usage error with what is allowed."""
+
+    name = "quantity"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            Quantity.parse(value)
+        except QosError as e:
+            self.fail(str(e), param, ctx)
+        return str(value)
+
+
+AMOUNT = Amount()
+profile_option = click.option("--profile", default="", shell_complete=complete_profiles, help="QoS profile, such as ls or be.")
+
+
+@click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@profile_option
+@click.option("--name", help="Name of the workload; default: the command's, numbered.")
+@namespace_option
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Label of the workload.")
+@click.option("--min-cpu", type=AMOUNT, help="Minimal reservation: CPUs, such as 500m.")
+@click.option("--min-memory", type=AMOUNT, help="Minimal reservation: memory, such as 512Mi.")
+@click.option("--cpu", "cpu_limit", type=AMOUNT, help="CPU limit.")
+@click.option("--memory", "memory_limit", type=AMOUNT, help="Memory limit.")
+@click.option("--request-cpu", type=AMOUNT, help="CPU request (percentages of a profile refer to it).")
+@click.option("--request-memory", type=AMOUNT, help="Memory request.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.pass_obj
+def run_command(peers: Peers, command: tuple[str, ...], quiet: bool, **options: Any) -> None:
+    """Run a command as a managed workload.
+
+    The command is inside its cgroup, with every knob written, before its first instruction. Signals and the terminal
+    are passed on; the exit code is the command's own. Without a running agent one is started for as long as needed.
+
+    \b
+    Example:
+      j10ce-qos run --profile ls --name web --min-cpu 500m --min-memory 256Mi -- python3 -m http.server 8080
+    """
+    try:
+        agent = _agent(peers)
+        placed: dict[str, Any] = {}
+
+        def place(pid: int) -> None:
+            placed.update(agent.post("/v1/workloads", _request(pid, command, options)))
+            for note in placed.get("notes", ()):
+                warn(f"j10ce-qos run: {note}")
+            if not quiet:
+                warn(f"j10ce-qos run: {placed['namespace']}/{placed['name']} in {placed['cgroup']}")
+
+        code = run_placed(command, place)
+    except QosError as e:
+        from j10ce.cli.main import report
+
+        report(e)
+        raise SystemExit(FAILED) from e
+    _leave(agent, placed)
+    raise SystemExit(code)
+
+
+@click.command("adopt")
+@click.option("--pid", type=int, help="A process: its unit or cgroup joins.")
+@click.option("--unit", help="A systemd unit.")
+@click.option("--cgroup", help="A cgroup, relative to the root of the hierarchy.")
+@click.option("--name", help="Name of the workload; default: from the unit or cgroup.")
+@namespace_option
+@profile_option
+@click.option("--min-cpu", type=AMOUNT, help="Minimal reservation: CPUs.")
+@click.option("--min-memory", type=AMOUNT, help="Minimal reservation: memory.")
+@click.pass_obj
+def adopt_command(peers: Peers, pid: int | None, unit: str | None, cgroup: str | None, **options: Any) -> None:
+    """Manage what already runs: a process, a systemd unit, or a cgroup.
+
+    \b
+    Example:
+      j10ce-qos adopt --unit redis-server.service --profile ls
+    """
+    given = {k: v for k, v in (("pid", pid), ("unit", unit), ("cgroup", cgroup)) if v is not None}
+    if len(given) != 1:
+        raise click.UsageError("give exactly one of --pid, --unit, --cgroup")
+    placed = _agent(peers).post("/v1/adopt", {**given, **_common(options)})
+    for note in placed.get("notes", ()):
+        warn(f"j10ce-qos adopt: {note}")
+    say(f"{placed['namespace']}/{placed['name']} adopted in {placed['cgroup']}")
+
+
+@click.command("forget")
+@click.argument("name", shell_complete=complete_names)
+@namespace_option
+@click.pass_obj
+def forget_command(peers: Peers, name: str, namespace: str) -> None:
+    """Stop managing a workload and give its settings back; its processes go on.
+
+    \b
+    Example:
+      j10ce-qos forget redis-server
+    """
+    peers.agent().delete(f"/v1/workloads/{namespace}/{name}")
+    say(f"{namespace}/{name} forgotten")
+
+
+def _agent(peers: Peers) -> Client:
+    """The host's agent; started, for as long as it has workloads, where there is none."""
+    agent = peers.agent()
+    try:
+        agent.get("/healthz")
+    except Unreachable:
+        from j10ce.cli.launch import start_agent
+
+        start_agent(peers.dirs, until_idle=True)
+    return agent
+
+
+def _request(pid: int, command: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
+    base = os.path.basename(command[0]).lower()
+    safe = "".join(c if c.isascii() and c.isalnum() else "-" for c in base).strip("-")[:40] or "command"
+    limits = {"cpu": options["cpu_limit"], "memory": options["memory_limit"]}
+    requests = {"cpu": options["request_cpu"], "memory": options["request_memory"]}
+    labels = dict(item.partition("=")[::2] for item in options["labels"])
+    return {
+        **_common({**options, "name": options["name"] or f"{safe}-{pid}"}),
+        "pid": pid,
+        "labels": labels,
+        "limits": {k: v for k, v in limits.items() if v},
+        "requests": {k: v for k, v in requests.items() if v},
+    }
+
+
+def _common(options: dict[str, Any]) -> dict[str, Any]:
+    minimum = {"cpu": options["min_cpu"], "memory": options["min_memory"]}
+    told = {"name": options["name"], "namespace": options["namespace"], "profile": canonical(options["profile"])}
+    return {**{k: v for k, v in told.items() if v}, "minimum": {k: v for k, v in minimum.items() if v}}
+
+
+def _leave(agent: Client, placed: dict[str, Any]) -> None:
+    """Tell the agent at once; it would notice the empty cgroup by itself a little later."""
+    try:
+        agent.delete(f"/v1/workloads/{placed['namespace']}/{placed['name']}", ended="1")
+    except (NotFound, Unreachable):
+        return  # the agent has seen the end itself, or will at its next start
+
+
+def caller() -> str:
+    """Who types, for holds: the user behind sudo, if any."""
+    return os.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name

@@ -1,0 +1,93 @@
+"""`run`: a command inside a managed cgroup before its first instruction.
+
+The child waits at a gate until the agent has made its cgroup, written every knob and put it in; only then does it
+become the command. The parent stays, passes signals on, and answers with the command's own exit code.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final, NoReturn
+
+# As env(1) and container runtimes have it.
+FAILED, NOT_EXECUTABLE, NOT_FOUND, SIGNALLED = 125, 126, 127, 128
+
+FORWARDED: Final = (
+    signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM,
+    signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGALRM,
+)  # fmt: skip
+SI_KERNEL: Final = 0x80  # the terminal sent it to the whole foreground group: the command has it already
+
+
+def run_placed(command: Sequence[str], place: Callable[[int], None]) -> int:
+    """Run `command` in the child that `place(pid)` has put where it belongs; the exit code a shell expects.
+
+    When `place` raises, the command never starts and the error goes on to the caller.
+    """
+    waited = {*FORWARDED, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    gate_r, gate_w = os.pipe()
+    fault_r, fault_w = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(gate_w)
+        os.close(fault_r)
+        _become(command, gate_r, fault_w, before)
+    os.close(gate_r)
+    os.close(fault_w)
+    try:
+        place(child)
+        os.write(gate_w, b"!")
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    finally:
+        os.close(gate_w)
+    try:
+        return _fault(command, fault_r, child) or _attend(child, waited)
+    finally:
+        os.close(fault_r)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _become(command: Sequence[str], gate: int, fault: int, mask: set[signal.Signals | int]) -> NoReturn:
+    """In the child: wait for the gate, then exec. Nothing here may return or raise."""
+    try:
+        if not os.read(gate, 1):
+            os._exit(FAILED)
+        os.close(gate)
+        os.set_inheritable(fault, False)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        os.execvp(command[0], list(command))
+    except OSError as e:
+        os.write(fault, str(e.errno or errno.EIO).encode())
+    finally:
+        os._exit(FAILED)
+
+
+def _fault(command: Sequence[str], pipe: int, child: int) -> int:
+    """0 once the command runs; else why it could not, said as a shell does."""
+    told = os.read(pipe, 16)
+    if not told:
+        return 0
+    os.waitpid(child, 0)
+    code = int(told)
+    print(f"j10ce-qos run: {command[0]}: {os.strerror(code)}", file=sys.stderr)
+    return NOT_FOUND if code == errno.ENOENT else NOT_EXECUTABLE
+
+
+def _attend(child: int, waited: set[signal.Signals]) -> int:
+    """Pass signals on until the child ends."""
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else SIGNALLED - code
+        info = signal.sigwaitinfo(waited)
+        if info.si_signo != signal.SIGCHLD and info.si_code != SI_KERNEL:
+            os.kill(child, info.si_signo)

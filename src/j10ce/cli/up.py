@@ -1,0 +1,125 @@
+"""up: the embedded stack in the foreground: store and API on loopback, and the agent of this host."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import click
+
+from j10ce.cli.doctor import short_doctor
+from j10ce.cli.launch import start, start_agent, write_token
+from j10ce.cli.output import say
+from j10ce.cli.peers import Peers
+from j10ce.errors import QosError, Unreachable
+
+
+@click.command("up")
+@click.option("--listen", default="127.0.0.1:7443", show_default=True, envvar="J10CE_LISTEN", help="Loopback address of the API.")
+@click.pass_obj
+def up_command(peers: Peers, listen: str) -> None:
+    """Run the embedded stack in the foreground; Ctrl-C restores every value it changed.
+
+    \b
+    Example:
+      j10ce-qos up
+    """
+    stack = Stack(peers, listen)
+    waited = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
+    signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    stack.start()
+    say(short_doctor(peers.agent().get("/v1/doctor")))
+    say(NEXT.format(server=f"http://{listen}", kubeconfig=peers.dirs.kubeconfig))
+    sys.stdout.flush()
+    while True:
+        got = signal.sigwaitinfo(waited).si_signo
+        match got:
+            case signal.SIGCHLD:
+                stack.mend()
+            case signal.SIGHUP:
+                stack.agent.send_signal(signal.SIGHUP)
+            case _:
+                raise SystemExit(stack.stop(revert=got == signal.SIGINT))
+
+
+NEXT = """
+API       {server}  (token in {kubeconfig})
+Ctrl-C    stops, and restores every value that was changed
+
+Next, in another terminal:
+  j10ce-qos apply -f examples/standalone/
+  j10ce-qos run --profile ls --name web -- python3 -m http.server 8080
+  j10ce-qos explain web"""
+
+
+class Stack:
+    """Two children, watched over: the manager and the agent."""
+
+    def __init__(self, peers: Peers, listen: str) -> None:
+        self.dirs = peers.dirs
+        self.peers = peers
+        self.listen = listen
+        self.restarts = 0
+        self.manager: subprocess.Popen[bytes]
+        self.agent: subprocess.Popen[bytes]
+
+    def start(self) -> None:
+        self.dirs.make()
+        write_token(self.dirs.token)
+        self.manager = self._manager()
+        try:
+            self.agent = self._agent()
+        except QosError:
+            self._end(self.manager, signal.SIGTERM)
+            raise
+
+    def mend(self) -> None:
+        """A child that died is started again, five times at most; then the stack gives up, settings kept."""
+        dead = [p for p in (self.manager, self.agent) if p.poll() is not None]
+        if not dead:
+            return
+        self.restarts += len(dead)
+        for p in dead:
+            say(f"{'manager' if p is self.manager else 'agent'} ended with code {p.returncode}; see {self.dirs.run}/*.log")
+        if self.restarts > 5:
+            self.stop(revert=False)
+            raise Unreachable(f"gave up after 5 restarts; logs are in {self.dirs.run}")
+        if self.manager in dead:
+            self.manager = self._manager()
+        if self.agent in dead:
+            self.agent = self._agent()
+
+    def stop(self, *, revert: bool) -> int:
+        """Agent first: SIGINT gives every value back, SIGTERM keeps them."""
+        say("\nrestoring…" if revert else "\nstopping; settings stay")
+        code = self._end(self.agent, signal.SIGINT if revert else signal.SIGTERM)
+        self._end(self.manager, signal.SIGTERM)
+        self.dirs.kubeconfig.unlink(missing_ok=True)
+        say("done" if code == 0 else f"the agent ended with code {code}; see {self.dirs.run / 'agent.log'}")
+        return code
+
+    def _manager(self) -> subprocess.Popen[bytes]:
+        d = self.dirs
+        argv: list[Any] = [
+            sys.executable, "-m", "j10ce.manager.main", "--store", f"sqlite:///{d.state / 'store.sqlite'}",
+            "--listen", self.listen, "--token-file", d.token, "--kubeconfig", d.kubeconfig, "--agent-socket", d.socket,
+        ]  # fmt: skip
+        return start([str(a) for a in argv], d, "manager")
+
+    def _agent(self) -> subprocess.Popen[bytes]:
+        extra = ("--server", f"http://{self.listen}", "--token-file", str(self.dirs.token), "--takeover")
+        return start_agent(self.dirs, extra=extra)
+
+    @staticmethod
+    def _end(process: subprocess.Popen[bytes], how: signal.Signals) -> int:
+        if process.poll() is None:
+            process.send_signal(how)
+        try:
+            return process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
+
+
