@@ -52,6 +52,7 @@ class Group(Struct, frozen=True):
     exists: bool = True
     foreign: tuple[Foreign, ...] = ()  # who else competes inside this group
     memory_current: float = 0.0
+    enabled: frozenset[str] | None = None  # controllers that its children have; None: not known
 
 
 class Groups(Struct, frozen=True, dict=True):
