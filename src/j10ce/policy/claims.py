@@ -1,0 +1,150 @@
+"""Claims on a node's ledger: who asks for which floor since when, and how each is served.
+
+A policy's units are held before its workloads ask. A workload pays once: to the policy with the largest dominant share,
+ties by name; standing on one of that policy's units costs nothing more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from j10ce.model.kinds import Tier
+from j10ce.model.resource import NOTHING, Resources
+from j10ce.policy.ledger import Ledger, Line, Refusal
+from j10ce.policy.select import Test
+
+
+class Promise(NamedTuple):
+    """A MinimalReservationPolicy made ready for one node."""
+
+    source: str
+    namespace: str
+    test: Test
+    shape: Resources
+    share: float  # dominant share of the shape
+    units: int
+    created: float
+    until: float
+    notes: tuple[str, ...] = ()
+
+    def held(self, units: int) -> Line:
+        """The line for units that nobody uses. They are the first to be cut."""
+        amount = Resources._make(n * units for n in self.shape)
+        return Line(self.source, amount, Tier.BESTEFFORT, self.source, units, self.until)
+
+
+class Claim(NamedTuple):
+    """One wish for a floor. Fields in order of precedence: the earliest is served first, then by name."""
+
+    since: float
+    source: str
+    holder: str
+    amount: Resources
+    share: float
+    tier: Tier
+
+
+Refusals: TypeAlias = dict[tuple[str, str], Refusal]  # by holder and source
+
+
+class Book:
+    """Serves claims; each step only adds, so what is served first does not depend on what comes later."""
+
+    def __init__(self, ledger: Ledger, promises: Iterable[Promise]) -> None:
+        self.ledger = ledger
+        self._promises = {p.source: p for p in promises}
+        self._charge: dict[str, Claim] = {}  # who pays for each workload
+
+    def keep(self, before: Ledger, claims: Mapping[str, Sequence[Claim]]) -> None:
+        """Carry over what was promised and is still wanted, also where the machine has shrunk below it."""
+        used: Counter[str] = Counter()
+        for line in before:
+            if asked := claims.get(line.holder):
+                self._keep_floor(line, asked, used)
+        for promise in self._promises.values():
+            old = before.get(promise.source)
+            if old is not None and promise.shape.fits(Resources._make(n // old.units for n in old.amount)):
+                self.ledger.carry(promise.held(min(old.units, promise.units - used[promise.source])))
+
+    def serve(self, claims: Mapping[str, Sequence[Claim]]) -> Refusals:
+        """All claims, the earliest first, and every policy's units before its workloads."""
+        units = [Claim(p.created, p.source, "", NOTHING, 0.0, Tier.BESTEFFORT) for p in self._promises.values()]
+        refusals: Refusals = {}
+        for claim in sorted([*units, *(c for asked in claims.values() for c in asked)]):
+            refusal = self._serve(claim) if claim.holder else self._hold_units(self._promises[claim.source])
+            if refusal is not None:
+                refusals[claim.holder, claim.source] = refusal
+        return refusals
+
+    def _keep_floor(self, line: Line, asked: Sequence[Claim], used: Counter[str]) -> None:
+        wanted = NOTHING
+        for claim in asked:
+            wanted = wanted.at_least(claim.amount)
+        payer = next((c for c in asked if c.source == line.charged), asked[0])
+        promise = self._promises.get(payer.source)
+        units = line.units if payer.source == line.charged and promise and used[payer.source] < promise.units else 0
+        used[payer.source] += units
+        self._charge[line.holder] = payer
+        self.ledger.carry(Line(line.holder, line.amount.at_most(wanted), payer.tier, payer.source, units))
+
+    def _hold_units(self, promise: Promise) -> Refusal | None:
+        """As many whole units as fit; the refusal tells what the first one beyond lacks."""
+        held = self._unused(promise.source)
+        missing = promise.units - self._used(promise.source) - held
+        if missing <= 0:
+            return None
+        fitting = min(free // n for free, n in zip(self.ledger.free, promise.shape, strict=True) if n)
+        held += min(missing, fitting)
+        self.ledger.reserve(promise.held(held))
+        return self.ledger.reserve(promise.held(held + 1)) if fitting < missing else None
+
+    def _used(self, source: str) -> int:
+        return sum(line.units for line in self.ledger if line.charged == source and line.holder != source)
+
+    def _unused(self, source: str) -> int:
+        line = self.ledger.get(source)
+        return line.units if line else 0
+
+    def _serve(self, claim: Claim) -> Refusal | None:
+        refusal: Refusal | None = None
+        line = self.ledger.get(claim.holder)
+        if line is not None and claim.amount.fits(line.amount) and not self._outranks(claim):
+            return None
+        for lines in self._ways(claim, line):
+            refusal = self.ledger.exchange(*lines)
+            if refusal is None:
+                if lines[0].charged == claim.source:
+                    self._charge[claim.holder] = claim
+                return None
+        return refusal
+
+    def _ways(self, claim: Claim, line: Line | None) -> Iterator[tuple[Line, ...]]:
+        """How a claim can be served, the best way first; each is a set of lines to be written together."""
+        amount = claim.amount if line is None else line.amount.at_least(claim.amount)
+        own = Line(claim.holder, amount, claim.tier, claim.source)
+        unit = self._with_unit(own)
+        if line is None or self._outranks(claim):
+            back = self._giving_back(line)
+            if unit:
+                yield (*unit, *back)
+            yield (own, *back)
+        if line is not None:
+            yield (line._replace(amount=amount),)
+            if unit and not line.units:
+                yield unit
+
+    def _outranks(self, claim: Claim) -> bool:
+        """Whether the claim's source should pay instead of the one that does."""
+        payer = self._charge[claim.holder]
+        return (-claim.share, claim.source) < (-payer.share, payer.source)
+
+    def _with_unit(self, own: Line) -> tuple[Line, ...]:
+        unused = self._unused(own.charged)
+        return (own._replace(units=1), self._promises[own.charged].held(unused - 1)) if unused else ()
+
+    def _giving_back(self, line: Line | None) -> tuple[Line, ...]:
+        if line is None or not line.units:
+            return ()
+        return (self._promises[line.charged].held(self._unused(line.charged) + 1),)

@@ -1,0 +1,222 @@
+"""The book of reservations of one node: exact, never oversold, and able to say why not.
+
+A line is a promise. Promises are admitted only while they all fit; should the machine shrink below them, the book keeps
+the promises and grants less: cut by tier from the bottom, in proportion within a tier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import nlargest
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from j10ce.model.kinds import Tier
+from j10ce.model.quantity import Bytes, Millicores
+from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
+
+NAMED_HOLDERS: Final = 3  # how many of those who hold a scarce resource a refusal names
+
+
+class Headroom(Struct, frozen=True):
+    """What is never promised: the machine itself has to run. The larger of a share and an amount counts."""
+
+    percent: int = 5
+    cpu: Millicores = Millicores(100)
+    memory: Bytes = Bytes(512 << 20)
+
+
+HEADROOM: Final = Headroom()
+
+
+def guaranteeable(capacity: Resources, headroom: Headroom = HEADROOM) -> Resources:
+    """The part of a node that may be promised."""
+    kept = Resources(
+        Millicores(max(headroom.cpu, -(-capacity.cpu * headroom.percent // 100))),
+        Bytes(max(headroom.memory, -(-capacity.memory * headroom.percent // 100))),
+    )
+    return capacity.minus(kept)
+
+
+class Line(NamedTuple):
+    """One promise. `holder` is a workload's target, or a policy for its units that nobody uses yet."""
+
+    holder: str
+    amount: Resources
+    tier: Tier
+    charged: str = ""  # the object that pays: `MinimalReservationPolicy/payments/db`
+    units: int = 0  # a policy's: how many it holds unused; a workload's: 1 when it stands on a unit of `charged`
+    until: float = math.inf  # wall clock; the promise ends by itself
+
+
+class Refusal(NamedTuple):
+    """Why a promise was not made, in numbers."""
+
+    wanted: Resources  # on top of what the holder has
+    free: Resources
+    capacity: Resources
+    held_by: tuple[tuple[str, str, int], ...]  # (holder, resource, amount), the largest of each scarce resource
+
+    def __str__(self) -> str:
+        lacks = [
+            f"{name} {spell(name, want)} wanted, {spell(name, free)} free of {spell(name, whole)}"
+            for name, want, free, whole in zip(RESOURCES, self.wanted, self.free, self.capacity, strict=True)
+            if want > free
+        ]
+        held = ", ".join(f"{holder} {name} {spell(name, amount)}" for holder, name, amount in self.held_by)
+        return "; ".join(lacks) + (f"; held by {held}" if held else "")
+
+
+class Ledger:
+    """A mutable book. Not for sharing while it is being written; `resolve` hands out finished ones."""
+
+    def __init__(self, capacity: Resources, lines: Iterable[Line] = ()) -> None:
+        """`lines` are promises made earlier, see `carry`."""
+        self.capacity = capacity
+        self._lines: dict[str, Line] = {}
+        self._promised = NOTHING
+        self._granted: Mapping[str, Resources] | None = None
+        self._largest: dict[int, tuple[Line, ...]] = {}  # by resource; computed when a refusal asks
+        for line in lines:
+            self.carry(line)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __iter__(self) -> Iterator[Line]:
+        return iter(self._lines.values())
+
+    def get(self, holder: str) -> Line | None:
+        return self._lines.get(holder)
+
+    @property
+    def promised(self) -> Resources:
+        return self._promised
+
+    @property
+    def free(self) -> Resources:
+        return self.capacity.minus(self._promised)
+
+    def reserve(self, line: Line) -> Refusal | None:
+        """Promise `line`, in place of what its holder has; None when done, else nothing has changed.
+
+        Asking for less or the same always succeeds.
+        """
+        return self.exchange(line)
+
+    def carry(self, line: Line) -> None:
+        """Take over a promise made earlier, also where the machine has shrunk below it: then grants are cut."""
+        self._put(line)
+
+    def exchange(self, *lines: Line) -> Refusal | None:
+        """Replace the lines of several holders at once: all or none."""
+        old = [self._lines.get(line.holder) for line in lines]
+        before = _total(line for line in old if line is not None)
+        after = _total(lines)
+        if (refusal := self._refuse(before, after)) is not None:
+            return refusal
+        for line in lines:
+            self._put(line)
+        return None
+
+    def release(self, holder: str) -> Line | None:
+        """Free what `holder` has; the line, or None when there was none."""
+        line = self._lines.pop(holder, None)
+        if line is not None:
+            self._promised = Resources._make(a - b for a, b in zip(self._promised, line.amount, strict=True))
+            self._changed()
+        return line
+
+    def expire(self, wall: float) -> tuple[Line, ...]:
+        """Release every line whose time is over."""
+        over = [line.holder for line in self._lines.values() if line.until <= wall]
+        return tuple(line for holder in over if (line := self.release(holder)) is not None)
+
+    def resize(self, capacity: Resources) -> None:
+        """The machine has another size; promises stay, and grants follow."""
+        self.capacity = capacity
+        self._granted = None
+
+    def granted(self, holder: str) -> Resources:
+        """What its promise is worth on this machine; nothing for a stranger."""
+        if self._granted is None:
+            self._granted = _cut(self._lines, self._promised, self.capacity)
+        line = self._lines.get(holder)
+        return self._granted.get(holder, line.amount if line else NOTHING)
+
+    def cut(self, holder: str) -> str:
+        """Why a grant is below its promise; empty when it is not."""
+        line = self._lines.get(holder)
+        if line is None or (granted := self.granted(holder)) == line.amount:
+            return ""
+        short = [
+            f"{name} {spell(name, promise)} cut to {spell(name, grant)}, "
+            f"{spell(name, total)} are promised and {spell(name, whole)} there"
+            for name, promise, grant, total, whole in zip(
+                RESOURCES, line.amount, granted, self._promised, self.capacity, strict=True
+            )
+            if grant < promise
+        ]
+        return f"the machine is too small for its promises; tier {line.tier.value}: " + "; ".join(short)
+
+    def _put(self, line: Line) -> None:
+        old = self._lines.get(line.holder)
+        gone = old.amount if old else NOTHING
+        self._promised = Resources._make(p - g + a for p, g, a in zip(self._promised, gone, line.amount, strict=True))
+        if any(line.amount):
+            self._lines[line.holder] = line
+        elif old:
+            del self._lines[line.holder]
+        self._changed()
+
+    def _changed(self) -> None:
+        self._granted = None
+        self._largest = {}
+
+    def _refuse(self, before: Resources, after: Resources) -> Refusal | None:
+        """A resource is lacking only where more of it is asked for: what shrinks or stays always fits."""
+        lacking = [
+            n
+            for n, (b, a, p, c) in enumerate(zip(before, after, self._promised, self.capacity, strict=True))
+            if a > b and p - b + a > c
+        ]
+        if not lacking:
+            return None
+        held = ((line.holder, RESOURCES[n], line.amount[n]) for n in lacking for line in self._holders(n))
+        return Refusal(after.minus(before), self.free, self.capacity, tuple(held))
+
+    def _holders(self, n: int) -> tuple[Line, ...]:
+        if n not in self._largest:
+            largest = nlargest(NAMED_HOLDERS, self._lines.values(), key=lambda line: line.amount[n])
+            self._largest[n] = tuple(line for line in largest if line.amount[n])
+        return self._largest[n]
+
+
+def _total(lines: Iterable[Line]) -> Resources:
+    total = NOTHING
+    for line in lines:
+        total = total.plus(line.amount)
+    return total
+
+
+def _cut(lines: Mapping[str, Line], promised: Resources, capacity: Resources) -> dict[str, Resources]:
+    """What each line is granted where the promises exceed the machine; empty where they do not."""
+    if promised.fits(capacity):
+        return {}
+    tiers: dict[Tier, list[Line]] = {}
+    for line in lines.values():
+        tiers.setdefault(line.tier, []).append(line)
+    granted: dict[str, Resources] = {}
+    room = capacity
+    for tier in Tier:  # from the best protected down: what is left is for those below
+        wanted = _total(tiers.get(tier, ()))
+        for line in tiers.get(tier, ()):
+            granted[line.holder] = Resources._make(map(_share, line.amount, wanted, room))
+        room = room.minus(wanted)
+    return granted
+
+
+def _share(amount: int, wanted: int, room: int) -> int:
+    return amount if wanted <= room else amount * room // wanted

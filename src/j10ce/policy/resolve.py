@@ -1,0 +1,210 @@
+"""From policies and workloads to entitlements.
+
+Every wish for a floor is a claim. Claims are served in the order in which they came up (the later of the policy's
+creation and the workload's arrival), so a policy or a workload that comes later never takes a floor away.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
+
+from j10ce.model.kinds import CpuSection, MemorySection, MinimalReservationPolicy, Minimum, Tier
+from j10ce.model.knob import TargetId
+from j10ce.model.quantity import Bytes, Quantity
+from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
+from j10ce.model.snapshot import NodeFacts
+from j10ce.model.workload import Entitlement, Source, Workload
+from j10ce.policy.choose import Choice, Chooser
+from j10ce.policy.claims import Book, Claim, Promise, Refusals
+from j10ce.policy.document import NodeDocument, reference
+from j10ce.policy.ledger import HEADROOM, Headroom, Ledger, guaranteeable
+from j10ce.policy.profiles import RESERVES_REQUEST
+from j10ce.policy.select import compiled
+
+NO_QUANTITY: Final = Quantity(0)
+
+
+class Resolution(Struct, frozen=True):
+    """What everyone on a node is entitled to. `notes` concern policies, not single workloads."""
+
+    entitlements: Mapping[TargetId, Entitlement]
+    ledger: Ledger
+    notes: tuple[str, ...] = ()
+    until: float = math.inf  # wall clock at which the first promise expires
+
+
+def resolve(
+    workloads: Collection[Workload],
+    document: NodeDocument,
+    node: NodeFacts,
+    *,
+    wall: float,
+    before: Ledger | None = None,
+    headroom: Headroom = HEADROOM,
+) -> Resolution:
+    """Entitlements of all workloads, and the ledger behind them.
+
+    `before` is the ledger in force: its promises are kept as long as they are wanted, whatever was added or edited,
+    and are cut by tier where the machine has shrunk below them.
+    """
+    promises = [_promise(p, node.capacity) for p in document.policies]
+    promises = [p for p in promises if p.until > wall]
+    chooser = Chooser(document.profiles)
+    choices = {w.target: chooser.choose(w) for w in workloads}
+    claims = {w.target: _claims(w, choices[w.target], promises, node.capacity) for w in workloads}
+    book = Book(Ledger(guaranteeable(node.capacity, headroom)), promises)
+    asked: Mapping[str, Sequence[Claim]] = {t: c for t, c in claims.items() if c}
+    if before is not None:
+        book.keep(before, asked)
+    refusals = book.serve(asked)
+    return Resolution(
+        {w.target: _entitle(w, choices[w.target], claims[w.target], book.ledger, refusals) for w in workloads},
+        book.ledger,
+        tuple(_policy_notes(promises, refusals, node)),
+        min((p.until for p in promises), default=math.inf),
+    )
+
+
+def amounts(minimum: Minimum, capacity: Resources) -> Resources:
+    """A minimum in units of the node; percentages are of its whole capacity."""
+    fields = (minimum.cpu, minimum.memory, minimum.network, minimum.disk_read, minimum.disk_write)
+    cpu, *rest = (NO_QUANTITY if q is UNSET else q for q in fields)
+    in_bytes = (q.bytes(Bytes(whole)) for q, whole in zip(rest, capacity[1:], strict=True))
+    return Resources._make((cpu.millicores(capacity.cpu), *in_bytes))
+
+
+def _promise(policy: MinimalReservationPolicy, capacity: Resources) -> Promise:
+    spec, created = policy.spec, _timestamp(policy.metadata.creation_timestamp)
+    asked = amounts(spec.minimum, capacity)
+    shape = _known(asked, capacity)
+    return Promise(
+        reference(policy),
+        policy.metadata.namespace,
+        compiled(spec.selector),
+        shape,
+        shape.dominant_share(capacity),
+        spec.units if any(shape) else 0,
+        created,
+        math.inf if spec.ttl is UNSET else created + spec.ttl.seconds,
+        tuple(f"{name} {spell(name, n)} cannot be promised here" for name, n in asked.minus(shape).named()),
+    )
+
+
+def _known(amount: Resources, capacity: Resources) -> Resources:
+    """Without what the node has no measure of."""
+    return Resources._make(a if c else 0 for a, c in zip(amount, capacity, strict=True))
+
+
+def _timestamp(created: datetime | UnsetType) -> float:
+    return 0.0 if created is UNSET else created.timestamp()
+
+
+def _claims(w: Workload, choice: Choice, promises: Iterable[Promise], capacity: Resources) -> list[Claim]:
+    if choice.ignored:
+        return []
+    found = [
+        (max(p.created, w.since), p.source, p.shape)
+        for p in promises
+        if p.namespace == w.namespace and p.test(w.labels)
+    ]
+    found += _own_claims(w, choice, capacity)
+    tier = _tier(choice, any(amount.cpu for _, _, amount in found), bool(found))
+    return [
+        Claim(since, source, w.target, amount, amount.dominant_share(capacity), tier) for since, source, amount in found
+    ]
+
+
+def _own_claims(w: Workload, choice: Choice, capacity: Resources) -> Iterator[tuple[float, str, Resources]]:
+    """What the workload itself asks for, and what its profile reserves of its request."""
+    if any(w.minimum):
+        yield w.since, f"Workload/{w.namespace}/{w.name}", _known(w.minimum, capacity)
+    if choice.profile is None or not any(w.requests):
+        return
+    since = max(w.since, _timestamp(choice.profile.metadata.creation_timestamp))
+    if choice.tier in RESERVES_REQUEST:
+        yield since, reference(choice.profile), _known(w.requests, capacity)
+    elif least := _least_memory(w, choice.profile.spec.memory):
+        yield since, reference(choice.profile), Resources(memory=least)
+
+
+def _least_memory(w: Workload, section: MemorySection) -> Bytes:
+    percent = 0 if section.min_percent is UNSET else section.min_percent
+    return Bytes(w.requests.memory * percent // 100)
+
+
+def _tier(choice: Choice, cpu_floor: bool, floor: bool) -> Tier:
+    """A workload with a CPU floor cannot be best-effort: an idle group gets nothing while others want the CPU."""
+    lifted = choice.tier is Tier.BESTEFFORT and (cpu_floor or (floor and choice.profile is None))
+    return Tier.STANDARD if lifted else choice.tier
+
+
+def _entitle(w: Workload, choice: Choice, claims: list[Claim], ledger: Ledger, refusals: Refusals) -> Entitlement:
+    promised, floor = NOTHING, NOTHING
+    if claims and (line := ledger.get(w.target)) is not None:
+        promised, floor = line.amount, ledger.granted(w.target)
+    profile, chosen = choice.profile, choice.profile is not None or bool(claims)
+    tier = _tier(choice, bool(promised.cpu), bool(claims))
+    cpu, memory = (profile.spec.cpu, profile.spec.memory) if profile else (CpuSection(), MemorySection())
+    notes = choice.notes
+    if claims:
+        notes = (*notes, *_notes(w, choice, tier, claims, promised, ledger, refusals))
+        if memory.min_percent is not UNSET and _least_memory(w, memory) > floor.memory:
+            memory = replace(memory, min_percent=UNSET)  # the book has no room for it
+        if tier is not choice.tier:
+            cpu = replace(cpu, idle=False, suppressible=False)
+    return Entitlement(
+        w.target,
+        chosen,
+        tier,
+        profile.metadata.name if profile else "",
+        w.requests,
+        floor,
+        w.limits,
+        cpu,
+        memory,
+        tuple(_sources(choice, claims, promised)) if chosen else (),
+        notes,
+    )
+
+
+def _sources(choice: Choice, claims: list[Claim], promised: Resources) -> Iterator[Source]:
+    if choice.profile is not None:
+        yield Source("profile", reference(choice.profile), choice.why)
+    for n, (name, amount) in enumerate(zip(RESOURCES, promised, strict=True)):
+        # Of the claims that are met, the largest made this floor; the earliest of equals came first.
+        met = [c for c in claims if c.amount[n] and c.amount[n] <= amount]
+        if met:
+            best = min(met, key=lambda c: (-c.amount[n], c.since, c.source))
+            yield Source(f"floor.{name}", best.source, f"at least {spell(name, best.amount[n])}")
+
+
+def _notes(
+    w: Workload,
+    choice: Choice,
+    tier: Tier,
+    claims: list[Claim],
+    promised: Resources,
+    ledger: Ledger,
+    refusals: Refusals,
+) -> Iterator[str]:
+    for claim in claims:
+        if (refusal := refusals.get((w.target, claim.source))) is not None and not claim.amount.fits(promised):
+            yield f"Unprotected: {claim.source} asks for {claim.amount}: {refusal}"
+    if tier is not choice.tier and choice.profile is not None:
+        floor = spell("cpu", promised.cpu)
+        yield f"tier {choice.tier.value} cannot hold a CPU floor of {floor}, so it runs in tier {tier.value}"
+    if cut := ledger.cut(w.target):
+        yield cut
+
+
+def _policy_notes(promises: Iterable[Promise], refusals: Refusals, node: NodeFacts) -> Iterator[str]:
+    for p in promises:
+        yield from (f"{p.source}: {note}: {node.name} has no measure of it" for note in p.notes)
+        if (refusal := refusals.get(("", p.source))) is not None:
+            yield f"{p.source}: not all of its {p.units} units are held: {refusal}"
