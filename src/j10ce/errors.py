@@ -2,6 +2,7 @@
 
     QosError
     ├── Invalid          input that cannot be accepted; carries all findings
+    │   └── Malformed    text that is no JSON at all
     ├── Unsupported      this machine lacks a feature; says what it needs
     ├── Denied           a rule of the system or of its owner forbids it
     ├── Busy             someone else owns what was asked for
@@ -42,6 +43,10 @@ class Invalid(QosError):
         self.findings = tuple(findings)
         self.what = what
         super().__init__(f"invalid {what}: " + "; ".join(map(str, self.findings)))
+
+
+class Malformed(Invalid):
+    """Not even text of the right format, so nothing more can be said about it."""
 
 
 class Unsupported(QosError):

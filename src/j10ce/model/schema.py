@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from j10ce.errors import Finding, Invalid
+from j10ce.errors import Finding, Invalid, Malformed
 from j10ce.model.kinds import API_VERSION, KINDS, Kind, Object
 from j10ce.model.quantity import Duration, Quantity
 
@@ -35,6 +35,22 @@ def kind_of(raw: object) -> Kind:
     if findings:
         raise Invalid(findings, str(name or "object"))
     return KINDS[str(name)]
+
+
+def parse(text: bytes | str, into: type[S]) -> S:
+    """JSON text into a struct: one pass when it is right, all shape findings when it is not."""
+    try:
+        return msgspec.json.decode(text, type=into, dec_hook=_decode_custom)
+    except (ValueError, RecursionError):
+        return convert(parse_plain(text), into)
+
+
+def parse_plain(text: bytes | str) -> Any:
+    """JSON text into dicts, lists, strings and numbers; raises Malformed."""
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError) as e:
+        raise Malformed([Finding("", None, f"not JSON: {e}")]) from None
 
 
 def convert(raw: object, into: type[S]) -> S:
