@@ -26,6 +26,7 @@ class Event(NamedTuple):
     type: Literal["ADDED", "MODIFIED", "DELETED"]
     object: Object
     revision: str
+    old: Object | None = None  # what it was before, where the store knows
 
 
 class Listing(NamedTuple):
@@ -38,6 +39,7 @@ class Store(Protocol):
 
     A put returns the object as stored: uid, creationTimestamp, resourceVersion and generation are the store's.
     `generation` moves with spec only. `part` says which half the caller owns: the other half is kept as it is.
+    A put that changes nothing returns the object as it is: no revision, no event.
     Errors: NotFound, Conflict (stale `expect`, or ABSENT and present), Compacted (watch from a lost revision).
     An acknowledged put survives a crash where the store is durable. Safe to call from many tasks of one loop.
     """
@@ -53,7 +55,10 @@ class Store(Protocol):
     async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object: ...
 
     def watch(self, kind: str, since: str) -> AsyncIterator[Event]:
-        """Every change after `since`, in order, none lost, none twice; then waits for more."""
+        """Every change after `since`, in order, none lost, none twice; then waits for more until the store closes.
+
+        A wait may be cancelled and repeated. Compacted is raised by the call or by a wait.
+        """
         ...
 
     async def close(self) -> None: ...

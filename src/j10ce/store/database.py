@@ -1,0 +1,198 @@
+"""The SQLite file: creation, checks, loading, and one transaction at a time. Synchronous; one thread at a time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from j10ce.errors import Busy, Corrupt, Denied, Invalid, StoreError, Unsupported
+from j10ce.model.kinds import KINDS, Object
+from j10ce.model.schema import parse
+from j10ce.store.revise import Key, key_of
+from j10ce.store.store import Event
+from j10ce.store.table import Table, first_revision
+
+FORMAT: Final = 1  # PRAGMA user_version
+APPLICATION: Final = 0x6A313063  # PRAGMA application_id: "j10c"
+LASTING_DAMAGE: Final = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+SCHEMA: Final = """
+CREATE TABLE objects (kind TEXT, namespace TEXT, name TEXT, data BLOB NOT NULL,
+                      PRIMARY KEY (kind, namespace, name)) WITHOUT ROWID;
+CREATE TABLE changes (revision INTEGER PRIMARY KEY, kind TEXT NOT NULL, type TEXT NOT NULL, data BLOB NOT NULL);
+CREATE TABLE horizons (kind TEXT PRIMARY KEY, revision INTEGER NOT NULL);  -- '' is where the store began to count
+"""
+
+
+class Row(NamedTuple):
+    """One change with its object as JSON."""
+
+    event: Event
+    data: bytes
+
+
+class Trim(NamedTuple):
+    """Changes of a kind up to a revision that need no longer be kept."""
+
+    kind: str
+    revision: int
+
+
+class BrokenDisk(StoreError):
+    """The disk failed in the middle of a commit, so what it holds is not known until it is read again."""
+
+
+class Database:
+    """An open file, locked against every other process."""
+
+    def __init__(self, path: Path, wall: float) -> None:
+        """Open, or create; raises Corrupt (a copy is kept), Busy, Denied or Unsupported."""
+        self.path = path
+        try:
+            if not path.exists():
+                _create(path, first_revision(wall))
+            _check_header(path)
+            self._sql = _connect(path)
+        except sqlite3.DatabaseError as e:
+            raise _opening_failed(path, e) from None
+        except OSError as e:
+            raise Denied(f"cannot open {path}: {e.strerror}") from None
+
+    def table(self, *, kept: int) -> Table:
+        """Everything that the file holds."""
+        try:
+            horizons: dict[str, int] = dict(self._sql.execute("SELECT kind, revision FROM horizons"))
+            table = Table(horizons.pop(""), kept=kept)
+            objects = self._sql.execute("SELECT kind, data FROM objects")
+            changes = self._sql.execute("SELECT kind, data, type, revision FROM changes ORDER BY revision")
+            table.load((_object(kind, data) for kind, data in objects), _events(changes), horizons)
+        except (sqlite3.DatabaseError, Invalid, KeyError) as e:
+            self._sql.close()
+            raise _corrupt(self.path, str(e)) from None
+        return table
+
+    def write(self, work: Iterable[Row | Trim]) -> None:
+        """All of it in one transaction that survives power loss, or nothing of it and a StoreError."""
+        try:
+            self._sql.execute("BEGIN IMMEDIATE")
+            for piece in work:
+                self._trim(piece) if isinstance(piece, Trim) else self._record(piece)
+            self._sql.execute("COMMIT")
+        except sqlite3.Error as e:
+            self._roll_back()
+            raise _writing_failed(self.path, e) from None
+
+    def close(self) -> None:
+        self._sql.close()
+
+    def _record(self, row: Row) -> None:
+        event, key = row.event, key_of(row.event.object)
+        if event.type == "DELETED":
+            self._sql.execute("DELETE FROM objects WHERE kind = ? AND namespace = ? AND name = ?", key)
+        else:
+            self._sql.execute("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?)", (*key, row.data))
+        change = (int(event.revision), key.kind, event.type, row.data)
+        self._sql.execute("INSERT INTO changes VALUES (?, ?, ?, ?)", change)
+
+    def _trim(self, trim: Trim) -> None:
+        self._sql.execute("DELETE FROM changes WHERE kind = ? AND revision <= ?", trim)
+        self._sql.execute("INSERT OR REPLACE INTO horizons VALUES (?, ?)", trim)
+
+    def _roll_back(self) -> None:
+        if self._sql.in_transaction:
+            try:
+                self._sql.execute("ROLLBACK")
+            except sqlite3.Error:
+                self._sql.close()  # whatever is written next fails, rather than join a half transaction
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    sql = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
+    try:
+        # One owner: no shared-memory file, and a second manager is refused.
+        sql.execute("PRAGMA locking_mode = EXCLUSIVE")
+        sql.execute("PRAGMA journal_mode = WAL")
+        sql.execute("PRAGMA synchronous = FULL")
+        (verdict,) = sql.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(verdict)
+    except sqlite3.DatabaseError:
+        sql.close()
+        raise
+    return sql
+
+
+def _create(path: Path, revision: int) -> None:
+    """Built beside and renamed, so that a file under the final name is whole, or was damaged later."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    sql = sqlite3.connect(fresh, isolation_level=None)
+    sql.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {FORMAT}; PRAGMA application_id = {APPLICATION}; COMMIT;")
+    sql.execute("INSERT INTO horizons VALUES ('', ?)", (revision,))
+    sql.close()
+    fresh.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
+def _check_header(path: Path) -> None:
+    """Before SQLite may change anything: whose file it is, and which format (sqlite.org/fileformat.html, 1.3)."""
+    with path.open("rb") as file:
+        header = file.read(100)
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
+        raise sqlite3.DatabaseError("it is empty, cut off or no database")
+    version, application = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
+    if application != APPLICATION:
+        raise Denied(f"{path} is a database of another program; name another file")
+    if version != FORMAT:
+        raise Unsupported(f"store format {version} of {path}", needs=f"another release; this one reads {FORMAT}")
+
+
+def _opening_failed(path: Path, e: sqlite3.DatabaseError) -> Exception:
+    match getattr(e, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return Busy(f"{path} is in use by another manager")
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_READONLY:
+            return Denied(f"cannot open {path}: {e}; check that it is a file and may be written")
+        case sqlite3.SQLITE_FULL:
+            return StoreError(f"cannot open {path}: its disk is full")
+        case _:
+            return _corrupt(path, str(e))
+
+
+def _writing_failed(path: Path, e: sqlite3.Error) -> StoreError:
+    code = getattr(e, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return StoreError(f"the disk of {path} is full: nothing was written")
+    if code in LASTING_DAMAGE:
+        return BrokenDisk(f"{path} failed in a commit ({e}): restart the manager once the disk is sound")
+    return StoreError(f"cannot write {path}: {e}: nothing was written")
+
+
+def _corrupt(path: Path, why: str) -> Corrupt:
+    """The copy is named by the damaged file's age, so that restarting in a loop keeps one copy, not hundreds."""
+    copy = path.with_name(f"{path.name}.corrupt-{path.stat().st_mtime_ns}")
+    for suffix in ("", "-wal"):
+        damaged, kept = path.with_name(path.name + suffix), copy.with_name(copy.name + suffix)
+        if damaged.exists() and not kept.exists():
+            shutil.copy2(damaged, kept)
+    return Corrupt(f"{path} is damaged ({why}); a copy is kept in {copy}; restore a backup or move the file away")
+
+
+def _object(kind: str, data: bytes) -> Object:
+    return parse(data, KINDS[kind].struct)  # type: ignore[return-value]
+
+
+def _events(changes: Iterable[tuple[str, bytes, str, int]]) -> Iterable[tuple[Event, int]]:
+    before: dict[Key, Object] = {}
+    for kind, data, type_, revision in changes:
+        obj = _object(kind, data)
+        yield Event(type_, obj, str(revision), before.get(key_of(obj))), len(data)  # type: ignore[arg-type]
+        before[key_of(obj)] = obj

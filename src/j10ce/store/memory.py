@@ -1,0 +1,45 @@
+"""The store that lasts as long as its process: for tests, the simulator and throw-away managers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from j10ce.model.kinds import Object
+from j10ce.store.revise import Key, Part, key_of, removed, revise
+from j10ce.store.store import ANY, Event, Expect, Listing, Store
+from j10ce.store.table import KEPT_CHANGES, Table, Watch, first_revision
+
+
+class MemoryStore:
+    def __init__(self, wall: Callable[[], float], *, kept: int = KEPT_CHANGES) -> None:
+        self._wall = wall
+        self._table = Table(first_revision(wall()), kept=kept)
+
+    async def get(self, kind: str, namespace: str, name: str) -> Object:
+        return self._table.get(Key(kind, namespace, name))
+
+    async def list(self, kind: str, namespace: str | None = None) -> Listing:
+        return self._table.list(kind, namespace)
+
+    async def put(self, obj: Object, *, expect: str | Expect = ANY, part: Part = "spec") -> Object:
+        old, revision = self._table.find(key_of(obj)), self._table.revision + 1
+        new = revise(old, obj, expect=expect, part=part, revision=revision, wall=self._wall())
+        if new is not old:
+            self._table.apply(Event("MODIFIED" if old else "ADDED", new, str(revision), old))
+        return new
+
+    async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
+        key, revision = Key(kind, namespace, name), self._table.revision + 1
+        old = self._table.find(key)
+        gone = removed(old, key, expect=expect, revision=revision)
+        self._table.apply(Event("DELETED", gone, str(revision), old))
+        return gone
+
+    def watch(self, kind: str, since: str) -> Watch:
+        return self._table.watch(kind, since)
+
+    async def close(self) -> None:
+        self._table.close()
+
+
+_: type[Store] = MemoryStore

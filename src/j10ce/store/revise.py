@@ -1,0 +1,99 @@
+"""What a write makes of an object: expectations, generation and stamps, alike in every store. Pure but for uids."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from j10ce.errors import Conflict, NotFound, StoreError
+from j10ce.model.kinds import Object, PolicyRevision
+from j10ce.store.store import Expect
+
+Part = Literal["spec", "status"]
+
+
+class Key(NamedTuple):
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+def key_of(obj: Object) -> Key:
+    return Key(obj.kind, obj.metadata.namespace, obj.metadata.name)
+
+
+def revise(old: Object | None, obj: Object, *, expect: str | Expect, part: Part, revision: int, wall: float) -> Object:
+    """The object as it will be stored, or `old` itself when the write changes nothing.
+
+    Raises NotFound when an object to be changed is absent, Conflict when `expect` does not hold.
+    """
+    check(old, key_of(obj), expect)
+    if part == "status" and isinstance(obj, PolicyRevision):
+        raise StoreError("a PolicyRevision has no status")
+    if old is None:
+        if part == "status":
+            raise NotFound(f"{key_of(obj)} does not exist, so it has no status to write")
+        return _created(obj, revision, wall)
+    merged = _with_spec(old, obj) if part == "spec" else replace(old, status=obj.status)  # type: ignore[union-attr]
+    if merged == old:
+        return old
+    generation = old.metadata.generation + (_wish(merged) != _wish(old))
+    return replace(merged, metadata=replace(merged.metadata, generation=generation, resource_version=str(revision)))
+
+
+def check(old: Object | None, key: Key, expect: str | Expect) -> None:
+    """Whether a write may go on, given what is there."""
+    if old is None:
+        if isinstance(expect, str):
+            raise NotFound(f"{key} does not exist")
+    elif expect is Expect.ABSENT:
+        raise Conflict(f"{key} exists already")
+    elif isinstance(expect, str) and expect != old.metadata.resource_version:
+        raise Conflict(f"{key} is at revision {old.metadata.resource_version}, not {expect}: read it again")
+
+
+def removed(old: Object | None, key: Key, *, expect: str | Expect, revision: int) -> Object:
+    """The last state of an object that is being deleted, at the revision of its end."""
+    if old is None:
+        raise NotFound(f"{key} does not exist")
+    check(old, key, expect)
+    return replace(old, metadata=replace(old.metadata, resource_version=str(revision)))
+
+
+def _created(obj: Object, revision: int, wall: float) -> Object:
+    stamped = replace(
+        obj.metadata,
+        uid=str(uuid.uuid4()),
+        creation_timestamp=datetime.fromtimestamp(int(wall), UTC),
+        generation=1,
+        resource_version=str(revision),
+    )
+    if isinstance(obj, PolicyRevision):
+        return replace(obj, metadata=stamped)
+    return replace(obj, metadata=stamped, status=type(obj.status)())
+
+
+def _with_spec(old: Object, obj: Object) -> Object:
+    was = old.metadata
+    metadata = replace(
+        obj.metadata,
+        uid=was.uid,
+        creation_timestamp=was.creation_timestamp,
+        generation=was.generation,
+        generate_name=was.generate_name,
+        resource_version=was.resource_version,
+    )
+    if isinstance(obj, PolicyRevision) or isinstance(old, PolicyRevision):
+        return replace(obj, metadata=metadata)
+    return replace(obj, metadata=metadata, status=old.status)
+
+
+def _wish(obj: Object) -> object:
+    """The part whose changes move the generation."""
+    return (obj.revision, obj.data) if isinstance(obj, PolicyRevision) else obj.spec

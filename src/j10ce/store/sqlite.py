@@ -1,0 +1,109 @@
+"""The embedded durable store: SQLite behind one writer thread.
+
+Writes are decided on the event loop, against what is committed and what is on its way. Callers that wait together
+share the price of one flush of the disk; nobody is answered, and no reader sees a change, before the flush is through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from j10ce.errors import StoreError
+from j10ce.model.kinds import Object
+from j10ce.model.schema import encode
+from j10ce.store.database import BrokenDisk, Database, Row, Trim
+from j10ce.store.revise import Key, Part, key_of, removed, revise
+from j10ce.store.store import ANY, Event, Expect, Listing, Store
+from j10ce.store.table import KEPT_CHANGES, Watch
+from j10ce.store.writer import Job, Writer
+
+
+class SqliteStore:
+    def __init__(self, path: Path, wall: Callable[[], float], *, kept: int = KEPT_CHANGES) -> None:
+        self._wall = wall
+        database = Database(path, wall())
+        self._table = database.table(kept=kept)
+        self._revision = self._table.revision
+        self._coming: dict[Key, Event] = {}  # decided, not yet committed
+        self._epoch = 0
+        self._ended: StoreError | None = None
+        self._writer = Writer(database, self._settle)
+
+    async def get(self, kind: str, namespace: str, name: str) -> Object:
+        return self._table.get(Key(kind, namespace, name))
+
+    async def list(self, kind: str, namespace: str | None = None) -> Listing:
+        return self._table.list(kind, namespace)
+
+    async def put(self, obj: Object, *, expect: str | Expect = ANY, part: Part = "spec") -> Object:
+        key, revision = key_of(obj), self._revision + 1
+        old = self._latest(key)
+        new = revise(old, obj, expect=expect, part=part, revision=revision, wall=self._wall())
+        if new is not old:
+            await self._commit(Event("MODIFIED" if old else "ADDED", new, str(revision), old))
+        elif key in self._coming:
+            await self._queued(None)
+        return new
+
+    async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
+        key, revision = Key(kind, namespace, name), self._revision + 1
+        old = self._latest(key)
+        gone = removed(old, key, expect=expect, revision=revision)
+        await self._commit(Event("DELETED", gone, str(revision), old))
+        return gone
+
+    def watch(self, kind: str, since: str) -> Watch:
+        return self._table.watch(kind, since)
+
+    async def close(self) -> None:
+        """Waits until everything queued is on disk."""
+        self._ended = self._ended or StoreError("the store is closed")
+        await asyncio.to_thread(self._writer.close)
+        self._table.close()
+
+    def _latest(self, key: Key) -> Object | None:
+        coming = self._coming.get(key)
+        if coming is None:
+            return self._table.find(key)
+        return None if coming.type == "DELETED" else coming.object
+
+    async def _commit(self, event: Event) -> None:
+        if self._ended:
+            raise StoreError(str(self._ended))
+        self._revision = int(event.revision)
+        self._coming[key_of(event.object)] = event
+        await self._queued(Row(event, encode(event.object)))
+
+    def _queued(self, row: Row | None) -> asyncio.Future[None]:
+        done = asyncio.get_running_loop().create_future()
+        self._writer.put(Job(self._epoch, done, row))
+        return done
+
+    def _settle(self, jobs: Sequence[Job], failure: StoreError | None) -> None:
+        """The disk has answered for these jobs; they come in the order in which they were decided."""
+        if failure and jobs[-1].epoch == self._epoch:
+            self._epoch += 1
+            self._coming.clear()
+            self._ended = failure if isinstance(failure, BrokenDisk) else self._ended
+        for job in jobs:
+            if job.row and not failure:
+                self._publish(job.row)
+            if job.done.done():
+                continue  # its caller was cancelled
+            if failure:
+                job.done.set_exception(StoreError(str(failure)))
+            else:
+                job.done.set_result(None)
+
+    def _publish(self, row: Row) -> None:
+        key = key_of(row.event.object)
+        if self._coming.get(key) is row.event:
+            del self._coming[key]
+        horizon = self._table.apply(row.event, len(row.data))
+        if horizon is not None:
+            self._writer.put(Trim(key.kind, horizon))
+
+
+_: type[Store] = SqliteStore

@@ -1,0 +1,90 @@
+"""One thread that writes: everything that waits goes into one transaction (group commit)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from itertools import chain
+from queue import Empty, SimpleQueue
+from typing import NamedTuple
+
+from j10ce.errors import StoreError
+from j10ce.store.database import Database, Row, Trim
+
+
+class Job(NamedTuple):
+    """A row and who waits for it. Without a row: someone who waits for what was queued before."""
+
+    epoch: int
+    done: asyncio.Future[None]
+    row: Row | None
+
+
+Settle = Callable[[list[Job], StoreError | None], None]
+
+
+class Writer:
+    """Jobs are written in the order of `put`, and settled in that order on the event loop that waits for them.
+
+    A failure refuses every job of its epoch, also those still queued: they were decided on top of writes that never
+    happened. The owner moves to the next epoch when it learns of the failure.
+    """
+
+    def __init__(self, database: Database, settle: Settle) -> None:
+        self._database, self._settle = database, settle
+        self._queue: SimpleQueue[Job | Trim | None] = SimpleQueue()
+        self._failed: tuple[int, StoreError] | None = None
+        self._thread = threading.Thread(target=self._run, name="sqlite-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, work: Job | Trim) -> None:
+        self._queue.put(work)
+
+    def close(self) -> None:
+        """Blocks until everything queued is on disk."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        batch: list[Job | Trim | None] = []
+        while None not in batch:
+            batch = _take(self._queue)
+            self._write(self._allowed(batch), [trim for trim in batch if isinstance(trim, Trim)])
+        self._database.close()
+
+    def _allowed(self, batch: list[Job | Trim | None]) -> list[Job]:
+        jobs = [job for job in batch if isinstance(job, Job)]
+        if self._failed is None:
+            return jobs
+        epoch, failure = self._failed
+        self._answer([job for job in jobs if job.epoch <= epoch], failure)
+        return [job for job in jobs if job.epoch > epoch]
+
+    def _write(self, jobs: list[Job], trims: list[Trim]) -> None:
+        failure = None
+        try:
+            rows = [job.row for job in jobs if job.row]
+            if rows or trims:
+                self._database.write(chain(rows, trims))
+        except StoreError as e:
+            failure = e
+            if jobs:
+                self._failed = (jobs[-1].epoch, failure)
+        self._answer(jobs, failure)
+
+    def _answer(self, jobs: list[Job], failure: StoreError | None) -> None:
+        loop = jobs[0].done.get_loop() if jobs else None
+        if loop and not loop.is_closed():
+            loop.call_soon_threadsafe(self._settle, jobs, failure)
+
+
+def _take(queue: SimpleQueue[Job | Trim | None]) -> list[Job | Trim | None]:
+    """Wait for one piece of work, then take all that is there, up to the end."""
+    batch = [queue.get()]
+    try:
+        while batch[-1] is not None:
+            batch.append(queue.get_nowait())
+    except Empty:
+        pass
+    return batch

@@ -1,0 +1,236 @@
+"""The file when things go wrong: damage, strangers, full disks, sudden death."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from j10ce.errors import Busy, Corrupt, Denied, StoreError, Unsupported
+from j10ce.store.database import Database
+from j10ce.store.sqlite import SqliteStore
+from j10ce.testing.build import WALL, reservation
+from j10ce.testing.conformance_store import KIND
+
+WRITER = """
+import asyncio, sys
+from pathlib import Path
+from j10ce.store.sqlite import SqliteStore
+from j10ce.testing.build import WALL, reservation
+
+async def write(store, worker):
+    for n in range(100_000):
+        made = await store.put(reservation(f"p-{worker}-{n}", cpu="1"))
+        print(made.metadata.name, made.metadata.resource_version, flush=True)
+
+async def main():
+    store = SqliteStore(Path(sys.argv[1]), lambda: WALL)
+    await asyncio.gather(*(write(store, worker) for worker in range(8)))
+
+asyncio.run(main())
+"""
+
+
+def wall() -> float:
+    return WALL
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "objects.db"
+
+
+async def filled(path: Path, count: int = 200) -> None:
+    store = SqliteStore(path, wall)
+    await asyncio.gather(*(store.put(reservation(f"p-{n}", cpu="1")) for n in range(count)))
+    await store.close()
+
+
+async def test_only_the_owner_may_read_the_file(path: Path) -> None:
+    await filled(path, 1)
+    assert path.stat().st_mode & 0o777 == 0o600
+    store = SqliteStore(path, wall)
+    await store.put(reservation("more"))
+    assert [p.name for p in path.parent.iterdir() if p.stat().st_mode & 0o077] == []
+    await store.close()
+
+
+async def test_every_commit_is_flushed(path: Path) -> None:
+    store = SqliteStore(path, wall)
+    sql = store._writer._database._sql
+    assert sql.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+    assert sql.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    await store.close()
+
+
+def damage_header(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(b"rubbish" * 10)
+
+
+def damage_pages(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(path.stat().st_size - 4096))
+
+
+def cut_in_half(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def cut_to_nothing(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def damage_an_object(path: Path) -> None:
+    sql = sqlite3.connect(path)
+    sql.execute("UPDATE objects SET data = '{\"metadata\": 7}' WHERE name = 'p-7'")
+    sql.commit()
+    sql.close()
+
+
+@pytest.mark.parametrize("damage", [damage_header, damage_pages, cut_in_half, cut_to_nothing, damage_an_object])
+async def test_a_damaged_file_is_refused_and_copied(path: Path, damage: object) -> None:
+    await filled(path)
+    assert callable(damage)
+    damage(path)
+    harmed = path.read_bytes()
+    for _ in range(2):  # restarting in a loop does not fill the disk with copies
+        with pytest.raises(Corrupt, match="a copy is kept in .*corrupt-"):
+            SqliteStore(path, wall)
+    (copy,) = (p for p in path.parent.iterdir() if ".corrupt-" in p.name and not p.name.endswith("-wal"))
+    assert copy.read_bytes() == harmed
+    assert copy.stat().st_mode & 0o077 == 0
+
+
+async def test_a_newer_format_is_left_alone(path: Path) -> None:
+    await filled(path, 1)
+    sql = sqlite3.connect(path)
+    sql.execute("PRAGMA user_version = 99")
+    sql.close()
+    before = path.read_bytes()
+    with pytest.raises(Unsupported, match="format 99"):
+        SqliteStore(path, wall)
+    assert path.read_bytes() == before
+
+
+def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.db"
+    sql = sqlite3.connect(path)
+    sql.execute("CREATE TABLE theirs (a)")
+    sql.close()
+    before = path.read_bytes()
+    with pytest.raises(Denied, match="another program"):
+        SqliteStore(path, wall)
+    assert path.read_bytes() == before
+
+
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(Denied, match="cannot open"):
+        SqliteStore(tmp_path, wall)
+
+
+async def test_a_second_manager_is_refused(path: Path) -> None:
+    store = SqliteStore(path, wall)
+    with pytest.raises(Busy, match="another manager"):
+        SqliteStore(path, wall)
+    await store.close()
+    await SqliteStore(path, wall).close()
+
+
+def test_a_creation_that_died_half_way_is_repeated(path: Path) -> None:
+    path.parent.mkdir()
+    path.with_name("objects.db.new").write_bytes(b"half a database")
+    Database(path, WALL).close()
+    assert path.exists()
+
+
+async def test_a_full_disk_refuses_writes_whole_and_recovers(path: Path) -> None:
+    store = SqliteStore(path, wall)
+    await store.put(reservation("first", cpu="1"))
+    sql = store._writer._database._sql
+    (pages,) = sql.execute("PRAGMA page_count").fetchone()
+    sql.execute(f"PRAGMA max_page_count = {pages}")
+    writes = (store.put(reservation(f"p-{n}", cpu="1")) for n in range(500))
+    outcomes = await asyncio.gather(*writes, return_exceptions=True)
+    refused = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    assert refused
+    assert all(isinstance(e, StoreError) and "full: nothing was written" in str(e) for e in refused)
+    held = (await store.list(KIND)).items
+    assert len(held) == 1 + len(outcomes) - len(refused)
+
+    sql.execute("PRAGMA max_page_count = 1000000")
+    again = await store.put(reservation("after", cpu="1"))
+    await store.close()
+    store = SqliteStore(path, wall)
+    assert (await store.list(KIND)).items == tuple(sorted((*held, again), key=lambda obj: obj.metadata.name))
+    await store.close()
+
+
+async def test_what_was_decided_on_top_of_a_failed_write_fails_too(path: Path) -> None:
+    store = SqliteStore(path, wall)
+    store._writer._database._sql.execute("PRAGMA query_only = 1")
+    outcomes = await asyncio.gather(
+        *(store.put(reservation("db", cpu=str(n))) for n in range(1, 5)),
+        store.put(reservation("db", cpu="4")),
+        store.delete(KIND, "default", "db"),
+        return_exceptions=True,
+    )
+    assert all(isinstance(outcome, StoreError) for outcome in outcomes)
+    assert not (await store.list(KIND)).items
+    store._writer._database._sql.execute("PRAGMA query_only = 0")
+    made = await store.put(reservation("db", cpu="9"))
+    assert (await store.list(KIND)).items == (made,)
+    await store.close()
+
+
+async def test_a_cancelled_caller_does_not_harm_the_others(path: Path) -> None:
+    store = SqliteStore(path, wall)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(store.put(reservation(f"p-{n}"))) for n in range(20)]
+        await asyncio.sleep(0)
+        for task in tasks[::2]:
+            task.cancel()
+    survivors = {task.result().metadata.name for task in tasks[1::2]}
+    assert survivors <= {obj.metadata.name for obj in (await store.list(KIND)).items}
+    await store.close()
+
+
+async def test_writers_that_wait_together_share_commits(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(path, wall)
+    sizes: list[int] = []
+    write = store._writer._database.write
+
+    def counted(work: Iterator[object]) -> None:
+        rows = list(work)
+        sizes.append(len(rows))
+        write(rows)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store._writer._database, "write", counted)
+    await asyncio.gather(*(store.put(reservation(f"p-{n}")) for n in range(100)))
+    assert sum(sizes) == 100
+    assert len(sizes) < 20
+    await store.close()
+
+
+@pytest.mark.parametrize("round_", range(4))
+async def test_nothing_acknowledged_is_lost_by_a_kill(path: Path, python: str, clone: Path, round_: int) -> None:
+    path.parent.mkdir()
+    env = {**os.environ, "PYTHONPATH": str(clone / "src")}
+    with subprocess.Popen([python, "-c", WRITER, path], stdout=subprocess.PIPE, text=True, env=env) as writer:
+        assert writer.stdout
+        acknowledged = dict(writer.stdout.readline().split() for _ in range(random.Random(round_).randrange(50, 800)))
+        writer.send_signal(signal.SIGKILL)
+        rest = writer.stdout.read()
+    acknowledged.update(line.split() for line in rest.splitlines(keepends=True) if line.endswith("\n"))
+    store = SqliteStore(path, wall)
+    held = {obj.metadata.name: obj.metadata.resource_version for obj in (await store.list(KIND)).items}
+    assert acknowledged.items() <= held.items()
+    await store.close()
