@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from j10ce.errors import StoreError
+from j10ce.model.kinds import Object
 from j10ce.store.sqlite import SqliteStore
+from j10ce.store.store import Store
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND
 
@@ -26,10 +28,10 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
 
 async def test_a_full_disk_refuses_writes_whole_and_recovers(tiny_disk: Path) -> None:
     store = SqliteStore(tiny_disk / "objects.db", lambda: WALL)
-    made = [await store.put(reservation("first", cpu="1"))]
+    made: list[Object] = []
     with pytest.raises(StoreError, match="nothing was written"):
-        for n in range(1000):
-            made.append(await store.put(reservation(f"p-{n:04}", cpu="1")))
+        await fill(store, made)
+    assert made
     assert (await store.list(KIND)).items == tuple(made)
 
     subprocess.run(["mount", "-o", "remount,size=64m", tiny_disk], check=True)
@@ -39,6 +41,11 @@ async def test_a_full_disk_refuses_writes_whole_and_recovers(tiny_disk: Path) ->
     store = SqliteStore(tiny_disk / "objects.db", lambda: WALL)
     assert (await store.list(KIND)).items == tuple(made)
     await store.close()
+
+
+async def fill(store: Store, made: list[Object]) -> None:
+    for n in range(1000):
+        made += [await store.put(reservation(f"p-{n:04}", cpu="1"))]
 
 
 def test_a_store_on_a_full_disk_does_not_start(tiny_disk: Path) -> None:

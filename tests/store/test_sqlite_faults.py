@@ -103,7 +103,7 @@ async def test_a_damaged_file_is_refused_and_copied(path: Path, damage: object) 
     damage(path)
     harmed = path.read_bytes()
     for _ in range(2):  # restarting in a loop does not fill the disk with copies
-        with pytest.raises(Corrupt, match="a copy is kept in .*corrupt-"):
+        with pytest.raises(Corrupt, match=r"a copy is kept in .*corrupt-"):
             SqliteStore(path, wall)
     (copy,) = (p for p in path.parent.iterdir() if ".corrupt-" in p.name and not p.name.endswith("-wal"))
     assert copy.read_bytes() == harmed
