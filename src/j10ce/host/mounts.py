@@ -16,10 +16,10 @@ Mode = Literal["v1", "v2", "hybrid"]
 UNIFIED: Final = "unified"  # stands for the cgroup2 mount wherever a controller is asked for
 IN_USE: Final = ("cpu", "cpuacct", "cpuset", "memory")  # the controllers that carry our knobs and their counters
 
-_V1_CONTROLLERS: Final = frozenset(
-    ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids")
-    + ("net_cls", "net_prio", "perf_event", "hugetlb", "rdma", "misc")
-)
+_V1_CONTROLLERS: Final = frozenset((
+    "cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids",
+    "net_cls", "net_prio", "perf_event", "hugetlb", "rdma", "misc",
+))  # fmt: skip
 _MOUNTINFO: Final = Path("/proc/self/mountinfo")
 _OCTAL: Final = re.compile(r"\\([0-7]{3})")
 

@@ -1,0 +1,188 @@
+"""The cgroup tree as plain directories, in every hierarchy that is in use."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from typing import Final
+
+from j10ce.errors import Denied, Finding, Invalid
+from j10ce.host.mounts import UNIFIED, Hierarchies, Mount, inside
+from j10ce.kernel import file
+from j10ce.kernel.backend import Disables, Place, Tree
+from j10ce.kernel.process import alive, immovable, pinned
+from j10ce.model.knob import TargetId
+from j10ce.model.plan import Applied, Gone, Refused
+
+_UNSAFE: Final = re.compile(r"^\.|[^A-Za-z0-9.-]")
+_MAX_NAME: Final = 255
+
+
+class PlainTree:
+    """`<top>/<tier>/<namespace>_<name>`; nothing outside `top` is ever made or removed."""
+
+    name = "plain"
+
+    def __init__(self, hierarchies: Hierarchies, top: str = "j10ce") -> None:
+        self._hierarchies = hierarchies
+        self._top = inside(top)
+        self._known: dict[TargetId, Place] = {}
+
+    def place(self, target: TargetId, /) -> Place | None:
+        if target.startswith("group/"):
+            return Place(inside(target.removeprefix("group/")))
+        return self._known.get(target)
+
+    def path_for(self, tier: str, namespace: str, name: str, /) -> Place:
+        steps = [self._top]
+        if tier:
+            steps.append(escape(tier))
+        if tier and name:
+            steps.append(f"{escape(namespace)}_{escape(name)}")
+        if len(steps[-1]) > _MAX_NAME:
+            problem = Finding("name", name, f"makes a cgroup name of {len(steps[-1])} bytes", f"at most {_MAX_NAME}")
+            raise Invalid([problem], "workload")
+        return Place("/".join(steps))
+
+    def know(self, target: TargetId, at: Place, /) -> None:
+        self._known[target] = at
+
+    def owns(self, at: Place, /) -> bool:
+        return f"{at.path}/".startswith(f"{self._top}/")
+
+    def identity(self, at: Place, controller: str, /) -> int | None:
+        try:
+            return os.stat(self._hierarchies.directory(controller, at.at(controller))).st_ino
+        except FileNotFoundError:
+            return None
+
+    def make(self, target: TargetId, at: Place, /) -> Applied | Refused | Gone:
+        if not self.owns(at):
+            return Refused(f"{at.path!r} is not below {self._top!r}; only our own cgroups are made")
+        for controller, mount in self._hierarchies.in_use().items():
+            if problem := self._make_in(mount, inside(at.at(controller))):
+                return problem
+        self.know(target, at)
+        return Applied(at.path)
+
+    def enabled(self, target: TargetId, /) -> frozenset[str] | None:
+        """v1 offers every controller everywhere; on cgroup2 the cgroup's own file says."""
+        at = self.place(target)
+        if at is None or self._hierarchies.unified is None:
+            return None if at is None else self._on_v1()
+        text = file.read(self._hierarchies.file(UNIFIED, at.at(UNIFIED), "cgroup.subtree_control"))
+        return None if text is None else frozenset(text.split()) | self._on_v1()
+
+    def enable(self, target: TargetId, controllers: frozenset[str], /) -> Applied | Refused | Gone:
+        return self._switch(target, controllers, "+")
+
+    def disable(self, target: TargetId, controllers: frozenset[str], /) -> Applied | Refused | Gone:
+        return self._switch(target, controllers, "-")
+
+    def join(self, target: TargetId, pid: int, /) -> Applied | Refused | Gone:
+        at = self.place(target)
+        if at is None:
+            return Gone()
+        if why := immovable(pid):
+            return Refused(why)
+        with pinned(pid) as handle:
+            if handle is None:
+                return Gone()
+            for controller in self._hierarchies.in_use():
+                problem = file.write(self._hierarchies.file(controller, at.at(controller), "cgroup.procs"), str(pid))
+                if not alive(handle):
+                    return Gone()
+                if problem is not None:
+                    return problem
+        return Applied(float(pid))
+
+    def remove(self, target: TargetId, /) -> Applied | Refused | Gone:
+        at = self.place(target)
+        if at is None:
+            return Gone()
+        if not self.owns(at):
+            return Refused(f"{at.path!r} is not below {self._top!r}; only our own cgroups are removed")
+        directories = [self._hierarchies.directory(c, at.at(c)) for c in self._hierarchies.in_use()]
+        if inhabited := next((why for d in directories if (why := _inhabitants(d))), ""):
+            return Refused(inhabited)
+        results = [_rmdir(d) for d in directories]
+        if refused := next((r for r in results if isinstance(r, Refused)), None):
+            return refused
+        self._known.pop(target, None)
+        return Applied(at.path) if any(r is None for r in results) else Gone()
+
+    def _make_in(self, mount: Mount, path: str) -> Refused | None:
+        """Every missing step of the path, so that a cgroup half made by a killed agent is completed."""
+        here = mount.path
+        for step in path.split("/"):
+            parent, here = here, f"{here}/{step}"
+            try:
+                os.mkdir(here, 0o755)
+            except FileExistsError:
+                if not os.path.isdir(here):
+                    return Refused(f"cannot make {here}: a kernel file has that name")
+            except OSError as e:
+                return Refused(f"cannot make {here}: kernel said {errno.errorcode.get(e.errno or 0, e.errno)}")
+            if mount.version == 1 and "cpuset" in mount.controllers and (problem := _inherit_cpuset(parent, here)):
+                return problem
+        return None
+
+    def _switch(self, target: TargetId, controllers: frozenset[str], sign: str) -> Applied | Refused | Gone:
+        at = self.place(target)
+        if at is None or self.identity(at, next(iter(self._hierarchies.in_use()))) is None:
+            return Gone()
+        unified = self._hierarchies.unified
+        ours = sorted(controllers & unified.controllers) if unified else []
+        if ours:
+            words = " ".join(f"{sign}{c}" for c in ours)
+            problem = file.write(self._hierarchies.file(UNIFIED, at.at(UNIFIED), "cgroup.subtree_control"), words)
+            if problem is not None:
+                return _explain_busy(problem)
+        return Applied(" ".join(sorted(controllers)))
+
+    def _on_v1(self) -> frozenset[str]:
+        return frozenset(c for c, v in self._hierarchies.available().items() if v == 1)
+
+
+def escape(name: str) -> str:
+    """A name as one step of a path; different names stay different, and `_` stays free to separate."""
+    if not name:
+        raise Denied("an empty name has no cgroup")
+    return _UNSAFE.sub(lambda m: "".join(f"%{byte:02x}" for byte in m[0].encode()), name)
+
+
+def _inherit_cpuset(parent: str, here: str) -> Refused | None:
+    """A v1 cpuset is born empty and takes no process until it has CPUs and memory nodes."""
+    for name in ("cpuset.cpus", "cpuset.mems"):
+        if file.read(f"{here}/{name}") == "" and (text := file.read(f"{parent}/{name}")):
+            problem = file.write(f"{here}/{name}", text)
+            if isinstance(problem, Refused):
+                return problem
+    return None
+
+
+def _inhabitants(directory: str) -> str:
+    pids = (file.read(f"{directory}/cgroup.procs") or "").split()
+    return f"{directory} still holds {len(pids)} process(es), first {pids[0]}" if pids else ""
+
+
+def _rmdir(directory: str) -> Refused | Gone | None:
+    try:
+        os.rmdir(directory)
+    except FileNotFoundError:
+        return Gone()
+    except OSError as e:
+        name = errno.errorcode.get(e.errno or 0, e.errno)
+        return Refused(f"cannot remove {directory}: kernel said {name}; something is still in it")
+    return None
+
+
+def _explain_busy(problem: Refused | Gone) -> Refused | Gone:
+    if isinstance(problem, Refused) and "EBUSY" in problem.reason:
+        return Refused(f"{problem.reason}; a cgroup with processes of its own cannot give controllers to children")
+    return problem
+
+
+def _conforms(t: PlainTree) -> tuple[Tree, Disables]:
+    return t, t
