@@ -1,0 +1,38 @@
+"""Who runs on what the others leave, and which cgroups stand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from j10ce.model.knob import TargetId
+from j10ce.model.snapshot import Snapshot
+
+
+def cover(snap: Snapshot, wanted: Collection[TargetId]) -> dict[TargetId, tuple[TargetId, ...]]:
+    """The fewest targets to act on, each with the workloads it stands for.
+
+    A group of ours stands for its workloads where all of its children are wanted; elsewhere, and for
+    adopted workloads, the workload stands for itself.
+    """
+    found: dict[TargetId, tuple[TargetId, ...]] = {}
+    whole: dict[TargetId, bool] = {}
+    for target in wanted:
+        parent = snap.groups.parent(target)
+        group = snap.groups.get(parent) if parent is not None else None
+        if group is None or not group.owned:
+            found[target] = (target,)
+            continue
+        if group.target not in whole:
+            children = snap.groups.children[group.target]
+            whole[group.target] = not group.foreign and all(c in wanted for c in children)
+            if whole[group.target]:
+                found[group.target] = children
+        if not whole[group.target]:
+            found[target] = (target,)
+    return found
+
+
+def idlers(snap: Snapshot) -> dict[TargetId, tuple[TargetId, ...]]:
+    """What is to run only on idle CPUs. A CPU floor and idleness exclude each other; the floor wins."""
+    wanted = {t for t, e in snap.entitlements.items() if e.chosen and e.cpu.idle and not e.floor.cpu}
+    return cover(snap, wanted)

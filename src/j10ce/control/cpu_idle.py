@@ -1,0 +1,41 @@
+"""`cpu-idle`: best-effort work runs when no one else wants the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from j10ce.control.besteffort import idlers
+from j10ce.control.controller import Controller
+from j10ce.control.weights import grid
+from j10ce.model.kinds import Strict
+from j10ce.model.knob import Setting
+from j10ce.model.plan import Bound, Proposal, Rank
+from j10ce.model.snapshot import Snapshot
+
+
+class CpuIdle:
+    """Where the kernel lacks cpu.idle, the smallest weight stands in. Never both: an idle group refuses a weight."""
+
+    name = "cpu-idle"
+    steady = True
+
+    class Config(Strict, frozen=True, kw_only=True):
+        pass
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
+        if snap.supports("cpu.idle"):
+            knob, value, why = "cpu.idle", 1.0, "runs only when no other tier wants the CPU"
+        elif snap.supports("cpu.weight"):
+            knob, value = "cpu.weight", grid(snap.support).low
+            why = f"this kernel lacks cpu.idle; {value:.0f} shares is the least it knows"
+        else:
+            return
+        for target, inside in idlers(snap).items():
+            who = "best-effort" if target in inside else f"best-effort ({len(inside)} workloads)"
+            yield Proposal(Setting(target, knob), Bound.WANT, value, self.name, Rank.POLICY, f"{who}: {why}")
+
+
+_: Controller = CpuIdle(CpuIdle.Config())

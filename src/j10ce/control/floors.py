@@ -1,0 +1,90 @@
+"""`floors`: what a workload was promised, it has: memory, CPU time, and whole CPUs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from j10ce.control.controller import Controller
+from j10ce.control.cpu_floors import TierWeights, levels, wishes
+from j10ce.control.protection import Protection, claimed, promised
+from j10ce.control.reserved_cpus import Cpus, placements, reserve
+from j10ce.model.kinds import Strict
+from j10ce.model.knob import ROOT, Setting, TargetId
+from j10ce.model.plan import Bound, Proposal, Rank
+from j10ce.model.resource import spell
+from j10ce.model.snapshot import Snapshot
+
+
+class Floors:
+    """Memory as memory.min and memory.low, CPU as weights, whole CPUs as cpusets.
+
+    The only controller that wants cpu.weight, except for the idle ones (`cpu-idle`) and the agent (`own`): profile
+    weights and floors are one sum among siblings. Covering children is the arbiter's work for our own groups;
+    for groups above them that are not ours, it is asked for here, and only upwards.
+    """
+
+    name = "floors"
+    steady = True
+
+    class Config(Strict, frozen=True, kw_only=True):
+        tier_weights: TierWeights = TierWeights()
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._prices: dict[TargetId, float] = {}
+        self._cpus: dict[TargetId, Cpus] = {}
+
+    def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
+        yield from self._memory(snap)
+        if snap.supports("cpu.weight"):
+            found = levels(snap, self.config.tier_weights, self._prices)
+            self._prices = {group: level.division.price for group, level in found.items()}
+            for level in found.values():
+                yield from wishes(snap, level, self.name)
+        if snap.supports("cpuset.cpus"):
+            reserved = reserve(snap, self._cpus)
+            self._cpus = reserved.of
+            yield from placements(snap, reserved, self.name)
+
+    def _memory(self, snap: Snapshot) -> Iterator[Proposal]:
+        for e in snap.entitlements.values():
+            if e.chosen and e.floor.memory:
+                floor, kept = spell("memory", e.floor.memory), promised(e, snap.node.page)
+                reason = f"floor {floor}"
+                if kept.low:
+                    reason = f"floor {floor}, of which memory.max lets {spell('memory', kept.min)} be memory.min"
+                yield from self._protect(snap, e.target, kept, reason)
+        for target, need in ancestors(snap).items():
+            yield from self._protect(snap, target, need, "covers the floors inside it; not ours, so only upwards")
+
+    def _protect(self, snap: Snapshot, target: TargetId, need: Protection, reason: str) -> Iterator[Proposal]:
+        for knob, value in (("memory.min", need.min), ("memory.low", need.low)):
+            if value and snap.supports(knob):
+                yield Proposal(Setting(target, knob), Bound.AT_LEAST, value, self.name, Rank.POLICY, reason)
+
+
+def ancestors(snap: Snapshot) -> dict[TargetId, Protection]:
+    """What each group above ours, but not ours, must protect.
+
+    A group's protection is divided among its children by what they claim, so the foreign ones count too.
+    """
+    claims: dict[TargetId, Protection] = {}
+    for e in snap.entitlements.values():
+        if e.chosen and any(claim := claimed(e, snap.node.page)):
+            for group in snap.groups.ancestors(e.target):
+                claims[group] = claims.get(group, Protection()).plus(claim)
+    foreign: dict[TargetId, Protection] = {}
+    for group in claims:
+        inside = snap.groups[group].foreign
+        theirs = Protection(math.fsum(f.memory_min for f in inside), math.fsum(f.memory_low for f in inside))
+        for above in (group, *snap.groups.ancestors(group)) if any(theirs) else ():
+            foreign[above] = foreign.get(above, Protection()).plus(theirs)
+    return {
+        group: claim.where_claimed(foreign.get(group, Protection()))
+        for group, claim in claims.items()
+        if group != ROOT and not snap.groups[group].owned
+    }
+
+
+_: Controller = Floors(Floors.Config())

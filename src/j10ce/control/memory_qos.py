@@ -1,0 +1,49 @@
+"""`memory-qos`: memory.min, memory.low and memory.high as percentages of the request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import UNSET
+
+from j10ce.control.controller import Controller
+from j10ce.control.protection import by_percent, high
+from j10ce.model.kinds import Strict
+from j10ce.model.knob import Setting
+from j10ce.model.plan import Bound, Proposal, Rank
+from j10ce.model.resource import spell
+from j10ce.model.snapshot import Snapshot
+from j10ce.model.workload import Entitlement
+
+
+class MemoryQos:
+    name = "memory-qos"
+    steady = True
+
+    class Config(Strict, frozen=True, kw_only=True):
+        pass
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
+        for e in snap.entitlements.values():
+            if e.chosen:
+                for knob, value, reason in self._wishes(e, snap):
+                    if snap.supports(knob):
+                        yield Proposal(Setting(e.target, knob), Bound.WANT, value, self.name, Rank.POLICY, reason)
+
+    def _wishes(self, e: Entitlement, snap: Snapshot) -> Iterator[tuple[str, float, str]]:
+        m, page = e.memory, snap.node.page
+        of_request = f"% of the {spell('memory', e.requests.memory)} request, profile {e.profile}"
+        kept = by_percent(e, page)
+        if m.min_percent is not UNSET:
+            yield "memory.min", kept.min, f"{m.min_percent} {of_request}"
+        if m.low_percent is not UNSET:
+            yield "memory.low", kept.low, f"{m.low_percent} {of_request}"
+        if m.throttling_percent is not UNSET:
+            reason = f"slows down {m.throttling_percent} % of the way from request to limit, profile {e.profile}"
+            yield "memory.high", high(e, snap.node.memory, page), reason
+
+
+_: Controller = MemoryQos(MemoryQos.Config())
