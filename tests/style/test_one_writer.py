@@ -14,6 +14,7 @@ WRITERS = {
     "agent/cache.py": "the last good policies",
     "agent/lock.py": "one agent per host",
     "agent/serve.py": "its socket",
+    "manager/auth.py": "token and kubeconfig, for their owner alone",
     "cli/": "the user's own files: token, kubeconfig, bundle",
     "bench/": "its scratch files",
     "testing/": "fake trees",

@@ -185,6 +185,7 @@ class EffectiveFloor(Strict, frozen=True, kw_only=True):
     promised: Quantity
     effective: Quantity
     reason: str = ""
+    source: str = ""  # the object that promised it: MinimalReservationPolicy/payments/db
 
 
 class UnitCount(Strict, frozen=True, kw_only=True):
@@ -222,6 +223,17 @@ class Capability(Strict, frozen=True, kw_only=True):
     instead: str = ""
 
 
+class ReservationReport(Strict, frozen=True, kw_only=True):
+    """What one node makes of one MinimalReservationPolicy."""
+
+    source: str  # MinimalReservationPolicy/payments/db
+    generation: int = 0  # that the node obeys
+    workloads: int = 0  # that match
+    units: int = 0  # held here, used ones included
+    used: int = 0
+    refused: str = ""  # what was not granted, with the numbers
+
+
 class NodeReport(Strict, frozen=True, kw_only=True):
     """The agent's part of a NodeQoS status."""
 
@@ -236,6 +248,7 @@ class NodeReport(Strict, frozen=True, kw_only=True):
     pressure: dict[str, float] = field(default_factory=dict)
     capabilities: tuple[Capability, ...] = ()
     workloads: int = 0
+    reservations: tuple[ReservationReport, ...] = ()
     effective: tuple[EffectiveFloor, ...] = ()
     conditions: tuple[Condition, ...] = ()
     last_plan: dict[str, int] = field(default_factory=dict)  # outcome -> count
