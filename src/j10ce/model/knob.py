@@ -7,6 +7,7 @@ Names and meaning are cgroup v2's; the v1 back end translates. Units that differ
 from __future__ import annotations
 
 import math
+import re
 from enum import Enum
 from typing import Final, NamedTuple, NewType, TypeAlias
 
@@ -17,6 +18,7 @@ Value: TypeAlias = float | frozenset[int] | str
 
 NODE: Final = TargetId("node")
 ROOT: Final = TargetId("group/")
+CPU_RANGE: Final = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 PERIOD_US: Final = 100_000  # the period in which cpu.max and cpu.max.burst are expressed
 IDLE_SHARES: Final = 3.0  # what a group with cpu.idle weighs against its siblings
 MOST_WEIGHT: Final = 10_000  # cgroup v2 and systemd count 1-10000, and 100 is 1024 shares
@@ -143,9 +145,9 @@ def parse_cpus(text: str) -> frozenset[int]:
     """`0-3,8` as the kernel prints it; raises ValueError on anything else."""
     cpus: set[int] = set()
     for item in filter(None, (t.strip() for t in text.split(","))):
-        first, dash, last = item.partition("-")
-        low, high = int(first), int(last if dash else first)
-        if low < 0 or high < low or high >= 1 << 16:
+        found = CPU_RANGE.fullmatch(item)
+        low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if high < low or high >= 1 << 16:
             raise ValueError(f"bad CPU range {item!r}")
         cpus.update(range(low, high + 1))
     return frozenset(cpus)

@@ -27,20 +27,22 @@ BINARY: Final = {f"{p}i": Fraction(1024**n) for n, p in enumerate("KMGTPE", star
 BITRATE: Final = {"bit": 1, "kbit": 10**3, "Kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9, "Tbit": 10**12}
 SUFFIXES: Final = {**DECIMAL, **BINARY, **{s: Fraction(n) for s, n in BITRATE.items()}}
 
-# Twelve integer digits before and after the point cover every machine; longer input is a mistake or an attack.
-NUMBER: Final = re.compile(r"([+-]?)(\d{1,19}(?:\.\d{0,12})?|\.\d{1,12})(?:[eE]([+-]?\d{1,2})|([A-Za-z%]*))")
+# Nineteen digits before the point and twelve after it cover every machine; longer input is a mistake or an attack.
+NUMBER: Final = re.compile(r"([+-]?)(\d{1,19}(?:\.\d{0,12})?|\.\d{1,12})(?:[eE]([+-]?\d{1,2})|([A-Za-z%]*))", re.ASCII)
 LARGEST: Final = Fraction(2**63 - 1)
+MOST_DIGITS: Final = 19
+FINEST: Final = 10**9  # nothing is finer than a billionth, as in Kubernetes
 
 
 class Quantity:
-    """An exact, non-negative amount, or a percentage of whatever the node has. Immutable."""
+    """A non-negative amount, exact to a billionth and rounded up there, or a percentage of the node's. Immutable."""
 
     __slots__ = ("amount", "percent")
     amount: Fraction
     percent: bool
 
     def __init__(self, amount: Fraction | int, percent: bool = False) -> None:
-        object.__setattr__(self, "amount", Fraction(amount))
+        object.__setattr__(self, "amount", Fraction(math.ceil(amount * FINEST), FINEST))
         object.__setattr__(self, "percent", percent)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -60,7 +62,7 @@ class Quantity:
         """Read one quantity; raises Invalid with what is allowed."""
         found = NUMBER.fullmatch(str(text).strip()) if not isinstance(text, bool) else None
         if found is None:
-            raise _bad(text, "not a quantity", "write a number with an optional suffix, such as 500m, 1Gi, 100Mbit or 25%")
+            raise _bad(text, "not a quantity", "write a number, with a suffix or without: 500m, 1Gi, 100Mbit, 25%")
         sign, digits, exponent, suffix = found.groups()
         amount = Fraction(digits) * (Fraction(10) ** int(exponent) if exponent else 1)
         if sign == "-" and amount:
@@ -96,31 +98,25 @@ def format_quantity(q: Quantity) -> str:
     """The shortest exact spelling; `Quantity.parse` reads it back to the same value."""
     if q.percent:
         return f"{_decimal(q.amount)}%"
-    if q.amount and q.amount.denominator == 1:
-        for suffix, factor in reversed(BINARY.items()):
-            if q.amount % factor == 0:
-                return f"{q.amount // factor}{suffix}"
-    for suffix in ("E", "P", "T", "G", "M", "k", "", "m", "u", "n"):
-        if q.amount and (q.amount / DECIMAL[suffix]).denominator == 1:
-            return f"{q.amount / DECIMAL[suffix]}{suffix}"
+    if not q.amount:
+        return "0"
+    for suffix, factor in (*reversed(BINARY.items()), *reversed(DECIMAL.items())):
+        count = q.amount / factor
+        if count.denominator == 1 and count < 10**MOST_DIGITS:
+            return f"{count}{suffix}"
     return _decimal(q.amount)
 
 
 def _decimal(amount: Fraction) -> str:
-    """A fraction whose denominator divides a power of ten, written out."""
     whole, rest = divmod(amount, 1)
-    digits = ""
-    while rest and len(digits) < 24:
-        digit, rest = divmod(rest * 10, 1)
-        digits += str(digit)
-    return f"{whole}.{digits}" if digits else str(whole)
+    return f"{whole}.{int(rest * FINEST):09d}".rstrip("0").rstrip(".")
 
 
 def _bad(text: object, problem: str, hint: str) -> Invalid:
     return Invalid([Finding("", text, problem, hint)], "quantity")
 
 
-DURATION: Final = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,9}(?:\.\d{1,6})?)s)?")
+DURATION: Final = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,9}(?:\.\d{1,6})?)s)?", re.ASCII)
 
 
 class Duration:

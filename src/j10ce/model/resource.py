@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import add
 from typing import Final, NamedTuple
 
 from j10ce.model.quantity import BitsPerSecond, Bytes, Millicores
@@ -20,7 +21,7 @@ class Resources(NamedTuple):
     disk_write: int = 0  # bytes per second
 
     def plus(self, other: Resources) -> Resources:
-        return Resources._make(a + b for a, b in zip(self, other, strict=True))
+        return Resources._make(map(add, self, other))
 
     def minus(self, other: Resources) -> Resources:
         """Never below zero."""
@@ -33,7 +34,13 @@ class Resources(NamedTuple):
         return Resources._make(map(min, self, other))
 
     def fits(self, room: Resources) -> bool:
-        return all(a <= b for a, b in zip(self, room, strict=True))
+        return (  # spelled out: asked for every claim of every workload
+            self[0] <= room[0]
+            and self[1] <= room[1]
+            and self[2] <= room[2]
+            and self[3] <= room[3]
+            and self[4] <= room[4]
+        )
 
     def dominant_share(self, whole: Resources) -> float:
         """The largest fraction of any one resource; a resource that the whole lacks counts only if asked for."""

@@ -30,11 +30,11 @@ def kind_of(raw: object) -> Kind:
     findings = []
     if version != API_VERSION:
         findings.append(Finding("apiVersion", version, "unknown version", f"use {API_VERSION}"))
-    if name not in KINDS:
+    if not isinstance(name, str) or name not in KINDS:
         findings.append(Finding("kind", name, "unknown kind", "use one of " + ", ".join(KINDS)))
     if findings:
         raise Invalid(findings, str(name or "object"))
-    return KINDS[str(name)]
+    return KINDS[name]
 
 
 def parse(text: bytes | str, into: type[S]) -> S:

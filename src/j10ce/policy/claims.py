@@ -23,7 +23,7 @@ class Promise(NamedTuple):
     namespace: str
     test: Test
     shape: Resources
-    share: float  # dominant share of the shape
+    rank: float  # minus the dominant share of the shape
     units: int
     created: float
     until: float
@@ -36,13 +36,13 @@ class Promise(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """One wish for a floor. Fields in order of precedence: the earliest is served first, then by name."""
+    """One wish for a floor, its fields in order of precedence: the earliest first, a workload's largest first."""
 
     since: float
-    source: str
     holder: str
+    rank: float  # minus the dominant share
+    source: str
     amount: Resources
-    share: float
     tier: Tier
 
 
@@ -70,7 +70,7 @@ class Book:
 
     def serve(self, claims: Mapping[str, Sequence[Claim]]) -> Refusals:
         """All claims, the earliest first, and every policy's units before its workloads."""
-        units = [Claim(p.created, p.source, "", NOTHING, 0.0, Tier.BESTEFFORT) for p in self._promises.values()]
+        units = [Claim(p.created, "", 0.0, p.source, NOTHING, Tier.BESTEFFORT) for p in self._promises.values()]
         refusals: Refusals = {}
         for claim in sorted([*units, *(c for asked in claims.values() for c in asked)]):
             refusal = self._serve(claim) if claim.holder else self._hold_units(self._promises[claim.source])
@@ -138,7 +138,7 @@ class Book:
     def _outranks(self, claim: Claim) -> bool:
         """Whether the claim's source should pay instead of the one that does."""
         payer = self._charge[claim.holder]
-        return (-claim.share, claim.source) < (-payer.share, payer.source)
+        return (claim.rank, claim.source) < (payer.rank, payer.source)
 
     def _with_unit(self, own: Line) -> tuple[Line, ...]:
         unused = self._unused(own.charged)

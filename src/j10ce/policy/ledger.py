@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
+from operator import sub
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -104,7 +105,11 @@ class Ledger:
 
         Asking for less or the same always succeeds.
         """
-        return self.exchange(line)
+        old = self._lines.get(line.holder)
+        refusal = self._refuse(old.amount if old else NOTHING, line.amount)
+        if refusal is None:
+            self._put(line)
+        return refusal
 
     def carry(self, line: Line) -> None:
         """Take over a promise made earlier, also where the machine has shrunk below it: then grants are cut."""
@@ -112,20 +117,19 @@ class Ledger:
 
     def exchange(self, *lines: Line) -> Refusal | None:
         """Replace the lines of several holders at once: all or none."""
-        old = [self._lines.get(line.holder) for line in lines]
-        before = _total(line for line in old if line is not None)
-        after = _total(lines)
-        if (refusal := self._refuse(before, after)) is not None:
-            return refusal
-        for line in lines:
+        if len(lines) == 1:
+            return self.reserve(lines[0])
+        old = _total(self._lines[line.holder] for line in lines if line.holder in self._lines)
+        refusal = self._refuse(old, _total(lines))
+        for line in lines if refusal is None else ():
             self._put(line)
-        return None
+        return refusal
 
     def release(self, holder: str) -> Line | None:
         """Free what `holder` has; the line, or None when there was none."""
         line = self._lines.pop(holder, None)
         if line is not None:
-            self._promised = Resources._make(a - b for a, b in zip(self._promised, line.amount, strict=True))
+            self._promised = Resources._make(map(sub, self._promised, line.amount))
             self._changed()
         return line
 
@@ -162,26 +166,22 @@ class Ledger:
         return f"the machine is too small for its promises; tier {line.tier.value}: " + "; ".join(short)
 
     def _put(self, line: Line) -> None:
-        old = self._lines.get(line.holder)
-        gone = old.amount if old else NOTHING
-        self._promised = Resources._make(p - g + a for p, g, a in zip(self._promised, gone, line.amount, strict=True))
+        old = self._lines.pop(line.holder, None)
+        if old is not None:
+            self._promised = Resources._make(map(sub, self._promised, old.amount))
         if any(line.amount):
+            self._promised = self._promised.plus(line.amount)
             self._lines[line.holder] = line
-        elif old:
-            del self._lines[line.holder]
         self._changed()
 
     def _changed(self) -> None:
         self._granted = None
-        self._largest = {}
+        self._largest.clear()
 
     def _refuse(self, before: Resources, after: Resources) -> Refusal | None:
         """A resource is lacking only where more of it is asked for: what shrinks or stays always fits."""
-        lacking = [
-            n
-            for n, (b, a, p, c) in enumerate(zip(before, after, self._promised, self.capacity, strict=True))
-            if a > b and p - b + a > c
-        ]
+        promised, capacity = self._promised, self.capacity
+        lacking = [n for n in range(len(after)) if before[n] < after[n] > capacity[n] - promised[n] + before[n]]
         if not lacking:
             return None
         held = ((line.holder, RESOURCES[n], line.amount[n]) for n in lacking for line in self._holders(n))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
@@ -39,6 +39,15 @@ class Resolution(Struct, frozen=True):
     until: float = math.inf  # wall clock at which the first promise expires
 
 
+class Asking(NamedTuple):
+    """One workload on its way to an entitlement."""
+
+    target: TargetId
+    workload: Workload
+    choice: Choice
+    claims: list[Claim]
+
+
 def resolve(
     workloads: Collection[Workload],
     document: NodeDocument,
@@ -53,18 +62,21 @@ def resolve(
     `before` is the ledger in force: its promises are kept as long as they are wanted, whatever was added or edited,
     and are cut by tier where the machine has shrunk below them.
     """
-    promises = [_promise(p, node.capacity) for p in document.policies]
-    promises = [p for p in promises if p.until > wall]
+    capacity = node.capacity
+    promises = [p for p in (_promise(p, capacity) for p in document.policies) if p.until > wall]
+    near = {ns: [p for p in promises if p.namespace == ns] for ns in {p.namespace for p in promises}}
     chooser = Chooser(document.profiles)
-    choices = {w.target: chooser.choose(w) for w in workloads}
-    claims = {w.target: _claims(w, choices[w.target], promises, node.capacity) for w in workloads}
-    book = Book(Ledger(guaranteeable(node.capacity, headroom)), promises)
-    asked: Mapping[str, Sequence[Claim]] = {t: c for t, c in claims.items() if c}
+    asking = [
+        Asking(target, w, choice, _claims(target, w, choice, near.get(w.namespace, ()), capacity))
+        for w, target, choice in ((w, w.target, chooser.choose(w)) for w in workloads)
+    ]
+    book = Book(Ledger(guaranteeable(capacity, headroom)), promises)
+    claims: Mapping[str, Sequence[Claim]] = {a.target: a.claims for a in asking if a.claims}
     if before is not None:
-        book.keep(before, asked)
-    refusals = book.serve(asked)
+        book.keep(before, claims)
+    refusals = book.serve(claims)
     return Resolution(
-        {w.target: _entitle(w, choices[w.target], claims[w.target], book.ledger, refusals) for w in workloads},
+        {a.target: _entitle(a, book.ledger, refusals) for a in asking},
         book.ledger,
         tuple(_policy_notes(promises, refusals, node)),
         min((p.until for p in promises), default=math.inf),
@@ -88,7 +100,7 @@ def _promise(policy: MinimalReservationPolicy, capacity: Resources) -> Promise:
         policy.metadata.namespace,
         compiled(spec.selector),
         shape,
-        shape.dominant_share(capacity),
+        -shape.dominant_share(capacity),
         spec.units if any(shape) else 0,
         created,
         math.inf if spec.ttl is UNSET else created + spec.ttl.seconds,
@@ -105,18 +117,20 @@ def _timestamp(created: datetime | UnsetType) -> float:
     return 0.0 if created is UNSET else created.timestamp()
 
 
-def _claims(w: Workload, choice: Choice, promises: Iterable[Promise], capacity: Resources) -> list[Claim]:
+def _claims(
+    target: TargetId, w: Workload, choice: Choice, promises: Iterable[Promise], capacity: Resources
+) -> list[Claim]:
     if choice.ignored:
         return []
-    found = [
-        (max(p.created, w.since), p.source, p.shape)
-        for p in promises
-        if p.namespace == w.namespace and p.test(w.labels)
-    ]
-    found += _own_claims(w, choice, capacity)
-    tier = _tier(choice, any(amount.cpu for _, _, amount in found), bool(found))
+    matching = [p for p in promises if p.test(w.labels)]
+    own = list(_own_claims(w, choice, capacity))
+    if not matching and not own:
+        return []
+    cpu = any(p.shape.cpu for p in matching) or any(amount.cpu for _, _, amount in own)
+    tier = _tier(choice, cpu_floor=cpu, floor=True)
     return [
-        Claim(since, source, w.target, amount, amount.dominant_share(capacity), tier) for since, source, amount in found
+        *(Claim(max(p.created, w.since), target, p.rank, p.source, p.shape, tier) for p in matching),
+        *(Claim(at, target, -n.dominant_share(capacity), source, n, tier) for at, source, n in own),
     ]
 
 
@@ -138,28 +152,29 @@ def _least_memory(w: Workload, section: MemorySection) -> Bytes:
     return Bytes(w.requests.memory * percent // 100)
 
 
-def _tier(choice: Choice, cpu_floor: bool, floor: bool) -> Tier:
+def _tier(choice: Choice, *, cpu_floor: bool, floor: bool) -> Tier:
     """A workload with a CPU floor cannot be best-effort: an idle group gets nothing while others want the CPU."""
     lifted = choice.tier is Tier.BESTEFFORT and (cpu_floor or (floor and choice.profile is None))
     return Tier.STANDARD if lifted else choice.tier
 
 
-def _entitle(w: Workload, choice: Choice, claims: list[Claim], ledger: Ledger, refusals: Refusals) -> Entitlement:
+def _entitle(asking: Asking, ledger: Ledger, refusals: Refusals) -> Entitlement:
+    target, w, choice, claims = asking
     promised, floor = NOTHING, NOTHING
-    if claims and (line := ledger.get(w.target)) is not None:
-        promised, floor = line.amount, ledger.granted(w.target)
+    if claims and (line := ledger.get(target)) is not None:
+        promised, floor = line.amount, ledger.granted(target)
     profile, chosen = choice.profile, choice.profile is not None or bool(claims)
-    tier = _tier(choice, bool(promised.cpu), bool(claims))
+    tier = _tier(choice, cpu_floor=promised.cpu > 0, floor=bool(claims))
     cpu, memory = (profile.spec.cpu, profile.spec.memory) if profile else (CpuSection(), MemorySection())
     notes = choice.notes
     if claims:
-        notes = (*notes, *_notes(w, choice, tier, claims, promised, ledger, refusals))
+        notes = (*notes, *_notes(asking, tier, promised, ledger, refusals))
         if memory.min_percent is not UNSET and _least_memory(w, memory) > floor.memory:
             memory = replace(memory, min_percent=UNSET)  # the book has no room for it
         if tier is not choice.tier:
             cpu = replace(cpu, idle=False, suppressible=False)
     return Entitlement(
-        w.target,
+        target,
         chosen,
         tier,
         profile.metadata.name if profile else "",
@@ -176,30 +191,24 @@ def _entitle(w: Workload, choice: Choice, claims: list[Claim], ledger: Ledger, r
 def _sources(choice: Choice, claims: list[Claim], promised: Resources) -> Iterator[Source]:
     if choice.profile is not None:
         yield Source("profile", reference(choice.profile), choice.why)
+    if not any(promised):
+        return
     for n, (name, amount) in enumerate(zip(RESOURCES, promised, strict=True)):
         # Of the claims that are met, the largest made this floor; the earliest of equals came first.
-        met = [c for c in claims if c.amount[n] and c.amount[n] <= amount]
-        if met:
+        if amount and (met := [c for c in claims if 0 < c.amount[n] <= amount]):
             best = min(met, key=lambda c: (-c.amount[n], c.since, c.source))
             yield Source(f"floor.{name}", best.source, f"at least {spell(name, best.amount[n])}")
 
 
-def _notes(
-    w: Workload,
-    choice: Choice,
-    tier: Tier,
-    claims: list[Claim],
-    promised: Resources,
-    ledger: Ledger,
-    refusals: Refusals,
-) -> Iterator[str]:
-    for claim in claims:
-        if (refusal := refusals.get((w.target, claim.source))) is not None and not claim.amount.fits(promised):
+def _notes(asking: Asking, tier: Tier, promised: Resources, ledger: Ledger, refusals: Refusals) -> Iterator[str]:
+    target, _, choice, claims = asking
+    for claim in claims if refusals else ():
+        if (refusal := refusals.get((target, claim.source))) is not None and not claim.amount.fits(promised):
             yield f"Unprotected: {claim.source} asks for {claim.amount}: {refusal}"
     if tier is not choice.tier and choice.profile is not None:
         floor = spell("cpu", promised.cpu)
         yield f"tier {choice.tier.value} cannot hold a CPU floor of {floor}, so it runs in tier {tier.value}"
-    if cut := ledger.cut(w.target):
+    if cut := ledger.cut(target):
         yield cut
 
 

@@ -17,11 +17,14 @@ def matches(selector: Selector, labels: Labels) -> bool:
 
 def compiled(selector: Selector) -> Test:
     """All parts must hold; an empty selector selects everything."""
-    wanted = tuple(selector.match_labels.items())
-    tests = tuple(_requirement(r) for r in selector.match_expressions)
-    if not tests:
-        return lambda labels: all(labels.get(key) == value for key, value in wanted)
-    return lambda labels: all(labels.get(key) == value for key, value in wanted) and all(t(labels) for t in tests)
+    tests = [*(_label(k, v) for k, v in selector.match_labels.items()), *map(_requirement, selector.match_expressions)]
+    if len(tests) == 1:
+        return tests[0]
+    return (lambda labels: all(test(labels) for test in tests)) if tests else (lambda labels: True)
+
+
+def _label(key: str, value: str) -> Test:
+    return lambda labels: labels.get(key) == value
 
 
 def _requirement(r: Requirement) -> Test:

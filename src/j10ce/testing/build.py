@@ -95,8 +95,7 @@ def profile(
             priority=priority,
             selector=selector,
             namespace_selector=namespaces,
-            cpu=cpu or CpuSection(),
-            memory=memory or MemorySection(),
+            **{name: section for name, section in (("cpu", cpu), ("memory", memory)) if section is not None},  # type: ignore[arg-type]
         ),
     )
 
