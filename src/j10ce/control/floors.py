@@ -69,22 +69,20 @@ def ancestors(snap: Snapshot) -> dict[TargetId, Protection]:
 
     A group's protection is divided among its children by what they claim, so the foreign ones count too.
     """
+    groups = snap.groups
+    outside = {t for t, g in groups.by_target.items() if not (g.owned or t in snap.entitlements or t == ROOT)}
     claims: dict[TargetId, Protection] = {}
-    for e in snap.entitlements.values():
-        if e.chosen and any(claim := claimed(e, snap.node.page)):
-            for group in snap.groups.ancestors(e.target):
-                claims[group] = claims.get(group, Protection()).plus(claim)
+    for e in snap.entitlements.values() if outside else ():
+        above = outside.intersection(groups.ancestors(e.target))
+        if e.chosen and above and any(claim := claimed(e, snap.node.page)):
+            claims |= {group: claims.get(group, Protection()).plus(claim) for group in above}
     foreign: dict[TargetId, Protection] = {}
     for group in claims:
-        inside = snap.groups[group].foreign
+        inside = groups[group].foreign
         theirs = Protection(math.fsum(f.memory_min for f in inside), math.fsum(f.memory_low for f in inside))
-        for above in (group, *snap.groups.ancestors(group)) if any(theirs) else ():
-            foreign[above] = foreign.get(above, Protection()).plus(theirs)
-    return {
-        group: claim.where_claimed(foreign.get(group, Protection()))
-        for group, claim in claims.items()
-        if group != ROOT and not snap.groups[group].owned
-    }
+        for above_it in (group, *groups.ancestors(group)) if any(theirs) else ():
+            foreign[above_it] = foreign.get(above_it, Protection()).plus(theirs)
+    return {group: claim.where_claimed(foreign.get(group, Protection())) for group, claim in claims.items()}
 
 
 _: Controller = Floors(Floors.Config())

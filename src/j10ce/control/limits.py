@@ -61,7 +61,9 @@ def burst_us(e: Entitlement) -> float:
     """A percentage of the limit, or an amount of CPUs."""
     if e.cpu.burst is UNSET:
         return 0.0
-    return float(round(e.cpu.burst.of(e.ceiling.cpu / 1000) * PERIOD_US))
+    amount = float(e.cpu.burst.amount)
+    cpus = amount * e.ceiling.cpu / 100_000 if e.cpu.burst.percent else amount
+    return float(round(cpus * PERIOD_US))
 
 
 _: Controller = Limits(Limits.Config())

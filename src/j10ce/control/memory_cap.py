@@ -54,9 +54,9 @@ class MemoryCap:
         if snap.epoch == self._epoch:
             return
         chosen = {t: e for t, e in snap.entitlements.items() if e.chosen}
-        besteffort = {t for t, e in chosen.items() if e.tier is Tier.BESTEFFORT and not e.floor.memory}
+        besteffort = {t for t, e in chosen.items() if e.tier is Tier.BESTEFFORT}
         self._targets = tuple(cover(snap, besteffort))
-        self._promised = float(sum(e.floor.memory for e in chosen.values()))
+        self._promised = float(sum(e.floor.memory for t, e in chosen.items() if t not in besteffort))
         self._epoch = snap.epoch
 
 

@@ -60,7 +60,7 @@ class Grid(NamedTuple):
         return clamp(whole, self.low, self.high)
 
 
-FINE: Final = Grid(KNOBS["cpu.weight"].low, KNOBS["cpu.weight"].high, fine=True)
+FINE: Final = Grid(float(KNOBS["cpu.weight"].low), float(KNOBS["cpu.weight"].high), fine=True)
 COARSE: Final = Grid(shares_of(1), shares_of(MOST_WEIGHT), fine=False)
 
 
