@@ -27,14 +27,15 @@ def kind_of(raw: object) -> Kind:
     if not isinstance(raw, dict):
         raise Invalid([Finding("", raw, "not an object", "write a mapping with apiVersion, kind, metadata and spec")])
     version, name = raw.get("apiVersion"), raw.get("kind")
+    kind = KINDS.get(name) if isinstance(name, str) else None
     findings = []
     if version != API_VERSION:
         findings.append(Finding("apiVersion", version, "unknown version", f"use {API_VERSION}"))
-    if not isinstance(name, str) or name not in KINDS:
+    if kind is None:
         findings.append(Finding("kind", name, "unknown kind", "use one of " + ", ".join(KINDS)))
-    if findings:
+    if kind is None or findings:
         raise Invalid(findings, str(name or "object"))
-    return KINDS[name]
+    return kind
 
 
 def parse(text: bytes | str, into: type[S]) -> S:
