@@ -44,6 +44,7 @@ class Verdict(NamedTuple):
     others: tuple[Proposal, ...] = ()
     clamps: tuple[str, ...] = ()
     held: str = ""  # the hold that froze it, if one did
+    by: Proposal | None = None  # whose want or bound set the value; None: children, floors or the kernel's rules did
 
 
 class ValueChange(NamedTuple):

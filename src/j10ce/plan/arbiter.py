@@ -1,0 +1,179 @@
+"""Nobody sets a knob; everybody proposes. The arbiter merges, clamps, fits, drops what is there, and orders."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value
+from j10ce.model.plan import Bound, HeldSetting, Plan, Proposal, Rank, Verdict
+from j10ce.model.resource import NOTHING
+from j10ce.model.snapshot import Groups, NodeFacts, Snapshot
+from j10ce.plan.board import LAPSED, Board
+from j10ce.plan.difference import Difference, Quantise
+from j10ce.plan.guarantee import fit_guarantees
+from j10ce.plan.hold import InForce, held, in_force
+from j10ce.plan.merge import merge
+from j10ce.plan.order import order
+from j10ce.plan.placement import fit_placements
+from j10ce.plan.quota import fit_quotas
+from j10ce.plan.rights import Rights
+from j10ce.plan.structure import structure
+from j10ce.plan.wishes import Wishes
+
+NOBODY: Final[frozenset[TargetId]] = frozenset()
+
+
+def arbitrate(
+    proposals: Iterable[Proposal],
+    snap: Snapshot,
+    holds: Iterable[HeldSetting],
+    quantise: Quantise,
+    *,
+    originals: Mapping[Setting, Value] | None = None,
+    allow_oom: frozenset[TargetId] = NOBODY,
+) -> Plan:
+    """One plan from all wishes. Pure, and the order of the proposals does not matter.
+
+    `originals`: what the settings we own held before us; one that nobody proposes any more goes back to it.
+    `allow_oom`: targets whose memory caps may be set below what they use.
+    """
+    return Arbiter(quantise).arbitrate((tuple(proposals),), snap, holds, originals=originals, allow_oom=allow_oom)
+
+
+class Inputs(NamedTuple):
+    """What a plan depends on besides the wishes. Mappings are copies: callers may change theirs in place."""
+
+    epoch: int
+    holds: tuple[HeldSetting, ...]
+    allow_oom: frozenset[TargetId]
+    originals: dict[Setting, Value]
+    settings: dict[Setting, Value]
+    support: dict[str, Support]
+    node: NodeFacts
+
+
+class Arbiter:
+    """`arbitrate`, with a memory: what did not change since the last call is not decided again."""
+
+    def __init__(self, quantise: Quantise) -> None:
+        self.quantise = quantise
+        self.wishes = Wishes()
+        self.inputs: Inputs | None = None
+        self.rights = Rights.NONE
+        self.in_force = InForce({}, ())
+        self.merged: dict[Setting, Verdict] = {}
+        self.dropped: dict[Setting, str] = {}
+        self.waits_on: Groups | None = None  # a cap waits for usage in this tree to fall
+        self.plan = Plan()
+
+    def arbitrate(
+        self,
+        batches: Iterable[Iterable[Proposal]],
+        snap: Snapshot,
+        holds: Iterable[HeldSetting] = (),
+        *,
+        originals: Mapping[Setting, Value] | None = None,
+        allow_oom: frozenset[TargetId] = NOBODY,
+    ) -> Plan:
+        """One batch per controller, in a steady order; a tuple that is the same object as last time costs nothing.
+
+        The same inputs return the same plan object. Tree, workloads and entitlements are compared by `snap.epoch`.
+        """
+        proposed = tuple(map(tuple, batches))
+        before, self.inputs = self.inputs, _inputs(snap, holds, originals, allow_oom)
+        settled = self.waits_on is None or self.waits_on is snap.groups
+        if before == self.inputs and settled and self.wishes.same(proposed):
+            return self.plan
+        for s in self._touched(before, proposed, snap):
+            self._decide(s, snap)
+        self.plan = self._plan(snap)
+        return self.plan
+
+    def _touched(
+        self, before: Inputs | None, proposed: tuple[tuple[Proposal, ...], ...], snap: Snapshot
+    ) -> set[Setting]:
+        """The settings whose verdict may be another than last time."""
+        after = self.inputs
+        touched = self.wishes.update(proposed)
+        rights, frozen = self.rights, self.in_force
+        if before is None or after is None or before.epoch != after.epoch:
+            self.rights = Rights.of(snap)
+        self.in_force = in_force(after.holds if after else (), snap, self.rights)
+        if before is None or after is None or (before.node, before.support) != (after.node, after.support):
+            self.merged, self.dropped = {}, {}
+            return {*self.wishes.settings(), *self.in_force.holds, *(after.originals if after else ())}
+        touched |= _changed(before.originals, after.originals) | _changed(before.settings, after.settings)
+        touched |= _changed(frozen.holds, self.in_force.holds)
+        if moved := rights.differing(self.rights):
+            known = (*self.wishes.settings(), *after.originals, *self.merged, *self.dropped)
+            touched |= {s for s in known if s.target in moved}
+        return touched
+
+    def _decide(self, s: Setting, snap: Snapshot) -> None:
+        self.merged.pop(s, None)
+        self.dropped.pop(s, None)
+        wishes = self.wishes.of(s)
+        hold = self.in_force.holds.get(s)
+        originals = self.inputs.originals if self.inputs else {}
+        if not wishes and hold is None and s not in originals:
+            return
+        if objection := self.rights.objection(s, snap):
+            if wishes or hold:
+                self.dropped[s] = objection
+        elif hold is not None:
+            self.merged[s] = held(hold, wishes, snap.settings.get(s))
+        else:
+            floor = self.rights.floors.get(s.target, NOTHING)
+            wishes = wishes or [_lapsed(s, originals[s])]
+            self.merged[s] = merge(s, wishes, self._base(s, snap), floor, snap.node)
+
+    def _base(self, s: Setting, snap: Snapshot) -> Value:
+        """What bounds move where nobody wants a value: a fresh cgroup's value, or what an adopted one came with."""
+        default = KNOBS[s.knob].default if s.knob in KNOBS else 0.0
+        if snap.groups[s.target].owned or self.inputs is None:
+            return default
+        return self.inputs.originals.get(s, snap.settings.get(s, default))
+
+    def _plan(self, snap: Snapshot) -> Plan:
+        originals = self.inputs.originals if self.inputs else {}
+        board = Board(snap, self.rights, dict(self.merged), originals)
+        board.still.update(s for s, h in self.in_force.holds.items() if h.value is None and s in board.verdicts)
+        fit_quotas(board)
+        fit_placements(board)
+        fit_guarantees(board)
+        allow_oom = self.inputs.allow_oom if self.inputs else NOBODY
+        difference = Difference(board, self.quantise, allow_oom)
+        self.waits_on = snap.groups if difference.restless else None
+        ordered = order(difference.changes, structure(snap, difference.changes, self.rights), snap)
+        return Plan(ordered, board.verdicts, (*self.in_force.notes, *board.notes, *self._dropped_notes()))
+
+    def _dropped_notes(self) -> Iterable[str]:
+        """One line per knob and reason, not per setting."""
+        reasons = [(s.knob, why) for s, why in self.dropped.items()]
+        reasons += [(p.setting.knob, f"{p.owner} proposed no valid value") for p in self.wishes.malformed()]
+        for (knob, why), count in sorted(Counter(reasons).items()):
+            yield f"{knob} of {count} targets not set: {why}" if count > 1 else f"{knob} not set: {why}"
+
+
+def _inputs(
+    snap: Snapshot,
+    holds: Iterable[HeldSetting],
+    originals: Mapping[Setting, Value] | None,
+    allow_oom: frozenset[TargetId],
+) -> Inputs:
+    unexpired = tuple(sorted((h for h in holds if h.expires > snap.wall), key=repr))
+    return Inputs(
+        snap.epoch, unexpired, allow_oom, dict(originals or {}), dict(snap.settings), dict(snap.support), snap.node
+    )
+
+
+def _changed(a: Mapping[Setting, object], b: Mapping[Setting, object]) -> set[Setting]:
+    if a == b:
+        return set()
+    return {s for s, value in b.items() if a.get(s) != value} | (a.keys() - b.keys())
+
+
+def _lapsed(s: Setting, original: Value) -> Proposal:
+    return Proposal(s, Bound.WANT, original, LAPSED, Rank.ADVICE, "nobody asks for it any more")

@@ -1,0 +1,60 @@
+"""The tree as it would be after the plan: decided values, else those the kernel holds, else a fresh cgroup's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from j10ce.model.knob import KNOBS, Setting, TargetId, Value
+from j10ce.model.plan import Verdict
+from j10ce.model.snapshot import Snapshot
+from j10ce.plan.merge import number
+from j10ce.plan.rights import Rights
+
+LAPSED = "journal"  # owner of the wish to go back to the original value
+
+
+class Board:
+    """Where the rules that span settings move values. Every move says why."""
+
+    def __init__(
+        self, snap: Snapshot, rights: Rights, verdicts: dict[Setting, Verdict], originals: Mapping[Setting, Value]
+    ) -> None:
+        self.snap = snap
+        self.rights = rights
+        self.verdicts = verdicts
+        self.originals = originals
+        self.knobs = {s.knob for s in verdicts}
+        self.still: set[Setting] = set()  # decided, and not to be written
+        self.notes: list[str] = []
+
+    def children(self, target: TargetId) -> list[TargetId]:
+        """Without those that the plan removes."""
+        below = self.snap.groups.children.get(target, ())
+        return [c for c in below if c not in self.rights.dead]
+
+    def value(self, target: TargetId, knob: str) -> Value:
+        s = Setting(target, knob)
+        if (verdict := self.verdicts.get(s)) is not None:
+            return verdict.value
+        return self.snap.settings.get(s, KNOBS[knob].default)
+
+    def column(self, knob: str) -> dict[TargetId, float]:
+        """A number for every target."""
+        return {t: number(self.value(t, knob)) for t in self.rights.top_down}
+
+    def movable(self, target: TargetId, knob: str) -> bool:
+        """Ours, and not frozen by a hold."""
+        verdict = self.verdicts.get(Setting(target, knob))
+        return target in self.rights.ours and not (verdict and verdict.held) and self.snap.supports(knob)
+
+    def move(self, target: TargetId, knob: str, value: Value, why: str) -> None:
+        s = Setting(target, knob)
+        verdict = self.verdicts.get(s) or Verdict(s, value, None)
+        self.verdicts[s] = verdict._replace(value=value, clamps=(*verdict.clamps, why), by=None)
+
+    def leave(self, s: Setting, why: str) -> None:
+        """Keep the verdict, write nothing."""
+        verdict = self.verdicts[s]
+        present = self.snap.settings.get(s, verdict.value)
+        self.verdicts[s] = verdict._replace(value=present, clamps=(*verdict.clamps, why), by=None)
+        self.still.add(s)

@@ -1,0 +1,81 @@
+"""What the kernel does not hold yet, after its own rounding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+from j10ce.model.knob import Setting, TargetId, Value, render
+from j10ce.model.plan import ValueChange, Verdict
+from j10ce.model.resource import spell
+from j10ce.plan.board import Board
+from j10ce.plan.merge import number
+
+Quantise: TypeAlias = Callable[[Setting, Value], Value]
+MEMORY_CAPS: Final = frozenset({"memory.high", "memory.max"})
+SPARE_SHARE: Final = 0.05  # room that a cap leaves above what is in use, and at least this much
+SPARE_BYTES: Final = 2**20
+
+
+class Difference:
+    """`restless`: a cap waits for usage to fall, so the next instant may differ with the same wishes."""
+
+    def __init__(self, board: Board, quantise: Quantise, allow_oom: frozenset[TargetId]) -> None:
+        self.board = board
+        self.quantise = quantise
+        self.allow_oom = allow_oom
+        self.restless = False
+        self.changes = list(self._changes())
+        self.changes.extend(self._weights_after_idle())
+
+    def _changes(self) -> Iterator[ValueChange]:
+        present, still = self.board.snap.settings, self.board.still
+        for s, verdict in list(self.board.verdicts.items()):
+            old = present.get(s)
+            if verdict.value == old or s in still:
+                continue
+            new = self.quantise(s, verdict.value)
+            if new != old and s.knob in MEMORY_CAPS and s.target not in self.allow_oom:
+                verdict, new = self._spare_usage(verdict, new, old)
+            if new != old and self._reachable(s.target):
+                yield ValueChange(s, old, new, *credit(verdict))
+
+    def _reachable(self, target: TargetId) -> bool:
+        """There, or about to be made; an adopted cgroup that vanished is neither."""
+        group = self.board.snap.groups[target]
+        return group.exists or group.owned
+
+    def _spare_usage(self, verdict: Verdict, new: Value, old: Value | None) -> tuple[Verdict, Value]:
+        """A cap below present usage would kill or stall at once: come down only as usage does."""
+        s = verdict.setting
+        used = self.board.snap.groups[s.target].memory_current
+        page = self.board.snap.node.page
+        least = math.ceil((used + max(used * SPARE_SHARE, SPARE_BYTES)) / page) * page if used else 0
+        spared = min(least, number(old) if old is not None else math.inf)
+        if number(new) >= spared:
+            return verdict, new
+        self.restless = True
+        why = f"kept at {render(s.knob, spared)}: {spell('memory', used)} are in use; less needs --allow-oom"
+        self.board.move(s.target, s.knob, float(spared), why)
+        return self.board.verdicts[s], self.quantise(s, float(spared))
+
+    def _weights_after_idle(self) -> Iterator[ValueChange]:
+        """Clearing cpu.idle resets the weight, whatever was read back before."""
+        changed = {c.setting for c in self.changes}
+        for change in list(self.changes):
+            weight = Setting(change.setting.target, "cpu.weight")
+            verdict = self.board.verdicts.get(weight)
+            if change.setting.knob != "cpu.idle" or change.new or verdict is None:
+                continue
+            if weight not in changed and weight not in self.board.still:
+                old = self.board.snap.settings.get(weight)
+                yield ValueChange(weight, old, self.quantise(weight, verdict.value), *credit(verdict))
+
+
+def credit(verdict: Verdict) -> tuple[str, str]:
+    """(owner, why) of the value."""
+    if verdict.by is not None:
+        return verdict.by.owner, verdict.by.reason
+    owner = verdict.winner.owner if verdict.winner else "arbiter"
+    return owner, verdict.clamps[-1] if verdict.clamps else "follows from its bounds"

@@ -1,0 +1,134 @@
+"""The wishes for one setting become one value.
+
+The `want` of the highest rank, clamped by the highest `at_least` and the lowest `at_most` of all ranks; `at_least`
+wins over `at_most`. Sets intersect from the highest rank down. Last come the knob's range and the workload's floor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from j10ce.model.knob import KNOBS, PERIOD_US, Role, Setting, Unit, Value, format_cpus, render
+from j10ce.model.plan import Bound, Proposal, Verdict
+from j10ce.model.resource import Resources, spell
+from j10ce.model.snapshot import NodeFacts
+
+WANT, AT_LEAST, AT_MOST = Bound.WANT, Bound.AT_LEAST, Bound.AT_MOST
+FLOORED: Final = frozenset({"cpu.max", "memory.high", "memory.max"})  # caps that may not cut into a floor
+
+
+def merge(s: Setting, wishes: Sequence[Proposal], base: Value, floor: Resources, node: NodeFacts) -> Verdict:
+    """`base` stands where nobody wants a value: bounds move it. The order of the wishes does not matter."""
+    ranked = sorted(wishes, key=precedence) if len(wishes) > 1 else wishes
+    if isinstance(ranked[0].value, frozenset):
+        return _place(s, ranked, base, floor, node)
+    if isinstance(ranked[0].value, str):
+        return Verdict(s, ranked[0].value, ranked[0], tuple(ranked[1:]), by=ranked[0])
+    return _bounded(s, ranked, base, floor, node)
+
+
+def precedence(p: Proposal) -> tuple[int, str, str, str, str]:
+    """A total order, highest rank first; owners break ties, the rest only makes it total."""
+    value = format_cpus(p.value) if isinstance(p.value, frozenset) else f"{p.value!r:>24}"
+    return -p.rank, p.owner, p.bound.value, value, p.reason
+
+
+def well_formed(p: Proposal) -> bool:
+    """Whether the value is of its knob's type at all."""
+    if type(p.value) is float:
+        return p.value == p.value and (p.setting.knob not in KNOBS or KNOBS[p.setting.knob].unit is not Unit.SET)
+    k = KNOBS.get(p.setting.knob)
+    return k is None or isinstance(p.value, frozenset if k.unit is Unit.SET else int)
+
+
+def _bounded(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources, node: NodeFacts) -> Verdict:
+    winner = next((p for p in ranked if p.bound is WANT), None)
+    by = winner
+    value = number(winner.value if winner else base)
+    clamps: list[str] = []
+    if len(ranked) > 1 or winner is None:
+        for bound in (AT_MOST, AT_LEAST):  # the last one wins
+            tightest = _tightest(ranked, bound)
+            if tightest and (value > number(tightest.value) if bound is AT_MOST else value < number(tightest.value)):
+                value, by = number(tightest.value), tightest
+                clamps.append(_bound_text(s, tightest))
+    allowed, texts = _allow(s, value, floor, node)
+    others = tuple(p for p in ranked if p is not winner)
+    return Verdict(s, allowed, winner, others, (*clamps, *texts), by=by if allowed == value else None)
+
+
+def _tightest(ranked: Sequence[Proposal], bound: Bound) -> Proposal | None:
+    found = [p for p in ranked if p.bound is bound]
+    if not found:
+        return None
+    return (min if bound is AT_MOST else max)(found, key=lambda p: number(p.value))
+
+
+def _bound_text(s: Setting, p: Proposal) -> str:
+    moved = "lowered" if p.bound is AT_MOST else "raised"
+    return f"{moved} to {render(s.knob, p.value)} by {p.owner}: {p.reason}"
+
+
+def _allow(s: Setting, value: float, floor: Resources, node: NodeFacts) -> tuple[float, tuple[str, ...]]:
+    k = KNOBS.get(s.knob)
+    if k is None:
+        return value, ()
+    most = float(node.memory) if k.role is Role.GUARANTEE else k.high  # nobody can be promised more than there is
+    bounded = min(max(value, k.low), most)
+    texts = () if bounded == value else (f"moved to {render(s.knob, bounded)}: the range is {k.low:g} to {most:g}",)
+    least = least_cap(s.knob, floor, node)
+    if bounded < least:
+        return least, (*texts, f"raised to {render(s.knob, least)}: {_floor_text(s.knob, floor)}")
+    return bounded, texts
+
+
+def least_cap(knob: str, floor: Resources, node: NodeFacts) -> float:
+    """The smallest cap that leaves a floor whole; 0 for knobs that cap nothing."""
+    if knob not in FLOORED:
+        return 0.0
+    if knob == "cpu.max":
+        return float(floor.cpu * PERIOD_US // 1000)
+    return float(math.ceil(floor.memory / node.page) * node.page)  # the kernel rounds down to pages
+
+
+def _floor_text(knob: str, floor: Resources) -> str:
+    kind = "cpu" if knob.startswith("cpu") else "memory"
+    return f"a cap never cuts the floor of {kind} {spell(kind, getattr(floor, kind))}"
+
+
+def _place(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources, node: NodeFacts) -> Verdict:
+    """From the highest rank down; a set that would leave too few CPUs is left out. Empty: as the parent."""
+    within = [p for p in ranked if p.bound is not AT_LEAST]
+    fewest = max(1, math.ceil(floor.cpu / 1000))
+    by: Proposal | None = None
+    value = cpus(base) & node.cpus if not within else frozenset[int]()
+    clamps: list[str] = []
+    for p in within:
+        narrowed = (value or node.cpus) & (cpus(p.value) or node.cpus)
+        if len(narrowed) < fewest and cpus(p.value):
+            clamps.append(_left_out(s, p, len(narrowed), fewest, floor))
+        elif cpus(p.value):
+            by = p if narrowed != value else by
+            value = narrowed
+    for p in ranked:
+        if p.bound is AT_LEAST and value and not cpus(p.value) & node.cpus <= value:
+            value, by = value | (cpus(p.value) & node.cpus), p
+            clamps.append(f"widened to {render(s.knob, value)} by {p.owner}: {p.reason}")
+    winner = within[0] if within else None
+    return Verdict(s, value, winner, tuple(p for p in ranked if p is not winner), tuple(clamps), by=by or winner)
+
+
+def _left_out(s: Setting, p: Proposal, left: int, fewest: int, floor: Resources) -> str:
+    need = f"the floor of cpu {spell('cpu', floor.cpu)} needs {fewest}" if fewest > 1 else "one is the least"
+    return f"{render(s.knob, p.value)} of {p.owner} left out: {left} CPUs would remain, {need}"
+
+
+def number(value: Value) -> float:
+    assert isinstance(value, int | float), value  # noqa: S101 - `well_formed` filtered the proposals
+    return value
+
+
+def cpus(value: Value) -> frozenset[int]:
+    return value if isinstance(value, frozenset) else frozenset()

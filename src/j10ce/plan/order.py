@@ -1,0 +1,128 @@
+"""The order of writes: the tree is valid after every single one.
+
+remove        bottom up; the dead claim nothing
+make, enable  top down
+guarantees lowered     bottom up   children first, so that their sum fits
+caps and sets loosened  top down    room appears before it is used
+guarantees raised, shares, switches  top down
+caps and sets tightened  bottom up   children fit before the parent shrinks
+join          last; a command starts with all its values in force
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value
+from j10ce.model.plan import Change, Enable, Join, Make, Remove, Structural, ValueChange
+from j10ce.model.snapshot import Snapshot
+from j10ce.plan.merge import cpus
+
+
+class Step(IntEnum):
+    REMOVE = 1
+    MAKE = 2
+    WAKE = 3  # clear cpu.idle, which blocks its group's weight
+    GIVE_BACK = 4
+    LOOSEN = 5
+    PROTECT = 6
+    TIGHTEN = 7
+    JOIN = 8
+
+
+BOTTOM_UP: Final = frozenset({Step.REMOVE, Step.GIVE_BACK, Step.TIGHTEN})
+NUMBERS: Final = {name: n for n, name in enumerate(KNOBS)}  # cpu.max stands before cpu.max.burst
+
+
+class Key(NamedTuple):
+    step: Step
+    level: int
+    target: TargetId
+    minor: int
+    instance: str
+
+
+def order(values: Iterable[ValueChange], structural: Iterable[Structural], snap: Snapshot) -> tuple[Change, ...]:
+    """Ordered; a set that moves sideways while children use it becomes two writes: widen, then narrow."""
+    keyed: list[tuple[Key, Change]] = [(_structural_key(c, snap), c) for c in structural]
+    sets = _Sets(snap)
+    for change in values:
+        if change.setting.knob == "cpuset.cpus":
+            keyed.extend((_key(step, part, snap), part) for step, part in sets.steps(change))
+        else:
+            keyed.append((_key(_step(change), change, snap), change))
+    return tuple(change for _, change in sorted(keyed, key=lambda pair: pair[0]))
+
+
+def _structural_key(change: Structural, snap: Snapshot) -> Key:
+    depth = snap.groups.depth(change.target)
+    match change:
+        case Remove():
+            return Key(Step.REMOVE, -depth, change.target, 0, "")
+        case Make():
+            return Key(Step.MAKE, depth, change.target, 0, "")
+        case Enable():
+            return Key(Step.MAKE, depth, change.target, 1, "")
+        case Join(pid=pid):
+            return Key(Step.JOIN, depth, change.target, pid, "")
+
+
+def _key(step: Step, change: ValueChange, snap: Snapshot) -> Key:
+    s = change.setting
+    down = -1 if step in BOTTOM_UP else 1  # bottom up, and burst before cpu.max
+    return Key(
+        step, down * snap.groups.depth(s.target), s.target, down * NUMBERS.get(s.knob, 99), f"{s.instance}{s.knob}"
+    )
+
+
+def _step(change: ValueChange) -> Step:
+    s = change.setting
+    if s.knob not in KNOBS:
+        return Step.PROTECT
+    k = KNOBS[s.knob]
+    raised = _amount(change.new) > _amount(change.old if change.old is not None else k.default)
+    match k.role:
+        case Role.GUARANTEE:
+            return Step.PROTECT if raised else Step.GIVE_BACK
+        case Role.CAP:
+            return Step.LOOSEN if raised else Step.TIGHTEN
+        case Role.SWITCH if s.knob == "cpu.idle" and not change.new:
+            return Step.WAKE
+        case Role.SHARE | Role.SWITCH | Role.PLACEMENT:
+            return Step.PROTECT
+
+
+def _amount(value: Value) -> float:
+    return value if isinstance(value, int | float) else math.nan
+
+
+class _Sets:
+    """CPU sets by what they mean: an empty one means all of the parent's."""
+
+    def __init__(self, snap: Snapshot) -> None:
+        self.snap = snap
+
+    def steps(self, change: ValueChange) -> list[tuple[Step, ValueChange]]:
+        target = change.setting.target
+        new = cpus(change.new)
+        old = cpus(change.old) if change.old is not None else frozenset[int]()
+        before = old or self._before(self.snap.groups.parent(target))
+        if not new or before <= new:
+            return [(Step.LOOSEN, change)]
+        if new <= before or not self.snap.groups.children.get(target):
+            return [(Step.TIGHTEN, change)]
+        both = before | new
+        return [
+            (Step.LOOSEN, change._replace(new=both, why=f"{change.why} (first widened)")),
+            (Step.TIGHTEN, change._replace(old=both)),
+        ]
+
+    def _before(self, target: TargetId | None) -> frozenset[int]:
+        while target is not None and target != ROOT:
+            if own := cpus(self.snap.settings.get(Setting(target, "cpuset.cpus"), frozenset())):
+                return own
+            target = self.snap.groups.parent(target)
+        return self.snap.node.cpus

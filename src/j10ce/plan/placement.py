@@ -1,0 +1,46 @@
+"""cpusets nest: a parent of ours is widened to what its children ask for, then each child is kept within its parent."""
+
+from __future__ import annotations
+
+from j10ce.model.knob import ROOT, Setting, TargetId, render
+from j10ce.plan.board import LAPSED, Board
+from j10ce.plan.merge import cpus
+
+KNOB = "cpuset.cpus"
+
+
+def fit_placements(board: Board) -> None:
+    if KNOB in board.knobs:
+        sets = {t: cpus(board.value(t, KNOB)) for t in board.rights.top_down}
+        _widen_parents(board, sets)
+        _fit_children(board, sets)
+
+
+def _widen_parents(board: Board, sets: dict[TargetId, frozenset[int]]) -> None:
+    asked: dict[TargetId, frozenset[int]] = {}
+    for target in reversed(board.rights.top_down):
+        inside = frozenset[int]().union(*(asked.get(c, frozenset()) for c in board.children(target)))
+        if sets[target] and not inside <= sets[target] and board.movable(target, KNOB):
+            sets[target] |= inside
+            board.move(target, KNOB, sets[target], f"widened to {render(KNOB, sets[target])} for those inside")
+        verdict = board.verdicts.get(Setting(target, KNOB))
+        # A set that nobody asks for any more follows its parent; it does not widen it.
+        explicit = verdict is not None and not (verdict.winner and verdict.winner.owner == LAPSED)
+        asked[target] = inside | (sets[target] if explicit else frozenset())
+
+
+def _fit_children(board: Board, sets: dict[TargetId, frozenset[int]]) -> None:
+    found = board.snap.support.get(KNOB)
+    spelled_out = found is not None and found.via == "cgroup1"  # v1 has no "as the parent"
+    usable = {ROOT: board.snap.node.cpus}
+    for target in board.rights.top_down:
+        up = board.snap.groups.parent(target) or ROOT
+        above = usable.get(up, board.snap.node.cpus)
+        usable[target] = sets[target] & above or above
+        if not board.movable(target, KNOB):
+            continue
+        follows = spelled_out and Setting(up, KNOB) in board.verdicts and Setting(target, KNOB) not in board.verdicts
+        wanted = above if follows else usable[target] if sets[target] or spelled_out else sets[target]
+        usable[target] = wanted or above
+        if wanted != sets[target] and (follows or sets[target] or Setting(target, KNOB) in board.verdicts):
+            board.move(target, KNOB, wanted, f"set to {render(KNOB, wanted)}: within its parent")

@@ -1,0 +1,102 @@
+"""What may be changed at all, and what each group owes to those inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from msgspec import Struct
+
+from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId
+from j10ce.model.resource import NOTHING, Resources
+from j10ce.model.snapshot import Snapshot
+
+
+class Rights(Struct, frozen=True):
+    """Follows from what `snap.epoch` covers."""
+
+    top_down: tuple[TargetId, ...]  # parents before children, without the root
+    ours: frozenset[TargetId]  # owned groups, and chosen workloads with all inside them
+    tops: tuple[TargetId, ...]  # those of ours that have none of ours above
+    dead: frozenset[TargetId]  # groups that we made for workloads that are gone
+    floors: Mapping[TargetId, Resources]  # sum of the floors inside, the target's own included
+    owned: frozenset[TargetId]
+
+    NONE: ClassVar[Rights]
+
+    @classmethod
+    def of(cls, snap: Snapshot) -> Rights:
+        order = tuple(t for t in snap.groups.from_top() if t != ROOT)
+        dead = frozenset(t for t in order if _dead(t, snap))
+        ours = _ours(order, dead, snap)
+        tops = tuple(t for t in order if t in ours and snap.groups.parent(t) not in ours)
+        owned = frozenset(t for t in order if snap.groups[t].owned)
+        return cls(order, ours, tops, dead, _floors(order, snap), owned)
+
+    def differing(self, other: Rights) -> set[TargetId]:
+        """The targets for which something else holds."""
+        known = {*self.top_down, *other.top_down}
+        return {t for t in known if self._terms(t) != other._terms(t)} | (set(self.top_down) ^ set(other.top_down))
+
+    def _terms(self, t: TargetId) -> tuple[bool, bool, Resources | None]:
+        return t in self.ours, t in self.owned, self.floors.get(t)
+
+    def objection(self, s: Setting, snap: Snapshot) -> str | None:
+        """Why a setting may not be written, or None."""
+        if s.target in self.ours:
+            return None if snap.supports(s.knob) else lacking(s.knob, snap)
+        if s.target == ROOT:
+            return "the root's own limits are never touched"
+        if s.target not in snap.groups.by_target:
+            return "no such target on this machine"
+        if s.target in snap.workloads:
+            return "no policy chose this workload, it is only classified"
+        if s.knob not in KNOBS or KNOBS[s.knob].role is not Role.GUARANTEE:
+            return "not ours; of an ancestor only guarantees are raised"
+        return None if snap.supports(s.knob) else lacking(s.knob, snap)
+
+
+Rights.NONE = Rights((), frozenset(), (), frozenset(), {}, frozenset())
+
+
+def lacking(knob: str, snap: Snapshot) -> str:
+    found = snap.support.get(knob)
+    if found is None:
+        return "not enforceable here: no back end knows it"
+    instead = f"; instead: {found.instead}" if found.instead else ""
+    return f"not enforceable here: needs {found.needs or 'another kernel'}{instead}"
+
+
+def _dead(target: TargetId, snap: Snapshot) -> bool:
+    return target.startswith("workload/") and target not in snap.workloads and snap.groups[target].owned
+
+
+def _ours(order: tuple[TargetId, ...], dead: frozenset[TargetId], snap: Snapshot) -> frozenset[TargetId]:
+    ours: set[TargetId] = set()
+    inside: set[TargetId] = set()  # chosen workloads, and the cgroups within them
+    for target in order:
+        group = snap.groups[target]
+        entitled = snap.entitlements.get(target)
+        if target in snap.workloads:
+            if entitled is not None and entitled.chosen:
+                inside.add(target)
+        elif group.parent in inside:
+            inside.add(target)
+        elif group.owned and target not in dead:
+            ours.add(target)
+    return frozenset(ours | inside)
+
+
+def _floors(order: tuple[TargetId, ...], snap: Snapshot) -> Mapping[TargetId, Resources]:
+    floors: dict[TargetId, Resources] = {}
+    for target in reversed(order):
+        entitled = snap.entitlements.get(target)
+        own = entitled.floor if entitled is not None and entitled.chosen else NOTHING
+        total = floors.get(target, NOTHING).plus(own) if own != NOTHING else floors.get(target, NOTHING)
+        if total == NOTHING:
+            continue
+        floors[target] = total
+        up = snap.groups[target].parent
+        if up is not None:
+            floors[up] = floors.get(up, NOTHING).plus(total)
+    return floors

@@ -1,0 +1,62 @@
+"""Cgroups to make, controllers to enable, processes to move in, and what to remove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from j10ce.model.knob import KNOBS, Setting, TargetId
+from j10ce.model.plan import Enable, Join, Make, Remove, Structural, ValueChange
+from j10ce.model.snapshot import Snapshot
+from j10ce.plan.rights import Rights
+
+
+def structure(snap: Snapshot, values: Iterable[ValueChange] = (), rights: Rights | None = None) -> list[Structural]:
+    """What the tree needs before `values` can be written, and after. Unordered: see `order`."""
+    rights = rights or Rights.of(snap)
+    return [*_makes(snap, rights), *_enables(snap, values), *_joins(snap, rights), *_removes(snap, rights)]
+
+
+def _makes(snap: Snapshot, rights: Rights) -> Iterable[Make]:
+    for target in rights.top_down:
+        group = snap.groups[target]
+        if group.owned and not group.exists and target in rights.ours:
+            yield Make(
+                target, group.path, "a workload needs it" if target in snap.workloads else "workloads live below it"
+            )
+
+
+def _enables(snap: Snapshot, values: Iterable[ValueChange]) -> Iterable[Enable]:
+    """A child has a controller's files only where every ancestor passes the controller on (cgroup v2)."""
+    missing: dict[TargetId, set[str]] = {}
+    needed_by: dict[TargetId, Setting] = {}
+    for change in values:
+        s = change.setting
+        if s.knob not in KNOBS or not _passed_down(s.knob, snap):
+            continue
+        for up in snap.groups.ancestors(s.target):
+            if _lacks(up, KNOBS[s.knob].controller, change, snap):
+                missing.setdefault(up, set()).add(KNOBS[s.knob].controller)
+                needed_by[up] = min(s, needed_by.get(up, s))
+    return [Enable(up, frozenset(names), f"{needed_by[up]} needs it") for up, names in missing.items()]
+
+
+def _passed_down(knob: str, snap: Snapshot) -> bool:
+    found = snap.support.get(knob)
+    return found is not None and found.via != "cgroup1"
+
+
+def _lacks(target: TargetId, controller: str, change: ValueChange, snap: Snapshot) -> bool:
+    """Where nobody looked, a value that could not be read is the sign of a missing file."""
+    enabled = snap.groups[target].enabled
+    return change.old is None if enabled is None else controller not in enabled
+
+
+def _joins(snap: Snapshot, rights: Rights) -> Iterable[Join]:
+    for target in sorted(snap.workloads):
+        if target in rights.ours and target in snap.groups.by_target:
+            for pid in snap.workloads[target].pids:
+                yield Join(target, pid, "waits to be put in")
+
+
+def _removes(snap: Snapshot, rights: Rights) -> Iterable[Remove]:
+    return (Remove(t, "its workload is gone") for t in sorted(rights.dead) if snap.groups[t].exists)

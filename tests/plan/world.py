@@ -1,0 +1,133 @@
+"""A small machine for plan tests: a fake kernel, a tree with tiers and an adopted service, a journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value, group
+from j10ce.model.plan import Applied, Bound, Change, HeldSetting, Plan, Proposal, Rank, ValueChange
+from j10ce.model.snapshot import Groups, Snapshot
+from j10ce.model.workload import Entitlement, Workload
+from j10ce.plan.arbiter import arbitrate
+from j10ce.testing import build
+from j10ce.testing.fake_cgroups import Version, cpuset, number
+from j10ce.testing.fake_kernel import FakeKernel
+
+WEB = build.workload("web")
+API = build.workload("api")
+CRUNCH = build.workload("crunch")
+DB = build.workload("db", handle=build.handle("system/db"))  # adopted
+TIERS = {WEB.target: "sensitive", API.target: "sensitive", CRUNCH.target: "besteffort", DB.target: "reserved"}
+TARGETS = (*TIERS, group("j10ce"), group("j10ce/sensitive"), group("j10ce/besteffort"), group("system"))
+
+
+def wish(
+    target: TargetId,
+    knob: str,
+    value: Value,
+    bound: Bound = Bound.WANT,
+    *,
+    owner: str = "test",
+    rank: Rank = Rank.POLICY,
+    reason: str = "because",
+) -> Proposal:
+    return Proposal(Setting(target, knob), bound, value, owner, rank, reason)
+
+
+def hold(target: TargetId, knob: str, value: Value | None = None, **fields: bool) -> HeldSetting:
+    return HeldSetting(Setting(target, knob), value, build.WALL + 600, "alice", "incident 42", **fields)
+
+
+class World:
+    def __init__(
+        self,
+        version: Version = "v2",
+        workloads: Iterable[Workload] = (WEB, API, CRUNCH, DB),
+        *,
+        floors: dict[TargetId, tuple[str, str]] | None = None,
+        made: bool = True,
+    ) -> None:
+        self.kernel = FakeKernel(version)
+        self.workloads = {w.target: w for w in workloads}
+        self.floors = floors or {}
+        self.journal: dict[Setting, Value] = {}
+        self.epoch = 0
+        self.node = build.node(cpus=4, memory="8Gi")
+        self._populate(made)
+
+    def _populate(self, made: bool) -> None:
+        everything = frozenset(k.controller for k in KNOBS.values())
+        self.kernel.enable(ROOT, everything)
+        self.kernel.adopt(group("system"), "system")
+        tree = self.tree()
+        for target in tree.from_top():
+            here = tree[target]
+            if here.path and (made or not here.owned):
+                self.kernel.adopt(target, here.path)
+            if here.path in self.kernel.cgroups.by_path and tree.children.get(target):
+                self.kernel[here.path].enabled = everything
+
+    def tree(self) -> Groups:
+        plain = build.tree(self.workloads.values(), self.entitlements())
+        return Groups({t: self._seen(t, plain) for t in plain.by_target})
+
+    def _seen(self, target: TargetId, plain: Groups) -> build.Group:
+        here = plain[target]
+        found = self.kernel.cgroups.by_path.get(here.path)
+        if found is None:
+            return msgspec.structs.replace(here, exists=False)
+        return msgspec.structs.replace(here, enabled=found.enabled, memory_current=found.memory_current)
+
+    def entitlements(self) -> dict[TargetId, Entitlement]:
+        return {t: self._entitled(w) for t, w in self.workloads.items()}
+
+    def _entitled(self, w: Workload) -> Entitlement:
+        cpu, memory = self.floors.get(w.target, (0, 0))
+        return build.entitlement(w, tier=TIERS.get(w.target, "standard"), floor_cpu=cpu, floor_memory=memory)
+
+    def snapshot(self) -> Snapshot:
+        self.epoch += 1
+        snap = build.snapshot(
+            *self.entitlements().values(),
+            workloads=self.workloads.values(),
+            groups=self.tree(),
+            on=self.node,
+            epoch=self.epoch,
+        )
+        return msgspec.structs.replace(snap, settings=self.kernel.settings(), support=self.kernel.knobs())
+
+    def plan(self, *proposals: Proposal, holds: Iterable[HeldSetting] = ()) -> Plan:
+        return arbitrate(proposals, self.snapshot(), holds, self.kernel.quantise, originals=self.journal)
+
+    def apply(self, plan: Plan) -> Iterator[Change]:
+        """Every change must be taken; yields after each one, so that the caller can look at the tree."""
+        for change in plan.changes:
+            if isinstance(change, ValueChange) and change.setting.target in self.kernel.places:
+                place = self.kernel.places[change.setting.target]
+                before = self.kernel.read(change.setting, place)
+                self.journal.setdefault(change.setting, before if before is not None else change.new)
+            answer = self.kernel.perform(change)
+            assert isinstance(answer, Applied), (change, answer)
+            yield change
+
+    def settle(self, *proposals: Proposal, holds: Iterable[HeldSetting] = ()) -> Plan:
+        plan = self.plan(*proposals, holds=holds)
+        for _ in self.apply(plan):
+            self.check()
+        return plan
+
+    def value(self, target: TargetId, knob: str) -> Value | None:
+        return self.kernel.read(Setting(target, knob), self.kernel.places[target])
+
+    def check(self) -> None:
+        """Children fit their parents."""
+        for path, here in self.kernel.cgroups.by_path.items():
+            children = [self.kernel[c].values for c in self.kernel.cgroups.children(path)]
+            if not path or not children:
+                continue
+            for knob in (k.name for k in KNOBS.values() if k.role is Role.GUARANTEE):
+                assert sum(number(c, knob) for c in children) <= number(here.values, knob), (path, knob)
+            usable = self.kernel.cgroups.effective_cpus(path)
+            assert all(cpuset(c) <= usable for c in children), (path, usable, children)
