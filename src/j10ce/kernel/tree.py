@@ -60,6 +60,8 @@ class PlainTree:
     def make(self, target: TargetId, at: Place, /) -> Applied | Refused | Gone:
         if not self.owns(at):
             return Refused(f"{at.path!r} is not below {self._top!r}; only our own cgroups are made")
+        if (parent := at.path.rpartition("/")[0]) and not self._exists(Place(parent)):
+            return Refused(f"cannot make {at.path!r}: kernel said ENOENT; make {parent!r} first")
         for controller, mount in self._hierarchies.in_use().items():
             if problem := self._make_in(mount, inside(at.at(controller))):
                 return problem
@@ -113,7 +115,7 @@ class PlainTree:
         return Applied(at.path) if any(r is None for r in results) else Gone()
 
     def _make_in(self, mount: Mount, path: str) -> Refused | None:
-        """Every missing step of the path, so that a cgroup half made by a killed agent is completed."""
+        """Every missing step of the path: a killed agent may have made the parent in one hierarchy only."""
         here = mount.path
         for step in path.split("/"):
             parent, here = here, f"{here}/{step}"
@@ -130,7 +132,7 @@ class PlainTree:
 
     def _switch(self, target: TargetId, controllers: frozenset[str], sign: str) -> Applied | Refused | Gone:
         at = self.place(target)
-        if at is None or self.identity(at, next(iter(self._hierarchies.in_use()))) is None:
+        if at is None or not self._exists(at):
             return Gone()
         unified = self._hierarchies.unified
         ours = sorted(controllers & unified.controllers) if unified else []
@@ -140,6 +142,9 @@ class PlainTree:
             if problem is not None:
                 return _explain_busy(problem)
         return Applied(" ".join(sorted(controllers)))
+
+    def _exists(self, at: Place) -> bool:
+        return any(self.identity(at, c) is not None for c in self._hierarchies.in_use())
 
     def _on_v1(self) -> frozenset[str]:
         return frozenset(c for c, v in self._hierarchies.available().items() if v == 1)

@@ -1,0 +1,30 @@
+"""Settings that the kernel changes by itself when another one is written."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from j10ce.kernel.entry import wrote
+from j10ce.kernel.journal import Journal
+from j10ce.kernel.routes import Routes
+from j10ce.model.knob import Setting, Value
+
+# cpu.idle puts the weight aside and, when cleared, leaves the default one; a burst is cut with its quota.
+_MOVES: Final = {"cpu.idle": "cpu.weight", "cpu.max": "cpu.max.burst"}
+
+
+def coupled(setting: Setting) -> Setting | None:
+    """The setting that a write of this one may move."""
+    moved = _MOVES.get(setting.knob)
+    return Setting(setting.target, moved, setting.instance) if moved else None
+
+
+def note_side_effect(routes: Routes, journal: Journal, setting: Setting, owner: str) -> tuple[Setting, Value] | None:
+    """What a write moved along: a value that is our doing, and no one else's."""
+    other = coupled(setting)
+    value = routes.read(other) if other else None
+    if other is None or value is None:
+        return None
+    if other in journal.originals and value not in journal.ours(other):
+        journal.note(wrote(other, value, owner))
+    return other, value

@@ -1,0 +1,88 @@
+"""The last read-back of every tracked setting, and whose turn it is to be read again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from j10ce.errors import QosError
+from j10ce.kernel.routes import Routes
+from j10ce.model.knob import Setting, TargetId, Value
+
+SWEEP_S: Final = 30.0
+_FIRST_TICK_S: Final = 1.0
+
+
+class Held:
+    """`values` is what a setting means, `_raw` what its file says; they differ where "as the parent" is spelled out."""
+
+    def __init__(self, routes: Routes) -> None:
+        self._routes = routes
+        self.values: dict[Setting, Value] = {}
+        self._raw: dict[Setting, Value] = {}
+        self._copy: Mapping[Setting, Value] | None = None
+        self._queue: list[Setting] = []
+        self._swept: float | None = None
+
+    def snapshot(self) -> Mapping[Setting, Value]:
+        if self._copy is None:
+            self._copy = dict(self.values)
+        return self._copy
+
+    def read(self, target: TargetId) -> None:
+        """All settings of a target afresh."""
+        self.drop(target)
+        for setting, value in self._routes.read_all(target):
+            self.take(setting, value)
+
+    def take(self, setting: Setting, value: Value, raw: Value | None = None) -> None:
+        self.values[setting] = value
+        self._raw[setting] = value if raw is None else raw
+        self._copy = None
+
+    def drop(self, target: TargetId) -> None:
+        for setting in self.of([target]):
+            self.lose(setting)
+
+    def lose(self, setting: Setting) -> None:
+        self.values.pop(setting, None)
+        self._raw.pop(setting, None)
+        self._copy = None
+
+    def of(self, targets: Collection[TargetId]) -> list[Setting]:
+        every = (Setting(target, knob) for target in targets for knob in self._routes.support)
+        return [s for s in every if s in self.values]
+
+    def due(self, now: float, budget: int) -> list[Setting]:
+        """The next settings in turn: as many as bring all of them round in 30 s."""
+        elapsed = _FIRST_TICK_S if self._swept is None else now - self._swept
+        count = min(budget, len(self.values), math.ceil(len(self.values) * elapsed / SWEEP_S))
+        self._swept = now
+        if len(self._queue) < count:
+            waiting = set(self._queue)
+            self._queue += [s for s in self.values if s not in waiting]
+        turn, self._queue = self._queue[:count], self._queue[count:]
+        return [s for s in turn if s in self.values]
+
+    def check(self, setting: Setting) -> Value | None:
+        """Read again; the value found where it is not what we knew, else None. A vanished setting is dropped."""
+        try:
+            found = self._routes.read(setting)
+        except QosError:  # unreadable for the moment: what was known stands
+            return None
+        if found is None:
+            self.lose(setting)
+            return None
+        if found == self._raw[setting]:
+            return None
+        self.take(setting, found)
+        return found
+
+    def reread(self, setting: Setting) -> Value | None:
+        """Our own write moved it: take what is there without suspecting anyone. "As the parent" stays that."""
+        found = self._routes.read(setting)
+        if found is not None and setting in self.values:
+            follows = self.values[setting] == frozenset()
+            self.take(setting, frozenset() if follows else found, found)
+        return found

@@ -1,0 +1,77 @@
+"""Changing the tree itself: make, enable, join, remove, each on record before it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+from j10ce.errors import QosError
+from j10ce.kernel.backend import Disables, Place, Tree
+from j10ce.kernel.entry import At, Enabled, Forgot, Joined, Made
+from j10ce.kernel.journal import Journal
+from j10ce.model.knob import TargetId
+from j10ce.model.plan import Applied, Enable, Gone, Join, Make, Refused, Remove, Result, Structural, Unchanged
+
+
+class Structure:
+    """`managed` tells a tracked workload or a group above one; only those and our own groups are touched."""
+
+    def __init__(self, tree: Tree, journal: Journal, managed: Callable[[TargetId], bool]) -> None:
+        self._tree = tree
+        self._journal = journal
+        self._managed = managed
+
+    def change(self, change: Structural) -> Result:
+        try:
+            match change:
+                case Make():
+                    return self._make(change)
+                case Enable():
+                    return self._enable(change)
+                case Join():
+                    return self._join(change)
+                case Remove():
+                    return self._remove(change)
+                case _ as never:
+                    assert_never(never)
+        except OSError as e:
+            return Refused(f"the journal cannot take {change.target}: {e.strerror}; nothing was changed")
+        except QosError as e:
+            return Refused(str(e))
+
+    def _make(self, change: Make) -> Result:
+        known = self._tree.place(change.target)
+        at = known if known and known.path == change.path else Place(change.path)
+        if not self._tree.owns(at):
+            return Refused(f"{at.path!r} is not below our top group; only our own cgroups are made")
+        if change.target not in self._journal.made:
+            self._journal.add(Made(change.target, At.of(at)))
+        return self._tree.make(change.target, at)
+
+    def _enable(self, change: Enable) -> Result:
+        at = self._tree.place(change.target)
+        identity = self._tree.identity(at, min(change.controllers)) if at else None
+        if at is None or identity is None:
+            return Gone()
+        if at.path and not self._tree.owns(at) and not self._managed(change.target):
+            return Refused(f"{at.path} is not managed: neither ours nor above a workload")
+        missing = change.controllers
+        if isinstance(self._tree, Disables):
+            missing = change.controllers - (self._tree.enabled(change.target) or frozenset())
+            if not missing:
+                return Unchanged(" ".join(sorted(change.controllers)))
+            self._journal.add(Enabled(change.target, At.of(at), identity, sorted(missing)))
+        return self._tree.enable(change.target, missing)
+
+    def _join(self, change: Join) -> Result:
+        self._journal.note(Joined(change.target, change.pid))  # for the record: no revert moves a process
+        return self._tree.join(change.target, change.pid)
+
+    def _remove(self, change: Remove) -> Result:
+        at = self._tree.place(change.target)
+        if at is not None and not self._tree.owns(at):
+            return Refused(f"{at.path} is not ours; only our own cgroups are removed")
+        result = self._tree.remove(change.target)
+        if isinstance(result, Applied | Gone):
+            self._journal.note(Forgot(change.target))
+        return result

@@ -1,0 +1,190 @@
+"""Writing values: guard, journal, write, read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from typing import NamedTuple, TypeVar
+
+from j10ce.errors import QosError
+from j10ce.kernel.backend import Backend, Batched, Place
+from j10ce.kernel.coupling import coupled, note_side_effect
+from j10ce.kernel.drift import Contests
+from j10ce.kernel.entry import At, Forgot, Original, to_spelled, wrote
+from j10ce.kernel.guard import Guard, Seen
+from j10ce.kernel.held import Held
+from j10ce.kernel.journal import Journal
+from j10ce.kernel.routes import Routes, controller_of
+from j10ce.kernel.slow import SlowWrites
+from j10ce.model.knob import KNOBS, Setting, TargetId, Unit
+from j10ce.model.plan import Applied, Gone, Pending, Refused, Result, ValueChange
+
+Answer = Applied | Refused | Gone
+T = TypeVar("T")
+
+
+class Ready(NamedTuple):
+    """A change that passed the guard and stands in the journal."""
+
+    change: ValueChange
+    at: Place
+    backend: Backend
+
+
+class Values:
+    def __init__(
+        self,
+        routes: Routes,
+        journal: Journal,
+        held: Held,
+        contests: Contests,
+        guard: Guard,
+        clock: Callable[[], float],
+    ) -> None:
+        self._routes = routes
+        self._journal = journal
+        self._held = held
+        self._contests = contests
+        self._guard = guard
+        self._clock = clock
+        self.slow = SlowWrites()
+        self.managed: frozenset[TargetId] = frozenset()
+
+    def write(self, changes: Sequence[ValueChange]) -> list[Result]:
+        """Changes of one target, in their order."""
+        results: dict[Setting, Result] = {}
+        ready: list[Ready] = []
+        for change in changes:
+            prepared = _refusing(partial(self._prepare, change))
+            if isinstance(prepared, Ready):
+                ready.append(prepared)
+            else:
+                results[change.setting] = self._finish(change, prepared) if isinstance(prepared, Gone) else prepared
+        for backend, run in groupby(ready, key=lambda r: r.backend):
+            results |= self._write_run(backend, list(run))
+        return [results[change.setting] for change in changes]
+
+    def collect(self) -> list[tuple[ValueChange, Result]]:
+        """Slow writes that came back."""
+        return [(change, self._finish(change, answer)) for change, answer in self.slow.finished()]
+
+    def _prepare(self, change: ValueChange) -> Ready | Result:
+        setting = change.setting
+        at = self._routes.place(setting.target)
+        if at is None:
+            return Gone()
+        backend = self._routes.backend(setting, at)
+        if backend is None:
+            return Refused(self._routes.missing(setting))
+        if self.slow.same(change):
+            return Pending()
+        if self._routes.identity(setting, at) is None:
+            return Gone()
+        why = self._guard.objection(change, at, self._seen(change, at))
+        if why := why or self._contests.answer(setting, self._clock()):
+            return Refused(why)
+        return self._journalled(change, at, backend) or Ready(change, at, backend)
+
+    def _journalled(self, change: ValueChange, at: Place, backend: Backend) -> Refused | None:
+        """What was there, and what we are about to write; refused when either cannot be put on record."""
+        setting, other = change.setting, coupled(change.setting)
+        entries = [e for s in (other, setting) if s and (e := self._original(s, at))]
+        if setting not in {*self._journal.originals, *(e.setting for e in entries)}:
+            return Refused(f"{setting.knob} cannot be read in {at.path!r}; its controller is not enabled there")
+        try:
+            self._journal.add(*entries, wrote(setting, backend.quantise(setting, change.new), change.owner))
+        except OSError as e:
+            return Refused(f"the journal cannot take {setting}: {e.strerror}; nothing was written")
+        return None
+
+    def _original(self, setting: Setting, at: Place) -> Original | None:
+        """Recorded once per cgroup; another cgroup at the same path is another story."""
+        identity, known = self._routes.identity(setting, at), self._journal.originals.get(setting)
+        backend = self._routes.backend(setting, at)
+        if identity is None or backend is None or (known and known.identity == identity):
+            return None
+        text, value = backend.save(setting, at), backend.read(setting, at)
+        if text is None or value is None:
+            return None
+        via = self._routes.via(setting, backend)
+        return Original(*setting, At.of(at), identity, via, text, to_spelled(value))
+
+    def _write_run(self, backend: Backend, run: list[Ready]) -> dict[Setting, Result]:
+        if isinstance(backend, Batched):
+            values = [(r.change.setting, r.change.new) for r in run]
+            answers = backend.write_many(values, run[0].at)
+            return {r.change.setting: self._finish(r.change, a) for r, a in zip(run, answers, strict=True)}
+        return {r.change.setting: self._write_one(r) for r in run}
+
+    def _write_one(self, ready: Ready) -> Result:
+        change, at, backend = ready
+        knob, write = KNOBS.get(change.setting.knob), partial(backend.write, change.setting, change.new, at)
+        usage = self._routes.usage(change.setting, at) if knob and knob.slow else None
+        if usage is not None and isinstance(change.new, float | int) and change.new < usage:
+            # The kernel reclaims down to the value before it returns.
+            self.slow.submit(change, lambda: _refusing(write))
+            return Pending()
+        return self._finish(change, _refusing(write))
+
+    def _finish(self, change: ValueChange, answer: Answer) -> Result:
+        setting = change.setting
+        if isinstance(answer, Gone):
+            self._held.lose(setting)
+            self._journal.note(Forgot(*setting))
+        elif isinstance(answer, Applied):
+            self._held.take(setting, answer.value)
+            raw = self._held.reread(setting) if _is_set(setting) else answer.value
+            if raw is not None and raw not in self._journal.ours(setting):
+                self._journal.note(wrote(setting, raw, change.owner))
+            self._take_along(setting, change.owner)
+        return answer
+
+    def _take_along(self, setting: Setting, owner: str) -> None:
+        """What the kernel, or a v1 cpuset with its followers, moved with our write."""
+        if moved := note_side_effect(self._routes, self._journal, setting, owner):
+            self._held.take(*moved)
+        if not _is_set(setting):
+            return
+        for other in self._below(setting):
+            raw = self._held.reread(other)
+            if raw is not None and other in self._journal.originals and raw not in self._journal.ours(other):
+                self._journal.note(wrote(other, raw, owner))
+
+    def _below(self, setting: Setting) -> Iterator[Setting]:
+        top = self._routes.place(setting.target)
+        for other in list(self._held.values) if top else []:
+            at = self._routes.place(other.target) if other.knob == setting.knob else None
+            if top and at and at.path.startswith(f"{top.path}/"):
+                yield other
+
+    def _seen(self, change: ValueChange, at: Place) -> Seen:
+        setting = change.setting
+        original = self._journal.original(setting)
+        return Seen(
+            owned=self._routes.tree.owns(at),
+            managed=setting.target in self.managed,
+            original=original if original is not None else self._held.values.get(setting),
+            usage=self._routes.usage(setting, at),
+            minimum_elsewhere=self._minimum_elsewhere(setting) if setting.knob == "memory.min" else 0.0,
+        )
+
+    def _minimum_elsewhere(self, setting: Setting) -> float:
+        total = 0.0
+        for other, value in self._held.values.items():
+            at = self._routes.place(other.target) if other.knob == setting.knob and other != setting else None
+            if at and "/" not in at.at(controller_of(other)) and isinstance(value, float | int):
+                total += value
+        return total
+
+
+def _is_set(setting: Setting) -> bool:
+    return setting.knob in KNOBS and KNOBS[setting.knob].unit is Unit.SET
+
+
+def _refusing(attempt: Callable[[], T]) -> T | Refused:
+    """A back end that cannot even try says no like one that tried."""
+    try:
+        return attempt()
+    except QosError as e:
+        return Refused(str(e))
