@@ -11,6 +11,8 @@ import re
 from enum import Enum
 from typing import Final, NamedTuple, NewType, TypeAlias
 
+from j10ce.errors import Invalid
+from j10ce.model.quantity import Quantity
 from j10ce.model.resource import spell
 
 TargetId = NewType("TargetId", str)
@@ -139,6 +141,29 @@ def render(knob: str, value: Value | None) -> str:
     if unit is Unit.BYTES:
         return spell("memory", value)
     return f"{value:g}"
+
+
+def parse_value(knob: str, text: str) -> Value:
+    """What an operator writes (`max`, `0-3`, `50000`, `1Gi`, `1`) as a value of a knob; raises ValueError."""
+    about = KNOBS[knob]
+    if about.unit is Unit.SET:
+        return parse_cpus(text)
+    value = math.inf if text.strip() == "max" else _number(text)
+    whole = about.unit is not Unit.FLAG or value in (0.0, 1.0)
+    if not whole or not about.low <= value <= about.high:
+        high = "max" if about.high == math.inf else f"{about.high:g}"
+        raise ValueError(f"{knob} takes {about.low:g} to {high}, in {about.unit.value}")
+    return value
+
+
+def _number(text: str) -> float:
+    try:
+        quantity = Quantity.parse(text)
+    except Invalid as e:
+        raise ValueError(e.findings[0].problem) from None
+    if quantity.percent:
+        raise ValueError("a percentage is not a value")
+    return float(quantity.amount)
 
 
 def parse_cpus(text: str) -> frozenset[int]:

@@ -108,10 +108,10 @@ def _cpu_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
     yield (
         "cpuset.cpus",
         {
-            "none": "left as it is",
-            "shared": "the CPUs that nobody has reserved",
-            "reserved": "a whole-CPU floor gets CPUs that other protected workloads keep off",
-            "exclusive": "a whole-CPU floor gets CPUs of its own that nobody else may use",
+            "none": "left as it is while nobody has CPUs of its own",
+            "shared": "the CPUs that nobody has for itself",
+            "reserved": "a floor of whole CPUs gets CPUs that best-effort keeps off",
+            "exclusive": "a floor of whole CPUs gets CPUs that everyone else keeps off",
         }[cpu.pinning],
     )
 

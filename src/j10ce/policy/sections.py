@@ -1,0 +1,105 @@
+"""What a profile's sections may say, alone and together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import UNSET, UnsetType
+
+from j10ce.errors import Finding
+from j10ce.model.kinds import CacheSection, IoSection, MemorySection, NetworkSection, QoSProfileSpec, Tier
+from j10ce.model.knob import KNOBS
+from j10ce.model.quantity import Quantity
+
+PROTECTED: Final = frozenset({Tier.SYSTEM, Tier.EXCLUSIVE, Tier.RESERVED, Tier.SENSITIVE})
+OWN_CPUS: Final = ("reserved", "exclusive")
+
+
+def sections(spec: QoSProfileSpec) -> Iterator[Finding]:
+    yield from _cpu(spec)
+    yield from _memory(spec.memory)
+    yield from _network(spec.network)
+    yield from _io(spec.io)
+    yield from _cache(spec.cache)
+
+
+def outside(path: str, value: float | UnsetType, low: float, high: float) -> Iterator[Finding]:
+    """A finding when a number that was given is not within its range."""
+    if value is not UNSET and not low <= value <= high:  # not a number is outside, too
+        yield Finding(path, value, "out of range", f"use {low:g} to {high:g}")
+
+
+def percentage(path: str, q: Quantity) -> Iterator[Finding]:
+    if q.amount > 100:
+        yield Finding(path, str(q), "more than the whole", "use at most 100%")
+
+
+def _cpu(spec: QoSProfileSpec) -> Iterator[Finding]:
+    cpu, tier = spec.cpu, spec.tier
+    yield from outside("spec.cpu.weight", cpu.weight, KNOBS["cpu.weight"].low, KNOBS["cpu.weight"].high)
+    if cpu.burst is not UNSET:
+        yield from _burst(cpu.burst)
+    lent = [name for name, on in (("idle", cpu.idle), ("suppressible", cpu.suppressible)) if on]
+    for name in lent if tier in PROTECTED else ():
+        yield Finding(
+            f"spec.cpu.{name}", True, f"tier {tier.value} is never held back", "use tier standard or besteffort"
+        )
+    claims = {"latency": cpu.latency == "realtime" and cpu.latency, "pinning": cpu.pinning in OWN_CPUS and cpu.pinning}
+    for name, value in claims.items():
+        if value and (lent or tier is Tier.BESTEFFORT):
+            yield Finding(
+                f"spec.cpu.{name}", value, "who gives way to others can have no CPU for itself", "use a better tier"
+            )
+
+
+def _burst(burst: Quantity) -> Iterator[Finding]:
+    if burst.percent:
+        yield from percentage("spec.cpu.burst", burst)
+    else:
+        yield Finding("spec.cpu.burst", str(burst), "not a percentage", "write a share of the limit, such as 50%")
+
+
+def _memory(memory: MemorySection) -> Iterator[Finding]:
+    yield from outside("spec.memory.minPercent", memory.min_percent, 0, 100)
+    yield from outside("spec.memory.lowPercent", memory.low_percent, 0, 100)
+    yield from outside("spec.memory.throttlingPercent", memory.throttling_percent, 0, 100)
+    yield from outside("spec.memory.oomPriority", memory.oom_priority, -1000, 1000)
+    if memory.min_percent is not UNSET and memory.low_percent is not UNSET and memory.low_percent < memory.min_percent:
+        hint = f"leave it out or use at least minPercent, {memory.min_percent}"
+        yield Finding("spec.memory.lowPercent", memory.low_percent, "below minPercent it changes nothing", hint)
+    if memory.reclaim is not UNSET:
+        yield from outside("spec.memory.reclaim.targetPressure", memory.reclaim.target_pressure, 0, 100)
+
+
+def _network(network: NetworkSection) -> Iterator[Finding]:
+    floor, ceiling = network.floor, network.ceiling
+    for name, q in (("floor", floor), ("ceiling", ceiling)):
+        if q is not UNSET and q.percent:
+            yield from percentage(f"spec.network.{name}", q)
+    if floor is UNSET or ceiling is UNSET or floor.percent != ceiling.percent:
+        return
+    if floor.amount > ceiling.amount:
+        yield Finding("spec.network.floor", str(floor), f"above the ceiling of {ceiling}")
+
+
+def _io(io: IoSection) -> Iterator[Finding]:
+    yield from outside("spec.io.weight", io.weight, 1, 10_000)
+    for name, q in (("readLimit", io.read_limit), ("writeLimit", io.write_limit)):
+        if q is not UNSET and (q.percent or not q.amount):
+            yield Finding(f"spec.io.{name}", str(q), "not a rate", "write bytes per second, such as 100M")
+    if io.latency is not UNSET and not 0 < io.latency.seconds < math.inf:
+        yield Finding("spec.io.latency", str(io.latency), "no time at all", "write it as 0.01s")
+
+
+def _cache(cache: CacheSection) -> Iterator[Finding]:
+    start, end = cache.llc_start_percent, cache.llc_end_percent
+    yield from outside("spec.cache.llcStartPercent", start, 0, 100)
+    yield from outside("spec.cache.llcEndPercent", end, 0, 100)
+    yield from outside("spec.cache.memoryBandwidthPercent", cache.memory_bandwidth_percent, 1, 100)
+    first, last = 0 if start is UNSET else start, 100 if end is UNSET else end
+    if first >= last:
+        yield Finding(
+            "spec.cache.llcStartPercent", first, f"not below llcEndPercent, {last}", "leave at least one percent"
+        )

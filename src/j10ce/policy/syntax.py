@@ -1,0 +1,79 @@
+"""The spelling of names, labels, selectors and targets: Kubernetes' rules, so that every object fits there, too.
+
+A name becomes part of paths and unit names; these rules leave no room for `/`, `..` or control characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from j10ce.errors import Finding
+from j10ce.model.kinds import Selector
+
+LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
+SUBDOMAIN: Final = re.compile(rf"(?=.{{1,253}}\Z){LABEL.pattern}(?:\.{LABEL.pattern})*")
+QUALIFIED: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+PATH_STEP: Final = re.compile(r"(?!\.{1,2}\Z)[^/\x00-\x1f\x7f]{1,255}")
+
+NAME_HINT: Final = "use lower-case letters, digits, '-' and '.', at most 253 characters"
+NAMESPACE_HINT: Final = "use lower-case letters, digits and '-', at most 63 characters"
+LABEL_HINT: Final = "use letters, digits, '-', '_' and '.', at most 63 characters, a letter or digit at both ends"
+
+
+def name(path: str, value: str, *, most: int = 253) -> Iterator[Finding]:
+    if not SUBDOMAIN.fullmatch(value) or len(value) > most:
+        yield Finding(path, value, "not a name", NAME_HINT.replace("253", str(most)))
+
+
+def namespace(path: str, value: str) -> Iterator[Finding]:
+    if not LABEL.fullmatch(value):
+        yield Finding(path, value, "not a namespace", NAMESPACE_HINT)
+
+
+def labels(path: str, values: Mapping[str, str]) -> Iterator[Finding]:
+    for key, value in values.items():
+        yield from label_key(f"{path}.{key}", key)
+        yield from label_value(f"{path}.{key}", value)
+
+
+def label_key(path: str, key: str) -> Iterator[Finding]:
+    prefix, slash, rest = key.rpartition("/")
+    if (slash and not SUBDOMAIN.fullmatch(prefix)) or not QUALIFIED.fullmatch(rest):
+        yield Finding(path, key, "not a label key", f"{LABEL_HINT}; a DNS name and '/' may go before it")
+
+
+def label_value(path: str, value: str) -> Iterator[Finding]:
+    if value and not QUALIFIED.fullmatch(value):
+        yield Finding(path, value, "not a label value", LABEL_HINT)
+
+
+def selector(path: str, wanted: Selector) -> Iterator[Finding]:
+    yield from labels(f"{path}.matchLabels", wanted.match_labels)
+    for n, r in enumerate(wanted.match_expressions):
+        here = f"{path}.matchExpressions[{n}]"
+        yield from label_key(f"{here}.key", r.key)
+        for m, value in enumerate(r.values):
+            yield from label_value(f"{here}.values[{m}]", value)
+        if (r.operator in ("In", "NotIn")) != bool(r.values):
+            needs = "needs at least one value" if not r.values else "takes no values"
+            yield Finding(f"{here}.values", list(r.values), f"{r.operator} {needs}")
+
+
+def target(path: str, value: str) -> Iterator[Finding]:
+    """`node`, `group/<path>`, `workload/<ns>/<name>` or `part/<ns>/<name>/<part>`."""
+    kind, *steps = value.split("/")
+    well_made = {
+        "node": not steps,
+        "group": steps == [""] or (bool(steps) and all(PATH_STEP.fullmatch(s) for s in steps)),
+        "workload": len(steps) == 2 and _named(steps),
+        "part": len(steps) == 3 and _named(steps),
+    }
+    if not well_made.get(kind, False):
+        hint = "use node, group/<path>, workload/<namespace>/<name> or part/<namespace>/<name>/<part>"
+        yield Finding(path, value, "not a target", hint)
+
+
+def _named(steps: list[str]) -> bool:
+    return LABEL.fullmatch(steps[0]) is not None and all(SUBDOMAIN.fullmatch(s) for s in steps[1:])

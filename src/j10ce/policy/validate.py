@@ -1,0 +1,190 @@
+"""All that can be wrong with an object beyond its shape, told at once: where, which value, and what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import UNSET, UnsetType
+
+from j10ce.errors import Finding
+from j10ce.model.kinds import (
+    IGNORE_LABEL,
+    KINDS,
+    Hold,
+    Meta,
+    MinimalReservationPolicy,
+    Minimum,
+    NodeQoS,
+    Object,
+    PolicyRevision,
+    QoSProfile,
+    Rollout,
+    Workload,
+)
+from j10ce.model.knob import KNOBS, ROOT, parse_value
+from j10ce.model.quantity import Duration, Quantity
+from j10ce.policy import syntax
+from j10ce.policy.profiles import canonical
+from j10ce.policy.sections import outside, percentage, sections
+
+MOST_UNITS: Final = 1_000_000
+MOST_CPUS: Final = 1_000_000
+MOST_PRIORITY: Final = 1_000_000
+MOST_ANNOTATIONS: Final = 256 << 10  # bytes, as in Kubernetes
+# Together with its namespace it has to fit in the name of one directory or unit.
+MOST_WORKLOAD_NAME: Final = 128
+
+
+def validate(obj: Object) -> list[Finding]:
+    """Every finding of an object that decodes; status is not looked at."""
+    return [*_meta(obj), *_spec(obj)]
+
+
+def _spec(obj: Object) -> Iterator[Finding]:
+    match obj:
+        case QoSProfile():
+            return _profile(obj)
+        case MinimalReservationPolicy():
+            return _reservation(obj)
+        case NodeQoS():
+            return syntax.labels("spec.labels", obj.spec.labels)
+        case Hold():
+            return _hold(obj)
+        case Workload():
+            return _workload(obj)
+        case PolicyRevision():
+            return outside("revision", obj.revision, 1, 2**53)
+
+
+def _meta(obj: Object) -> Iterator[Finding]:
+    meta, most = obj.metadata, MOST_WORKLOAD_NAME if isinstance(obj, Workload) else 253
+    if meta.name or not meta.generate_name:
+        yield from syntax.name("metadata.name", meta.name, most=most)
+    else:
+        # The store puts letters and digits behind it.
+        yield from syntax.name("metadata.generateName", f"{meta.generate_name}x", most=most)
+    if meta.namespace and not KINDS[obj.kind].namespaced:
+        yield Finding("metadata.namespace", meta.namespace, f"a {obj.kind} has no namespace", "remove it")
+    elif meta.namespace:
+        yield from syntax.namespace("metadata.namespace", meta.namespace)
+    yield from _labels_and_annotations(meta)
+
+
+def _labels_and_annotations(meta: Meta) -> Iterator[Finding]:
+    yield from syntax.labels("metadata.labels", meta.labels)
+    ignore = meta.labels.get(IGNORE_LABEL, "true")
+    if ignore not in ("true", "false"):
+        yield Finding(f"metadata.labels.{IGNORE_LABEL}", ignore, "not a truth value", 'use "true" or "false"')
+    for key in meta.annotations:
+        yield from syntax.label_key(f"metadata.annotations.{key}", key)
+    size = sum(len(k) + len(v.encode(errors="replace")) for k, v in meta.annotations.items())
+    if size > MOST_ANNOTATIONS:
+        yield Finding("metadata.annotations", None, f"{size} bytes", f"keep them within {MOST_ANNOTATIONS}")
+
+
+def _profile(obj: QoSProfile) -> Iterator[Finding]:
+    spec = obj.spec
+    known = canonical(obj.metadata.name)
+    if known != obj.metadata.name and syntax.SUBDOMAIN.fullmatch(obj.metadata.name):
+        yield Finding("metadata.name", obj.metadata.name, f"another spelling of {known}", "choose another name")
+    yield from outside("spec.priority", spec.priority, -MOST_PRIORITY, MOST_PRIORITY)
+    if spec.selector is not UNSET:
+        yield from syntax.selector("spec.selector", spec.selector)
+    if spec.namespace_selector is not UNSET:
+        yield from syntax.selector("spec.namespaceSelector", spec.namespace_selector)
+    yield from _rollout(spec.rollout)
+    yield from sections(spec)
+
+
+def _reservation(obj: MinimalReservationPolicy) -> Iterator[Finding]:
+    spec = obj.spec
+    yield from _minimum("spec.minimum", spec.minimum, percent_allowed=spec.units <= 0)
+    if not any(q.amount for _, q in _given(spec.minimum)):
+        yield Finding("spec.minimum", None, "promises nothing", "give at least one of cpu, memory, network, diskRead")
+    yield from outside("spec.units", spec.units, 0, MOST_UNITS)
+    yield from syntax.selector("spec.selector", spec.selector)
+    if spec.node_selector is not UNSET:
+        yield from syntax.selector("spec.nodeSelector", spec.node_selector)
+    yield from _longer_than_nothing("spec.ttl", spec.ttl)
+    yield from _longer_than_nothing("spec.lending.within", spec.lending.within)
+    if spec.lending.mode == "None" and spec.lending.within is not UNSET:
+        yield Finding("spec.lending.within", str(spec.lending.within), "nothing is lent", "set mode to Reclaimable")
+    yield from _rollout(spec.rollout)
+
+
+def _rollout(rollout: Rollout | UnsetType) -> Iterator[Finding]:
+    if rollout is UNSET:
+        return
+    yield from outside("spec.rollout.canaryPercent", rollout.canary_percent, 0, 100)
+    if rollout.paused and rollout.canary_percent == 100:
+        hint = "set canaryPercent to how far the rollout may go"
+        yield Finding("spec.rollout.paused", True, "there is nothing to pause at canaryPercent 100", hint)
+
+
+def _hold(obj: Hold) -> Iterator[Finding]:
+    spec = obj.spec
+    yield from syntax.target("spec.target", spec.target)
+    if spec.target == ROOT and spec.value is not UNSET:
+        yield Finding("spec.value", spec.value, "the root's own settings are never written", "leave value out")
+    if not spec.knobs:
+        yield Finding("spec.knobs", [], "holds nothing", "name at least one knob")
+    for n, knob in enumerate(spec.knobs):
+        if knob not in KNOBS:
+            yield Finding(f"spec.knobs[{n}]", knob, "unknown knob", "use one of " + ", ".join(KNOBS))
+        elif spec.value is not UNSET:
+            yield from _value(knob, spec.value)
+    if spec.expires.tzinfo is None:
+        yield Finding("spec.expires", spec.expires.isoformat(), "no time zone", "write it as 2026-01-31T12:00:00Z")
+    if not spec.why.strip():
+        yield Finding("spec.why", spec.why, "empty", "say why, for whoever finds the hold")
+
+
+def _value(knob: str, text: str) -> Iterator[Finding]:
+    try:
+        parse_value(knob, text)
+    except ValueError as e:
+        yield Finding("spec.value", text, f"not a value of {knob}", str(e))
+
+
+def _workload(obj: Workload) -> Iterator[Finding]:
+    spec = obj.spec
+    if spec.node:
+        yield from syntax.name("spec.node", spec.node)
+    for section in ("requests", "limits", "minimum"):
+        yield from _minimum(f"spec.{section}", getattr(spec, section), percent_allowed=section == "minimum")
+    limits = dict(_given(spec.limits))
+    for section in ("requests", "minimum"):
+        for resource, q in _given(getattr(spec, section)):
+            limit = limits.get(resource)
+            if limit is not None and not q.percent and q.amount > limit.amount:
+                yield Finding(f"spec.{section}.{resource}", str(q), f"above the limit of {limit}")
+    for n, part in enumerate(spec.parts):
+        yield from syntax.name(f"spec.parts[{n}]", part)
+
+
+def _given(minimum: Minimum) -> Iterator[tuple[str, Quantity]]:
+    fields = {
+        "cpu": minimum.cpu,
+        "memory": minimum.memory,
+        "network": minimum.network,
+        "diskRead": minimum.disk_read,
+        "diskWrite": minimum.disk_write,
+    }
+    return ((name, q) for name, q in fields.items() if q is not UNSET)
+
+
+def _minimum(path: str, minimum: Minimum, *, percent_allowed: bool) -> Iterator[Finding]:
+    for resource, q in _given(minimum):
+        if q.percent and not percent_allowed:
+            why = "units are held before a node is known" if path == "spec.minimum" else "it is the workload's own"
+            yield Finding(f"{path}.{resource}", str(q), "a percentage is not allowed here", f"write an amount: {why}")
+        elif q.percent:
+            yield from percentage(f"{path}.{resource}", q)
+        elif resource == "cpu" and q.amount > MOST_CPUS:
+            yield Finding(f"{path}.cpu", str(q), "more CPUs than any machine has", "write 500m or 2")
+
+
+def _longer_than_nothing(path: str, duration: Duration | UnsetType) -> Iterator[Finding]:
+    if duration is not UNSET and duration.seconds <= 0:
+        yield Finding(path, str(duration), "no time at all", "write it as 30s, 10m or 7d")
