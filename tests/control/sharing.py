@@ -22,7 +22,9 @@ def kernel_v2(shares: float) -> float:
     return float(int(weight * 1024 / 100 + 0.5))
 
 
-def weights_after(snap: Snapshot, proposals: Iterable[Proposal], kernel: Callable[[float], float]) -> dict[TargetId, float]:
+def weights_after(
+    snap: Snapshot, proposals: Iterable[Proposal], kernel: Callable[[float], float]
+) -> dict[TargetId, float]:
     """The weight of every target once the proposals are in force."""
     present = {t: snap.settings.get(Setting(t, "cpu.weight"), 1024.0) for t in snap.groups.by_target}
     after = {t: float(v) for t, v in present.items() if isinstance(v, float)}

@@ -183,7 +183,7 @@ def test_a_quota_above_us_limits_what_can_be_promised() -> None:
     quota = {Setting(TargetId("group/system.slice"), "cpu.max"): 50_000.0}
     snap = build.snapshot(build.entitlement(unit, floor_cpu="1"), workloads=[unit], values=quota)
     reasons = [p.reason for p in Floors(Floors.Config()).propose(snap) if p.setting.target == unit.target]
-    assert reasons == ["cannot hold the floor 1: 1905 of 1905 shares is 500m of 500m"]
+    assert reasons == ["cannot hold the floor 1: 1925 of 1925 shares is 500m of 500m"]
 
 
 def test_a_best_effort_workload_with_a_floor_is_not_idle() -> None:

@@ -54,7 +54,11 @@ def test_a_ramp_falls_at_once_unless_told() -> None:
 
 @pytest.mark.parametrize(
     ("elapsed_s", "want"),
-    [pytest.param(0, 0, id="no time"), pytest.param(3, 1 - 1 / math.e, id="one constant"), pytest.param(60, 1, id="long")],
+    [
+        pytest.param(0, 0, id="no time"),
+        pytest.param(3, 1 - 1 / math.e, id="one constant"),
+        pytest.param(60, 1, id="long"),
+    ],
 )
 def test_smoothing_forgets_with_time(elapsed_s: float, want: float) -> None:
     assert law.smooth(0.0, 1.0, elapsed_s, 3.0) == pytest.approx(want, abs=1e-6)

@@ -47,7 +47,9 @@ def test_exclusive_cpus_come_from_the_top_and_everyone_else_keeps_off() -> None:
 
 def test_reserved_cpus_are_kept_from_best_effort_only() -> None:
     snap = machine(
-        claim("db", "1", "reserved", "reserved"), claim("web", "0", "none", "standard"), claim("j", "0", "none", "besteffort")
+        claim("db", "1", "reserved", "reserved"),
+        claim("web", "0", "none", "standard"),
+        claim("j", "0", "none", "besteffort"),
     )
     assert cpus(snap) == {"group/j10ce/besteffort": frozenset({0, 1, 2})}
 

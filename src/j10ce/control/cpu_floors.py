@@ -65,12 +65,12 @@ def levels(snap: Snapshot, tiers: TierWeights, held: Mapping[TargetId, float]) -
 
 def wishes(snap: Snapshot, level: Level, owner: str) -> Iterator[Proposal]:
     """The weight of every child that is ours to choose; of the others only that the floors inside need it."""
-    price = level.division.price
+    on = grid(snap.support)
     for child, m, shares in zip(level.children, level.members, level.division.shares, strict=False):
         if m.free:
             bound = Bound.WANT
         elif m.floor:
-            bound, shares = Bound.AT_LEAST, min(shares, grid(snap.support).up(m.floor / price))
+            bound, shares = Bound.AT_LEAST, min(shares, level.division.least(m, on))
         else:
             continue
         reason = _floor_reason(level, m, shares) if m.floor else _plain_reason(snap, child, shares)

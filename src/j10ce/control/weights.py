@@ -11,7 +11,7 @@ A sibling that is not ours keeps its weight, and is only ever raised, to what th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from j10ce.control.law import clamp, latch, power_of_two
@@ -21,6 +21,8 @@ from j10ce.model.knob import KNOBS, MOST_WEIGHT, Support, shares_of, weight_of
 LEAST_LEFT: Final = 0.05
 # Bases give way to floors: they shrink in these steps when a weight would leave the kernel's range.
 SHRINK: Final = tuple(4.0**-n for n in range(9))
+FINER: Final = (2.0, 1.75, 1.5, 1.25, 1.0)  # where no power of two will do, prices between two of them
+HEADROOM: Final = 1.01  # a group without a base to speak of still leaves its children room to differ
 
 
 class Member(NamedTuple):
@@ -38,6 +40,11 @@ class Division(NamedTuple):
     total: float
     price: float
     holds: bool
+    headroom: float = 1.0
+
+    def least(self, m: Member, on: Grid) -> float:
+        """The shares that a sibling needs for the floors inside it, with no base of its own."""
+        return on.up(m.floor * self.headroom / self.price)
 
 
 class Grid(NamedTuple):
@@ -79,42 +86,66 @@ def divide(members: Sequence[Member], capacity: float, on: Grid, held: float = 0
     if not fits:
         cut = capacity * (1 - LEAST_LEFT) / promised
         members = [m._replace(floor=m.floor * cut) for m in members]
-    division = Division((), 0.0, 0.0, False)
-    for shrink in SHRINK:
-        lean = members if shrink == 1 else [m._replace(base=m.base * shrink) if m.free else m for m in members]
-        division = _best(lean, capacity, on, held)
-        if division.holds:
-            break
+        promised *= cut
+    siblings = _Siblings(members, capacity, on, min(HEADROOM, (1 + capacity / promised) / 2))
+    division = next(siblings.attempts(held))
     return division._replace(holds=division.holds and fits)
 
 
-def _best(members: Sequence[Member], capacity: float, on: Grid, held: float) -> Division:
-    """The division at the highest price that all can pay, or at the held one while that will do."""
-    floors = math.fsum(m.floor for m in members)
-    price = power_of_two((capacity - floors) / max(1.0, math.fsum(m.base for m in members)))
-    division = _at(price, members, capacity, on)
-    # A sibling that is only raised pays with its floor first, so the bases overstate what all must pay.
-    while any(m.floor and not m.free for m in members):
-        dearer = _at(division.price * 2, members, capacity, on)
-        if dearer.price * dearer.total > capacity:
-            break
-        division = dearer
-    dearest = max(m.floor for m in members)
-    while division.price * division.total > capacity and dearest / division.price < on.high:
-        division = _at(division.price / 2, members, capacity, on)
-    if (kept := latch(held, division.price)) != division.price:
-        before = _at(kept, members, capacity, on)
-        return before if before.holds else division
-    return division
+class _Siblings(NamedTuple):
+    """One set of siblings with at least one floor; the floors fit."""
 
+    members: Sequence[Member]
+    capacity: float
+    on: Grid
+    headroom: float
 
-def _at(price: float, members: Sequence[Member], capacity: float, on: Grid) -> Division:
-    shares = tuple(
-        (on.up(m.base + m.floor / price) if m.free else max(m.base, on.up(m.floor / price)))
-        if m.floor
-        else (on.near(m.base) if m.free else m.base)
-        for m in members
-    )
-    total = math.fsum(shares)
-    holds = all(s * capacity >= m.floor * total for s, m in zip(shares, members, strict=True))
-    return Division(shares, total, price, holds)
+    def attempts(self, held: float) -> Iterator[Division]:
+        """The first one is the answer: all paid in full, else at least all floors kept, else as near as we get."""
+        full = [self.shrunk(by) for by in SHRINK]
+        found: list[Division] = []
+        for siblings in full:
+            found.append(siblings.best(held))
+            if siblings.affords(found[-1]) and found[-1].holds:
+                yield found[-1]
+        for siblings, division in zip(full, found, strict=True):
+            yield from (d for f in FINER if (d := siblings.at(division.price * f)).holds)
+        yield found[0]
+
+    def shrunk(self, by: float) -> _Siblings:
+        if by == 1:
+            return self
+        return self._replace(members=[m._replace(base=m.base * by) if m.free else m for m in self.members])
+
+    def best(self, held: float) -> Division:
+        """At the highest price that all can pay, or at the held one while that will do."""
+        left = self.capacity - math.fsum(m.floor for m in self.members)
+        found = self.at(power_of_two(left / max(1.0, math.fsum(m.base for m in self.members))))
+        # A sibling that is only raised pays with its floor first, so the bases overstate what all must pay.
+        while any(m.floor and not m.free for m in self.members):
+            dearer = self.at(found.price * 2)
+            if not self.affords(dearer):
+                break
+            found = dearer
+        largest = max(m.floor for m in self.members)
+        while not self.affords(found) and largest / found.price < self.on.high:
+            found = self.at(found.price / 2)
+        if (kept := latch(held, found.price)) != found.price:
+            before = self.at(kept)
+            return before if before.holds and self.affords(before) else found
+        return found
+
+    def affords(self, d: Division) -> bool:
+        return d.price * d.total <= self.capacity
+
+    def at(self, price: float) -> Division:
+        on, room = self.on, self.headroom
+        shares = tuple(
+            max(on.up(m.base + m.floor / price) if m.free else m.base, on.up(m.floor * room / price))
+            if m.floor
+            else (on.near(m.base) if m.free else m.base)
+            for m in self.members
+        )
+        total = math.fsum(shares)
+        holds = all(s * self.capacity >= m.floor * total for s, m in zip(shares, self.members, strict=True))
+        return Division(shares, total, price, holds, room)
