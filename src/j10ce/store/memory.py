@@ -22,17 +22,17 @@ class MemoryStore:
         return self._table.list(kind, namespace)
 
     async def put(self, obj: Object, *, expect: str | Expect = ANY, part: Part = "spec") -> Object:
-        old, revision = self._table.find(key_of(obj)), self._table.revision + 1
+        old, revision = self._table.find(key_of(obj)), str(self._table.revision + 1)
         new = revise(old, obj, expect=expect, part=part, revision=revision, wall=self._wall())
         if new is not old:
-            self._table.apply(Event("MODIFIED" if old else "ADDED", new, str(revision), old))
+            self._table.apply(Event("MODIFIED" if old else "ADDED", new, revision, old))
         return new
 
     async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
-        key, revision = Key(kind, namespace, name), self._table.revision + 1
+        key, revision = Key(kind, namespace, name), str(self._table.revision + 1)
         old = self._table.find(key)
         gone = removed(old, key, expect=expect, revision=revision)
-        self._table.apply(Event("DELETED", gone, str(revision), old))
+        self._table.apply(Event("DELETED", gone, revision, old))
         return gone
 
     def watch(self, kind: str, since: str) -> Watch:

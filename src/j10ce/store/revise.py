@@ -28,7 +28,7 @@ def key_of(obj: Object) -> Key:
     return Key(obj.kind, obj.metadata.namespace, obj.metadata.name)
 
 
-def revise(old: Object | None, obj: Object, *, expect: str | Expect, part: Part, revision: int, wall: float) -> Object:
+def revise(old: Object | None, obj: Object, *, expect: str | Expect, part: Part, revision: str, wall: float) -> Object:
     """The object as it will be stored, or `old` itself when the write changes nothing.
 
     Raises NotFound when an object to be changed is absent, Conflict when `expect` does not hold.
@@ -44,7 +44,7 @@ def revise(old: Object | None, obj: Object, *, expect: str | Expect, part: Part,
     if merged == old:
         return old
     generation = old.metadata.generation + (_wish(merged) != _wish(old))
-    return replace(merged, metadata=replace(merged.metadata, generation=generation, resource_version=str(revision)))
+    return replace(merged, metadata=replace(merged.metadata, generation=generation, resource_version=revision))
 
 
 def check(old: Object | None, key: Key, expect: str | Expect) -> None:
@@ -58,21 +58,21 @@ def check(old: Object | None, key: Key, expect: str | Expect) -> None:
         raise Conflict(f"{key} is at revision {old.metadata.resource_version}, not {expect}: read it again")
 
 
-def removed(old: Object | None, key: Key, *, expect: str | Expect, revision: int) -> Object:
+def removed(old: Object | None, key: Key, *, expect: str | Expect, revision: str) -> Object:
     """The last state of an object that is being deleted, at the revision of its end."""
     if old is None:
         raise NotFound(f"{key} does not exist")
     check(old, key, expect)
-    return replace(old, metadata=replace(old.metadata, resource_version=str(revision)))
+    return replace(old, metadata=replace(old.metadata, resource_version=revision))
 
 
-def _created(obj: Object, revision: int, wall: float) -> Object:
+def _created(obj: Object, revision: str, wall: float) -> Object:
     stamped = replace(
         obj.metadata,
         uid=str(uuid.uuid4()),
         creation_timestamp=datetime.fromtimestamp(int(wall), UTC),
         generation=1,
-        resource_version=str(revision),
+        resource_version=revision,
     )
     if isinstance(obj, PolicyRevision):
         return replace(obj, metadata=stamped)

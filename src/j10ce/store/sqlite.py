@@ -38,20 +38,20 @@ class SqliteStore:
         return self._table.list(kind, namespace)
 
     async def put(self, obj: Object, *, expect: str | Expect = ANY, part: Part = "spec") -> Object:
-        key, revision = key_of(obj), self._revision + 1
+        key, revision = key_of(obj), str(self._revision + 1)
         old = self._latest(key)
         new = revise(old, obj, expect=expect, part=part, revision=revision, wall=self._wall())
         if new is not old:
-            await self._commit(Event("MODIFIED" if old else "ADDED", new, str(revision), old))
+            await self._commit(Event("MODIFIED" if old else "ADDED", new, revision, old))
         elif key in self._coming:
             await self._queued(None)
         return new
 
     async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
-        key, revision = Key(kind, namespace, name), self._revision + 1
+        key, revision = Key(kind, namespace, name), str(self._revision + 1)
         old = self._latest(key)
         gone = removed(old, key, expect=expect, revision=revision)
-        await self._commit(Event("DELETED", gone, str(revision), old))
+        await self._commit(Event("DELETED", gone, revision, old))
         return gone
 
     def watch(self, kind: str, since: str) -> Watch:

@@ -1,0 +1,174 @@
+"""OpenAPI 3.1 of the REST API, derived from the kinds table and the structs behind it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+from j10ce import __version__
+from j10ce.manager.http import BASE, MERGE_PATCH
+from j10ce.manager.verbs import DeleteOptions
+from j10ce.model.kinds import KINDS, Kind, PolicyRevision
+from j10ce.model.schema import json_schema
+from j10ce.policy.document import NodeDocument
+
+Json = dict[str, Any]
+
+REFUSALS: Final = {
+    400: "The request cannot be understood",
+    401: "The bearer token is missing or wrong",
+    403: "A foreign Host or Origin, or a rule forbids it",
+    404: "No such object",
+    405: "Not a verb of this resource",
+    409: "The object exists already, or has moved on",
+    410: "The revision is no longer kept: list again",
+    413: "The body is larger than 1 MiB",
+    415: "Not a content type that is read here",
+    422: "The object or the query is invalid; the causes list every finding",
+    503: "The store or the agent does not answer",
+}
+READING: Final = (400, 401, 403, 404, 405, 410, 422, 503)
+WRITING: Final = tuple(REFUSALS)
+
+
+def document() -> Json:
+    kinds = tuple(KINDS.values())
+    structs: list[type[Struct]] = [*(kind.struct for kind in kinds), NodeDocument, DeleteOptions]
+    _, components = json_schema(structs)
+    schemas = components | {"Status": _status()} | {f"{kind.name}List": _list_of(kind) for kind in kinds}
+    paths = {path: item for kind in kinds for path, item in _paths(kind).items()} | _document_path()
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "j10ce-qos", "version": __version__, "description": "Quality of service for Linux workloads"},
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "parameters": {parameter["name"]: parameter for parameter in (*PATH_PARAMETERS, *QUERY_PARAMETERS)},
+            "responses": {str(code): _refusal(text) for code, text in REFUSALS.items()},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}],
+    }
+
+
+def _in_path(name: str) -> Json:
+    schema = {"type": "string", "minLength": 1, "maxLength": 253, "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"}
+    return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _in_query(name: str, does: str, **schema: Any) -> Json:
+    return {"name": name, "in": "query", "description": does, "schema": schema or {"type": "string"}}
+
+
+PATH_PARAMETERS: Final = (_in_path("namespace"), _in_path("name"))
+QUERY_PARAMETERS: Final = (
+    _in_query("labelSelector", "a=b,c!=d,e in (f,g),h notin (i),j,!k"),
+    _in_query("fieldSelector", "metadata.name=NAME, metadata.namespace=NAMESPACE"),
+    _in_query(
+        "limit", "At most so many objects; the rest follows with `continue`", type="integer", minimum=0, maximum=10**6
+    ),
+    _in_query("continue", "Where the page before ended"),
+    _in_query("watch", "Stream changes as JSON lines", enum=["1", "true", "0", "false"]),
+    _in_query("resourceVersion", "Watch from here; without it the present state comes first"),
+    _in_query("timeoutSeconds", "End a watch after so long", type="integer", minimum=0, maximum=10**6),
+    _in_query(
+        "allowWatchBookmarks", "Say where the watch stands when nothing happens", enum=["1", "true", "0", "false"]
+    ),
+    _in_query("dryRun", "All: check and show, store nothing", enum=["All"]),
+    _in_query("hash", "The document that the caller has already"),
+)
+LISTING: Final = tuple(p["name"] for p in QUERY_PARAMETERS if p["name"] not in ("dryRun", "hash"))
+
+
+def _paths(kind: Kind) -> dict[str, Json]:
+    inside = f"{BASE}/namespaces/{{namespace}}/{kind.plural}" if kind.namespaced else f"{BASE}/{kind.plural}"
+    scope = ("namespace",) if kind.namespaced else ()
+    found = {f"{BASE}/{kind.plural}": {"get": _listing(kind, (), "list_all" if scope else "list")}}
+    if scope:
+        found[inside] = {"get": _listing(kind, scope, "list")}
+    one = (*scope, "name")
+    found[f"{inside}/{{name}}"] = {"get": _operation("get", kind, one, kind.name)}
+    if not kind.stored:
+        return found
+    found[inside]["post"] = _operation("create", kind, (*scope, "dryRun"), kind.name, body=kind.name, code="201")
+    found[f"{inside}/{{name}}"] |= _changes(kind, one, "") | {
+        "delete": _operation("delete", kind, (*one, "dryRun"), "Status", body="DeleteOptions", optional=True)
+    }
+    if kind.struct is not PolicyRevision:
+        status = {"get": _operation("get_status", kind, one, kind.name)}
+        found[f"{inside}/{{name}}/status"] = status | _changes(kind, one, "_status")
+    return found
+
+
+def _changes(kind: Kind, parameters: tuple[str, ...], suffix: str) -> Json:
+    given = (*parameters, "dryRun")
+    patch = _operation(f"patch{suffix}", kind, given, kind.name)
+    patch["requestBody"] = {"required": True, "content": {MERGE_PATCH: {"schema": {"type": "object"}}}}
+    return {"put": _operation(f"replace{suffix}", kind, given, kind.name, body=kind.name), "patch": patch}
+
+
+def _listing(kind: Kind, scope: tuple[str, ...], verb: str) -> Json:
+    return _operation(verb, kind, (*scope, *LISTING) if kind.stored else scope, f"{kind.name}List")
+
+
+def _operation(
+    verb: str,
+    kind: Kind,
+    parameters: tuple[str, ...],
+    shows: str,
+    *,
+    body: str = "",
+    code: str = "200",
+    optional: bool = False,
+) -> Json:
+    refusals = WRITING if body or verb.startswith("patch") else READING
+    operation: Json = {
+        "operationId": f"{verb}_{kind.plural}",
+        "tags": [kind.name],
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in parameters],
+        "responses": {code: _shows(shows)} | {str(c): {"$ref": f"#/components/responses/{c}"} for c in refusals},
+    }
+    if body:
+        operation["requestBody"] = {"required": not optional, "content": _content(body)}
+    return operation
+
+
+def _document_path() -> dict[str, Json]:
+    operation: Json = {
+        "operationId": "get_nodedocument",
+        "tags": ["NodeDocument"],
+        "description": "What the agent of a node obeys; a watch sends it again whenever its hash moves.",
+        "parameters": [
+            {"$ref": f"#/components/parameters/{name}"} for name in ("name", "watch", "timeoutSeconds", "hash")
+        ],
+        "responses": {"200": _shows("NodeDocument")}
+        | {str(code): {"$ref": f"#/components/responses/{code}"} for code in READING},
+    }
+    return {f"{BASE}/nodedocuments/{{name}}": {"get": operation}}
+
+
+def _content(schema: str) -> Json:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
+
+
+def _shows(schema: str) -> Json:
+    return {"description": schema, "content": _content(schema)}
+
+
+def _refusal(text: str) -> Json:
+    return {"description": text, "content": _content("Status")}
+
+
+def _list_of(kind: Kind) -> Json:
+    meta = {"type": "object", "properties": {name: {"type": "string"} for name in ("resourceVersion", "continue")}}
+    items = {"type": "array", "items": {"$ref": f"#/components/schemas/{kind.name}"}}
+    return {"type": "object", "required": ["items"], "properties": {"metadata": meta, "items": items}}
+
+
+def _status() -> Json:
+    cause = {"type": "object", "properties": {name: {"type": "string"} for name in ("reason", "field", "message")}}
+    details = {"type": "object", "properties": {"causes": {"type": "array", "items": cause}}}
+    texts = {name: {"type": "string"} for name in ("apiVersion", "kind", "message", "reason")}
+    verdict = {"status": {"enum": ["Success", "Failure"]}, "code": {"type": "integer"}, "details": details}
+    return {"type": "object", "required": ["kind", "status"], "properties": texts | verdict}

@@ -1,0 +1,128 @@
+"""What a list or a watch asks for: selectors, pages, revisions."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from j10ce.errors import Finding, Invalid
+from j10ce.model.kinds import Object, Requirement, Selector
+from j10ce.policy.select import Test, compiled
+from j10ce.store.revise import Key
+
+LABEL_KEY: Final = r"[A-Za-z0-9][-A-Za-z0-9_./]*"
+TERM: Final = re.compile(
+    rf"\s*(?:(?P<key>{LABEL_KEY})\s*(?P<op>==|=|!=)\s*(?P<value>[-A-Za-z0-9_.]*)"
+    rf"|(?P<set>{LABEL_KEY})\s+(?P<in>in|notin)\s*\((?P<values>[-A-Za-z0-9_.,\s]*)\)"
+    rf"|(?P<no>!?)\s*(?P<has>{LABEL_KEY}))\s*"
+)
+FIELDS: Final = ("metadata.name", "metadata.namespace")
+LONGEST_S: Final = 3600.0
+
+
+class Position(NamedTuple):
+    """Where a page ended, and the revision of the first page: a watch from there misses nothing."""
+
+    revision: str
+    after: Key
+
+
+class Query(NamedTuple):
+    matches: Test
+    fields: Mapping[str, str]
+    limit: int = 0
+    position: Position | None = None
+    watch: bool = False
+    since: str = ""
+    bookmarks: bool = False
+    timeout_s: float = LONGEST_S
+
+    def selects(self, obj: Object) -> bool:
+        wanted, meta = self.fields, obj.metadata
+        return (
+            wanted.get("metadata.name", meta.name) == meta.name
+            and wanted.get("metadata.namespace", meta.namespace) == meta.namespace
+            and self.matches(meta.labels)
+        )
+
+
+EVERYTHING: Final = Query(compiled(Selector()), {})
+
+
+def read(params: Mapping[str, str]) -> Query:
+    """The query parameters; raises Invalid with all findings. Unknown ones are ignored, as everywhere in HTTP."""
+    if not params:
+        return EVERYTHING
+    findings: list[Finding] = []
+    query = Query(
+        matches=compiled(label_selector(params.get("labelSelector", ""), findings)),
+        fields=field_selector(params.get("fieldSelector", ""), findings),
+        limit=_number(params, "limit", 0, findings),
+        position=decode(params["continue"], findings) if params.get("continue") else None,
+        watch=params.get("watch", "") in ("1", "true"),
+        since=params.get("resourceVersion", ""),
+        bookmarks=params.get("allowWatchBookmarks", "") in ("1", "true"),
+        timeout_s=float(_number(params, "timeoutSeconds", 0, findings)) or LONGEST_S,
+    )
+    if findings:
+        raise Invalid(findings, "query")
+    return query
+
+
+def label_selector(text: str, findings: list[Finding]) -> Selector:
+    """`a=b,c!=d,e in (f,g),h notin (i),j,!k` as a Selector."""
+    wanted: list[Requirement] = []
+    at = 0
+    while at < len(text.rstrip()):
+        term = TERM.match(text, at)
+        if term is None or (term.end() < len(text) and text[term.end()] != ","):
+            hint = "write it as a=b,c!=d,e in (f,g),h notin (i),j,!k"
+            findings.append(Finding("labelSelector", text, f"not understood at {text[at:]!r}", hint))
+            break
+        wanted.append(_requirement(term))
+        at = term.end() + 1
+    return Selector(match_expressions=tuple(wanted))
+
+
+def _requirement(term: re.Match[str]) -> Requirement:
+    if term["key"]:
+        return Requirement(key=term["key"], operator="NotIn" if term["op"] == "!=" else "In", values=(term["value"],))
+    if term["set"]:
+        values = tuple(value.strip() for value in term["values"].split(","))
+        return Requirement(key=term["set"], operator="In" if term["in"] == "in" else "NotIn", values=values)
+    return Requirement(key=term["has"], operator="DoesNotExist" if term["no"] else "Exists")
+
+
+def field_selector(text: str, findings: list[Finding]) -> dict[str, str]:
+    wanted: dict[str, str] = {}
+    for term in filter(None, text.split(",")):
+        key, equals, value = term.replace("==", "=").partition("=")
+        if key not in FIELDS or not equals:
+            hint = "use " + " or ".join(f"{field}=VALUE" for field in FIELDS)
+            findings.append(Finding("fieldSelector", term, "not supported", hint))
+        wanted[key] = value
+    return wanted
+
+
+def encode(position: Position) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode()
+
+
+def decode(token: str, findings: list[Finding]) -> Position | None:
+    try:
+        return msgspec.json.decode(base64.urlsafe_b64decode(token), type=Position)
+    except ValueError:
+        findings.append(Finding("continue", token, "not a token of this server", "start again without it"))
+        return None
+
+
+def _number(params: Mapping[str, str], name: str, default: int, findings: list[Finding]) -> int:
+    text = params.get(name, "") or str(default)
+    if text.isdecimal() and text.isascii() and len(text) < 10:
+        return int(text)
+    findings.append(Finding(name, text, "not a number", "write zero or more"))
+    return default

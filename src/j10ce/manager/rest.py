@@ -1,0 +1,160 @@
+"""The API Server's REST half: the kinds table, Kubernetes' verbs and conventions, Starlette underneath."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from j10ce.errors import NotFound
+from j10ce.manager import query
+from j10ce.manager.encoded import Encoded
+from j10ce.manager.failure import Refusal
+from j10ce.manager.http import BASE, JSON_TYPES, MERGE_PATCH, is_dry, json, not_allowed, read_body
+from j10ce.manager.stream import Stream, document_lines, object_lines
+from j10ce.manager.verbs import Verbs
+from j10ce.manager.view import View
+from j10ce.manager.workloads import AgentProxy
+from j10ce.model.kinds import GROUP, KINDS, Kind, Object, PolicyRevision
+from j10ce.model.schema import encode
+from j10ce.store.revise import Key, Part
+from j10ce.store.store import Event
+
+PLURALS: Final = {kind.plural: kind for kind in KINDS.values()}
+Endpoint = Callable[["Resources", Request, "Address"], Awaitable[ASGIApp]]
+
+
+class Address(NamedTuple):
+    """What a path below the group's version names."""
+
+    kind: Kind
+    namespace: str | None  # None: all namespaces, or a kind without
+    name: str = ""
+    part: Part = "spec"
+
+    @property
+    def key(self) -> Key:
+        return Key(self.kind.name, self.namespace or "", self.name)
+
+
+def address(path: str) -> Address:
+    """`[namespaces/NS/]PLURAL[/NAME[/status]]`; raises NotFound."""
+    steps = path.split("/")
+    namespace = None
+    if steps[0] == "namespaces" and len(steps) > 2:
+        namespace, steps = steps[1], steps[2:]
+    kind = PLURALS.get(steps[0])
+    part: Part = "status" if len(steps) == 3 and steps[2] == "status" else "spec"
+    name = steps[1] if len(steps) > 1 else ""
+    wrong_scope = kind is not None and (namespace is not None) != kind.namespaced and (namespace is not None or name)
+    bare_status = part == "status" and kind is not None and kind.struct is PolicyRevision
+    if kind is None or wrong_scope or bare_status or len(steps) > (3 if part == "status" else 2) or "" in steps:
+        raise NotFound(f"there is no {BASE}/{path}; {BASE} lists what there is")
+    return Address(kind, namespace, name, part)
+
+
+class Resources:
+    """Every request below the group's version."""
+
+    def __init__(self, verbs: Verbs, view: View, agent: AgentProxy, stop: asyncio.Event) -> None:
+        self._verbs, self._view, self._agent, self._stop = verbs, view, agent, stop
+        self._encoded = Encoded()
+
+    async def handle(self, request: Request) -> Response:
+        """The Response is any ASGI application: a watch is one, too."""
+        return await self._find(request)  # type: ignore[return-value]
+
+    async def _find(self, request: Request) -> ASGIApp:
+        path = request.path_params["path"]
+        if path.startswith("nodedocuments/"):
+            return await self.document(request, path.removeprefix("nodedocuments/"))
+        found = address(path)
+        if not found.kind.stored:
+            return await self.foreign(request, found)
+        endpoints = ON_OBJECT if found.name else ON_COLLECTION
+        endpoint = endpoints.get(request.method)
+        if endpoint is None:
+            raise not_allowed(request, endpoints)
+        return await endpoint(self, request, found)
+
+    async def document(self, request: Request, node: str) -> ASGIApp:
+        if request.method != "GET":
+            raise not_allowed(request, ("GET",))
+        asked = query.read(request.query_params)
+        if asked.watch:
+            lines = document_lines(self._view, node, request.query_params.get("hash", ""))
+            return Stream(lines, self._stop, asked.timeout_s)
+        _, data = await self._view.document(node)
+        return json(data)
+
+    async def foreign(self, request: Request, found: Address) -> ASGIApp:
+        if request.method != "GET":
+            raise not_allowed(request, ("GET",))
+        if request.query_params.get("watch"):
+            raise Refusal(405, "MethodNotAllowed", f"{found.kind.plural} cannot be watched; list them")
+        where = [*(("namespaces", found.namespace) if found.namespace else ()), found.kind.plural, found.name]
+        return await self._agent.get(f"{BASE}/" + "/".join(quote(step) for step in where if step))
+
+    async def list(self, request: Request, at: Address) -> ASGIApp:
+        asked = query.read(request.query_params)
+        if asked.watch:
+            return await self.watch(at, asked)
+        return json(self._encoded.page(at.kind, await self._verbs.list(at.kind, at.namespace, asked)))
+
+    async def watch(self, at: Address, asked: query.Query) -> ASGIApp:
+        if at.namespace is not None:
+            asked = asked._replace(fields={**asked.fields, "metadata.namespace": at.namespace})
+        first: tuple[Event, ...] = ()
+        since = asked.since
+        if since in ("", "0"):
+            listing = await self._verbs.list(at.kind, at.namespace, asked._replace(limit=0, position=None))
+            first = tuple(Event("ADDED", obj, obj.metadata.resource_version) for obj in listing.items)
+            since = listing.revision
+        events = self._verbs.store.watch(at.kind.name, since)
+        lines = object_lines(at.kind.name, first, events, asked, self._encoded, since)
+        return Stream(lines, self._stop, asked.timeout_s)
+
+    async def get(self, request: Request, at: Address) -> ASGIApp:
+        return self._shown(await self._verbs.get(at.key))
+
+    async def create(self, request: Request, at: Address) -> ASGIApp:
+        if at.kind.namespaced and at.namespace is None:
+            raise not_allowed(request, ("GET",))
+        body, dry = await read_body(request, JSON_TYPES), is_dry(request)
+        return self._shown(await self._verbs.create(at.kind, at.namespace or "", body, dry=dry), 201, dry=dry)
+
+    async def replace(self, request: Request, at: Address) -> ASGIApp:
+        body, dry = await read_body(request, JSON_TYPES), is_dry(request)
+        return self._shown(await self._verbs.replace(at.kind, at.key, at.part, body, dry=dry), dry=dry)
+
+    async def patch(self, request: Request, at: Address) -> ASGIApp:
+        body, dry = await read_body(request, (MERGE_PATCH,)), is_dry(request)
+        return self._shown(await self._verbs.patch(at.kind, at.key, at.part, body, dry=dry), dry=dry)
+
+    async def delete(self, request: Request, at: Address) -> ASGIApp:
+        if at.part == "status":
+            raise not_allowed(request, ("GET", "PUT", "PATCH"))
+        body = await read_body(request, JSON_TYPES)
+        gone = await self._verbs.delete(at.key, body, dry=is_dry(request))
+        details = {"name": at.name, "group": GROUP, "kind": at.kind.plural, "uid": gone.metadata.uid}
+        success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+        return json(msgspec.json.encode(success))
+
+    def _shown(self, obj: Object, code: int = 200, *, dry: bool = False) -> Response:
+        # What a dry run shows was never stored, so its bytes must not be kept under the revision that is.
+        return json(encode(obj) if dry else self._encoded.object(obj), code)
+
+
+ON_COLLECTION: Final[dict[str, Endpoint]] = {"GET": Resources.list, "POST": Resources.create}
+ON_OBJECT: Final[dict[str, Endpoint]] = {
+    "GET": Resources.get,
+    "PUT": Resources.replace,
+    "PATCH": Resources.patch,
+    "DELETE": Resources.delete,
+}

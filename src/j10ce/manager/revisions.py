@@ -1,0 +1,95 @@
+"""History of policies: every version of a spec becomes a PolicyRevision; the last ten of each policy are kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Final
+
+import structlog
+from msgspec.structs import replace
+
+from j10ce.errors import Conflict, NotFound
+from j10ce.model.kinds import BUILT_IN_LABEL, Meta, MinimalReservationPolicy, Owner, PolicyRevision, QoSProfile
+from j10ce.model.schema import encode, plain
+from j10ce.store.mirror import mirror
+from j10ce.store.store import ABSENT, Event, Store
+
+log = structlog.get_logger()
+Policy = QoSProfile | MinimalReservationPolicy
+
+KEPT: Final = 10
+SYSTEM_NAMESPACE: Final = "j10ce-system"  # where the revisions of kinds without a namespace live
+SHIPPED: Final = "j10ce.io/shipped"  # annotation of a built-in profile: digest of the spec it came with
+
+
+async def keep_history(store: Store, kind: str) -> None:
+    """Follow one kind of policy for ever. Revisions of a policy end with it."""
+    async for event in mirror(store, kind).changes():
+        if isinstance(event.object, QoSProfile | MinimalReservationPolicy):
+            await record(store, event, event.object)
+
+
+async def record(store: Store, event: Event, policy: Policy) -> None:
+    generation = policy.metadata.generation
+    if event.type == "DELETED":
+        await _drop(store, policy, range(max(1, generation - KEPT + 1), generation + 1))
+        return
+    if event.old is not None and event.old.metadata.generation == generation:
+        return
+    try:
+        await store.put(_revision(policy), expect=ABSENT)
+    except Conflict:
+        return  # recorded before a restart
+    await _drop(store, policy, range(max(1, generation - KEPT), generation - KEPT + 1))
+
+
+async def ensure_built_in(store: Store, profiles: Iterable[QoSProfile]) -> None:
+    """Create what is absent, and bring up to date what nobody has edited."""
+    for profile in profiles:
+        shipped = replace(profile.metadata, annotations={**profile.metadata.annotations, SHIPPED: _digest(profile)})
+        profile = replace(profile, metadata=shipped)
+        try:
+            await store.put(profile, expect=ABSENT)
+            log.debug("profile.create", profile=profile.metadata.name)
+        except Conflict:
+            found = await store.get("QoSProfile", "", profile.metadata.name)
+            if isinstance(found, QoSProfile) and _untouched(found):
+                await store.put(profile, expect=found.metadata.resource_version)
+
+
+def _untouched(found: QoSProfile) -> bool:
+    return BUILT_IN_LABEL in found.metadata.labels and found.metadata.annotations.get(SHIPPED) == _digest(found)
+
+
+def _digest(profile: QoSProfile) -> str:
+    return hashlib.blake2b(encode(profile.spec), digest_size=8).hexdigest()
+
+
+def _revision(policy: Policy) -> PolicyRevision:
+    meta = policy.metadata
+    owner = Owner(api_version=policy.api_version, kind=policy.kind, name=meta.name, uid=meta.uid)
+    return PolicyRevision(
+        metadata=Meta(
+            name=_name(policy, meta.generation),
+            namespace=meta.namespace or SYSTEM_NAMESPACE,
+            owner_references=(owner,),
+        ),
+        revision=meta.generation,
+        data=plain(policy.spec),
+    )
+
+
+def _name(policy: Policy, generation: int) -> str:
+    """By uid, too: a policy that was deleted and made again starts a history of its own."""
+    return f"{policy.metadata.name[:200].rstrip('-.')}-{policy.metadata.uid[:8]}-{generation}"
+
+
+async def _drop(store: Store, policy: Policy, generations: Iterable[int]) -> None:
+    for generation in generations:
+        try:
+            await store.delete(
+                "PolicyRevision", policy.metadata.namespace or SYSTEM_NAMESPACE, _name(policy, generation)
+            )
+        except NotFound:
+            continue  # someone else tidied up

@@ -1,0 +1,187 @@
+"""What the API does to objects, whatever carries it: one decoding and one validation behind every front end."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from j10ce.errors import Conflict, Finding, Invalid
+from j10ce.manager.failure import AlreadyExists, Refusal
+from j10ce.manager.query import Position, Query
+from j10ce.model.kinds import Kind, NodeQoS, Object, Strict
+from j10ce.model.schema import convert, parse, parse_plain, plain
+from j10ce.store.revise import Key, Part, key_of, revise
+from j10ce.store.store import ABSENT, Listing, Store
+
+Validate = Callable[[Object], list[Finding]]
+Change = Callable[[Object], Object]
+
+MOST_TRIES: Final = 10
+SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # none that make words
+
+
+class Page(NamedTuple):
+    items: tuple[Object, ...]
+    revision: str
+    rest: Position | None = None
+    remaining: int = 0
+
+
+class Preconditions(Strict, frozen=True, kw_only=True):
+    uid: str = ""
+    resource_version: str = ""
+
+
+class DeleteOptions(Strict, frozen=True, kw_only=True):
+    """As clients send it; deletion is at once, so graces and propagation have nothing to say."""
+
+    api_version: str = "v1"
+    kind: str = "DeleteOptions"
+    preconditions: Preconditions | None = None
+    dry_run: tuple[str, ...] | None = None
+    grace_period_seconds: int | None = None
+    orphan_dependents: bool | None = None
+    propagation_policy: str | None = None
+
+
+class Verbs:
+    def __init__(self, store: Store, validate: Validate, wall: Callable[[], float]) -> None:
+        self.store = store
+        self._validate, self._wall = validate, wall
+
+    async def get(self, key: Key) -> Object:
+        return await self.store.get(*key)
+
+    async def list(self, kind: Kind, namespace: str | None, query: Query) -> Page:
+        return page(await self.store.list(kind.name, namespace), query)
+
+    async def create(self, kind: Kind, namespace: str, raw: bytes, *, dry: bool = False) -> Object:
+        """A name that was generated and is taken is generated again."""
+        wish = self._read(kind, raw, namespace)
+        generated = bool(wish.metadata.generate_name) and not wish.metadata.name
+        tries = MOST_TRIES if generated else 1
+        while True:
+            obj = _named(wish) if generated else wish
+            self._check(obj)
+            tries -= 1
+            try:
+                return await self._put_new(obj, dry)
+            except Conflict as e:
+                if not tries:
+                    raise AlreadyExists(str(e)) from None
+
+    async def replace(self, kind: Kind, key: Key, part: Part, raw: bytes, *, dry: bool = False) -> Object:
+        wish = self._read(kind, raw, key.namespace)
+        if wish.metadata.name != key.name:
+            raise _mismatch("metadata.name", wish.metadata.name, key.name)
+        return await self._change(key, part, lambda _: wish, claimed=wish.metadata.resource_version, dry=dry)
+
+    async def patch(self, kind: Kind, key: Key, part: Part, raw: bytes, *, dry: bool = False) -> Object:
+        """JSON merge patch (RFC 7396)."""
+        wish = parse_plain(raw)
+        meta = wish.get("metadata") if isinstance(wish, dict) else None
+        claimed = meta.get("resourceVersion") if isinstance(meta, dict) else None
+
+        def merged(old: Object) -> Object:
+            new: Object = convert(merge(plain(old), wish), kind.struct)  # type: ignore[assignment]
+            if key_of(new) != key:
+                raise _mismatch("metadata", str(key_of(new)), str(key))
+            return new
+
+        return await self._change(key, part, merged, claimed=str(claimed or ""), dry=dry)
+
+    async def delete(self, key: Key, raw: bytes, *, dry: bool = False) -> Object:
+        options = parse(raw, DeleteOptions) if raw else DeleteOptions()
+        wanted = options.preconditions or Preconditions()
+        old = await self.store.get(*key)
+        if wanted.uid and wanted.uid != old.metadata.uid:
+            raise Conflict(f"{key} has uid {old.metadata.uid}, not {wanted.uid}")
+        if dry or options.dry_run:
+            return old
+        if wanted.resource_version or wanted.uid:
+            return await self.store.delete(*key, expect=wanted.resource_version or old.metadata.resource_version)
+        return await self.store.delete(*key)
+
+    async def _change(self, key: Key, part: Part, change: Change, *, claimed: str, dry: bool) -> Object:
+        """Read, change, write; again when someone was faster, unless the caller claimed a revision."""
+        for _ in range(MOST_TRIES):
+            old = await self.store.get(*key)
+            new = _clients_part(old, change(old))
+            if new.metadata.uid not in ("", old.metadata.uid):
+                raise Conflict(f"{key} has uid {old.metadata.uid}, not {new.metadata.uid}")
+            if part == "spec":
+                self._check(new)
+            expect = claimed or old.metadata.resource_version
+            try:
+                if dry:
+                    revision = old.metadata.resource_version
+                    return revise(old, new, expect=expect, part=part, revision=revision, wall=self._wall())
+                return await self.store.put(new, expect=expect, part=part)
+            except Conflict:
+                if claimed:
+                    raise
+        raise Conflict(f"{key} changed {MOST_TRIES} times meanwhile; try again")
+
+    async def _put_new(self, obj: Object, dry: bool) -> Object:
+        if not dry:
+            return await self.store.put(obj, expect=ABSENT)
+        listing = await self.store.list(obj.kind, obj.metadata.namespace)
+        old = next((o for o in listing.items if o.metadata.name == obj.metadata.name), None)
+        return revise(old, obj, expect=ABSENT, part="spec", revision="", wall=self._wall())
+
+    def _read(self, kind: Kind, raw: bytes, namespace: str) -> Object:
+        obj: Object = parse(raw, kind.struct)  # type: ignore[assignment]
+        if obj.metadata.namespace == namespace:
+            return obj
+        if obj.metadata.namespace:
+            raise _mismatch("metadata.namespace", obj.metadata.namespace, namespace)
+        return replace(obj, metadata=replace(obj.metadata, namespace=namespace))
+
+    def _check(self, obj: Object) -> None:
+        if findings := self._validate(obj):
+            raise Invalid(findings, f"{obj.kind} {obj.metadata.name}")
+
+
+def page(listing: Listing, query: Query) -> Page:
+    """Later pages show the present, under the first page's revision: a watch from there brings the differences."""
+    items = tuple(filter(query.selects, listing.items))
+    revision = listing.revision
+    if query.position:
+        revision, after = query.position
+        items = tuple(obj for obj in items if key_of(obj) > after)
+    if not query.limit or len(items) <= query.limit:
+        return Page(items, revision)
+    shown = items[: query.limit]
+    return Page(shown, revision, Position(revision, key_of(shown[-1])), len(items) - query.limit)
+
+
+def merge(old: Any, patch: Any) -> Any:
+    """RFC 7396: objects merge, null removes, everything else replaces."""
+    if not isinstance(patch, dict):
+        return patch
+    kept = dict(old) if isinstance(old, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            kept.pop(key, None)
+        else:
+            kept[key] = merge(kept.get(key), value)
+    return kept
+
+
+def _named(wish: Object) -> Object:
+    suffix = "".join(secrets.choice(SUFFIX_LETTERS) for _ in range(5))
+    return replace(wish, metadata=replace(wish.metadata, name=wish.metadata.generate_name + suffix))
+
+
+def _clients_part(old: Object, new: Object) -> Object:
+    """Of a node's status a client writes `node`; the rest is the manager's own."""
+    if isinstance(old, NodeQoS) and isinstance(new, NodeQoS):
+        return replace(new, status=replace(old.status, node=new.status.node))
+    return new
+
+
+def _mismatch(field: str, body: str, path: str) -> Refusal:
+    return Refusal(400, "BadRequest", f"{field} is {body!r} in the body and {path!r} in the path")
