@@ -1,0 +1,148 @@
+"""What this machine can enforce. With privileges each knob is tried on a scratch cgroup, which is removed again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from j10ce.host.mounts import Hierarchies
+from j10ce.kernel import file
+from j10ce.kernel.backend import Place
+from j10ce.kernel.cgroup import CgroupFiles
+from j10ce.kernel.tree import PlainTree
+from j10ce.model.kinds import Capability
+from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value, group
+from j10ce.model.plan import Applied, Gone, Refused
+
+# What is tried, in this order: a burst needs a quota, and an idle group takes no weight.
+_TRIALS: Final[Mapping[str, Value]] = {
+    "cpu.weight": 512.0,
+    "cpu.max": 50_000.0,
+    "cpu.max.burst": 10_000.0,
+    "cpu.idle": 1.0,
+    "memory.min": float(1 << 20),
+    "memory.low": float(1 << 20),
+    "memory.high": float(1 << 30),
+    "memory.max": float(1 << 30),
+    "memory.oom.group": 1.0,
+}
+_TRIGGERS: Final = (("windows of any length", 1_000_000), ("windows of n × 2 s", 2_000_000))
+_V2_ROOT: Final = "cgroup v2 mounted at /sys/fs/cgroup"
+
+
+def examine(hierarchies: Hierarchies | None = None, *, proc: str = "/proc", run: str = "/run") -> list[Capability]:
+    """The doctor's findings, most basic first. Changes nothing that outlasts the call."""
+    found = hierarchies or Hierarchies.discover()
+    return [
+        _cgroup(found),
+        _privileges(found),
+        *(_capability(name, s) for name, s in try_knobs(found).items()),
+        *_pressure(found, proc),
+        _recursive_protection(found),
+        _swap(proc),
+        _systemd(run),
+    ]
+
+
+def try_knobs(hierarchies: Hierarchies) -> dict[str, Support]:
+    """Every knob: written to a scratch cgroup and read back where that is allowed, else judged by what is there."""
+    backend = CgroupFiles(hierarchies)
+    judged = dict(backend.knobs())
+    top = f"j10ce-probe-{os.getpid()}"
+    tree, target = PlainTree(hierarchies, top), group(top)
+    if not hierarchies.in_use() or isinstance(tree.make(target, Place(top)), Refused):
+        tree.remove(target)
+        return judged
+    try:
+        return {name: _try(backend, target, name, support) for name, support in judged.items()}
+    finally:
+        tree.remove(target)
+
+
+def _try(backend: CgroupFiles, target: TargetId, knob: str, judged: Support) -> Support:
+    setting, at = Setting(target, knob), Place(target.removeprefix("group/"))
+    if not judged.ok or backend.read(setting, at) is None:
+        return judged  # absent, or its controller is not enabled for top-level cgroups
+    match backend.write(setting, _TRIALS.get(knob, frozenset()), at):
+        case Refused(reason):
+            return judged._replace(ok=False, needs=f"a kernel that takes it: {reason}")
+        case Applied() | Gone():
+            return judged
+
+
+def _capability(feature: str, support: Support) -> Capability:
+    ok, via, needs, instead = support
+    return Capability(feature=feature, ok=ok, via=via, needs=needs, instead="" if ok else instead)
+
+
+def _cgroup(found: Hierarchies) -> Capability:
+    missing = sorted({k.controller for k in KNOBS.values()} - found.available().keys())
+    needs = f"the controllers {', '.join(missing)}, mounted as cgroup v2 or v1" if missing else ""
+    return Capability(feature="cgroup", ok=not missing, via=f"{found.mode}, kernel {os.uname().release}", needs=needs)
+
+
+def _privileges(found: Hierarchies) -> Capability:
+    mounts = found.in_use().values()
+    if read_only := [m.path for m in mounts if not m.writable]:
+        needs = f"{read_only[0]} mounted read-write"
+    else:
+        needs = "root, or the cgroup tree of a user's systemd manager"
+    ok = bool(mounts) and all(os.access(m.path, os.W_OK) for m in mounts)
+    instead = "" if ok else "plans and explains, writes nothing"
+    return Capability(
+        feature="privileges", ok=ok, via=f"uid {os.geteuid()}", needs="" if ok else needs, instead=instead
+    )
+
+
+def _pressure(found: Hierarchies, proc: str) -> Iterator[Capability]:
+    present = os.path.exists(f"{proc}/pressure/cpu")
+    needs = "" if present else "a kernel with CONFIG_PSI, booted with psi=1"
+    instead = "" if present else "usage alone tells of contention"
+    yield Capability(feature="psi", ok=present, via=f"{proc}/pressure", needs=needs, instead=instead)
+    grouped = present and found.unified is not None
+    needs, instead = ("", "") if grouped else (_V2_ROOT, "pressure of the whole machine")
+    yield Capability(feature="psi.cgroup", ok=grouped, via="cgroup2" if grouped else "", needs=needs, instead=instead)
+    window = next((name for name, us in _TRIGGERS if _takes_trigger(f"{proc}/pressure/cpu", us)), "")
+    needs = "" if window else "write access to the pressure files (root)"
+    if window == _TRIGGERS[1][0]:
+        needs = "CAP_SYS_RESOURCE for windows shorter than 2 s"
+    instead = "" if window else "pressure is polled on every tick"
+    yield Capability(feature="psi.triggers", ok=bool(window), via=window, needs=needs, instead=instead)
+
+
+def _takes_trigger(path: str, window_us: int) -> bool:
+    """The trigger lives as long as the descriptor, so this one never fires."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        os.write(fd, b"some %d %d\0" % (window_us // 2, window_us))
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def _recursive_protection(found: Hierarchies) -> Capability:
+    ok = found.recursive_protection
+    needs = "" if ok else "cgroup2 mounted with memory_recursiveprot (kernel ≥ 5.7)"
+    instead = "" if ok else "memory floors are written on every level"
+    return Capability(feature="memory_recursiveprot", ok=ok, via="mount option", needs=needs, instead=instead)
+
+
+def _swap(proc: str) -> Capability:
+    lines = (file.read(f"{proc}/swaps") or "").splitlines()[1:]
+    total = sum(int(line.split()[2]) for line in lines) >> 10
+    if not lines:
+        instead = "anonymous memory cannot be reclaimed, only file pages"
+        return Capability(feature="swap", ok=False, needs="a swap device or file", instead=instead)
+    return Capability(feature="swap", ok=True, via=f"{total} MiB")
+
+
+def _systemd(run: str) -> Capability:
+    if os.path.isdir(f"{run}/systemd/system"):
+        return Capability(feature="systemd", ok=True, via="the system manager")
+    return Capability(feature="systemd", ok=False, needs="systemd as the first process", instead="plain directories")
