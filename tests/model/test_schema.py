@@ -81,7 +81,13 @@ def test_every_mistake_is_told_at_once_with_path_value_and_problem() -> None:
     raw["spec"]["minimum"] = {"cpu": "1gi", "memory": -1, "gpu": 2}
     raw["spec"]["selector"] = {
         "matchLabels": {"a": 1, "b": "fine", "c": None},
-        "matchExpressions": [{"key": "x", "operator": "Near"}, {"key": "y", "operator": "Exists"}, {"key": 3}],
+        "matchExpressions": [
+            {"key": "x", "operator": "Near"},
+            {"key": "y", "operator": "Exists"},
+            {"key": 3},
+            4,
+            {"key": "z"},
+        ],
     }
     raw["spec"]["ttl"] = "soon"
     raw["metadata"]["name"] = ["db"]
@@ -96,6 +102,8 @@ def test_every_mistake_is_told_at_once_with_path_value_and_problem() -> None:
         "spec.selector.matchLabels.c": None,
         "spec.selector.matchExpressions[0].operator": "Near",
         "spec.selector.matchExpressions[2].key": 3,
+        "spec.selector.matchExpressions[3]": 4,
+        "spec.selector.matchExpressions[4].operator": None,
         "spec.ttl": "soon",
         "metadata.name": None,
     }
@@ -111,8 +119,8 @@ def test_every_mistake_is_told_at_once_with_path_value_and_problem() -> None:
         ({"apiVersion": "v1", "kind": "Pod"}, "apiVersion"),
         ({"apiVersion": API_VERSION, "kind": ["QoSProfile"]}, "kind"),
         ({"apiVersion": API_VERSION, "kind": "Pod"}, "kind"),
-        ({"apiVersion": API_VERSION, "kind": "QoSProfile"}, ""),
-        ({"apiVersion": API_VERSION, "kind": "QoSProfile", "metadata": {"name": "x"}, "spec": {}}, "spec"),
+        ({"apiVersion": API_VERSION, "kind": "QoSProfile"}, "metadata"),
+        ({"apiVersion": API_VERSION, "kind": "QoSProfile", "metadata": {"name": "x"}, "spec": {}}, "spec.tier"),
     ],
     ids=str,
 )

@@ -120,13 +120,13 @@ DURATION: Final = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(
 
 
 class Duration:
-    """A span of time as people write it: `30s`, `10m`, `1h30m`, `7d`. Immutable."""
+    """A span of time as people write it: `30s`, `10m`, `1h30m`, `7d`; exact to a microsecond. Immutable."""
 
     __slots__ = ("seconds",)
     seconds: float
 
     def __init__(self, seconds: float) -> None:
-        object.__setattr__(self, "seconds", float(seconds))
+        object.__setattr__(self, "seconds", round(seconds * 1_000_000) / 1_000_000)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Duration is immutable; cannot set {name}")

@@ -67,7 +67,7 @@ def convert(raw: object, into: type[S]) -> S:
         except msgspec.ValidationError as e:
             found, go_on = _cut(rest, str(e))
             # What an earlier cut left missing is not a second mistake.
-            findings.extend(f for f in found if not any(g.path.startswith(f"{f.path}.") for g in findings))
+            findings += [f for f in found if not any(_inside(g.path, f.path) for g in findings)]
             if go_on:
                 continue
             break
@@ -75,6 +75,10 @@ def convert(raw: object, into: type[S]) -> S:
             return done
         break
     raise Invalid(findings, into.__name__)
+
+
+def _inside(path: str, outer: str) -> bool:
+    return path == outer or path.startswith((f"{outer}.", f"{outer}["))
 
 
 def encode(obj: Struct) -> bytes:
@@ -134,6 +138,7 @@ def _schema_custom(t: type) -> dict[str, Any]:
 
 MESSAGE: Final = re.compile(r"(?s)(.*?)(?: - at `(?:key in )?\$(.*)`)?")
 UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`")
+MISSING: Final = re.compile(r"Object missing required field `(.*)`")
 STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
@@ -142,18 +147,27 @@ def _cut(root: Any, message: str) -> tuple[list[Finding], bool]:
     found = MESSAGE.fullmatch(message)
     problem, where = (found[1], found[2] or "") if found else (message, "")
     if unknown := UNKNOWN.fullmatch(problem):
-        return _cut_key(_walk(root, where), unknown[1], where, "unknown field", "remove it or correct its spelling")
+        hint = "remove it or correct its spelling"
+        return _cut_key(_walk(root, where), unknown[1], _original(root, where), "unknown field", hint)
+    if missing := MISSING.fullmatch(problem):
+        lacking = Finding(f"{_original(root, where)}.{missing[1]}".lstrip("."), None, "missing", "it is required")
+        return [lacking], bool(where) and _cut_at(root, where, problem)[1]
     if where.endswith("[...]"):
-        return _cut_values(_walk(root, where.removesuffix("[...]")), where.removesuffix("[...]"), problem)
+        holder = where.removesuffix("[...]")
+        return _cut_values(_walk(root, holder), _original(root, holder), problem)
+    return _cut_at(root, where, problem)
+
+
+def _cut_at(root: Any, where: str, problem: str) -> tuple[list[Finding], bool]:
     steps = STEP.findall(where)
-    if not steps or problem.startswith("Object missing required field"):
-        return [Finding(where.lstrip("."), None, problem)], False
+    if not steps:
+        return [Finding("", None, problem)], False
     key, index = steps[-1]
     up = where[: where.rindex("." if key else "[")]
-    holder = _walk(root, up)
-    if index and isinstance(holder, list):
-        return [Finding(where.lstrip("."), _shown(holder.pop(int(index))), problem)], True
-    return _cut_key(holder, key, up, problem)
+    holder, path = _walk(root, up), _original(root, where)
+    if index and isinstance(holder, Items):
+        return [Finding(path.lstrip("."), _shown(holder.cut(int(index))), problem)], True
+    return _cut_key(holder, key, _original(root, up), problem)
 
 
 def _cut_key(holder: Any, key: str, where: str, problem: str, hint: str = "") -> tuple[list[Finding], bool]:
@@ -180,11 +194,34 @@ def _walk(here: Any, path: str) -> Any:
     return here
 
 
+def _original(root: Any, path: str) -> str:
+    """The path in the input: items that were cut out before have moved the indices."""
+    out, walked = "", ""
+    for key, index in STEP.findall(path):
+        holder = _walk(root, walked)
+        walked += f".{key}" if key else f"[{index}]"
+        moved = isinstance(holder, Items) and index.isdigit()
+        out += f".{key}" if key else f"[{holder.origin[int(index)] if moved else index}]"
+    return out
+
+
 def _shown(value: object) -> object:
     return value if isinstance(value, str | int | float | bool) else None
+
+
+class Items(list[Any]):
+    """A list that remembers where its items were."""
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        super().__init__(items)
+        self.origin = list(range(len(self)))
+
+    def cut(self, index: int) -> Any:
+        del self.origin[index]
+        return self.pop(index)
 
 
 def _copy(raw: Any) -> Any:
     if isinstance(raw, dict):
         return {k: _copy(v) for k, v in raw.items()}
-    return [_copy(v) for v in raw] if isinstance(raw, list) else raw
+    return Items(_copy(v) for v in raw) if isinstance(raw, list) else raw
