@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
@@ -85,7 +85,7 @@ class Series:
         values = sorted(self._newest(self._open))
         count = len(values)
         self._short = self._short or _Tier()
-        self._short.put(self._at, sum(values) / count, count, [values[rank(edge, count) - 1] for edge in EDGES])
+        self._short.put(self._at, sum(values) / count, count, [values[rank - 1] for rank in _ranks(count)])
 
     def _merge(self, number: int) -> None:
         slots = list(self._slots(self._short, number * MERGED))
@@ -93,7 +93,7 @@ class Series:
         mean = sum(slot.mean * slot.total for slot in slots) / total
         points = sorted(p for slot in slots for p in slot.points)
         self._long = self._long or _Tier()
-        self._long.put(number, mean, total, [quantile(points, edge) for edge in EDGES])
+        self._long.put(number, mean, total, list(_at_ranks(points, _ranks(total))))
 
     def _newest(self, count: int) -> array[float]:
         end = 2 * (self._count % (len(self._fine) // 2)) or len(self._fine)
@@ -162,9 +162,14 @@ class _Tier:
 
 
 @lru_cache(maxsize=256)
+def _ranks(total: int) -> tuple[int, ...]:
+    return tuple(rank(edge, total) for edge in EDGES)
+
+
+@lru_cache(maxsize=256)
 def _weights(total: int) -> tuple[int, ...]:
     """How many of `total` samples each bin holds."""
-    return tuple(here - below for below, here in pairwise((0, *(rank(edge, total) for edge in EDGES))))
+    return tuple(here - below for below, here in pairwise((0, *_ranks(total))))
 
 
 def rank(q: float, count: int) -> int:
@@ -172,11 +177,16 @@ def rank(q: float, count: int) -> int:
     return min(count, max(1, math.ceil(q * count - 1e-9)))
 
 
-def quantile(points: Sequence[Point], q: float) -> float:
-    """The smallest value that the fraction `q` of all samples does not exceed. `points` ascend, one at least."""
-    left = rank(q, sum(weight for _, weight in points))
-    for value, weight in points:
-        left -= weight
-        if left <= 0:
-            return value
-    return points[-1][0]
+def quantile(points: Iterable[Point], total: int, q: float) -> float:
+    """The smallest value that the fraction `q` of `total` samples does not exceed. `points` ascend."""
+    return next(_at_ranks(points, (rank(q, total),)))
+
+
+def _at_ranks(points: Iterable[Point], ranks: Iterable[int]) -> Iterator[float]:
+    """The value at each rank; ranks ascend."""
+    ahead, seen, value = iter(points), 0, math.nan
+    for wanted in ranks:
+        while seen < wanted:
+            value, weight = next(ahead)
+            seen += weight
+        yield value

@@ -78,7 +78,7 @@ class Span:
 
     def quantile(self, q: float) -> float | None:
         if self._slots:
-            return quantile(self._points, q)
+            return quantile(self._points, len(self), q)
         return self._sorted[rank(q, len(self._sorted)) - 1] if self._sorted else None
 
     def __len__(self) -> int:

@@ -1,0 +1,53 @@
+"""From a workload's handle to its cgroups on this machine. Reads only."""
+
+from __future__ import annotations
+
+import os
+
+from j10ce.host.files import Files
+from j10ce.host.mounts import UNIFIED, Hierarchies, inside
+from j10ce.model.workload import Handle
+
+
+class Layout:
+    """Where cgroups are, which are ours, and what they tell about themselves."""
+
+    def __init__(self, hierarchies: Hierarchies, files: Files, top: str, *, everywhere: bool = True) -> None:
+        """`everywhere`: a cgroup of ours is in every hierarchy in use; systemd makes only those it needs."""
+        self.hierarchies = hierarchies
+        self.top = inside(top)
+        self._files = files
+        self._everywhere = everywhere
+        self._in_use = tuple(hierarchies.in_use())
+        self._on_v1 = frozenset(c for c, version in hierarchies.available().items() if version == 1)
+        self._memory = "memory.usage_in_bytes" if hierarchies.version("memory") == 1 else "memory.current"
+        self._sets: dict[bytes, frozenset[str]] = {}
+
+    def ours(self, path: str) -> bool:
+        """The top group and all below it."""
+        return f"{path}/".startswith(f"{self.top}/")
+
+    def exists(self, handle: Handle, owned: bool) -> bool:
+        """One of ours must be complete, so that a half-made one is made again."""
+        found = (os.path.isdir(self._directory(c, handle)) for c in self._in_use)
+        return all(found) if owned and self._everywhere else any(found)
+
+    def enabled(self, handle: Handle) -> frozenset[str] | None:
+        """The controllers that its children have; v1 offers its own everywhere. None: the cgroup is gone."""
+        if self.hierarchies.unified is None:
+            return self._on_v1
+        text = self._files.read(f"{self._directory(UNIFIED, handle)}/cgroup.subtree_control")
+        if text is None:
+            return None
+        if text not in self._sets:
+            self._sets[text] = self._on_v1.union(text.decode().split())
+        return self._sets[text]
+
+    def memory_current(self, handle: Handle) -> float:
+        """Bytes charged; 0 where nothing counts them."""
+        if self.hierarchies.mount("memory") is None:
+            return 0.0
+        return float(self._files.read(f"{self._directory('memory', handle)}/{self._memory}") or 0)
+
+    def _directory(self, controller: str, handle: Handle) -> str:
+        return self.hierarchies.directory(controller, handle.paths.get(controller, handle.path))

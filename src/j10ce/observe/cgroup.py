@@ -1,0 +1,145 @@
+"""Samples of cgroups, v1 and v2 side by side: CPU, throttling, memory, pressure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import count
+from typing import Final
+
+from j10ce.host.files import Files
+from j10ce.host.mounts import UNIFIED, Hierarchies
+from j10ce.model.knob import TargetId
+from j10ce.model.workload import Handle, Workload
+from j10ce.observe.counters import Rate, pick
+from j10ce.observe.psi import PRESSURES, total_us
+from j10ce.observe.sensor import Sample, Sensor
+
+# memory.stat and the three pressure files cost five times as much as all others together. So each workload has them
+# read on every tenth sample only, and on v1 cpu.stat while there is no quota. Workloads take turns, so that all
+# samples cost the same.
+SLOW_EVERY: Final = 10
+
+
+class CgroupSensor:
+    """Every workload, and all of `others` on every sample: our own groups. Parts of a workload are not sampled."""
+
+    name = "cgroup"
+
+    def __init__(
+        self,
+        hierarchies: Hierarchies,
+        files: Files,
+        others: Callable[[], Mapping[TargetId, Handle]] = dict,
+    ) -> None:
+        self._hierarchies = hierarchies
+        self._files = files
+        self._others = others
+        self._meters: dict[TargetId, _Meter] = {}
+        self._turns = count()
+        self._sampled = 0
+
+    def sample(self, now: float, workloads: Collection[Workload], /) -> Iterable[Sample]:
+        self._sampled += 1
+        found: list[Sample] = []
+        handles, others = {w.target: w.handle for w in workloads}, self._others()
+        for target, handle in (*handles.items(), *others.items()):
+            meter = self._meters.get(target)
+            if meter is None or (meter.handle is not handle and meter.handle != handle):
+                meter = self._replace(target, handle)
+            meter.sample(now, found)
+            if meter.turn == self._sampled % SLOW_EVERY or target in others:
+                meter.sample_slowly(now, found)
+        if len(self._meters) > len(handles) + len(others):
+            for gone in self._meters.keys() - handles.keys() - others.keys():
+                self._meters.pop(gone).close()
+        return found
+
+    def _replace(self, target: TargetId, handle: Handle) -> _Meter:
+        if old := self._meters.get(target):
+            old.close()
+        turn = next(self._turns) % SLOW_EVERY
+        meter = self._meters[target] = _Meter(target, handle, turn, self._hierarchies, self._files)
+        return meter
+
+
+class _Meter:
+    """One cgroup: which files tell what, and the last readings of its counters."""
+
+    def __init__(self, target: TargetId, handle: Handle, turn: int, hierarchies: Hierarchies, files: Files) -> None:
+        self.handle = handle
+        self.turn = turn
+        self._target = target
+        self._files = files
+        self._paths: list[str] = []
+
+        def file(controller: str, v1: str, v2: str = "") -> str:
+            """The path of a file; empty where the controller or the file does not exist."""
+            version = hierarchies.version(controller)
+            name = v1 if version == 1 else v2
+            if version is None or not name:
+                return ""
+            path = hierarchies.file(controller, handle.paths.get(controller, handle.path), name)
+            self._paths.append(path)
+            return path
+
+        self._cpuacct = file("cpuacct", "cpuacct.usage")
+        self._cpu_stat = file("cpu", "cpu.stat", "cpu.stat")
+        self._memory = file("memory", "memory.usage_in_bytes", "memory.current")
+        self._memory_stat = file("memory", "memory.stat", "memory.stat")
+        self._inactive = b"\ntotal_inactive_file " if hierarchies.version("memory") == 1 else b"\ninactive_file "
+        self._pressures = [
+            (f"{p}.pressure", path, Rate()) for p in PRESSURES if (path := file(UNIFIED, "", f"{p}.pressure"))
+        ]
+        self._usage = Rate()
+        self._periods = self._throttled = -1  # not read yet
+        self._capped = False  # has a quota: its periods count
+        self._current = 0
+
+    def sample(self, now: float, found: list[Sample]) -> None:
+        read = self._files.read
+        if self._cpuacct and (text := read(self._cpuacct)):
+            self._put_usage(now, int(text), 1e9, found)
+        if self._cpu_stat and (self._capped or not self._cpuacct) and (text := read(self._cpu_stat)):
+            if not self._cpuacct and (usage_us := pick(text, b"usage_usec ")) is not None:
+                self._put_usage(now, usage_us, 1e6, found)
+            self._put_throttled(text, found)
+        if self._memory and (text := read(self._memory)):
+            self._current = int(text)
+            found.append(Sample(self._target, "memory.current", float(self._current)))
+
+    def sample_slowly(self, now: float, found: list[Sample]) -> None:
+        """After `sample`: the working set is part of what that found."""
+        read = self._files.read
+        if self._cpuacct and not self._capped and (text := read(self._cpu_stat)):
+            self._put_throttled(text, found)
+        if self._memory_stat and (text := read(self._memory_stat)):
+            inactive = pick(text, self._inactive)
+            if inactive is not None:
+                found.append(Sample(self._target, "memory.working_set", float(max(0, self._current - inactive))))
+        for metric, path, rate in self._pressures:
+            stalled = rate.of(now, total_us(text)) if (text := read(path)) else None
+            if stalled is not None:
+                found.append(Sample(self._target, metric, min(1.0, stalled / 1e6)))
+
+    def _put_usage(self, now: float, used: int, per_s: float, found: list[Sample]) -> None:
+        rate = self._usage.of(now, used)
+        if rate is not None:
+            found.append(Sample(self._target, "cpu.usage", rate / per_s))
+
+    def _put_throttled(self, text: bytes, found: list[Sample]) -> None:
+        periods, throttled = pick(text, b"nr_periods "), pick(text, b"nr_throttled ")
+        if periods is None or throttled is None:
+            return
+        known, passed, hit = self._periods >= 0, periods - self._periods, throttled - self._throttled
+        self._periods, self._throttled = periods, throttled
+        self._capped = known and passed > 0
+        if known and passed >= 0 and hit >= 0:
+            found.append(Sample(self._target, "cpu.throttled", min(1.0, hit / passed) if passed else 0.0))
+
+    def close(self) -> None:
+        for path in self._paths:
+            self._files.drop(path)
+
+
+def _conforms(sensor: CgroupSensor) -> Sensor:
+    return sensor

@@ -1,0 +1,195 @@
+"""The part of the cgroup tree that matters, kept up to date step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from j10ce.host.handles import Layout
+from j10ce.model import knob
+from j10ce.model.knob import TargetId
+from j10ce.model.snapshot import Foreign, Group, Groups
+from j10ce.model.workload import Handle, Workload
+from j10ce.observe.siblings import Siblings
+
+LOOK_EVERY_S: Final = 10.0
+LOOKS_AT_ONCE: Final = 4
+
+
+class _Node:
+    """One cgroup. Stays while a workload is in or below it, and, if it is ours, until it is removed."""
+
+    __slots__ = (
+        "children",
+        "due",
+        "enabled",
+        "exists",
+        "foreign",
+        "handle",
+        "owned",
+        "parent",
+        "path",
+        "target",
+        "uses",
+    )
+
+    def __init__(self, target: TargetId, path: str, parent: _Node | None, owned: bool, handle: Handle) -> None:
+        self.target = target
+        self.path = path
+        self.parent = parent
+        self.owned = owned
+        self.handle = handle
+        self.children: dict[str, _Node] = {}  # by the last step of their paths
+        self.uses = 0  # live targets in or below
+        self.exists = False
+        self.enabled: frozenset[str] | None = None
+        self.foreign: tuple[Foreign, ...] = ()
+        self.due = 0.0  # when to look inside again
+
+    @property
+    def is_group(self) -> bool:
+        return self.target.startswith("group/")
+
+    def upwards(self) -> Iterator[_Node]:
+        here: _Node | None = self
+        while here is not None:
+            yield here
+            here = here.parent
+
+
+class GroupTree:
+    """Every managed cgroup with all its ancestors, and whatever of ours is left over.
+
+    `version` moves when the tree, its foreign siblings or its enabled controllers do. Memory figures are as of the
+    last rebuild (10 s at most) and move nothing. Looks into groups are spread over ticks; an arrival looks only
+    into groups that were not known before.
+    """
+
+    def __init__(self, layout: Layout, siblings: Siblings) -> None:
+        self.version = 0
+        self._layout = layout
+        self._siblings = siblings
+        self._root = _Node(knob.ROOT, "", None, False, Handle())
+        self._root.exists = True
+        self._nodes: dict[str, _Node] = {"": self._root}  # by path
+        self._live: dict[TargetId, list[_Node]] = {}
+        self._groups = Groups()
+        self._built: tuple[int, float] = (-1, 0.0)
+
+    def arrived(self, w: Workload) -> None:
+        """Take a workload and its parts in, or what changed of a known one. One without a cgroup has no group."""
+        places = [(w.target, w.handle), *((knob.part(w.namespace, w.name, p.name), p.handle) for p in w.parts)]
+        places = [(target, handle) for target, handle in places if handle.path]
+        if [(n.target, n.handle) for n in self._live.get(w.target, ())] == places:
+            return
+        self.gone(w.target)
+        self._live[w.target] = [self._take(target, handle) for target, handle in places]
+        self.version += 1
+
+    def gone(self, target: TargetId) -> None:
+        """A cgroup that we made stays in the tree until it is removed, still under its target."""
+        for node in reversed(self._live.pop(target, [])):
+            for up in node.upwards():
+                up.uses -= 1
+            if node.uses:
+                node.target, node.owned, node.handle = (
+                    knob.group(node.path),
+                    self._layout.ours(node.path),
+                    Handle(node.path),
+                )
+            node.exists = self._layout.exists(node.handle, node.owned)
+            self._prune(node)
+            self.version += 1
+
+    def groups(self, now: float) -> Groups:
+        """The tree at this instant; the same object as long as nothing moved and no figure is due."""
+        self._recheck()
+        self._look(now)
+        version, at = self._built
+        if version != self.version or now - at >= LOOK_EVERY_S:
+            self._groups = Groups({n.target: self._group(n) for n in self._nodes.values()})
+            self._built = (self.version, now)
+        return self._groups
+
+    def own(self) -> dict[TargetId, Handle]:
+        """Groups of ours that hold something."""
+        return {n.target: n.handle for n in self._nodes.values() if n.owned and n.uses and n.is_group and n.exists}
+
+    def leftovers(self) -> list[TargetId]:
+        """What we made that no workload needs any more, children before parents."""
+        unused = [n for n in self._nodes.values() if n.owned and n.exists and not n.uses]
+        return [n.target for n in sorted(unused, key=lambda n: (-n.path.count("/"), n.path))]
+
+    def _take(self, target: TargetId, handle: Handle) -> _Node:
+        node = self._node(handle.path)
+        node.target, node.handle, node.owned = target, handle, handle.made
+        node.exists = self._layout.exists(handle, node.owned)
+        for up in node.upwards():
+            up.uses += 1
+        return node
+
+    def _node(self, path: str) -> _Node:
+        node = self._nodes.get(path)
+        if node is None:
+            above, _, name = path.rpartition("/")
+            parent = self._node(above)
+            node = _Node(knob.group(path), path, parent, self._layout.ours(path), Handle(path))
+            node.exists = self._layout.exists(node.handle, node.owned)
+            self._nodes[path] = parent.children[name] = node
+        return node
+
+    def _prune(self, node: _Node) -> None:
+        """Drop it, and each ancestor that was there for it alone."""
+        while node.parent and not (node.uses or node.children or (node.owned and node.exists)):
+            del self._nodes[node.path], node.parent.children[node.path.rpartition("/")[2]]
+            self._siblings.forget(node.path)
+            node = node.parent
+
+    def _recheck(self) -> None:
+        """What is to be made or removed may have been; so may controllers have been enabled."""
+        for node in list(self._nodes.values()):
+            if not (node.exists and node.uses) and node.parent:
+                self._settle(node, self._layout.exists(node.handle, node.owned))
+            if node.children and (enabled := self._layout.enabled(node.handle)) != node.enabled:
+                node.enabled = enabled
+                self.version += 1
+
+    def _settle(self, node: _Node, exists: bool) -> None:
+        if node.exists != exists:
+            node.exists = exists
+            self.version += 1
+        self._prune(node)
+
+    def _look(self, now: float) -> None:
+        due = [n for n in self._nodes.values() if n.due <= now and (n.children or n.is_group)]
+        due.sort(key=lambda n: (n.due > 0.0, not n.is_group, n.due))
+        unknown = sum(n.due == 0.0 and n.is_group for n in due)
+        for node in due[: max(unknown, LOOKS_AT_ONCE)]:
+            node.due = now + LOOK_EVERY_S
+            self._look_into(node)
+
+    def _look_into(self, node: _Node) -> None:
+        if node is self._root and self._layout.exists(Handle(self._layout.top), owned=False):
+            self._node(self._layout.top)
+        names = self._siblings.names(node.path)
+        for name, child in list(node.children.items()):
+            if name not in names:
+                self._settle(child, self._layout.exists(child.handle, child.owned))
+        strangers = names - node.children.keys()
+        if node.owned and node.is_group:  # leftovers are counted as groups, not as foreign
+            for name in strangers:
+                self._node(f"{node.path}/{name}")
+            self.version += bool(strangers)
+            strangers = frozenset()
+        foreign = self._siblings.foreign(node.path, strangers)
+        self.version += _weights(foreign) != _weights(node.foreign)
+        node.foreign = foreign
+
+    def _group(self, n: _Node) -> Group:
+        parent = n.parent.target if n.parent else None
+        used = self._layout.memory_current(n.handle) if n.exists else 0.0
+        return Group(n.target, parent, n.path, n.owned, n.exists, n.foreign, used, n.enabled)
+
+
+def _weights(foreign: Sequence[Foreign]) -> list[tuple[str, float, float, float]]:
+    return [f[:4] for f in foreign]

@@ -1,0 +1,101 @@
+"""The machine: what it is, and how busy it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from j10ce.host.files import Files
+from j10ce.host.mounts import Hierarchies
+from j10ce.model.knob import NODE, parse_cpus
+from j10ce.model.snapshot import NodeFacts
+from j10ce.model.workload import Workload
+from j10ce.observe.counters import Rate, pick
+from j10ce.observe.psi import PRESSURES, total_us
+from j10ce.observe.sensor import Sample, Sensor
+
+ONLINE: Final = "/sys/devices/system/cpu/online"
+MEMINFO: Final = "/proc/meminfo"
+OSRELEASE: Final = "/proc/sys/kernel/osrelease"
+BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
+BOOTED_BY_SYSTEMD: Final = "/run/systemd/system"  # what sd_booted(3) looks for
+
+# Fields of the first line of /proc/stat that count work; idle and iowait (3, 4) are rest, steal (7) is another
+# machine's work, guest time (8, 9) is part of user and nice.
+BUSY: Final = (0, 1, 2, 5, 6)
+
+
+def discover(name: str, hierarchies: Hierarchies, files: Files, root: str = "") -> NodeFacts:
+    """The facts of the machine whose files are below `root`: empty for this one."""
+    bare = NodeFacts(
+        name=name,
+        cpus=frozenset(),
+        memory=0,
+        page=os.sysconf("SC_PAGE_SIZE"),
+        cgroup=hierarchies.mode,
+        systemd=os.path.isdir(root + BOOTED_BY_SYSTEMD),
+        kernel=_line(files, root + OSRELEASE),
+        boot_id=_line(files, root + BOOT_ID),
+        recursive_protection=hierarchies.recursive_protection,
+    )
+    return refresh(bare, files, root)
+
+
+def refresh(facts: NodeFacts, files: Files, root: str = "") -> NodeFacts:
+    """The same object, unless CPUs or memory came or went."""
+    cpus = parse_cpus(_line(files, root + ONLINE)) or facts.cpus
+    memory = _kibibytes(files.read(root + MEMINFO) or b"", b"MemTotal:") * 1024 or facts.memory
+    if (cpus, memory) == (facts.cpus, facts.memory):
+        return facts
+    return replace(facts, cpus=cpus, memory=memory)
+
+
+class NodeSensor:
+    """CPUs in use, memory in use, and pressure of the whole machine, as target `node`."""
+
+    name = "node"
+
+    def __init__(self, files: Files, root: str = "") -> None:
+        self._files = files
+        self._root = root
+        self._ticks_per_s = os.sysconf("SC_CLK_TCK")
+        self._usage = Rate()
+        self._stalled = {p: Rate() for p in PRESSURES}
+
+    def sample(self, now: float, workloads: Collection[Workload], /) -> Iterable[Sample]:
+        yield from self._cpu(now)
+        yield from self._memory()
+        for pressure, rate in self._stalled.items():
+            text = self._files.read(f"{self._root}/proc/pressure/{pressure}")
+            stalled = rate.of(now, total_us(text)) if text else None
+            if stalled is not None:
+                yield Sample(NODE, f"{pressure}.pressure", min(1.0, stalled / 1e6))
+
+    def _cpu(self, now: float) -> Iterable[Sample]:
+        if text := self._files.read(f"{self._root}/proc/stat"):
+            fields = text[: text.find(b"\n")].split()[1:]
+            ticks = self._usage.of(now, sum(int(fields[n]) for n in BUSY))
+            if ticks is not None:
+                yield Sample(NODE, "cpu.usage", ticks / self._ticks_per_s)
+
+    def _memory(self) -> Iterable[Sample]:
+        """Used is what is not free; the working set is what could not be had without swapping or pain."""
+        if text := self._files.read(self._root + MEMINFO):
+            total = _kibibytes(text, b"MemTotal:")
+            yield Sample(NODE, "memory.current", (total - _kibibytes(text, b"MemFree:")) * 1024.0)
+            yield Sample(NODE, "memory.working_set", (total - _kibibytes(text, b"MemAvailable:")) * 1024.0)
+
+
+def _kibibytes(meminfo: bytes, key: bytes) -> int:
+    return pick(meminfo, key, b" kB") or 0
+
+
+def _line(files: Files, path: str) -> str:
+    return (files.read(path) or b"").decode().strip()
+
+
+def _conforms(sensor: NodeSensor) -> Sensor:
+    return sensor

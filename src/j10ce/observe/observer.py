@@ -1,0 +1,110 @@
+"""Samples what the sensors see, and puts everything a decision may look at into one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+import structlog
+
+from j10ce.model.knob import NODE, Setting, Support, TargetId, Value
+from j10ce.model.snapshot import NodeFacts, Snapshot
+from j10ce.model.workload import Entitlement, Workload
+from j10ce.observe.groups import GroupTree
+from j10ce.observe.sensor import Sensor
+from j10ce.observe.series import SeriesBook
+
+CLOSEST_S: Final = 0.2  # rates over less than that are noise
+
+
+class Observer:
+    """All of it runs on the ring's thread."""
+
+    def __init__(
+        self,
+        facts: NodeFacts,
+        sensors: Sequence[Sensor],
+        tree: GroupTree,
+        refresh: Callable[[NodeFacts], NodeFacts] = lambda facts: facts,
+    ) -> None:
+        self.facts = facts
+        self.failing: dict[str, str] = {}  # sensor to its complaint
+        self._sensors = sensors
+        self._tree = tree
+        self._refresh = refresh
+        self._book = SeriesBook()
+        self._known: dict[TargetId, Workload] = {}
+        self._changes = 0
+        self._forgotten = -1
+        self._sampled = float("-inf")
+        self._log = structlog.get_logger()
+
+    @property
+    def version(self) -> int:
+        """Moves when the machine or the tree does: part of what a snapshot's epoch covers."""
+        return self._changes + self._tree.version
+
+    def sample(self, now: float, workloads: Collection[Workload]) -> None:
+        """Ask every sensor; not again right after the last time. One that raises is left out until it works."""
+        if now - self._sampled < CLOSEST_S:
+            return
+        self._sampled = now
+        for sensor in self._sensors:
+            try:
+                for target, metric, value in sensor.sample(now, workloads):
+                    self._book.add(now, target, metric, value)
+            except Exception as e:
+                self._fail(sensor.name, f"{type(e).__name__}: {e}")
+            else:
+                self.failing.pop(sensor.name, None)
+
+    def _fail(self, name: str, complaint: str) -> None:
+        if self.failing.get(name) != complaint:
+            self._log.warning("sensor.fail", sensor=name, error=complaint)
+        self.failing[name] = complaint
+
+    def snapshot(
+        self,
+        now: float,
+        wall: float,
+        workloads: Mapping[TargetId, Workload],
+        entitlements: Mapping[TargetId, Entitlement],
+        settings: Mapping[Setting, Value],
+        support: Mapping[str, Support],
+        epoch: int = 0,
+    ) -> Snapshot:
+        """Everything at one instant. Its epoch is the caller's, moved on by whatever moved here."""
+        self._follow(workloads)
+        facts = self._refresh(self.facts)
+        if facts is not self.facts:
+            self.facts = facts
+            self._changes += 1
+        groups = self._tree.groups(now)
+        if self._forgotten != self.version:
+            self._book.keep_only({NODE, *workloads, *groups.by_target})
+            self._forgotten = self.version
+        readings = self._book.at(now)
+        return Snapshot(
+            now, wall, facts, groups, readings, workloads, entitlements, settings, support, epoch + self.version
+        )
+
+    def _follow(self, workloads: Mapping[TargetId, Workload]) -> None:
+        for target, workload in workloads.items():
+            if self._known.get(target) is not workload:
+                self.arrived(workload)
+        if len(self._known) > len(workloads):
+            for target in self._known.keys() - workloads:
+                self.gone(target)
+
+    def arrived(self, workload: Workload) -> None:
+        """Take in one workload, or what changed of it, without looking at any other."""
+        self._known[workload.target] = workload
+        self._tree.arrived(workload)
+
+    def gone(self, target: TargetId) -> None:
+        self._known.pop(target, None)
+        self._tree.gone(target)
+
+    def leftovers(self) -> list[TargetId]:
+        """Cgroups of ours that no workload needs, children before parents: for removal when they are empty."""
+        return self._tree.leftovers()

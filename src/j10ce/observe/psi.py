@@ -1,0 +1,106 @@
+"""Pressure: what the files say, and triggers that wake the ring when a spike begins."""
+
+from __future__ import annotations
+
+import os
+import select
+from typing import Final, Literal, NamedTuple
+
+from j10ce.host.files import ABSENT, read_whole
+from j10ce.observe.counters import pick
+
+PRESSURES: Final = ("cpu", "memory", "io")
+STALL: Final = 0.15  # share of a window in which some task must have waited
+
+Mode = Literal["1s", "2s", "polled", "absent"]
+# Without CAP_SYS_RESOURCE the kernel takes only windows that are a multiple of 2 s.
+WINDOWS: Final[tuple[tuple[Mode, int], ...]] = (("1s", 1_000_000), ("2s", 2_000_000))
+
+
+def total_us(text: bytes) -> int:
+    """Microseconds in which some task waited, ever."""
+    return pick(text, b"total=") or 0
+
+
+class _Seen(NamedTuple):
+    at: float
+    total_us: int
+
+
+class Triggers:
+    """Pressure files whose spikes make `fileno()` readable: `loop.add_reader(triggers.fileno(), wake)`.
+
+    Readable is the whole message: an event loop that watches the descriptor consumes the event on the way, so that
+    which file it was can no longer be told (the samples tell). `wake` calls `drain`, once.
+    A file that takes no trigger is polled instead: ask `spiked` on every tick.
+    """
+
+    def __init__(self, stall: float = STALL) -> None:
+        self._stall = stall
+        self._epoll = select.epoll()
+        self._paths: dict[int, str] = {}
+        self._polled: dict[str, _Seen | None] = {}
+
+    def fileno(self) -> int:
+        return self._epoll.fileno()
+
+    def watch(self, path: str) -> Mode:
+        """Register one pressure file, once. `absent`: there is none, and nothing is watched."""
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        except PermissionError:
+            return self._poll(path)
+        except OSError as e:
+            if e.errno in ABSENT:
+                return "absent"
+            raise
+        for mode, window_us in WINDOWS:
+            try:
+                os.write(fd, b"some %d %d\0" % (self._stall * window_us, window_us))
+            except OSError:  # EINVAL: this window is not for us; EBUSY, EOPNOTSUPP, ENOMEM: no trigger at all
+                continue
+            self._epoll.register(fd, select.EPOLLPRI)
+            self._paths[fd] = path
+            return mode
+        os.close(fd)
+        return self._poll(path)
+
+    def _poll(self, path: str) -> Mode:
+        self._polled[path] = None
+        return "polled"
+
+    def drain(self) -> None:
+        """Take what is pending, and let go of files whose cgroup is gone: those would stay readable for ever."""
+        for fd, event in self._epoll.poll(0):
+            if event & select.EPOLLERR:
+                self._close(fd)
+
+    def spiked(self, now: float) -> list[str]:
+        """The polled files that have stalled beyond the threshold since they were last asked."""
+        return [path for path in list(self._polled) if self._spiked(path, now)]
+
+    def _spiked(self, path: str, now: float) -> bool:
+        text, before = read_whole(path), self._polled[path]
+        if text is None:
+            del self._polled[path]
+            return False
+        seen = self._polled[path] = _Seen(now, total_us(text))
+        if before is None or now <= before.at:
+            return False
+        return seen.total_us - before.total_us >= self._stall * (now - before.at) * 1e6
+
+    def drop(self, path: str) -> None:
+        self._polled.pop(path, None)
+        for fd in [fd for fd, watched in self._paths.items() if watched == path]:
+            self._close(fd)
+
+    def _close(self, fd: int) -> None:
+        del self._paths[fd]
+        self._epoll.unregister(fd)
+        os.close(fd)  # the kernel forgets a trigger with its descriptor
+
+    def close(self) -> None:
+        for fd in list(self._paths):
+            self._close(fd)
+        self._polled.clear()
+        self._epoll.close()
