@@ -75,6 +75,13 @@ class Metered(Protocol):
         ...
 
 
+@runtime_checkable
+class Settles(Protocol):
+    """A back end with something to finish once a revert is complete (systemd: to forget the drop-ins removed)."""
+
+    def settle(self) -> None: ...
+
+
 class Tree(Protocol):
     """Who owns the cgroup tree: plain directories, systemd, or a user's delegated subtree. See docs/adr."""
 
