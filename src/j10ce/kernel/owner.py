@@ -1,0 +1,87 @@
+"""Who owns the cgroup tree of this machine, and through what it is changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, NamedTuple
+
+from j10ce.errors import Unsupported
+from j10ce.host.mounts import UNIFIED, Hierarchies
+from j10ce.kernel.backend import Backend, Tree
+from j10ce.kernel.cgroup import CgroupFiles
+from j10ce.kernel.dbus import SYSTEM_BUS, Bus, CallFailed, Connection
+from j10ce.kernel.systemd import Nursery, UnitProperties
+from j10ce.kernel.systemd_tree import SystemdTree
+from j10ce.kernel.tree import PlainTree
+from j10ce.kernel.units import Units
+
+BOOTED: Final = "/run/systemd/system"  # there exactly when systemd is the init of this machine
+_FEATURE: Final = "a tree owned by systemd"
+
+
+class Owner(NamedTuple):
+    tree: Tree
+    backends: tuple[Backend, ...]
+    units: Units | None = None  # None: plain directories
+    bus: str = ""  # where systemd tells of its reloads
+
+
+class Manager(NamedTuple):
+    """How a manager of systemd is reached."""
+
+    bus: str
+    run: str
+    user: bool
+
+
+def choose(hierarchies: Hierarchies, kind: Literal["auto", "plain", "systemd"] = "auto", top: str = "j10ce") -> Owner:
+    """systemd where it owns the tree (for a user: the user's own manager), else plain directories.
+
+    Raises Unsupported when systemd was asked for and is not to be had.
+    """
+    if kind == "plain":
+        return _plain(hierarchies, top)
+    try:
+        return _systemd(hierarchies, top)
+    except Unsupported:
+        if kind == "systemd":
+            raise
+        return _plain(hierarchies, top)
+
+
+def manager(hierarchies: Hierarchies, uid: int, environ: Mapping[str, str], booted: str = BOOTED) -> Manager:
+    """The manager that owns the part of the tree that this user may change; Unsupported says what is missing."""
+    if not os.path.isdir(booted):
+        raise Unsupported(_FEATURE, needs="systemd as the init of this machine")
+    if hierarchies.mode != "v2":
+        raise Unsupported(_FEATURE, needs=f"cgroup v2 alone; this machine is {hierarchies.mode}")
+    if uid == 0:
+        return Manager(environ.get("DBUS_SYSTEM_BUS_ADDRESS") or SYSTEM_BUS, "/run/systemd", user=False)
+    run = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{uid}"
+    if not os.path.exists(f"{run}/systemd/private"):
+        raise Unsupported(_FEATURE, needs=f"root, or the systemd manager of user {uid} (loginctl enable-linger)")
+    return Manager(environ.get("DBUS_SESSION_BUS_ADDRESS") or f"unix:path={run}/bus", f"{run}/systemd", user=True)
+
+
+def reach(found: Manager, hierarchies: Hierarchies, connect: Callable[[str], Bus] = Connection) -> Units:
+    """Its verbs, once it has answered and may write what it owns."""
+    units = Units(connect(found.bus), found.run, user=found.user)
+    try:
+        directory = hierarchies.directory(UNIFIED, units.root)
+    except CallFailed as e:
+        raise Unsupported(_FEATURE, needs=f"an answer from systemd over {found.bus}; {e}") from e
+    if not os.access(directory, os.W_OK):
+        raise Unsupported(_FEATURE, needs=f"a delegated cgroup; {directory} is not writable")
+    return units
+
+
+def _systemd(hierarchies: Hierarchies, top: str) -> Owner:
+    found = manager(hierarchies, os.geteuid(), os.environ)
+    units, nursery = reach(found, hierarchies), Nursery()
+    backend = UnitProperties(units, hierarchies, nursery)
+    return Owner(SystemdTree(units, hierarchies, nursery, backend, top), (backend,), units, found.bus)
+
+
+def _plain(hierarchies: Hierarchies, top: str) -> Owner:
+    return Owner(PlainTree(hierarchies, top), (CgroupFiles(hierarchies),))
