@@ -118,14 +118,18 @@ def _cpu_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
 
 def _memory_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
     memory = spec.memory
-    reserves = "the request is reserved" if spec.tier in RESERVES_REQUEST else "minimal reservations"
     least = "" if memory.min_percent is UNSET else f", at least {memory.min_percent} % of the request"
-    yield "memory.min", f"{reserves}{least}; always below memory.max"
+    reserved = "the request, which is reserved" if spec.tier in RESERVES_REQUEST else f"minimal reservations{least}"
+    yield "memory.min", f"{reserved}; always below memory.max"
     yield "memory.low", "0" if memory.low_percent is UNSET else f"{memory.low_percent} % of the request"
     from_here = memory.throttling_percent
     yield (
         "memory.high",
-        ("none" if from_here is UNSET else f"slowing down begins {from_here} % of the way from request to limit"),
+        (
+            "none"
+            if from_here is UNSET
+            else f"slowing down begins {from_here} % of the way from request to limit or node"
+        ),
     )
     yield "memory.max", "the memory limit, none without one"
     yield (
