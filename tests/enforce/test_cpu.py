@@ -1,0 +1,74 @@
+"""CPU knobs have their effect: shares, idle, quota, placement, measured by the kernel's own counters."""
+
+from __future__ import annotations
+
+import pytest
+
+from j10ce.model.knob import PERIOD_US
+from tests.enforce.workbench import SPIN, Workbench, stat, until
+
+HOGS = 4
+
+
+@pytest.mark.parametrize(
+    ("knob", "value", "floor"),
+    [
+        pytest.param("cpu.idle", 1.0, 0.90, id="an idle group takes what is left"),
+        pytest.param("cpu.weight", 1024.0, 0.65, id="three to one by weight"),
+    ],
+)
+def test_hogs_leave_the_protected_workload_its_cpu(work: Workbench, knob: str, value: float, floor: float) -> None:
+    work.set(work.make(), "cpuset.cpus", frozenset({0}))
+    protected, besteffort = work.make("protected"), work.make("besteffort")
+    work.set(protected, "cpu.weight", 3072.0)
+    work.set(besteffort, knob, value)
+    work.spawn(protected, SPIN)
+    for _ in range(HOGS):
+        work.spawn(besteffort, SPIN)
+    until(lambda: work.cpu_s(protected) > 0.3)  # interpreters are up
+    share, _ = work.race(protected, besteffort, cpu_s=2.0)
+    assert share > floor
+
+
+def test_without_protection_hogs_take_their_share(work: Workbench) -> None:
+    """What the tests above would measure if the knobs did nothing."""
+    work.set(work.make(), "cpuset.cpus", frozenset({0}))
+    victim, hogs = work.make("victim"), work.make("hogs")
+    work.spawn(victim, SPIN)
+    work.spawn(hogs, SPIN)
+    until(lambda: work.cpu_s(victim) > 0.2 and work.cpu_s(hogs) > 0.2)
+    share, _ = work.race(victim, hogs, cpu_s=2.0)
+    assert 0.35 < share < 0.65
+
+
+def test_a_quota_throttles(work: Workbench) -> None:
+    at = work.make("capped")
+    work.set(at, "cpu.max", 0.2 * PERIOD_US)
+    work.spawn(at, SPIN)
+    counters = work.path(at, "cpu.stat")
+    until(lambda: stat(counters)["nr_throttled"] >= 3)
+    used, periods = work.cpu_s(at), stat(counters)["nr_periods"]
+    until(lambda: stat(counters)["nr_periods"] >= periods + 10)
+    share = (work.cpu_s(at) - used) / ((stat(counters)["nr_periods"] - periods) * PERIOD_US / 1e6)
+    assert 0.1 < share < 0.3
+
+
+def test_a_cpuset_places(work: Workbench) -> None:
+    at = work.make("pinned")
+    work.set(at, "cpuset.cpus", frozenset({1}))
+    child = work.spawn(at, "import os; print(os.sched_getaffinity(0))")
+    assert child.stdout is not None
+    assert child.stdout.read() == "{1}\n"
+
+
+def test_a_narrowed_group_takes_those_along_that_follow_it(work: Workbench) -> None:
+    parent, child = work.make("tier"), work.make("tier", "workload")
+    work.set(child, "cpuset.cpus", frozenset())
+    work.set(parent, "cpuset.cpus", frozenset({1}))
+    narrow = work.spawn(child, "import os; print(os.sched_getaffinity(0))")
+    assert narrow.stdout is not None
+    assert narrow.stdout.read() == "{1}\n"
+    work.set(parent, "cpuset.cpus", frozenset())
+    wide = work.spawn(child, "import os; print(len(os.sched_getaffinity(0)) > 1)")
+    assert wide.stdout is not None
+    assert wide.stdout.read() == "True\n"
