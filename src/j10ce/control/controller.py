@@ -10,7 +10,10 @@ from j10ce.model.snapshot import Snapshot
 
 
 class Controller(Protocol):
-    """One idea about what the machine should look like. Registered in `control/builtin.py` or as entry point `j10ce.controllers`."""
+    """One idea about what the machine should look like.
+
+    Registered in `control/builtin.py` or as entry point `j10ce.controllers`.
+    """
 
     name: str
 

@@ -75,9 +75,9 @@ class CpuSuppress:
         self._caps = {t: dead_band(self._caps.get(t, math.inf), cpus, width) for t, cpus in portions.items()}
         for target, cpus in self._caps.items():
             promised = math.fsum(snap.entitlements[t].floor.cpu for t in self._capped[target]) / 1000
-            quota = float(round(max(cpus, promised) * PERIOD_US))
+            quota = float(max(KNOBS["cpu.max"].low, round(max(cpus, promised) * PERIOD_US)))
             part = "" if len(used) == 1 else f", {cpus:.2f} of it here"
-            yield self._at_most(target, "cpu.max", max(KNOBS["cpu.max"].low, quota), f"{room.reason}{part}")
+            yield self._at_most(target, "cpu.max", quota, f"{room.reason}{part}")
 
     def _at_most(self, target: TargetId, knob: str, value: Value, reason: str) -> Proposal:
         return Proposal(Setting(target, knob), Bound.AT_MOST, value, self.name, Rank.POLICY, reason)

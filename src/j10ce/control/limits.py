@@ -54,7 +54,7 @@ def _wishes(e: Entitlement) -> Iterator[tuple[str, Bound, float, str]]:
 
 
 def quota_us(e: Entitlement) -> float:
-    return max(KNOBS["cpu.max"].low, float(round(e.ceiling.cpu * PERIOD_US / 1000)))
+    return float(max(KNOBS["cpu.max"].low, round(e.ceiling.cpu * PERIOD_US / 1000)))
 
 
 def burst_us(e: Entitlement) -> float:
