@@ -1,0 +1,101 @@
+"""Local commands and adopted cgroups: they come over the agent's socket, and end when their cgroup is empty."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Iterable
+from itertools import islice
+from typing import Final, Protocol
+
+from j10ce.adapters.adapter import Adapter, WorkloadEvent
+from j10ce.errors import Conflict, NotFound
+from j10ce.model.knob import TargetId
+from j10ce.model.workload import Workload
+
+AT_LEAST: Final = 20  # workloads looked at in each round
+ROUNDS: Final = 5  # rounds in which every workload is looked at once
+
+
+class Residents(Protocol):
+    """Who lives in a workload's cgroup."""
+
+    def pids(self, workload: Workload, /) -> list[int] | None:
+        """The processes inside; None when the cgroup is gone."""
+        ...
+
+
+class StaticAdapter:
+    """Known workloads by target. All methods run on the event loop."""
+
+    def __init__(self, known: Iterable[Workload], residents: Residents) -> None:
+        self._known = {w.target: w for w in known}
+        self._residents = residents
+        self._events: asyncio.Queue[WorkloadEvent] = asyncio.Queue()
+        self._round: list[TargetId] = []
+
+    def __contains__(self, target: TargetId) -> bool:
+        return target in self._known
+
+    def get(self, target: TargetId) -> Workload:
+        return self._known[target]
+
+    def known(self) -> list[Workload]:
+        return list(self._known.values())
+
+    def add(self, workload: Workload) -> None:
+        """Raises Conflict when the name is taken by one that still lives."""
+        if workload.target in self._known:
+            raise Conflict(f"{workload.namespace}/{workload.name} exists already; choose another name or end it first")
+        self._known[workload.target] = workload
+        self._events.put_nowait(WorkloadEvent("ADDED", workload))
+
+    def settle(self, workload: Workload) -> None:
+        """The ring has found a place for it: remember where, without telling anyone."""
+        if workload.target in self._known:
+            self._known[workload.target] = workload
+
+    def remove(self, target: TargetId) -> Workload:
+        """Stop managing it; the ring undoes what it wrote. Raises NotFound."""
+        workload = self._known.pop(target, None)
+        if workload is None:
+            raise NotFound(f"{target} is not a local workload")
+        self._events.put_nowait(WorkloadEvent("DELETED", workload))
+        return workload
+
+    def sweep(self) -> None:
+        """Look at a part of the workloads in turn; those whose cgroup is empty or gone have ended."""
+        if not self._round:
+            self._round = list(self._known)
+        size = max(AT_LEAST, len(self._known) // ROUNDS)
+        now, self._round = self._round[:size], self._round[size:]
+        for target in islice(now, size):
+            if target in self._known:
+                self.look(target)
+
+    def look(self, target: TargetId) -> None:
+        """Notice the end of one workload."""
+        if not self._residents.pids(self._known[target]):
+            self.remove(target)
+
+    async def workloads(self) -> AsyncIterator[WorkloadEvent]:
+        for workload in self.known():
+            yield WorkloadEvent("ADDED", workload)
+        yield WorkloadEvent("SYNCED", None)
+        while True:
+            yield await self._events.get()
+
+    async def evict(self, target: TargetId, why: str) -> None:
+        """Ask every process of the workload to end."""
+        workload = self._known.get(target)
+        if workload is None:
+            raise NotFound(f"{target} is not a local workload")
+        for pid in self._residents.pids(workload) or ():
+            try:
+                os.kill(pid, signal.SIGTERM)
+            except ProcessLookupError:
+                continue
+
+
+_: type[Adapter] = StaticAdapter

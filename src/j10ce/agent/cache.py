@@ -1,0 +1,133 @@
+"""What the agent remembers: the last good node document, its local workloads, holds made on its socket.
+
+What dies with the kernel lies in the run directory, the rest in the state directory. Files are JSON with a version,
+0600, replaced atomically. A file that cannot be read is moved aside and told; the agent goes on without it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from j10ce.errors import Invalid
+from j10ce.model import schema
+from j10ce.model.kinds import Hold, Strict, Workload
+from j10ce.model.workload import Handle
+from j10ce.policy.document import NodeDocument
+
+log = structlog.get_logger()
+FORMAT: Final = 1
+S = TypeVar("S", bound=Struct)
+
+
+class Placed(Strict, frozen=True, kw_only=True):
+    """A local workload as it must be found again after a restart.
+
+    `boot_id` and `inode` prove that the cgroup is the same one, not a path that someone used again.
+    """
+
+    workload: Workload
+    handle: Handle
+    inode: int
+    boot_id: str
+    uid: int
+    since: float
+    format: int = FORMAT
+
+
+class LocalHolds(Strict, frozen=True, kw_only=True):
+    format: int = FORMAT
+    items: tuple[Hold, ...] = ()
+
+
+class Orders(Strict, frozen=True, kw_only=True):
+    """What an operator told this agent, to be obeyed after a restart too."""
+
+    format: int = FORMAT
+    disarmed: bool = False
+
+
+class Cache:
+    def __init__(self, run_dir: Path, state_dir: Path) -> None:
+        self._document = state_dir / "document.json"
+        self._holds = state_dir / "holds.json"
+        self._workloads = run_dir / "workloads"
+        self._orders = run_dir / "orders.json"
+        self.warnings: list[str] = []
+
+    def document(self) -> NodeDocument | None:
+        return self._load(self._document, NodeDocument)
+
+    def keep_document(self, document: NodeDocument) -> None:
+        self._save(self._document, document)
+
+    def workloads(self) -> list[Placed]:
+        """One file each, so that an arrival costs the same however many there are."""
+        found = (self._load(path, Placed) for path in sorted(self._workloads.glob("*.json")))
+        return [placed for placed in found if placed is not None]
+
+    def keep_workload(self, placed: Placed) -> None:
+        self._save(self._file(placed.workload.metadata.namespace, placed.workload.metadata.name), placed)
+
+    def drop_workload(self, namespace: str, name: str) -> None:
+        self._file(namespace, name).unlink(missing_ok=True)
+
+    def _file(self, namespace: str, name: str) -> Path:
+        return self._workloads / f"{namespace}_{name}.json"
+
+    def holds(self) -> LocalHolds:
+        return self._load(self._holds, LocalHolds) or LocalHolds()
+
+    def keep_holds(self, holds: LocalHolds) -> None:
+        self._save(self._holds, holds)
+
+    def orders(self) -> Orders:
+        return self._load(self._orders, Orders) or Orders()
+
+    def keep_orders(self, orders: Orders) -> None:
+        self._save(self._orders, orders)
+
+    def forget_run(self) -> None:
+        """After a retirement nothing of this boot is left to remember."""
+        for path in (*self._workloads.glob("*.json"), self._orders):
+            path.unlink(missing_ok=True)
+
+    def _load(self, path: Path, into: type[S]) -> S | None:
+        try:
+            raw: Any = msgspec.json.decode(path.read_bytes())
+            found = schema.convert(raw, into)
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.DecodeError, Invalid) as e:
+            self._set_aside(path, str(e))
+            return None
+        if getattr(found, "format", FORMAT) not in (FORMAT, FORMAT - 1):
+            self._set_aside(path, f"written in format {getattr(found, 'format', '?')}, this agent reads {FORMAT}")
+            return None
+        return found
+
+    def _set_aside(self, path: Path, why: str) -> None:
+        kept = path.with_suffix(".corrupt")
+        try:
+            path.replace(kept)
+        except OSError as e:
+            why = f"{why}; no copy could be kept: {e}"
+        self.warnings.append(f"{path} cannot be used ({why}); a copy is {kept}, and the agent goes on without it")
+        log.warning("cache.set_aside", file=str(path), copy=str(kept), why=why)
+
+    def _save(self, path: Path, value: Struct) -> None:
+        """Readers see the old file or the new one, never a part. A full disk costs the memory, not the protection."""
+        draft = path.with_suffix(".draft")
+        try:
+            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(fd, "wb") as f:
+                f.write(schema.encode(value))
+            draft.replace(path)
+        except OSError as e:
+            log.error("cache.save_failed", file=str(path), error=str(e))

@@ -1,0 +1,157 @@
+"""What an operator may set: `/etc/j10ce-qos/*.yaml`, merged in the order of their names, then the environment.
+
+Reading is strict and tells every finding at once. Nothing here is read again while the agent runs, except on SIGHUP.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import field
+
+from j10ce.errors import Finding, Invalid
+from j10ce.model import schema
+from j10ce.model.kinds import Strict
+from j10ce.model.quantity import Duration
+
+CONFIG_DIR: Final = Path("/etc/j10ce-qos")
+# Several agents side by side, and tests, differ in these.
+ENVIRONMENT: Final = {"J10CE_RUN_DIR": "runDir", "J10CE_STATE_DIR": "stateDir", "J10CE_TOP": "top"}
+TOP: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+NODE_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+ADDRESS: Final = re.compile(r"(127(\.\d{1,3}){3}|localhost|\[::1\]):(\d{1,5})")
+SHORTEST_PERIOD_S: Final = 0.1
+
+
+class AgentConfig(Strict, frozen=True, kw_only=True):
+    """Every field has a default: an agent without any file protects the host it runs on."""
+
+    node_name: str = ""  # the host's name when empty
+    top: str = "j10ce"  # our group at the top of the cgroup tree
+    run_dir: str = ""  # `default_dirs` when empty
+    state_dir: str = ""
+    period: Duration = Duration(1)
+    tree: Literal["auto", "plain", "systemd"] = "auto"
+    armed: bool = True
+    protect_self: bool = True  # the agent's own cgroup, with a small floor
+    drift: Literal["reassert", "yield"] = "reassert"  # what to do when someone else changed our knob
+    server: str = ""  # http://127.0.0.1:7800, https://…, unix:/path; empty: no control plane
+    token_file: str = ""
+    ca_file: str = ""
+    socket_mode: str = "0660"  # 0666 lets everyone read; writing always needs root or the group
+    socket_group: str = "j10ce"
+    metrics: str = ""  # loopback address:port that serves /metrics, besides the socket
+    controllers: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings per controller
+    disabled: tuple[str, ...] = ()  # controllers that stay silent
+    log: Literal["debug", "info", "warning", "error"] = "info"
+
+
+def load(folder: Path, environ: Mapping[str, str] = os.environ) -> AgentConfig:
+    """The configuration in force; raises Invalid with every finding of every file."""
+    findings: list[Finding] = []
+    merged: dict[str, Any] = {}
+    for file in sorted(folder.glob("*.yaml")) if folder.is_dir() else ():
+        try:
+            _merge(merged, _read(file))
+        except Invalid as e:
+            findings += e.findings
+    merged |= {key: environ[name] for name, key in ENVIRONMENT.items() if environ.get(name)}
+    try:
+        config = schema.convert(merged, AgentConfig)
+    except Invalid as e:
+        raise Invalid([*findings, *e.findings], "configuration") from None
+    findings += check(config)
+    if findings:
+        raise Invalid(findings, "configuration")
+    run, state = default_dirs(environ)
+    return msgspec.structs.replace(
+        config,
+        node_name=config.node_name or socket.gethostname().lower(),
+        run_dir=config.run_dir or str(run),
+        state_dir=config.state_dir or str(state),
+    )
+
+
+def default_dirs(environ: Mapping[str, str] = os.environ) -> tuple[Path, Path]:
+    """(run, state): the system's places for root, the user's own for others."""
+    if os.geteuid() == 0:
+        return Path("/run/j10ce-qos"), Path("/var/lib/j10ce-qos")
+    home = Path(environ.get("HOME") or "/nonexistent")
+    runtime = Path(environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}")
+    state = Path(environ.get("XDG_STATE_HOME") or home / ".local/state") / "j10ce-qos"
+    # Without a session there is no runtime directory; the state directory serves, it is the user's own.
+    return (runtime / "j10ce-qos" if runtime.is_dir() else state / "run"), state
+
+
+def check(config: AgentConfig) -> list[Finding]:
+    """What the types cannot say."""
+    rows = (
+        ("top", config.top, bool(TOP.fullmatch(config.top)), "one name of a-z, 0-9, - and _, at most 63 long"),
+        (
+            "nodeName",
+            config.node_name,
+            not config.node_name or bool(NODE_NAME.fullmatch(config.node_name)),
+            "a DNS name",
+        ),
+        ("runDir", config.run_dir, config.run_dir[:1] in ("", "/"), "an absolute path"),
+        ("stateDir", config.state_dir, config.state_dir[:1] in ("", "/"), "an absolute path"),
+        ("period", str(config.period), config.period.seconds >= SHORTEST_PERIOD_S, f"at least {SHORTEST_PERIOD_S} s"),
+        ("socketMode", config.socket_mode, config.socket_mode in ("0600", "0660", "0666"), "0600, 0660 or 0666"),
+        (
+            "metrics",
+            config.metrics,
+            not config.metrics or bool(ADDRESS.fullmatch(config.metrics)),
+            "a loopback address:port",
+        ),
+        ("server", config.server, _is_server(config.server), "http://…, https://… or unix:/path"),
+    )
+    return [Finding(path, value, "not usable", f"write {hint}") for path, value, ok, hint in rows if not ok] + [
+        finding for name, raw in config.controllers.items() for finding in _check_controller(name, raw)
+    ]
+
+
+def _check_controller(name: str, raw: dict[str, Any]) -> list[Finding]:
+    """Settings of a built-in controller are decoded here; those of a plugin in its own process."""
+    from j10ce.control.builtin import BUILTIN  # the CLI imports this module for Dirs alone
+
+    if name not in BUILTIN:
+        return []
+    try:
+        schema.convert(raw, BUILTIN[name].Config)
+    except Invalid as e:
+        return [f._replace(path=f"controllers.{name}.{f.path}".rstrip(".")) for f in e.findings]
+    return []
+
+
+def _is_server(text: str) -> bool:
+    return not text or text.startswith(("http://", "https://", "unix:/"))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """One file as plain data. YAML costs 2 MiB, so only an agent that has files imports it."""
+    yaml = importlib.import_module("yaml")
+    try:
+        raw = yaml.safe_load(file.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
+        raise Invalid([Finding(str(file), None, " ".join(str(e).split()))], "configuration") from None
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        raise Invalid([Finding(str(file), None, "not a mapping", "write settings as `name: value`")], "configuration")
+    return {str(key): value for key, value in raw.items()}
+
+
+def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:
+    """Later files win, mapping by mapping."""
+    for key, value in other.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            _merge(into[key], value)
+        else:
+            into[key] = value

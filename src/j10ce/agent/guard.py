@@ -1,0 +1,52 @@
+"""Around each controller: a failing one keeps its last proposals for a grace time, and never stops the others."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import structlog
+
+from j10ce.control.controller import Controller, Steady
+from j10ce.model.plan import Proposal
+from j10ce.model.snapshot import Snapshot
+
+log = structlog.get_logger()
+GRACE_S: Final = 30.0
+
+
+class Guard:
+    def __init__(self, controller: Controller, grace_s: float = GRACE_S) -> None:
+        self.controller = controller
+        self.name = controller.name
+        self.fault = ""  # why it has nothing fresh to say; empty when it has
+        self.last: tuple[Proposal, ...] = ()
+        self.steady = isinstance(controller, Steady) and controller.steady
+        self._grace_s = grace_s
+        self._said_at = -math.inf
+        self._epoch: int | None = None  # of the last answer
+
+    def propose(self, snap: Snapshot) -> tuple[Proposal, ...]:
+        """What the controller says of `snap`; of an earlier one, where nothing it looks at has moved or it fails."""
+        if self.steady and self._epoch == snap.epoch:
+            return self.last
+        try:
+            fresh = tuple(self.controller.propose(snap))
+        except Exception as e:  # whatever a controller raises stays inside it
+            return self._without(e, snap.now)
+        if self.fault:
+            log.info("controller.recovered", controller=self.name)
+        if fresh != self.last:  # an equal answer stays the same object: the arbiter skips what is identical
+            self.last = fresh
+        self.fault, self._said_at, self._epoch = "", snap.now, snap.epoch
+        return self.last
+
+    def _without(self, error: Exception, now: float) -> tuple[Proposal, ...]:
+        self._epoch = None
+        if not self.fault:
+            log.warning("controller.failed", controller=self.name, error=f"{type(error).__name__}: {error}")
+        self.fault = f"{type(error).__name__}: {error}"
+        if now - self._said_at > self._grace_s and self.last:
+            log.warning("controller.lapsed", controller=self.name, after_s=self._grace_s)
+            self.last = ()
+        return self.last

@@ -1,0 +1,260 @@
+"""One agent on one host: its parts put together, and its life from start to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+from msgspec.structs import replace
+
+from j10ce.adapters.static import StaticAdapter
+from j10ce.agent.cache import Cache
+from j10ce.agent.client import Peer
+from j10ce.agent.clock import SystemClock
+from j10ce.agent.config import AgentConfig
+from j10ce.agent.guard import Guard
+from j10ce.agent.loop import Agent, Report
+from j10ce.agent.metrics import Metrics
+from j10ce.agent.operations import Operations
+from j10ce.agent.own import OwnCgroup
+from j10ce.agent.places import Places
+from j10ce.agent.plugins import PluginProcess, installed
+from j10ce.agent.report import node_report
+from j10ce.agent.routes import Context
+from j10ce.agent.serve import Server, bind, bind_metrics, unbind
+from j10ce.agent.shell import Shell, Stop
+from j10ce.agent.sync import Sync
+from j10ce.control.builtin import BUILTIN, build
+from j10ce.errors import Corrupt
+from j10ce.host.files import Files
+from j10ce.host.handles import Layout
+from j10ce.host.mounts import Hierarchies
+from j10ce.kernel import owner
+from j10ce.kernel.guard import Guard as WriteGuard
+from j10ce.kernel.journal import Journal
+from j10ce.kernel.kernel import Kernel
+from j10ce.kernel.owner import Owner
+from j10ce.model.kinds import NodeReport
+from j10ce.observe import node as machine
+from j10ce.observe.cgroup import CgroupSensor
+from j10ce.observe.groups import GroupTree
+from j10ce.observe.node import NodeSensor
+from j10ce.observe.observer import Observer
+from j10ce.observe.psi import PRESSURES, Triggers
+from j10ce.observe.sensor import Sensor
+from j10ce.observe.siblings import Siblings
+from j10ce.policy.document import NodeDocument, digest
+from j10ce.policy.profiles import builtin
+
+log = structlog.get_logger()
+Tell = Callable[..., None]
+LIVE: Final = frozenset({"period", "controllers", "disabled", "armed", "drift"})  # may change while it runs
+
+
+class Host:
+    """Built inside a running event loop."""
+
+    def __init__(self, settings: AgentConfig, *, until_idle: bool) -> None:
+        self.settings = settings
+        self.until_idle = until_idle
+        self.socket = Path(settings.run_dir) / "agent.sock"
+        self.cache = Cache(Path(settings.run_dir), Path(settings.state_dir))
+        hierarchies, files = Hierarchies.discover(), Files()
+        node = machine.discover(settings.node_name, hierarchies, files)
+        owned = owner.choose(hierarchies, settings.tree, settings.top)
+        self.unwritable = unwritable(hierarchies, owned)
+        self.own = OwnCgroup(owned.tree)
+        self.plugins = self._plugins()
+        memory = float(node.memory)
+        journal = self._journal(node.boot_id)
+        kernel = Kernel(owned.tree, owned.backends, journal, guard=WriteGuard.of_this_process(memory))
+        layout = Layout(hierarchies, files, owned.tree.path_for("", "", "").path, everywhere=owned.units is None)
+        tree = GroupTree(layout, Siblings(hierarchies))
+        sensors: list[Sensor] = [NodeSensor(files), CgroupSensor(hierarchies, files, tree.own)]
+        observer = Observer(node, sensors, tree, lambda facts: machine.refresh(facts, files))
+        self.agent = Agent(kernel, observer, self._guards(), self._document(node.name))
+        self.agent.holds = self.cache.holds().items
+        self.agent.armed = settings.armed and not self.cache.orders().disarmed and not self.unwritable
+        self.agent.yields = settings.drift == "yield"
+        places = Places(hierarchies, owned)
+        self.local = StaticAdapter(places.surviving(self.cache.workloads(), node), places)
+        self.shell = Shell(self.agent, [self.local], SystemClock(), settings.period.seconds)
+        self.operations = Operations(self.shell, self.local, places, self.cache, settings)
+        self.metrics = Metrics()
+        self.sync = self._sync(node.name)
+        self.triggers = Triggers()
+        self._had_workloads = False
+
+    async def run(self, tell: Tell) -> int:
+        """Serve until told to stop; the exit code."""
+        sockets = self._bind()
+        self.shell.after_run += [self.metrics.observe, self._after_run]
+        self._watch_pressure()
+        self._say_hello()
+        if self.agent.armed and self.settings.protect_self:
+            await self.shell.on_ring(self.own.enter, self.agent.kernel)
+        server = Server(Context(self.operations, self.metrics), self.settings.socket_group)
+        async with asyncio.TaskGroup() as tasks:
+            beside = [tasks.create_task(server.run(sockets[0]))]
+            beside += [tasks.create_task(server.run_metrics(sock)) for sock in sockets[1:]]
+            beside += [tasks.create_task(self.sync.run())] if self.sync else []
+            beside.append(tasks.create_task(self._live(tell)))
+            how = await self.shell.run()
+            tell("STOPPING=1")
+            for task in beside:
+                task.cancel()
+        code = await self._end(how)
+        for sock in sockets[1:]:
+            sock.close()
+        unbind(self.socket, sockets[0])
+        return code
+
+    def stop(self, revert: bool, why: str) -> None:
+        self.shell.stop(Stop(revert, why))
+
+    def reconfigure(self, settings: AgentConfig) -> list[str]:
+        """Take what can change while running; returns the fields that need a restart."""
+        old, new = msgspec.structs.asdict(self.settings), msgspec.structs.asdict(settings)
+        changed = {name for name in new if new[name] != old[name]}
+        self.settings = replace(self.settings, **{name: new[name] for name in changed & LIVE})
+        self.shell.period_s = self.settings.period.seconds
+        self.agent.yields = self.settings.drift == "yield"
+        if changed & {"controllers", "disabled"}:
+            self.agent.guards = self._guards()  # one assignment: the ring sees the old list or the new one
+        if "armed" in changed:
+            self.agent.armed = settings.armed and not self.unwritable
+        log.info("config.loaded", changed=sorted(changed))
+        return sorted(changed - LIVE)
+
+    # ------------------------------------------------------------------ parts
+
+    def _plugins(self) -> PluginProcess | None:
+        names = [name for name in installed() if name not in (*BUILTIN, *self.settings.disabled)]
+        if not names:
+            return None
+        told = {name: raw for name, raw in self.settings.controllers.items() if name in names}
+        command = [sys.executable, "-m", "j10ce.agent.plugin_host", msgspec.json.encode(told).decode()]
+        return PluginProcess(names, command)
+
+    def _guards(self) -> list[Guard]:
+        told = {name: raw for name, raw in self.settings.controllers.items() if name in BUILTIN}
+        if self.own.path:
+            told["own"] = {"group": self.own.path, **told.get("own", {})}
+        every = [*build(told), *(self.plugins.controllers() if self.plugins else [])]
+        return [Guard(controller) for controller in every if controller.name not in self.settings.disabled]
+
+    def _journal(self, boot_id: str) -> Journal:
+        """A damaged journal is told and kept; what can be read of it still serves to give values back."""
+        path = Path(self.settings.run_dir) / "journal"
+        try:
+            return Journal.open(path, boot_id)
+        except Corrupt as e:
+            self.cache.warnings.append(str(e))
+            log.error("journal.damaged", error=str(e))
+            return Journal.open(path, boot_id, salvage=True)
+
+    def _document(self, node: str) -> NodeDocument:
+        """The last good one; without any, the built-in profiles."""
+        kept = self.cache.document()
+        if kept is not None and kept.node == node:
+            return kept
+        bare = NodeDocument(node=node, profiles=builtin())
+        return replace(bare, hash=digest(bare))
+
+    def _sync(self, node: str) -> Sync | None:
+        if not self.settings.server:
+            return None
+        peer = Peer(self.settings.server, self.settings.token_file, self.settings.ca_file)
+        return Sync(peer, node, obey=self._obey, report=self._node_report, holds=lambda: self.agent.holds)
+
+    async def _obey(self, document: NodeDocument) -> None:
+        await self.shell.on_ring(self.agent.obey, document)
+        self.cache.keep_document(document)
+        self.shell.wake.set()
+
+    def _node_report(self) -> NodeReport | None:
+        report = self.shell.report
+        return node_report(report, self.agent.document) if report else None
+
+    # ------------------------------------------------------------------ life
+
+    def _bind(self) -> list[socket.socket]:
+        sockets = [bind(self.socket, int(self.settings.socket_mode, 8), self.settings.socket_group)]
+        if self.settings.metrics:
+            sockets.append(bind_metrics(self.settings.metrics))
+        return sockets
+
+    def _watch_pressure(self) -> None:
+        """A spike runs the ring at once instead of at the next tick."""
+        for resource in PRESSURES:
+            self.triggers.watch(f"/proc/pressure/{resource}")
+        asyncio.get_running_loop().add_reader(self.triggers.fileno(), self._on_pressure)
+
+    def _on_pressure(self) -> None:
+        self.triggers.drain()
+        self.shell.wake.set()
+
+    def _say_hello(self) -> None:
+        facts = self.agent.observer.facts
+        log.info("agent.start", node=facts.name, cgroup=facts.cgroup, tree=self.agent.kernel.tree.name, pid=os.getpid())
+        if self.unwritable:
+            log.warning("agent.unarmed", why=self.unwritable, means="it plans and explains, and writes nothing")
+
+    async def _live(self, tell: Tell) -> None:
+        """Ready once the ring has run; then a sign of life every second, as long as it runs."""
+        await self.shell.ready.wait()
+        tell("READY=1")
+        while True:
+            await asyncio.sleep(1.0)
+            await self.shell.on_ring(tell, "WATCHDOG=1")
+
+    def _after_run(self, report: Report) -> None:
+        if report.cause == "tick":
+            self.local.sweep()
+            if self.triggers.spiked(report.at.now):
+                self.shell.wake.set()
+        self.operations.forget_ended()
+        known = bool(self.local.known())
+        if self.until_idle and self._had_workloads and not known:
+            self.stop(True, "the last workload has ended")
+        self._had_workloads = self._had_workloads or known
+
+    async def _end(self, how: Stop) -> int:
+        """Settings stay, or everything goes back; either way what must be known next time is on disk."""
+        log.info("agent.stop", revert=how.revert, why=how.why)
+        code = 0
+        if how.revert:
+            code = await self.shell.on_ring(self._retire)
+        if self.plugins:
+            self.plugins.close()
+        self.triggers.close()
+        self.shell.close()
+        self.agent.kernel.close()
+        return code
+
+    def _retire(self) -> int:
+        """On the ring: leave our own cgroup, give back every value, remove what is empty."""
+        self.own.leave(self.agent.kernel)
+        left = self.agent.kernel.revert().refused()
+        for change, result in left:
+            log.warning("revert.left", change=str(change), why=result.reason)
+        self.cache.forget_run()
+        return 1 if left else 0
+
+
+def unwritable(hierarchies: Hierarchies, owned: Owner) -> str:
+    """Why nothing can be written here; empty when it can."""
+    if owned.units is not None:
+        return ""
+    mounts = list(hierarchies.in_use().values())
+    if not mounts:
+        return "no cgroup hierarchy is mounted"
+    closed = [m.path for m in mounts if not (m.writable and os.access(m.path, os.W_OK))]
+    return f"{closed[0]} cannot be written by uid {os.geteuid()}" if closed else ""

@@ -1,0 +1,197 @@
+"""HTTP/1.1 on asyncio streams: just enough server for one socket, with every size and wait bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import h11
+import msgspec
+import structlog
+
+from j10ce.errors import Busy, Compacted, Conflict, Denied, Invalid, NotFound, QosError, Unreachable, Unsupported
+from j10ce.model import schema
+
+log = structlog.get_logger()
+
+MOST_HEADERS: Final = 16 * 1024
+MOST_BODY: Final = 4 * 1024 * 1024
+MOST_CONNECTIONS: Final = 64  # others wait in the backlog: 1,000 workloads must fit in 1,024 descriptors
+BACKLOG: Final = 1024
+IDLE_S: Final = 10.0  # between requests, and for each read of one
+ANSWER_S: Final = 60.0
+
+
+class Request(NamedTuple):
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    sock: socket.socket
+
+
+class Response(NamedTuple):
+    status: int = 200
+    body: bytes = b""
+    content_type: str = "application/json"
+
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def answer(value: object, status: int = 200) -> Response:
+    """Structs and plain data as JSON."""
+    return Response(status, msgspec.json.encode(schema.plain(value)))
+
+
+def text(body: str, status: int = 200) -> Response:
+    return Response(status, body.encode(), "text/plain; charset=utf-8")
+
+
+# (error, HTTP status, reason), the first that fits; the reasons are Kubernetes' where it has one.
+ERRORS: Final[tuple[tuple[type[QosError], int, str], ...]] = (
+    (Invalid, 422, "Invalid"),
+    (Denied, 403, "Forbidden"),
+    (NotFound, 404, "NotFound"),
+    (Conflict, 409, "AlreadyExists"),
+    (Busy, 409, "Busy"),
+    (Compacted, 410, "Expired"),
+    (Unsupported, 501, "Unsupported"),
+    (Unreachable, 503, "ServiceUnavailable"),
+    (QosError, 500, "InternalError"),
+)
+
+
+def failure(error: QosError) -> Response:
+    """A `Status` as Kubernetes' tools read it."""
+    status, reason = next((s, r) for kind, s, r in ERRORS if isinstance(error, kind))
+    causes = [{"field": f.path, "message": str(f)} for f in error.findings] if isinstance(error, Invalid) else []
+    return refuse(status, reason, str(error), {"causes": causes} if causes else None)
+
+
+def refuse(status: int, reason: str, message: str, details: object = None) -> Response:
+    told = {
+        "apiVersion": "v1",
+        "kind": "Status",
+        "status": "Failure",
+        "code": status,
+        "reason": reason,
+        "message": message,
+    }
+    return answer(told | ({"details": details} if details else {}), status)
+
+
+async def listen(sock: socket.socket, handler: Handler) -> None:
+    """Serve connections of a bound socket until cancelled; at most MOST_CONNECTIONS at once."""
+    sock.setblocking(False)
+    sock.listen(BACKLOG)
+    room = asyncio.Semaphore(MOST_CONNECTIONS)
+    loop = asyncio.get_running_loop()
+    async with asyncio.TaskGroup() as group:
+        while True:
+            await room.acquire()
+            try:
+                peer, _ = await loop.sock_accept(sock)
+            except OSError as e:  # out of descriptors, or the peer left: neither may end the server
+                room.release()
+                log.warning("socket.accept_failed", error=str(e))
+                await asyncio.sleep(0.05)
+                continue
+            except asyncio.CancelledError:
+                room.release()
+                raise
+            group.create_task(_converse(peer, handler, room))
+
+
+async def _converse(sock: socket.socket, handler: Handler, room: asyncio.Semaphore) -> None:
+    """All requests of one connection; whatever the peer does ends at most this connection."""
+    try:
+        reader, writer = await asyncio.open_connection(sock=sock, limit=MOST_HEADERS)
+        try:
+            conn = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEADERS)
+            while await _exchange(conn, reader, writer, handler):
+                conn.start_next_cycle()
+        finally:
+            writer.close()
+    except (OSError, TimeoutError, h11.RemoteProtocolError, h11.LocalProtocolError, asyncio.IncompleteReadError):
+        sock.close()
+    finally:
+        room.release()
+
+
+async def _exchange(
+    conn: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler
+) -> bool:
+    """One request and its answer; False when the connection ends with it."""
+    try:
+        request = await _receive(conn, reader, writer)
+    except h11.RemoteProtocolError as e:
+        if conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            await _send(conn, writer, refuse(e.error_status_hint, "BadRequest", f"malformed request: {e}"), close=True)
+        return False
+    if request is None:
+        return False
+    if isinstance(request, Response):
+        await _send(conn, writer, request, close=True)
+        return False
+    async with asyncio.timeout(ANSWER_S):
+        response = await _answered(handler, request)
+    await _send(conn, writer, response)
+    return conn.our_state is h11.DONE and conn.their_state is h11.DONE
+
+
+async def _answered(handler: Handler, request: Request) -> Response:
+    try:
+        return await handler(request)
+    except QosError as e:
+        return failure(e)
+    except Exception as e:  # a fault of ours in one handler: told, logged, and the agent goes on
+        log.exception("request.failed", method=request.method, path=request.path)
+        return refuse(500, "InternalError", f"{type(e).__name__}: {e}")
+
+
+async def _receive(
+    conn: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> Request | Response | None:
+    """The next request; a Response to refuse it with; None when the peer has no more."""
+    head: h11.Request | None = None
+    body = bytearray()
+    while True:
+        match conn.next_event():
+            case h11.NEED_DATA:
+                if conn.they_are_waiting_for_100_continue:
+                    writer.write(conn.send(h11.InformationalResponse(status_code=100, headers=[])))
+                async with asyncio.timeout(IDLE_S):
+                    conn.receive_data(await reader.read(65536))
+            case h11.Request() as head:
+                pass
+            case h11.Data() as data:
+                body += data.data
+                if len(body) > MOST_BODY:
+                    return refuse(413, "RequestEntityTooLarge", f"the body is larger than {MOST_BODY} bytes")
+            case h11.EndOfMessage() if head is not None:
+                return _request(head, bytes(body), writer.get_extra_info("socket"))
+            case _:
+                return None
+
+
+def _request(head: h11.Request, body: bytes, sock: socket.socket) -> Request:
+    url = urlsplit(head.target.decode("ascii", "replace"))
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
+    query = dict(parse_qsl(url.query, keep_blank_values=True))
+    return Request(head.method.decode("ascii"), unquote(url.path), query, headers, body, sock)
+
+
+async def _send(conn: h11.Connection, writer: asyncio.StreamWriter, r: Response, *, close: bool = False) -> None:
+    headers = [("content-type", r.content_type), ("content-length", str(len(r.body)))]
+    if close:
+        headers.append(("connection", "close"))
+    writer.write(conn.send(h11.Response(status_code=r.status, headers=headers)) or b"")
+    writer.write(conn.send(h11.Data(data=r.body)) or b"")
+    writer.write(conn.send(h11.EndOfMessage()) or b"")
+    async with asyncio.timeout(IDLE_S):
+        await writer.drain()

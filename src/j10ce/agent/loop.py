@@ -1,0 +1,210 @@
+"""The ring of one host: sample, snapshot, propose, arbitrate, apply, report.
+
+Every method runs on the ring's thread. Events and orders come in, a Report goes out; nothing else is shared.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from j10ce.adapters.adapter import WorkloadEvent
+from j10ce.agent.clock import Instant
+from j10ce.agent.guard import Guard
+from j10ce.agent.holds import held
+from j10ce.kernel.drift import Drift
+from j10ce.kernel.kernel import Kernel
+from j10ce.model.kinds import Hold
+from j10ce.model.knob import TargetId
+from j10ce.model.plan import HeldSetting, Join, Outcome, Plan
+from j10ce.model.snapshot import NodeFacts, Snapshot
+from j10ce.model.workload import Handle, Workload
+from j10ce.observe.observer import Observer
+from j10ce.plan.arbiter import Arbiter
+from j10ce.policy.document import NodeDocument
+from j10ce.policy.effective import Effective, effective
+from j10ce.policy.resolve import Resolution, resolve
+
+Cause = Literal["tick", "change"]
+EFFECTIVE_S: Final = 5.0  # how often the protection in force is judged while nothing moves
+RESOLVE_S: Final = 30.0  # how often entitlements are derived again while nothing moves: wall clocks jump
+YIELD_S: Final = 3600.0  # how long someone else's value is left alone where drift is yielded to
+
+
+class Report(Struct, frozen=True):
+    """One run of the ring."""
+
+    at: Instant
+    cause: Cause
+    snap: Snapshot
+    plan: Plan
+    outcome: Outcome
+    resolution: Resolution
+    effective: Mapping[TargetId, Effective]
+    held: tuple[HeldSetting, ...]
+    faults: Mapping[str, str]  # controllers that have nothing fresh to say, and why
+    drifts: tuple[Drift, ...]
+    armed: bool
+    cpu_s: float
+
+
+class Agent:
+    def __init__(self, kernel: Kernel, observer: Observer, guards: Sequence[Guard], document: NodeDocument) -> None:
+        self.kernel = kernel
+        self.observer = observer
+        self.guards = list(guards)
+        self.document = document
+        self.armed = False
+        self.yields = False  # leave a setting to whoever else writes it
+        self.holds: tuple[Hold, ...] = ()  # made on this host; those of the document come on top
+        self.workloads: Mapping[TargetId, Workload] = {}
+        self.resolution: Resolution | None = None
+        self._arbiter = Arbiter(kernel.quantise)
+        self._epoch = 0
+        self._resolve_at = -math.inf
+        self._resolved_for: NodeFacts | None = None
+        self._judged: tuple[float, int, Mapping[TargetId, Effective]] = (-math.inf, -1, {})
+        self._yielded: dict[object, HeldSetting] = {}
+
+    def tick(self, at: Instant) -> Report:
+        """The whole ring, once."""
+        begun = time.thread_time()
+        self._entitle(at)
+        self._look_for_drift(at)
+        self.observer.sample(at.now, self.workloads.values())
+        snap = self._snapshot(at)
+        proposals = tuple(guard.propose(snap) for guard in self.guards)
+        plan = self._arbiter.arbitrate(proposals, snap, self._held(at), originals=self.kernel.originals)
+        outcome = self.kernel.apply(plan) if self.armed else Outcome.planned(plan)
+        return self._report(at, "tick", snap, plan, outcome, begun)
+
+    def change(self, events: Sequence[WorkloadEvent], at: Instant) -> Report:
+        """Workloads came, changed or went: their place and values at once, without sampling anyone.
+
+        Controllers whose word does not follow from the tree speak at ticks; until then their last word stands.
+        """
+        begun = time.thread_time()
+        self._take(events)
+        self._entitle(at, at_once=True)
+        self._find_places()
+        snap = self._snapshot(at)
+        proposals = tuple(guard.propose(snap) if guard.steady else guard.last for guard in self.guards)
+        plan = self._arbiter.arbitrate(proposals, snap, self._held(at), originals=self.kernel.originals)
+        outcome = self.kernel.apply(plan) if self.armed else Outcome.planned(plan)
+        self._note_joined(outcome)
+        return self._report(at, "change", snap, plan, outcome, begun)
+
+    # ------------------------------------------------------------------ orders
+
+    def obey(self, document: NodeDocument) -> None:
+        self.document = document
+        self._resolve_at = -math.inf
+
+    def hold(self, holds: Iterable[Hold]) -> None:
+        self.holds = tuple(holds)
+
+    def revert(self, force: bool = False, at: Instant | None = None) -> Outcome:
+        """Every original value back; held settings stay unless forced."""
+        held = frozenset() if at is None else frozenset(h.setting for h in self._held(at))
+        return self.kernel.revert(force=force, held=held)
+
+    # ------------------------------------------------------------------ steps
+
+    def _take(self, events: Iterable[WorkloadEvent]) -> None:
+        known = dict(self.workloads)
+        for event in events:
+            if event.workload is None:
+                continue
+            target = event.workload.target
+            if event.type != "DELETED":
+                known[target] = event.workload
+            elif (gone := known.pop(target, None)) is not None and not gone.handle.made and self.armed:
+                self.kernel.revert(only={target})
+        self.workloads = known
+        self._epoch += 1
+
+    def _entitle(self, at: Instant, *, at_once: bool = False) -> None:
+        """Who is entitled to what; derived again when something it depends on has moved."""
+        facts, before = self.observer.facts, self.resolution
+        settled = facts is self._resolved_for and at.now < self._resolve_at
+        if settled and not at_once and before is not None and at.wall < before.until:
+            return
+        ledger = before.ledger if before else None
+        fresh = resolve(list(self.workloads.values()), self.document, facts, wall=at.wall, before=ledger)
+        if before is None or fresh.entitlements != before.entitlements:
+            self._epoch += 1
+        self.resolution, self._resolved_for, self._resolve_at = fresh, facts, at.now + RESOLVE_S
+
+    def _find_places(self) -> None:
+        """A workload that has no cgroup yet gets one in its tier; the kernel is told where everyone is."""
+        entitlements = self.resolution.entitlements if self.resolution else {}
+        placed = {
+            target: w
+            if w.handle.path or not entitlements[target].chosen
+            else self._placed(w, entitlements[target].tier.value)
+            for target, w in self.workloads.items()
+        }
+        self.workloads = placed
+        self.kernel.track(placed.values())
+
+    def _placed(self, w: Workload, tier: str) -> Workload:
+        at = self.kernel.tree.path_for(tier, w.namespace, w.name)
+        return replace(w, handle=Handle(path=at.path, unit=at.unit, paths=dict(at.paths)))
+
+    def _snapshot(self, at: Instant) -> Snapshot:
+        entitlements = self.resolution.entitlements if self.resolution else {}
+        kernel = self.kernel
+        return self.observer.snapshot(
+            at.now, at.wall, self.workloads, entitlements, kernel.settings, kernel.support, self._epoch
+        )
+
+    def _held(self, at: Instant) -> tuple[HeldSetting, ...]:
+        own = held((*self.document.holds, *self.holds), at.wall)
+        return (*own, *(h for h in self._yielded.values() if h.expires > at.wall))
+
+    def _look_for_drift(self, at: Instant) -> None:
+        for drift in self.kernel.sweep(at.now):
+            if self.yields:
+                why = "someone else set it, and the configuration yields to drift"
+                hold = HeldSetting(drift.setting, None, at.wall + YIELD_S, "drift", why, breaks_reservation=True)
+                self._yielded[drift.setting] = hold
+
+    def _note_joined(self, outcome: Outcome) -> None:
+        """A process is put in once; whatever became of it, the next run does not try again."""
+        if outcome.dry:
+            return
+        tried = {change.target for change, _ in outcome.results if isinstance(change, Join)}
+        if tried:
+            self.workloads = {t: replace(w, pids=()) if t in tried else w for t, w in self.workloads.items()}
+            self._epoch += 1
+
+    def _report(self, at: Instant, cause: Cause, snap: Snapshot, plan: Plan, outcome: Outcome, begun: float) -> Report:
+        if self.resolution is None:
+            raise RuntimeError("a report before the first resolution")
+        return Report(
+            at,
+            cause,
+            snap,
+            plan,
+            outcome,
+            self.resolution,
+            self._effective(snap, cause),
+            self._held(at),
+            {guard.name: guard.fault for guard in self.guards if guard.fault} | self.observer.failing,
+            tuple(self.kernel.drift()),
+            self.armed,
+            time.thread_time() - begun,
+        )
+
+    def _effective(self, snap: Snapshot, cause: Cause) -> Mapping[TargetId, Effective]:
+        """Judged at ticks: an arrival does not wait for it."""
+        judged_at, epoch, found = self._judged
+        if cause == "tick" and (epoch != snap.epoch or snap.now - judged_at >= EFFECTIVE_S):
+            found = effective(replace(snap, settings=self.kernel.settings))
+            self._judged = (snap.now, snap.epoch, found)
+        return found

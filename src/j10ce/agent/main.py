@@ -1,0 +1,142 @@
+"""j10ce-qos-agent: the composition root. Only this module knows which parts an agent is made of."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import os
+import resource
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import structlog
+from msgspec.structs import replace
+
+from j10ce import __version__
+from j10ce.agent import client, config, logs
+from j10ce.agent.client import Peer
+from j10ce.agent.config import CONFIG_DIR, AgentConfig
+from j10ce.agent.host import Host
+from j10ce.agent.lock import Lock, holder
+from j10ce.agent.notify import notify
+from j10ce.errors import Busy, Invalid, QosError, Unreachable
+
+log = structlog.get_logger()
+HANDOVER_S = 15.0
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    options = arguments().parse_args(argv)
+    try:
+        settings = configured(options, config.load(options.config_dir))
+        logs.configure(settings.log)
+        sys.exit(asyncio.run(serve(settings, options)))
+    except Invalid as e:
+        sys.exit("\n".join(("j10ce-qos-agent: invalid configuration:", *(f"  {f}" for f in e.findings))))
+    except QosError as e:
+        sys.exit(f"j10ce-qos-agent: {e}")
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "j10ce-qos-agent", description="Gives the workloads of this host what they were promised."
+    )
+    parser.add_argument("--config-dir", type=Path, default=Path(os.environ.get("J10CE_CONFIG_DIR") or CONFIG_DIR))
+    parser.add_argument("--server", help="the control plane: http://…, https://… or unix:/path")
+    parser.add_argument("--token-file", help="bearer token for --server")
+    parser.add_argument("--node-name", help="this node's name; default: the host's")
+    parser.add_argument("--unarmed", action="store_true", help="plan and explain, write nothing")
+    parser.add_argument("--until-idle", action="store_true", help="revert and end with the last workload")
+    parser.add_argument("--takeover", action="store_true", help="ask a running --until-idle agent to hand over")
+    parser.add_argument("--version", action="version", version=__version__)
+    return parser
+
+
+def configured(options: argparse.Namespace, settings: AgentConfig) -> AgentConfig:
+    """The command line wins over the files."""
+    told: dict[str, Any] = {
+        "server": options.server,
+        "token_file": options.token_file,
+        "node_name": options.node_name,
+        "armed": False if options.unarmed else None,
+    }
+    return replace(settings, **{name: value for name, value in told.items() if value is not None})
+
+
+async def serve(settings: AgentConfig, options: argparse.Namespace) -> int:
+    """One life of the agent; the exit code."""
+    lock = Lock(Path(settings.run_dir))
+    mode = "until-idle" if options.until_idle else "steady"
+    if options.takeover:
+        await take_over(Path(settings.run_dir))
+    lock.take(mode)
+    raise_descriptor_limit()
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    try:
+        host = Host(settings, until_idle=options.until_idle)
+        reload = Reload(host, options, address)
+        loop = asyncio.get_running_loop()
+        for number, revert in ((signal.SIGTERM, False), (signal.SIGINT, True)):
+            loop.add_signal_handler(number, host.stop, revert, signal.Signals(number).name)
+        loop.add_signal_handler(signal.SIGHUP, reload.on_signal)
+        host.operations.reload = reload.now
+        return await host.run(lambda *lines: notify(address, *lines))
+    finally:
+        lock.drop()
+
+
+class Reload:
+    """Reads the configuration again; a bad one is told and the old one stays."""
+
+    def __init__(self, host: Host, options: argparse.Namespace, address: str) -> None:
+        self._host = host
+        self._options = options
+        self._address = address
+
+    def on_signal(self) -> None:
+        notify(self._address, "RELOADING=1")
+        try:
+            self._host.reconfigure(configured(self._options, config.load(self._options.config_dir)))
+        except Invalid as e:
+            log.error("config.refused", findings=[str(f) for f in e.findings])
+        notify(self._address, "READY=1")
+
+    async def now(self) -> dict[str, Any]:
+        settings = configured(self._options, config.load(self._options.config_dir))
+        return {"reloaded": True, "needsRestart": self._host.reconfigure(settings)}
+
+
+async def take_over(run_dir: Path) -> None:
+    """An agent that `run` started gives way to one that stays; any other one is left alone."""
+    pid, mode = holder(run_dir)
+    if mode != "until-idle":
+        return
+    socket_path = run_dir / "agent.sock"
+    try:
+        await client.call(Peer(f"unix:{socket_path}"), "POST", "/v1/stop", {"handover": True})
+    except Unreachable:
+        return  # it has ended by itself
+    for _ in range(int(HANDOVER_S / 0.05)):
+        if holder(run_dir)[0] != pid:
+            return
+        await asyncio.sleep(0.05)
+    raise Busy(f"process {pid} did not hand over within {HANDOVER_S:g} s")
+
+
+def raise_descriptor_limit() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def settle_memory() -> None:
+    """What is there after the start stays: the collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+if __name__ == "__main__":
+    main()

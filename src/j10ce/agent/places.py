@@ -1,0 +1,81 @@
+"""Where workloads are on this machine: who lives in a cgroup, and how one that runs already is found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import structlog
+
+from j10ce.adapters.static import Residents
+from j10ce.agent.cache import Placed
+from j10ce.agent.objects import from_object
+from j10ce.errors import NotFound, Unsupported
+from j10ce.host.files import read_whole
+from j10ce.host.mounts import Hierarchies
+from j10ce.kernel.backend import Place
+from j10ce.kernel.owner import Owner
+from j10ce.model.snapshot import NodeFacts
+from j10ce.model.workload import Handle, Workload
+
+log = structlog.get_logger()
+
+
+class Places:
+    def __init__(self, hierarchies: Hierarchies, owner: Owner) -> None:
+        self._hierarchies = hierarchies
+        self._owner = owner
+        self._main = next(iter(hierarchies.in_use()), "")  # the hierarchy that identifies a cgroup
+
+    def pids(self, workload: Workload, /) -> list[int] | None:
+        """All processes in or below the cgroup; of one without a place, those that wait. None: gone."""
+        waiting = [pid for pid in workload.pids if os.path.exists(f"/proc/{pid}")]
+        if waiting or not workload.handle.path or not self._main:
+            return waiting or None
+        handle = workload.handle
+        top = self._hierarchies.directory(self._main, handle.paths.get(self._main, handle.path))
+        inside = _residents(top)
+        if inside or inside is None:
+            return inside
+        return [pid for folder, _, _ in os.walk(top) for pid in _residents(folder) or ()]
+
+    def identity(self, handle: Handle) -> int:
+        """Proves later that the cgroup is the same one; 0 where there is none."""
+        at = Place(handle.path, handle.unit, dict(handle.paths))
+        return (self._owner.tree.identity(at, self._main) or 0) if handle.path and self._main else 0
+
+    def unit(self, name: str) -> Handle:
+        if self._owner.units is None:
+            raise Unsupported("adopting a unit", needs="systemd as the owner of the cgroup tree")
+        at = self._owner.units.locate(name if "." in name else f"{name}.service")
+        return Handle(path=at.path, paths=dict(at.paths), unit=at.unit, made=False)
+
+    def cgroup(self, path: str) -> Handle:
+        handle = Handle(path=path, made=False)
+        found = (os.path.isdir(self._hierarchies.directory(c, path)) for c in self._hierarchies.in_use())
+        if not any(found):
+            raise NotFound(f"there is no cgroup {path}")
+        return handle
+
+    def surviving(self, remembered: Iterable[Placed], node: NodeFacts) -> list[Workload]:
+        """Those whose cgroup is the very one that was remembered; a reused path or another boot is not."""
+        return [
+            from_object(p.workload, node, handle=p.handle, uid=p.uid, since=p.since)
+            for p in remembered
+            if self._survives(p, node)
+        ]
+
+    def _survives(self, placed: Placed, node: NodeFacts) -> bool:
+        same = placed.boot_id == node.boot_id and self.identity(placed.handle) == placed.inode
+        if not same:
+            log.info("workload.not_found_again", name=placed.workload.metadata.name, cgroup=placed.handle.path)
+        return same
+
+
+def _residents(folder: str) -> list[int] | None:
+    text = read_whole(f"{folder}/cgroup.procs")
+    return None if text is None else [int(pid) for pid in text.split()]
+
+
+def conforms(places: Places) -> Residents:
+    return places

@@ -1,0 +1,170 @@
+"""Controllers from entry points, in one helper process that may raise, hang or die without touching the ring.
+
+The ring never waits: each tick takes the answers that are there and asks the next question. A controller that does not
+answer within the deadline is benched, the helper is ended and started again, and the guard lets its proposals lapse.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from j10ce.agent import wire
+from j10ce.model.plan import Proposal
+from j10ce.model.snapshot import Snapshot
+
+log = structlog.get_logger()
+GROUP: Final = "j10ce.controllers"
+DEADLINE_S: Final = 2.0
+FIRST_BACKOFF_S: Final = 1.0
+LONGEST_BACKOFF_S: Final = 300.0
+PIPE_BYTES: Final = 1 << 20
+F_SETPIPE_SZ: Final = 1031
+
+
+def installed(search: Sequence[str] = tuple(sys.path)) -> list[str]:
+    """Names of the plugin controllers. Reads the metadata by hand: `importlib.metadata` would cost 3 MiB."""
+    names: set[str] = set()
+    for folder in search:
+        for file in Path(folder or ".").glob("*.dist-info/entry_points.txt"):
+            section = ""
+            for line in file.read_text(errors="replace").splitlines():
+                section = line.strip() if line.strip().startswith("[") else section
+                if section == f"[{GROUP}]" and "=" in line:
+                    names.add(line.partition("=")[0].strip())
+    return sorted(names)
+
+
+class PluginFault(Exception):
+    """The plugin has no valid proposals at the moment; says why."""
+
+
+class Plugin:
+    """One plugin as the ring sees it: its last answer, or the fault that stands in its place."""
+
+    def __init__(self, name: str, helper: PluginProcess) -> None:
+        self.name = name
+        self._helper = helper
+
+    def propose(self, snap: Snapshot, /) -> Iterable[Proposal]:
+        self._helper.ask(snap)
+        if fault := self._helper.faults.get(self.name):
+            raise PluginFault(fault)
+        return self._helper.proposals.get(self.name, ())
+
+
+class PluginProcess:
+    """The helper process. All methods run on the ring's thread and none of them blocks."""
+
+    def __init__(self, names: Sequence[str], command: Sequence[str], *, deadline_s: float = DEADLINE_S) -> None:
+        self.names = tuple(names)
+        self.proposals: dict[str, list[Proposal]] = {}
+        self.faults: dict[str, str] = {}
+        self.restarts = 0
+        self._command = command
+        self._deadline_s = deadline_s
+        self._process: subprocess.Popen[bytes] | None = None
+        self._asked_at: float | None = None  # None: no question is open
+        self._asked = 0.0  # the instant of the last snapshot seen
+        self._waiting: list[str] = []  # who has not answered the open question
+        self._epoch: int | None = None
+        self._inbox, self._outbox = bytearray(), bytearray()
+        self._benched: dict[str, tuple[float, float]] = {}  # name -> (until, backoff)
+        self._start_after = 0.0
+
+    def controllers(self) -> list[Plugin]:
+        return [Plugin(name, self) for name in self.names]
+
+    def ask(self, snap: Snapshot) -> None:
+        """Once per instant, however many plugins there are: take answers, judge the deadline, ask again."""
+        if snap.now == self._asked:
+            return
+        self._asked = snap.now
+        if self._process is None:
+            self._start(snap.now)
+        if self._process is None:
+            return
+        self._pump()
+        if self._asked_at is not None and snap.now - self._asked_at > self._deadline_s:
+            self._bench(snap.now, f"no answer within {self._deadline_s:g} s")
+        elif self._process.poll() is not None:
+            self._bench(snap.now, f"the helper process ended with {self._process.returncode}")
+        elif self._asked_at is None:
+            self._send(snap)
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe:
+                    pipe.close()
+            self._process.wait()
+        self._process = None
+
+    def _start(self, now: float) -> None:
+        if now < self._start_after:
+            return
+        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                os.set_blocking(pipe.fileno(), False)
+        self._epoch = self._asked_at = None
+        self._inbox.clear()
+        self._outbox.clear()
+
+    def _send(self, snap: Snapshot) -> None:
+        benched = [name for name, (until, _) in self._benched.items() if snap.now < until]
+        self._waiting = [name for name in self.names if name not in benched]
+        if not self._waiting:
+            return
+        question = wire.question(snap, with_static=snap.epoch != self._epoch, benched=benched)
+        self._outbox += wire.encode(question)
+        self._epoch, self._asked_at = snap.epoch, snap.now
+        self._pump()
+
+    def _pump(self) -> None:
+        """Move what the pipes can take and give."""
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            return
+        try:
+            while self._outbox and (sent := process.stdin.write(self._outbox)):
+                del self._outbox[:sent]
+            while chunk := process.stdout.read(65536):
+                self._inbox += chunk
+            for body in wire.frames(self._inbox):
+                self._take(wire.decode(body, wire.Answer))
+        except (OSError, ValueError) as e:  # a plugin that writes to stdout breaks the framing: the deadline ends it
+            log.warning("plugin.garbled", error=str(e))
+
+    def _take(self, answer: wire.Answer) -> None:
+        if not answer.controller:
+            self._asked_at = None
+            return
+        self._waiting = [name for name in self._waiting if name != answer.controller]
+        if answer.error:
+            self.faults[answer.controller] = answer.error
+            return
+        self.faults.pop(answer.controller, None)
+        self._benched.pop(answer.controller, None)
+        self.proposals[answer.controller] = answer.proposals
+
+    def _bench(self, now: float, why: str) -> None:
+        """The first that did not answer is the culprit: it sits out, the others go on with a fresh process."""
+        culprit = self._waiting[0] if self._waiting else ""
+        _, backoff = self._benched.get(culprit, (0.0, FIRST_BACKOFF_S / 2))
+        backoff = min(backoff * 2, LONGEST_BACKOFF_S)
+        if culprit:
+            self._benched[culprit] = (now + backoff, backoff)
+            self.faults[culprit] = why
+        else:
+            self._start_after = now + backoff
+        self.restarts += 1
+        log.warning("plugin.benched", controller=culprit or "(helper)", why=why, for_s=backoff)
+        self.close()

@@ -1,0 +1,110 @@
+"""From the ring's last report to what others see: the node's status, and the floors that were promised and hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Final
+
+from j10ce import __version__
+from j10ce.agent.loop import Report
+from j10ce.agent.objects import quantities
+from j10ce.model.kinds import Capability, Condition, EffectiveFloor, NodeReport
+from j10ce.model.knob import NODE, TargetId
+from j10ce.model.quantity import Quantity
+from j10ce.policy.document import NodeDocument
+from j10ce.policy.effective import Effective
+
+USAGE_S: Final = 300.0
+MOST_EFFECTIVE: Final = 200  # floors told in one report: those that do not hold come first
+
+
+def node_report(report: Report, document: NodeDocument) -> NodeReport:
+    snap = report.snap
+    window = {name: snap.readings.window(NODE, f"{name}.pressure", 10.0).mean() for name in ("cpu", "memory", "io")}
+    return NodeReport(
+        heartbeat=datetime.fromtimestamp(round(report.at.wall, 3), UTC),
+        boot_id=snap.node.boot_id,
+        agent_version=__version__,
+        armed=report.armed,
+        document=document.hash,
+        capacity=quantities(snap.node.capacity),
+        reserved=quantities(report.resolution.ledger.promised),
+        usage=_usage(report),
+        pressure={name: round(share, 4) for name, share in window.items() if share is not None},
+        capabilities=capabilities(report),
+        workloads=len(snap.workloads),
+        effective=tuple(_effective(report))[:MOST_EFFECTIVE],
+        conditions=tuple(_conditions(report)),
+        last_plan=dict(Counter(type(result).__name__.lower() for _, result in report.outcome.results)),
+    )
+
+
+def capabilities(report: Report) -> tuple[Capability, ...]:
+    return tuple(
+        Capability(feature=knob, ok=s.ok, via=s.via, needs=s.needs, instead=s.instead)
+        for knob, s in sorted(report.snap.support.items())
+    )
+
+
+def floors(report: Report) -> dict[str, tuple[float, float]]:
+    """resource -> (promised, effective), summed over the node; CPUs and bytes."""
+    found = report.effective.values()
+    return {
+        "cpu": (sum(e.promised.cpu for e in found) / 1000, sum(min(e.cpu, e.promised.cpu) for e in found) / 1000),
+        "memory": (sum(e.promised.memory for e in found), sum(min(e.memory, e.promised.memory) for e in found)),
+    }
+
+
+def effective_floors(node: str, target: TargetId, e: Effective) -> list[EffectiveFloor]:
+    """One line per resource that the workload was promised."""
+    rows = (("cpu", e.promised.cpu, e.cpu, e.cpu_reason), ("memory", e.promised.memory, e.memory, e.memory_reason))
+    return [
+        EffectiveFloor(
+            node=node,
+            workload=target.removeprefix("workload/"),
+            resource=resource,
+            promised=amount(resource, promised),
+            effective=amount(resource, min(promised, has)),
+            reason=reason if has < promised else "",
+        )
+        for resource, promised, has, reason in rows
+        if promised
+    ]
+
+
+def amount(resource: str, number: float) -> Quantity:
+    whole = Fraction(int(number))
+    return Quantity(whole / 1000 if resource == "cpu" else whole)
+
+
+def _effective(report: Report) -> list[EffectiveFloor]:
+    """Broken promises first."""
+    every = [f for t, e in report.effective.items() for f in effective_floors(report.snap.node.name, t, e)]
+    return sorted(every, key=lambda f: (not f.reason, f.workload, f.resource))
+
+
+def _usage(report: Report) -> dict[str, dict[str, Quantity]]:
+    usage: dict[str, dict[str, Quantity]] = {}
+    for resource, metric, scale in (("cpu", "cpu.usage", 1000.0), ("memory", "memory.working_set", 1.0)):
+        window = report.snap.readings.window(NODE, metric, USAGE_S)
+        told = {"p50": window.quantile(0.5), "p95": window.quantile(0.95), "max": window.peak()}
+        usage[resource] = {name: amount(resource, n * scale) for name, n in told.items() if n is not None}
+    return usage
+
+
+def _conditions(report: Report) -> list[Condition]:
+    broken = [f for f in _effective(report) if f.reason]
+    faults = "; ".join(f"{name}: {why}" for name, why in report.faults.items())
+    return [
+        _condition(
+            "FloorsEffective", not broken, "Held" if not broken else "Annulled", broken[0].reason if broken else ""
+        ),
+        _condition("ControllersHealthy", not faults, "Answering" if not faults else "Failing", faults),
+        _condition("SettingsOurs", not report.drifts, "Held", f"{len(report.drifts)} settings changed by others"),
+    ]
+
+
+def _condition(name: str, ok: bool, reason: str, message: str) -> Condition:
+    return Condition(type=name, status="True" if ok else "False", reason=reason, message="" if ok else message)

@@ -1,0 +1,142 @@
+"""The agent's side of the control plane: watch the node document, push the report and local holds.
+
+A control plane that is away, empty or says 404 is lost, not obeyed: what was last known good stays in force.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+import structlog
+
+from j10ce.agent import client
+from j10ce.agent.client import Peer
+from j10ce.errors import Conflict, Denied, Invalid, NotFound, QosError, Unreachable
+from j10ce.model import schema
+from j10ce.model.kinds import API_VERSION, Hold, NodeReport
+from j10ce.policy.document import FORMAT, NodeDocument
+
+log = structlog.get_logger()
+BASE: Final = f"/apis/{API_VERSION}"
+QUIET_S: Final = 90.0  # the manager sends a bookmark at least every 30 s
+FIRST_BACKOFF_S: Final = 0.5
+LONGEST_BACKOFF_S: Final = 30.0
+PUSH_S: Final = 10.0
+
+
+class Sync:
+    """Two tasks: one follows the document, one pushes."""
+
+    def __init__(
+        self,
+        peer: Peer,
+        node: str,
+        *,
+        obey: Callable[[NodeDocument], Awaitable[None]],
+        report: Callable[[], NodeReport | None],
+        holds: Callable[[], tuple[Hold, ...]],
+    ) -> None:
+        self.connected = False
+        self.error = "not connected yet"
+        self.changed = asyncio.Event()  # something worth pushing at once
+        self._peer, self._node = peer, node
+        self._obey, self._report, self._holds = obey, report, holds
+        self._pushed: set[str] = set()  # names of local holds that the control plane has
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._forever(self._follow))
+            tasks.create_task(self._forever(self._push))
+
+    async def _forever(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Whatever ends the connection: say it once, wait, try again."""
+        backoff = Backoff()
+        while True:
+            try:
+                await work()
+                backoff.reset()
+            except (QosError, OSError, msgspec.DecodeError) as e:
+                if self.connected or self.error != str(e):
+                    log.warning("server.lost", server=self._peer.url, error=str(e))
+                self.connected, self.error = False, str(e)
+                await backoff.wait()
+
+    async def _follow(self) -> None:
+        """One watch, from its first event to its end."""
+        path = f"{BASE}/nodedocuments/{self._node}?watch=1"
+        async for event in client.lines(self._peer, path, quiet_s=QUIET_S):
+            if not self.connected:
+                log.info("server.found", server=self._peer.url)
+            self.connected, self.error = True, ""
+            await self._take(event)
+        raise Unreachable("the watch ended")
+
+    async def _take(self, event: Any) -> None:
+        """A deletion of the document is a control plane that lost its data; profiles never all disappear at once."""
+        if not isinstance(event, dict) or event.get("type") not in ("ADDED", "MODIFIED"):
+            return
+        try:
+            document = schema.convert(event["object"], NodeDocument)
+        except (Invalid, KeyError) as e:
+            log.error("document.refused", error=str(e))
+            return
+        if document.format not in (FORMAT, FORMAT - 1):
+            log.error("document.refused", error=f"format {document.format}, this agent reads {FORMAT}")
+        elif not document.profiles and not document.policies:
+            log.error("document.refused", error="it is empty; the control plane has lost its objects")
+        else:
+            await self._obey(document)
+
+    async def _push(self) -> None:
+        """The report every ten seconds and on change; local holds once each."""
+        await self._push_report()
+        await self._push_holds()
+        try:
+            async with asyncio.timeout(PUSH_S):
+                await self.changed.wait()
+        except TimeoutError:
+            pass
+        self.changed.clear()
+
+    async def _push_report(self) -> None:
+        report = self._report()
+        if report is None:
+            return
+        path = f"{BASE}/nodeqoses/{self._node}"
+        body = {"status": {"node": schema.plain(report)}}
+        try:
+            await client.call(self._peer, "PATCH", f"{path}/status", body, "application/merge-patch+json")
+        except NotFound:
+            node = {"apiVersion": API_VERSION, "kind": "NodeQoS", "metadata": {"name": self._node}}
+            await client.call(self._peer, "POST", f"{BASE}/nodeqoses", node)
+
+    async def _push_holds(self) -> None:
+        for hold in self._holds():
+            name, namespace = hold.metadata.name, hold.metadata.namespace
+            if name in self._pushed:
+                continue
+            try:
+                await client.call(self._peer, "POST", f"{BASE}/namespaces/{namespace}/holds", schema.plain(hold))
+            except Conflict:
+                log.debug("hold.known", hold=name)  # pushed before a restart
+            except Denied as e:
+                log.error("hold.not_pushed", hold=name, error=str(e))
+            self._pushed.add(name)
+
+
+class Backoff:
+    """Doubling waits with jitter: a thousand agents do not come back in the same second."""
+
+    def __init__(self) -> None:
+        self._next_s = FIRST_BACKOFF_S
+
+    async def wait(self) -> None:
+        await asyncio.sleep(self._next_s * random.uniform(0.5, 1.0))  # noqa: S311
+        self._next_s = min(self._next_s * 2, LONGEST_BACKOFF_S)
+
+    def reset(self) -> None:
+        self._next_s = FIRST_BACKOFF_S

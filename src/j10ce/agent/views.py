@@ -1,0 +1,162 @@
+"""What the socket tells of a report: listings, usage, status. Pure functions, called on the ring's thread."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, Final
+
+from msgspec import UNSET, Struct
+
+from j10ce.agent.loop import Report
+from j10ce.agent.objects import quantities, to_object
+from j10ce.agent.report import effective_floors
+from j10ce.kernel.kernel import Kernel
+from j10ce.model import kinds, knob
+from j10ce.model.kinds import API_VERSION, Condition, WorkloadStatus
+from j10ce.model.knob import NODE, TargetId
+from j10ce.model.plan import Outcome, Refused, ValueChange
+from j10ce.model.quantity import Quantity
+from j10ce.model.workload import Workload
+
+RECENT_S: Final = 5.0
+
+
+def listing(items: Iterable[Struct], kind: str = "WorkloadList") -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"resourceVersion": "0"}, "items": list(items)}
+
+
+def workloads(report: Report) -> list[kinds.Workload]:
+    found = report.snap.workloads.values()
+    return [to_object(w, _status(w, report)) for w in sorted(found, key=lambda w: (w.namespace, w.name))]
+
+
+def _status(workload: Workload, report: Report) -> WorkloadStatus:
+    target = workload.target
+    entitled = report.snap.entitlements.get(target)
+    effective = report.effective.get(target)
+    group = report.snap.groups.get(target)
+    return WorkloadStatus(
+        phase="Pending" if workload.pids or (group is not None and not group.owned and not group.exists) else "Running",
+        profile=entitled.profile if entitled else "",
+        tier=entitled.tier if entitled else UNSET,
+        native_class=workload.native_class,
+        cgroup=workload.handle.path,
+        floor=quantities(entitled.floor) if entitled else {},
+        usage=_usage(target, report),
+        effective=tuple(effective_floors(report.snap.node.name, target, effective)) if effective else (),
+        conditions=tuple(
+            Condition(type=note.partition(":")[0] if ": " in note[:20] else "Note", status="True", message=note)
+            for note in (entitled.notes if entitled else ())
+        ),
+    )
+
+
+def _usage(target: TargetId, report: Report) -> dict[str, Quantity]:
+    cpu, memory = _recent(target, "cpu.usage", report), _recent(target, "memory.current", report)
+    return {
+        "cpu": Quantity(Fraction(round((cpu or 0.0) * 1000), 1000)),
+        "memory": Quantity(Fraction(int(memory or 0.0))),
+    }
+
+
+def _recent(target: TargetId, metric: str, report: Report) -> float | None:
+    return report.snap.readings.window(target, metric, RECENT_S).mean()
+
+
+def top(report: Report) -> dict[str, Any]:
+    """Numbers for people: CPUs, bytes, shares of time."""
+    snap = report.snap
+
+    def recent(target: TargetId, metric: str) -> float:
+        return _recent(target, metric, report) or 0.0
+
+    rows = [
+        {
+            "namespace": w.namespace,
+            "name": w.name,
+            "profile": e.profile if (e := snap.entitlements.get(w.target)) else "",
+            "tier": e.tier.value if e else "",
+            "cpu": recent(w.target, "cpu.usage"),
+            "memory": recent(w.target, "memory.current"),
+            "floor": {"cpu": e.floor.cpu if e else 0, "memory": e.floor.memory if e else 0},
+            "pressure": recent(w.target, "cpu.pressure"),
+            "throttled": recent(w.target, "cpu.throttled"),
+            "cgroup": w.handle.path,
+        }
+        for w in snap.workloads.values()
+    ]
+    node = {
+        "name": snap.node.name,
+        "cpus": len(snap.node.cpus),
+        "cpu": recent(NODE, "cpu.usage"),
+        "memory": recent(NODE, "memory.working_set"),
+        "memoryTotal": snap.node.memory,
+        "pressure": {name: recent(NODE, f"{name}.pressure") for name in ("cpu", "memory", "io")},
+    }
+    return {"node": node, "workloads": sorted(rows, key=lambda r: -float(str(r["cpu"])))}
+
+
+def status(report: Report) -> dict[str, Any]:
+    results = Counter(type(result).__name__.lower() for _, result in report.outcome.results)
+    return {
+        "node": report.snap.node.name,
+        "armed": report.armed,
+        "workloads": len(report.snap.workloads),
+        "promised": str(report.resolution.ledger.promised),
+        "free": str(report.resolution.ledger.free),
+        "held": len(report.held),
+        "drifted": len(report.drifts),
+        "lastPlan": ", ".join(f"{n} {outcome}" for outcome, n in results.items()) or "nothing to change",
+        "refused": [f"{change}: {result.reason}" for change, result in report.outcome.refused()][:20],
+        "faults": dict(report.faults),
+        "notes": [*report.resolution.notes, *report.plan.notes],
+        "ringCpuMs": round(report.cpu_s * 1000, 3),
+    }
+
+
+def journal(kernel: Kernel) -> list[dict[str, Any]]:
+    owners = kernel.owners
+    present = kernel.settings
+    return [
+        {
+            "setting": str(setting),
+            "original": knob.render(setting.knob, value),
+            "present": knob.render(setting.knob, present.get(setting)),
+            "owner": owners.get(setting, ""),
+        }
+        for setting, value in kernel.originals.items()
+    ]
+
+
+def drift(report: Report) -> list[dict[str, Any]]:
+    return [
+        {
+            "setting": str(d.setting),
+            "ours": knob.render(d.setting.knob, d.ours),
+            "found": knob.render(d.setting.knob, d.found),
+            "reasserted": d.reasserted,
+            "yielded": d.yielded,
+        }
+        for d in report.drifts
+    ]
+
+
+def reverted(outcome: Outcome) -> dict[str, Any]:
+    """Values given back, and what was left with the reason."""
+    values = [(c, r) for c, r in outcome.results if isinstance(c, ValueChange)]
+    return {
+        "restored": sum(not isinstance(r, Refused) for _, r in values),
+        "left": [
+            {"setting": str(c.setting if isinstance(c, ValueChange) else c.target), "reason": r.reason}
+            for c, r in outcome.refused()
+        ],
+    }
+
+
+def explanation(report: Report, target: TargetId, name: str | None) -> dict[str, Any]:
+    """Every setting of a target, or one: who asked, who lost, what clamped."""
+    found = [v for s, v in report.plan.verdicts.items() if s.target == target and name in (None, s.knob)]
+    lines = [f"{v.setting} = {knob.render(v.setting.knob, v.value)}" for v in found]
+    return {"target": target, "text": "\n".join(lines)}

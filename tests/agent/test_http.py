@@ -1,0 +1,134 @@
+"""The server on the socket: well-formed requests are answered, everything else ends at most its own connection."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from j10ce.agent import client, http
+from j10ce.agent.client import Peer
+from j10ce.agent.http import Request, Response
+from j10ce.errors import Denied, Finding, Invalid, NotFound, QosError, Unreachable
+
+
+async def echo(request: Request) -> Response:
+    match request.path:
+        case "/echo":
+            return http.answer({"method": request.method, "query": request.query, "body": request.body.decode()})
+        case "/denied":
+            raise Denied("not yours")
+        case "/absent":
+            raise NotFound("nothing here")
+        case "/invalid":
+            raise Invalid([Finding("a.b", 1, "wrong"), Finding("c", 2, "wrong too")])
+        case _:
+            raise ZeroDivisionError("a fault of ours")
+
+
+@pytest.fixture
+async def path(tmp_path: Path) -> AsyncIterator[Path]:
+    async with serving(tmp_path / "s"):
+        yield tmp_path / "s"
+
+
+@asynccontextmanager
+async def serving(path: Path) -> AsyncIterator[None]:
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind(str(path))
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(http.listen(sock, echo))
+        try:
+            yield
+        finally:
+            task.cancel()
+    sock.close()
+
+
+async def talk(path: Path, data: bytes) -> bytes:
+    reader, writer = await asyncio.open_unix_connection(str(path))
+    writer.write(data)
+    writer.write_eof()
+    answer = await reader.read()
+    writer.close()
+    return answer
+
+
+async def test_a_request_is_answered(path: Path) -> None:
+    told = await client.call(Peer(f"unix:{path}"), "POST", "/echo?a=1&b=x%20y", {"hello": 1})
+    assert told == {"method": "POST", "query": {"a": "1", "b": "x y"}, "body": '{"hello":1}'}
+
+
+async def test_one_connection_carries_several_requests(path: Path) -> None:
+    one = b"GET /echo HTTP/1.1\r\nHost: x\r\n\r\n"
+    assert (await talk(path, one * 3)).count(b"HTTP/1.1 200") == 3
+
+
+@pytest.mark.parametrize(
+    ("where", "status", "reason"),
+    [
+        ("/denied", 403, "Forbidden"),
+        ("/absent", 404, "NotFound"),
+        ("/invalid", 422, "Invalid"),
+        ("/x", 500, "Internal"),
+    ],
+)
+async def test_errors_become_status_objects(path: Path, where: str, status: int, reason: str) -> None:
+    answer = await talk(path, f"GET {where} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    head, _, body = answer.partition(b"\r\n\r\n")
+    told = msgspec.json.decode(body)
+    assert f" {status} ".encode() in head
+    assert (told["kind"], told["code"]) == ("Status", status)
+    assert told["reason"].startswith(reason)
+
+
+async def test_every_finding_is_a_cause(path: Path) -> None:
+    with pytest.raises(QosError, match=r"a\.b = 1: wrong; c = 2: wrong too"):
+        await client.call(Peer(f"unix:{path}"), "GET", "/invalid")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00", id="TLS on a plain socket"),
+        pytest.param(b"GET\r\n\r\n", id="half a request line"),
+        pytest.param(b"GET / HTTP/1.1\r\n\r\n", id="no Host"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n", id="a negative length"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: " + b"b" * 40000 + b"\r\n\r\n", id="endless headers"),
+        pytest.param(b"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", id="a bad chunk"),
+    ],
+)
+async def test_malformed_requests_are_refused_and_the_server_lives_on(path: Path, data: bytes) -> None:
+    answer = await talk(path, data)
+    assert b" 200 " not in answer
+    assert await client.call(Peer(f"unix:{path}"), "GET", "/echo")
+
+
+@pytest.mark.parametrize("data", [b"", b"GET /ec", b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab"])
+async def test_a_peer_that_leaves_early_is_forgotten(path: Path, data: bytes) -> None:
+    await talk(path, data)
+    assert await client.call(Peer(f"unix:{path}"), "GET", "/echo")
+
+
+async def test_a_body_beyond_the_limit_is_refused(path: Path) -> None:
+    size = http.MOST_BODY + 1
+    head = f"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n".encode()
+    assert b" 413 " in await talk(path, head + b"x" * size)
+
+
+async def test_a_crowd_is_answered_few_at_a_time(path: Path) -> None:
+    async def one() -> int:
+        return len(await client.call(Peer(f"unix:{path}"), "GET", "/echo"))
+
+    async with asyncio.timeout(60):
+        assert sum(await asyncio.gather(*(one() for _ in range(300)))) == 900
+
+
+async def test_nobody_there_is_unreachable(tmp_path: Path) -> None:
+    with pytest.raises(Unreachable):
+        await client.call(Peer(f"unix:{tmp_path}/nobody"), "GET", "/")
