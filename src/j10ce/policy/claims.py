@@ -82,7 +82,7 @@ class Book:
         wanted = NOTHING
         for claim in asked:
             wanted = wanted.at_least(claim.amount)
-        payer = next((c for c in asked if c.source == line.charged), asked[0])
+        payer = next((c for c in asked if c.source == line.charged), min(asked))
         promise = self._promises.get(payer.source)
         units = line.units if payer.source == line.charged and promise and used[payer.source] < promise.units else 0
         used[payer.source] += units

@@ -202,7 +202,7 @@ def _sources(choice: Choice, claims: list[Claim], promised: Resources) -> Iterat
 
 def _notes(asking: Asking, tier: Tier, promised: Resources, ledger: Ledger, refusals: Refusals) -> Iterator[str]:
     target, _, choice, claims = asking
-    for claim in claims if refusals else ():
+    for claim in sorted(claims) if refusals else ():
         if (refusal := refusals.get((target, claim.source))) is not None and not claim.amount.fits(promised):
             yield f"Unprotected: {claim.source} asks for {claim.amount}: {refusal}"
     if tier is not choice.tier and choice.profile is not None:
