@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import select
+from collections.abc import Collection, Iterable
 from typing import Final, Literal, NamedTuple
 
 from j10ce.host.files import ABSENT, read_whole
+from j10ce.host.handles import Layout
+from j10ce.host.mounts import UNIFIED
+from j10ce.model.kinds import Tier
+from j10ce.model.workload import Handle
 from j10ce.observe.counters import pick
 
 PRESSURES: Final = ("cpu", "memory", "io")
@@ -20,6 +25,22 @@ WINDOWS: Final[tuple[tuple[Mode, int], ...]] = (("1s", 1_000_000), ("2s", 2_000_
 def total_us(text: bytes) -> int:
     """Microseconds in which some task waited, ever."""
     return pick(text, b"total=") or 0
+
+
+def worth_watching(layout: Layout, own: Iterable[Handle]) -> set[str]:
+    """The pressure files whose spikes call for a look at once: of the node, our top group, and the tiers in `own`.
+
+    Not the CPU of the node, of the top group, or of best-effort: where best-effort fills the machine, its tasks wait
+    all the time, as they should.
+    """
+    files = {f"/proc/pressure/{p}" for p in ("memory", "io")}
+    if layout.hierarchies.unified is None:
+        return files
+    for handle in own:
+        waits = handle.path == layout.top or Tier.BESTEFFORT.value in handle.path
+        for pressure in ("memory",) if waits else ("memory", "cpu"):
+            files.add(layout.hierarchies.file(UNIFIED, handle.path, f"{pressure}.pressure"))
+    return files
 
 
 class _Seen(NamedTuple):
@@ -64,6 +85,13 @@ class Triggers:
             return mode
         os.close(fd)
         return self._poll(path)
+
+    def follow(self, paths: Collection[str]) -> dict[str, Mode]:
+        """Watch exactly these; the answer is for those that were not watched."""
+        watched = {*self._paths.values(), *self._polled}
+        for path in watched.difference(paths):
+            self.drop(path)
+        return {path: self.watch(path) for path in sorted(set(paths) - watched)}
 
     def _poll(self, path: str) -> Mode:
         self._polled[path] = None

@@ -1,0 +1,169 @@
+"""The cgroup sensor on trees that are written by hand, and on the real kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from j10ce.host.files import Files
+from j10ce.host.mounts import Hierarchies
+from j10ce.model import knob
+from j10ce.model.workload import Handle, Workload
+from j10ce.observe.cgroup import SLOW_EVERY, CgroupSensor
+from j10ce.testing.build import handle, workload
+from j10ce.testing.cgroup_tree import cgroup_tree
+
+V1 = ("cpu", "cpuacct", "cpuset", "memory")
+WEB = workload("web", handle=handle("web"))
+PSI = "some avg10=0.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7"
+
+Write = Callable[[str, str], None]
+
+
+class Tree:
+    """One cgroup, `web`, whose files tests change as the kernel would."""
+
+    def __init__(self, root: Path, v1: bool) -> None:
+        self.v1 = v1
+        files = self._files(usage_us=0, periods=0, throttled=0, memory=0, inactive=0, stalled_us=0)
+        self.hierarchies = cgroup_tree(root, {"web": files}, v1=V1 if v1 else (), unified=True)
+        self.root = root
+        self.sensor = CgroupSensor(self.hierarchies, Files())
+
+    def set(self, **counters: int) -> None:
+        for name, text in self._files(**counters).items():
+            controller = name.split(".")[0] if self.v1 and "pressure" not in name else "unified"
+            (self.root / controller / "web" / name).write_text(f"{text}\n")
+
+    def _files(
+        self, *, usage_us: int, periods: int, throttled: int, memory: int, inactive: int, stalled_us: int
+    ) -> dict[str, str]:
+        pressure = {f"{p}.pressure": PSI.format(stalled_us) for p in ("cpu", "memory", "io")}
+        quota = f"nr_periods {periods}\nnr_throttled {throttled}\nthrottled_time 9"
+        if self.v1:
+            return {
+                "cpuacct.usage": str(usage_us * 1000),
+                "cpu.stat": quota,
+                "memory.usage_in_bytes": str(memory),
+                "memory.stat": f"cache 1\ninactive_file 3\ntotal_cache 2\ntotal_inactive_file {inactive}\ntotal_x 0",
+                **pressure,
+            }
+        return {
+            "cpu.stat": f"usage_usec {usage_us}\nuser_usec 1\n{quota}",
+            "memory.current": str(memory),
+            "memory.stat": f"anon 5\ninactive_anon 4\ninactive_file {inactive}\nslab 1",
+            **pressure,
+        }
+
+    def sample(self, now: float, *workloads: Workload) -> dict[str, float]:
+        found = list(self.sensor.sample(now, workloads or (WEB,)))
+        assert {s.target for s in found} <= {WEB.target}
+        return {s.metric: s.value for s in found}
+
+
+@pytest.fixture(params=["v1", "v2"])
+def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Tree:
+    return Tree(tmp_path, v1=request.param == "v1")
+
+
+def test_every_metric_is_measured_within_ten_samples(tree: Tree) -> None:
+    seen: dict[str, float] = {}
+    for n in range(2 * SLOW_EVERY + 1):
+        tree.set(
+            usage_us=n * 1_500_000, periods=n * 10, throttled=n * 4, memory=5000, inactive=1200, stalled_us=n * 250_000
+        )
+        seen |= tree.sample(100.0 + n)
+    assert seen == {
+        "cpu.usage": pytest.approx(1.5),
+        "cpu.throttled": pytest.approx(0.4),
+        "memory.current": 5000.0,
+        "memory.working_set": 3800.0,
+        "cpu.pressure": pytest.approx(0.25),
+        "memory.pressure": pytest.approx(0.25),
+        "io.pressure": pytest.approx(0.25),
+    }
+
+
+def test_a_counter_needs_two_readings(tree: Tree) -> None:
+    first = tree.sample(1.0)
+    assert "cpu.usage" not in first
+    assert "cpu.throttled" not in first
+    assert tree.sample(2.0)["cpu.usage"] == 0.0
+
+
+def test_a_counter_that_went_back_gives_no_sample(tree: Tree) -> None:
+    quiet = {"periods": 0, "throttled": 0, "memory": 0, "inactive": 0, "stalled_us": 0}
+    tree.set(usage_us=9_000_000, **quiet)
+    tree.sample(1.0)
+    tree.set(usage_us=1_000_000, **quiet)
+    assert "cpu.usage" not in tree.sample(2.0)
+    tree.set(usage_us=1_500_000, **quiet)
+    assert tree.sample(3.0)["cpu.usage"] == pytest.approx(0.5)
+
+
+def test_a_clock_that_stands_still_gives_no_rate(tree: Tree) -> None:
+    tree.sample(5.0)
+    assert "cpu.usage" not in tree.sample(5.0)
+
+
+def test_a_workload_that_was_never_there_yields_nothing(tree: Tree) -> None:
+    assert not list(tree.sensor.sample(1.0, [workload("ghost", handle=handle("ghost"))]))
+
+
+def test_workloads_take_turns_with_the_costly_files(tree: Tree) -> None:
+    many = [workload(f"w{n}", handle=handle("web")) for n in range(2 * SLOW_EVERY)]
+    tree.sensor.sample(0.0, many)
+    for now in range(1, SLOW_EVERY + 1):
+        slow = [s for s in tree.sensor.sample(float(now), many) if s.metric == "memory.working_set"]
+        assert len(slow) == 2
+
+
+def test_our_own_groups_are_sampled_wholly_every_time(tmp_path: Path) -> None:
+    tree, tier = Tree(tmp_path, v1=True), knob.group("web")
+    sensor = CgroupSensor(tree.hierarchies, Files(), lambda: {tier: Handle("web")})
+    sensor.sample(0.0, ())
+    for now in range(1, 4):
+        found = {s.metric for s in sensor.sample(float(now), ())}
+        assert {"memory.working_set", "memory.pressure", "cpu.throttled"} <= found
+
+
+def test_an_adopted_cgroup_may_lie_elsewhere_in_one_hierarchy(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, v1=True)
+    odd = workload("web", handle=Handle(path="gone", paths={"memory": "web"}, made=False))
+    tree.set(usage_us=0, periods=0, throttled=0, memory=4096, inactive=0, stalled_us=0)
+    assert tree.sample(1.0, odd) == {"memory.current": 4096.0}
+
+
+def test_descriptors_of_workloads_that_went_are_given_back(tmp_path: Path) -> None:
+    tree, files = Tree(tmp_path, v1=True), Files()
+    sensor = CgroupSensor(tree.hierarchies, files)
+    for now in range(SLOW_EVERY + 1):
+        sensor.sample(float(now), (WEB,))
+    assert len(files) == 7
+    sensor.sample(99.0, ())
+    assert len(files) == 0
+
+
+def test_a_thousand_workloads_fit_in_a_small_budget(tmp_path: Path) -> None:
+    tree, files = Tree(tmp_path, v1=True), Files(limit=64)
+    sensor = CgroupSensor(tree.hierarchies, files)
+    many = [workload(f"w{n}", handle=handle("web" if n % 2 else f"w{n}")) for n in range(1000)]
+    for now in range(3):
+        found = sensor.sample(float(now), many)
+    assert len(files) <= 64
+    assert sum(s.metric == "cpu.usage" for s in found) == 500
+
+
+@pytest.mark.host
+def test_real_cgroups_are_sampled_until_they_vanish(own_tree: tuple[Hierarchies, str]) -> None:
+    hierarchies, path = own_tree
+    sensor, w = CgroupSensor(hierarchies, Files()), workload("web", handle=handle(path))
+    metrics: set[str] = set()
+    for now in range(2 * SLOW_EVERY + 1):
+        metrics |= {s.metric for s in sensor.sample(float(now), (w,))}
+    assert {"cpu.usage", "cpu.throttled", "memory.current", "memory.working_set"} <= metrics
+    for controller in hierarchies.in_use():
+        Path(hierarchies.directory(controller, path)).rmdir()
+    assert not list(sensor.sample(100.0, (w,)))

@@ -1,0 +1,99 @@
+"""What the machine is, and how busy it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from j10ce.host.files import Files
+from j10ce.host.mounts import Hierarchies
+from j10ce.model.knob import NODE
+from j10ce.observe.node import NodeSensor, discover, refresh
+from j10ce.testing.cgroup_tree import cgroup_tree
+
+HZ = os.sysconf("SC_CLK_TCK")
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    put(tmp_path, "sys/devices/system/cpu/online", "0-3,8")
+    put(tmp_path, "proc/meminfo", "MemTotal:  1000 kB\nMemFree:  400 kB\nMemAvailable:  700 kB\nBuffers:  1 kB")
+    put(tmp_path, "proc/sys/kernel/osrelease", "6.1.0-test")
+    put(tmp_path, "proc/sys/kernel/random/boot_id", "b007")
+    put(tmp_path, "proc/stat", "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 1 1\nintr 5")
+    for pressure in ("cpu", "memory", "io"):
+        put(tmp_path, f"proc/pressure/{pressure}", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0")
+    return tmp_path
+
+
+def put(root: Path, path: str, text: str) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(f"{text}\n")
+
+
+def hierarchies(root: Path) -> Hierarchies:
+    return cgroup_tree(root / "cgroup", {})
+
+
+def test_facts_are_read_from_the_machine(machine: Path) -> None:
+    facts = discover("n1", hierarchies(machine), Files(), str(machine))
+    assert facts.cpus == {0, 1, 2, 3, 8}
+    assert facts.memory == 1000 * 1024
+    assert (facts.name, facts.kernel, facts.boot_id, facts.cgroup) == ("n1", "6.1.0-test", "b007", "v2")
+    assert not facts.systemd
+
+
+def test_systemd_is_known_by_what_it_leaves_in_run(machine: Path) -> None:
+    (machine / "run/systemd/system").mkdir(parents=True)
+    assert discover("n1", hierarchies(machine), Files(), str(machine)).systemd
+
+
+def test_a_machine_that_shrinks_has_other_facts(machine: Path) -> None:
+    files = Files()
+    facts = discover("n1", hierarchies(machine), files, str(machine))
+    assert refresh(facts, files, str(machine)) is facts
+    put(machine, "sys/devices/system/cpu/online", "0-1")
+    assert refresh(facts, files, str(machine)).cpus == {0, 1}
+    assert refresh(facts, files, str(machine)).boot_id == facts.boot_id
+
+
+def test_files_that_vanish_leave_the_facts_as_they_were(machine: Path) -> None:
+    facts = discover("n1", hierarchies(machine), Files(), str(machine))
+    assert refresh(facts, Files(), str(machine / "nowhere")) is facts
+
+
+def test_the_node_is_measured(machine: Path) -> None:
+    sensor = NodeSensor(Files(), str(machine))
+    first = {metric for _, metric, _ in sensor.sample(10.0, ())}
+    assert first == {"memory.current", "memory.working_set"}
+    # 3 s of user, 1 of nice, 1 of system, 1 of softirq in 4 s; idle, iowait, steal and guest are no work
+    busy = [3 * HZ, HZ, HZ, 50 * HZ, 20 * HZ, 0, HZ, 30 * HZ, 2 * HZ, 0]
+    put(machine, "proc/stat", "cpu  " + " ".join(map(str, busy)))
+    put(machine, "proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000000")
+    found = list(sensor.sample(14.0, ()))
+    assert {target for target, _, _ in found} == {NODE}
+    assert {metric: value for _, metric, value in found} == {
+        "cpu.usage": pytest.approx(1.5),
+        "memory.current": 600 * 1024.0,
+        "memory.working_set": 300 * 1024.0,
+        "cpu.pressure": 0.0,
+        "memory.pressure": pytest.approx(0.25),
+        "io.pressure": 0.0,
+    }
+
+
+def test_a_kernel_without_pressure_is_measured_without_it(machine: Path) -> None:
+    for pressure in ("cpu", "memory", "io"):
+        (machine / "proc/pressure" / pressure).unlink()
+    sensor = NodeSensor(Files(), str(machine))
+    list(sensor.sample(1.0, ()))
+    assert {metric for _, metric, _ in sensor.sample(2.0, ())} == {"cpu.usage", "memory.current", "memory.working_set"}
+
+
+def test_this_machine_has_facts() -> None:
+    facts = discover("here", Hierarchies.discover(), Files())
+    assert len(facts.cpus) >= 1
+    assert facts.memory > 1 << 27
+    assert facts.kernel == os.uname().release
