@@ -57,7 +57,7 @@ def missed(snap: Snapshot, proposals: list[Proposal]) -> dict[TargetId, tuple[fl
 
 
 @pytest.mark.parametrize("via", KERNELS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(rows=rows, foreign=foreigns, promised=st.floats(0, 0.9), idle=st.booleans())
 def test_every_floor_holds_when_all_are_runnable(
     via: str, rows: list[Row], foreign: list[int], promised: float, idle: bool
@@ -67,7 +67,7 @@ def test_every_floor_holds_when_all_are_runnable(
 
 
 @pytest.mark.parametrize("via", KERNELS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(rows=rows, foreign=st.lists(st.integers(2, 262144), max_size=6), promised=st.floats(0, 1.2))
 def test_a_floor_that_cannot_hold_is_said_to(via: str, rows: list[Row], foreign: list[int], promised: float) -> None:
     snap = machine(rows, foreign, promised, via)
@@ -78,7 +78,7 @@ def test_a_floor_that_cannot_hold_is_said_to(via: str, rows: list[Row], foreign:
 
 
 @pytest.mark.parametrize("via", KERNELS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(rows=rows, foreign=foreigns, promised=st.floats(0, 1.1))
 def test_each_weight_is_wanted_once_and_an_idle_group_gets_none(
     via: str, rows: list[Row], foreign: list[int], promised: float
@@ -158,7 +158,9 @@ def test_an_ancestor_that_is_not_ours_is_only_raised() -> None:
     snap = build.snapshot(e, workloads=[unit], groups=build.tree([unit], {e.target: e}, groups=[root]))
     above = [p for p in Floors(Floors.Config()).propose(snap) if p.setting.target == "group/system.slice"]
     assert [p.bound for p in above] == [Bound.AT_LEAST]
-    assert above[0].value > 10240
+    # 2000m are left for 10240 + 1024 + 1024 shares, an eighth a share; 1 % more than 2000m at that price
+    # is 16160 shares, and weight 1579 is the next that v2 can hold.
+    assert above[0].value == 16169
     assert not missed(snap, wishes(snap))
 
 

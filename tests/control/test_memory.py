@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from j10ce.control.floors import Floors
 from j10ce.control.memory_qos import MemoryQos
 from j10ce.control.protection import by_percent, claimed, high, most_min, promised
-from j10ce.model.kinds import MemorySection
+from j10ce.model.kinds import MemorySection, Tier
 from j10ce.model.plan import Bound, Proposal
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Foreign, Snapshot
@@ -157,7 +157,7 @@ def test_memory_min_is_always_below_memory_max(
     e = Entitlement(
         build.workload("w").target,
         True,
-        build.Tier.STANDARD,
+        Tier.STANDARD,
         requests=Resources(memory=request),  # type: ignore[arg-type]
         floor=Resources(memory=floor),  # type: ignore[arg-type]
         ceiling=Ceiling(memory=limit),

@@ -91,7 +91,7 @@ claims = st.lists(st.tuples(st.integers(1, 4), st.sampled_from(["reserved", "exc
 def test_no_cpu_is_owned_twice_and_best_effort_always_has_one(claims: list[tuple[int, str]], size: int) -> None:
     wanted = [claim(f"w{n}", str(count), pinning) for n, (count, pinning) in enumerate(claims)]
     snap = machine(*wanted, claim("job", "0", "none", "besteffort"), cpus=size)
-    exclusive = [p.value for p in placed(snap).values() if "whole CPUs, exclusive" in p.reason]
+    exclusive = [p.value for p in placed(snap).values() if "as whole CPUs, exclusive" in p.reason]
     owned = [cpu for value in exclusive if isinstance(value, frozenset) for cpu in value]
     assert len(owned) == len(set(owned))
     assert len(owned) < size

@@ -113,7 +113,10 @@ def test_every_controller_is_built_under_its_name() -> None:
 
 
 def test_settings_reach_their_controller() -> None:
-    settings = {"cpu-suppress": {"mode": "quota", "window": "30s"}, "floors": {"tierWeights": {"standard": 512}}}
+    settings: dict[str, dict[str, object]] = {
+        "cpu-suppress": {"mode": "quota", "window": "30s"},
+        "floors": {"tierWeights": {"standard": 512}},
+    }
     built = {c.name: c for c in build_controllers(settings)}
     assert msgspec.to_builtins(built["floors"].config.tier_weights)["standard"] == 512  # type: ignore[attr-defined]
     assert built["cpu-suppress"].config.window.seconds == 30  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ def cover(snap: Snapshot, wanted: Collection[TargetId]) -> dict[TargetId, tuple[
     """
     found: dict[TargetId, tuple[TargetId, ...]] = {}
     whole: dict[TargetId, bool] = {}
-    for target in wanted:
+    for target in sorted(wanted):
         parent = snap.groups.parent(target)
         group = snap.groups.get(parent) if parent is not None else None
         if group is None or not group.owned:

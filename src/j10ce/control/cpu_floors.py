@@ -68,13 +68,13 @@ def wishes(snap: Snapshot, level: Level, owner: str) -> Iterator[Proposal]:
     on = grid(snap.support)
     for child, m, shares in zip(level.children, level.members, level.division.shares, strict=False):
         if m.free:
-            bound = Bound.WANT
+            bound, value = Bound.WANT, shares
         elif m.floor:
-            bound, shares = Bound.AT_LEAST, min(shares, level.division.least(m, on))
+            bound, value = Bound.AT_LEAST, min(shares, level.division.least(m, on))
         else:
             continue
         reason = _floor_reason(level, m, shares) if m.floor else _plain_reason(snap, child, shares)
-        yield Proposal(Setting(child, "cpu.weight"), bound, shares, owner, Rank.POLICY, reason)
+        yield Proposal(Setting(child, "cpu.weight"), bound, value, owner, Rank.POLICY, reason)
 
 
 def _floor_reason(level: Level, m: Member, shares: float) -> str:
@@ -133,7 +133,7 @@ def _tier_base(children: Collection[TargetId], snap: Snapshot, tiers: TierWeight
 
 def _present(snap: Snapshot, target: TargetId) -> float:
     value = snap.settings.get(Setting(target, "cpu.weight"))
-    return value if isinstance(value, float) else DEFAULT
+    return value if isinstance(value, float) and value > 0 else DEFAULT
 
 
 def _quota(snap: Snapshot, target: TargetId) -> float:

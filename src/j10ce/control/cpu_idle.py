@@ -34,7 +34,7 @@ class CpuIdle:
         else:
             return
         for target, inside in idlers(snap).items():
-            who = "best-effort" if target in inside else f"best-effort ({len(inside)} workloads)"
+            who = "best-effort" if target in inside else f"best-effort, {len(inside)} inside"
             yield Proposal(Setting(target, knob), Bound.WANT, value, self.name, Rank.POLICY, f"{who}: {why}")
 
 

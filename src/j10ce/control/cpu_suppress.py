@@ -56,8 +56,9 @@ class CpuSuppress:
         wanted = {t for t, e in snap.entitlements.items() if e.chosen and e.cpu.suppressible}
         targets = cover(snap, wanted)
         idle = idlers(snap) if self.config.mode == "auto" and snap.supports("cpu.idle") else {}
-        self._idle = {t: inside for t, inside in targets.items() if t in idle}
-        self._capped = {t: inside for t, inside in targets.items() if t not in idle}
+        yielding = {w for inside in idle.values() for w in inside}
+        self._idle = {t: inside for t, inside in targets.items() if yielding.issuperset(inside)}
+        self._capped = {t: inside for t, inside in targets.items() if t not in self._idle}
         self._epoch = snap.epoch
 
     def _by_cpus(self, snap: Snapshot, room: Room) -> Iterator[Proposal]:

@@ -21,7 +21,8 @@ class Floors:
 
     The only controller that wants cpu.weight, except for the idle ones (`cpu-idle`) and the agent (`own`): profile
     weights and floors are one sum among siblings. Covering children is the arbiter's work for our own groups;
-    for groups above them that are not ours, it is asked for here, and only upwards.
+    for groups above them that are not ours, it is asked for here, and only upwards. The weights of those are
+    taken from the last read-back, so a stranger's edit counts from the next epoch on.
     """
 
     name = "floors"

@@ -74,14 +74,15 @@ def placements(snap: Snapshot, reserved: Reserved, owner: str) -> Iterator[Propo
     kept = taken.union(*reserved.shared.values())
     common = snap.node.cpus - taken
     for target, cpus in reserved.exclusive.items():
-        yield place(target, cpus, f"CPU floor of {len(cpus)} whole CPUs, exclusive: {format_cpus(cpus)}")
+        yield place(target, cpus, f"floor {len(cpus)} as whole CPUs, exclusive: {format_cpus(cpus)}")
     for target, why in reserved.refused.items():
         yield place(target, common, f"{why}; the floor is kept by weight alone")
-    others = {t for t, e in snap.entitlements.items() if e.chosen}.difference(reserved.of, reserved.refused)
-    besteffort = {t for t in others if snap.entitlements[t].tier is Tier.BESTEFFORT}
+    others = {t for t, e in snap.entitlements.items() if e.chosen}.difference(reserved.exclusive)
+    besteffort = {t for t in others.difference(reserved.shared) if snap.entitlements[t].tier is Tier.BESTEFFORT}
     if taken:
-        for target in (*cover(snap, others - besteffort), *reserved.shared):
-            yield place(target, common, f"CPUs {format_cpus(taken)} belong to others alone")
+        for target in cover(snap, others - besteffort):
+            if target not in reserved.refused:
+                yield place(target, common, f"without {format_cpus(taken)}: exclusive to others")
     if kept:
         for target in cover(snap, besteffort):
-            yield place(target, snap.node.cpus - kept, f"CPUs {format_cpus(kept)} are reserved from best-effort")
+            yield place(target, snap.node.cpus - kept, f"without {format_cpus(kept)}: reserved from best-effort")

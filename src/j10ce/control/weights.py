@@ -102,15 +102,16 @@ class _Siblings(NamedTuple):
 
     def attempts(self, held: float) -> Iterator[Division]:
         """The first one is the answer: all paid in full, else at least all floors kept, else as near as we get."""
-        full = [self.shrunk(by) for by in SHRINK]
-        found: list[Division] = []
-        for siblings in full:
-            found.append(siblings.best(held))
-            if siblings.affords(found[-1]) and found[-1].holds:
-                yield found[-1]
-        for siblings, division in zip(full, found, strict=True):
+        tried: list[tuple[_Siblings, Division]] = []
+        for by in SHRINK:
+            siblings = self.shrunk(by)
+            division = siblings.best(held)
+            if siblings.affords(division) and division.holds:
+                yield division
+            tried.append((siblings, division))
+        for siblings, division in tried:
             yield from (d for f in FINER if (d := siblings.at(division.price * f)).holds)
-        yield found[0]
+        yield tried[0][1]
 
     def shrunk(self, by: float) -> _Siblings:
         if by == 1:
