@@ -104,13 +104,20 @@ class World:
     def apply(self, plan: Plan) -> Iterator[Change]:
         """Every change must be taken; yields after each one, so that the caller can look at the tree."""
         for change in plan.changes:
-            if isinstance(change, ValueChange) and change.setting.target in self.kernel.places:
-                place = self.kernel.places[change.setting.target]
-                before = self.kernel.read(change.setting, place)
-                self.journal.setdefault(change.setting, before if before is not None else change.new)
+            if isinstance(change, ValueChange):
+                self._expect_room(change)
             answer = self.kernel.perform(change)
             assert isinstance(answer, Applied), (change, answer)
             yield change
+
+    def _expect_room(self, change: ValueChange) -> None:
+        """The kernel itself takes the value: the back end need not move anything else along."""
+        s, at = change.setting, self.kernel.places[change.setting.target]
+        objection = self.kernel.cgroups.objection(s.knob, self.kernel.quantise(s, change.new), at.path)
+        assert objection is None, (change, objection)
+        before = self.kernel.read(s, at)
+        assert before is not None, (change, "no such file")
+        self.journal.setdefault(s, before)
 
     def settle(self, *proposals: Proposal, holds: Iterable[HeldSetting] = ()) -> Plan:
         plan = self.plan(*proposals, holds=holds)

@@ -20,7 +20,7 @@ from j10ce.plan.placement import fit_placements
 from j10ce.plan.quota import fit_quotas
 from j10ce.plan.rights import Rights
 from j10ce.plan.structure import structure
-from j10ce.plan.wishes import Wishes
+from j10ce.plan.wishes import Batch, Wishes
 
 NOBODY: Final[frozenset[TargetId]] = frozenset()
 
@@ -45,13 +45,13 @@ def arbitrate(
 class Inputs(NamedTuple):
     """What a plan depends on besides the wishes. Mappings are copies: callers may change theirs in place."""
 
-    epoch: int
-    holds: tuple[HeldSetting, ...]
-    allow_oom: frozenset[TargetId]
-    originals: dict[Setting, Value]
-    settings: dict[Setting, Value]
-    support: dict[str, Support]
-    node: NodeFacts
+    epoch: int = -1
+    holds: tuple[HeldSetting, ...] = ()  # unexpired
+    allow_oom: frozenset[TargetId] = NOBODY
+    originals: Mapping[Setting, Value] = {}
+    settings: Mapping[Setting, Value] = {}
+    support: Mapping[str, Support] = {}
+    node: NodeFacts | None = None
 
 
 class Arbiter:
@@ -60,8 +60,8 @@ class Arbiter:
     def __init__(self, quantise: Quantise) -> None:
         self.quantise = quantise
         self.wishes = Wishes()
-        self.inputs: Inputs | None = None
-        self.rights = Rights.NONE
+        self.inputs = Inputs()
+        self.rights = Rights()
         self.in_force = InForce({}, ())
         self.merged: dict[Setting, Verdict] = {}
         self.dropped: dict[Setting, str] = {}
@@ -82,7 +82,7 @@ class Arbiter:
         The same inputs return the same plan object. Tree, workloads and entitlements are compared by `snap.epoch`.
         """
         proposed = tuple(map(tuple, batches))
-        before, self.inputs = self.inputs, _inputs(snap, holds, originals, allow_oom)
+        before, self.inputs = self.inputs, _inputs(snap, holds, originals or {}, allow_oom)
         settled = self.waits_on is None or self.waits_on is snap.groups
         if before == self.inputs and settled and self.wishes.same(proposed):
             return self.plan
@@ -91,23 +91,19 @@ class Arbiter:
         self.plan = self._plan(snap)
         return self.plan
 
-    def _touched(
-        self, before: Inputs | None, proposed: tuple[tuple[Proposal, ...], ...], snap: Snapshot
-    ) -> set[Setting]:
+    def _touched(self, before: Inputs, proposed: tuple[Batch, ...], snap: Snapshot) -> set[Setting]:
         """The settings whose verdict may be another than last time."""
-        after = self.inputs
+        after, rights, in_force_before = self.inputs, self.rights, self.in_force
         touched = self.wishes.update(proposed)
-        rights, frozen = self.rights, self.in_force
-        if before is None or after is None or before.epoch != after.epoch:
+        if before.epoch != after.epoch:
             self.rights = Rights.of(snap)
-        self.in_force = in_force(after.holds if after else (), snap, self.rights)
-        if before is None or after is None or (before.node, before.support) != (after.node, after.support):
-            self.merged, self.dropped = {}, {}
-            return {*self.wishes.settings(), *self.in_force.holds, *(after.originals if after else ())}
+        self.in_force = in_force(after.holds, snap, self.rights)
+        known = {*self.wishes.settings(), *self.in_force.holds, *after.originals, *self.merged, *self.dropped}
+        if (before.node, before.support) != (after.node, after.support):
+            return known
         touched |= _changed(before.originals, after.originals) | _changed(before.settings, after.settings)
-        touched |= _changed(frozen.holds, self.in_force.holds)
+        touched |= _changed(in_force_before.holds, self.in_force.holds)
         if moved := rights.differing(self.rights):
-            known = (*self.wishes.settings(), *after.originals, *self.merged, *self.dropped)
             touched |= {s for s in known if s.target in moved}
         return touched
 
@@ -116,8 +112,7 @@ class Arbiter:
         self.dropped.pop(s, None)
         wishes = self.wishes.of(s)
         hold = self.in_force.holds.get(s)
-        originals = self.inputs.originals if self.inputs else {}
-        if not wishes and hold is None and s not in originals:
+        if not wishes and hold is None and s not in self.inputs.originals:
             return
         if objection := self.rights.objection(s, snap):
             if wishes or hold:
@@ -125,26 +120,24 @@ class Arbiter:
         elif hold is not None:
             self.merged[s] = held(hold, wishes, snap.settings.get(s))
         else:
+            wishes = wishes or [_lapsed(s, self.inputs.originals[s])]
             floor = self.rights.floors.get(s.target, NOTHING)
-            wishes = wishes or [_lapsed(s, originals[s])]
             self.merged[s] = merge(s, wishes, self._base(s, snap), floor, snap.node)
 
     def _base(self, s: Setting, snap: Snapshot) -> Value:
         """What bounds move where nobody wants a value: a fresh cgroup's value, or what an adopted one came with."""
         default = KNOBS[s.knob].default if s.knob in KNOBS else 0.0
-        if snap.groups[s.target].owned or self.inputs is None:
+        if s.target in self.rights.owned:
             return default
         return self.inputs.originals.get(s, snap.settings.get(s, default))
 
     def _plan(self, snap: Snapshot) -> Plan:
-        originals = self.inputs.originals if self.inputs else {}
-        board = Board(snap, self.rights, dict(self.merged), originals)
-        board.still.update(s for s, h in self.in_force.holds.items() if h.value is None and s in board.verdicts)
+        board = Board(snap, self.rights, dict(self.merged), self.inputs.originals)
+        board.still.update(s for s, h in self.in_force.holds.items() if h.value is None)
         fit_quotas(board)
         fit_placements(board)
         fit_guarantees(board)
-        allow_oom = self.inputs.allow_oom if self.inputs else NOBODY
-        difference = Difference(board, self.quantise, allow_oom)
+        difference = Difference(board, self.quantise, self.inputs.allow_oom)
         self.waits_on = snap.groups if difference.restless else None
         ordered = order(difference.changes, structure(snap, difference.changes, self.rights), snap)
         return Plan(ordered, board.verdicts, (*self.in_force.notes, *board.notes, *self._dropped_notes()))
@@ -158,15 +151,11 @@ class Arbiter:
 
 
 def _inputs(
-    snap: Snapshot,
-    holds: Iterable[HeldSetting],
-    originals: Mapping[Setting, Value] | None,
-    allow_oom: frozenset[TargetId],
+    snap: Snapshot, holds: Iterable[HeldSetting], originals: Mapping[Setting, Value], allow_oom: frozenset[TargetId]
 ) -> Inputs:
     unexpired = tuple(sorted((h for h in holds if h.expires > snap.wall), key=repr))
-    return Inputs(
-        snap.epoch, unexpired, allow_oom, dict(originals or {}), dict(snap.settings), dict(snap.support), snap.node
-    )
+    copies = dict(originals), dict(snap.settings), dict(snap.support)
+    return Inputs(snap.epoch, unexpired, allow_oom, *copies, snap.node)
 
 
 def _changed(a: Mapping[Setting, object], b: Mapping[Setting, object]) -> set[Setting]:

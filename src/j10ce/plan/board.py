@@ -38,6 +38,12 @@ class Board:
             return verdict.value
         return self.snap.settings.get(s, KNOBS[knob].default)
 
+    def on_v1(self, knob: str) -> bool:
+        """Whether the kernel judges the knob by cgroup v1's rules."""
+        found = self.snap.support.get(knob)
+        via = found.via if found else ""
+        return via == "cgroup1" or (via == "systemd" and self.snap.node.cgroup == "v1")
+
     def column(self, knob: str) -> dict[TargetId, float]:
         """A number for every target."""
         return {t: number(self.value(t, knob)) for t in self.rights.top_down}

@@ -44,7 +44,7 @@ class _Cover:
         if self.knob == "memory.min":
             self._fit_machine()
         for target in rights.top_down:
-            if target in rights.ours:
+            if target in rights.ours and target in self.board.snap.groups.children:
                 self._shrink(self.board.children(target), self.value[target] - self._foreign(target), str(target))
         for target in reversed(rights.top_down):
             if target not in rights.ours and target not in rights.dead:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, render
+from msgspec.structs import replace
+
+from j10ce.model.knob import KNOBS, Setting, Value, render
 from j10ce.model.plan import Bound, HeldSetting, Proposal, Rank, Verdict
 from j10ce.model.resource import NOTHING, Resources, spell
 from j10ce.model.snapshot import Snapshot
-from j10ce.plan.merge import FLOORED, cpus, least_cap, number, precedence
+from j10ce.plan.merge import FLOORED, cpus, least_cap, precedence
 from j10ce.plan.rights import Rights
+from j10ce.policy.cpu_share import cpu_times
 
 
 class InForce(NamedTuple):
@@ -67,13 +69,18 @@ def _problem(hold: HeldSetting, snap: Snapshot, rights: Rights) -> str | None:
         return _cut(s.knob, value, least_cap(s.knob, floor, snap.node), floor)
     if s.knob == "memory.min" and value < floor.memory // snap.node.page * snap.node.page:
         return _cut(s.knob, value, floor.memory, floor)
-    if s.knob == "cpu.idle" and value and floor.cpu:
-        return f"an idle group has no CPU floor, {spell('cpu', floor.cpu)} is promised"
-    if s.knob == "cpu.weight" and floor.cpu:
-        share = cpu_share(s.target, snap, value)
-        if share < floor.cpu - 1:  # one millicore is rounding
-            return f"weight {value:g} gives {share:.0f}m when all siblings run, {spell('cpu', floor.cpu)} is promised"
+    if s.knob in ("cpu.idle", "cpu.weight") and floor.cpu:
+        return _too_little_time(s, value, floor, snap)
     return None
+
+
+def _too_little_time(s: Setting, value: float, floor: Resources, snap: Snapshot) -> str | None:
+    if snap.groups.get(s.target) is None:
+        return None
+    left = cpu_times(replace(snap, settings={**snap.settings, s: value}))[s.target].total
+    if left >= floor.cpu - 1:  # one millicore is rounding
+        return None
+    return f"{s.knob} {value:g} leaves {left:.0f}m when all siblings run, {spell('cpu', floor.cpu)} is promised"
 
 
 def _too_few_cpus(value: Value, floor: Resources) -> str | None:
@@ -87,25 +94,3 @@ def _cut(knob: str, value: float, least: float, floor: Resources) -> str:
     kind = "cpu" if knob.startswith("cpu") else "memory"
     promised = spell(kind, getattr(floor, kind))
     return f"{knob} {render(knob, value)} cuts the floor of {kind} {promised}: at least {render(knob, least)}"
-
-
-def cpu_share(target: TargetId, snap: Snapshot, weight: float) -> float:
-    """Millicores that `weight` gives a target when every sibling on every level runs."""
-    share = len(snap.node.cpus) * 1000.0
-    here: TargetId | None = target
-    while here is not None and here != ROOT:
-        up = snap.groups.parent(here)
-        own = weight if here == target else _weight(here, snap)
-        rivals = [_weight(c, snap) for c in snap.groups.children.get(up or ROOT, ()) if c != here]
-        if up is not None and (group := snap.groups.get(up)) is not None:
-            rivals.extend(f.weight for f in group.foreign)
-        share *= own / math.fsum((own, *rivals)) if own else 0.0
-        here = up
-    return share
-
-
-def _weight(target: TargetId, snap: Snapshot) -> float:
-    """An idle group competes for nothing."""
-    if snap.settings.get(Setting(target, "cpu.idle")) == 1.0:
-        return 0.0
-    return number(snap.settings.get(Setting(target, "cpu.weight"), KNOBS["cpu.weight"].default))

@@ -12,10 +12,11 @@ from typing import Final
 
 from j10ce.model.knob import KNOBS, PERIOD_US, Role, Setting, Unit, Value, format_cpus, render
 from j10ce.model.plan import Bound, Proposal, Verdict
-from j10ce.model.resource import Resources, spell
+from j10ce.model.resource import NOTHING, Resources, spell
 from j10ce.model.snapshot import NodeFacts
 
-WANT, AT_LEAST, AT_MOST = Bound.WANT, Bound.AT_LEAST, Bound.AT_MOST
+WANT, AT_LEAST, AT_MOST = Bound.WANT, Bound.AT_LEAST, Bound.AT_MOST  # module names are found faster than members
+GUARANTEE, CAP = Role.GUARANTEE, Role.CAP
 FLOORED: Final = frozenset({"cpu.max", "memory.high", "memory.max"})  # caps that may not cut into a floor
 
 
@@ -29,10 +30,10 @@ def merge(s: Setting, wishes: Sequence[Proposal], base: Value, floor: Resources,
     return _bounded(s, ranked, base, floor, node)
 
 
-def precedence(p: Proposal) -> tuple[int, str, str, str, str]:
+def precedence(p: Proposal) -> tuple[int, str, str, str, str, float | str]:
     """A total order, highest rank first; owners break ties, the rest only makes it total."""
-    value = format_cpus(p.value) if isinstance(p.value, frozenset) else f"{p.value!r:>24}"
-    return -p.rank, p.owner, p.bound.value, value, p.reason
+    value = format_cpus(p.value) if isinstance(p.value, frozenset) else p.value
+    return -p.rank, p.owner, p.bound.value, p.reason, type(p.value).__name__, value
 
 
 def well_formed(p: Proposal) -> bool:
@@ -44,26 +45,26 @@ def well_formed(p: Proposal) -> bool:
 
 
 def _bounded(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources, node: NodeFacts) -> Verdict:
-    winner = next((p for p in ranked if p.bound is WANT), None)
-    by = winner
-    value = number(winner.value if winner else base)
-    clamps: list[str] = []
-    if len(ranked) > 1 or winner is None:
-        for bound in (AT_MOST, AT_LEAST):  # the last one wins
-            tightest = _tightest(ranked, bound)
-            if tightest and (value > number(tightest.value) if bound is AT_MOST else value < number(tightest.value)):
-                value, by = number(tightest.value), tightest
-                clamps.append(_bound_text(s, tightest))
+    winner = low = high = None
+    for p in ranked:
+        if p.bound is WANT:
+            winner = winner or p
+        elif p.bound is AT_LEAST:
+            low = p if low is None or number(p.value) > number(low.value) else low
+        elif high is None or number(p.value) < number(high.value):
+            high = p
+    by, value = winner, number(winner.value if winner else base)
+    moved = []
+    if high is not None and value > number(high.value):
+        by, value = high, number(high.value)
+        moved.append(high)
+    if low is not None and value < number(low.value):
+        by, value = low, number(low.value)
+        moved.append(low)
+    clamps = tuple([_bound_text(s, p) for p in moved]) if winner else ()  # without a want the bound is the wish
     allowed, texts = _allow(s, value, floor, node)
-    others = tuple(p for p in ranked if p is not winner)
-    return Verdict(s, allowed, winner, others, (*clamps, *texts), by=by if allowed == value else None)
-
-
-def _tightest(ranked: Sequence[Proposal], bound: Bound) -> Proposal | None:
-    found = [p for p in ranked if p.bound is bound]
-    if not found:
-        return None
-    return (min if bound is AT_MOST else max)(found, key=lambda p: number(p.value))
+    others = tuple([p for p in ranked if p is not winner]) if len(ranked) > 1 or winner is None else ()
+    return Verdict(s, allowed, winner, others, clamps + texts, "", by if allowed == value else None)
 
 
 def _bound_text(s: Setting, p: Proposal) -> str:
@@ -75,13 +76,15 @@ def _allow(s: Setting, value: float, floor: Resources, node: NodeFacts) -> tuple
     k = KNOBS.get(s.knob)
     if k is None:
         return value, ()
-    most = float(node.memory) if k.role is Role.GUARANTEE else k.high  # nobody can be promised more than there is
-    bounded = min(max(value, k.low), most)
-    texts = () if bounded == value else (f"moved to {render(s.knob, bounded)}: the range is {k.low:g} to {most:g}",)
-    least = least_cap(s.knob, floor, node)
-    if bounded < least:
+    texts: tuple[str, ...] = ()
+    most = float(node.memory) if k.role is GUARANTEE else k.high  # nobody can be promised more than there is
+    if not k.low <= value <= most:
+        value = min(max(value, k.low), most)
+        texts = (f"moved to {render(s.knob, value)}: the range is {k.low:g} to {most:g}",)
+    least = least_cap(s.knob, floor, node) if k.role is CAP and floor is not NOTHING else 0.0
+    if value < least:
         return least, (*texts, f"raised to {render(s.knob, least)}: {_floor_text(s.knob, floor)}")
-    return bounded, texts
+    return value, texts
 
 
 def least_cap(knob: str, floor: Resources, node: NodeFacts) -> float:
@@ -126,8 +129,10 @@ def _left_out(s: Setting, p: Proposal, left: int, fewest: int, floor: Resources)
 
 
 def number(value: Value) -> float:
-    assert isinstance(value, int | float), value  # noqa: S101 - `well_formed` filtered the proposals
-    return value
+    """Of a knob that holds numbers; `well_formed` let nothing else in."""
+    if type(value) is float:
+        return value
+    return float(value) if isinstance(value, int) else math.nan
 
 
 def cpus(value: Value) -> frozenset[int]:

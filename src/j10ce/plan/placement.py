@@ -30,8 +30,7 @@ def _widen_parents(board: Board, sets: dict[TargetId, frozenset[int]]) -> None:
 
 
 def _fit_children(board: Board, sets: dict[TargetId, frozenset[int]]) -> None:
-    found = board.snap.support.get(KNOB)
-    spelled_out = found is not None and found.via == "cgroup1"  # v1 has no "as the parent"
+    spelled_out = board.on_v1(KNOB)  # v1 has no "as the parent"
     usable = {ROOT: board.snap.node.cpus}
     for target in board.rights.top_down:
         up = board.snap.groups.parent(target) or ROOT

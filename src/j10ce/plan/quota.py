@@ -9,17 +9,12 @@ from j10ce.plan.board import Board
 
 
 def fit_quotas(board: Board) -> None:
-    if "cpu.max" in board.knobs and _on_v1(board):
+    if "cpu.max" in board.knobs and board.on_v1("cpu.max"):
         _fit_parents(board)
     if "cpu.max" in board.knobs or "cpu.max.burst" in board.knobs:
         _fit_bursts(board)
     if "cpu.weight" in board.knobs:
         _drop_idle_weights(board)
-
-
-def _on_v1(board: Board) -> bool:
-    found = board.snap.support.get("cpu.max")
-    return found is not None and found.via == "cgroup1"
 
 
 def _fit_parents(board: Board) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from msgspec import Struct
 
@@ -15,14 +14,12 @@ from j10ce.model.snapshot import Snapshot
 class Rights(Struct, frozen=True):
     """Follows from what `snap.epoch` covers."""
 
-    top_down: tuple[TargetId, ...]  # parents before children, without the root
-    ours: frozenset[TargetId]  # owned groups, and chosen workloads with all inside them
-    tops: tuple[TargetId, ...]  # those of ours that have none of ours above
-    dead: frozenset[TargetId]  # groups that we made for workloads that are gone
-    floors: Mapping[TargetId, Resources]  # sum of the floors inside, the target's own included
-    owned: frozenset[TargetId]
-
-    NONE: ClassVar[Rights]
+    top_down: tuple[TargetId, ...] = ()  # parents before children, without the root
+    ours: frozenset[TargetId] = frozenset()  # owned groups, and chosen workloads with all inside them
+    tops: tuple[TargetId, ...] = ()  # those of ours that have none of ours above
+    dead: frozenset[TargetId] = frozenset()  # groups that we made for workloads that are gone
+    floors: Mapping[TargetId, Resources] = {}  # sum of the floors inside, the target's own included
+    owned: frozenset[TargetId] = frozenset()  # made by us
 
     @classmethod
     def of(cls, snap: Snapshot) -> Rights:
@@ -54,9 +51,6 @@ class Rights(Struct, frozen=True):
         if s.knob not in KNOBS or KNOBS[s.knob].role is not Role.GUARANTEE:
             return "not ours; of an ancestor only guarantees are raised"
         return None if snap.supports(s.knob) else lacking(s.knob, snap)
-
-
-Rights.NONE = Rights((), frozenset(), (), frozenset(), {}, frozenset())
 
 
 def lacking(knob: str, snap: Snapshot) -> str:

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from j10ce.model.knob import KNOBS, Support, Unit, Value
+from j10ce.model.knob import IDLE_SHARES, KNOBS, Support, Unit, Value, shares_of, weight_of
 
 Version = Literal["v1", "v2"]
-IDLE_SHARES = 3.0  # what the scheduler gives an idle group
 
 
 class Objection(NamedTuple):
@@ -74,7 +73,7 @@ class FakeCgroups:
     def value(self, name: str, path: str) -> Value:
         here = self.by_path[path].values
         if name == "cpu.weight" and here.get("cpu.idle") == 1.0:
-            return self.rounded(name, IDLE_SHARES)
+            return IDLE_SHARES
         return here.get(name, KNOBS[name].default)
 
     def rounded(self, name: str, value: Value) -> Value:
@@ -88,8 +87,8 @@ class FakeCgroups:
                 return bounded // self.page * self.page
             case Unit.FLAG:
                 return float(bool(value))
-            case Unit.SHARES if self.version == "v2":
-                return min(max(round(bounded * 100 / 1024), 1), 10000) * 1024 / 100
+            case Unit.SHARES:
+                return shares_of(weight_of(bounded)) if self.version == "v2" else float(math.floor(bounded + 0.5))
             case _:
                 return float(int(bounded))
 
@@ -101,6 +100,20 @@ class FakeCgroups:
         if name == "cpuset.cpus" and not value and self.version == "v1":
             value = self.effective_cpus(parent(path))
         here[name] = value
+
+    def companions(self, name: str, value: Value, path: str) -> list[tuple[str, Value, str]]:
+        """(knob, value, path) that the back ends move along: a burst above the quota, v1 sets equal to the parent's."""
+        here = self.by_path[path].values
+        if name == "cpu.max" and isinstance(value, float) and value < number(here, "cpu.max.burst"):
+            return [("cpu.max.burst", value, path)]
+        if name == "cpuset.cpus" and self.version == "v1":
+            final = value or self.effective_cpus(parent(path))
+            return [(name, final, p) for p in self._followers(path, cpuset(here))]
+        return []
+
+    def _followers(self, path: str, cpus: frozenset[int]) -> list[str]:
+        same = [c for c in self.children(path) if cpuset(self.by_path[c].values) == cpus]
+        return [f for c in same for f in (*self._followers(c, cpus), c)]
 
     def objection(self, name: str, value: Value, path: str) -> Objection | None:
         if isinstance(value, frozenset):

@@ -103,7 +103,12 @@ class FakeKernel:
         if not self.cgroups.has(s.knob, at.path):
             return refused(what, at.path, "ENOENT", "no such file")
         value = self.quantise(s, v)
+        saved = {path: dict(here.values) for path, here in self.cgroups.by_path.items()}
+        for companion in self.cgroups.companions(s.knob, value, at.path):
+            self.cgroups.hold(*companion)
         if objection := self.cgroups.objection(s.knob, value, at.path):
+            for path, values in saved.items():
+                self[path].values = values
             return refused(what, at.path, *objection)
         self.cgroups.hold(s.knob, value, at.path)
         return Applied(self.cgroups.value(s.knob, at.path))

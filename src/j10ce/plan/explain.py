@@ -1,0 +1,175 @@
+"""Why a setting has its value: who asked, who lost, what moved it, and what it was before us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from j10ce.errors import Finding, Invalid, NotFound
+from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, render
+from j10ce.model.plan import HeldSetting, Plan, Proposal, ValueChange, Verdict
+from j10ce.model.resource import NOTHING, spell
+from j10ce.model.snapshot import Snapshot
+from j10ce.model.workload import Entitlement
+from j10ce.plan.board import LAPSED
+from j10ce.plan.rights import lacking
+from j10ce.policy.effective import Effective
+
+
+class Wish(Struct, frozen=True):
+    owner: str
+    rank: str
+    bound: str  # `wants`, `at least`, `at most`
+    value: str
+    reason: str
+
+    @classmethod
+    def of(cls, p: Proposal) -> Wish:
+        bound = {"want": "wants"}.get(p.bound.value, p.bound.value.replace("_", " "))
+        return cls(p.owner, p.rank.name.lower(), bound, render(p.setting.knob, p.value), p.reason)
+
+
+class Above(Struct, frozen=True):
+    """What an ancestor has of the same knob."""
+
+    target: str
+    value: str
+    ours: bool
+
+
+class SettingExplanation(Struct, frozen=True):
+    knob: str
+    meaning: str
+    v2: str  # file names
+    v1: str
+    via: str  # where it is written on this machine
+    now: str  # empty: never read
+    planned: str = ""  # the value that the plan writes, where it is another one
+    original: str = ""  # before us; empty: not changed by us
+    winner: Wish | None = None
+    losers: tuple[Wish, ...] = ()
+    clamps: tuple[str, ...] = ()  # in order, what moved the winner's value
+    held: str = ""
+    problem: str = ""  # why it cannot be set here
+    above: tuple[Above, ...] = ()
+
+
+class Explanation(Struct, frozen=True):
+    target: str
+    cgroup: str
+    profile: str = ""
+    tier: str = ""
+    floor: str = ""
+    sources: tuple[str, ...] = ()
+    effective: str = ""  # whether the floor really holds
+    notes: tuple[str, ...] = ()
+    knob: str = ""  # the one that was asked for; empty: an overview
+    settings: tuple[SettingExplanation, ...] = ()
+
+
+def explain(
+    target: TargetId,
+    knob: str | None,
+    snap: Snapshot,
+    plan: Plan,
+    *,
+    originals: Mapping[Setting, Value] | None = None,
+    holds: Iterable[HeldSetting] = (),
+    effective: Effective | None = None,
+) -> Explanation:
+    """Raises NotFound for a target that is not here, Invalid for a knob that does not exist."""
+    group = snap.groups.get(target)
+    if group is None:
+        raise NotFound(f"{target} is not on this machine")
+    known = {s.knob for s in plan.verdicts if s.target == target}
+    if knob is not None and knob not in KNOBS and knob not in known:
+        raise Invalid([Finding("knob", knob, "unknown knob", "use one of " + ", ".join(KNOBS))], "question")
+    told = _Teller(snap, plan, originals or {}, {h.setting: h for h in holds if h.expires > snap.wall})
+    shown = [knob] if knob else [k for k in (*KNOBS, *sorted(known - KNOBS.keys())) if _worth_telling(k, known, snap)]
+    entitled = snap.entitlements.get(target)
+    return Explanation(
+        target=target,
+        cgroup=group.path,
+        profile=entitled.profile if entitled else "",
+        tier=entitled.tier.value if entitled else "",
+        floor=str(entitled.floor) if entitled and entitled.floor != NOTHING else "",
+        sources=tuple(f"{s.object}: {s.why}" for s in entitled.sources) if entitled else (),
+        effective=_effective_text(entitled, effective),
+        notes=entitled.notes if entitled else (),
+        knob=knob or "",
+        settings=tuple(told.setting(Setting(target, k)) for k in shown),
+    )
+
+
+def _worth_telling(knob: str, known: set[str], snap: Snapshot) -> bool:
+    return knob in known or not snap.supports(knob)
+
+
+def _effective_text(entitled: Entitlement | None, found: Effective | None) -> str:
+    if found is None or entitled is None or entitled.floor == NOTHING:
+        return ""
+    if found.holds:
+        return "the floor holds"
+    parts = (
+        ("cpu", found.cpu, entitled.floor.cpu, found.cpu_reason),
+        ("memory", found.memory, entitled.floor.memory, found.memory_reason),
+    )
+    return "; ".join(f"{k} {spell(k, int(got))} of {spell(k, want)}: {why}" for k, got, want, why in parts if why)
+
+
+def _lost(p: Proposal, verdict: Verdict) -> bool:
+    """Whether a wish had no part in the value: a bound that moved it is told among the clamps."""
+    return p is not verdict.by and not any(clamp.endswith(f"by {p.owner}: {p.reason}") for clamp in verdict.clamps)
+
+
+class _Teller:
+    def __init__(
+        self, snap: Snapshot, plan: Plan, originals: Mapping[Setting, Value], holds: Mapping[Setting, HeldSetting]
+    ) -> None:
+        self.snap = snap
+        self.plan = plan
+        self.originals = originals
+        self.holds = holds
+        self.changes = {c.setting: c for c in plan.changes if isinstance(c, ValueChange)}
+
+    def setting(self, s: Setting) -> SettingExplanation:
+        k = KNOBS.get(s.knob)
+        verdict = self.plan.verdicts.get(s)
+        support = self.snap.support.get(s.knob)
+        winner = self._winner(verdict) if verdict else None
+        return SettingExplanation(
+            knob=s.knob,
+            meaning=k.meaning if k else "",
+            v2=s.knob,
+            v1=k.v1 if k else "",
+            via=support.via if support else "",
+            now=self._shown(s, self.snap.settings),
+            planned=render(s.knob, self.changes[s].new) if s in self.changes else "",
+            original=self._shown(s, self.originals),
+            winner=Wish.of(winner) if winner else None,
+            losers=tuple(Wish.of(p) for p in verdict.others if _lost(p, verdict)) if verdict else (),
+            clamps=verdict.clamps if verdict else (),
+            held=self._held(s, verdict),
+            problem="" if self.snap.supports(s.knob) else lacking(s.knob, self.snap),
+            above=tuple(self._above(s)),
+        )
+
+    def _winner(self, verdict: Verdict) -> Proposal | None:
+        """A wish that has lapsed decides nothing where something else moved the value."""
+        winner = verdict.winner or verdict.by
+        return None if winner and winner.owner == LAPSED and verdict.clamps else winner
+
+    def _shown(self, s: Setting, values: Mapping[Setting, Value]) -> str:
+        return render(s.knob, values[s]) if s in values else ""
+
+    def _held(self, s: Setting, verdict: Verdict | None) -> str:
+        hold = self.holds.get(s)
+        if hold is None or verdict is None or not verdict.held:
+            return verdict.held if verdict else ""
+        return f"{verdict.held}, for {(hold.expires - self.snap.wall) / 60:.0f} min more"
+
+    def _above(self, s: Setting) -> Iterable[Above]:
+        for up in self.snap.groups.ancestors(s.target):
+            if up != ROOT and (value := self._shown(Setting(up, s.knob, s.instance), self.snap.settings)):
+                yield Above(up, value, self.snap.groups[up].owned)

@@ -1,0 +1,87 @@
+"""An explanation as people read it in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from j10ce.plan.explain import Explanation, SettingExplanation, Wish
+
+
+def render_text(e: Explanation) -> str:
+    lines = _detail(e, e.settings[0]) if e.knob else _overview(e)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _overview(e: Explanation) -> Iterator[str]:
+    profile = f"profile {e.profile} (tier {e.tier})" if e.profile else "no profile"
+    yield f"{e.target}: {profile if e.tier else 'a group of the tree'}, cgroup {e.cgroup or '/'}"
+    yield from _fields(
+        ("floor", e.floor),
+        *(("from", source) for source in e.sources),
+        ("effective", e.effective),
+        *(("note", note) for note in e.notes),
+    )
+    rows = [(s.knob, _value(s), _reason(s)) for s in e.settings if not s.problem]
+    yield ""
+    if not rows:
+        yield "  nobody asks for anything here"
+    yield from _table([("KNOB", "VALUE", "WHY"), *rows] if rows else [])
+    yield from _unavailable(e.settings)
+
+
+def _value(s: SettingExplanation) -> str:
+    now = s.now or "?"
+    return f"{now} → {s.planned}" if s.planned and s.planned != s.now else now
+
+
+def _reason(s: SettingExplanation) -> str:
+    if s.held:
+        return f"held {s.held}"
+    if s.clamps:
+        return s.clamps[-1]
+    return f"{s.winner.owner}: {s.winner.reason}" if s.winner else "as the kernel made it"
+
+
+def _unavailable(settings: Iterable[SettingExplanation]) -> Iterator[str]:
+    """One line per reason, not per knob."""
+    by_problem: dict[str, list[str]] = {}
+    for s in settings:
+        if s.problem:
+            by_problem.setdefault(s.problem, []).append(s.knob)
+    for problem, knobs in by_problem.items():
+        yield f"  {', '.join(knobs)}: {problem}"
+
+
+def _detail(e: Explanation, s: SettingExplanation) -> Iterator[str]:
+    yield f"{e.target} {s.knob} = {_value(s)}"
+    v1 = f"{s.v1} on v1" if s.v1 else "not on v1"
+    yield f"  {s.meaning} ({s.v2} on cgroup v2, {v1}{f'; here through {s.via}' if s.via else ''})"
+    above = ", ".join(f"{a.target} {a.value}{'' if a.ours else ' (not ours)'}" for a in s.above)
+    nobody = "" if s.winner or s.clamps or s.problem or s.held else "nobody asks for it"
+    yield from _fields(
+        ("problem", s.problem),
+        ("held", s.held),
+        ("decided by", _wish(s.winner) if s.winner else nobody),
+        *(("then", clamp) for clamp in s.clamps),
+        *(("against", _wish(w)) for w in s.losers),
+        ("before us", s.original),
+        ("above it", above),
+    )
+
+
+def _wish(w: Wish) -> str:
+    return f"{w.owner} ({w.rank}) {w.bound} {w.value}: {w.reason}"
+
+
+def _fields(*fields: tuple[str, str]) -> Iterator[str]:
+    """Empty ones are left out; a repeated name is said once."""
+    last = ""
+    for name, text in fields:
+        if text:
+            yield f"  {'' if name == last else name:<11} {text}"
+            last = name
+
+
+def _table(rows: list[tuple[str, str, str]]) -> Iterator[str]:
+    widths = [max((len(row[n]) for row in rows), default=0) for n in range(2)]
+    return (f"  {knob:<{widths[0]}}  {value:<{widths[1]}}  {why}" for knob, value, why in rows)
