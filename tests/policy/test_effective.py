@@ -1,0 +1,202 @@
+"""Effective protection against numbers worked out by hand from the kernel's rules (mm/page_counter.c, sched/fair.c)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pytest
+
+from j10ce.model import knob
+from j10ce.model.knob import Setting, TargetId, Value
+from j10ce.model.snapshot import Foreign, Snapshot
+from j10ce.model.workload import Workload
+from j10ce.policy.effective import Effective, effective
+from j10ce.policy.memory_share import effective_protection
+from j10ce.testing.build import entitlement, group, handle, node, snapshot, tree, workload
+
+GI = 1 << 30
+TOP, TIER = knob.group("j10ce"), knob.group("j10ce/standard")
+A, B = (workload(n) for n in "ab")
+
+
+@pytest.mark.parametrize(
+    ("case", "protection"),
+    [
+        pytest.param((50, 200, 100, 300, 150, False), 50, id="use below the setting is all that is protected"),
+        pytest.param((150, 200, 100, 300, 150, False), 100, id="the setting is the most"),
+        pytest.param((100, 400, 100, 150, 300, False), 50, id="an overcommitted parent is shared by use"),
+        pytest.param((100, 400, 100, 100, 300, False), 33, id="integer division rounds down"),
+        pytest.param((100, 400, 100, 0, 300, False), 0, id="a parent without protection annuls"),
+        pytest.param((150, 400, 50, 200, 100, False), 50, id="what nobody claims is lost without recursion"),
+        pytest.param((150, 400, 50, 200, 100, True), 83, id="recursion shares it by unprotected use: 50 + 100·100/300"),
+        pytest.param(
+            (150, 100, 50, 200, 100, True), 50, id="no recursion when the parent uses no more than is claimed"
+        ),
+        pytest.param((50, 400, 50, 200, 100, True), 50, id="no share for who uses no more than it claims"),
+    ],
+)
+def test_the_kernels_rule(case: tuple[int, int, int, int, int, bool], protection: int) -> None:
+    assert effective_protection(*case) == protection
+
+
+def scene(
+    values: Mapping[tuple[TargetId, str], Value],
+    *,
+    floor_a: Mapping[str, str] | None = None,
+    used: Mapping[TargetId, float] | None = None,
+    foreign: Mapping[str, list[Foreign]] | None = None,
+    recursive: bool = False,
+    lacking: tuple[str, ...] = (),
+    ws: tuple[Workload, ...] = (A, B),
+) -> Snapshot:
+    """Workloads a and b in tier standard of a 4-CPU, 8 GiB machine."""
+    given = {e.target: e for e in (entitlement(A, **(floor_a or {})), *(entitlement(w) for w in ws[1:]))}  # type: ignore[arg-type]
+    current = used or {}
+    extra = [
+        group(
+            path, owned=path != "", foreign=(foreign or {}).get(path, []), current=int(current.get(knob.group(path), 0))
+        )
+        for path in ("", "j10ce", "j10ce/standard")
+    ]
+    groups = tree(ws, given, groups=extra, current=current)
+    settings = {Setting(t, k): v for (t, k), v in values.items()}
+    return snapshot(
+        *given.values(),
+        workloads=ws,
+        on=node(recursive_protection=recursive),
+        groups=groups,
+        values=settings,
+        lacking=lacking,
+    )
+
+
+def of_a(snap: Snapshot) -> Effective:
+    return effective(snap)[A.target]
+
+
+class TestMemory:
+    USED = {TOP: 4.0 * GI, TIER: 4.0 * GI, A.target: 2.0 * GI, B.target: 2.0 * GI}  # noqa: RUF012
+
+    def test_a_covered_floor_holds(self) -> None:
+        values = {(t, "memory.min"): 1.0 * GI for t in (TOP, TIER, A.target)}
+        e = of_a(scene(values, floor_a={"floor_memory": "1Gi"}, used=self.USED))
+        assert (e.memory, e.memory_min, e.memory_low, e.memory_reason) == (GI, GI, 0, "")
+
+    def test_a_floor_that_an_ancestor_annuls_names_it(self) -> None:
+        values = {(TOP, "memory.min"): 1.0 * GI, (A.target, "memory.min"): 1.0 * GI}
+        e = of_a(scene(values, floor_a={"floor_memory": "1Gi"}, used=self.USED))
+        assert (e.memory, e.memory_min) == (0, 0)
+        assert e.memory_reason == "memory.min of group/j10ce/standard is 0"
+
+    def test_a_floor_that_was_never_set_says_so(self) -> None:
+        e = of_a(scene({}, floor_a={"floor_memory": "1Gi"}, used=self.USED))
+        assert e.memory_reason == "memory.min of group/j10ce is 0"
+
+    def test_siblings_that_claim_more_than_the_parent_has_share_it(self) -> None:
+        values = {(t, "memory.min"): 1.0 * GI for t in (TOP, TIER, A.target)} | {(B.target, "memory.min"): 3.0 * GI}
+        e = of_a(scene(values, floor_a={"floor_memory": "1Gi"}, used=self.USED))
+        assert e.memory_min == GI // 3 // 4096 * 4096  # b uses 2 of its 3: 1·1/(1+2)
+        assert e.memory == GI // 4  # b uses all of its 3
+        assert e.memory_reason == "group/j10ce/standard has 1Gi to protect and 4Gi are claimed inside"
+
+    def test_a_foreign_sibling_takes_its_share_too(self) -> None:
+        values = {(t, "memory.low"): 1.0 * GI for t in (TOP, TIER, A.target)}
+        foreign = {"j10ce": [Foreign("other", 1024, memory_low=1.0 * GI, memory_current=1.0 * GI)]}
+        e = of_a(scene(values, floor_a={"floor_memory": "1Gi"}, used=self.USED, foreign=foreign))
+        assert (e.memory_low, e.memory) == (GI // 2, GI // 2)
+        assert e.memory_reason == "group/j10ce has 1Gi to protect and 2Gi are claimed inside"
+
+    def test_an_unused_floor_holds_though_nothing_is_protected_yet(self) -> None:
+        values = {(t, "memory.min"): 1.0 * GI for t in (TOP, TIER, A.target)}
+        e = of_a(scene(values, floor_a={"floor_memory": "1Gi"}))
+        assert (e.memory_min, e.memory, e.holds) == (0, GI, True)
+
+    def test_recursive_protection_reaches_who_claims_nothing(self) -> None:
+        values = {(t, "memory.min"): 2.0 * GI for t in (TOP, TIER)}
+        assert of_a(scene(values, used=self.USED)).memory_min == 0
+        assert of_a(scene(values, used=self.USED, recursive=True)).memory_min == GI
+
+    def test_a_limit_below_the_floor_is_named(self) -> None:
+        values = {(t, "memory.min"): 1.0 * GI for t in (TOP, TIER, A.target)} | {(TOP, "memory.max"): 0.5 * GI}
+        e = of_a(scene(values, floor_a={"floor_memory": "1Gi"}, used=self.USED))
+        assert (e.memory, e.memory_reason) == (GI // 2, "memory.max of group/j10ce is 512Mi")
+
+    def test_low_protects_where_min_does_not_reach(self) -> None:
+        values: dict[tuple[TargetId, str], Value] = {(t, "memory.min"): 0.9 * GI for t in (TOP, TIER, A.target)}
+        values |= {(t, "memory.low"): 1.0 * GI for t in (TOP, TIER, A.target)}
+        assert of_a(scene(values, floor_a={"floor_memory": "1Gi"}, used=self.USED)).holds
+
+    def test_a_machine_without_memory_min_says_what_it_needs(self) -> None:
+        e = of_a(scene({}, floor_a={"floor_memory": "1Gi"}, lacking=("memory.min",)))
+        assert e.memory_reason == "memory.min is not available here; it needs another kernel"
+
+
+class TestCpu:
+    def test_weights_divide_level_by_level(self) -> None:
+        e = of_a(scene({(A.target, "cpu.weight"): 3072.0}))
+        assert e.cpu == 3000
+
+    def test_foreign_siblings_count_at_their_weight(self) -> None:
+        foreign = {"": [Foreign("system.slice", 1024), Foreign("tasks", 2048)]}
+        assert of_a(scene({}, foreign=foreign)).cpu == 500  # a quarter of 4 CPUs, halved with b
+
+    def test_an_annulled_floor_names_the_level(self) -> None:
+        foreign = {"": [Foreign("system.slice", 3072)]}
+        e = of_a(scene({}, floor_a={"floor_cpu": "1500m"}, foreign=foreign))
+        assert e.cpu_reason == "group/j10ce has 1024 of 4096 shares: 1000m of 4000m"
+        inner = of_a(scene({}, floor_a={"floor_cpu": "2500m"}))
+        assert inner.cpu_reason == "workload/default/a has 1024 of 2048 shares: 2000m of 4000m"
+
+    def test_an_idle_sibling_weighs_next_to_nothing(self) -> None:
+        e = of_a(scene({(B.target, "cpu.idle"): 1.0}))
+        assert e.cpu == pytest.approx(4000 * 1024 / 1027)
+
+    def test_an_idle_ancestor_annuls(self) -> None:
+        foreign = {"": [Foreign("system.slice", 1024)]}
+        e = of_a(scene({(TOP, "cpu.idle"): 1.0}, floor_a={"floor_cpu": "500m"}, foreign=foreign))
+        assert e.cpu_reason == "group/j10ce has 3 of 1027 shares, cpu.idle is set: 12m of 4000m"
+
+    def test_a_quota_cuts(self) -> None:
+        e = of_a(scene({(TIER, "cpu.max"): 100_000.0}, floor_a={"floor_cpu": "1500m"}))
+        assert (e.cpu, e.cpu_reason) == (500, "cpu.max of group/j10ce/standard allows 1000m")
+
+    def test_own_cpus_are_not_shared(self) -> None:
+        values: dict[tuple[TargetId, str], Value] = {
+            (A.target, "cpuset.cpus"): frozenset({2, 3}),
+            (B.target, "cpuset.cpus"): frozenset({0, 1}),
+        }
+        assert of_a(scene(values, floor_a={"floor_cpu": "2"})).cpu == 2000
+
+    def test_cpus_that_others_keep_off_count_in_full(self) -> None:
+        # b runs on CPUs 0-1 with density 512, a everywhere with 256: a third of two CPUs, and two whole ones.
+        e = of_a(scene({(B.target, "cpuset.cpus"): frozenset({0, 1})}))
+        assert e.cpu == pytest.approx(2000 / 3 + 2000)
+
+    def test_too_few_cpus_are_named(self) -> None:
+        e = of_a(scene({(TIER, "cpuset.cpus"): frozenset({0})}, floor_a={"floor_cpu": "1500m"}))
+        assert e.cpu_reason == "cpuset.cpus of group/j10ce/standard has 1 CPUs"
+
+    def test_half_a_millicore_is_rounding_not_a_broken_promise(self) -> None:
+        e = of_a(scene({(A.target, "cpu.weight"): 1023.9}, floor_a={"floor_cpu": "2"}))
+        assert (e.cpu, e.cpu_reason) == (2000, "")
+
+    def test_a_machine_without_the_cpu_controller_says_so(self) -> None:
+        e = of_a(scene({}, floor_a={"floor_cpu": "3"}, lacking=("cpu.weight",)))
+        assert e.cpu_reason.startswith("cpu.weight is not available here")
+
+
+def test_an_adopted_workload_is_judged_where_it_is() -> None:
+    pod = workload("pod", handle=handle("kubepods/burstable/pod1"))
+    values: dict[Setting, Value] = {Setting(pod.target, "memory.min"): 1.0 * GI}
+    snap = snapshot(entitlement(pod, floor_memory="1Gi"), workloads=[pod], values=values)
+    assert effective(snap)[pod.target].memory_reason == "memory.min of group/kubepods is 0"
+
+
+def test_a_workload_without_a_place_is_left_out() -> None:
+    assert effective(snapshot(workloads=[A], groups=tree([B], {}))) == {}
+
+
+def test_no_promise_no_complaint() -> None:
+    e = of_a(scene({(TOP, "memory.max"): math.inf}))
+    assert e.holds
