@@ -13,7 +13,8 @@ from j10ce.errors import Finding
 from j10ce.model.kinds import Selector
 
 LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
-SUBDOMAIN: Final = re.compile(rf"(?=.{{1,253}}\Z){LABEL.pattern}(?:\.{LABEL.pattern})*")
+STEP: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+SUBDOMAIN: Final = re.compile(rf"(?=.{{1,253}}\Z){STEP}(?:\.{STEP})*")
 QUALIFIED: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 PATH_STEP: Final = re.compile(r"(?!\.{1,2}\Z)[^/\x00-\x1f\x7f]{1,255}")
 
