@@ -111,21 +111,30 @@ class Values:
         return Original(*setting, At.of(at), identity, via, text, to_spelled(value))
 
     def _write_run(self, backend: Backend, run: list[Ready]) -> dict[Setting, Result]:
-        if isinstance(backend, Batched):
-            values = [(r.change.setting, r.change.new) for r in run]
-            answers = backend.write_many(values, run[0].at)
-            return {r.change.setting: self._finish(r.change, a) for r, a in zip(run, answers, strict=True)}
-        return {r.change.setting: self._write_one(r) for r in run}
+        if not isinstance(backend, Batched):
+            return {r.change.setting: self._write_one(r) for r in run}
+        at_once = [r for r in run if not self._reclaims(r)]
+        results = {r.change.setting: self._write_one(r) for r in run if r not in at_once}
+        if at_once:
+            answers = backend.write_many([(r.change.setting, r.change.new) for r in at_once], run[0].at)
+            results |= {r.change.setting: self._finish(r.change, a) for r, a in zip(at_once, answers, strict=True)}
+        return results
 
     def _write_one(self, ready: Ready) -> Result:
         change, at, backend = ready
-        knob, write = KNOBS.get(change.setting.knob), partial(backend.write, change.setting, change.new, at)
-        usage = self._routes.usage(change.setting, at) if knob and knob.slow else None
-        if usage is not None and isinstance(change.new, float | int) and change.new < usage:
-            # The kernel reclaims down to the value before it returns.
+        write = partial(backend.write, change.setting, change.new, at)
+        if self._reclaims(ready):
             self.slow.submit(change, lambda: _refusing(write))
             return Pending()
         return self._finish(change, _refusing(write))
+
+    def _reclaims(self, ready: Ready) -> bool:
+        """Whether the kernel has to reclaim down to the value before the write returns."""
+        setting, new = ready.change.setting, ready.change.new
+        if setting.knob not in KNOBS or not KNOBS[setting.knob].slow or not isinstance(new, float | int):
+            return False
+        usage = self._routes.usage(setting, ready.at)
+        return usage is not None and new < usage
 
     def _finish(self, change: ValueChange, answer: Answer) -> Result:
         setting = change.setting
