@@ -37,6 +37,7 @@ from j10ce.host.files import Files
 from j10ce.host.handles import Layout
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import owner
+from j10ce.kernel.dbus import watch_reloads
 from j10ce.kernel.guard import Guard as WriteGuard
 from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
@@ -70,6 +71,7 @@ class Host:
         node = machine.discover(settings.node_name, hierarchies, files)
         owned = owner.choose(hierarchies, settings.tree, settings.top)
         self.unwritable = unwritable(hierarchies, owned)
+        self.bus = owned.bus
         self.own = OwnCgroup(owned.tree)
         self.plugins = self._plugins()
         memory = float(node.memory)
@@ -105,6 +107,7 @@ class Host:
             beside = [tasks.create_task(server.run(sockets[0]))]
             beside += [tasks.create_task(server.run_metrics(sock)) for sock in sockets[1:]]
             beside += [tasks.create_task(self.sync.run())] if self.sync else []
+            beside += [tasks.create_task(watch_reloads(self._on_reload, self.bus))] if self.bus else []
             beside.append(tasks.create_task(self._live(tell)))
             how = await self.shell.run()
             tell("STOPPING=1")
@@ -199,6 +202,10 @@ class Host:
 
     def _on_pressure(self) -> None:
         self.triggers.drain()
+        self.shell.wake.set()
+
+    def _on_reload(self) -> None:
+        self.agent.reread()
         self.shell.wake.set()
 
     def _say_hello(self) -> None:

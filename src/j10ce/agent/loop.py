@@ -70,6 +70,7 @@ class Agent:
         self._resolved_for: NodeFacts | None = None
         self._judged: tuple[float, int, Mapping[TargetId, Effective]] = (-math.inf, -1, {})
         self._yielded: dict[object, HeldSetting] = {}
+        self._reloaded = False
 
     def tick(self, at: Instant) -> Report:
         """The whole ring, once."""
@@ -107,6 +108,10 @@ class Agent:
 
     def hold(self, holds: Iterable[Hold]) -> None:
         self.holds = tuple(holds)
+
+    def reread(self) -> None:
+        """systemd has just reset what was not set through it: the next tick reads every setting. From any thread."""
+        self._reloaded = True
 
     def revert(self, force: bool = False, at: Instant | None = None) -> Outcome:
         """Every original value back; held settings stay unless forced."""
@@ -168,6 +173,10 @@ class Agent:
         return (*own, *(h for h in self._yielded.values() if h.expires > at.wall))
 
     def _look_for_drift(self, at: Instant) -> None:
+        if self._reloaded:
+            self._reloaded = False
+            for drift in self.kernel.read_now({s.target for s in self.kernel.settings}):
+                self.kernel.forgive(drift.setting)  # a reload is nobody's wish: what it undid is simply done again
         for drift in self.kernel.sweep(at.now):
             if self.yields:
                 why = "someone else set it, and the configuration yields to drift"
