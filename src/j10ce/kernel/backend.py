@@ -104,7 +104,10 @@ class Tree(Protocol):
         ...
 
     def identity(self, at: Place, controller: str, /) -> int | None:
-        """The cgroup's id, never reused within a boot; None when there is no such cgroup."""
+        """The cgroup's id, never reused within a boot; None when there is no such cgroup.
+
+        systemd keeps values by the name of a unit, over restarts of it: there the name identifies, see docs/adr/0003.
+        """
         ...
 
     def make(self, target: TargetId, at: Place, /) -> Applied | Refused | Gone: ...

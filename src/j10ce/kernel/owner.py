@@ -68,9 +68,10 @@ def reach(found: Manager, hierarchies: Hierarchies, connect: Callable[[str], Bus
     """Its verbs, once it has answered and may write what it owns."""
     units = Units(connect(found.bus), found.run, user=found.user)
     try:
-        directory = hierarchies.directory(UNIFIED, units.root)
+        units.ask_once()
     except CallFailed as e:
         raise Unsupported(_FEATURE, needs=f"an answer from systemd over {found.bus}; {e}") from e
+    directory = hierarchies.directory(UNIFIED, units.root)
     if not os.access(directory, os.W_OK):
         raise Unsupported(_FEATURE, needs=f"a delegated cgroup; {directory} is not writable")
     return units

@@ -105,7 +105,7 @@ class UnitProperties:
         if self._nursery.collect(unit, wanted):
             return [Applied(wanted[s]) for s, _ in values]
         if not self._exists(at):
-            return [Gone() for _ in values]
+            return [self._absent(s, unit) for s, _ in values]
         by_property = {s: v for s, v in wanted.items() if self._row(s, unit)}
         answers = self._set_all(unit, by_property, at)
         # After the properties: a burst must fit the quota that came with it.
@@ -132,7 +132,7 @@ class UnitProperties:
         if text == _DEFAULT or self._nursery.collect(unit, {s: KNOBS[s.knob].default}):
             return self.write(s, KNOBS[s.knob].default, at)
         if row is None:
-            return self._files.restore(s, text, at)
+            return self._files.restore(s, text, at) if self._exists(at) else Gone()
         saved = msgspec.json.decode(text, type=Saved)
         try:
             self._units.set(unit, {row.name: row.typed(saved.value)})
@@ -146,8 +146,9 @@ class UnitProperties:
     def settle(self) -> None:
         """systemd forgets the drop-ins that `restore` removed; the units are then as they were, to the last line."""
         if self._stale:
-            self._units.reload()
-            self._stale = False
+            with suppress(CallFailed):  # what it still lists has no effect; the next revert tells it again
+                self._units.reload()
+                self._stale = False
 
     def _judge(self, knob: str, found: Support) -> Support:
         controller = KNOBS[knob].controller
@@ -207,6 +208,11 @@ class UnitProperties:
         if s.knob == "cpuset.cpus" and wanted == frozenset():
             return self._follow_parent(s, at)
         held = self.read(s, at)
+        if isinstance(held, frozenset) and held != wanted:
+            # systemd logs what the kernel refuses, and keeps it for the next time.
+            self._set(self._unit(at), {s: held})
+            shown = f"{s.knob} = {render(s.knob, wanted)}"
+            return Refused(f"{at.path} does not take {shown}: the kernel keeps {render(s.knob, held)}")
         return Gone() if held is None else Applied(held)
 
     def _follow_parent(self, s: Setting, at: Place) -> Answer:
@@ -214,14 +220,22 @@ class UnitProperties:
 
         The kernel may refuse an empty set where processes are: the parent's, written out, means the same.
         """
-        self._units.ping()  # whoever is answered sees the controllers that systemd withdrew before
+        try:
+            self._units.ping()  # whoever is answered sees the controllers that systemd withdrew before
+        except CallFailed as e:
+            return answer(e, f"clear {s.knob} of {at.path}")
         if not self.read(s, at):
             return Applied(frozenset()) if self._exists(at) else Gone()
-        answer = self._files.write(s, frozenset(), at)
-        if isinstance(answer, Refused):
+        cleared = self._files.write(s, frozenset(), at)
+        if isinstance(cleared, Refused):
             above = self._hierarchies.file(UNIFIED, os.path.dirname(at.path), "cpuset.cpus.effective")
-            answer = self._files.write(s, parse_cpus(file.read(above) or ""), at)
-        return Applied(frozenset()) if isinstance(answer, Applied) else answer
+            cleared = self._files.write(s, parse_cpus(file.read(above) or ""), at)
+        return Applied(frozenset()) if isinstance(cleared, Applied) else cleared
+
+    def _absent(self, s: Setting, unit: str) -> Refused | Gone:
+        if unit and self._left_behind(s, unit) is not None:
+            return Refused(f"{unit} does not run; its next start will have the {s.knob} that was set before")
+        return Gone()
 
     def _left_behind(self, s: Setting, unit: str) -> Value | None:
         """A unit that was stopped has no cgroup, but systemd keeps a value of ours for its next start."""
@@ -238,7 +252,8 @@ class UnitProperties:
 
     def _forget(self, unit: str, row: Property) -> None:
         for path in self._units.drop_ins(unit, row.drop_in):
-            os.unlink(path)
+            with suppress(FileNotFoundError):
+                os.unlink(path)
             self._stale = True
             with suppress(OSError):  # someone else keeps a drop-in there
                 os.rmdir(os.path.dirname(path))

@@ -32,6 +32,10 @@ class Units:
         self.user = user
         self._drop_ins = (f"{run}/{'user' if user else 'system'}.control", f"{run}/transient")
 
+    def ask_once(self) -> None:
+        """What the manager is does not change; asked here, it fails here."""
+        _ = self.root, self.version
+
     @cached_property
     def root(self) -> str:
         """The manager's cgroup, relative to the root of the hierarchy; empty for the system's."""
