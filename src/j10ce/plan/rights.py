@@ -46,6 +46,8 @@ class Rights(Struct, frozen=True):
             return "the root's own limits are never touched"
         if s.target not in snap.groups.by_target:
             return "no such target on this machine"
+        if s.target in self.dead:
+            return "its workload is gone"
         if s.target in snap.workloads:
             return "no policy chose this workload, it is only classified"
         if s.knob not in KNOBS or KNOBS[s.knob].role is not Role.GUARANTEE:

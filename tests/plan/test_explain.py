@@ -1,0 +1,100 @@
+"""What a person is told."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from j10ce.errors import Invalid, NotFound
+from j10ce.model.knob import TargetId, group
+from j10ce.model.plan import Bound, HeldSetting, Rank
+from j10ce.plan.explain import explain
+from j10ce.plan.text import render_text
+from j10ce.policy.effective import effective
+from j10ce.testing.fake_cgroups import Version
+from tests.plan.world import CRUNCH, WEB, World, hold, wish
+
+WISHES = (
+    wish(WEB.target, "memory.min", 2.0**28, Bound.AT_LEAST, owner="floors", reason="floor 256Mi"),
+    wish(WEB.target, "cpu.weight", 2048.0, owner="floors", reason="2048 of 3072 shares"),
+    wish(CRUNCH.target, "cpu.max", math.inf, owner="limits", reason="no limit"),
+    wish(CRUNCH.target, "cpu.max", 2e5, owner="burst", rank=Rank.ADVICE, reason="had a quiet minute"),
+    wish(CRUNCH.target, "cpu.max", 5e4, Bound.AT_MOST, owner="cpu-suppress", reason="others use 3.5 of 4 CPUs"),
+)
+
+
+def told(
+    target: TargetId,
+    knob: str | None = None,
+    *,
+    version: Version = "v2",
+    holds: tuple[HeldSetting, ...] = (),
+    settled: bool = True,
+) -> str:
+    world = World(version, floors={WEB.target: ("500m", "256Mi"), CRUNCH.target: ("600m", "0")})
+    if settled:
+        world.settle(*WISHES)
+    plan, snap = world.plan(*WISHES, holds=holds), world.snapshot()
+    found = effective(snap).get(target)
+    return render_text(explain(target, knob, snap, plan, originals=world.journal, holds=holds, effective=found))
+
+
+def test_an_overview_names_every_setting_with_its_reason() -> None:
+    assert told(WEB.target).splitlines() == [
+        "workload/default/web: profile custom (tier sensitive), cgroup j10ce/sensitive/default_web",
+        "  floor       cpu 500m, memory 256Mi",
+        "  effective   the floor holds",
+        "",
+        "  KNOB        VALUE  WHY",
+        "  cpu.weight  2048   floors: 2048 of 3072 shares",
+        "  memory.min  256Mi  floors: floor 256Mi",
+    ]
+
+
+def test_one_setting_is_told_with_winner_clamps_losers_and_the_way_up() -> None:
+    assert told(CRUNCH.target, "cpu.max").splitlines() == [
+        "workload/default/crunch cpu.max = 60000 (0.6 CPUs)",
+        "  CPU time allowed in each 100 ms (cpu.max on cgroup v2, cpu.cfs_quota_us on v1; here through cgroup2)",
+        "  decided by  limits (policy) wants max: no limit",
+        "  then        lowered to 50000 (0.5 CPUs) by cpu-suppress: others use 3.5 of 4 CPUs",
+        "              raised to 60000 (0.6 CPUs): a cap never cuts the floor of cpu 600m",
+        "  against     burst (advice) wants 200000 (2 CPUs): had a quiet minute",
+        "  before us   max",
+        "  above it    group/j10ce/besteffort max, group/j10ce max",
+    ]
+
+
+def test_what_follows_from_children_has_no_winner() -> None:
+    text = told(group("j10ce/sensitive"), "memory.min")
+    assert "  then        raised to 256Mi: the sum of what is promised inside" in text
+    assert "decided by" not in text
+
+
+def test_a_hold_says_who_why_and_how_long() -> None:
+    text = told(CRUNCH.target, "cpu.max", holds=(hold(CRUNCH.target, "cpu.max"),))
+    assert "  held        by alice: incident 42, for 10 min more" in text
+
+
+def test_a_change_that_is_planned_shows_both_values() -> None:
+    assert "cpu.weight  1024 → 2048" in told(WEB.target, settled=False)
+
+
+def test_what_cannot_be_enforced_is_said_in_one_line() -> None:
+    lines = told(WEB.target, version="v1").splitlines()
+    assert lines[-1] == "  memory.min, memory.low, memory.high, memory.oom.group: not enforceable here: needs cgroup v2"
+    assert lines[2].startswith("  effective   memory 0 of 256Mi: ")
+
+
+def test_a_setting_that_nobody_asks_for_says_so() -> None:
+    assert "nobody asks for it" in told(WEB.target, "cpu.max")
+
+
+def test_an_unknown_target_is_not_found() -> None:
+    with pytest.raises(NotFound, match="workload/default/nope is not on this machine"):
+        told(TargetId("workload/default/nope"))
+
+
+def test_an_unknown_knob_names_the_known_ones() -> None:
+    with pytest.raises(Invalid, match=r"unknown knob; use one of cpu.weight"):
+        told(WEB.target, "cpu.speed")
