@@ -41,9 +41,14 @@ def _clamp_burst(c: Cgroup, wanted: Files) -> Files | Refused:
     return {_BURST: allowed, **wanted} if allowed != "-1" and burst > int(allowed) else wanted
 
 
+def _spell_cpus(v: Value, c: Cgroup) -> Files:
+    """v1 has no "as the parent": it is the parent's set written out."""
+    return cpus().spell(v, c) if v else {"cpuset.cpus": c.parent.text("cpuset.cpus") or ""}
+
+
 def _take_followers(c: Cgroup, wanted: Files) -> Files | Refused:
-    """v1 has no "as the parent": it is the parent's set written out, in this cgroup and in those that follow it."""
-    text, present = wanted["cpuset.cpus"] or c.parent.text("cpuset.cpus") or "", c.text("cpuset.cpus")
+    """Those below that follow this cgroup: v1 would refuse to narrow it without them, and not widen them with it."""
+    text, present = wanted["cpuset.cpus"], c.text("cpuset.cpus")
     followers = {}
     for path in c.below():
         up = path.rpartition("/")[0]
@@ -77,7 +82,7 @@ TABLE: Final[dict[str, Spelling]] = {
         needs="a kernel with CONFIG_CFS_BANDWIDTH",
     ),
     "cpu.max.burst": whole(_BURST)._replace(needs="kernel ≥ 5.14", instead="a higher cpu.max"),
-    "cpuset.cpus": cpus()._replace(also=_take_followers),
+    "cpuset.cpus": cpus()._replace(spell=_spell_cpus, also=_take_followers),
     # Mainline v1 lacks the next three and memory.oom.group; some distributions' kernels have them under v2's names.
     "memory.min": bytes_("memory.min")._replace(needs=_V2, instead="memory.max on neighbours; nothing keeps pages in"),
     "memory.low": bytes_("memory.low")._replace(needs=_V2, instead="memory.max on neighbours; nothing keeps pages in"),
