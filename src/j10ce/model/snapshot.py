@@ -138,7 +138,7 @@ class Snapshot(Struct, frozen=True):
     entitlements: Mapping[TargetId, Entitlement] = field(default_factory=dict)
     settings: Mapping[Setting, Value] = field(default_factory=dict)  # the last read-back
     support: Mapping[str, Support] = field(default_factory=dict)
-    epoch: int = 0  # moves whenever workloads, entitlements, groups or support do: what depends on those alone may be kept
+    epoch: int = 0  # moves with workloads, entitlements, groups and support: what depends on those alone may be kept
 
     def supports(self, knob: str) -> bool:
         found = self.support.get(knob)
