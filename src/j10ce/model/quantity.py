@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, NewType
 
 from j10ce.errors import Finding, Invalid
@@ -94,6 +95,7 @@ class Quantity:
         return format_quantity(self)
 
 
+@lru_cache(4096)
 def format_quantity(q: Quantity) -> str:
     """The shortest exact spelling; `Quantity.parse` reads it back to the same value."""
     if q.percent:
