@@ -6,6 +6,7 @@ import hmac
 import os
 import secrets
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
@@ -42,6 +43,7 @@ class Access:
             raise Refusal(401, "Unauthorized", "a valid bearer token is needed", {"www-authenticate": "Bearer"})
 
 
+@lru_cache(64)
 def is_loopback(host: str) -> bool:
     """Whether a Host header or listen address (`name`, `name:port`, `[::1]:port`) means this machine alone."""
     name, _, port = host.rpartition(":") if not host.endswith("]") and ":" in host else (host, "", "")

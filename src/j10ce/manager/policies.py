@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
@@ -41,27 +41,24 @@ class Told(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """All that a judgement rests on, but for the time."""
+    """All that a judgement rests on."""
 
     revision: str
+    expired: bool
     told: tuple[Told, ...]
 
 
 async def judge_policies(store: Store, view: View, wall: Callable[[], float]) -> None:
     """Keep the status of every MinimalReservationPolicy true, for ever."""
     await view.ready()
-    seen: dict[str, Basis] = {}  # by uid: what the last judgement rested on
-    looked = 0.0
+    seen: dict[str, Basis] = {}  # by uid
     while True:
         epoch, now = view.objects.epoch, wall()
-        if late := not 0 <= now - looked < LOOK_S:
-            looked = now
-        told = reports(view.all(NodeQoS), now)
-        policies = view.all(MinimalReservationPolicy)
-        bases = {p.metadata.uid: Basis(p.metadata.resource_version, told.get(reference(p), ())) for p in policies}
+        policies, told = view.all(MinimalReservationPolicy), reports(view.all(NodeQoS), now)
+        bases = {p.metadata.uid: _basis(p, told, now) for p in policies}
         for policy in policies:
             basis = bases[policy.metadata.uid]
-            if late or seen.get(policy.metadata.uid) != basis:
+            if seen.get(policy.metadata.uid) != basis:
                 await _judge(store, policy, basis.told, now)
         seen = bases
         try:
@@ -70,6 +67,10 @@ async def judge_policies(store: Store, view: View, wall: Callable[[], float]) ->
                 await view.objects.moved(epoch)
         except TimeoutError:
             continue
+
+
+def _basis(policy: MinimalReservationPolicy, told: Mapping[str, tuple[Told, ...]], wall: float) -> Basis:
+    return Basis(policy.metadata.resource_version, expired(policy, wall), told.get(reference(policy), ()))
 
 
 def reports(nodes: Iterable[NodeQoS], wall: float) -> dict[str, tuple[Told, ...]]:
@@ -99,18 +100,18 @@ async def _judge(store: Store, policy: MinimalReservationPolicy, told: Sequence[
 
 def judged(policy: MinimalReservationPolicy, told: Sequence[Told], wall: float) -> MinimalReservationPolicyStatus:
     """The status that a policy deserves; the one it has when nothing speaks for another."""
-    generation, expired = policy.metadata.generation, _expired(policy, wall)
-    obeying = [t for t in told if t.report.generation == generation and not expired]
-    if not told and not expired and policy.status == MinimalReservationPolicyStatus():
+    generation, over = policy.metadata.generation, expired(policy, wall)
+    obeying = [t for t in told if t.report.generation == generation and not over]
+    if not told and not over and policy.status == MinimalReservationPolicyStatus():
         return policy.status
     floors = (floor for t in obeying for floor in t.effective)
     effective = tuple(sorted(floors, key=lambda f: (f.node, f.workload, f.resource)))
-    admitted = expired or _admitted(generation, obeying, told)
+    admitted = _expiry(policy) if over else _admitted(generation, obeying, told)
     return replace(
         policy.status,
-        phase="Expired" if expired else _phase(obeying, admitted, effective),
+        phase="Expired" if over else _phase(obeying, admitted, effective),
         conditions=_stamped((admitted, _effectiveness(effective, generation)), policy, wall),
-        observed_generation=generation if obeying or expired else policy.status.observed_generation,
+        observed_generation=generation if obeying or over else policy.status.observed_generation,
         units=UnitCount(
             wanted=policy.spec.units,
             placed=sum(t.report.units for t in obeying),
@@ -118,6 +119,11 @@ def judged(policy: MinimalReservationPolicy, told: Sequence[Told], wall: float) 
         ),
         effective=effective,
     )
+
+
+def expired(policy: MinimalReservationPolicy, wall: float) -> bool:
+    ttl, created = policy.spec.ttl, policy.metadata.creation_timestamp
+    return ttl is not UNSET and created is not UNSET and wall >= created.timestamp() + ttl.seconds
 
 
 def _phase(obeying: Sequence[Told], admitted: Condition, effective: Iterable[EffectiveFloor]) -> Phase:
@@ -138,11 +144,8 @@ def _admitted(generation: int, obeying: Sequence[Told], told: Sequence[Told]) ->
     return _condition("Admitted", "True", "Granted", message, generation)
 
 
-def _expired(policy: MinimalReservationPolicy, wall: float) -> Condition | None:
-    ttl, created = policy.spec.ttl, policy.metadata.creation_timestamp
-    if ttl is UNSET or created is UNSET or wall < created.timestamp() + ttl.seconds:
-        return None
-    message = f"its ttl of {ttl} is over; its capacity is free"
+def _expiry(policy: MinimalReservationPolicy) -> Condition:
+    message = f"its ttl of {policy.spec.ttl} is over; its capacity is free"
     return _condition("Admitted", "False", "Expired", message, policy.metadata.generation)
 
 

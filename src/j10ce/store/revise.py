@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import uuid
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
@@ -69,7 +70,8 @@ def removed(old: Object | None, key: Key, *, expect: str | Expect, revision: str
 def _created(obj: Object, revision: str, wall: float) -> Object:
     stamped = replace(
         obj.metadata,
-        uid=str(uuid.uuid4()),
+        # A uid is a name, not a secret: asking the kernel for randomness would hand the interpreter to another thread.
+        uid=str(uuid.UUID(int=random.getrandbits(128), version=4)),
         creation_timestamp=datetime.fromtimestamp(int(wall), UTC),
         generation=1,
         resource_version=revision,

@@ -7,7 +7,7 @@ share the price of one flush of the disk; nobody is answered, and no reader sees
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from j10ce.errors import StoreError
@@ -17,7 +17,7 @@ from j10ce.store.database import BrokenDisk, Database, Row, Trim
 from j10ce.store.revise import Key, Part, key_of, removed, revise
 from j10ce.store.store import ANY, Event, Expect, Listing, Store
 from j10ce.store.table import KEPT_CHANGES, Watch
-from j10ce.store.writer import Job, Writer
+from j10ce.store.writer import Job, Jobs, Writer
 
 
 class SqliteStore:
@@ -27,6 +27,7 @@ class SqliteStore:
         self._table = database.table(kept=kept)
         self._revision = self._table.revision
         self._coming: dict[Key, Event] = {}  # decided, not yet committed
+        self._collected: Jobs = []  # decided in this turn of the event loop
         self._epoch = 0
         self._ended: StoreError | None = None
         self._writer = Writer(database, self._settle)
@@ -60,6 +61,8 @@ class SqliteStore:
     async def close(self) -> None:
         """Waits until everything queued is on disk."""
         self._ended = self._ended or StoreError("the store is closed")
+        if self._collected:
+            self._hand_over()
         await asyncio.to_thread(self._writer.close)
         self._table.close()
 
@@ -77,11 +80,19 @@ class SqliteStore:
         await self._queued(Row(event, encode(event.object)))
 
     def _queued(self, row: Row | None) -> asyncio.Future[None]:
-        done = asyncio.get_running_loop().create_future()
-        self._writer.put(Job(self._epoch, done, row))
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+        if not self._collected:
+            loop.call_soon(self._hand_over)
+        self._collected.append(Job(self._epoch, done, row))
         return done
 
-    def _settle(self, jobs: Sequence[Job], failure: StoreError | None) -> None:
+    def _hand_over(self) -> None:
+        """At the end of the loop's turn: what was decided in one turn wakes the writer once."""
+        self._writer.put(self._collected)
+        self._collected = []
+
+    def _settle(self, jobs: Jobs, failure: StoreError | None) -> None:
         """The disk has answered for these jobs; they come in the order in which they were decided."""
         if failure and jobs[-1].epoch == self._epoch:
             self._epoch += 1
@@ -103,7 +114,7 @@ class SqliteStore:
             del self._coming[key]
         horizon = self._table.apply(row.event, len(row.data))
         if horizon is not None:
-            self._writer.put(Trim(key.kind, horizon))
+            self._writer.put((Trim(key.kind, horizon),))
 
 
 _: type[Store] = SqliteStore

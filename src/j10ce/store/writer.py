@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from queue import Empty, SimpleQueue
 from typing import NamedTuple
@@ -21,7 +21,8 @@ class Job(NamedTuple):
     row: Row | None
 
 
-Settle = Callable[[list[Job], StoreError | None], None]
+Jobs = list[Job]
+Settle = Callable[[Jobs, StoreError | None], None]
 
 
 class Writer:
@@ -33,27 +34,29 @@ class Writer:
 
     def __init__(self, database: Database, settle: Settle) -> None:
         self._database, self._settle = database, settle
-        self._queue: SimpleQueue[Job | Trim | None] = SimpleQueue()
+        self._queue: SimpleQueue[Sequence[Job | Trim]] = SimpleQueue()  # an empty piece is the end
         self._failed: tuple[int, StoreError] | None = None
         self._thread = threading.Thread(target=self._run, name="sqlite-writer", daemon=True)
         self._thread.start()
 
-    def put(self, work: Job | Trim) -> None:
+    def put(self, work: Sequence[Job | Trim]) -> None:
         self._queue.put(work)
 
     def close(self) -> None:
         """Blocks until everything queued is on disk."""
-        self._queue.put(None)
+        self._queue.put(())
         self._thread.join()
 
     def _run(self) -> None:
-        batch: list[Job | Trim | None] = []
-        while None not in batch:
-            batch = _take(self._queue)
+        open_ = True
+        while open_:
+            pieces = _take(self._queue)
+            open_ = () not in pieces
+            batch = list(chain.from_iterable(pieces))
             self._write(self._allowed(batch), [trim for trim in batch if isinstance(trim, Trim)])
         self._database.close()
 
-    def _allowed(self, batch: list[Job | Trim | None]) -> list[Job]:
+    def _allowed(self, batch: Sequence[Job | Trim]) -> Jobs:
         jobs = [job for job in batch if isinstance(job, Job)]
         if self._failed is None:
             return jobs
@@ -61,7 +64,7 @@ class Writer:
         self._answer([job for job in jobs if job.epoch <= epoch], failure)
         return [job for job in jobs if job.epoch > epoch]
 
-    def _write(self, jobs: list[Job], trims: list[Trim]) -> None:
+    def _write(self, jobs: Jobs, trims: list[Trim]) -> None:
         failure = None
         try:
             rows = [job.row for job in jobs if job.row]
@@ -73,18 +76,18 @@ class Writer:
                 self._failed = (jobs[-1].epoch, failure)
         self._answer(jobs, failure)
 
-    def _answer(self, jobs: list[Job], failure: StoreError | None) -> None:
+    def _answer(self, jobs: Jobs, failure: StoreError | None) -> None:
         loop = jobs[0].done.get_loop() if jobs else None
         if loop and not loop.is_closed():
             loop.call_soon_threadsafe(self._settle, jobs, failure)
 
 
-def _take(queue: SimpleQueue[Job | Trim | None]) -> list[Job | Trim | None]:
+def _take(queue: SimpleQueue[Sequence[Job | Trim]]) -> list[Sequence[Job | Trim]]:
     """Wait for one piece of work, then take all that is there, up to the end."""
-    batch = [queue.get()]
+    pieces = [queue.get()]
     try:
-        while batch[-1] is not None:
-            batch.append(queue.get_nowait())
+        while pieces[-1]:
+            pieces.append(queue.get_nowait())
     except Empty:
         pass
-    return batch
+    return pieces
