@@ -129,6 +129,16 @@ def test_an_ancestor_that_is_not_ours_is_raised_and_given_back_but_never_lowered
     assert world.value(system, "memory.min") == 1 * Gi
 
 
+def test_an_ancestor_is_not_raised_for_what_others_promised() -> None:
+    world = World()
+    world.kernel["system/db"].values["memory.min"] = 1 * Gi
+    snap = world.snapshot()
+    unchosen = msgspec.structs.replace(snap.entitlements[DB.target], chosen=False)
+    snap = msgspec.structs.replace(snap, entitlements={**snap.entitlements, DB.target: unchosen})
+    plan = arbitrate([wish(WEB.target, "memory.min", 1 * Gi)], snap, (), world.kernel.quantise)
+    assert Setting(group("system"), "memory.min") not in written(plan)
+
+
 def test_neighbours_claims_are_covered_too() -> None:
     """The kernel divides what a parent has among all its children by their claims."""
     world = World()

@@ -46,9 +46,15 @@ class _Cover:
         for target in rights.top_down:
             if target in rights.ours and target in self.board.snap.groups.children:
                 self._shrink(self.board.children(target), self.value[target] - self._foreign(target), str(target))
-        for target in reversed(rights.top_down):
-            if target not in rights.ours and target not in rights.dead:
-                self._raise_foreign(target)
+        for target in self._foreign_above():
+            self._raise_foreign(target)
+
+    def _foreign_above(self) -> list[TargetId]:
+        """From the bottom up, the groups that are not ours and have something promised by us inside, or a wish."""
+        rights, up = self.board.rights, self.board.snap.groups.ancestors
+        above = {a for t in rights.tops if self.value[t] for a in up(t)}
+        wished = {s.target for s in self.board.verdicts if s.knob == self.knob and s.target not in rights.ours}
+        return [t for t in reversed(rights.top_down) if t in above or t in wished]
 
     def _inside(self, target: TargetId) -> float:
         below = self.board.children(target)

@@ -21,7 +21,8 @@ def _fit_parents(board: Board) -> None:
     """Lower the child: v2 would take the smaller of the two anyway. A held child lifts its parents instead."""
     quota = board.column("cpu.max")
     for target in reversed(board.rights.top_down):
-        if math.isfinite(quota[target]) and not board.movable(target, "cpu.max"):
+        frozen = target not in board.rights.dead and not board.movable(target, "cpu.max")
+        if frozen and math.isfinite(quota[target]):
             _lift(board, quota, target)
     bound: dict[TargetId | None, float] = {}
     for target in board.rights.top_down:
