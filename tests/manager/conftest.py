@@ -1,0 +1,118 @@
+"""A manager in this process: the application without a network, and the same as a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2 as httpx
+import pytest
+from starlette.types import ASGIApp
+
+from j10ce.manager.app import build_app
+from j10ce.manager.auth import Access
+from j10ce.manager.metrics import Metrics
+from j10ce.manager.rest import Resources
+from j10ce.manager.verbs import Verbs
+from j10ce.manager.view import View
+from j10ce.manager.workloads import AgentProxy
+from j10ce.policy.validate import validate
+from j10ce.store.memory import MemoryStore
+from j10ce.store.store import Store
+from j10ce.testing.build import WALL
+
+TOKEN = "sesame"
+BASE = "/apis/j10ce.io/v1alpha1"
+POLICIES = f"{BASE}/namespaces/default/minimalreservationpolicies"
+
+
+class Manager(NamedTuple):
+    app: ASGIApp
+    store: Store
+    view: View
+    stop: asyncio.Event
+
+    def client(self, **headers: str) -> httpx.AsyncClient:
+        sent = {"authorization": f"Bearer {TOKEN}", "host": "127.0.0.1:7443"} | headers
+        return httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://127.0.0.1", headers=sent)
+
+
+def assemble(store: Store, agent: Path | None = None, wall: Callable[[], float] = lambda: WALL) -> Manager:
+    view, stop = View(store), asyncio.Event()
+    resources = Resources(Verbs(store, validate, wall), view, AgentProxy(agent), stop)
+    return Manager(build_app(Access(TOKEN, loopback=True), resources, view, Metrics()), store, view, stop)
+
+
+@pytest.fixture
+async def manager() -> AsyncIterator[Manager]:
+    made = assemble(MemoryStore(lambda: WALL))
+    async with asyncio.TaskGroup() as group:
+        viewing = group.create_task(made.view.run())
+        await made.view.ready()
+        yield made
+        viewing.cancel()
+    await made.store.close()
+
+
+@pytest.fixture
+async def api(manager: Manager) -> AsyncIterator[httpx.AsyncClient]:
+    async with manager.client() as client:
+        yield client
+
+
+class Lines:
+    """A watch, straight from the application: what it sent so far, line by line."""
+
+    def __init__(self, manager: Manager, path: str, query: str = "") -> None:
+        self._app = manager.app
+        self._scope = {
+            "type": "http",
+            "method": "GET",
+            "path": path,
+            "query_string": query.encode(),
+            "headers": [(b"host", b"localhost:1"), (b"authorization", f"Bearer {TOKEN}".encode())],
+        }
+        self._sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._left = asyncio.Event()
+        self.status = 0
+
+    async def __aenter__(self) -> Lines:
+        self._group = asyncio.TaskGroup()
+        await self._group.__aenter__()
+        self._group.create_task(self._app(self._scope, self._receive, self._send))
+        self.status = (await self._sent.get())["status"]
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        self._left.set()
+        await self._group.__aexit__(*error)
+
+    async def _receive(self) -> dict[str, Any]:
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Any) -> None:
+        await self._sent.put(message)
+
+    async def next(self) -> dict[str, Any]:
+        message = await asyncio.wait_for(self._sent.get(), 30)
+        assert message.get("more_body"), "the stream ended"
+        return json.loads(message["body"])  # type: ignore[no-any-return]
+
+    async def ended(self) -> bool:
+        message = await asyncio.wait_for(self._sent.get(), 30)
+        return not message.get("more_body")
+
+
+def policy(name: str = "db", **more: Any) -> dict[str, Any]:
+    metadata = {"name": name} | more.pop("metadata", {})
+    spec = {"minimum": {"cpu": "500m", "memory": "1Gi"}} | more.pop("spec", {})
+    return {
+        "apiVersion": "j10ce.io/v1alpha1",
+        "kind": "MinimalReservationPolicy",
+        "metadata": metadata,
+        "spec": spec,
+    } | more
