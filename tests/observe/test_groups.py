@@ -219,7 +219,7 @@ def test_a_cgroup_of_ours_stays_until_it_is_removed(world: World) -> None:
     assert web.target not in world.groups().by_target
     assert world.tree.leftovers() == [TIER, TOP]
     world.remove("j10ce")
-    assert set(world.groups().by_target) == {ROOT}
+    assert set(world.groups(after_s=LOOK_EVERY_S).by_target) == {ROOT}
 
 
 def test_leftovers_of_an_earlier_agent_are_found(world: World) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from j10ce.host.files import Files
-from j10ce.host.mounts import UNIFIED, Hierarchies, inside
+from j10ce.host.mounts import IN_USE, UNIFIED, Hierarchies, inside
 from j10ce.model.workload import Handle
 
 
@@ -20,6 +20,7 @@ class Layout:
         self._everywhere = everywhere
         self._in_use = tuple(hierarchies.in_use())
         self._on_v1 = frozenset(c for c, version in hierarchies.available().items() if version == 1)
+        self._on_v2 = any(hierarchies.version(c) == 2 for c in IN_USE)
         self._memory = "memory.usage_in_bytes" if hierarchies.version("memory") == 1 else "memory.current"
         self._sets: dict[bytes, frozenset[str]] = {}
 
@@ -34,7 +35,7 @@ class Layout:
 
     def enabled(self, handle: Handle) -> frozenset[str] | None:
         """The controllers that its children have; v1 offers its own everywhere. None: the cgroup is gone."""
-        if self.hierarchies.unified is None:
+        if not self._on_v2:
             return self._on_v1
         text = self._files.read(f"{self._directory(UNIFIED, handle)}/cgroup.subtree_control")
         if text is None:

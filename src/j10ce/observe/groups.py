@@ -13,6 +13,7 @@ from j10ce.model.workload import Handle, Workload
 from j10ce.observe.siblings import Siblings
 
 LOOK_EVERY_S: Final = 10.0
+LOOK_INTO_WORKLOADS_EVERY_S: Final = 120.0  # beside the parts of a workload little comes and goes
 LOOKS_AT_ONCE: Final = 4
 
 
@@ -146,9 +147,9 @@ class GroupTree:
             node = node.parent
 
     def _recheck(self) -> None:
-        """What is to be made or removed may have been; so may controllers have been enabled."""
+        """What is to be made or removed may have been; so may controllers have been enabled. A look does the rest."""
         for node in list(self._nodes.values()):
-            if not (node.exists and node.uses) and node.parent:
+            if not node.exists or not (node.uses or node.is_group):
                 self._settle(node, self._layout.exists(node.handle, node.owned))
             if node.children and (enabled := self._layout.enabled(node.handle)) != node.enabled:
                 node.enabled = enabled
@@ -161,11 +162,12 @@ class GroupTree:
         self._prune(node)
 
     def _look(self, now: float) -> None:
+        """Into every group in use that was never looked into; into a few others each time, those in use first."""
         due = [n for n in self._nodes.values() if n.due <= now and (n.children or n.is_group)]
-        due.sort(key=lambda n: (n.due > 0.0, not n.is_group, n.due))
-        unknown = sum(n.due == 0.0 and n.is_group for n in due)
-        for node in due[: max(unknown, LOOKS_AT_ONCE)]:
-            node.due = now + LOOK_EVERY_S
+        due.sort(key=lambda n: (not n.uses, not n.is_group, n.due))
+        unseen = sum(n.due == 0.0 and n.is_group and n.uses > 0 for n in due)
+        for node in due[: max(unseen, LOOKS_AT_ONCE)]:
+            node.due = now + (LOOK_EVERY_S if node.is_group else LOOK_INTO_WORKLOADS_EVERY_S)
             self._look_into(node)
 
     def _look_into(self, node: _Node) -> None:

@@ -36,12 +36,13 @@ class Slot(NamedTuple):
 class Series:
     """Flat arrays, 5.7 KiB when every tier is full; a slow cadence keeps fewer samples and 1.5 KiB less."""
 
-    __slots__ = ("_at", "_count", "_due", "_fine", "_first", "_last", "_long", "_open", "_phase", "_short")
+    __slots__ = ("_at", "_due", "_fine", "_first", "_growing", "_last", "_long", "_next", "_open", "_phase", "_short")
 
     def __init__(self, phase_s: int = 0) -> None:
         """`phase_s` shifts the borders of the slots, so that many series do not all close theirs at one instant."""
         self._fine = array("d")  # time, value, time, value, …: one slice copies both, whoever writes meanwhile
-        self._count = 0
+        self._next = 0  # where the next pair goes
+        self._growing = True  # until the samples reach back far enough; then the oldest is overwritten
         self._last = -math.inf
         self._open = 0  # samples in the open slot,
         self._at = 0  # its number, counted from time 0,
@@ -57,14 +58,16 @@ class Series:
             return
         if now >= self._due:
             self._turn(now)
-        fine, kept = self._fine, len(self._fine) // 2
-        if self._count == kept and kept < FINE and (kept < FEWEST or fine[0] > now - FINE):
+        fine = self._fine
+        if self._growing:
             fine.extend((now, value))
+            self._growing = len(fine) < 2 * FEWEST or (len(fine) < 2 * FINE and fine[0] > now - FINE)
         else:
-            at = 2 * (self._count % kept)
+            at = self._next
             fine[at] = now
             fine[at + 1] = value
-        self._count += 1
+            at += 2
+            self._next = at if at < len(fine) else 0
         self._open += 1
         self._last = now
 
@@ -96,17 +99,16 @@ class Series:
         self._long.put(number, mean, total, list(_at_ranks(points, _ranks(total))))
 
     def _newest(self, count: int) -> array[float]:
-        end = 2 * (self._count % (len(self._fine) // 2)) or len(self._fine)
-        first = end - 2 * min(count, len(self._fine) // 2)
+        end = self._next or len(self._fine)
+        first = end - min(2 * count, len(self._fine))
         if first >= 0:
             return self._fine[first + 1 : end : 2]
         return self._fine[first + 1 :: 2] + self._fine[1:end:2]
 
     def samples(self, since: float, until: float = math.inf) -> array[float]:
         """The values from `since` to `until`, as far as they are kept, oldest first."""
-        ring = self._fine[:]
-        if self._count > len(ring) // 2:
-            at = 2 * (self._count % (len(ring) // 2))
+        ring, at = self._fine[:], self._next
+        if at:
             ring = ring[at:] + ring[:at]
         times = ring[0::2]
         return ring[2 * bisect_left(times, since) + 1 : 2 * bisect_right(times, until) : 2]
@@ -117,8 +119,7 @@ class Series:
         The shortest slots that go back so far, oldest first; samples continue where the last of them ends.
         The first may begin before `since`, by less than its length.
         """
-        kept = len(self._fine) // 2
-        if self._count <= kept or self._fine[2 * (self._count % kept)] <= since:
+        if self._growing or self._fine[self._next] <= since:
             return []
         wanted = max(self._first, int((since + self._phase) // STEP_S)) if since > -math.inf else self._first
         if wanted > self._at - SLOTS or self._long is None:
