@@ -22,7 +22,7 @@ _POD: Final = re.compile(r"(?:^|/)(?:kubepods[^/]*|docker|libpod[^/]*|crio[^/]*|
 class Process(Struct, frozen=True):
     pid: int
     parent: int
-    uid: int
+    uid: int  # the real one: who started it
     started: int  # clock ticks since boot; with the pid it names one process for the life of this boot
     kernel_thread: bool
     command: str

@@ -1,0 +1,71 @@
+"""The doctor's findings: each says whether it works, and if not, what it needs and what is done instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from j10ce.host.mounts import IN_USE, Hierarchies
+from j10ce.kernel.probe import examine
+from j10ce.model.kinds import Capability
+from j10ce.model.knob import KNOBS
+from j10ce.testing.cgroup_tree import cgroup_tree, fresh
+
+
+def findings(root: Path, hierarchies: Hierarchies, swaps: str = "") -> dict[str, Capability]:
+    proc = root / "proc"
+    (proc / "pressure").mkdir(parents=True)
+    (proc / "pressure/cpu").write_text("")
+    (proc / "swaps").write_text(f"Filename Type Size Used Priority\n{swaps}")
+    return {c.feature: c for c in examine(hierarchies, proc=str(proc), run=str(root / "run"))}
+
+
+@pytest.mark.parametrize("v1", [(), IN_USE, ("cpu", "cpuset")], ids=["v2", "v1", "hybrid"])
+def test_every_knob_and_feature_has_a_finding(tmp_path: Path, v1: tuple[str, ...]) -> None:
+    found = findings(tmp_path, cgroup_tree(tmp_path / "cg", {"web": fresh(2)}, v1=v1))
+    assert found.keys() >= KNOBS.keys() | {
+        "cgroup",
+        "privileges",
+        "psi",
+        "psi.cgroup",
+        "psi.triggers",
+        "swap",
+        "systemd",
+    }
+    assert all(c.needs for c in found.values() if not c.ok)
+
+
+def test_v1_lacks_memory_floors_and_says_so(tmp_path: Path) -> None:
+    found = findings(tmp_path, cgroup_tree(tmp_path / "cg", fresh(1), v1=IN_USE))
+    assert not found["memory.low"].ok
+    assert "cgroup v2" in found["memory.low"].needs
+    assert found["memory.low"].instead
+    assert not found["psi.cgroup"].ok
+
+
+def test_a_probe_leaves_nothing_behind(tmp_path: Path) -> None:
+    found = cgroup_tree(tmp_path / "cg", {"web": fresh(2)})
+    before = sorted(tmp_path.rglob("*"))
+    examine(found, proc=str(tmp_path), run=str(tmp_path))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_machine_without_cgroups_is_examined_all_the_same(tmp_path: Path) -> None:
+    found = findings(tmp_path, Hierarchies.discover(""))
+    assert not found["cgroup"].ok
+    assert "cpu, cpuset, memory" in found["cgroup"].needs
+    assert not found["privileges"].ok
+
+
+def test_swap_and_systemd_are_found(tmp_path: Path) -> None:
+    (tmp_path / "run/systemd/system").mkdir(parents=True)
+    found = findings(tmp_path, Hierarchies.discover(""), swaps="/swap file 2097148 0 -2\n")
+    assert found["swap"].via == "2047 MiB"
+    assert found["systemd"].ok
+
+
+def test_a_mount_option_spreads_protection_downwards(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.controllers").write_text("cpu memory cpuset")
+    mounted = f"1 1 0:2 / {tmp_path} rw - cgroup2 cgroup2 rw,memory_recursiveprot\n"
+    assert findings(tmp_path / "x", Hierarchies.discover(mounted))["memory_recursiveprot"].ok

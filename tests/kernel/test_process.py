@@ -1,0 +1,106 @@
+"""Facts about processes, and handles that outlive a pid's reuse."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from j10ce.kernel.process import Process, alive, immovable, memberships, pinned, process
+
+STAT = "42 (a) b (c) S 7 42 42 0 -1 {flags} 1 0 0 0 5 6 0 0 20 0 1 0 {started} 100 200 18446744073709551615"
+
+
+def fake_proc(root: Path, cgroup: str = "0::/user.slice\n", flags: int = 0x400000) -> str:
+    here = root / "42"
+    here.mkdir()
+    (here / "stat").write_text(STAT.format(flags=flags, started=12345))
+    (here / "status").write_text("Name:\ta\nUid:\t1000\t1001\t1000\t1000\n")
+    (here / "cgroup").write_text(cgroup)
+    return str(root)
+
+
+def test_this_process_is_known() -> None:
+    me = process(os.getpid())
+    assert me is not None
+    assert (me.pid, me.parent, me.uid) == (os.getpid(), os.getppid(), os.geteuid())
+    assert not me.kernel_thread
+
+
+def test_a_command_with_parentheses_does_not_confuse(tmp_path: Path) -> None:
+    found = process(42, fake_proc(tmp_path))
+    assert found is not None
+    assert (found.command, found.parent, found.started, found.uid) == ("a) b (c", 7, 12345, 1000)
+
+
+def test_kernel_threads_are_told_by_their_flag(tmp_path: Path) -> None:
+    found = process(42, fake_proc(tmp_path, flags=0x208040))
+    assert found is not None
+    assert found.kernel_thread
+
+
+def test_no_such_process_is_none() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    assert process(child.pid) is None
+    with pinned(child.pid) as handle:
+        assert handle is None
+
+
+def test_a_pinned_process_is_alive_until_it_ends() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with child, pinned(child.pid) as handle:
+        assert handle is not None
+        assert alive(handle)
+        child.kill()
+        child.wait()
+        assert not alive(handle)
+
+
+@pytest.mark.parametrize(("pid", "why"), [(0, "system's own"), (1, "system's own"), (2, "kernel thread")])
+def test_what_is_never_moved(pid: int, why: str) -> None:
+    found = process(pid)
+    if pid == 2 and not (found and found.kernel_thread):
+        pytest.skip("Unsupported: kernel threads are not visible from this pid namespace")
+    assert why in immovable(pid)
+
+
+def test_an_ordinary_process_may_be_moved() -> None:
+    assert immovable(os.getpid()) == ""
+
+
+def test_memberships_are_read_per_controller() -> None:
+    text = "9:name=systemd:/a\n4:memory:/m\n2:cpu,cpuacct:/c:x\n0::/u (deleted)\n"
+    assert dict(memberships(text)) == {
+        "name=systemd": "a",
+        "memory": "m",
+        "cpu": "c:x",
+        "cpuacct": "c:x",
+        "unified": "u",
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "owner"),
+    [
+        ("system.slice/nginx.service", "nginx.service"),
+        ("user.slice/user-1.slice/user@1.service/app.slice/app-term.scope", ""),
+        ("user.slice/user-1.slice/session-3.scope", ""),
+        ("kubepods/burstable/pod1/abc", "kubepods/burstable/pod1/abc"),
+        ("kubepods.slice/kubepods-pod1.slice/cri-1.scope", "kubepods.slice/kubepods-pod1.slice/cri-1.scope"),
+        ("docker/abc", "docker/abc"),
+        ("", ""),
+        ("j10ce/standard/default_web", ""),
+    ],
+)
+def test_services_and_containers_keep_their_processes(path: str, owner: str) -> None:
+    found = Process(1, 0, 0, 0, False, "x", {"unified": path})
+    assert found.belongs_to == owner
+
+
+def test_a_controller_on_cgroup2_is_where_cgroup2_says() -> None:
+    found = Process(1, 0, 0, 0, False, "x", {"unified": "u", "cpu": "c"})
+    assert (found.path("cpu"), found.path("memory")) == ("c", "u")
