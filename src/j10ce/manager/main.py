@@ -158,7 +158,7 @@ class Server(uvicorn.Server):
 def listen(config: Config) -> socket.socket:
     """The bound socket; raises Denied for an address that would carry the token in the clear."""
     host, _, port = config.listen.rpartition(":")
-    if not host or not port.isdecimal():
+    if not host or not port.isdecimal() or int(port) > 65535:
         raise Invalid([Finding("--listen", config.listen, "not address:port", "such as 127.0.0.1:7443")], "argument")
     if not is_loopback(config.listen) and not (config.tls_cert and config.tls_key):
         raise Denied(f"{config.listen} is not loopback: give --tls-cert and --tls-key, or listen on 127.0.0.1")

@@ -33,7 +33,7 @@ async def keep_history(store: Store, kind: str) -> None:
 async def record(store: Store, event: Event, policy: Policy) -> None:
     generation = policy.metadata.generation
     if event.type == "DELETED":
-        await _drop(store, policy, range(max(1, generation - KEPT + 1), generation + 1))
+        await _drop(store, policy, range(max(1, generation - 2 * KEPT), generation + 1))
         return
     if event.old is not None and event.old.metadata.generation == generation:
         return
@@ -41,7 +41,8 @@ async def record(store: Store, event: Event, policy: Policy) -> None:
         await store.put(_revision(policy), expect=ABSENT)
     except Conflict:
         return  # recorded before a restart
-    await _drop(store, policy, range(max(1, generation - KEPT), generation - KEPT + 1))
+    # One falls out; more where a compacted watch skipped generations.
+    await _drop(store, policy, range(max(1, generation - 2 * KEPT), generation - KEPT + 1))
 
 
 async def ensure_built_in(store: Store, profiles: Iterable[QoSProfile]) -> None:

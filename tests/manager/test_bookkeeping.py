@@ -1,0 +1,228 @@
+"""What the manager does by itself: policy status, history, built-in profiles, silent nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import pytest
+from msgspec.structs import replace
+
+from j10ce.errors import NotFound
+from j10ce.manager.nodes import SILENT_S, judge_nodes, readiness
+from j10ce.manager.policies import judge_policies, judged, reports
+from j10ce.manager.revisions import KEPT, SYSTEM_NAMESPACE, ensure_built_in, keep_history
+from j10ce.manager.view import View
+from j10ce.model.kinds import (
+    CpuSection,
+    EffectiveFloor,
+    Meta,
+    MinimalReservationPolicy,
+    NodeQoS,
+    NodeQoSStatus,
+    NodeReport,
+    Object,
+    PolicyRevision,
+    QoSProfile,
+    ReservationReport,
+)
+from j10ce.model.quantity import Quantity
+from j10ce.policy.profiles import builtin
+from j10ce.store.memory import MemoryStore
+from j10ce.store.store import Store
+from j10ce.testing.build import WALL, profile, reservation
+
+SOURCE = "MinimalReservationPolicy/default/db"
+T = TypeVar("T", bound=Object)
+
+
+def at(wall: float) -> datetime:
+    return datetime.fromtimestamp(wall, UTC)
+
+
+def db(generation: int = 1, **more: str) -> MinimalReservationPolicy:
+    made = reservation("db", cpu="1", **more)  # type: ignore[arg-type]
+    return replace(made, metadata=replace(made.metadata, generation=generation))
+
+
+def node(
+    name: str = "n1", *, generation: int = 1, refused: str = "", effective: str = "", heard: float = WALL
+) -> NodeQoS:
+    report = ReservationReport(source=SOURCE, generation=generation, workloads=2, units=1, used=1, refused=refused)
+    floors = []
+    if effective:
+        amounts = {"promised": Quantity.parse("1"), "effective": Quantity.parse(effective)}
+        floors.append(
+            EffectiveFloor(node=name, workload="default/db", resource="cpu", source=SOURCE, reason="why", **amounts)
+        )
+    told = NodeReport(heartbeat=at(heard), reservations=(report,), effective=tuple(floors))
+    return NodeQoS(metadata=Meta(name=name), status=NodeQoSStatus(node=told))
+
+
+def phase(policy: MinimalReservationPolicy, *nodes: NodeQoS, wall: float = WALL) -> str:
+    return judged(policy, reports(nodes, wall).get(SOURCE, ()), wall).phase
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        pytest.param([], "Pending", id="nobody obeys it"),
+        pytest.param([node(generation=1)], "Pending", id="only its predecessor is obeyed"),
+        pytest.param([node(generation=2)], "Active", id="one node obeys"),
+        pytest.param([node(generation=2, effective="1")], "Active", id="the floor holds"),
+        pytest.param([node(generation=2, effective="500m")], "Degraded", id="the floor falls short"),
+        pytest.param([node(generation=2, refused="cpu 1 of 2 missing")], "Degraded", id="a node has no room"),
+        pytest.param([node(generation=2, heard=WALL - 3600)], "Pending", id="the node is silent"),
+    ],
+)
+def test_reports_make_the_phase(nodes: list[NodeQoS], expected: str) -> None:
+    assert phase(db(generation=2), *nodes) == expected
+
+
+def test_a_refusal_names_node_and_numbers() -> None:
+    told = reports([node("n1", refused="cpu 1 of 2 missing"), node("n2")], WALL)[SOURCE]
+    status = judged(db(), told, WALL)
+    admitted = status.conditions[0]
+    assert (admitted.type, admitted.status) == ("Admitted", "False")
+    assert admitted.message == "n1: cpu 1 of 2 missing"
+    assert (status.units.placed, status.units.used) == (2, 2)
+
+
+def test_an_expired_policy_stays_and_says_so() -> None:
+    short = db(ttl="10m")
+    assert phase(short, node(heard=WALL + 599), wall=WALL + 599) == "Active"
+    told = reports([node(heard=WALL + 600)], WALL + 600)[SOURCE]
+    status = judged(short, told, WALL + 600)
+    assert (status.phase, status.conditions[0].reason, status.units.placed) == ("Expired", "Expired", 0)
+
+
+def test_judging_again_changes_nothing() -> None:
+    told = reports([node(effective="1")], WALL)[SOURCE]
+    once = judged(db(), told, WALL)
+    assert judged(replace(db(), status=once), told, WALL + 30) == once
+
+
+def test_a_condition_keeps_the_time_of_its_turn() -> None:
+    fine, bad = (reports([node(refused=why)], WALL)[SOURCE] for why in ("", "no room"))
+    policy = replace(db(), status=judged(db(), fine, WALL))
+    still = replace(policy, status=judged(policy, fine, WALL + 10))
+    assert still.status.conditions[0].last_transition_time == at(WALL)
+    assert judged(still, bad, WALL + 20).conditions[0].last_transition_time == at(WALL + 20)
+
+
+def test_a_silent_node_is_not_ready() -> None:
+    assert readiness(node(), WALL + SILENT_S).status == "True"
+    assert readiness(node(), WALL + SILENT_S + 1).status == "Unknown"
+    assert readiness(NodeQoS(metadata=Meta(name="n")), WALL).message == "never reported"
+
+
+# -- with a store
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[Store]:
+    made = MemoryStore(lambda: WALL)
+    yield made
+    await made.close()
+
+
+async def until(store: Store, kind: type[T], holds: Callable[[list[T]], bool]) -> list[T]:
+    """The objects of a kind, once they are as they should be."""
+    async with asyncio.timeout(30):
+        while True:
+            listing = await store.list(kind.__name__)
+            found = [obj for obj in listing.items if isinstance(obj, kind)]
+            if holds(found):
+                return found
+            await anext(store.watch(kind.__name__, listing.revision))
+
+
+async def while_running(*works: Awaitable[None], do: Callable[[], Awaitable[None]]) -> None:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(work) for work in works]  # type: ignore[arg-type]
+        await do()
+        for task in tasks:
+            task.cancel()
+
+
+async def test_a_report_reaches_the_policy(store: Store) -> None:
+    view = View(store)
+
+    async def scene() -> None:
+        await store.put(db())
+        await store.put(NodeQoS(metadata=Meta(name="n1")))
+        await store.put(node(), part="status")
+        (policy,) = await until(store, MinimalReservationPolicy, lambda found: found[0].status.phase == "Active")
+        assert policy.status.observed_generation == 1
+        (ready,) = await until(store, NodeQoS, lambda found: bool(found[0].status.conditions))
+        assert ready.status.conditions[0].status == "True"
+
+    await while_running(
+        view.run(), judge_policies(store, view, lambda: WALL), judge_nodes(store, view, lambda: WALL), do=scene
+    )
+
+
+async def test_every_spec_of_a_policy_is_kept_ten_deep_until_it_goes(store: Store) -> None:
+    async def scene() -> None:
+        for n in range(1, 16):
+            policy = await store.put(reservation("db", cpu=str(n)))
+            await until(store, PolicyRevision, lambda found: bool(found))
+        kept = await until(store, PolicyRevision, lambda found: [r.revision for r in _sorted(found)] == [*range(6, 16)])
+        assert len(kept) == KEPT
+        newest = _sorted(kept)[-1]
+        assert newest.data["minimum"] == {"cpu": "15"}
+        assert newest.metadata.owner_references[0].uid == policy.metadata.uid
+        await store.delete("MinimalReservationPolicy", "default", "db")
+        await until(store, PolicyRevision, lambda found: not found)
+
+    await while_running(keep_history(store, "MinimalReservationPolicy"), do=scene)
+
+
+async def test_labels_and_status_make_no_history(store: Store) -> None:
+    async def scene() -> None:
+        made = await store.put(profile("mine"))
+        await store.put(replace(made, metadata=replace(made.metadata, labels={"a": "b"})))
+        await store.put(profile("other"))
+        kept = await until(store, PolicyRevision, lambda found: len(found) == 2)
+        assert {(r.revision, r.metadata.namespace) for r in kept} == {(1, SYSTEM_NAMESPACE)}
+
+    await while_running(keep_history(store, "QoSProfile"), do=scene)
+
+
+def _sorted(revisions: list[PolicyRevision]) -> list[PolicyRevision]:
+    return sorted(revisions, key=lambda revision: revision.revision)
+
+
+async def test_built_in_profiles_are_created_once(store: Store) -> None:
+    await ensure_built_in(store, builtin())
+    first = (await store.list("QoSProfile")).items
+    await ensure_built_in(store, builtin())
+    assert (await store.list("QoSProfile")).items == first
+    assert {obj.metadata.name for obj in first} == {p.metadata.name for p in builtin()}
+
+
+async def test_an_edit_survives_an_upgrade_and_the_untouched_follow_it(store: Store) -> None:
+    await ensure_built_in(store, builtin())
+    edited = await find(store, "ls")
+    await store.put(replace(edited, spec=replace(edited.spec, priority=7)))
+    upgrade = [replace(p, spec=replace(p.spec, cpu=CpuSection(weight=77))) for p in builtin()]
+    await ensure_built_in(store, upgrade)
+    assert (await find(store, "ls")).spec == replace(edited.spec, priority=7)
+    assert (await find(store, "be")).spec.cpu.weight == 77
+
+
+async def test_a_deleted_built_in_profile_comes_back_at_the_next_start(store: Store) -> None:
+    await ensure_built_in(store, builtin())
+    await store.delete("QoSProfile", "", "ls")
+    with pytest.raises(NotFound):
+        await find(store, "ls")
+    await ensure_built_in(store, builtin())
+    assert await find(store, "ls")
+
+
+async def find(store: Store, name: str) -> QoSProfile:
+    found = await store.get("QoSProfile", "", name)
+    assert isinstance(found, QoSProfile)
+    return found

@@ -1,0 +1,124 @@
+"""The real process: start, announce, serve, refuse to be unsafe, stop, and start again with everything."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+
+from tests.manager.conftest import BASE, POLICIES, policy
+
+Start = Callable[..., "Running"]
+
+
+class Running:
+    def __init__(self, process: subprocess.Popen[str], kubeconfig: Path) -> None:
+        self.process = process
+        told = json.loads(kubeconfig.read_text())
+        self.server = told["clusters"][0]["cluster"]["server"]
+        self.token = told["users"][0]["user"]["token"]
+
+    def client(self) -> httpx.Client:
+        return httpx.Client(base_url=self.server, headers={"authorization": f"Bearer {self.token}"}, timeout=30)
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(30)
+
+
+@pytest.fixture
+def start(tmp_path: Path, python: str, clone: Path) -> Iterator[Start]:
+    begun: list[subprocess.Popen[str]] = []
+
+    def begin(*more: str, listen: str = "127.0.0.1:0", ready: bool = True) -> Any:
+        kubeconfig = tmp_path / "kubeconfig"
+        argv = [python, "-m", "j10ce.manager.main", "--store", f"sqlite://{tmp_path}/objects.db", "--listen", listen]
+        argv += ["--token-file", str(tmp_path / "token"), "--kubeconfig", str(kubeconfig), *more]
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+            notify.bind(str(tmp_path / f"notify{len(begun)}"))
+            notify.settimeout(60)
+            env = {**os.environ, "PYTHONPATH": str(clone / "src"), "NOTIFY_SOCKET": notify.getsockname()}
+            process = subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, text=True)
+            begun.append(process)
+            if not ready:
+                return process
+            assert notify.recv(100) == b"READY=1"
+        return Running(process, kubeconfig)
+
+    yield begin
+    for process in begun:
+        process.kill()
+        process.communicate()
+
+
+def test_it_serves_stops_and_comes_back_with_everything(start: Start, tmp_path: Path) -> None:
+    manager = start()
+    assert (tmp_path / "kubeconfig").stat().st_mode & 0o777 == 0o600
+    with manager.client() as api:
+        assert api.get("/readyz").text == "ok\n"
+        assert "ls" in [item["metadata"]["name"] for item in api.get(f"{BASE}/qosprofiles").json()["items"]]
+        made = api.post(POLICIES, json=policy("db")).json()
+    assert manager.stop() == 0
+    again = start()
+    assert again.token == manager.token
+    with again.client() as api:
+        assert api.get(f"{POLICIES}/db").json() == made
+        since = made["metadata"]["resourceVersion"]
+        api.post(POLICIES, json=policy("after"))
+        with api.stream("GET", POLICIES, params={"watch": "1", "resourceVersion": since}) as watch:
+            event = json.loads(next(watch.iter_lines()))
+        assert event["object"]["metadata"]["name"] == "after"
+    assert again.stop(signal.SIGINT) == 0
+
+
+def test_stopping_ends_open_watches(start: Start) -> None:
+    manager = start()
+    with manager.client() as api, api.stream("GET", POLICIES, params={"watch": "1"}) as watch:
+        threading.Thread(target=manager.stop).start()
+        assert list(watch.iter_lines()) == []
+    assert manager.process.wait(30) == 0
+
+
+def test_what_was_acknowledged_survives_a_kill(start: Start) -> None:
+    manager = start()
+    with manager.client() as api:
+        made = [api.post(POLICIES, json=policy(f"p-{n}")).json() for n in range(20)]
+    assert manager.stop(signal.SIGKILL) == -signal.SIGKILL
+    with start().client() as api:
+        assert api.get(POLICIES).json()["items"] == sorted(made, key=lambda obj: obj["metadata"]["name"])
+
+
+def test_a_chunked_body_over_the_limit_is_cut_off(start: Start) -> None:
+    with start().client() as api:
+        headers = {"content-type": "application/json"}
+        answer = api.post(POLICIES, content=(b" " * 65536 for _ in range(64)), headers=headers)
+        assert answer.status_code == 413
+        assert api.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("more", "listen", "words"),
+    [
+        pytest.param((), "0.0.0.0:0", "is not loopback: give --tls-cert and --tls-key", id="open to the network"),
+        pytest.param((), "nonsense", "not address:port", id="no address"),
+        pytest.param((), "127.0.0.1:99999", "not address:port", id="no port"),
+        pytest.param((), "127.1.1.1.1:80", "is not loopback", id="no address of ours"),
+        pytest.param(("--store", "mysql://x"), "127.0.0.1:0", "unknown store", id="another database"),
+        pytest.param(("--store", "sqlite:////proc/x/y"), "127.0.0.1:0", "cannot open", id="no place for a file"),
+    ],
+)
+def test_it_refuses_what_is_unsafe_or_unclear(start: Start, more: tuple[str, ...], listen: str, words: str) -> None:
+    process: Any = start(*more, listen=listen, ready=False)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert words in errors
+    assert "Traceback" not in errors
