@@ -271,6 +271,19 @@ def test_parts_hang_below_their_workload(tmp_path: Path) -> None:
     assert set(world.groups().by_target) == {ROOT}
 
 
+def test_a_part_in_the_cgroup_of_its_workload_does_not_displace_it(tmp_path: Path) -> None:
+    world = World(tmp_path, {"pod": fresh(1)})
+    pod = workload("pod", handle=Handle("pod", made=False), parts=(Part("main", Handle("pod", made=False)),))
+    world.tree.arrived(pod)
+    assert set(world.groups().by_target) == {ROOT, pod.target}
+
+
+def test_a_top_group_that_appears_is_in_the_next_look(world: World) -> None:
+    world.groups()
+    world.make("j10ce")
+    assert world.groups(after_s=LOOK_EVERY_S)[TOP].exists
+
+
 def test_a_workload_inside_a_workload_keeps_its_ancestor(tmp_path: Path) -> None:
     world = World(tmp_path, {"outer": {"inner": fresh(1)}})
     outer, inner = adopted("outer", "outer"), adopted("inner", "outer/inner")

@@ -20,31 +20,17 @@ LOOKS_AT_ONCE: Final = 4
 class _Node:
     """One cgroup. Stays while a workload is in or below it, and, if it is ours, until it is removed."""
 
-    __slots__ = (
-        "children",
-        "due",
-        "enabled",
-        "exists",
-        "foreign",
-        "handle",
-        "owned",
-        "parent",
-        "path",
-        "target",
-        "uses",
-    )
-
-    def __init__(self, target: TargetId, path: str, parent: _Node | None, owned: bool, handle: Handle) -> None:
-        self.target = target
+    def __init__(self, path: str, parent: _Node | None) -> None:
         self.path = path
         self.parent = parent
-        self.owned = owned
-        self.handle = handle
-        self.children: dict[str, _Node] = {}  # by the last step of their paths
-        self.uses = 0  # live targets in or below
+        self.target = knob.group(path)
+        self.handle = Handle(path)
+        self.owned = False
         self.exists = False
-        self.enabled: frozenset[str] | None = None
+        self.uses = 0  # live targets in or below
+        self.children: dict[str, _Node] = {}  # by the last step of their paths
         self.foreign: tuple[Foreign, ...] = ()
+        self.enabled: frozenset[str] | None = None
         self.due = 0.0  # when to look inside again
 
     @property
@@ -70,7 +56,7 @@ class GroupTree:
         self.version = 0
         self._layout = layout
         self._siblings = siblings
-        self._root = _Node(knob.ROOT, "", None, False, Handle())
+        self._root = _Node("", None)
         self._root.exists = True
         self._nodes: dict[str, _Node] = {"": self._root}  # by path
         self._live: dict[TargetId, list[_Node]] = {}
@@ -79,8 +65,7 @@ class GroupTree:
 
     def arrived(self, w: Workload) -> None:
         """Take a workload and its parts in, or what changed of a known one. One without a cgroup has no group."""
-        places = [(w.target, w.handle), *((knob.part(w.namespace, w.name, p.name), p.handle) for p in w.parts)]
-        places = [(target, handle) for target, handle in places if handle.path]
+        places = list(_places(w))
         if [(n.target, n.handle) for n in self._live.get(w.target, ())] == places:
             return
         self.gone(w.target)
@@ -93,13 +78,10 @@ class GroupTree:
             for up in node.upwards():
                 up.uses -= 1
             if node.uses:
-                node.target, node.owned, node.handle = (
-                    knob.group(node.path),
-                    self._layout.ours(node.path),
-                    Handle(node.path),
-                )
-            node.exists = self._layout.exists(node.handle, node.owned)
-            self._prune(node)
+                self._name(node, knob.group(node.path), Handle(node.path), self._layout.ours(node.path))
+            else:
+                node.exists = self._layout.exists(node.handle, node.owned)
+                self._prune(node)
             self.version += 1
 
     def groups(self, now: float) -> Groups:
@@ -123,27 +105,32 @@ class GroupTree:
 
     def _take(self, target: TargetId, handle: Handle) -> _Node:
         node = self._node(handle.path)
-        node.target, node.handle, node.owned = target, handle, handle.made
-        node.exists = self._layout.exists(handle, node.owned)
+        self._name(node, target, handle, handle.made)
         for up in node.upwards():
             up.uses += 1
         return node
 
     def _node(self, path: str) -> _Node:
+        """The node of a path; one that is not known yet is a group, and so are its ancestors."""
         node = self._nodes.get(path)
         if node is None:
             above, _, name = path.rpartition("/")
             parent = self._node(above)
-            node = _Node(knob.group(path), path, parent, self._layout.ours(path), Handle(path))
-            node.exists = self._layout.exists(node.handle, node.owned)
-            self._nodes[path] = parent.children[name] = node
+            node = self._nodes[path] = parent.children[name] = _Node(path, parent)
+            self._name(node, node.target, node.handle, self._layout.ours(path))
+            self.version += 1
         return node
+
+    def _name(self, node: _Node, target: TargetId, handle: Handle, owned: bool) -> None:
+        node.target, node.handle, node.owned = target, handle, owned
+        node.exists = self._layout.exists(handle, owned)
 
     def _prune(self, node: _Node) -> None:
         """Drop it, and each ancestor that was there for it alone."""
         while node.parent and not (node.uses or node.children or (node.owned and node.exists)):
             del self._nodes[node.path], node.parent.children[node.path.rpartition("/")[2]]
             self._siblings.forget(node.path)
+            self.version += 1
             node = node.parent
 
     def _recheck(self) -> None:
@@ -181,7 +168,6 @@ class GroupTree:
         if node.owned and node.is_group:  # leftovers are counted as groups, not as foreign
             for name in strangers:
                 self._node(f"{node.path}/{name}")
-            self.version += bool(strangers)
             strangers = frozenset()
         foreign = self._siblings.foreign(node.path, strangers)
         self.version += _weights(foreign) != _weights(node.foreign)
@@ -191,6 +177,14 @@ class GroupTree:
         parent = n.parent.target if n.parent else None
         used = self._layout.memory_current(n.handle) if n.exists else 0.0
         return Group(n.target, parent, n.path, n.owned, n.exists, n.foreign, used, n.enabled)
+
+
+def _places(w: Workload) -> Iterator[tuple[TargetId, Handle]]:
+    if w.handle.path:
+        yield w.target, w.handle
+    for part in w.parts:
+        if part.handle.path not in ("", w.handle.path):
+            yield knob.part(w.namespace, w.name, part.name), part.handle
 
 
 def _weights(foreign: Sequence[Foreign]) -> list[tuple[str, float, float, float]]:
