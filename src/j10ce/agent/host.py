@@ -43,6 +43,7 @@ from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.owner import Owner
 from j10ce.model.kinds import NodeReport
+from j10ce.model.plan import ValueChange
 from j10ce.observe import node as machine
 from j10ce.observe.cgroup import CgroupSensor
 from j10ce.observe.groups import GroupTree
@@ -71,7 +72,7 @@ class Host:
         node = machine.discover(settings.node_name, hierarchies, files)
         owned = owner.choose(hierarchies, settings.tree, settings.top)
         self.unwritable = unwritable(hierarchies, owned)
-        self.bus = owned.bus
+        self.owned = owned
         self.own = OwnCgroup(owned.tree)
         self.plugins = self._plugins()
         memory = float(node.memory)
@@ -107,7 +108,7 @@ class Host:
             beside = [tasks.create_task(server.run(sockets[0]))]
             beside += [tasks.create_task(server.run_metrics(sock)) for sock in sockets[1:]]
             beside += [tasks.create_task(self.sync.run())] if self.sync else []
-            beside += [tasks.create_task(watch_reloads(self._on_reload, self.bus))] if self.bus else []
+            beside += [tasks.create_task(watch_reloads(self._on_reload, self.owned.bus))] if self.owned.bus else []
             beside.append(tasks.create_task(self._live(tell)))
             how = await self.shell.run()
             tell("STOPPING=1")
@@ -244,6 +245,7 @@ class Host:
         self.triggers.close()
         self.shell.close()
         self.agent.kernel.close()
+        self.owned.close()
         return code
 
     def _retire(self) -> int:
@@ -253,7 +255,7 @@ class Host:
         for change, result in left:
             log.warning("revert.left", change=str(change), why=result.reason)
         self.cache.forget_run()
-        return 1 if left else 0
+        return int(any(isinstance(change, ValueChange) for change, _ in left))
 
 
 def unwritable(hierarchies: Hierarchies, owned: Owner) -> str:

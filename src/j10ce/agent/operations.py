@@ -153,8 +153,8 @@ class Operations:
         return {"capabilities": capabilities(self.report), "notes": self.cache.warnings}
 
     async def explain(self, target: str, name: str | None) -> dict[str, Any]:
-        report = self.report
-        return await self.shell.on_ring(views.explanation, report, TargetId(target), name)
+        kernel = self.shell.agent.kernel
+        return await self.shell.on_ring(views.explanation, self.report, kernel, TargetId(target), name)
 
     async def journal(self) -> list[dict[str, Any]]:
         return await self.shell.on_ring(views.journal, self.shell.agent.kernel)

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from glob import glob
 from pathlib import Path
 from typing import Final
 
@@ -32,9 +33,9 @@ def installed(search: Sequence[str] = tuple(sys.path)) -> list[str]:
     """Names of the plugin controllers. Reads the metadata by hand: `importlib.metadata` would cost 3 MiB."""
     names: set[str] = set()
     for folder in search:
-        for file in Path(folder or ".").glob("*.dist-info/entry_points.txt"):
+        for file in glob(f"{folder or '.'}/*.dist-info/entry_points.txt"):  # skips what may not be read
             section = ""
-            for line in file.read_text(errors="replace").splitlines():
+            for line in Path(file).read_text(errors="replace").splitlines():
                 section = line.strip() if line.strip().startswith("[") else section
                 if section == f"[{GROUP}]" and "=" in line:
                     names.add(line.partition("=")[0].strip())

@@ -8,17 +8,20 @@ from fractions import Fraction
 from typing import Any, Final
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from j10ce.agent.loop import Report
 from j10ce.agent.objects import quantities, to_object
 from j10ce.agent.report import effective_floors
 from j10ce.kernel.kernel import Kernel
-from j10ce.model import kinds, knob
+from j10ce.model import kinds, knob, schema
 from j10ce.model.kinds import API_VERSION, Condition, WorkloadStatus
 from j10ce.model.knob import NODE, TargetId
 from j10ce.model.plan import Outcome, Refused, ValueChange
 from j10ce.model.quantity import Quantity
 from j10ce.model.workload import Workload
+from j10ce.plan.explain import explain
+from j10ce.plan.text import render_text
 
 RECENT_S: Final = 5.0
 
@@ -144,19 +147,25 @@ def drift(report: Report) -> list[dict[str, Any]]:
 
 
 def reverted(outcome: Outcome) -> dict[str, Any]:
-    """Values given back, and what was left with the reason."""
-    values = [(c, r) for c, r in outcome.results if isinstance(c, ValueChange)]
+    """Values given back, those left with the reason, and the cgroups that stay because something is in them."""
+    values = [r for c, r in outcome.results if isinstance(c, ValueChange)]
+    refused = [(c.setting if isinstance(c, ValueChange) else c.target, c, r.reason) for c, r in outcome.refused()]
     return {
-        "restored": sum(not isinstance(r, Refused) for _, r in values),
-        "left": [
-            {"setting": str(c.setting if isinstance(c, ValueChange) else c.target), "reason": r.reason}
-            for c, r in outcome.refused()
-        ],
+        "restored": sum(not isinstance(r, Refused) for r in values),
+        "left": [{"setting": str(what), "reason": why} for what, c, why in refused if isinstance(c, ValueChange)],
+        "kept": [{"target": str(what), "reason": why} for what, c, why in refused if not isinstance(c, ValueChange)],
     }
 
 
-def explanation(report: Report, target: TargetId, name: str | None) -> dict[str, Any]:
-    """Every setting of a target, or one: who asked, who lost, what clamped."""
-    found = [v for s, v in report.plan.verdicts.items() if s.target == target and name in (None, s.knob)]
-    lines = [f"{v.setting} = {knob.render(v.setting.knob, v.value)}" for v in found]
-    return {"target": target, "text": "\n".join(lines)}
+def explanation(report: Report, kernel: Kernel, target: TargetId, name: str | None) -> dict[str, Any]:
+    """Every setting of a target, or one: who asked, who lost, what clamped, what it was before us."""
+    told = explain(
+        target,
+        name,
+        replace(report.snap, settings=kernel.settings),
+        report.plan,
+        originals=kernel.originals,
+        holds=report.held,
+        effective=report.effective.get(target),
+    )
+    return {**schema.plain(told), "text": render_text(told)}
