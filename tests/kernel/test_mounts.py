@@ -66,6 +66,13 @@ def test_the_whole_hierarchy_is_preferred_to_a_bind_mount_of_a_part(tmp_path: Pa
     assert found.unified.path == f"{tmp_path}/whole"
 
 
+def test_a_later_mount_at_the_same_place_hides_the_earlier(tmp_path: Path) -> None:
+    text = v2(tmp_path / "cg") + f"51 41 0:38 / {tmp_path}/cg ro,relatime - cgroup2 cgroup2 rw\n"
+    found = Hierarchies.discover(text)
+    assert found.unified is not None
+    assert not found.unified.writable
+
+
 def test_blanks_in_a_mount_point_are_unescaped(tmp_path: Path) -> None:
     text = v2(tmp_path / "c g").replace("/c g ", "/c\\040g ")
     assert Hierarchies.discover(text).directory("cpu", "") == f"{tmp_path}/c g"

@@ -45,7 +45,7 @@ class Hierarchies(Struct, frozen=True):
     def discover(cls, mountinfo: Path | str = _MOUNTINFO) -> Hierarchies:
         """From a mountinfo file, or from the text of one. Controllers of cgroup2 are read from its root."""
         text = mountinfo.read_text() if isinstance(mountinfo, Path) else mountinfo
-        mounts = list(_mounts(text))
+        mounts = list({m.path: m for m in _mounts(text)}.values())  # a later mount at the same place hides the earlier
         unified = _best([m for m in mounts if m.version == 2])
         found: dict[str, Mount] = {}
         for controller in sorted({c for m in mounts for c in m.controllers}):

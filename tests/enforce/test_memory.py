@@ -1,0 +1,130 @@
+"""Memory knobs have their effect: floors keep a working set in, limits kill, and the guard looks at real usage."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from j10ce.kernel.backend import Place
+from j10ce.kernel.guard import Guard
+from j10ce.kernel.journal import Journal
+from j10ce.kernel.kernel import Kernel
+from j10ce.model.knob import Setting, workload
+from j10ce.model.plan import Applied, Pending, Plan, Refused, Result, ValueChange
+from j10ce.model.workload import Handle, Workload
+from tests.enforce.workbench import Workbench, stat
+
+MIB = 1 << 20
+WORKING_SET, STREAM, ROOM, FLOOR = 24 * MIB, 120 * MIB, 56 * MIB, 32 * MIB
+
+READ = """
+import os
+f = os.open({path!r}, os.O_RDONLY)
+while os.read(f, 1 << 18): pass
+print("read", flush=True)
+{then}
+"""
+HOLD = """
+import mmap
+m = mmap.mmap(-1, {size})
+for i in range(0, {size}, 4096): m[i] = 1
+print("held", flush=True)
+input()
+"""
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A file system whose pages can be reclaimed: tmpfs, where tests live, has none."""
+    image = tmp_path_factory.mktemp("image") / "disk"
+    with image.open("wb") as f:
+        f.truncate(WORKING_SET + STREAM + 64 * MIB)
+    subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", "-O", "^has_journal", image], check=True)
+    mount = tmp_path_factory.mktemp("disk")
+    subprocess.run(["mount", "-o", "loop", image, mount], check=True)
+    for name, size in (("working-set", WORKING_SET), ("stream", STREAM)):
+        with (mount / name).open("wb") as f:
+            for _ in range(size // MIB):
+                f.write(bytes(MIB))
+            os.fsync(f.fileno())
+    yield mount
+    subprocess.run(["umount", "--lazy", mount], check=True)
+
+
+def kept(work: Workbench, disk: Path, knob: str) -> float:
+    """The share of a working set that stays in memory while a neighbour streams through the rest of the room."""
+    parent, good, bad = work.make("room"), work.make("room", "good"), work.make("room", "bad")
+    work.set(parent, "memory.max", float(ROOM))
+    if knob:
+        work.set(parent, knob, float(FLOOR))
+        work.set(good, knob, float(FLOOR))
+    Path("/proc/sys/vm/drop_caches").write_text("3")
+    reader = work.spawn(good, READ.format(path=str(disk / "working-set"), then="input()"))
+    assert reader.stdout is not None
+    assert reader.stdout.readline() == "read\n"
+    counters = work.path(good, "memory.stat")
+    before = stat(counters)["file"]
+    assert before > 0.9 * WORKING_SET
+    assert work.spawn(bad, READ.format(path=str(disk / "stream"), then="")).wait() == 0
+    return stat(counters)["file"] / before
+
+
+@pytest.mark.parametrize("knob", ["memory.low", "memory.min"])
+def test_a_floor_keeps_the_working_set_resident(work: Workbench, request: pytest.FixtureRequest, knob: str) -> None:
+    work.setting(Place(""), knob)  # skips where the kernel lacks it, before the disk is made
+    disk = request.getfixturevalue("disk")
+    assert kept(work, disk, knob) > 0.9
+
+
+def test_without_a_floor_the_working_set_is_lost(work: Workbench, request: pytest.FixtureRequest) -> None:
+    work.setting(Place(""), "memory.low")
+    assert kept(work, request.getfixturevalue("disk"), "") < 0.7
+
+
+def test_a_limit_kills(work: Workbench) -> None:
+    at = work.make("limited")
+    work.set(at, "memory.max", 24.0 * MIB)
+    assert work.spawn(at, HOLD.format(size=64 * MIB)).wait() == -signal.SIGKILL
+
+
+class Facade:
+    """The kernel facade over one adopted workload that holds 32 MiB."""
+
+    def __init__(self, work: Workbench, tmp_path: Path, guard: Guard) -> None:
+        self.at = work.make("theirs", "db")
+        holder = work.spawn(self.at, HOLD.format(size=32 * MIB))
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        self.target = workload("default", "db")
+        journal = Journal.open(tmp_path / "journal", "boot")
+        self.kernel = Kernel(work.tree, [work.backend], journal, guard=guard)
+        self.kernel.track([Workload("default", "db", handle=Handle(path=self.at.path, made=False))])
+
+    def write(self, knob: str, value: float) -> Result:
+        change = ValueChange(Setting(self.target, knob), None, value, "test", "test")
+        return self.kernel.apply(Plan((change,))).results[0][1]
+
+
+def test_no_limit_is_set_below_what_is_in_use(work: Workbench, tmp_path: Path) -> None:
+    facade = Facade(work, tmp_path, Guard())
+    result = facade.write("memory.max", 16.0 * MIB)
+    assert isinstance(result, Refused)
+    assert "in use; it needs --allow-oom" in result.reason
+    assert isinstance(facade.write("memory.max", 256.0 * MIB), Applied)
+
+
+def test_a_throttle_below_the_usage_does_not_hold_up_the_ring(work: Workbench, tmp_path: Path) -> None:
+    work.setting(Place(""), "memory.high")
+    facade = Facade(work, tmp_path, Guard(allow_oom=lambda _: True))
+    assert facade.write("memory.high", 8.0 * MIB) == Pending()
+    late: list[Result] = []
+    while not late:
+        late += [result for _, result in facade.kernel.apply(Plan()).results]
+    assert late == [Applied(8.0 * MIB)]
+    assert not facade.kernel.revert().refused()
+    assert work.path(facade.at, "memory.high").read_text() == "max\n"
