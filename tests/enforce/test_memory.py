@@ -46,6 +46,7 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         f.truncate(WORKING_SET + STREAM + 64 * MIB)
     subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", "-O", "^has_journal", image], check=True)
     mount = tmp_path_factory.mktemp("disk")
+    subprocess.run(["modprobe", "-q", "loop"], check=False)  # a module in Debian, built in elsewhere
     subprocess.run(["mount", "-o", "loop", image, mount], check=True)
     for name, size in (("working-set", WORKING_SET), ("stream", STREAM)):
         with (mount / name).open("wb") as f:
