@@ -32,6 +32,7 @@ from j10ce.agent.serve import Server, bind, bind_metrics, unbind
 from j10ce.agent.shell import Shell, Stop
 from j10ce.agent.sync import Sync
 from j10ce.control.builtin import BUILTIN, build
+from j10ce.control.controller import Controller, Steady
 from j10ce.errors import Corrupt
 from j10ce.host.files import Files
 from j10ce.host.handles import Layout
@@ -83,6 +84,7 @@ class Host:
         sensors: list[Sensor] = [NodeSensor(files), CgroupSensor(hierarchies, files, tree.own)]
         observer = Observer(node, sensors, tree, lambda facts: machine.refresh(facts, files))
         self.agent = Agent(kernel, observer, self._guards(), self._document(node.name))
+        self.agent.quick = self._quick()
         self.agent.holds = self.cache.holds().items
         self.agent.armed = settings.armed and not self.cache.orders().disarmed and not self.unwritable
         self.agent.yields = settings.drift == "yield"
@@ -131,6 +133,7 @@ class Host:
         self.shell.period_s = self.settings.period.seconds
         self.agent.yields = self.settings.drift == "yield"
         if changed & {"controllers", "disabled"}:
+            self.agent.quick = self._quick()
             self.agent.guards = self._guards()  # one assignment: the ring sees the old list or the new one
         if "armed" in changed:
             self.agent.armed = settings.armed and not self.unwritable
@@ -147,12 +150,19 @@ class Host:
         command = [sys.executable, "-m", "j10ce.agent.plugin_host", msgspec.json.encode(told).decode()]
         return PluginProcess(names, command)
 
-    def _guards(self) -> list[Guard]:
+    def _controllers(self) -> list[Controller]:
         told = {name: raw for name, raw in self.settings.controllers.items() if name in BUILTIN}
         if self.own.path:
             told["own"] = {"group": self.own.path, **told.get("own", {})}
-        every = [*build(told), *(self.plugins.controllers() if self.plugins else [])]
-        return [Guard(controller) for controller in every if controller.name not in self.settings.disabled]
+        return [c for c in build(told) if c.name not in self.settings.disabled]
+
+    def _guards(self) -> list[Guard]:
+        plugins = self.plugins.controllers() if self.plugins else []
+        return [Guard(controller) for controller in (*self._controllers(), *plugins)]
+
+    def _quick(self) -> list[Controller]:
+        """Of their own: what those of the whole tree remember must not be mixed with a part of it."""
+        return [c for c in self._controllers() if isinstance(c, Steady) and c.steady]
 
     def _journal(self, boot_id: str) -> Journal:
         """A damaged journal is told and kept; what can be read of it still serves to give values back."""

@@ -14,9 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from j10ce.adapters.adapter import WorkloadEvent
+from j10ce.agent import arrival
 from j10ce.agent.clock import Instant
 from j10ce.agent.guard import Guard
 from j10ce.agent.holds import held
+from j10ce.control.controller import Controller
 from j10ce.kernel.drift import Drift
 from j10ce.kernel.kernel import Kernel
 from j10ce.model.kinds import Hold
@@ -25,10 +27,10 @@ from j10ce.model.plan import HeldSetting, Join, Outcome, Plan
 from j10ce.model.snapshot import NodeFacts, Snapshot
 from j10ce.model.workload import Handle, Workload
 from j10ce.observe.observer import Observer
-from j10ce.plan.arbiter import Arbiter
+from j10ce.plan.arbiter import Arbiter, arbitrate
 from j10ce.policy.document import NodeDocument
 from j10ce.policy.effective import Effective, effective
-from j10ce.policy.resolve import Resolution, resolve
+from j10ce.policy.resolve import Resolution, admit, resolve
 
 Cause = Literal["tick", "change"]
 EFFECTIVE_S: Final = 5.0  # how often the protection in force is judged while nothing moves
@@ -58,6 +60,7 @@ class Agent:
         self.kernel = kernel
         self.observer = observer
         self.guards = list(guards)
+        self.quick: Sequence[Controller] = ()  # those that decide an arrival; they never see the whole tree
         self.document = document
         self.armed = False
         self.yields = False  # leave a setting to whoever else writes it
@@ -68,6 +71,7 @@ class Agent:
         self._epoch = 0
         self._resolve_at = -math.inf
         self._resolved_for: NodeFacts | None = None
+        self._last: Report | None = None
         self._judged: tuple[float, int, Mapping[TargetId, Effective]] = (-math.inf, -1, {})
         self._yielded: dict[object, HeldSetting] = {}
         self._reloaded = False
@@ -90,6 +94,8 @@ class Agent:
         Controllers whose word does not follow from the tree speak at ticks; until then their last word stands.
         """
         begun = time.thread_time()
+        if (quick := self._admit(events, at, begun)) is not None:
+            return quick
         self._take(events)
         self._entitle(at, at_once=True)
         self._find_places()
@@ -99,6 +105,40 @@ class Agent:
         outcome = self.kernel.apply(plan) if self.armed else Outcome.planned(plan)
         self._note_joined(outcome)
         return self._report(at, "change", snap, plan, outcome, begun)
+
+    # ------------------------------------------------------------------ one arrival among many
+
+    def _admit(self, events: Sequence[WorkloadEvent], at: Instant, begun: float) -> Report | None:
+        """A few arrivals among many others, decided without the others; None where that cannot be done."""
+        last, before, arrivals = self._last, self.resolution, self._few(events)
+        if last is None or before is None or not arrivals:
+            return None
+        fresh = admit(arrivals, self.document, self.observer.facts, wall=at.wall, before=before)
+        placed = [self._placed(w, fresh.entitlements[w.target].tier.value) for w in arrivals]
+        now = replace(last.snap, now=at.now, wall=at.wall, settings=self.kernel.settings)
+        snap = arrival.around(now, placed, fresh.entitlements)
+        if snap is None:
+            return None
+        proposals = [p for controller in self.quick for p in controller.propose(snap)]
+        plan = arrival.concerning(arbitrate(proposals, snap, self._held(at), self.kernel.quantise), placed)
+        for workload in placed:
+            self.kernel.track_also(workload)
+        self.resolution, self.workloads = fresh, {**self.workloads, **{w.target: w for w in placed}}
+        self._epoch += 1
+        outcome = self.kernel.apply(plan)
+        self._note_joined(outcome)
+        whole = replace(plan, verdicts={**last.plan.verdicts, **plan.verdicts})
+        extended = arrival.extended(now, snap, self.workloads, fresh.entitlements)
+        return self._report(at, "change", extended, whole, outcome, begun)
+
+    def _few(self, events: Sequence[WorkloadEvent]) -> list[Workload]:
+        """The arrivals among the events where there is nothing else, and not many of them."""
+        found = [e.workload for e in events if e.type == "ADDED" and e.workload is not None]
+        known = len(self.workloads)
+        if not self.armed or known < arrival.FEWEST_OTHERS or not 0 < len(found) == len(events) <= arrival.MOST:
+            return []
+        strange = any(w.handle.path or w.target in self.workloads for w in found)
+        return [] if strange else found
 
     # ------------------------------------------------------------------ orders
 
@@ -195,7 +235,7 @@ class Agent:
     def _report(self, at: Instant, cause: Cause, snap: Snapshot, plan: Plan, outcome: Outcome, begun: float) -> Report:
         if self.resolution is None:
             raise RuntimeError("a report before the first resolution")
-        return Report(
+        self._last = Report(
             at,
             cause,
             snap,
@@ -209,6 +249,7 @@ class Agent:
             self.armed,
             time.thread_time() - begun,
         )
+        return self._last
 
     def _effective(self, snap: Snapshot, cause: Cause) -> Mapping[TargetId, Effective]:
         """Judged at ticks: an arrival does not wait for it."""

@@ -73,8 +73,7 @@ class Kernel:
     @property
     def originals(self) -> Mapping[Setting, Value]:
         """What every setting that we ever wrote held before."""
-        found = {s: self._journal.original(s) for s in self._journal.originals}
-        return {s: v for s, v in found.items() if v is not None}
+        return self._journal.values()
 
     @property
     def owners(self) -> Mapping[Setting, str]:
@@ -98,6 +97,18 @@ class Kernel:
             self._held.drop(target)
             self._contests.drop(target)
         self._handles, self._values.managed = handles, groups | handles.keys()
+
+    def track_also(self, workload: Workload) -> None:
+        """One more, without looking at the others again."""
+        handles = {t: h for t, h in _handles(workload) if h.path or h.paths}
+        groups = frozenset[TargetId]().union(*(ancestors(place_of(h)) for h in handles.values()))
+        for target, handle in handles.items():
+            self.tree.know(target, place_of(handle))
+            self._held.read(target)
+        for target in groups - self._values.managed:
+            self._held.read(target)
+        self._handles = {**self._handles, **handles}
+        self._values.managed = self._values.managed | groups | handles.keys()
 
     # ------------------------------------------------------------------ what is changed
 

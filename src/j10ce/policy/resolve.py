@@ -63,13 +63,8 @@ def resolve(
     and are cut by tier where the machine has shrunk below them.
     """
     capacity = node.capacity
-    promises = [p for p in (_promise(p, capacity) for p in document.policies) if p.until > wall]
-    near = {ns: [p for p in promises if p.namespace == ns] for ns in {p.namespace for p in promises}}
-    chooser = Chooser(document.profiles)
-    asking = [
-        Asking(target, w, choice, _claims(target, w, choice, near.get(w.namespace, ()), capacity))
-        for w, target, choice in ((w, w.target, chooser.choose(w)) for w in workloads)
-    ]
+    promises = _promises(document, capacity, wall)
+    asking = _asking(workloads, document, promises, capacity)
     book = Book(Ledger(guaranteeable(capacity, headroom)), promises)
     claims: Mapping[str, Sequence[Claim]] = {a.target: a.claims for a in asking if a.claims}
     if before is not None:
@@ -81,6 +76,36 @@ def resolve(
         tuple(_policy_notes(promises, refusals, node)),
         min((p.until for p in promises), default=math.inf),
     )
+
+
+def admit(
+    arrivals: Collection[Workload], document: NodeDocument, node: NodeFacts, *, wall: float, before: Resolution
+) -> Resolution:
+    """`before`, and on top of it workloads that came after all others: nobody else is looked at again.
+
+    Where the claims of later comers are served last, that is what `resolve` would say.
+    """
+    promises = _promises(document, node.capacity, wall)
+    asking = _asking(arrivals, document, promises, node.capacity)
+    book = Book(Ledger(before.ledger.capacity, before.ledger), promises)
+    refusals = book.serve({a.target: a.claims for a in asking if a.claims})
+    fresh = {a.target: _entitle(a, book.ledger, refusals) for a in asking}
+    return Resolution({**before.entitlements, **fresh}, book.ledger, before.notes, before.until)
+
+
+def _promises(document: NodeDocument, capacity: Resources, wall: float) -> list[Promise]:
+    return [p for p in (_promise(p, capacity) for p in document.policies) if p.until > wall]
+
+
+def _asking(
+    workloads: Collection[Workload], document: NodeDocument, promises: Sequence[Promise], capacity: Resources
+) -> list[Asking]:
+    near = {ns: [p for p in promises if p.namespace == ns] for ns in {p.namespace for p in promises}}
+    chooser = Chooser(document.profiles)
+    return [
+        Asking(target, w, choice, _claims(target, w, choice, near.get(w.namespace, ()), capacity))
+        for w, target, choice in ((w, w.target, chooser.choose(w)) for w in workloads)
+    ]
 
 
 def amounts(minimum: Minimum, capacity: Resources) -> Resources:

@@ -1,0 +1,132 @@
+"""The part of the ring that an arrival needs: itself, the groups above it, and everyone else of a group as one.
+
+A workload that has just come must not wait until 200 others have been decided again. In the snapshot made here the
+others of each group stand in as one workload with the sum of their floors and weights, so that controllers see the same
+contest. Only what concerns the arrival is kept of the plan; the next tick decides the whole tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from j10ce.model import knob
+from j10ce.model.kinds import CpuSection
+from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value
+from j10ce.model.plan import Change, Enable, Plan, ValueChange
+from j10ce.model.quantity import Bytes, Millicores
+from j10ce.model.resource import Resources
+from j10ce.model.snapshot import Foreign, Group, Groups, Snapshot
+from j10ce.model.workload import Entitlement, Handle, Workload
+
+MOST: Final = 8  # more at once are decided with the whole tree
+FEWEST_OTHERS: Final = 16  # with fewer the whole tree costs no more
+OTHERS: Final = "(others)"  # no namespace can be called that
+PINNED: Final = ("reserved", "exclusive")
+
+
+def around(snap: Snapshot, arrivals: Sequence[Workload], fresh: Mapping[TargetId, Entitlement]) -> Snapshot | None:
+    """`snap` reduced to the arrivals and what they compete with.
+
+    None where that would lose something: a group is not there yet, or whole CPUs are handed out one by one.
+    """
+    if not all(fresh[w.target].chosen and not fresh[w.target].notes for w in arrivals) or any(
+        map(_pinned, fresh.values())
+    ):
+        return None
+    parents = {w.target: knob.group(w.handle.path.rpartition("/")[0]) for w in arrivals}
+    groups = snap.groups
+    if not all((group := groups.get(p)) is not None and group.exists for p in parents.values()):
+        return None
+    above = {up for p in parents.values() for up in (p, *groups.ancestors(p))}
+    siblings = {t for up in above for t in groups.children.get(up, ()) if t.startswith("group/")}
+    kept = {t: groups[t] for t in above | {t for t in siblings if groups[t].owned}}
+    stands = {up: _stand_in(up, inside, snap) for up, inside in _others(snap, kept).items()}
+    kept = {t: replace(g, foreign=(*g.foreign, *_strangers(t, kept, snap))) for t, g in kept.items()}
+    kept |= {e.target: _group(e.target, up, kept[up]) for up, e in stands.items()}
+    kept |= {w.target: Group(w.target, parents[w.target], w.handle.path, owned=True, exists=False) for w in arrivals}
+    entitlements = {e.target: e for e in stands.values()} | {w.target: fresh[w.target] for w in arrivals}
+    workloads = {w.target: w for w in (*map(_workload, stands.values()), *arrivals)}
+    return replace(snap, groups=Groups(kept), workloads=workloads, entitlements=entitlements)
+
+
+def extended(
+    snap: Snapshot, part: Snapshot, workloads: Mapping[TargetId, Workload], entitlements: Mapping[TargetId, Entitlement]
+) -> Snapshot:
+    """The whole tree with the arrivals in it, for whoever asks before the next tick."""
+    arrived = {t: part.groups[t] for t in part.groups.by_target if t in workloads}
+    groups = Groups({**snap.groups.by_target, **arrived})
+    return replace(snap, groups=groups, workloads=workloads, entitlements=entitlements)
+
+
+def concerning(plan: Plan, arrivals: Iterable[Workload]) -> Plan:
+    """What a plan does for the arrivals; of groups above them only guarantees, which cover what is inside."""
+    targets = {w.target for w in arrivals}
+    changes = tuple(c for c in plan.changes if _concerns(c, targets))
+    return Plan(changes, {s: v for s, v in plan.verdicts.items() if s.target in targets}, plan.notes)
+
+
+def _concerns(change: Change, targets: set[TargetId]) -> bool:
+    if isinstance(change, Enable):
+        return True
+    target = change.setting.target if isinstance(change, ValueChange) else change.target
+    if target in targets or not isinstance(change, ValueChange):
+        return target in targets
+    return target.startswith("group/") and KNOBS[change.setting.knob].role is Role.GUARANTEE
+
+
+def _pinned(e: Entitlement) -> bool:
+    return e.cpu.pinning in PINNED and e.floor.cpu >= 1000
+
+
+def _others(snap: Snapshot, kept: Mapping[TargetId, Group]) -> dict[TargetId, list[Entitlement]]:
+    """Chosen workloads of the tree so far, by the group they are in."""
+    found: dict[TargetId, list[Entitlement]] = {}
+    for target, e in snap.entitlements.items():
+        up = snap.groups.parent(target)
+        if e.chosen and up in kept and up is not None:
+            found.setdefault(up, []).append(e)
+    return found
+
+
+def _stand_in(up: TargetId, inside: Sequence[Entitlement], snap: Snapshot) -> Entitlement:
+    weight = sum(_number(snap.settings.get(Setting(e.target, "cpu.weight"))) for e in inside)
+    return Entitlement(
+        target=knob.workload(OTHERS, up.replace("/", "-")),
+        chosen=True,
+        tier=inside[0].tier,
+        requests=_sum(e.requests for e in inside),
+        floor=_sum(e.floor for e in inside),
+        cpu=CpuSection(
+            weight=max(2, int(weight)),
+            idle=all(e.cpu.idle and not e.floor.cpu for e in inside),
+            suppressible=all(e.cpu.suppressible for e in inside),
+        ),
+    )
+
+
+def _strangers(up: TargetId, kept: Mapping[TargetId, Group], snap: Snapshot) -> Iterator[Foreign]:
+    """Groups that are managed, but lie elsewhere: they compete with the weight they have."""
+    for child in snap.groups.children.get(up, ()):
+        if child not in kept and child.startswith("group/"):
+            yield Foreign(child, _number(snap.settings.get(Setting(child, "cpu.weight"), 1024.0)))
+
+
+def _group(target: TargetId, up: TargetId, parent: Group) -> Group:
+    return Group(target, up, f"{parent.path}/{OTHERS}" if up != ROOT else OTHERS, owned=True)
+
+
+def _workload(e: Entitlement) -> Workload:
+    name = e.target.rpartition("/")[2]
+    return Workload(OTHERS, name, requests=e.requests, handle=Handle(path=f"{OTHERS}/{name}"))
+
+
+def _sum(amounts: Iterable[Resources]) -> Resources:
+    every = list(amounts)
+    return Resources(Millicores(sum(a.cpu for a in every)), Bytes(sum(a.memory for a in every)))
+
+
+def _number(value: Value | None) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
