@@ -26,13 +26,17 @@ MiB = 2.0**20
 
 def main() -> int:
     machine_facts()
-    print(f"{'workloads':>9} {'proposals':>9} {'scratch ms':>11} {'quiet ms':>9} {'one moves ms':>13} {'arrival ms':>11}")
+    print(
+        f"{'workloads':>9} {'proposals':>9} {'scratch ms':>11} {'quiet ms':>9} {'one moves ms':>13} {'arrival ms':>11}"
+    )
     late = False
     for workloads in GROWTH:
         row = measure(workloads)
         print("{:9} {:9} {:11.2f} {:9.2f} {:13.2f} {:11.2f}".format(workloads, *row))
         late |= workloads == 200 and (row[1] > BUDGET_MS["scratch"] or row[2] > BUDGET_MS["quiet"])
-    print(f"at 200: scratch ≤ {BUDGET_MS['scratch']:g} ms, quiet ≤ {BUDGET_MS['quiet']:g} ms: {'MISSED' if late else 'met'}")
+    print(
+        f"at 200: scratch ≤ {BUDGET_MS['scratch']:g} ms, quiet ≤ {BUDGET_MS['quiet']:g} ms: {'MISSED' if late else 'met'}"
+    )
     return late
 
 
@@ -70,9 +74,7 @@ def median_ms(run: Callable[[], Plan], before: Callable[[], object] = lambda: No
 
 def snapshot(workloads: int, like: Snapshot | None = None) -> Snapshot:
     made = [build.workload(f"w{n}") for n in range(workloads)]
-    entitled = [
-        build.entitlement(w, tier=TIERS[n % 3], floor_cpu="1m", floor_memory="4Mi") for n, w in enumerate(made)
-    ]
+    entitled = [build.entitlement(w, tier=TIERS[n % 3], floor_cpu="1m", floor_memory="4Mi") for n, w in enumerate(made)]
     node = build.node(cpus=64, memory="256Gi")
     snap = build.snapshot(*entitled, workloads=made, on=node, epoch=workloads)
     return replace(snap, settings={**snap.settings, **like.settings}) if like else snap
@@ -108,7 +110,9 @@ def limits(snap: Snapshot) -> Iterator[Proposal]:
 
 
 def suppress(snap: Snapshot, room: float) -> Iterator[Proposal]:
-    yield wish("cpu-suppress", group("j10ce/besteffort"), "cpu.max", Bound.AT_MOST, max(room, len(snap.workloads) * 100.0))
+    yield wish(
+        "cpu-suppress", group("j10ce/besteffort"), "cpu.max", Bound.AT_MOST, max(room, len(snap.workloads) * 100.0)
+    )
     for t in snap.workloads:
         yield wish("cpu-suppress", t, "cpu.max", Bound.AT_MOST, math.inf)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Final, NamedTuple
 
 from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value
@@ -98,9 +99,9 @@ class Arbiter:
         if before.epoch != after.epoch:
             self.rights = Rights.of(snap)
         self.in_force = in_force(after.holds, snap, self.rights)
-        known = {*self.wishes.settings(), *self.in_force.holds, *after.originals, *self.merged, *self.dropped}
+        known = chain(self.wishes.settings(), self.in_force.holds, after.originals, self.merged, self.dropped)
         if (before.node, before.support) != (after.node, after.support):
-            return known
+            return set(known)
         touched |= _changed(before.originals, after.originals) | _changed(before.settings, after.settings)
         touched |= _changed(in_force_before.holds, self.in_force.holds)
         if moved := rights.differing(self.rights):

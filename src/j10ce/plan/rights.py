@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId
-from j10ce.model.resource import NOTHING, Resources
+from j10ce.model.quantity import Bytes, Millicores
+from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Snapshot
 
 
@@ -84,15 +85,16 @@ def _ours(order: tuple[TargetId, ...], dead: frozenset[TargetId], snap: Snapshot
 
 
 def _floors(order: tuple[TargetId, ...], snap: Snapshot) -> Mapping[TargetId, Resources]:
-    floors: dict[TargetId, Resources] = {}
+    """Of CPU and memory, the two that caps and guarantees are about."""
+    cpu: dict[TargetId, int] = {}
+    memory: dict[TargetId, int] = {}
     for target in reversed(order):
         entitled = snap.entitlements.get(target)
-        own = entitled.floor if entitled is not None and entitled.chosen else NOTHING
-        total = floors.get(target, NOTHING).plus(own) if own != NOTHING else floors.get(target, NOTHING)
-        if total == NOTHING:
-            continue
-        floors[target] = total
+        if entitled is not None and entitled.chosen:
+            cpu[target] = cpu.get(target, 0) + entitled.floor.cpu
+            memory[target] = memory.get(target, 0) + entitled.floor.memory
         up = snap.groups[target].parent
-        if up is not None:
-            floors[up] = floors.get(up, NOTHING).plus(total)
-    return floors
+        if up is not None and target in cpu:
+            cpu[up] = cpu.get(up, 0) + cpu[target]
+            memory[up] = memory.get(up, 0) + memory[target]
+    return {t: Resources(Millicores(cpu[t]), Bytes(memory[t])) for t in cpu if cpu[t] or memory[t]}
