@@ -122,6 +122,16 @@ class TestMemory:
         e = of_a(scene(values, floor_a={"floor_memory": "1Gi"}, used=self.USED))
         assert (e.memory, e.memory_reason) == (GI // 2, "memory.max of group/j10ce is 512Mi")
 
+    def test_memory_high_takes_away_as_well(self) -> None:
+        values = {(t, "memory.min"): 1.0 * GI for t in (TOP, TIER, A.target)} | {(A.target, "memory.high"): 0.5 * GI}
+        e = of_a(scene(values, floor_a={"floor_memory": "1Gi"}, used=self.USED))
+        assert e.memory_reason == "memory.high of workload/default/a is 512Mi"
+
+    def test_less_than_a_page_is_rounding_not_a_broken_promise(self) -> None:
+        values = {(t, "memory.min"): 1.0 * GI for t in (TOP, TIER, A.target)}
+        assert of_a(scene(values, floor_a={"floor_memory": str(GI + 4095)}, used=self.USED)).holds
+        assert not of_a(scene(values, floor_a={"floor_memory": str(GI + 4096)}, used=self.USED)).holds
+
     def test_low_protects_where_min_does_not_reach(self) -> None:
         values: dict[tuple[TargetId, str], Value] = {(t, "memory.min"): 0.9 * GI for t in (TOP, TIER, A.target)}
         values |= {(t, "memory.low"): 1.0 * GI for t in (TOP, TIER, A.target)}
@@ -172,6 +182,10 @@ class TestCpu:
         # b runs on CPUs 0-1 with density 512, a everywhere with 256: a third of two CPUs, and two whole ones.
         e = of_a(scene({(B.target, "cpuset.cpus"): frozenset({0, 1})}))
         assert e.cpu == pytest.approx(2000 / 3 + 2000)
+
+    def test_a_cpuset_outside_the_parents_falls_back_to_it(self) -> None:
+        values = {(TIER, "cpuset.cpus"): frozenset({0, 1}), (A.target, "cpuset.cpus"): frozenset({3})}
+        assert of_a(scene(values)).cpu == 1000  # two CPUs, halved with b
 
     def test_too_few_cpus_are_named(self) -> None:
         e = of_a(scene({(TIER, "cpuset.cpus"): frozenset({0})}, floor_a={"floor_cpu": "1500m"}))

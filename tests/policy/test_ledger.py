@@ -99,6 +99,13 @@ def test_a_shrunken_machine_cuts_from_the_bottom_and_in_proportion() -> None:
     assert ledger.granted("y") == resources("3")
 
 
+def test_on_a_shrunken_machine_less_can_still_be_asked_for() -> None:
+    ledger = Ledger(resources("1"), [line("a", "2"), line("b", "1")])
+    assert ledger.reserve(line("a", "1500m")) is None
+    assert ledger.reserve(line("a", "1600m")) is not None
+    assert ledger.promised == resources("2500m")
+
+
 amounts = st.builds(Resources, *[st.integers(0, 40)] * 5)
 holders = st.sampled_from("abcde")
 

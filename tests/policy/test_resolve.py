@@ -220,6 +220,28 @@ class TestUnits:
         assert e.floor == resources("1")
         assert e.notes[0].startswith(f"Unprotected: {POLICY}/more")
 
+    def test_who_moves_to_a_larger_policy_leaves_its_unit_behind(self) -> None:
+        policies = [reservation("unit", cpu="1", units=1), reservation("more", cpu="1500m", created=WALL + 1)]
+        result = resolved(web := workload("web"), policies=policies)
+        assert result.entitlements[web.target].floor == resources("1500m")
+        assert result.ledger.promised == resources("2500m")
+
+    def test_a_unit_of_a_smaller_policy_serves_what_there_is_no_room_for(self) -> None:
+        full = workload("full", namespace="x", min_memory="6656Mi", since=WALL - 1)  # all but one gibibyte
+        unit = reservation("unit", memory="1Gi", units=1, created=WALL - 2)
+        result = resolved(full, web := workload("web", since=WALL), policies=[unit, reservation("cpu", cpu="2")])
+        assert result.ledger.free.memory == 0
+        assert result.entitlements[web.target].floor == resources("2", "1Gi")
+
+    def test_fewer_units_carry_fewer_workloads(self) -> None:
+        ws = [workload("a", since=WALL), workload("b", since=WALL + 1)]
+        two, one_unit = (NodeDocument(node="n1", policies=(reservation("r", cpu="1", units=n),)) for n in (2, 1))
+        before = resolve(ws, two, node(), wall=WALL).ledger
+        after = resolve(ws, one_unit, node(), wall=WALL, before=before).ledger
+        assert sum(line.units for line in before) == 2
+        assert sum(line.units for line in after) == 1
+        assert after.promised == resources("2")
+
 
 class TestSeniority:
     def test_who_came_later_never_displaces(self) -> None:
@@ -248,6 +270,12 @@ class TestSeniority:
         assert result.entitlements[db.target].floor == resources("1")
         assert result.entitlements[web.target].floor == resources("900m")
         assert "cpu 2 cut to 900m" in result.entitlements[web.target].notes[0]
+
+    def test_a_policy_that_promises_less_frees_the_rest(self) -> None:
+        web, wide, narrow = workload("web"), reservation("r", cpu="3"), reservation("r", cpu="1")
+        before = resolve([web], NodeDocument(node="n1", policies=(wide,)), node(), wall=WALL).ledger
+        after = resolve([web], NodeDocument(node="n1", policies=(narrow,)), node(), wall=WALL, before=before)
+        assert after.entitlements[web.target].floor == after.ledger.promised == resources("1")
 
     def test_what_is_no_longer_wanted_is_free(self) -> None:
         web, document = workload("web"), NodeDocument(node="n1", policies=(reservation("r", cpu="3", units=1),))
