@@ -8,10 +8,14 @@ from pathlib import Path
 
 
 def machine_facts() -> None:
-    model = next((line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "?")
+    model = next(
+        (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "?"
+    )
     memory = int(next(line.split()[1] for line in _lines("/proc/meminfo"))) >> 20
     load = _lines("/proc/loadavg")[0].split()[0]
-    print(f"# {os.cpu_count()} CPUs ({model}), {memory} GiB, Linux {platform.release()}, Python {platform.python_version()}, load {load}")
+    print(
+        f"# {os.cpu_count()} CPUs ({model}), {memory} GiB, Linux {platform.release()}, Python {platform.python_version()}, load {load}"
+    )
 
 
 def _lines(path: str) -> list[str]:

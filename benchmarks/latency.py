@@ -39,7 +39,9 @@ Wrap = Callable[[list[str], bool, int], list[str]]  # (command, is the service, 
 def main() -> None:
     machine_facts()
     rate = os.cpu_count() * LOAD * 1e6 / CPU_US
-    print(f"service: {rate:.0f} requests/s, {THREADS} threads, {CPU_US} µs each = {LOAD:.0%} of the machine; {HOGS} hogs; {ROUNDS} rounds of {SECONDS:.0f} s")
+    print(
+        f"service: {rate:.0f} requests/s, {THREADS} threads, {CPU_US} µs each = {LOAD:.0%} of the machine; {HOGS} hogs; {ROUNDS} rounds of {SECONDS:.0f} s"
+    )
     results: dict[str, list[Round]] = {}
     with tempfile.TemporaryDirectory(prefix="j10ce-bench-") as box, agent(Path(box)) as ours, kube() as shares:
         program = compile_service(Path(box))
@@ -99,7 +101,11 @@ def kube() -> Iterator[Wrap]:
 @contextlib.contextmanager
 def agent(box: Path) -> Iterator[Wrap]:
     """The product: an agent of its own for this run, and `run` for every process."""
-    environ = {"J10CE_RUN_DIR": f"{box}/run", "J10CE_STATE_DIR": f"{box}/state", "J10CE_TOP": f"j10cebench{os.getpid()}"}
+    environ = {
+        "J10CE_RUN_DIR": f"{box}/run",
+        "J10CE_STATE_DIR": f"{box}/state",
+        "J10CE_TOP": f"j10cebench{os.getpid()}",
+    }
     os.environ |= environ
     cli = [sys.executable, "-m", "j10ce.cli.main"]
     process = subprocess.Popen([sys.executable, "-m", "j10ce.agent.main"], **QUIET)
@@ -130,8 +136,12 @@ def busy_and_total() -> tuple[int, int]:
 
 
 def report(results: dict[str, list[Round]]) -> None:
-    middle = {name: Round(*(statistics.median(r[i] for r in rounds) for i in range(4))) for name, rounds in results.items()}
-    print(f"{'arm':<12}{'p50 ms':>9}{'p99 ms':>9}{'p99 spread':>17}{'p99.9 ms':>10}{'÷ alone':>9}{'÷ kube':>8}{'busy':>7}")
+    middle = {
+        name: Round(*(statistics.median(r[i] for r in rounds) for i in range(4))) for name, rounds in results.items()
+    }
+    print(
+        f"{'arm':<12}{'p50 ms':>9}{'p99 ms':>9}{'p99 spread':>17}{'p99.9 ms':>10}{'÷ alone':>9}{'÷ kube':>8}{'busy':>7}"
+    )
     for name, m in middle.items():
         p99s = sorted(r.p99 / 1e3 for r in results[name])
         print(

@@ -98,7 +98,9 @@ class Client:
         url = urlsplit(self.where)
         if url.scheme == "https":
             context = ssl.create_default_context(cafile=self.ca)
-            return http.client.HTTPSConnection(url.hostname or "", url.port or 443, timeout=self.timeout, context=context)
+            return http.client.HTTPSConnection(
+                url.hostname or "", url.port or 443, timeout=self.timeout, context=context
+            )
         return http.client.HTTPConnection(url.hostname or "", url.port or 80, timeout=self.timeout)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from j10ce.agent.config import load
+from j10ce.cli.dirs import config_dir
 from j10ce.cli.output import dump, say
-from j10ce.cli.peers import Peers
 from j10ce.model.schema import plain
 
 
@@ -24,27 +24,25 @@ def config_command() -> None:
 
 @config_command.command("check")
 @click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.pass_obj
-def check_command(peers: Peers, folder: Path | None) -> None:
+def check_command(folder: Path | None) -> None:
     """Read every file strictly and tell every finding; exits 3 when there is one.
 
     \b
     Example:
-      j10ce-qos config check /etc/j10ce-qos
+      j10ce-qos config check examples/config
     """
-    where = folder or peers.dirs.config
+    where = folder or config_dir()
     load(where, {})
     count = len(list(where.glob("*.yaml")))
     say(f"{where}: {count} file{'' if count == 1 else 's'}, no findings")
 
 
 @config_command.command("show")
-@click.pass_obj
-def show_command(peers: Peers) -> None:
+def show_command() -> None:
     """The configuration in force, defaults left out.
 
     \b
     Example:
       j10ce-qos config show
     """
-    say(dump(plain(load(peers.dirs.config, {})), "yaml"))
+    say(dump(plain(load(config_dir(), {})), "yaml"))

@@ -1,4 +1,4 @@
-"""Where this host's files of ours are: as configured, else the system's places for root and the user's for others."""
+"""Where the files of this host's agent are: by the agent's own rule, so that both always agree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from j10ce.agent.config import CONFIG_DIR, AgentConfig, load
+from j10ce.agent.config import CONFIG_DIR, load
+
+SYSTEM_RUN = Path("/run/j10ce-qos")
 
 
 class Dirs(NamedTuple):
@@ -17,13 +19,13 @@ class Dirs(NamedTuple):
 
     @classmethod
     def here(cls, environ: Mapping[str, str] = os.environ) -> Dirs:
-        config = Path(environ.get("J10CE_CONFIG_DIR") or CONFIG_DIR)
-        run, state = _defaults(environ)
-        if any(config.glob("*.yaml")):
-            told = load(config, environ)
-            run = Path(told.run_dir) if told.run_dir != AgentConfig().run_dir else run
-            state = Path(told.state_dir) if told.state_dir != AgentConfig().state_dir else state
-        return cls(Path(environ.get("J10CE_RUN_DIR") or run), Path(environ.get("J10CE_STATE_DIR") or state), config)
+        """The agent this user may talk to: the system's where allowed, else the user's own."""
+        config = config_dir(environ)
+        told = load(config, environ)
+        run = Path(told.run_dir)
+        if os.geteuid() and "J10CE_RUN_DIR" not in environ and os.access(SYSTEM_RUN / "agent.sock", os.W_OK):
+            run = SYSTEM_RUN
+        return cls(run, Path(told.state_dir), config)
 
     @property
     def socket(self) -> Path:
@@ -37,21 +39,15 @@ class Dirs(NamedTuple):
     def kubeconfig(self) -> Path:
         return self.run / "kubeconfig"
 
-    def environ(self) -> dict[str, str]:
-        """What a child of ours needs to agree with us."""
-        told = {"J10CE_RUN_DIR": self.run, "J10CE_STATE_DIR": self.state, "J10CE_CONFIG_DIR": self.config}
-        return {**os.environ, **{k: str(v) for k, v in told.items()}}
-
     def make(self) -> None:
         self.run.mkdir(mode=0o755, parents=True, exist_ok=True)
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
 
+    def environ(self) -> dict[str, str]:
+        """What a child of ours needs to agree with us on places."""
+        told = {"J10CE_RUN_DIR": self.run, "J10CE_STATE_DIR": self.state, "J10CE_CONFIG_DIR": self.config}
+        return {**os.environ, **{k: str(v) for k, v in told.items()}}
 
-def _defaults(environ: Mapping[str, str]) -> tuple[Path, Path]:
-    if os.geteuid() == 0:
-        return Path("/run/j10ce-qos"), Path("/var/lib/j10ce-qos")
-    home = Path(environ.get("HOME") or "/nonexistent")
-    runtime = Path(environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}")
-    # Without a session there is no runtime directory; the state directory serves, it is the user's own.
-    state = Path(environ.get("XDG_STATE_HOME") or home / ".local/state") / "j10ce-qos"
-    return (runtime / "j10ce-qos" if runtime.is_dir() else state / "run"), state
+
+def config_dir(environ: Mapping[str, str] = os.environ) -> Path:
+    return Path(environ.get("J10CE_CONFIG_DIR") or CONFIG_DIR)

@@ -52,7 +52,9 @@ def short_doctor(told: dict[str, Any]) -> str:
 
 def verdict(caps: list[dict[str, Any]]) -> str:
     missing = sum(1 for c in caps if not c.get("ok"))
-    return f"{len(caps) - missing} of {len(caps)} features work here" + (f"; {missing} missing, see above" if missing else "")
+    return f"{len(caps) - missing} of {len(caps)} features work here" + (
+        f"; {missing} missing, see above" if missing else ""
+    )
 
 
 def _advice(c: dict[str, Any]) -> str:

@@ -25,7 +25,15 @@ COMMANDS: Final = {
     "config": "config", "bundle": "bundle", "plugins": "plugins", "completion": "completion",
 }  # fmt: skip
 
-EXIT_CODES: Final = ((Invalid, 3), (Unreachable, 4), (Denied, 5), (NotFound, 6), (Conflict, 7), (Busy, 7), (QosError, 1))
+EXIT_CODES: Final = (
+    (Invalid, 3),
+    (Unreachable, 4),
+    (Denied, 5),
+    (NotFound, 6),
+    (Conflict, 7),
+    (Busy, 7),
+    (QosError, 1),
+)
 
 
 class Commands(click.Group):

@@ -74,7 +74,11 @@ def get_command(
     if listing["items"] or output in ("json", "yaml"):
         say(show_objects(found, listing["items"], output))
     else:
-        say(f"No {found.plural} found" + ("" if everywhere or not found.namespaced else f" in namespace {namespace}") + ".")
+        say(
+            f"No {found.plural} found"
+            + ("" if everywhere or not found.namespaced else f" in namespace {namespace}")
+            + "."
+        )
     if watch:
         since = listing["metadata"]["resourceVersion"]
         for event in api.stream(_path(found, None if everywhere else namespace), watch="1", resourceVersion=since):
@@ -146,8 +150,8 @@ def diff_command(peers: Peers, files: tuple[str, ...]) -> None:
         except NotFound:
             live = {}
         wanted = {**live, **raw, "metadata": {**live.get("metadata", {}), **raw["metadata"]}}
-        lines = [dump(side, "yaml").splitlines() if side else [] for side in (live, wanted)]
-        delta = list(difflib.unified_diff(*lines, f"live {_title(raw)}", f"file {_title(raw)}", lineterm=""))
+        old, new = (dump(side, "yaml").splitlines() if side else [] for side in (live, wanted))
+        delta = list(difflib.unified_diff(old, new, f"live {_title(raw)}", f"file {_title(raw)}", lineterm=""))
         differs = differs or bool(delta)
         if delta:
             say("\n".join(delta))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import click
 
+from j10ce.agent.config import load
 from j10ce.cli.client import Client
 from j10ce.cli.dirs import Dirs
 from j10ce.cli.output import FORMATS
@@ -19,9 +22,13 @@ class Peers:
     """The agent of this host and the API; found by themselves unless named."""
 
     def __init__(self, server: str | None = None, token_file: str | None = None) -> None:
-        self.dirs = Dirs.here()
         self.server = server
         self.token_file = token_file
+
+    @cached_property
+    def dirs(self) -> Dirs:
+        """Found when first needed: `config check` has to work where the configuration is broken."""
+        return Dirs.here()
 
     def agent(self, timeout: float = 30.0) -> Client:
         return Client(f"unix:{self.dirs.socket}", timeout=timeout)
@@ -34,10 +41,22 @@ class Peers:
         try:
             server, token = read_kubeconfig(self.dirs.kubeconfig)
         except FileNotFoundError:
-            raise Unreachable("no control plane on this host; start one with `j10ce-qos up`, or give --server") from None
+            raise Unreachable(
+                "no control plane on this host; start one with `j10ce-qos up`, or give --server"
+            ) from None
         except PermissionError:
             raise Unreachable(f"{self.dirs.kubeconfig} is not yours to read; run as the user who runs `up`") from None
         return Client(server, token=token)
+
+    def revert(self, force: bool) -> Any:
+        """Through the agent; straight from the journal where none runs."""
+        try:
+            return self.agent(timeout=120.0).post("/v1/revert", {"force": force})
+        except Unreachable:
+            from j10ce.agent.retire import revert_offline
+
+            settings = load(self.dirs.config)
+            return revert_offline(settings, force=force, wall=time.time())  # noqa: TID251 a command has no other clock
 
     def for_kind(self, kind: Kind) -> Client:
         """Workloads are the host's own knowledge: its agent lists them with or without a control plane."""

@@ -31,7 +31,9 @@ class Amount(click.ParamType[str]):
 
 
 AMOUNT = Amount()
-profile_option = click.option("--profile", default="", shell_complete=complete_profiles, help="QoS profile, such as ls or be.")
+profile_option = click.option(
+    "--profile", default="", shell_complete=complete_profiles, help="QoS profile, such as ls or be."
+)
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -48,7 +50,7 @@ profile_option = click.option("--profile", default="", shell_complete=complete_p
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj
-def run_command(peers: Peers, command: tuple[str, ...], quiet: bool, **options: Any) -> None:
+def run_command(peers: Peers, /, command: tuple[str, ...], quiet: bool, **options: Any) -> None:
     """Run a command as a managed workload.
 
     The command is inside its cgroup, with every knob written, before its first instruction. Signals and the terminal
@@ -89,7 +91,7 @@ def run_command(peers: Peers, command: tuple[str, ...], quiet: bool, **options: 
 @click.option("--min-cpu", type=AMOUNT, help="Minimal reservation: CPUs.")
 @click.option("--min-memory", type=AMOUNT, help="Minimal reservation: memory.")
 @click.pass_obj
-def adopt_command(peers: Peers, pid: int | None, unit: str | None, cgroup: str | None, **options: Any) -> None:
+def adopt_command(peers: Peers, /, pid: int | None, unit: str | None, cgroup: str | None, **options: Any) -> None:
     """Manage what already runs: a process, a systemd unit, or a cgroup.
 
     \b

@@ -30,29 +30,40 @@ def run_placed(command: Sequence[str], place: Callable[[int], None]) -> int:
     """
     waited = {*FORWARDED, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    try:
+        child, gate, fault = _fork(command, before)
+        with open(fault, "rb", buffering=0) as told:
+            _admit(child, gate, place)
+            return _fault(command, told.read(16) or b"", child) or _attend(child, waited)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _fork(command: Sequence[str], mask: set[signal.Signals | int]) -> tuple[int, int, int]:
+    """(child, the gate it waits at, where it tells why it could not start)."""
     gate_r, gate_w = os.pipe()
     fault_r, fault_w = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(gate_w)
         os.close(fault_r)
-        _become(command, gate_r, fault_w, before)
+        _become(command, gate_r, fault_w, mask)
     os.close(gate_r)
     os.close(fault_w)
+    return child, gate_w, fault_r
+
+
+def _admit(child: int, gate: int, place: Callable[[int], None]) -> None:
+    """Open the gate once the child is where it belongs; end it when it cannot be."""
     try:
         place(child)
-        os.write(gate_w, b"!")
+        os.write(gate, b"!")
     except BaseException:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         raise
     finally:
-        os.close(gate_w)
-    try:
-        return _fault(command, fault_r, child) or _attend(child, waited)
-    finally:
-        os.close(fault_r)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(gate)
 
 
 def _become(command: Sequence[str], gate: int, fault: int, mask: set[signal.Signals | int]) -> NoReturn:
@@ -63,16 +74,15 @@ def _become(command: Sequence[str], gate: int, fault: int, mask: set[signal.Sign
         os.close(gate)
         os.set_inheritable(fault, False)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        os.execvp(command[0], list(command))
+        os.execvp(command[0], list(command))  # noqa: S606 becoming the user's command is the point
     except OSError as e:
         os.write(fault, str(e.errno or errno.EIO).encode())
     finally:
         os._exit(FAILED)
 
 
-def _fault(command: Sequence[str], pipe: int, child: int) -> int:
+def _fault(command: Sequence[str], told: bytes, child: int) -> int:
     """0 once the command runs; else why it could not, said as a shell does."""
-    told = os.read(pipe, 16)
     if not told:
         return 0
     os.waitpid(child, 0)

@@ -102,4 +102,6 @@ def revert_command(peers: Peers, force: bool) -> None:
 
 def target(namespace: str, name: str) -> str:
     """What a user names: a workload, or a full target such as group/j10ce/besteffort."""
-    return name if name.startswith(("workload/", "group/", "part/")) or name == "node" else f"workload/{namespace}/{name}"
+    return (
+        name if name.startswith(("workload/", "group/", "part/")) or name == "node" else f"workload/{namespace}/{name}"
+    )

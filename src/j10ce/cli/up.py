@@ -17,7 +17,9 @@ from j10ce.errors import QosError, Unreachable
 
 
 @click.command("up")
-@click.option("--listen", default="127.0.0.1:7443", show_default=True, envvar="J10CE_LISTEN", help="Loopback address of the API.")
+@click.option(
+    "--listen", default="127.0.0.1:7443", show_default=True, envvar="J10CE_LISTEN", help="Loopback address of the API."
+)
 @click.pass_obj
 def up_command(peers: Peers, listen: str) -> None:
     """Run the embedded stack in the foreground; Ctrl-C restores every value it changed.
@@ -82,7 +84,9 @@ class Stack:
             return
         self.restarts += len(dead)
         for p in dead:
-            say(f"{'manager' if p is self.manager else 'agent'} ended with code {p.returncode}; see {self.dirs.run}/*.log")
+            say(
+                f"{'manager' if p is self.manager else 'agent'} ended with code {p.returncode}; see {self.dirs.run}/*.log"
+            )
         if self.restarts > 5:
             self.stop(revert=False)
             raise Unreachable(f"gave up after 5 restarts; logs are in {self.dirs.run}")
@@ -97,6 +101,7 @@ class Stack:
         code = self._end(self.agent, signal.SIGINT if revert else signal.SIGTERM)
         self._end(self.manager, signal.SIGTERM)
         self.dirs.kubeconfig.unlink(missing_ok=True)
+        self.dirs.token.unlink(missing_ok=True)
         say("done" if code == 0 else f"the agent ended with code {code}; see {self.dirs.run / 'agent.log'}")
         return code
 
@@ -104,7 +109,7 @@ class Stack:
         d = self.dirs
         argv: list[Any] = [
             sys.executable, "-m", "j10ce.manager.main", "--store", f"sqlite:///{d.state / 'store.sqlite'}",
-            "--listen", self.listen, "--token-file", d.token, "--kubeconfig", d.kubeconfig, "--agent-socket", d.socket,
+            "--listen", self.listen, "--token-file", self.dirs.token, "--kubeconfig", d.kubeconfig, "--agent-socket", d.socket,
         ]  # fmt: skip
         return start([str(a) for a in argv], d, "manager")
 
@@ -121,5 +126,3 @@ class Stack:
         except subprocess.TimeoutExpired:
             process.kill()
             return process.wait()
-
-

@@ -1,0 +1,67 @@
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from j10ce.cli.manifests import load
+from j10ce.errors import Invalid
+
+GOOD = """
+apiVersion: j10ce.io/v1alpha1
+kind: MinimalReservationPolicy
+metadata: {name: web, namespace: default}
+spec: {minimum: {cpu: 500m}}
+"""
+
+
+def written(tmp_path: Path, text: str | bytes, name: str = "a.yaml") -> str:
+    file = tmp_path / name
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(file)
+
+
+def test_a_directory_yields_its_files_in_order(tmp_path: Path) -> None:
+    written(tmp_path, GOOD.replace("web", "b"), "2.yaml")
+    written(tmp_path, GOOD.replace("web", "a") + "---" + GOOD.replace("web", "c"), "1.yml")
+    written(tmp_path, "not read", "notes.txt")
+    assert [o["metadata"]["name"] for o in load([str(tmp_path)])] == ["a", "c", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param("a: [", "not YAML", id="broken YAML"),
+        pytest.param("- 1", "not an object", id="a list"),
+        pytest.param("kind: Pod", "unknown kind", id="another kind"),
+        pytest.param(GOOD.replace("500m", "500x"), "unknown suffix", id="a bad quantity"),
+        pytest.param(GOOD.replace("minimum", "minimun"), "minimun", id="a misspelt field"),
+        pytest.param(GOOD.replace("name: web", "name: ../../etc"), "metadata.name", id="a name that escapes"),
+        pytest.param("", "no objects", id="nothing"),
+        pytest.param(b"\xff\xfe\x00", "", id="not text"),
+        pytest.param("a: &a [*a]", "", id="an object that contains itself"),
+    ],
+)
+def test_bad_input_is_told_with_its_file(tmp_path: Path, text: str | bytes, says: str) -> None:
+    with pytest.raises(Invalid) as e:
+        load([written(tmp_path, text)])
+    assert "a.yaml" in str(e.value)
+    assert says in str(e.value)
+
+
+def test_all_findings_of_all_files_come_at_once(tmp_path: Path) -> None:
+    written(tmp_path, GOOD.replace("500m", "x"), "1.yaml")
+    written(tmp_path, GOOD.replace("spec", "spek"), "2.yaml")
+    with pytest.raises(Invalid) as e:
+        load([str(tmp_path)])
+    assert {f.path.split()[0].rpartition("/")[2] for f in e.value.findings} == {"1.yaml#1", "2.yaml#1"}
+
+
+@given(st.text() | st.binary())
+def test_no_text_makes_it_crash(tmp_path_factory: pytest.TempPathFactory, text: str | bytes) -> None:
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    file = tmp_path_factory.getbasetemp() / "fuzz.yaml"
+    file.write_bytes(data)
+    with contextlib.suppress(Invalid):
+        assert isinstance(load([str(file)]), list)
