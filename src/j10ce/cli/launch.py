@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -32,12 +33,14 @@ def start(argv: list[str], dirs: Dirs, name: str) -> subprocess.Popen[bytes]:
         s.settimeout(0.2)
         fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         start_at = os.fstat(fd).st_size
+        mask = signal.pthread_sigmask(signal.SIG_SETMASK, ())  # a blocked signal would be inherited, and never arrive
         try:
             process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=fd, stderr=fd, start_new_session=True,
                 env={**dirs.environ(), "NOTIFY_SOCKET": notify},
             )  # fmt: skip
         finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             os.close(fd)
         _until_ready(process, s, log, start_at, f"the {name}")
     return process
