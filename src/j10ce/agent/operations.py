@@ -222,8 +222,9 @@ class Operations:
             report.snap.node,
             wall=report.at.wall,
             document=self.shell.agent.document,
-            living=report.snap.workloads.values(),
-            support=report.snap.support,
+            present=report.snap,
+            top=self.config.top,
+            holds=report.held,
         )
         return whatif.as_plain(answer)
 

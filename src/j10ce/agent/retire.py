@@ -1,45 +1,58 @@
-"""Giving everything back where no agent runs: straight from the journal, under the agent's own lock."""
+"""Giving everything back without a running agent: the journal of this boot is all that it takes."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from j10ce.agent import views
+from j10ce.agent import config, views
 from j10ce.agent.cache import Cache
+from j10ce.agent.clock import SystemClock
 from j10ce.agent.config import AgentConfig
 from j10ce.agent.holds import held
 from j10ce.agent.lock import Lock
-from j10ce.agent.places import Places
-from j10ce.errors import NotFound
 from j10ce.host.files import Files
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import owner
-from j10ce.kernel.guard import Guard
 from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
-from j10ce.observe import node as machine
+from j10ce.observe.node import discover
 
 
-def revert_offline(settings: AgentConfig, *, force: bool, wall: float) -> dict[str, Any]:
-    """Every original value back; held settings stay unless forced. Raises Busy where an agent runs after all."""
-    path = Path(settings.run_dir) / "journal"
-    if not path.exists():
-        raise NotFound(f"nothing to revert: no agent runs here and {path} does not exist")
-    lock = Lock(Path(settings.run_dir))
+class Folders(Protocol):
+    """Where the agent keeps its files."""
+
+    @property
+    def run(self) -> Path: ...
+    @property
+    def config(self) -> Path: ...
+
+
+def revert_offline(folders: Folders, *, force: bool) -> dict[str, Any]:
+    """As `POST /v1/revert` answers. Raises Busy while an agent runs, Corrupt when the journal is damaged.
+
+    `force` also gives back what is held, and what can be read of a damaged journal.
+    """
+    settings = config.load(folders.config, {**os.environ, "J10CE_RUN_DIR": str(folders.run)})
+    lock = Lock(folders.run)
     lock.take("revert")
     try:
-        hierarchies = Hierarchies.discover()
-        facts = machine.discover(settings.node_name, hierarchies, Files())
-        owned = owner.choose(hierarchies, settings.tree, settings.top)
-        cache = Cache(Path(settings.run_dir), Path(settings.state_dir))
-        guard = Guard.of_this_process(float(facts.memory))
-        kernel = Kernel(owned.tree, owned.backends, Journal.open(path, facts.boot_id), guard=guard)
-        kernel.track(Places(hierarchies, owned).surviving(cache.workloads(), facts))
-        frozen = frozenset(h.setting for h in held(cache.holds().items, wall))
-        done = views.reverted(kernel.revert(force=force, held=frozen))
-        kernel.close()
-        owned.close()
-        return done
+        return _revert(settings, force=force)
     finally:
         lock.drop()
+
+
+def _revert(settings: AgentConfig, *, force: bool) -> dict[str, Any]:
+    hierarchies = Hierarchies.discover()
+    node = discover(settings.node_name, hierarchies, Files())
+    owned = owner.choose(hierarchies, settings.tree, settings.top)
+    cache = Cache(Path(settings.run_dir), Path(settings.state_dir))
+    journal = Journal.open(Path(settings.run_dir) / "journal", node.boot_id, salvage=force)
+    kernel = Kernel(owned.tree, owned.backends, journal)
+    kept = held(cache.holds().items, SystemClock().read().wall)
+    try:
+        return views.reverted(kernel.revert(force=force, held=frozenset(h.setting for h in kept)))
+    finally:
+        kernel.close()
+        cache.forget_run()

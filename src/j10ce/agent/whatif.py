@@ -15,7 +15,7 @@ from j10ce.errors import Finding, Invalid
 from j10ce.model import knob, schema
 from j10ce.model.kinds import MinimalReservationPolicy, Minimum, NodeQoS, QoSProfile
 from j10ce.model.kinds import Workload as WorkloadObject
-from j10ce.model.knob import KNOBS, ROOT, Setting, Support, TargetId, Value
+from j10ce.model.knob import KNOBS, ROOT, Support, TargetId
 from j10ce.model.plan import HeldSetting, Make, Plan, ValueChange
 from j10ce.model.quantity import Bytes, Quantity
 from j10ce.model.resource import NOTHING
@@ -55,30 +55,25 @@ def whatif(
     *,
     wall: float,
     document: NodeDocument | None = None,
-    living: Iterable[Workload] = (),
-    support: Mapping[str, Support] = EVERY_KNOB,
+    present: Snapshot | None = None,
+    top: str = TOP,
     holds: Sequence[HeldSetting] = (),
 ) -> WhatIf:
-    """`raws` are manifests as plain data; `document` and `living` are what is in force beside them.
+    """`raws` are manifests as plain data; `document` and `present` are what is in force beside them.
 
-    Raises Invalid with the findings of all objects at once.
+    Objects that describe another machine are planned for that one alone. Raises Invalid with the findings of all
+    objects at once.
     """
     paper = read(raws, node)
-    node = paper.node or node
-    obeyed = _document(document, paper, node)
-    workloads = {w.target: w for w in (*living, *paper.workloads)}
-    resolution = resolve(list(workloads.values()), obeyed, node, wall=wall)
-    placed = {t: _placed(w, resolution) for t, w in workloads.items()}
-    snap = Snapshot(
-        now=0.0,
-        wall=wall,
-        node=node,
-        groups=_groups(placed.values()),
-        readings=Unmeasured(),
-        workloads=placed,
-        entitlements=resolution.entitlements,
-        support=support,
-    )
+    if paper.node is not None:
+        node, document, present = paper.node, None, None
+    living = present.workloads if present else {}
+    workloads = {**living, **{w.target: w for w in paper.workloads}}
+    resolution = resolve(list(workloads.values()), _document(document, paper, node), node, wall=wall)
+    placed = {t: _placed(w, resolution, top) for t, w in workloads.items()}
+    base = present or Snapshot(0.0, wall, node, Groups(), Unmeasured(), support=EVERY_KNOB)
+    groups = _groups(placed.values(), base.groups, top)
+    snap = replace(base, wall=wall, groups=groups, workloads=placed, entitlements=resolution.entitlements)
     proposals = [p for controller in build({}) for p in controller.propose(snap)]
     return WhatIf(node, snap, resolution, arbitrate(proposals, snap, holds, lambda s, v: v))
 
@@ -176,25 +171,25 @@ def _document(document: NodeDocument | None, paper: Paper, node: NodeFacts) -> N
     return replace(merged, hash=digest(merged))
 
 
-def _placed(w: Workload, resolution: Resolution) -> Workload:
+def _placed(w: Workload, resolution: Resolution, top: str) -> Workload:
     if w.handle.path:
         return w
     tier = resolution.entitlements[w.target].tier.value
-    return replace(w, handle=Handle(path=f"{TOP}/{tier}/{w.namespace}_{w.name}"), pids=())
+    return replace(w, handle=Handle(path=f"{top}/{tier}/{w.namespace}_{w.name}"), pids=())
 
 
-def _groups(workloads: Iterable[Workload]) -> Groups:
-    """Every workload with all its ancestors, none of which exists yet."""
-    found = {ROOT: Group(ROOT, None, "", owned=False)}
+def _groups(workloads: Iterable[Workload], present: Groups, top: str) -> Groups:
+    """What is there, and every workload with all its ancestors; those that are not there yet are to be made."""
+    found = {ROOT: Group(ROOT, None, "", owned=False), **present.by_target}
     for w in workloads:
         steps = w.handle.path.split("/")
         parent = ROOT
         for depth in range(1, len(steps)):
             path = "/".join(steps[:depth])
             here = knob.group(path)
-            found.setdefault(here, Group(here, parent, path, owned=steps[0] == TOP, exists=False))
+            found.setdefault(here, Group(here, parent, path, owned=steps[0] == top, exists=False))
             parent = here
-        found[w.target] = Group(w.target, parent, w.handle.path, owned=w.handle.made, exists=False)
+        found.setdefault(w.target, Group(w.target, parent, w.handle.path, owned=w.handle.made, exists=False))
     return Groups(found)
 
 
@@ -258,8 +253,3 @@ def _change(change: Any) -> dict[str, Any]:
         shown = {"target": s.target, "knob": s.knob, "value": knob.render(s.knob, change.new)}
         return shown | {"owner": change.owner, "why": change.why}
     return {"target": change.target, "does": type(change).__name__.lower(), "why": change.why}
-
-
-def settings_after(answer: WhatIf) -> dict[Setting, Value]:
-    """What the machine would hold."""
-    return {c.setting: c.new for c in answer.plan.changes if isinstance(c, ValueChange)}

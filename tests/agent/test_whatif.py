@@ -1,0 +1,79 @@
+"""What-if: objects on paper become a plan with reasons, and nothing else happens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from j10ce.agent.whatif import as_plain, as_text, whatif
+from j10ce.errors import Invalid
+from j10ce.model.knob import Setting, workload
+from j10ce.model.plan import ValueChange
+from j10ce.model.snapshot import NodeFacts
+from j10ce.testing import build
+
+HERE = NodeFacts("here", cpus=frozenset(range(4)), memory=8 << 30)
+
+
+def ask(*objects: Any) -> Any:
+    return whatif(objects, HERE, wall=build.WALL)
+
+
+def paper(name: str = "web", profile: str = "ls", **spec: Any) -> dict[str, Any]:
+    meta = {"name": name, "labels": {"j10ce.io/qos-profile": profile}}
+    return {"apiVersion": "j10ce.io/v1alpha1", "kind": "Workload", "metadata": meta, "spec": spec}
+
+
+def test_a_workload_on_paper_gets_its_floors_and_their_reasons() -> None:
+    answer = ask(paper(minimum={"cpu": "1", "memory": "1Gi"}))
+    changed = {c.setting: c for c in answer.plan.changes if isinstance(c, ValueChange)}
+    floor = changed[Setting(workload("default", "web"), "memory.min")]
+    assert floor.new == 1 << 30
+    assert "floors" in as_text(answer)
+
+
+def test_a_node_among_the_objects_is_planned_for() -> None:
+    node = {
+        "apiVersion": "j10ce.io/v1alpha1",
+        "kind": "NodeQoS",
+        "metadata": {"name": "big"},
+        "status": {"node": {"capacity": {"cpu": "64", "memory": "256Gi"}}},
+    }
+    answer = ask(node, paper(minimum={"cpu": "50%"}))
+    assert (answer.node.name, len(answer.node.cpus)) == ("big", 64)
+    assert answer.resolution.entitlements[workload("default", "web")].floor.cpu == 32000
+
+
+def test_kubernetes_pods_and_nodes_are_understood() -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "k"}, "status": {"capacity": {"cpu": "8"}}}
+    requests = {"requests": {"cpu": "500m", "memory": "1Gi"}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "shop", "labels": {"j10ce.io/qos-profile": "ls"}},
+        "spec": {"containers": [{"resources": requests}, {"resources": {**requests, "limits": {"cpu": "1"}}}]},
+    }
+    answer = ask(node, pod)
+    entitled = answer.resolution.entitlements[workload("shop", "p")]
+    assert (answer.node.name, entitled.requests.cpu, entitled.profile) == ("k", 1000, "ls")
+    assert entitled.ceiling.cpu == float("inf")  # one container has no limit
+
+
+def test_a_promise_beyond_the_machine_is_told_with_numbers() -> None:
+    assert "Unprotected" in as_text(ask(paper(minimum={"cpu": "5"})))
+
+
+def test_all_findings_of_all_objects_are_told() -> None:
+    with pytest.raises(Invalid) as caught:
+        ask({"kind": "Nope"}, paper(minimum={"cpu": "x"}), 7)
+    paths = [finding.path for finding in caught.value.findings]
+    assert any(p.startswith("[0]") for p in paths)
+    assert any(p.startswith("[1].spec.minimum.cpu") for p in paths)
+    assert any(p.startswith("[2]") for p in paths)
+
+
+def test_the_answer_is_plain_data() -> None:
+    told = as_plain(ask(paper()))
+    assert told["changes"]
+    assert told["node"]["name"] == "here"
