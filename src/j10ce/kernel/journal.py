@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -48,6 +48,7 @@ class Journal:
         self._size = 0
         self._compact_above = _COMPACT_ABOVE
         self.originals: dict[Setting, Original] = {}
+        self._values: Mapping[Setting, Value] | None = None
         self.owners: dict[Setting, str] = {}
         self._ours: dict[Setting, tuple[Value, ...]] = {}
         self.made: dict[TargetId, Made] = {}
@@ -80,6 +81,12 @@ class Journal:
         found = self.originals.get(setting)
         return None if found is None else from_spelled(found.value)
 
+    def values(self) -> Mapping[Setting, Value]:
+        """Every original as a value; asked for on each tick, so it is kept."""
+        if self._values is None:
+            self._values = {s: from_spelled(o.value) for s, o in self.originals.items()}
+        return self._values
+
     def places(self) -> Iterator[tuple[TargetId, Place]]:
         """Where everything is that we made or wrote to."""
         for made in self.made.values():
@@ -111,6 +118,7 @@ class Journal:
     def _take(self, entry: Header | Entry | None) -> None:
         match entry:
             case Original():
+                self._values = None
                 self.originals.pop(entry.setting, None)  # a fresh one counts as the latest
                 self.originals[entry.setting] = entry
                 self._ours.pop(entry.setting, None)
@@ -133,6 +141,7 @@ class Journal:
     def _forget(self, entry: Forgot) -> None:
         if entry.knob in ("", CONTROLLERS):
             self.enabled.pop(entry.target, None)
+        self._values = None
         one = Setting(entry.target, entry.knob, entry.instance)
         for setting in [one] if entry.knob else [s for s in self.originals if s.target == entry.target]:
             for held in (self.originals, self.owners, self._ours):

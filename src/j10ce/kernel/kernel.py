@@ -85,14 +85,8 @@ class Kernel:
 
     def track(self, workloads: Iterable[Workload]) -> None:
         """These workloads, their parts and the groups above are managed; others are forgotten, not reverted."""
-        handles = {t: h for w in workloads for t, h in _handles(w) if h.path or h.paths}
-        for target, handle in handles.items():
-            if self._handles.get(target) != handle:
-                self.tree.know(target, place_of(handle))
-                self._held.read(target)
-        groups = frozenset[TargetId]().union(*(ancestors(place_of(h)) for h in handles.values()))
-        for target in groups - self._values.managed:
-            self._held.read(target)
+        handles = {t: h for w in workloads for t, h in _handles(w)}
+        groups = self._learn(handles)
         for target in self._values.managed - groups - handles.keys():
             self._held.drop(target)
             self._contests.drop(target)
@@ -100,15 +94,21 @@ class Kernel:
 
     def track_also(self, workload: Workload) -> None:
         """One more, without looking at the others again."""
-        handles = {t: h for t, h in _handles(workload) if h.path or h.paths}
-        groups = frozenset[TargetId]().union(*(ancestors(place_of(h)) for h in handles.values()))
-        for target, handle in handles.items():
-            self.tree.know(target, place_of(handle))
-            self._held.read(target)
-        for target in groups - self._values.managed:
-            self._held.read(target)
+        handles = dict(_handles(workload))
+        groups = self._learn(handles)
         self._handles = {**self._handles, **handles}
         self._values.managed = self._values.managed | groups | handles.keys()
+
+    def _learn(self, handles: Mapping[TargetId, Handle]) -> frozenset[TargetId]:
+        """Read what is not known yet; the groups above are returned."""
+        for target, handle in handles.items():
+            if self._handles.get(target) != handle:
+                self.tree.know(target, place_of(handle))
+                self._held.read(target)
+        groups = frozenset[TargetId]().union(*(ancestors(place_of(h)) for h in handles.values()))
+        for target in groups - self._values.managed:
+            self._held.read(target)
+        return groups
 
     # ------------------------------------------------------------------ what is changed
 
@@ -199,6 +199,8 @@ def _written(change: Change) -> TargetId | None:
 
 
 def _handles(workload: Workload) -> Iterator[tuple[TargetId, Handle]]:
-    yield workload.target, workload.handle
-    for p in workload.parts:
-        yield part(workload.namespace, workload.name, p.name), p.handle
+    """Of the workload and its parts, where they have a place."""
+    named = ((part(workload.namespace, workload.name, p.name), p.handle) for p in workload.parts)
+    for target, handle in ((workload.target, workload.handle), *named):
+        if handle.path or handle.paths:
+            yield target, handle

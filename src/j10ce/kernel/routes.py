@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from j10ce.kernel.backend import Backend, Metered, Place, Selective, Tree
+from j10ce.kernel.backend import Backend, Batched, Metered, Place, Selective, Tree
 from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value, group
 from j10ce.model.workload import Handle
 
@@ -15,6 +15,10 @@ class Routes:
     def __init__(self, tree: Tree, backends: Sequence[Backend]) -> None:
         self.tree = tree
         self._backends = [(b, dict(b.knobs())) for b in backends]
+        # Asked for on every write, and an isinstance() of a Protocol looks at all its methods each time.
+        self._selective = {id(b): b for b in backends if isinstance(b, Selective)}
+        self._metered = {id(b): b for b in backends if isinstance(b, Metered)}
+        self._batched = {id(b): b for b in backends if isinstance(b, Batched)}
         self.support: Mapping[str, Support] = self._merge()
 
     def place(self, target: TargetId) -> Place | None:
@@ -23,8 +27,10 @@ class Routes:
     def backend(self, setting: Setting, at: Place) -> Backend | None:
         for backend, knobs in self._backends:
             offered = knobs.get(setting.knob)
-            if offered and offered.ok and (not isinstance(backend, Selective) or backend.serves(setting, at)):
-                return backend
+            if offered and offered.ok:
+                choosy = self._selective.get(id(backend))
+                if choosy is None or choosy.serves(setting, at):
+                    return backend
         return None
 
     def via(self, setting: Setting, backend: Backend) -> str:
@@ -54,8 +60,11 @@ class Routes:
         return backend.quantise(setting, value) if backend else value
 
     def usage(self, setting: Setting, at: Place) -> float | None:
-        backend: Backend | Metered | None = self.backend(setting, at)
-        return backend.usage(setting, at) if isinstance(backend, Metered) else None
+        metered = self._metered.get(id(self.backend(setting, at)))
+        return metered.usage(setting, at) if metered else None
+
+    def batched(self, backend: Backend) -> Batched | None:
+        return self._batched.get(id(backend))
 
     def identity(self, setting: Setting, at: Place) -> int | None:
         return self.tree.identity(at, controller_of(setting))

@@ -115,20 +115,19 @@ class PlainTree:
         return Applied(at.path) if any(r is None for r in results) else Gone()
 
     def _make_in(self, mount: Mount, path: str) -> Refused | None:
-        """Every missing step of the path: a killed agent may have made the parent in one hierarchy only."""
-        here = mount.path
-        for step in path.split("/"):
-            parent, here = here, f"{here}/{step}"
-            try:
-                os.mkdir(here, 0o755)
-            except FileExistsError:
-                if not os.path.isdir(here):
-                    return Refused(f"cannot make {here}: a kernel file has that name")
-            except OSError as e:
-                return Refused(f"cannot make {here}: kernel said {errno.errorcode.get(e.errno or 0, e.errno)}")
-            if mount.version == 1 and "cpuset" in mount.controllers and (problem := _inherit_cpuset(parent, here)):
-                return problem
-        return None
+        """With every missing step: a killed agent may have made the parent in one hierarchy only."""
+        here = f"{mount.path}/{path}"
+        try:
+            os.mkdir(here, 0o755)
+        except FileExistsError:
+            if not os.path.isdir(here):
+                return Refused(f"cannot make {here}: a kernel file has that name")
+        except OSError as e:
+            parent = path.rpartition("/")[0]
+            if e.errno == errno.ENOENT and parent and not os.path.isdir(f"{mount.path}/{parent}"):
+                return self._make_in(mount, parent) or self._make_in(mount, path)
+            return Refused(f"cannot make {here}: kernel said {errno.errorcode.get(e.errno or 0, e.errno)}")
+        return _inherit_cpuset(here) if mount.version == 1 and "cpuset" in mount.controllers else None
 
     def _switch(self, target: TargetId, controllers: frozenset[str], sign: str) -> Applied | Refused | Gone:
         at = self.place(target)
@@ -157,10 +156,10 @@ def escape(name: str) -> str:
     return _UNSAFE.sub(lambda m: "".join(f"%{byte:02x}" for byte in m[0].encode()), name)
 
 
-def _inherit_cpuset(parent: str, here: str) -> Refused | None:
+def _inherit_cpuset(here: str) -> Refused | None:
     """A v1 cpuset is born empty and takes no process until it has CPUs and memory nodes."""
     for name in ("cpuset.cpus", "cpuset.mems"):
-        if file.read(f"{here}/{name}") == "" and (text := file.read(f"{parent}/{name}")):
+        if file.read(f"{here}/{name}") == "" and (text := file.read(f"{os.path.dirname(here)}/{name}")):
             problem = file.write(f"{here}/{name}", text)
             if isinstance(problem, Refused):
                 return problem

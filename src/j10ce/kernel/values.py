@@ -8,14 +8,14 @@ from itertools import groupby
 from typing import NamedTuple, TypeVar
 
 from j10ce.errors import QosError
-from j10ce.kernel.backend import Backend, Batched, Place
+from j10ce.kernel.backend import Backend, Place
 from j10ce.kernel.coupling import coupled, note_side_effect
 from j10ce.kernel.drift import Contests
 from j10ce.kernel.entry import At, Forgot, Original, to_spelled, wrote
 from j10ce.kernel.guard import Guard, Seen
 from j10ce.kernel.held import Held
 from j10ce.kernel.journal import Journal
-from j10ce.kernel.routes import Routes, controller_of
+from j10ce.kernel.routes import Routes
 from j10ce.kernel.slow import SlowWrites
 from j10ce.model.knob import KNOBS, Setting, TargetId, Unit
 from j10ce.model.plan import Applied, Gone, Pending, Refused, Result, ValueChange
@@ -90,7 +90,7 @@ class Values:
         """What was there, and what we are about to write; refused when either cannot be put on record."""
         setting, other = change.setting, coupled(change.setting)
         entries = [e for s in (other, setting) if s and (e := self._original(s, at))]
-        if setting not in {*self._journal.originals, *(e.setting for e in entries)}:
+        if setting not in self._journal.originals and all(e.setting != setting for e in entries):
             return Refused(f"{setting.knob} cannot be read in {at.path!r}; its controller is not enabled there")
         try:
             self._journal.add(*entries, wrote(setting, backend.quantise(setting, change.new), change.owner))
@@ -111,12 +111,13 @@ class Values:
         return Original(*setting, At.of(at), identity, via, text, to_spelled(value))
 
     def _write_run(self, backend: Backend, run: list[Ready]) -> dict[Setting, Result]:
-        if not isinstance(backend, Batched):
+        batched = self._routes.batched(backend)
+        if batched is None:
             return {r.change.setting: self._write_one(r) for r in run}
         at_once = [r for r in run if not self._reclaims(r)]
         results = {r.change.setting: self._write_one(r) for r in run if r not in at_once}
         if at_once:
-            answers = backend.write_many([(r.change.setting, r.change.new) for r in at_once], run[0].at)
+            answers = batched.write_many([(r.change.setting, r.change.new) for r in at_once], run[0].at)
             results |= {r.change.setting: self._finish(r.change, a) for r, a in zip(at_once, answers, strict=True)}
         return results
 
@@ -162,10 +163,10 @@ class Values:
 
     def _below(self, setting: Setting) -> Iterator[Setting]:
         top = self._routes.place(setting.target)
-        for other in list(self._held.values) if top else []:
-            at = self._routes.place(other.target) if other.knob == setting.knob else None
+        for target in self.managed if top else ():
+            at = self._routes.place(target)
             if top and at and at.path.startswith(f"{top.path}/"):
-                yield other
+                yield setting._replace(target=target)
 
     def _seen(self, change: ValueChange, at: Place) -> Seen:
         setting = change.setting
@@ -175,14 +176,16 @@ class Values:
             managed=setting.target in self.managed,
             original=original if original is not None else self._held.values.get(setting),
             usage=self._routes.usage(setting, at),
-            minimum_elsewhere=self._minimum_elsewhere(setting) if setting.knob == "memory.min" else 0.0,
+            minimum_elsewhere=self._minimum_elsewhere(setting, at),
         )
 
-    def _minimum_elsewhere(self, setting: Setting) -> float:
+    def _minimum_elsewhere(self, setting: Setting, here: Place) -> float:
         total = 0.0
+        if setting.knob != "memory.min" or "/" in here.at("memory"):
+            return total
         for other, value in self._held.values.items():
             at = self._routes.place(other.target) if other.knob == setting.knob and other != setting else None
-            if at and "/" not in at.at(controller_of(other)) and isinstance(value, float | int):
+            if at and "/" not in at.at("memory") and isinstance(value, float | int):
                 total += value
         return total
 
