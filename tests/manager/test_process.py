@@ -3,61 +3,31 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import socket
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import httpx2 as httpx
 import pytest
 
+from tests.manager import process
 from tests.manager.conftest import BASE, POLICIES, policy
+from tests.manager.process import Running
 
-Start = Callable[..., "Running"]
-
-
-class Running:
-    def __init__(self, process: subprocess.Popen[str], kubeconfig: Path) -> None:
-        self.process = process
-        told = json.loads(kubeconfig.read_text())
-        self.server = told["clusters"][0]["cluster"]["server"]
-        self.token = told["users"][0]["user"]["token"]
-
-    def client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.server, headers={"authorization": f"Bearer {self.token}"}, timeout=30)
-
-    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
-        self.process.send_signal(how)
-        return self.process.wait(30)
+Start = Callable[[], Running]
 
 
 @pytest.fixture
-def start(tmp_path: Path, python: str, clone: Path) -> Iterator[Start]:
-    begun: list[subprocess.Popen[str]] = []
+def start(tmp_path: Path) -> Iterator[Start]:
+    begun: list[Running] = []
 
-    def begin(*more: str, listen: str = "127.0.0.1:0", ready: bool = True) -> Any:
-        kubeconfig = tmp_path / "kubeconfig"
-        argv = [python, "-m", "j10ce.manager.main", "--store", f"sqlite://{tmp_path}/objects.db", "--listen", listen]
-        argv += ["--token-file", str(tmp_path / "token"), "--kubeconfig", str(kubeconfig), *more]
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
-            notify.bind(str(tmp_path / f"notify{len(begun)}"))
-            notify.settimeout(60)
-            env = {**os.environ, "PYTHONPATH": str(clone / "src"), "NOTIFY_SOCKET": notify.getsockname()}
-            process = subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, text=True)
-            begun.append(process)
-            if not ready:
-                return process
-            assert notify.recv(100) == b"READY=1"
-        return Running(process, kubeconfig)
+    def begin() -> Running:
+        begun.append(process.start(tmp_path))
+        return begun[-1]
 
     yield begin
-    for process in begun:
-        process.kill()
-        process.communicate()
+    for manager in begun:
+        process.end(manager.process)
 
 
 def test_it_serves_stops_and_comes_back_with_everything(start: Start, tmp_path: Path) -> None:
@@ -116,9 +86,9 @@ def test_a_chunked_body_over_the_limit_is_cut_off(start: Start) -> None:
         pytest.param(("--store", "sqlite:////proc/x/y"), "127.0.0.1:0", "cannot open", id="no place for a file"),
     ],
 )
-def test_it_refuses_what_is_unsafe_or_unclear(start: Start, more: tuple[str, ...], listen: str, words: str) -> None:
-    process: Any = start(*more, listen=listen, ready=False)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
+def test_it_refuses_what_is_unsafe_or_unclear(tmp_path: Path, more: tuple[str, ...], listen: str, words: str) -> None:
+    refusing = process.launch(tmp_path, *more, listen=listen)
+    _, errors = refusing.communicate(timeout=60)
+    assert refusing.returncode == 1
     assert words in errors
     assert "Traceback" not in errors

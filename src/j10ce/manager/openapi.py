@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from j10ce import __version__
 from j10ce.manager.http import BASE, MERGE_PATCH
+from j10ce.manager.query import FLAGS, MOST
 from j10ce.manager.verbs import DeleteOptions
 from j10ce.model.kinds import KINDS, Kind, PolicyRevision
 from j10ce.model.schema import json_schema
@@ -66,15 +67,13 @@ QUERY_PARAMETERS: Final = (
     _in_query("labelSelector", "a=b,c!=d,e in (f,g),h notin (i),j,!k"),
     _in_query("fieldSelector", "metadata.name=NAME, metadata.namespace=NAMESPACE"),
     _in_query(
-        "limit", "At most so many objects; the rest follows with `continue`", type="integer", minimum=0, maximum=10**6
+        "limit", "At most so many objects; the rest follows with `continue`", type="integer", minimum=0, maximum=MOST
     ),
     _in_query("continue", "Where the page before ended"),
-    _in_query("watch", "Stream changes as JSON lines", enum=["1", "true", "0", "false"]),
+    _in_query("watch", "Stream changes as JSON lines", enum=list(FLAGS)),
     _in_query("resourceVersion", "Watch from here; without it the present state comes first"),
-    _in_query("timeoutSeconds", "End a watch after so long", type="integer", minimum=0, maximum=10**6),
-    _in_query(
-        "allowWatchBookmarks", "Say where the watch stands when nothing happens", enum=["1", "true", "0", "false"]
-    ),
+    _in_query("timeoutSeconds", "End a watch after so long", type="integer", minimum=0, maximum=MOST),
+    _in_query("allowWatchBookmarks", "Say where the watch stands when nothing happens", enum=list(FLAGS)),
     _in_query("dryRun", "All: check and show, store nothing", enum=["All"]),
     _in_query("hash", "The document that the caller has already"),
 )

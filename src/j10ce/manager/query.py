@@ -21,6 +21,8 @@ TERM: Final = re.compile(
     rf"|(?P<no>!?)\s*(?P<has>{LABEL_KEY}))\s*"
 )
 FIELDS: Final = ("metadata.name", "metadata.namespace")
+FLAGS: Final = ("1", "true", "0", "false")
+MOST: Final = 1_000_000
 LONGEST_S: Final = 3600.0
 
 
@@ -61,12 +63,12 @@ def read(params: Mapping[str, str]) -> Query:
     query = Query(
         matches=compiled(label_selector(params.get("labelSelector", ""), findings)),
         fields=field_selector(params.get("fieldSelector", ""), findings),
-        limit=_number(params, "limit", 0, findings),
+        limit=_number(params, "limit", findings),
         position=decode(params["continue"], findings) if params.get("continue") else None,
-        watch=params.get("watch", "") in ("1", "true"),
+        watch=_flag(params, "watch", findings),
         since=params.get("resourceVersion", ""),
-        bookmarks=params.get("allowWatchBookmarks", "") in ("1", "true"),
-        timeout_s=float(_number(params, "timeoutSeconds", 0, findings)) or LONGEST_S,
+        bookmarks=_flag(params, "allowWatchBookmarks", findings),
+        timeout_s=float(_number(params, "timeoutSeconds", findings)) or LONGEST_S,
     )
     if findings:
         raise Invalid(findings, "query")
@@ -120,9 +122,16 @@ def decode(token: str, findings: list[Finding]) -> Position | None:
         return None
 
 
-def _number(params: Mapping[str, str], name: str, default: int, findings: list[Finding]) -> int:
-    text = params.get(name, "") or str(default)
-    if text.isdecimal() and text.isascii() and len(text) < 10:
+def _number(params: Mapping[str, str], name: str, findings: list[Finding]) -> int:
+    text = params.get(name, "0")
+    if text.isascii() and text.isdecimal() and len(text) < 10 and int(text) <= MOST:
         return int(text)
-    findings.append(Finding(name, text, "not a number", "write zero or more"))
-    return default
+    findings.append(Finding(name, text, "not a number in range", f"write 0 to {MOST}"))
+    return 0
+
+
+def _flag(params: Mapping[str, str], name: str, findings: list[Finding]) -> bool:
+    text = params.get(name, "0")
+    if text not in FLAGS:
+        findings.append(Finding(name, text, "not a truth value", "write " + ", ".join(FLAGS)))
+    return text in ("1", "true")

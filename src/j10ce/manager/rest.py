@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -26,6 +27,11 @@ from j10ce.model.schema import encode
 from j10ce.store.revise import Key, Part
 from j10ce.store.store import Event
 
+NAME: Final = "[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?"
+PATH: Final = re.compile(
+    f"(?:namespaces/(?P<namespace>{NAME})/)?(?P<plural>[a-z]+)(?:/(?P<name>{NAME})(?P<status>/status)?)?"
+)
+DOCUMENT: Final = re.compile(f"nodedocuments/(?P<node>{NAME})")
 PLURALS: Final = {kind.plural: kind for kind in KINDS.values()}
 Endpoint = Callable[["Resources", Request, "Address"], Awaitable[ASGIApp]]
 
@@ -45,18 +51,15 @@ class Address(NamedTuple):
 
 def address(path: str) -> Address:
     """`[namespaces/NS/]PLURAL[/NAME[/status]]`; raises NotFound."""
-    steps = path.split("/")
-    namespace = None
-    if steps[0] == "namespaces" and len(steps) > 2:
-        namespace, steps = steps[1], steps[2:]
-    kind = PLURALS.get(steps[0])
-    part: Part = "status" if len(steps) == 3 and steps[2] == "status" else "spec"
-    name = steps[1] if len(steps) > 1 else ""
-    wrong_scope = kind is not None and (namespace is not None) != kind.namespaced and (namespace is not None or name)
-    bare_status = part == "status" and kind is not None and kind.struct is PolicyRevision
-    if kind is None or wrong_scope or bare_status or len(steps) > (3 if part == "status" else 2) or "" in steps:
+    found = PATH.fullmatch(path)
+    kind = PLURALS.get(found["plural"]) if found else None
+    if found is None or kind is None:
         raise NotFound(f"there is no {BASE}/{path}; {BASE} lists what there is")
-    return Address(kind, namespace, name, part)
+    at = Address(kind, found["namespace"], found["name"] or "", "status" if found["status"] else "spec")
+    in_scope = (at.namespace is not None) == kind.namespaced or (at.namespace is None and not at.name)
+    if not in_scope or (at.part == "status" and kind.struct is PolicyRevision):
+        raise NotFound(f"there is no {BASE}/{path}; {BASE} says what has namespaces and what has a status")
+    return at
 
 
 class Resources:
@@ -72,8 +75,8 @@ class Resources:
 
     async def _find(self, request: Request) -> ASGIApp:
         path = request.path_params["path"]
-        if path.startswith("nodedocuments/"):
-            return await self.document(request, path.removeprefix("nodedocuments/"))
+        if document := DOCUMENT.fullmatch(path):
+            return await self.document(request, document["node"])
         found = address(path)
         if not found.kind.stored:
             return await self.foreign(request, found)
