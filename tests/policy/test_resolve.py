@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from j10ce.model.kinds import IGNORE_LABEL, PROFILE_LABEL, CpuSection, MemorySection, Tier
+from j10ce.model.kinds import (
+    IGNORE_LABEL,
+    PROFILE_LABEL,
+    CacheSection,
+    CpuSection,
+    IoSection,
+    MemorySection,
+    Tier,
+)
 from j10ce.model.resource import NOTHING
 from j10ce.model.workload import Entitlement, Workload
 from j10ce.policy.document import NodeDocument
@@ -79,6 +88,14 @@ class TestProfiles:
 
     def test_nobody_is_put_among_best_effort_without_having_asked(self) -> None:
         assert one(workload("web")).tier is Tier.STANDARD
+
+    def test_sections_that_nothing_acts_on_are_told(self) -> None:
+        custom = profile("custom", selector=selector())
+        custom = replace(
+            custom, spec=replace(custom.spec, io=IoSection(weight=5), cache=CacheSection(llc_end_percent=9))
+        )
+        e = one(workload("web"), profiles=[custom])
+        assert e.notes == ("no controller acts on section io, cache of profile custom",)
 
     @pytest.mark.parametrize("where", ["labels", "namespace_labels"])
     def test_ignored_means_no_knob_and_no_floor(self, where: str) -> None:
@@ -174,6 +191,7 @@ class TestFloors:
         result = resolved(web := workload("web"), policies=[reservation("r", cpu="1", network="100Mbit")])
         assert result.entitlements[web.target].floor == resources("1")
         assert result.notes == (f"{POLICY}/r: network 100Mbit cannot be promised here: n1 has no measure of it",)
+        assert result.entitlements[web.target].notes == (f"{POLICY}/r: network 100Mbit cannot be promised here",)
 
     def test_a_cpu_floor_lifts_a_workload_out_of_best_effort(self) -> None:
         e = one(workload("job", profile="be"), policies=[reservation(cpu="500m")])

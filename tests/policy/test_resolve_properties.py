@@ -13,7 +13,7 @@ from j10ce.model.workload import Workload
 from j10ce.policy.document import NodeDocument
 from j10ce.policy.ledger import Ledger, guaranteeable
 from j10ce.policy.profiles import TRUSTED_LABEL, builtin
-from j10ce.policy.resolve import Resolution, resolve
+from j10ce.policy.resolve import Resolution, admit, resolve
 from j10ce.testing.build import WALL, node, reservation, workload
 
 times = st.integers(0, 20).map(lambda n: WALL + n)
@@ -111,6 +111,21 @@ def test_a_workload_that_arrives_never_lowers_a_floor(
     earlier = run(ws, ps)
     newcomer = workload("0new", labels={"app": data.draw(st.sampled_from(APPS))}, min_cpu=1, since=LATER)
     assert_nobody_lost(earlier, run([newcomer, *ws], ps))
+
+
+@given(workloads(), policies, st.data())
+def test_an_arrival_decided_alone_is_decided_as_among_all(
+    ws: list[Workload], ps: Sequence[MinimalReservationPolicy], data: st.DataObject
+) -> None:
+    labels, asks = {"app": data.draw(st.sampled_from(APPS))}, data.draw(st.sampled_from([0, 1, 3]))
+    newcomer = workload("0new", labels=labels, min_cpu=asks, since=LATER)
+    document = NodeDocument(node="n1", profiles=builtin(), policies=tuple(ps))
+    alone = admit([newcomer], document, NODE, wall=WALL + 200, before=run(ws, ps))
+    among = run([newcomer, *ws], ps)
+    assert alone.entitlements == among.entitlements
+    assert set(alone.ledger) == set(among.ledger)
+    back = admit([newcomer], document, NODE, wall=WALL + 200, before=alone)
+    assert back.entitlements == alone.entitlements
 
 
 @given(workloads(), policies, st.randoms(use_true_random=False))

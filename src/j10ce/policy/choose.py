@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from j10ce.model.kinds import IGNORE_LABEL, PROFILE_LABEL, QoSProfile, Tier
 from j10ce.model.workload import Workload
-from j10ce.policy.profiles import builtin, canonical, may_choose
+from j10ce.policy.profiles import builtin, canonical, may_choose, unheeded
 from j10ce.policy.select import Test, compiled
 
 CLASSIFIED: Final = {"Guaranteed": Tier.SENSITIVE, "Burstable": Tier.STANDARD, "BestEffort": Tier.BESTEFFORT}
@@ -33,6 +33,7 @@ class Chooser:
         self._system = self._named.get("system") or next(p for p in builtin() if p.metadata.name == "system")
         # Higher priority first, then by name.
         ordered = sorted(self._named.values(), key=lambda p: (-p.spec.priority, p.metadata.name))
+        self._unheeded = {name: told for name, p in self._named.items() if (told := unheeded(p))}
         self._selecting: list[tuple[Test, QoSProfile]] = [
             (compiled(p.spec.selector), p) for p in ordered if p.spec.selector is not UNSET
         ]
@@ -47,7 +48,7 @@ class Chooser:
         if w.critical and choice.tier is not Tier.SYSTEM:
             notes = (*notes, f"critical workloads stay in tier system, profile {_name(choice)} was not taken")
             choice = Choice(self._system, Tier.SYSTEM, "critical")
-        return choice._replace(notes=notes)
+        return choice._replace(notes=(*notes, *self._unheeded.get(_name(choice), ())))
 
     def _by_label(self, w: Workload) -> tuple[Choice | None, tuple[str, ...]]:
         asked = w.labels.get(PROFILE_LABEL)

@@ -54,7 +54,7 @@ class Book:
 
     def __init__(self, ledger: Ledger, promises: Iterable[Promise]) -> None:
         self.ledger = ledger
-        self._promises = {p.source: p for p in promises}
+        self.promises = {p.source: p for p in promises}
         self._charge: dict[str, Claim] = {}  # who pays for each workload
 
     def keep(self, before: Ledger, claims: Mapping[str, Sequence[Claim]]) -> None:
@@ -63,17 +63,17 @@ class Book:
         for line in before:
             if asked := claims.get(line.holder):
                 self._keep_floor(line, asked, used)
-        for promise in self._promises.values():
+        for promise in self.promises.values():
             old = before.get(promise.source)
             if old is not None and promise.shape.fits(Resources._make(n // old.units for n in old.amount)):
                 self.ledger.carry(promise.held(min(old.units, promise.units - used[promise.source])))
 
     def serve(self, claims: Mapping[str, Sequence[Claim]]) -> Refusals:
         """All claims, the earliest first, and every policy's units before its workloads."""
-        units = [Claim(p.created, "", 0.0, p.source, NOTHING, Tier.BESTEFFORT) for p in self._promises.values()]
+        units = [Claim(p.created, "", 0.0, p.source, NOTHING, Tier.BESTEFFORT) for p in self.promises.values()]
         refusals: Refusals = {}
         for claim in sorted([*units, *(c for asked in claims.values() for c in asked)]):
-            refusal = self._serve(claim) if claim.holder else self._hold_units(self._promises[claim.source])
+            refusal = self._serve(claim) if claim.holder else self._hold_units(self.promises[claim.source])
             if refusal is not None:
                 refusals[claim.holder, claim.source] = refusal
         return refusals
@@ -83,7 +83,7 @@ class Book:
         for claim in asked:
             wanted = wanted.at_least(claim.amount)
         payer = next((c for c in asked if c.source == line.charged), min(asked))
-        promise = self._promises.get(payer.source)
+        promise = self.promises.get(payer.source)
         units = line.units if payer.source == line.charged and promise and used[payer.source] < promise.units else 0
         used[payer.source] += units
         self._charge[line.holder] = payer
@@ -142,9 +142,9 @@ class Book:
 
     def _with_unit(self, own: Line) -> tuple[Line, ...]:
         unused = self._unused(own.charged)
-        return (own._replace(units=1), self._promises[own.charged].held(unused - 1)) if unused else ()
+        return (own._replace(units=1), self.promises[own.charged].held(unused - 1)) if unused else ()
 
     def _giving_back(self, line: Line | None) -> tuple[Line, ...]:
         if line is None or not line.units:
             return ()
-        return (self._promises[line.charged].held(self._unused(line.charged) + 1),)
+        return (self.promises[line.charged].held(self._unused(line.charged) + 1),)

@@ -14,9 +14,12 @@ from msgspec import UNSET
 from j10ce.model.kinds import (
     BUILT_IN_LABEL,
     NAMESPACE_NAME_LABEL,
+    CacheSection,
     CpuSection,
+    IoSection,
     MemorySection,
     Meta,
+    NetworkSection,
     QoSProfile,
     QoSProfileSpec,
     Requirement,
@@ -88,6 +91,18 @@ def may_choose(profile: QoSProfile, namespace_labels: Labels) -> bool:
     """Whether workloads of a namespace may run under a profile, be it by label or by the profile's selector."""
     allowed = profile.spec.namespace_selector
     return allowed is UNSET or namespace_labels.get(TRUSTED_LABEL) == "true" or matches(allowed, namespace_labels)
+
+
+def unheeded(profile: QoSProfile) -> tuple[str, ...]:
+    """What a profile asks for and no controller acts on: nothing is ignored silently."""
+    spec = profile.spec
+    sections = {
+        "network": (spec.network, NetworkSection()),
+        "io": (spec.io, IoSection()),
+        "cache": (spec.cache, CacheSection()),
+    }
+    names = [name for name, (section, silent) in sections.items() if section != silent]
+    return (f"no controller acts on section {', '.join(names)} of profile {profile.metadata.name}",) if names else ()
 
 
 def describe(profile: QoSProfile) -> list[tuple[str, str]]:

@@ -71,7 +71,7 @@ def resolve(
         book.keep(before, claims)
     refusals = book.serve(claims)
     return Resolution(
-        {a.target: _entitle(a, book.ledger, refusals) for a in asking},
+        {a.target: _entitle(a, book, refusals) for a in asking},
         book.ledger,
         tuple(_policy_notes(promises, refusals, node)),
         min((p.until for p in promises), default=math.inf),
@@ -87,9 +87,10 @@ def admit(
     """
     promises = _promises(document, node.capacity, wall)
     asking = _asking(arrivals, document, promises, node.capacity)
-    book = Book(Ledger(before.ledger.capacity, before.ledger), promises)
+    coming = {a.target for a in asking}  # one that is back already starts over
+    book = Book(Ledger(before.ledger.capacity, (line for line in before.ledger if line.holder not in coming)), promises)
     refusals = book.serve({a.target: a.claims for a in asking if a.claims})
-    fresh = {a.target: _entitle(a, book.ledger, refusals) for a in asking}
+    fresh = {a.target: _entitle(a, book, refusals) for a in asking}
     return Resolution({**before.entitlements, **fresh}, book.ledger, before.notes, before.until)
 
 
@@ -183,17 +184,17 @@ def _tier(choice: Choice, *, cpu_floor: bool, floor: bool) -> Tier:
     return Tier.STANDARD if lifted else choice.tier
 
 
-def _entitle(asking: Asking, ledger: Ledger, refusals: Refusals) -> Entitlement:
+def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
     target, w, choice, claims = asking
     promised, floor = NOTHING, NOTHING
-    if claims and (line := ledger.get(target)) is not None:
-        promised, floor = line.amount, ledger.granted(target)
+    if claims and (line := book.ledger.get(target)) is not None:
+        promised, floor = line.amount, book.ledger.granted(target)
     profile, chosen = choice.profile, choice.profile is not None or bool(claims)
     tier = _tier(choice, cpu_floor=promised.cpu > 0, floor=bool(claims))
     cpu, memory = (profile.spec.cpu, profile.spec.memory) if profile else (CpuSection(), MemorySection())
     notes = choice.notes
     if claims:
-        notes = (*notes, *_notes(asking, tier, promised, ledger, refusals))
+        notes = (*notes, *_notes(asking, tier, promised, book, refusals))
         if memory.min_percent is not UNSET and _least_memory(w, memory) > floor.memory:
             memory = replace(memory, min_percent=UNSET)  # the book has no room for it
         if tier is not choice.tier:
@@ -225,15 +226,17 @@ def _sources(choice: Choice, claims: list[Claim], promised: Resources) -> Iterat
             yield Source(f"floor.{name}", best.source, f"at least {spell(name, best.amount[n])}")
 
 
-def _notes(asking: Asking, tier: Tier, promised: Resources, ledger: Ledger, refusals: Refusals) -> Iterator[str]:
+def _notes(asking: Asking, tier: Tier, promised: Resources, book: Book, refusals: Refusals) -> Iterator[str]:
     target, _, choice, claims = asking
-    for claim in sorted(claims) if refusals else ():
+    for claim in sorted(claims):
+        if (promise := book.promises.get(claim.source)) is not None and promise.notes:
+            yield from (f"{claim.source}: {note}" for note in promise.notes)
         if (refusal := refusals.get((target, claim.source))) is not None and not claim.amount.fits(promised):
             yield f"Unprotected: {claim.source} asks for {claim.amount}: {refusal}"
     if tier is not choice.tier and choice.profile is not None:
         floor = spell("cpu", promised.cpu)
         yield f"tier {choice.tier.value} cannot hold a CPU floor of {floor}, so it runs in tier {tier.value}"
-    if cut := ledger.cut(target):
+    if cut := book.ledger.cut(target):
         yield cut
 
 
