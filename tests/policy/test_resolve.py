@@ -279,6 +279,13 @@ class TestSeniority:
         assert kept.entitlements[web.target].floor == resources("3")
         assert resolve([web], wider, node(), wall=WALL).entitlements[web.target].floor == NOTHING
 
+    def test_a_profile_that_comes_later_claims_later(self) -> None:
+        pro = profile("pro", "reserved", selector=selector({"app": "db"}), created=WALL + 50)
+        db, web = workload("db", cpu="3", labels={"app": "db"}), workload("web", min_cpu="3", since=WALL)
+        result = resolved(db, web, profiles=[pro])
+        assert result.entitlements[web.target].floor == resources("3")
+        assert result.entitlements[db.target].floor == NOTHING
+
     def test_a_shrunken_machine_cuts_by_tier_and_says_so(self) -> None:
         db = workload("db", profile="lsr", cpu="1", namespace_labels=TRUSTED)
         web = workload("web", min_cpu="2")
