@@ -122,7 +122,7 @@ def default(field: Field) -> str:
     if field.required:
         return "required"
     value = field.default
-    if value is msgspec.NODEFAULT or value is msgspec.UNSET or value in ("", ()):
+    if value in (msgspec.NODEFAULT, msgspec.UNSET, "", ()) or isinstance(value, Struct):
         return "–"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
