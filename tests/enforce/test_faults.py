@@ -17,6 +17,7 @@ from j10ce.kernel.guard import Guard
 from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.probe import examine
+from j10ce.kernel.process import process
 from j10ce.model.knob import group
 from j10ce.model.plan import Applied, Gone, Make, Plan, Refused, Remove, ValueChange
 from tests.enforce.workbench import CONTROLLERS, Workbench
@@ -130,7 +131,9 @@ def test_a_cpuset_without_cpus_takes_no_process(work: Workbench) -> None:
     child = work.spawn(work.make("other"), "print('up', flush=True); input()")
     assert child.stdout is not None
     child.stdout.readline()
+    before = process(child.pid)
     assert "ENOSPC" in refusal(work.tree.join(group(at.path), child.pid))
+    assert process(child.pid) == before  # moved in all hierarchies or in none
 
 
 def test_a_process_that_ended_is_gone(work: Workbench) -> None:

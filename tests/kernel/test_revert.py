@@ -144,7 +144,8 @@ NUMBERS = {
     "memory.low": st.sampled_from([0.0, float(1 << 20)]),
     "cpuset.cpus": st.sampled_from([frozenset(), frozenset({1}), frozenset({0, 1})]),
 }
-WRITES = st.sampled_from([DB.target, WEB.target]).flatmap(
+TIERS = [group("j10ce"), group("j10ce/standard")]
+WRITES = st.sampled_from([DB.target, WEB.target, *TIERS]).flatmap(
     lambda target: st.sampled_from(sorted(NUMBERS)).flatmap(
         lambda knob: NUMBERS[knob].map(lambda v: ValueChange(Setting(target, knob), None, v, "test", "test"))
     )
@@ -167,8 +168,8 @@ def machine(fake: FakeKernel) -> dict[str, dict[str, Value]]:
 
 @given(
     originals=ORIGINALS,
-    plans=st.lists(st.lists(WRITES, max_size=4), max_size=4),
-    lives=st.integers(0, 30),
+    plans=st.lists(st.lists(WRITES, max_size=6), max_size=4),
+    lives=st.integers(0, 40),
     version=st.sampled_from(["v1", "v2"]),
 )
 def test_revert_restores_the_machine_after_a_kill_at_any_point(

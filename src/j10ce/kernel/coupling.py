@@ -22,7 +22,7 @@ def coupled(setting: Setting) -> Setting | None:
 def note_side_effect(routes: Routes, journal: Journal, setting: Setting, owner: str) -> tuple[Setting, Value] | None:
     """What a write moved along: a value that is our doing, and no one else's."""
     other = coupled(setting)
-    value = routes.read(other) if other else None
+    value = routes.look(other) if other else None
     if other is None or value is None:
         return None
     if other in journal.originals and value not in journal.ours(other):

@@ -13,7 +13,7 @@ from j10ce.model.plan import Gone, Refused
 _ABSENT: Final = frozenset({errno.ENOENT, errno.ENODEV, errno.ENOTDIR})
 _HINTS: Final = {
     errno.EINVAL: "the value does not fit this cgroup or its parent",
-    errno.EBUSY: "something in the cgroup still needs the old value",
+    errno.EBUSY: "the cgroup or one below it is in use",
     errno.ENOSPC: "a cpuset needs at least one CPU and one memory node",
     errno.EROFS: "the file system is mounted read-only",
     errno.EACCES: "it needs root or a delegated cgroup",

@@ -81,7 +81,7 @@ class Held:
 
     def reread(self, setting: Setting) -> Value | None:
         """Our own write moved it: take what is there without suspecting anyone. "As the parent" stays that."""
-        found = self._routes.read(setting)
+        found = self._routes.look(setting)
         if found is not None and setting in self.values:
             follows = self.values[setting] == frozenset()
             self.take(setting, frozenset() if follows else found, found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from j10ce.errors import QosError
 from j10ce.kernel.backend import Backend, Batched, Metered, Place, Selective, Tree
 from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value, group
 from j10ce.model.workload import Handle
@@ -46,11 +47,18 @@ class Routes:
         backend = self.backend(setting, at) if at else None
         return backend.read(setting, at) if backend and at else None
 
+    def look(self, setting: Setting) -> Value | None:
+        """Like `read`, and None also for what cannot be read."""
+        try:
+            return self.read(setting)
+        except QosError:
+            return None
+
     def read_all(self, target: TargetId) -> Iterator[tuple[Setting, Value]]:
         """Every setting of a target that can be read."""
         for knob, offered in self.support.items():
             setting = Setting(target, knob)
-            if offered.ok and (value := self.read(setting)) is not None:
+            if offered.ok and (value := self.look(setting)) is not None:
                 yield setting, value
 
     def quantise(self, setting: Setting, value: Value) -> Value:

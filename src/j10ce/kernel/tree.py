@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from j10ce.errors import Denied, Finding, Invalid
 from j10ce.host.mounts import UNIFIED, Hierarchies, Mount, inside
 from j10ce.kernel import file
 from j10ce.kernel.backend import Disables, Place, Tree
-from j10ce.kernel.process import alive, immovable, pinned
+from j10ce.kernel.process import Process, alive, immovable, pinned, process
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Applied, Gone, Refused
 
@@ -54,7 +55,7 @@ class PlainTree:
     def identity(self, at: Place, controller: str, /) -> int | None:
         try:
             return os.stat(self._hierarchies.directory(controller, at.at(controller))).st_ino
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def make(self, target: TargetId, at: Place, /) -> Applied | Refused | Gone:
@@ -89,15 +90,13 @@ class PlainTree:
         if why := immovable(pid):
             return Refused(why)
         with pinned(pid) as handle:
-            if handle is None:
+            before = process(pid)
+            if handle is None or before is None:
                 return Gone()
-            for controller in self._hierarchies.in_use():
-                problem = file.write(self._hierarchies.file(controller, at.at(controller), "cgroup.procs"), str(pid))
-                if not alive(handle):
-                    return Gone()
-                if problem is not None:
-                    return problem
-        return Applied(float(pid))
+            problem = self._move(before, {c: at.at(c) for c in self._hierarchies.in_use()})
+            if not alive(handle):
+                return Gone()
+        return problem or Applied(float(pid))
 
     def remove(self, target: TargetId, /) -> Applied | Refused | Gone:
         at = self.place(target)
@@ -113,6 +112,18 @@ class PlainTree:
             return refused
         self._known.pop(target, None)
         return Applied(at.path) if any(r is None for r in results) else Gone()
+
+    def _move(self, before: Process, paths: Mapping[str, str]) -> Refused | Gone | None:
+        """Into all hierarchies or none."""
+        moved: list[str] = []
+        for controller, path in paths.items():
+            problem = file.write(self._hierarchies.file(controller, path, "cgroup.procs"), str(before.pid))
+            if problem is not None:
+                for c in moved:
+                    file.write(self._hierarchies.file(c, before.path(c), "cgroup.procs"), str(before.pid))
+                return problem
+            moved.append(controller)
+        return None
 
     def _make_in(self, mount: Mount, path: str) -> Refused | None:
         """With every missing step: a killed agent may have made the parent in one hierarchy only."""

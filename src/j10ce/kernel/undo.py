@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
+from j10ce.kernel.attempt import attempt
 from j10ce.kernel.backend import Disables
 from j10ce.kernel.coupling import note_side_effect
 from j10ce.kernel.entry import CONTROLLERS, Enabled, Forgot, Made, Original, from_spelled
@@ -36,9 +37,8 @@ class Undo:
 
     def run(self, only: Collection[TargetId] | None) -> Iterator[tuple[Change, Result]]:
         """All of it, or what concerns some targets."""
-        for original in reversed(list(self._journal.originals.values())):
-            if only is None or original.target in only:
-                yield self._give_back(original)
+        originals = reversed(list(self._journal.originals.values()))
+        yield from self._give_back([o for o in originals if only is None or o.target in only])
         deepest_first = sorted(self._journal.made.values(), key=lambda m: m.at.path.count("/"), reverse=True)
         for made in deepest_first:
             if only is None or made.target in only:
@@ -47,8 +47,17 @@ class Undo:
             if only is None or enabled.target in only:
                 yield self._disable(enabled)
 
-    def _give_back(self, original: Original) -> tuple[Change, Result]:
-        setting, result = original.setting, self._restore(original)
+    def _give_back(self, todo: list[Original]) -> Iterator[tuple[Change, Result]]:
+        """What is refused is tried again after the others: a parent may have to move first."""
+        while todo:
+            results = {o.setting: self._give_back_one(o) for o in todo}
+            refused = [o for o in todo if isinstance(results[o.setting][1], Refused)]
+            done = len(refused) == len(todo)
+            yield from (r for r in results.values() if done or not isinstance(r[1], Refused))
+            todo = [] if done else refused
+
+    def _give_back_one(self, original: Original) -> tuple[Change, Result]:
+        setting, result = original.setting, attempt(lambda: self._restore(original))
         change = ValueChange(setting, None, from_spelled(original.value), OWNER, "given back as it was")
         if not isinstance(result, Refused):
             self._journal.note(Forgot(*setting))
@@ -81,7 +90,7 @@ class Undo:
         if self._busy(made.target):
             return Remove(made.target, "made by us"), Refused("a slow write is still under way")
         self._routes.tree.know(made.target, made.at.place())
-        result = self._routes.tree.remove(made.target)
+        result = attempt(lambda: self._routes.tree.remove(made.target))
         if not isinstance(result, Refused):
             self._journal.note(Forgot(made.target))
         return Remove(made.target, "made by us"), result
@@ -91,7 +100,7 @@ class Undo:
         controllers = frozenset(enabled.controllers)
         result: Result = Gone()
         if isinstance(tree, Disables) and tree.identity(at, enabled.controllers[0]) == enabled.identity:
-            result = tree.disable(enabled.target, controllers)
+            result = attempt(lambda: tree.disable(enabled.target, controllers))
         if not isinstance(result, Refused):
             self._journal.note(Forgot(enabled.target, CONTROLLERS))
         return Enable(enabled.target, controllers, "withdrawn again"), result

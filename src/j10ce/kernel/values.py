@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from j10ce.errors import QosError
+from j10ce.kernel.attempt import attempt
 from j10ce.kernel.backend import Backend, Place
 from j10ce.kernel.coupling import coupled, note_side_effect
 from j10ce.kernel.drift import Contests
@@ -21,7 +21,6 @@ from j10ce.model.knob import KNOBS, Setting, TargetId, Unit
 from j10ce.model.plan import Applied, Gone, Pending, Refused, Result, ValueChange
 
 Answer = Applied | Refused | Gone
-T = TypeVar("T")
 
 
 class Ready(NamedTuple):
@@ -56,7 +55,7 @@ class Values:
         results: dict[Setting, Result] = {}
         ready: list[Ready] = []
         for change in changes:
-            prepared = _refusing(partial(self._prepare, change))
+            prepared = attempt(partial(self._prepare, change))
             if isinstance(prepared, Ready):
                 ready.append(prepared)
             else:
@@ -125,9 +124,9 @@ class Values:
         change, at, backend = ready
         write = partial(backend.write, change.setting, change.new, at)
         if self._reclaims(ready):
-            self.slow.submit(change, lambda: _refusing(write))
+            self.slow.submit(change, lambda: attempt(write))
             return Pending()
-        return self._finish(change, _refusing(write))
+        return self._finish(change, attempt(write))
 
     def _reclaims(self, ready: Ready) -> bool:
         """Whether the kernel has to reclaim down to the value before the write returns."""
@@ -192,11 +191,3 @@ class Values:
 
 def _is_set(setting: Setting) -> bool:
     return setting.knob in KNOBS and KNOBS[setting.knob].unit is Unit.SET
-
-
-def _refusing(attempt: Callable[[], T]) -> T | Refused:
-    """A back end that cannot even try says no like one that tried."""
-    try:
-        return attempt()
-    except QosError as e:
-        return Refused(str(e))
