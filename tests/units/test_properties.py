@@ -182,3 +182,14 @@ def test_a_user_is_told_which_controller_is_not_delegated(tmp_path: Path) -> Non
 def test_an_unset_property_is_saved_as_unset(host: Host) -> None:
     host.systemd.add(AT.path)
     assert host.backend.save(setting("cpu.weight"), AT) == f'{{"value":{UNSET},"kept":false}}'
+
+
+def test_a_file_that_went_with_its_controller_needs_no_restoring(adopted: Host) -> None:
+    burst, file = setting("cpu.max.burst"), adopted.systemd.root / AT.path / "cpu.max.burst"
+    there = adopted.backend.save(burst, AT)
+    file.unlink()
+    gone = adopted.backend.save(burst, AT)
+    assert there == gone is not None
+    assert adopted.backend.restore(burst, gone, AT) == Applied(0.0)
+    assert adopted.backend.write(burst, 0.0, AT) == Applied(0.0)
+    assert isinstance(adopted.backend.write(burst, 5.0, AT), Refused)

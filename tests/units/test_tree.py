@@ -68,6 +68,16 @@ def test_a_scope_starts_with_its_first_process_and_all_its_values(host: Host, ch
     assert (host.systemd.root / at.path / "memory.oom.group").read_text().strip() == "1"
 
 
+def test_a_running_scope_can_be_given_back_its_defaults(host: Host, child: int) -> None:
+    at, low = make(host), Setting(WEB, "memory.low")
+    saved = host.backend.save(low, at)
+    host.backend.write(low, 8192.0, at)
+    host.tree.join(WEB, child)
+    assert host.backend.restore(low, saved or "", at) == Applied(0.0)
+    kept = [p.name for p in host.systemd.run.rglob("*.conf")]
+    assert kept == ["50-MemoryLow.conf"], "without it a reload would bring back what the scope was started with"
+
+
 def test_a_scope_is_the_same_before_and_after_its_start(host: Host, child: int) -> None:
     at = make(host)
     before = host.tree.identity(at, "cpu")

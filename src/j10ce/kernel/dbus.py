@@ -60,6 +60,8 @@ class Bus(Protocol):
         """A call that starts a job for `unit`; returns when the job is done, raises when it ends in any other way."""
         ...
 
+    def close(self) -> None: ...
+
 
 class Connection:
     """Bus over a unix socket. Connects on first use, and again when the bus was lost.

@@ -26,6 +26,10 @@ class Owner(NamedTuple):
     units: Units | None = None  # None: plain directories
     bus: str = ""  # where systemd tells of its reloads
 
+    def close(self) -> None:
+        if self.units is not None:
+            self.units.bus.close()
+
 
 class Manager(NamedTuple):
     """How a manager of systemd is reached."""
@@ -70,6 +74,7 @@ def reach(found: Manager, hierarchies: Hierarchies, connect: Callable[[str], Bus
     try:
         units.ask_once()
     except CallFailed as e:
+        units.bus.close()
         raise Unsupported(_FEATURE, needs=f"an answer from systemd over {found.bus}; {e}") from e
     directory = hierarchies.directory(UNIFIED, units.root)
     if not os.access(directory, os.W_OK):

@@ -21,6 +21,7 @@ from j10ce.kernel.backend import Backend, Batched, Metered, Place, Settles
 from j10ce.kernel.cgroup import CgroupFiles
 from j10ce.kernel.dbus import CallFailed
 from j10ce.kernel.property import TABLE, Property, Raw, properties
+from j10ce.kernel.spelling import number
 from j10ce.kernel.units import GONE, Units, answer
 from j10ce.model.knob import KNOBS, Setting, Support, Value, parse_cpus, render
 from j10ce.model.plan import Applied, Gone, Refused
@@ -28,7 +29,6 @@ from j10ce.model.plan import Applied, Gone, Refused
 Answer = Applied | Refused | Gone
 
 _IDLE_SINCE: Final = 252  # systemd that knows CPUWeight=idle
-_DEFAULT: Final = ""  # in the journal: what a scope has that never started
 
 
 class Nursery:
@@ -94,7 +94,6 @@ class UnitProperties:
         held = self._files.read(s, at)
         if held is not None or not unit:
             return held
-        # systemd gives a unit the files of a controller only while someone asks for it.
         return default if self._exists(at) else self._left_behind(s, unit)
 
     def write(self, s: Setting, v: Value, at: Place, /) -> Answer:
@@ -109,16 +108,18 @@ class UnitProperties:
         by_property = {s: v for s, v in wanted.items() if self._row(s, unit)}
         answers = self._set_all(unit, by_property, at)
         # After the properties: a burst must fit the quota that came with it.
-        answers |= {s: self._files.write(s, v, at) for s, v in wanted.items() if s not in by_property}
+        answers |= {s: self._write_file(s, v, at) for s, v in wanted.items() if s not in by_property}
         return [answers[s] for s, _ in values]
 
     def save(self, s: Setting, at: Place, /) -> str | None:
         unit = self._unit(at)
         row = self._row(s, unit)
         if unit in self._nursery:
-            return _text(Saved(row.unset)) if row else _DEFAULT
+            # It will be started with our values, so that only a drop-in can take them back; that goes with the scope.
+            return _text(Saved(row.unset, kept=True)) if row else _default_text(s.knob)
         if row is None or not self._exists(at):
-            return self._files.save(s, at)
+            absent = unit and self._exists(at)
+            return self._files.save(s, at) or (_default_text(s.knob) if absent else None)
         try:
             return _text(Saved(self._ask(unit, row), bool(self._units.drop_ins(unit, row.drop_in))))
         except CallFailed as e:
@@ -129,10 +130,10 @@ class UnitProperties:
     def restore(self, s: Setting, text: str, at: Place, /) -> Answer:
         unit = self._unit(at)
         row = self._row(s, unit)
-        if text == _DEFAULT or self._nursery.collect(unit, {s: KNOBS[s.knob].default}):
-            return self.write(s, KNOBS[s.knob].default, at)
+        if self._nursery.collect(unit, {s: KNOBS[s.knob].default}):
+            return Applied(KNOBS[s.knob].default)
         if row is None:
-            return self._files.restore(s, text, at) if self._exists(at) else Gone()
+            return self._restore_file(s, text, at)
         saved = msgspec.json.decode(text, type=Saved)
         try:
             self._units.set(unit, {row.name: row.typed(saved.value)})
@@ -170,6 +171,20 @@ class UnitProperties:
 
     def _exists(self, at: Place) -> bool:
         return os.path.isdir(self._hierarchies.directory(UNIFIED, at.path))
+
+    def _write_file(self, s: Setting, v: Value, at: Place) -> Answer:
+        default = KNOBS[s.knob].default
+        return Applied(default) if v == default and self._switched_off(s, at) else self._files.write(s, v, at)
+
+    def _restore_file(self, s: Setting, text: str, at: Place) -> Answer:
+        if not self._exists(at):
+            return Gone()
+        off = self._switched_off(s, at)
+        return Applied(KNOBS[s.knob].default) if off else self._files.restore(s, text, at)
+
+    def _switched_off(self, s: Setting, at: Place) -> bool:
+        """systemd gives a unit the files of a controller only while someone asks for it."""
+        return bool(self._unit(at)) and self._files.read(s, at) is None and self._exists(at)
 
     def _set_all(self, unit: str, wanted: Mapping[Setting, Value], at: Place) -> dict[Setting, Answer]:
         answers: dict[Setting, Answer] = {s: r for s in wanted if (r := self._objection(s, wanted, at))}
@@ -257,6 +272,11 @@ class UnitProperties:
             self._stale = True
             with suppress(OSError):  # someone else keeps a drop-in there
                 os.rmdir(os.path.dirname(path))
+
+
+def _default_text(knob: str) -> str:
+    """As the cgroup files save it: what they hold where nobody wrote, or would hold if they were there."""
+    return msgspec.json.encode({knob: str(int(number(KNOBS[knob].default)))}).decode()
 
 
 def _text(saved: Saved) -> str:

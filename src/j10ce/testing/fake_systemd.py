@@ -103,6 +103,9 @@ class FakeSystemd:
         self._realise(unit, f"{above}/{unit}".lstrip("/"))
         return self._populate(unit, given.get("PIDs", []))
 
+    def close(self) -> None:
+        self.calls.append(("close", ()))
+
     def _get(self, name: str, path: str) -> Any:
         if path == MANAGER_PATH:
             return {"Version": self.version, "ControlGroup": self.control_group and f"/{self.control_group}"}[name]

@@ -1,0 +1,75 @@
+"""A user without root: the user's own manager, and what it was delegated."""
+
+from __future__ import annotations
+
+import json
+import pwd
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.systemd.conftest import systemctl
+
+UID = 1000
+
+# Runs as the user, and tells what it found as JSON.
+SCRIPT = """
+import json, os, subprocess
+from j10ce.host.mounts import Hierarchies
+from j10ce.kernel.owner import choose
+from j10ce.model.knob import Setting, group, workload
+
+owner = choose(Hierarchies.discover(), "systemd")
+tree, (backend,) = owner.tree, owner.backends
+groups = [tree.path_for("", "", ""), tree.path_for("sensitive", "", "")]
+target, at = workload("default", "web"), tree.path_for("sensitive", "default", "web")
+answers = [repr(tree.make(group(g.path), g)) for g in groups] + [repr(tree.make(target, at))]
+wanted = {"cpu.weight": 2048.0, "memory.low": 8388608.0, "memory.oom.group": 1.0}
+answers += map(repr, backend.write_many([(Setting(target, k), v) for k, v in wanted.items()], at))
+child = subprocess.Popen(["sleep", "600"])
+answers.append(repr(tree.join(target, child.pid)))
+told = {
+    "name": tree.name,
+    "path": at.path,
+    "in": open(f"/proc/{child.pid}/cgroup").read().strip(),
+    "held": {k: backend.read(Setting(target, k), at) for k in wanted},
+    "answers": answers,
+    "needs": {k: s.needs for k, s in backend.knobs().items() if not s.ok},
+}
+child.kill()
+child.wait()
+for g in reversed(groups):
+    told["answers"].append(repr(tree.remove(group(g.path))))
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture
+def user() -> Iterator[str]:
+    try:
+        name = pwd.getpwuid(UID).pw_name
+    except KeyError:
+        subprocess.run(["useradd", "--uid", str(UID), "--create-home", "lab"], check=True)
+        name = "lab"
+    systemctl("start", f"user@{UID}.service")
+    yield name
+    systemctl("stop", f"user@{UID}.service")
+
+
+def test_a_user_protects_a_command_without_root(user: str, clone: Path) -> None:
+    run = f"/run/user/{UID}"
+    env = {"XDG_RUNTIME_DIR": run, "PATH": "/usr/bin:/bin", "PYTHONPATH": str(clone / "src")}
+    command = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", sys.executable, "-c", SCRIPT]
+    done = subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    root = f"user.slice/user-{UID}.slice/user@{UID}.service"
+    assert told["name"] == "systemd-user"
+    assert told["path"] == f"{root}/j10ce.slice/j10ce-sensitive.slice/j10ce-default-web.scope"
+    assert told["in"] == f"0::/{told['path']}", told["answers"]
+    assert told["held"] == {"cpu.weight": 2048.0, "memory.low": 8388608.0, "memory.oom.group": 1.0}
+    assert told["needs"] == {"cpuset.cpus": f"the cpuset controller delegated to {root}"}
+    assert all(a.startswith("Applied") for a in told["answers"]), told["answers"]
