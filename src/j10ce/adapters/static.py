@@ -31,6 +31,7 @@ class StaticAdapter:
 
     def __init__(self, known: Iterable[Workload], residents: Residents) -> None:
         self._known = {w.target: w for w in known}
+        self._inhabited = set(self._known)  # has had a process: an empty cgroup means its end
         self._residents = residents
         self._events: asyncio.Queue[WorkloadEvent] = asyncio.Queue()
         self._round: list[TargetId] = []
@@ -53,12 +54,15 @@ class StaticAdapter:
 
     def settle(self, workload: Workload) -> None:
         """The ring has found a place for it: remember where, without telling anyone."""
-        if workload.target in self._known:
+        if before := self._known.get(workload.target):
             self._known[workload.target] = workload
+            if before.pids and not workload.pids:  # they are in
+                self._inhabited.add(workload.target)
 
     def remove(self, target: TargetId) -> Workload:
         """Stop managing it; the ring undoes what it wrote. Raises NotFound."""
         workload = self._known.pop(target, None)
+        self._inhabited.discard(target)
         if workload is None:
             raise NotFound(f"{target} is not a local workload")
         self._events.put_nowait(WorkloadEvent("DELETED", workload))
@@ -75,8 +79,11 @@ class StaticAdapter:
                 self.look(target)
 
     def look(self, target: TargetId) -> None:
-        """Notice the end of one workload."""
-        if not self._residents.pids(self._known[target]):
+        """Notice the end of one workload. One that nobody has entered yet is early, not over."""
+        pids = self._residents.pids(self._known[target])
+        if pids:
+            self._inhabited.add(target)
+        elif pids is None or target in self._inhabited:
             self.remove(target)
 
     async def workloads(self) -> AsyncIterator[WorkloadEvent]:

@@ -43,6 +43,7 @@ class Placed(Strict, frozen=True, kw_only=True):
 class LocalHolds(Strict, frozen=True, kw_only=True):
     format: int = FORMAT
     items: tuple[Hold, ...] = ()
+    released: tuple[str, ...] = ()  # names of holds that ended here and that the control plane may still list
 
 
 class Orders(Strict, frozen=True, kw_only=True):

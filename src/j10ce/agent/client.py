@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -99,6 +99,8 @@ async def _exchange(
         raise Unreachable(f"{peer.url} broke off: {e}") from e
     finally:
         writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 async def _connect(peer: Peer) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

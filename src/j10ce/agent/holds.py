@@ -100,7 +100,8 @@ def without(holds: Iterable[Hold], target: str, knobs: frozenset[str]) -> tuple[
         stay = tuple(k for k in hold.spec.knobs if knobs and k not in knobs)
         released += [k for k in hold.spec.knobs if k not in stay]
         if stay:
-            kept.append(replace(hold, spec=replace(hold.spec, knobs=stay)))
+            spec = replace(hold.spec, knobs=stay)
+            kept.append(Hold(metadata=Meta(name=_name(spec), namespace=hold.metadata.namespace), spec=spec))
     return tuple(kept), released
 
 

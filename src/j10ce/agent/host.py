@@ -43,7 +43,7 @@ from j10ce.kernel.guard import Guard as WriteGuard
 from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.owner import Owner
-from j10ce.model.kinds import NodeReport
+from j10ce.model.kinds import Hold, NodeReport
 from j10ce.model.plan import ValueChange
 from j10ce.observe import node as machine
 from j10ce.observe.cgroup import CgroupSensor
@@ -85,7 +85,8 @@ class Host:
         observer = Observer(node, sensors, tree, lambda facts: machine.refresh(facts, files))
         self.agent = Agent(kernel, observer, self._guards(), self._document(node.name))
         self.agent.quick = self._quick()
-        self.agent.holds = self.cache.holds().items
+        remembered = self.cache.holds()
+        self.agent.hold(remembered.items, remembered.released)
         self.agent.armed = settings.armed and not self.cache.orders().disarmed and not self.unwritable
         self.agent.yields = settings.drift == "yield"
         places = Places(hierarchies, owned)
@@ -186,16 +187,19 @@ class Host:
         if not self.settings.server:
             return None
         peer = Peer(self.settings.server, self.settings.token_file, self.settings.ca_file)
-        return Sync(peer, node, obey=self._obey, report=self._node_report, holds=lambda: self.agent.holds)
+        return Sync(peer, node, self)
 
-    async def _obey(self, document: NodeDocument) -> None:
+    async def obey(self, document: NodeDocument) -> None:
         await self.shell.on_ring(self.agent.obey, document)
         self.cache.keep_document(document)
         self.shell.wake.set()
 
-    def _node_report(self) -> NodeReport | None:
+    def node_report(self) -> NodeReport | None:
         report = self.shell.report
         return node_report(report, self.agent.document) if report else None
+
+    def local_holds(self) -> tuple[tuple[Hold, ...], frozenset[str]]:
+        return self.agent.holds, self.agent.released
 
     # ------------------------------------------------------------------ life
 
@@ -239,6 +243,8 @@ class Host:
             if self.triggers.spiked(report.at.now):
                 self.shell.wake.set()
         self.operations.forget_ended()
+        if self.sync and report.cause == "change":
+            self.sync.changed.set()
         known = bool(self.local.known())
         if self.until_idle and self._had_workloads and not known:
             self.stop(True, "the last workload has ended")

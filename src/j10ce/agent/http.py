@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -90,24 +91,35 @@ async def listen(sock: socket.socket, handler: Handler) -> None:
     sock.setblocking(False)
     sock.listen(BACKLOG)
     room = asyncio.Semaphore(MOST_CONNECTIONS)
-    loop = asyncio.get_running_loop()
-    async with asyncio.TaskGroup() as group:
-        while True:
-            await room.acquire()
-            try:
-                peer, _ = await loop.sock_accept(sock)
-            except OSError as e:  # out of descriptors, or the peer left: neither may end the server
-                room.release()
-                log.warning("socket.accept_failed", error=str(e))
-                await asyncio.sleep(0.05)
-                continue
-            except asyncio.CancelledError:
-                room.release()
-                raise
-            group.create_task(_converse(peer, handler, room))
+    peers: set[socket.socket] = set()
+    try:
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await room.acquire()
+                peer = await _accept(sock)
+                peers.add(peer)
+                group.create_task(_converse(peer, handler)).add_done_callback(partial(_leave, peer, peers, room))
+    finally:
+        for peer in peers:
+            peer.close()
 
 
-async def _converse(sock: socket.socket, handler: Handler, room: asyncio.Semaphore) -> None:
+async def _accept(sock: socket.socket) -> socket.socket:
+    while True:
+        try:
+            return (await asyncio.get_running_loop().sock_accept(sock))[0]
+        except OSError as e:  # out of descriptors, or the peer left: neither may end the server
+            log.warning("socket.accept_failed", error=str(e))
+            await asyncio.sleep(0.05)
+
+
+def _leave(peer: socket.socket, peers: set[socket.socket], room: asyncio.Semaphore, _: asyncio.Task[None]) -> None:
+    peers.discard(peer)
+    peer.close()
+    room.release()
+
+
+async def _converse(sock: socket.socket, handler: Handler) -> None:
     """All requests of one connection; whatever the peer does ends at most this connection."""
     try:
         reader, writer = await asyncio.open_connection(sock=sock, limit=MOST_HEADERS)
@@ -117,10 +129,9 @@ async def _converse(sock: socket.socket, handler: Handler, room: asyncio.Semapho
                 conn.start_next_cycle()
         finally:
             writer.close()
-    except (OSError, TimeoutError, h11.RemoteProtocolError, h11.LocalProtocolError, asyncio.IncompleteReadError):
-        sock.close()
-    finally:
-        room.release()
+            await writer.wait_closed()
+    except (OSError, TimeoutError, h11.RemoteProtocolError, h11.LocalProtocolError, asyncio.IncompleteReadError) as e:
+        log.debug("connection.ended", error=str(e))
 
 
 async def _exchange(

@@ -65,6 +65,7 @@ class Agent:
         self.armed = False
         self.yields = False  # leave a setting to whoever else writes it
         self.holds: tuple[Hold, ...] = ()  # made on this host; those of the document come on top
+        self.released: frozenset[str] = frozenset()  # names of holds that ended on this host, whoever still lists them
         self.workloads: Mapping[TargetId, Workload] = {}
         self.resolution: Resolution | None = None
         self._arbiter = Arbiter(kernel.quantise)
@@ -146,8 +147,13 @@ class Agent:
         self.document = document
         self._resolve_at = -math.inf
 
-    def hold(self, holds: Iterable[Hold]) -> None:
-        self.holds = tuple(holds)
+    def hold(self, holds: Iterable[Hold], released: Iterable[str] = ()) -> None:
+        self.holds, self.released = tuple(holds), frozenset(released)
+
+    def all_holds(self) -> tuple[Hold, ...]:
+        """Those of the control plane and our own, each once, without those that ended here."""
+        every = {h.metadata.name: h for h in (*self.document.holds, *self.holds)}
+        return tuple(h for name, h in every.items() if name not in self.released)
 
     def reread(self) -> None:
         """systemd has just reset what was not set through it: the next tick reads every setting. From any thread."""
@@ -209,7 +215,7 @@ class Agent:
         )
 
     def _held(self, at: Instant) -> tuple[HeldSetting, ...]:
-        own = held((*self.document.holds, *self.holds), at.wall)
+        own = held(self.all_holds(), at.wall)
         return (*own, *(h for h in self._yielded.values() if h.expires > at.wall))
 
     def _look_for_drift(self, at: Instant) -> None:

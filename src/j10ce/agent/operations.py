@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from msgspec.structs import replace
@@ -28,6 +28,7 @@ from j10ce.model.workload import Handle, Workload
 from j10ce.plan.hold import hold_problem
 
 log = structlog.get_logger()
+MOST_RELEASED: Final = 1000  # remembered over a restart
 
 
 class Operations:
@@ -92,7 +93,8 @@ class Operations:
         spec = kinds.WorkloadSpec(requests=request.requests, limits=request.limits, minimum=request.minimum)
         wall = self.shell.clock.read().wall
         told = kinds.Workload(metadata=meta, spec=spec)
-        return objects.from_object(told, self.shell.agent.observer.facts, handle=handle, uid=caller.uid, since=wall)
+        facts = self.shell.agent.observer.facts
+        return place.chosen(objects.from_object(told, facts, handle=handle, uid=caller.uid, since=wall), profiles)
 
     async def _bring_in(self, workload: Workload) -> dict[str, Any]:
         """Tell the adapter, wait for the ring, undo it when the kernel would not have it."""
@@ -165,8 +167,7 @@ class Operations:
     # ------------------------------------------------------------------ steering
 
     def holds(self) -> tuple[Hold, ...]:
-        agent = self.shell.agent
-        return holding.live((*agent.document.holds, *agent.holds), self.shell.clock.read().wall)
+        return holding.live(self.shell.agent.all_holds(), self.shell.clock.read().wall)
 
     async def hold(self, request: HoldRequest, caller: Caller) -> dict[str, Any]:
         hold = holding.from_request(request, self.shell.clock.read().wall)
@@ -175,19 +176,24 @@ class Operations:
             problem = hold_problem(setting, snap)
             if problem and not request.breaks_reservation:
                 raise Denied(f"{setting.setting} is not held: {problem}; --breaks-reservation holds it anyway")
-        await self._keep_holds((*self.shell.agent.holds, hold))
+        await self._keep_holds((*self.shell.agent.holds, hold), self.shell.agent.released)
         log.info("hold.made", target=request.target, knobs=request.knobs, uid=caller.uid, why=request.why)
         return {"name": hold.metadata.name, "expires": hold.spec.expires.isoformat(), "hold": schema.plain(hold)}
 
     async def release(self, target: str, knobs: frozenset[str]) -> dict[str, Any]:
-        kept, released = holding.without(self.shell.agent.holds, target, knobs)
-        await self._keep_holds(kept)
+        """A hold ends here at once, and upstream when it can be told; what stays of it is a hold of this host."""
+        before = self.holds()
+        kept, released = holding.without(before, target, knobs)
+        ended = {h.metadata.name for h in before} - {h.metadata.name for h in kept}
+        local = {h.metadata.name for h in self.shell.agent.holds}
+        ours = [h for h in kept if h.metadata.name in local or h not in before]
+        await self._keep_holds(ours, self.shell.agent.released | ended)
         return {"released": released}
 
-    async def _keep_holds(self, holds: Iterable[Hold]) -> None:
-        live = holding.live(holds, self.shell.clock.read().wall)
-        await self.shell.on_ring(self.shell.agent.hold, live)
-        self.cache.keep_holds(LocalHolds(items=live))
+    async def _keep_holds(self, holds: Iterable[Hold], released: Iterable[str]) -> None:
+        live, ended = holding.live(holds, self.shell.clock.read().wall), tuple(sorted(released))
+        await self.shell.on_ring(self.shell.agent.hold, live, ended)
+        self.cache.keep_holds(LocalHolds(items=live, released=ended[-MOST_RELEASED:]))
         self.shell.wake.set()
 
     async def arm(self) -> dict[str, Any]:

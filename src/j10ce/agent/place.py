@@ -8,16 +8,19 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from msgspec import field
+from msgspec.structs import replace
 
 from j10ce.errors import Denied, Finding, Invalid, NotFound
 from j10ce.host.mounts import IN_USE, UNIFIED, inside
 from j10ce.kernel.process import Process, process
 from j10ce.model.kinds import PROFILE_LABEL, Minimum, QoSProfile, Strict
 from j10ce.model.workload import Handle, Workload
+from j10ce.policy.choose import Chooser
 from j10ce.policy.profiles import canonical, may_choose
 
 NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 LABEL_KEY: Final = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+UNLESS_CHOSEN: Final = "burstable"
 LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 
 
@@ -138,6 +141,14 @@ def check_free(handle: Handle, known: Iterable[Workload]) -> None:
 def labelled(profile: str, labels: Mapping[str, str]) -> dict[str, str]:
     """A chosen profile is a label like any other."""
     return {**labels, PROFILE_LABEL: canonical(profile)} if profile else dict(labels)
+
+
+def chosen(workload: Workload, profiles: Iterable[QoSProfile]) -> Workload:
+    """Whoever places something wants it managed: where neither label nor selector finds a profile, as burstable."""
+    choice = Chooser(profiles).choose(workload)
+    if choice.profile is not None or choice.ignored:
+        return workload
+    return replace(workload, labels=labelled(UNLESS_CHOSEN, workload.labels))
 
 
 def where_it_runs(found: Process) -> Handle:

@@ -28,11 +28,10 @@ class Places:
         self._main = next(iter(hierarchies.in_use()), "")  # the hierarchy that identifies a cgroup
 
     def pids(self, workload: Workload, /) -> list[int] | None:
-        """All processes in or below the cgroup; of one without a place, those that wait. None: gone."""
-        waiting = [pid for pid in workload.pids if os.path.exists(f"/proc/{pid}")]
-        if waiting or not workload.handle.path or not self._main:
-            return waiting or None
+        """All processes in or below the cgroup; before it is there, those that wait. None: all of it is gone."""
         handle = workload.handle
+        if workload.pids or not handle.path or not self._main:
+            return [pid for pid in workload.pids if os.path.exists(f"/proc/{pid}")] or None
         top = self._hierarchies.directory(self._main, handle.paths.get(self._main, handle.path))
         inside = _residents(top)
         if inside or inside is None:

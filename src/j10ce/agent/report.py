@@ -10,11 +10,19 @@ from typing import Final
 from j10ce import __version__
 from j10ce.agent.loop import Report
 from j10ce.agent.objects import quantities
-from j10ce.model.kinds import Capability, Condition, EffectiveFloor, NodeReport
+from j10ce.model.kinds import (
+    Capability,
+    Condition,
+    EffectiveFloor,
+    MinimalReservationPolicy,
+    NodeReport,
+    ReservationReport,
+)
 from j10ce.model.knob import NODE, TargetId
 from j10ce.model.quantity import Quantity
-from j10ce.policy.document import NodeDocument
-from j10ce.policy.effective import Effective
+from j10ce.model.workload import Workload
+from j10ce.policy.document import NodeDocument, reference
+from j10ce.policy.select import matches
 
 USAGE_S: Final = 300.0
 MOST_EFFECTIVE: Final = 200  # floors told in one report: those that do not hold come first
@@ -35,6 +43,7 @@ def node_report(report: Report, document: NodeDocument) -> NodeReport:
         pressure={name: round(share, 4) for name, share in window.items() if share is not None},
         capabilities=capabilities(report),
         workloads=len(snap.workloads),
+        reservations=tuple(_reservation(p, report) for p in document.policies),
         effective=tuple(_effective(report))[:MOST_EFFECTIVE],
         conditions=tuple(_conditions(report)),
         last_plan=dict(Counter(type(result).__name__.lower() for _, result in report.outcome.results)),
@@ -57,17 +66,22 @@ def floors(report: Report) -> dict[str, tuple[float, float]]:
     }
 
 
-def effective_floors(node: str, target: TargetId, e: Effective) -> list[EffectiveFloor]:
+def effective_floors(report: Report, target: TargetId) -> list[EffectiveFloor]:
     """One line per resource that the workload was promised."""
+    e, entitled = report.effective.get(target), report.snap.entitlements.get(target)
+    if e is None or entitled is None:
+        return []
+    sources = {s.field: s.object for s in entitled.sources}
     rows = (("cpu", e.promised.cpu, e.cpu, e.cpu_reason), ("memory", e.promised.memory, e.memory, e.memory_reason))
     return [
         EffectiveFloor(
-            node=node,
+            node=report.snap.node.name,
             workload=target.removeprefix("workload/"),
             resource=resource,
             promised=amount(resource, promised),
             effective=amount(resource, min(promised, has)),
             reason=reason if has < promised else "",
+            source=sources.get(f"floor.{resource}", ""),
         )
         for resource, promised, has, reason in rows
         if promised
@@ -81,8 +95,28 @@ def amount(resource: str, number: float) -> Quantity:
 
 def _effective(report: Report) -> list[EffectiveFloor]:
     """Broken promises first."""
-    every = [f for t, e in report.effective.items() for f in effective_floors(report.snap.node.name, t, e)]
+    every = [f for target in report.effective for f in effective_floors(report, target)]
     return sorted(every, key=lambda f: (not f.reason, f.workload, f.resource))
+
+
+def _reservation(policy: MinimalReservationPolicy, report: Report) -> ReservationReport:
+    source, ledger = reference(policy), report.resolution.ledger
+    charged = [line for line in ledger if line.charged == source]
+    refused = [note for note in report.resolution.notes if note.startswith(f"{source}:")]
+    notes = (note for e in report.resolution.entitlements.values() for note in e.notes)
+    refused += [note for note in notes if note.startswith(f"Unprotected: {source} ")]
+    return ReservationReport(
+        source=source,
+        generation=policy.metadata.generation,
+        workloads=sum(matched(policy, w) for w in report.snap.workloads.values()),
+        units=sum(line.units for line in charged),
+        used=sum(line.units for line in charged if line.holder != source),
+        refused=refused[0] if refused else "",
+    )
+
+
+def matched(policy: MinimalReservationPolicy, w: Workload) -> bool:
+    return policy.metadata.namespace == w.namespace and matches(policy.spec.selector, w.labels)
 
 
 def _usage(report: Report) -> dict[str, dict[str, Quantity]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 import structlog
@@ -26,26 +26,30 @@ QUIET_S: Final = 90.0  # the manager sends a bookmark at least every 30 s
 FIRST_BACKOFF_S: Final = 0.5
 LONGEST_BACKOFF_S: Final = 30.0
 PUSH_S: Final = 10.0
+SHORTEST_GAP_S: Final = 1.0
+MERGE: Final = "application/merge-patch+json"
+
+
+class Node(Protocol):
+    """The agent as the control plane sees it."""
+
+    async def obey(self, document: NodeDocument) -> None: ...
+    def node_report(self) -> NodeReport | None: ...
+    def local_holds(self) -> tuple[tuple[Hold, ...], frozenset[str]]:
+        """(made on this host, names of those that ended on this host)"""
+        ...
 
 
 class Sync:
     """Two tasks: one follows the document, one pushes."""
 
-    def __init__(
-        self,
-        peer: Peer,
-        node: str,
-        *,
-        obey: Callable[[NodeDocument], Awaitable[None]],
-        report: Callable[[], NodeReport | None],
-        holds: Callable[[], tuple[Hold, ...]],
-    ) -> None:
+    def __init__(self, peer: Peer, name: str, node: Node) -> None:
         self.connected = False
         self.error = "not connected yet"
         self.changed = asyncio.Event()  # something worth pushing at once
-        self._peer, self._node = peer, node
-        self._obey, self._report, self._holds = obey, report, holds
-        self._pushed: set[str] = set()  # names of local holds that the control plane has
+        self._peer, self._name, self._node = peer, name, node
+        self._pushed: dict[str, str] = {}  # local holds that the control plane has: name to namespace
+        self._withdrawn: set[str] = set()
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -67,7 +71,7 @@ class Sync:
 
     async def _follow(self) -> None:
         """One watch, from its first event to its end."""
-        path = f"{BASE}/nodedocuments/{self._node}?watch=1"
+        path = f"{BASE}/nodedocuments/{self._name}?watch=1"
         async for event in client.lines(self._peer, path, quiet_s=QUIET_S):
             if not self.connected:
                 log.info("server.found", server=self._peer.url)
@@ -89,43 +93,57 @@ class Sync:
         elif not document.profiles and not document.policies:
             log.error("document.refused", error="it is empty; the control plane has lost its objects")
         else:
-            await self._obey(document)
+            await self._node.obey(document)
 
     async def _push(self) -> None:
         """The report every ten seconds and on change; local holds once each."""
         await self._push_report()
         await self._push_holds()
+        await asyncio.sleep(SHORTEST_GAP_S)
         try:
-            async with asyncio.timeout(PUSH_S):
+            async with asyncio.timeout(PUSH_S - SHORTEST_GAP_S):
                 await self.changed.wait()
         except TimeoutError:
             pass
         self.changed.clear()
 
     async def _push_report(self) -> None:
-        report = self._report()
+        report = self._node.node_report()
         if report is None:
             return
-        path = f"{BASE}/nodeqoses/{self._node}"
-        body = {"status": {"node": schema.plain(report)}}
+        path, body = f"{BASE}/nodeqoses/{self._name}/status", {"status": {"node": schema.plain(report)}}
         try:
-            await client.call(self._peer, "PATCH", f"{path}/status", body, "application/merge-patch+json")
+            await client.call(self._peer, "PATCH", path, body, MERGE)
         except NotFound:
-            node = {"apiVersion": API_VERSION, "kind": "NodeQoS", "metadata": {"name": self._node}}
+            node = {"apiVersion": API_VERSION, "kind": "NodeQoS", "metadata": {"name": self._name}}
             await client.call(self._peer, "POST", f"{BASE}/nodeqoses", node)
+            await client.call(self._peer, "PATCH", path, body, MERGE)
 
     async def _push_holds(self) -> None:
-        for hold in self._holds():
+        holds, released = self._node.local_holds()
+        for hold in holds:
             name, namespace = hold.metadata.name, hold.metadata.namespace
-            if name in self._pushed:
-                continue
-            try:
-                await client.call(self._peer, "POST", f"{BASE}/namespaces/{namespace}/holds", schema.plain(hold))
-            except Conflict:
-                log.debug("hold.known", hold=name)  # pushed before a restart
-            except Denied as e:
-                log.error("hold.not_pushed", hold=name, error=str(e))
-            self._pushed.add(name)
+            if name not in self._pushed:
+                await self._tell("POST", f"{BASE}/namespaces/{namespace}/holds", schema.plain(hold))
+                self._pushed[name] = namespace
+        for name in released - self._withdrawn:
+            namespace = self._pushed.get(name) or await self._namespace_of(name)
+            if namespace:
+                await self._tell("DELETE", f"{BASE}/namespaces/{namespace}/holds/{name}")
+            self._withdrawn.add(name)
+
+    async def _namespace_of(self, hold: str) -> str:
+        listed = await client.call(self._peer, "GET", f"{BASE}/holds")
+        return next((o["metadata"]["namespace"] for o in listed["items"] if o["metadata"]["name"] == hold), "")
+
+    async def _tell(self, method: str, path: str, body: object = None) -> None:
+        """What the control plane knows already, or has forgotten, is as it should be."""
+        try:
+            await client.call(self._peer, method, path, body)
+        except (Conflict, NotFound):
+            log.debug("hold.known", path=path)
+        except Denied as e:
+            log.error("hold.refused", path=path, error=str(e))
 
 
 class Backoff:

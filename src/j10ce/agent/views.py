@@ -38,7 +38,6 @@ def workloads(report: Report) -> list[kinds.Workload]:
 def _status(workload: Workload, report: Report) -> WorkloadStatus:
     target = workload.target
     entitled = report.snap.entitlements.get(target)
-    effective = report.effective.get(target)
     group = report.snap.groups.get(target)
     return WorkloadStatus(
         phase="Pending" if workload.pids or (group is not None and not group.owned and not group.exists) else "Running",
@@ -48,7 +47,7 @@ def _status(workload: Workload, report: Report) -> WorkloadStatus:
         cgroup=workload.handle.path,
         floor=quantities(entitled.floor) if entitled else {},
         usage=_usage(target, report),
-        effective=tuple(effective_floors(report.snap.node.name, target, effective)) if effective else (),
+        effective=tuple(effective_floors(report, target)),
         conditions=tuple(
             Condition(type=note.partition(":")[0] if ": " in note[:20] else "Note", status="True", message=note)
             for note in (entitled.notes if entitled else ())
