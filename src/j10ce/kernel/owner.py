@@ -31,7 +31,7 @@ class Owner(NamedTuple):
             self.units.bus.close()
 
 
-class Manager(NamedTuple):
+class Endpoint(NamedTuple):
     """How a manager of systemd is reached."""
 
     bus: str
@@ -54,21 +54,21 @@ def choose(hierarchies: Hierarchies, kind: Literal["auto", "plain", "systemd"] =
         return _plain(hierarchies, top)
 
 
-def manager(hierarchies: Hierarchies, uid: int, environ: Mapping[str, str], booted: str = BOOTED) -> Manager:
+def manager(hierarchies: Hierarchies, uid: int, environ: Mapping[str, str], booted: str = BOOTED) -> Endpoint:
     """The manager that owns the part of the tree that this user may change; Unsupported says what is missing."""
     if not os.path.isdir(booted):
         raise Unsupported(_FEATURE, needs="systemd as the init of this machine")
     if hierarchies.mode != "v2":
         raise Unsupported(_FEATURE, needs=f"cgroup v2 alone; this machine is {hierarchies.mode}")
     if uid == 0:
-        return Manager(environ.get("DBUS_SYSTEM_BUS_ADDRESS") or SYSTEM_BUS, "/run/systemd", user=False)
+        return Endpoint(environ.get("DBUS_SYSTEM_BUS_ADDRESS") or SYSTEM_BUS, "/run/systemd", user=False)
     run = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{uid}"
     if not os.path.exists(f"{run}/systemd/private"):
         raise Unsupported(_FEATURE, needs=f"root, or the systemd manager of user {uid} (loginctl enable-linger)")
-    return Manager(environ.get("DBUS_SESSION_BUS_ADDRESS") or f"unix:path={run}/bus", f"{run}/systemd", user=True)
+    return Endpoint(environ.get("DBUS_SESSION_BUS_ADDRESS") or f"unix:path={run}/bus", f"{run}/systemd", user=True)
 
 
-def reach(found: Manager, hierarchies: Hierarchies, connect: Callable[[str], Bus] = Connection) -> Units:
+def reach(found: Endpoint, hierarchies: Hierarchies, connect: Callable[[str], Bus] = Connection) -> Units:
     """Its verbs, once it has answered and may write what it owns."""
     units = Units(connect(found.bus), found.run, user=found.user)
     try:
