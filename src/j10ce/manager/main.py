@@ -144,6 +144,7 @@ class Server(uvicorn.Server):
                 server_header=False,
                 date_header=False,
                 backlog=1024,
+                timeout_keep_alive=75,
                 timeout_graceful_shutdown=5,
                 ssl_certfile=config.tls_cert,
                 ssl_keyfile=config.tls_key,
