@@ -8,14 +8,11 @@ from pathlib import Path
 
 
 def machine_facts() -> None:
-    model = next(
-        (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "?"
-    )
-    memory = int(next(line.split()[1] for line in _lines("/proc/meminfo"))) >> 20
+    names = (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name"))
+    memory = int(_lines("/proc/meminfo")[0].split()[1]) >> 20
     load = _lines("/proc/loadavg")[0].split()[0]
-    print(
-        f"# {os.cpu_count()} CPUs ({model}), {memory} GiB, Linux {platform.release()}, Python {platform.python_version()}, load {load}"
-    )
+    machine = f"{os.cpu_count()} CPUs ({next(names, 'unknown')}), {memory} GiB"
+    print(f"# {machine}, Linux {platform.release()}, Python {platform.python_version()}, load {load}")
 
 
 def _lines(path: str) -> list[str]:

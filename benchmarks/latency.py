@@ -39,9 +39,8 @@ Wrap = Callable[[list[str], bool, int], list[str]]  # (command, is the service, 
 def main() -> None:
     machine_facts()
     rate = os.cpu_count() * LOAD * 1e6 / CPU_US
-    print(
-        f"service: {rate:.0f} requests/s, {THREADS} threads, {CPU_US} µs each = {LOAD:.0%} of the machine; {HOGS} hogs; {ROUNDS} rounds of {SECONDS:.0f} s"
-    )
+    print(f"service: {rate:.0f} requests/s, {THREADS} threads, {CPU_US} µs each = {LOAD:.0%} of the machine")
+    print(f"beside {HOGS} hogs; {ROUNDS} rounds of {SECONDS:.0f} s each, all arms in turn")
     results: dict[str, list[Round]] = {}
     with tempfile.TemporaryDirectory(prefix="j10ce-bench-") as box, agent(Path(box)) as ours, kube() as shares:
         program = compile_service(Path(box))
@@ -145,7 +144,8 @@ def report(results: dict[str, list[Round]]) -> None:
     for name, m in middle.items():
         p99s = sorted(r.p99 / 1e3 for r in results[name])
         print(
-            f"{name:<12}{m.p50 / 1e3:>9.2f}{m.p99 / 1e3:>9.2f}{f'{p99s[0]:.2f} to {p99s[-1]:.2f}':>17}{m.p999 / 1e3:>10.2f}"
+            f"{name:<12}{m.p50 / 1e3:>9.2f}{m.p99 / 1e3:>9.2f}"
+            f"{f'{p99s[0]:.2f} to {p99s[-1]:.2f}':>17}{m.p999 / 1e3:>10.2f}"
             f"{m.p99 / middle['alone'].p99:>9.2f}{m.p99 / middle['kubernetes'].p99:>8.2f}{m.busy:>7.0%}"
         )
     ours = middle["ours"]
