@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 import sys
@@ -93,6 +94,7 @@ class Host:
         self.local = StaticAdapter(places.surviving(self.cache.workloads(), node), places)
         self.shell = Shell(self.agent, [self.local], SystemClock(), settings.period.seconds)
         self.operations = Operations(self.shell, self.local, places, self.cache, settings)
+        self.operations.unwritable = self.unwritable
         self.metrics = Metrics()
         self.sync = self._sync(node.name)
         self.triggers = Triggers()
@@ -232,6 +234,9 @@ class Host:
     async def _live(self, tell: Tell) -> None:
         """Ready once the ring has run; then a sign of life every second, as long as it runs."""
         await self.shell.ready.wait()
+        # What is there by then stays: the collector need not walk it again in the middle of an arrival.
+        gc.collect()
+        gc.freeze()
         tell("READY=1")
         while True:
             await asyncio.sleep(1.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import os
 import resource
 import signal
@@ -130,12 +129,6 @@ async def take_over(run_dir: Path) -> None:
 def raise_descriptor_limit() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def settle_memory() -> None:
-    """What is there after the start stays: the collector need not look at it again."""
-    gc.collect()
-    gc.freeze()
 
 
 if __name__ == "__main__":

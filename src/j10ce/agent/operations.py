@@ -41,6 +41,7 @@ class Operations:
         self._remembered = {w.target: w for w in local.known()}
         self.reload: Callable[[], Awaitable[dict[str, Any]]]
         self.handed_over = False
+        self.unwritable = ""  # why nothing can be written on this machine
 
     @property
     def report(self) -> Report:
@@ -146,7 +147,8 @@ class Operations:
     # ------------------------------------------------------------------ looking
 
     def status(self) -> dict[str, Any]:
-        return views.status(self.report) | {"warnings": self.cache.warnings, "document": self.shell.agent.document.hash}
+        told = {"warnings": self.cache.warnings, "document": self.shell.agent.document.hash}
+        return views.status(self.report) | told | ({"unwritable": self.unwritable} if self.unwritable else {})
 
     async def top(self) -> dict[str, Any]:
         return await self.shell.on_ring(views.top, self.report)

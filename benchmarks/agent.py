@@ -1,0 +1,167 @@
+"""A real agent on real cgroups: CPU of a quiet tick, latency of an arrival, resident memory.
+
+Workloads are sleeping processes placed over the socket, below a top cgroup of their own, removed at the end.
+CPU times are the ring's own (they hold on a busy machine); latencies are wall time and need a quiet one.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.facts import machine_facts
+from j10ce.cli.client import Client
+from j10ce.host.mounts import Hierarchies
+
+SIZES = (50, 200, 1000)
+ARRIVALS = 200
+PROFILES = ("ls", "burstable", "be", "ls")
+QUIET_TICKS = 10
+
+
+class Agent:
+    def __init__(self, folder: Path) -> None:
+        self.top = f"j10cebench-{os.getpid()}"
+        self.folder = folder
+        self.client = Client(f"unix:{folder}/run/agent.sock")
+        self.kids: list[subprocess.Popen[bytes]] = []
+        self.process: subprocess.Popen[bytes]
+
+    def start(self) -> None:
+        names = {"J10CE_RUN_DIR": "run", "J10CE_STATE_DIR": "state", "J10CE_CONFIG_DIR": "etc"}
+        environ = {**os.environ, **{k: str(self.folder / v) for k, v in names.items()}, "J10CE_TOP": self.top}
+        address = str(self.folder / "notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+            s.bind(address)
+            command = [sys.executable, "-m", "j10ce.agent.main"]
+            self.process = subprocess.Popen(command, env={**environ, "NOTIFY_SOCKET": address, "PYTHONPATH": "src"})
+            while b"READY=1" not in s.recv(4096):
+                pass
+
+    def place(self, n: int, *, inhabited: bool = True) -> float:
+        """Seconds until every knob is written and, unless nobody lives in it, the process is in."""
+        profile = PROFILES[n % len(PROFILES)]
+        told: dict[str, object] = {"name": f"w{n}", "profile": profile, "requests": {"cpu": "1m", "memory": "1Mi"}}
+        if inhabited:
+            self.kids.append(subprocess.Popen(["sleep", "100000"]))
+            told["pid"] = self.kids[-1].pid
+        if profile == "ls":
+            told["minimum"] = {"cpu": "1m", "memory": "1Mi"}
+        begun = time.perf_counter()
+        self.client.post("/v1/workloads", told)
+        return time.perf_counter() - begun
+
+    def remove(self, n: int, *, inhabited: bool = True) -> None:
+        if inhabited:
+            kid = self.kids.pop()
+            kid.kill()
+            kid.wait()
+        self.client.delete(f"/v1/workloads/default/w{n}", ended="1")
+
+    def metric(self, name: str) -> float:
+        lines = self.client.get("/metrics").splitlines()
+        return next((float(line.split()[1]) for line in lines if line.startswith(name + " ")), 0.0)
+
+    def settle(self) -> None:
+        """Until a tick has nothing to write."""
+        while self.client.get("/v1/status")["lastPlan"] != "nothing to change":
+            time.sleep(0.5)
+
+    def memory_mib(self) -> float:
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+    def end(self) -> None:
+        for kid in self.kids:
+            kid.kill()
+            kid.wait()
+        self.process.kill()
+        self.process.wait()
+        for mount in Hierarchies.discover().in_use().values():
+            for folder, _, _ in os.walk(f"{mount.path}/{self.top}", topdown=False):
+                os.rmdir(folder)
+
+
+class Tick(NamedTuple):
+    workloads: int
+    cpu_ms: float
+    memory_mib: float
+
+
+@contextmanager
+def running() -> Iterator[Agent]:
+    with tempfile.TemporaryDirectory(prefix="j10cebench-") as folder:
+        agent = Agent(Path(folder))
+        agent.start()
+        try:
+            yield agent
+        finally:
+            agent.end()
+
+
+def quiet_tick(agent: Agent, count: int) -> Tick:
+    """CPU per tick when nothing is to be written, over several ticks."""
+    agent.settle()
+    runs, cpu = 'j10ce_ring_runs_total{cause="tick"}', "j10ce_ring_cpu_seconds_total"
+    first, spent = agent.metric(runs), agent.metric(cpu)
+    while agent.metric(runs) < first + QUIET_TICKS:
+        time.sleep(0.2)
+    per_tick = (agent.metric(cpu) - spent) / (agent.metric(runs) - first)
+    return Tick(count, per_tick * 1000, agent.memory_mib())
+
+
+def arrivals(agent: Agent, others: int, *, inhabited: bool) -> list[float]:
+    """Milliseconds each, with `others` there all the time."""
+    taken: list[float] = []
+    for _ in range(ARRIVALS):
+        taken.append(agent.place(others, inhabited=inhabited) * 1000)
+        agent.remove(others, inhabited=inhabited)
+        time.sleep(0.02)
+    return sorted(taken)
+
+
+def main() -> int:
+    machine_facts()
+    ticks: list[Tick] = []
+    with running() as agent:
+        here = 0
+        for size in SIZES:
+            for n in range(here, size):
+                agent.place(n)
+            here = size
+            ticks.append(quiet_tick(agent, size))
+            if size == 200:
+                report_arrivals("all knobs written", arrivals(agent, size, inhabited=False), size)
+                report_arrivals("and its process moved in", arrivals(agent, size, inhabited=True), size)
+    report_ticks(ticks)
+    return 0
+
+
+def report_arrivals(what: str, taken: list[float], others: int) -> None:
+    median, p99 = statistics.median(taken), taken[int(len(taken) * 0.99)]
+    print(f"arrival beside {others}, {what}: median {median:.1f} ms, p99 {p99:.1f} ms  (wanted: 5 and 20)")
+
+
+def report_ticks(ticks: list[Tick]) -> None:
+    print("workloads   CPU per quiet tick   per workload   of a core at 1 s   RSS")
+    for t in ticks:
+        each = t.cpu_ms * 1000 / t.workloads
+        print(
+            f"{t.workloads:9}   {t.cpu_ms:15.2f} ms   {each:9.1f} µs   {t.cpu_ms / 10:14.2f} %   {t.memory_mib:.1f} MiB"
+        )
+    small, large = ticks[0], ticks[-1]
+    ratio = (large.cpu_ms / small.cpu_ms) / (large.workloads / small.workloads)
+    print(f"growth from {small.workloads} to {large.workloads}: {ratio:.2f} of linear  (wanted: 1, and 10 ms at 200)")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
