@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from j10ce.model.knob import PERIOD_US
+from j10ce.model.plan import Applied
 from tests.enforce.workbench import SPIN, Workbench, stat, until
 
 HOGS = 4
@@ -59,6 +62,24 @@ def test_a_cpuset_places(work: Workbench) -> None:
     child = work.spawn(at, "import os; print(os.sched_getaffinity(0))")
     assert child.stdout is not None
     assert child.stdout.read() == "{1}\n"
+
+
+def test_a_running_workload_goes_back_to_the_cpus_of_its_parent(work: Workbench) -> None:
+    at = work.make("pinned")
+    before = work.backend.save(work.setting(at, "cpuset.cpus"), at)
+    assert before is not None
+    work.set(at, "cpuset.cpus", frozenset({1}))
+    child = work.spawn(at, "import os\nwhile True: print(sorted(os.sched_getaffinity(0)), flush=True); input()")
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stdout.readline() == "[1]\n"
+    assert work.backend.write(work.setting(at, "cpuset.cpus"), frozenset(), at) == Applied(frozenset())
+    print(file=child.stdin, flush=True)
+    assert child.stdout.readline() == f"{sorted(os.sched_getaffinity(0))}\n"
+    work.set(at, "cpuset.cpus", frozenset({0}))
+    assert isinstance(work.backend.restore(work.setting(at, "cpuset.cpus"), before, at), Applied)
+    print(file=child.stdin, flush=True)
+    assert child.stdout.readline() == f"{sorted(os.sched_getaffinity(0))}\n"
 
 
 def test_a_narrowed_group_takes_those_along_that_follow_it(work: Workbench) -> None:

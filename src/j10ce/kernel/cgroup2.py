@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from j10ce.kernel import file
 from j10ce.kernel.spelling import Cgroup, Files, Spelling, bytes_, cpus, flag, number, per_period, quota, whole
 from j10ce.model.knob import IDLE_SHARES, PERIOD_US, Value, shares_of, weight_of
 from j10ce.model.plan import Refused
+
+_POSSIBLE: Final = "/sys/devices/system/cpu/possible"
 
 
 def _read_weight(c: Cgroup) -> Value | None:
@@ -41,6 +44,14 @@ def _clamp_burst(c: Cgroup, wanted: Files) -> Files | Refused:
     return {**wanted, "cpu.max.burst": allowed} if allowed != "max" and burst > int(allowed) else wanted
 
 
+def _all_when_populated(c: Cgroup, wanted: Files) -> Files | Refused:
+    """A cpuset with tasks cannot be emptied again, but every CPU there could ever be comes to the parent's too."""
+    populated = "populated 1" in (c.text("cgroup.events") or "")
+    if wanted["cpuset.cpus"] or not populated or not c.text("cpuset.cpus"):
+        return wanted
+    return {"cpuset.cpus": file.read(_POSSIBLE) or ""}
+
+
 TABLE: Final[dict[str, Spelling]] = {
     "cpu.weight": Spelling(
         files=("cpu.weight",),
@@ -55,7 +66,7 @@ TABLE: Final[dict[str, Spelling]] = {
         files=("cpu.max",), parse=_read_max, spell=_spell_max, quantise=quota, also=_clamp_burst, since=(4, 15)
     ),
     "cpu.max.burst": whole("cpu.max.burst")._replace(since=(5, 14), instead="a higher cpu.max"),
-    "cpuset.cpus": cpus()._replace(since=(5, 0)),
+    "cpuset.cpus": cpus()._replace(since=(5, 0), also=_all_when_populated),
     "memory.min": bytes_("memory.min")._replace(since=(4, 18)),
     "memory.low": bytes_("memory.low")._replace(since=(4, 5)),
     "memory.high": bytes_("memory.high")._replace(since=(4, 5), usage="memory.current"),
