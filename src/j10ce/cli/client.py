@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-import ssl
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -57,11 +56,16 @@ class Client:
             connection.close()
         if answer.status >= 400:
             raise _error(answer.status, data, f"{method} {path}")
-        return json.loads(data) if answer.headers.get_content_type() == "application/json" and data else data.decode()
+        if answer.headers.get_content_type() == "application/json":
+            return json.loads(data)
+        if path.startswith(("/v1", "/apis")):
+            raise Unreachable(f"{self.where} answers, but it is no j10ce-qos API; check the address")
+        return data.decode()
 
     def stream(self, path: str, **query: str) -> Iterator[Any]:
-        """A watch: one decoded document per line, until the peer ends it."""
+        """A watch: one decoded document per line, until the peer ends it. Silence may last."""
         connection, answer = self._send("GET", path, None, query)
+        connection.sock.settimeout(None)
         try:
             if answer.status >= 400:
                 raise _error(answer.status, answer.read(), f"GET {path}")
@@ -88,6 +92,8 @@ class Client:
             return connection, connection.getresponse()
         except PermissionError as e:
             raise Denied(f"{self.where}: permission denied; run as root, or join group j10ce") from e
+        except (FileNotFoundError, ConnectionRefusedError) as e:
+            raise Unreachable(f"nobody listens on {self.where}; start the agent with `j10ce-qos up`") from e
         except (OSError, http.client.HTTPException) as e:
             connection.close()
             raise Unreachable(f"{self.where} does not answer: {e}") from e
@@ -95,13 +101,24 @@ class Client:
     def _connection(self) -> http.client.HTTPConnection:
         if self.where.startswith("unix:"):
             return UnixConnection(Path(self.where.removeprefix("unix:")), self.timeout)
-        url = urlsplit(self.where)
-        if url.scheme == "https":
+        secure, host, port = _address(self.where)
+        if secure:
+            import ssl
+
             context = ssl.create_default_context(cafile=self.ca)
-            return http.client.HTTPSConnection(
-                url.hostname or "", url.port or 443, timeout=self.timeout, context=context
-            )
-        return http.client.HTTPConnection(url.hostname or "", url.port or 80, timeout=self.timeout)
+            return http.client.HTTPSConnection(host, port or 443, timeout=self.timeout, context=context)
+        return http.client.HTTPConnection(host, port or 80, timeout=self.timeout)
+
+
+def _address(where: str) -> tuple[bool, str, int | None]:
+    """(TLS, host, port); raises Invalid."""
+    try:
+        url = urlsplit(where)
+        if url.scheme in ("http", "https") and url.hostname:
+            return url.scheme == "https", url.hostname, url.port
+    except ValueError:
+        pass  # a port that is no number
+    raise Invalid([Finding("--server", where, "not an address", "write it as http://127.0.0.1:7443")], "option")
 
 
 def _error(status: int, data: bytes, what: str) -> QosError:
@@ -120,7 +137,19 @@ def _error(status: int, data: bytes, what: str) -> QosError:
             return Denied(message)
         case 400 | 422:
             causes = (told.get("details") or {}).get("causes") or []
-            findings = [Finding(c.get("field", ""), None, c.get("message", "")) for c in causes]
-            return Invalid(findings or [Finding("", None, message)], what)
+            noun, found, _ = message.removeprefix("invalid ").partition(": ")
+            return Invalid([_finding(c) for c in causes] or [Finding("", None, message)], noun if found else what)
+        case 501:
+            return QosError(message)
+        case 503:
+            return Unreachable(message)
         case _:
             return QosError(f"{what}: {message} (HTTP {status})")
+
+
+def _finding(cause: Mapping[str, str]) -> Finding:
+    """As the peer found it; some peers repeat the field in the message."""
+    field, message = cause.get("field", ""), cause.get("message", "")
+    if field and message.startswith(field):
+        field, _, message = message.partition(": ")
+    return Finding(field, None, message)

@@ -39,10 +39,10 @@ def check_command(folder: Path | None) -> None:
 
 @config_command.command("show")
 def show_command() -> None:
-    """The configuration in force, defaults left out.
+    """The configuration in force, environment included, defaults left out.
 
     \b
     Example:
       j10ce-qos config show
     """
-    say(dump(plain(load(config_dir(), {})), "yaml"))
+    say(dump(plain(load(config_dir())), "yaml"))

@@ -37,27 +37,28 @@ def examine() -> dict[str, Any]:
 
 
 def long_doctor(told: dict[str, Any]) -> str:
+    """What works and through what; what does not, what is done instead, and how to get it."""
     caps = told["capabilities"]
-    rows = [["ok" if c.get("ok") else "missing", c["feature"], c.get("via"), _advice(c)] for c in caps]
-    return table(["", "FEATURE", "VIA", "NOTE"], rows) + "\n" + verdict(caps)
+    rows = [[c["feature"], *(("ok", c.get("via")) if c.get("ok") else ("missing", c.get("instead")))] for c in caps]
+    return "\n".join([table(["FEATURE", "STATE", "THROUGH, OR INSTEAD"], rows), *_missing(caps), _verdict(caps)])
 
 
 def short_doctor(told: dict[str, Any]) -> str:
-    """One line of what works, and one per thing that does not."""
+    """One line of what works, one per reason why something does not."""
     caps = told["capabilities"]
-    good = [c["feature"] for c in caps if c.get("ok")]
-    bad = [f"  missing  {c['feature']}: {_advice(c)}" for c in caps if not c.get("ok")]
-    return "\n".join(["can enforce  " + ", ".join(good), *bad, verdict(caps)])
+    good = ", ".join(c["feature"] for c in caps if c.get("ok"))
+    lines = [f"can enforce: {good or 'nothing'}", *_missing(caps)]
+    return "\n".join([*lines, *(["`j10ce-qos doctor` says what is done instead"] if len(lines) > 1 else [])])
 
 
-def verdict(caps: list[dict[str, Any]]) -> str:
-    missing = sum(1 for c in caps if not c.get("ok"))
-    return f"{len(caps) - missing} of {len(caps)} features work here" + (
-        f"; {missing} missing, see above" if missing else ""
-    )
+def _missing(caps: list[dict[str, Any]]) -> list[str]:
+    """Features with the same need share a line."""
+    needs: dict[str, list[str]] = {}
+    for c in caps:
+        if not c.get("ok"):
+            needs.setdefault(c.get("needs") or "something that this kernel has not", []).append(c["feature"])
+    return [f"missing: {', '.join(features)}: needs {need}" for need, features in needs.items()]
 
 
-def _advice(c: dict[str, Any]) -> str:
-    needs = f"needs {c['needs']}" if c.get("needs") and not c.get("ok") else ""
-    instead = f"instead: {c['instead']}" if c.get("instead") else ""
-    return "; ".join(filter(None, (needs, instead)))
+def _verdict(caps: list[dict[str, Any]]) -> str:
+    return f"{sum(bool(c.get('ok')) for c in caps)} of {len(caps)} features work here"

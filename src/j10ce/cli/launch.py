@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import signal
@@ -12,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from j10ce.cli.dirs import Dirs
-from j10ce.errors import QosError, Unreachable
+from j10ce.errors import Busy, QosError, Unreachable
 
 START_S = 20.0
 
@@ -63,6 +64,20 @@ def _last_words(log: Path, start_at: int) -> str:
         f.seek(start_at)
         lines = f.read()[-4000:].decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else f"it said nothing; see {log}"
+
+
+def claim(path: Path, what: str) -> int:
+    """A lock for the life of this process, told apart by its file; raises Busy with who holds it."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.pread(fd, 20, 0).decode().strip() or "unknown"
+        os.close(fd)
+        raise Busy(f"{what} runs already on {path.parent}: process {holder}; stop it there first") from None
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+    return fd
 
 
 def write_token(path: Path) -> str:

@@ -38,6 +38,8 @@ def explain_command(peers: Peers, name: str, knob: str | None, namespace: str, o
 def top_command(peers: Peers, watch: bool, output: str) -> None:
     """What workloads use, beside what they were promised.
 
+    WAIT is the share of time in which a task waited for a CPU, CAPPED that in which its limit kept it from one.
+
     \b
     Example:
       j10ce-qos top
@@ -58,21 +60,22 @@ def _top(told: dict[str, Any], wide: bool) -> str:
     node = told["node"]
     head = (
         f"node {node['name']}: cpu {node['cpu']:.2f} of {node['cpus']}, memory {spell('memory', node['memory'])} of "
-        f"{spell('memory', node['memoryTotal'])}, pressure cpu {node['pressure']['cpu']:.0%} "
-        f"memory {node['pressure']['memory']:.0%} io {node['pressure']['io']:.0%}"
+        f"{spell('memory', node['memoryTotal'])}\n"
+        f"waiting for cpu {node['pressure']['cpu']:.0%}, memory {node['pressure']['memory']:.0%}, "
+        f"io {node['pressure']['io']:.0%} of the time"
     )
     rows = [
         [
-            w["namespace"], w["name"], w["profile"], f"{w['cpu']:.2f}", spell("memory", w["memory"]),
-            spell("cpu", w["floor"]["cpu"]) if w["floor"]["cpu"] else None,
-            spell("memory", w["floor"]["memory"]) if w["floor"]["memory"] else None,
-            f"{w['pressure']:.0%}",
-            *([w["cgroup"]] if wide else []),
+            w["name"] if w["namespace"] == "default" else f"{w['namespace']}/{w['name']}", w["profile"],
+            f"{w['cpu']:.2f}", spell("cpu", w["floor"]["cpu"]) if w["floor"]["cpu"] else None,
+            spell("memory", w["memory"]), spell("memory", w["floor"]["memory"]) if w["floor"]["memory"] else None,
+            f"{w['pressure']:.0%}", f"{w['throttled']:.0%}",
+            *([w["tier"], w["cgroup"]] if wide else []),
         ]
         for w in told["workloads"]
     ]  # fmt: skip
-    headings = ["NAMESPACE", "NAME", "PROFILE", "CPU", "MEMORY", "FLOOR-CPU", "FLOOR-MEM", "CPU-WAIT"]
-    return head + "\n" + (table([*headings, *(["CGROUP"] if wide else [])], rows) if rows else "no workloads")
+    headings = ["NAME", "PROFILE", "CPU", "FLOOR", "MEMORY", "FLOOR", "WAIT", "CAPPED"]
+    return head + "\n" + (table([*headings, *(["TIER", "CGROUP"] if wide else [])], rows) if rows else "no workloads")
 
 
 @click.command("status")
@@ -86,4 +89,11 @@ def status_command(peers: Peers, output: str) -> None:
       j10ce-qos status
     """
     told = peers.agent().get("/v1/status")
-    say(dump(told, output) if output in ("json", "yaml") else table(["FACT", "VALUE"], told.items()))
+    if output in ("json", "yaml"):
+        say(dump(told, output))
+        return
+    lists = ("refused", "notes", "warnings")
+    say(table(["FACT", "VALUE"], [(k, v) for k, v in told.items() if k not in lists]))
+    for name in lists:
+        if told.get(name):
+            say("\n".join([f"{name}:", *(f"  {line}" for line in told[name])]))

@@ -1,9 +1,4 @@
-"""The `j10ce-qos` command: a table of commands, loaded when used, and one place that turns errors into exit codes.
-
-Exit codes: 0 done · 1 failed · 2 wrong usage · 3 invalid input · 4 nobody answers · 5 denied · 6 not found ·
-7 conflict or busy. `run` answers with the command's own code, or 125 when it could not be placed, 126 and 127 when
-it could not be started, 128 + n when signal n ended it.
-"""
+"""The `j10ce-qos` command: a table of commands, loaded when used, and one place that turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -19,12 +14,13 @@ from j10ce.errors import Busy, Conflict, Denied, Invalid, NotFound, QosError, Un
 
 COMMANDS: Final = {
     "up": "up", "run": "place", "adopt": "place", "forget": "place",
-    "apply": "objects", "get": "objects", "describe": "objects", "delete": "objects", "diff": "objects",
+    "apply": "objects", "get": "listing", "describe": "listing", "delete": "objects", "diff": "objects",
     "explain": "look", "top": "look", "status": "look", "doctor": "doctor", "plan": "whatif",
     "hold": "steer", "release": "steer", "arm": "steer", "disarm": "steer", "revert": "steer",
     "config": "config", "bundle": "bundle", "plugins": "plugins", "completion": "completion",
 }  # fmt: skip
 
+INTERRUPTED: Final = 130
 EXIT_CODES: Final = (
     (Invalid, 3),
     (Unreachable, 4),
@@ -63,6 +59,15 @@ def cli(ctx: click.Context, server: str | None, token_file: str | None) -> None:
       j10ce-qos up                                        # in one terminal
       j10ce-qos run --profile ls --name web -- redis-server
       j10ce-qos explain web
+
+    \b
+    Exit codes:
+      0  done                 4  agent or API does not answer
+      1  failed, or differs   5  denied
+      2  wrong usage          6  not found
+      3  invalid input        7  conflict, or busy
+      run: the command's own; 125 not placed, 126 not executable,
+           127 not found, 128+n ended by signal n
     """
     from j10ce.cli.peers import Peers
 
@@ -70,15 +75,31 @@ def cli(ctx: click.Context, server: str | None, token_file: str | None) -> None:
 
 
 def main() -> None:
-    """Entry point. An error of ours is one clear message, never a traceback."""
+    """Entry point. An error is one clear message, never a traceback, unless J10CE_DEBUG is set."""
     try:
-        cli(prog_name="j10ce-qos")
-    except QosError as e:
-        sys.exit(report(e))
+        sys.exit(cli(prog_name="j10ce-qos", standalone_mode=False))
+    except click.ClickException as e:
+        e.show()
+        sys.exit(e.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output has enough (`| head`); let the interpreter's own flush fail quietly too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(0)
+    except Exception as e:
+        if os.environ.get("J10CE_DEBUG"):
+            raise
+        sys.exit(report(_of_ours(e)))
+
+
+def _of_ours(error: Exception) -> QosError:
+    if isinstance(error, QosError):
+        return error
+    if isinstance(error, OSError):
+        return QosError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    told = f"{type(error).__name__}: {error}"
+    return QosError(f"{told}; this is a bug: run again with J10CE_DEBUG=1 and report what it says")
 
 
 def report(error: QosError) -> int:

@@ -10,15 +10,18 @@ from typing import Any
 import yaml
 
 from j10ce.errors import Finding, Invalid
-from j10ce.model.schema import decode
+from j10ce.model.schema import decode, plain
 from j10ce.policy.validate import validate
 
 ENDINGS = (".yaml", ".yml", ".json")
 
 
 def load(names: Iterable[str]) -> list[dict[str, Any]]:
-    """The checked plain objects of files and directories, in order; Invalid names file, object and field."""
-    return [raw for raw, _ in load_checked(names)]
+    """The checked plain objects of files and directories, in order; Invalid names file, object and field.
+
+    Values are spelled as the API spells them, defaults left out.
+    """
+    return [{k: v for k, v in plain(obj).items() if k in raw} for raw, obj in load_checked(names)]
 
 
 def load_checked(names: Iterable[str], foreign: frozenset[str] = frozenset()) -> list[tuple[dict[str, Any], Any]]:

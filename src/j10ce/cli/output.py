@@ -7,15 +7,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from j10ce.model.kinds import Kind
+from j10ce.model.kinds import Column, Kind
 
 FORMATS = ("table", "wide", "json", "yaml")
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Aligned columns, three spaces apart; an empty cell shows as `-`."""
+def table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, least: Sequence[int] = ()) -> str:
+    """Aligned columns, three spaces apart, at least so wide; an empty cell shows as `-`."""
     lines = [list(headings), *([_cell(c) for c in row] for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
+    widths = [max(pair) for pair in zip(widths, least, strict=True)] if least else widths
     return "\n".join("   ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
 
 
@@ -24,14 +25,21 @@ def show_objects(kind: Kind, objects: Sequence[dict[str, Any]], style: str) -> s
     if style in ("json", "yaml"):
         listing = {"apiVersion": "j10ce.io/v1alpha1", "kind": f"{kind.name}List", "items": list(objects)}
         return dump(listing, style)
-    columns = [c for c in kind.columns if style == "wide" or not c.wide]
-    headings = [*(["NAMESPACE"] if kind.namespaced else []), "NAME", *(c.name for c in columns)]
-    rows = [
-        [*([dig(o, "metadata.namespace")] if kind.namespaced else []), dig(o, "metadata.name")]
-        + [dig(o, c.path) for c in columns]
-        for o in objects
-    ]
-    return table(headings, rows)
+    return table(headings(kind, style), [cells(kind, o, style) for o in objects])
+
+
+def headings(kind: Kind, style: str) -> list[str]:
+    return [*(["NAMESPACE"] if kind.namespaced else []), "NAME", *(c.name for c in _columns(kind, style))]
+
+
+def cells(kind: Kind, obj: dict[str, Any], style: str) -> list[str]:
+    names = [dig(obj, "metadata.namespace"), dig(obj, "metadata.name")]
+    shown = [c.default if (value := dig(obj, c.path)) is None else value for c in _columns(kind, style)]
+    return [_cell(value) for value in (*(names if kind.namespaced else names[1:]), *shown)]
+
+
+def _columns(kind: Kind, style: str) -> list[Column]:
+    return [c for c in kind.columns if style == "wide" or not c.wide]
 
 
 def dump(data: Any, style: str) -> str:
@@ -50,17 +58,20 @@ def dig(obj: Any, path: str) -> Any:
 
 
 def _cell(value: object) -> str:
-    if value is None or value == "":
+    if value is None or value == "" or value == {}:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ",".join(map(str, value)) or "-"
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {told}" for name, told in value.items())
     return str(value)
 
 
 def say(text: str = "") -> None:
-    print(text)
+    """To standard output at once: a reader of our pipe follows."""
+    print(text, flush=True)
 
 
 def warn(text: str) -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import click
 
-from j10ce.agent.config import load
 from j10ce.cli.client import Client
 from j10ce.cli.dirs import Dirs
 from j10ce.cli.output import FORMATS
-from j10ce.errors import QosError, Unreachable
-from j10ce.model.kinds import KINDS, Kind
+from j10ce.errors import Finding, Invalid, QosError, Unreachable
+from j10ce.model.kinds import GROUP, KINDS, VERSION, Kind
 from j10ce.model.knob import KNOBS
+
+COMPLETION_S = 2.0  # nobody waits longer for a Tab
 
 
 class Peers:
@@ -55,12 +55,14 @@ class Peers:
         except Unreachable:
             from j10ce.agent.retire import revert_offline
 
-            settings = load(self.dirs.config)
-            return revert_offline(settings, force=force, wall=time.time())  # noqa: TID251 a command has no other clock
+            return revert_offline(self.dirs, force=force)
+
+    def of_host(self, kind: Kind) -> bool:
+        """Workloads and holds are the host's own knowledge: its agent lists them with or without a control plane."""
+        return not self.server and (not kind.stored or kind.name == "Hold")
 
     def for_kind(self, kind: Kind) -> Client:
-        """Workloads are the host's own knowledge: its agent lists them with or without a control plane."""
-        return self.api() if kind.stored or self.server else self.agent()
+        return self.agent() if self.of_host(kind) else self.api()
 
 
 def read_kubeconfig(path: Path) -> tuple[str, str]:
@@ -76,16 +78,7 @@ def complete_kinds(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    from j10ce.cli.objects import find_kind
-
-    kind = str(ctx.params.get("kind") or "workloads")
-    try:
-        found = find_kind(kind)
-        peers = Peers()
-        listing = peers.for_kind(found).get(f"/apis/j10ce.io/v1alpha1/{found.plural}")
-    except QosError:
-        return []  # completion offers what it can; the command itself reports
-    return [n for o in listing["items"] if (n := o["metadata"]["name"]).startswith(incomplete)]
+    return _names(str(ctx.params.get("kind") or "workloads"), incomplete)
 
 
 def complete_knobs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -93,9 +86,33 @@ def complete_knobs(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def complete_profiles(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Those of the API, or the built-in ones where there is none."""
     from j10ce.policy.profiles import builtin
 
-    return [p.metadata.name for p in builtin() if p.metadata.name.startswith(incomplete)]
+    names = [p.metadata.name for p in builtin() if p.metadata.name.startswith(incomplete)]
+    return _names("qosprofiles", incomplete) or names
+
+
+def _names(kind: str, incomplete: str) -> list[str]:
+    try:
+        found = find_kind(kind)
+        peer = Peers().for_kind(found)
+        peer.timeout = COMPLETION_S
+        plural = "/v1/holds" if found.name == "Hold" else f"/apis/{GROUP}/{VERSION}/{found.plural}"
+        listing = peer.get(plural)
+    except QosError:
+        return []  # completion offers what it can; the command itself reports
+    return [n for o in listing["items"] if (n := o["metadata"]["name"]).startswith(incomplete)]
+
+
+def find_kind(text: str) -> Kind:
+    """A kind by its name, plural or short name, in any case."""
+    wanted = text.lower()
+    for kind in KINDS.values():
+        if wanted in (kind.name.lower(), kind.plural, *kind.short):
+            return kind
+    allowed = "use one of " + ", ".join(k.plural for k in KINDS.values())
+    raise Invalid([Finding("kind", text, "unknown kind", allowed)], "kind")
 
 
 namespace_option = click.option("-n", "--namespace", default="default", show_default=True, help="Namespace.")

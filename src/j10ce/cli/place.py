@@ -12,7 +12,7 @@ from j10ce.cli.client import Client
 from j10ce.cli.output import say, warn
 from j10ce.cli.peers import Peers, complete_names, complete_profiles, namespace_option
 from j10ce.cli.run import FAILED, run_placed
-from j10ce.errors import NotFound, QosError, Unreachable
+from j10ce.errors import Denied, Invalid, NotFound, QosError, Unreachable
 from j10ce.model.quantity import Quantity
 from j10ce.policy.profiles import canonical
 
@@ -25,14 +25,28 @@ class Amount(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
             Quantity.parse(value)
-        except QosError as e:
-            self.fail(str(e), param, ctx)
+        except Invalid as e:
+            finding = e.findings[0]
+            self.fail(f"{value!r}: {finding.problem}; {finding.hint}", param, ctx)
         return str(value)
+
+
+class Label(click.ParamType[tuple[str, str]]):
+    name = "label"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        key, equals, text = str(value).partition("=")
+        if not key or not equals:
+            self.fail(f"{value!r} is no label; write KEY=VALUE, such as app=web", param, ctx)
+        return key, text
 
 
 AMOUNT = Amount()
 profile_option = click.option(
-    "--profile", default="", shell_complete=complete_profiles, help="QoS profile, such as ls or be."
+    "--profile",
+    default="",
+    shell_complete=complete_profiles,
+    help="QoS profile, such as ls or be; default: by its labels, else burstable.",
 )
 
 
@@ -40,7 +54,7 @@ profile_option = click.option(
 @profile_option
 @click.option("--name", help="Name of the workload; default: the command's, numbered.")
 @namespace_option
-@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Label of the workload.")
+@click.option("--label", "labels", multiple=True, type=Label(), metavar="KEY=VALUE", help="Label of the workload.")
 @click.option("--min-cpu", type=AMOUNT, help="Minimal reservation: CPUs, such as 500m.")
 @click.option("--min-memory", type=AMOUNT, help="Minimal reservation: memory, such as 512Mi.")
 @click.option("--cpu", "cpu_limit", type=AMOUNT, help="CPU limit.")
@@ -66,10 +80,12 @@ def run_command(peers: Peers, /, command: tuple[str, ...], quiet: bool, **option
 
         def place(pid: int) -> None:
             placed.update(agent.post("/v1/workloads", _request(pid, command, options)))
-            for note in placed.get("notes", ()):
+            _insist_on_minimum(agent, placed)
+            for note in placed["notes"]:
                 warn(f"j10ce-qos run: {note}")
             if not quiet:
-                warn(f"j10ce-qos run: {placed['namespace']}/{placed['name']} in {placed['cgroup']}")
+                where = placed["cgroup"] or "no cgroup of its own: its labels say that it is ignored"
+                warn(f"j10ce-qos run: {placed['namespace']}/{placed['name']} in {where}")
 
         code = run_placed(command, place)
     except QosError as e:
@@ -101,7 +117,9 @@ def adopt_command(peers: Peers, /, pid: int | None, unit: str | None, cgroup: st
     given = {k: v for k, v in (("pid", pid), ("unit", unit), ("cgroup", cgroup)) if v is not None}
     if len(given) != 1:
         raise click.UsageError("give exactly one of --pid, --unit, --cgroup")
-    placed = _agent(peers).post("/v1/adopt", {**given, **_common(options)})
+    agent = _agent(peers)
+    placed = agent.post("/v1/adopt", {**given, **_common(options)})
+    _insist_on_minimum(agent, placed)
     for note in placed.get("notes", ()):
         warn(f"j10ce-qos adopt: {note}")
     say(f"{placed['namespace']}/{placed['name']} adopted in {placed['cgroup']}")
@@ -139,11 +157,10 @@ def _request(pid: int, command: tuple[str, ...], options: dict[str, Any]) -> dic
     safe = "".join(c if c.isascii() and c.isalnum() else "-" for c in base).strip("-")[:40] or "command"
     limits = {"cpu": options["cpu_limit"], "memory": options["memory_limit"]}
     requests = {"cpu": options["request_cpu"], "memory": options["request_memory"]}
-    labels = dict(item.partition("=")[::2] for item in options["labels"])
     return {
         **_common({**options, "name": options["name"] or f"{safe}-{pid}"}),
         "pid": pid,
-        "labels": labels,
+        "labels": dict(options["labels"]),
         "limits": {k: v for k, v in limits.items() if v},
         "requests": {k: v for k, v in requests.items() if v},
     }
@@ -153,6 +170,15 @@ def _common(options: dict[str, Any]) -> dict[str, Any]:
     minimum = {"cpu": options["min_cpu"], "memory": options["min_memory"]}
     told = {"name": options["name"], "namespace": options["namespace"], "profile": canonical(options["profile"])}
     return {**{k: v for k, v in told.items() if v}, "minimum": {k: v for k, v in minimum.items() if v}}
+
+
+def _insist_on_minimum(agent: Client, placed: dict[str, Any]) -> None:
+    """--min-cpu and --min-memory are a promise: what cannot be promised is not started."""
+    own = f"Unprotected: Workload/{placed['namespace']}/{placed['name']} "
+    refused = [note.removeprefix(own) for note in placed["notes"] if note.startswith(own)]
+    if refused:
+        _leave(agent, placed)
+        raise Denied(f"{placed['namespace']}/{placed['name']} {refused[0]}")
 
 
 def _leave(agent: Client, placed: dict[str, Any]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from j10ce.cli.output import say, table
+from j10ce.cli.output import say, table, warn
 from j10ce.cli.peers import Peers, complete_knobs, complete_names, namespace_option
 from j10ce.cli.place import caller
+from j10ce.errors import NotFound
 from j10ce.model.quantity import Duration
 
 
@@ -29,12 +30,18 @@ def hold_command(
     Example:
       j10ce-qos hold crunch cpu.max --for 10m --why "incident 42"
     """
+    on = target(namespace, name)
     told = {
-        "target": target(namespace, name), "knobs": list(knobs), "forSeconds": Duration.parse(span).seconds,
+        "target": on, "knobs": list(knobs), "forSeconds": Duration.parse(span).seconds,
         "why": why, "who": caller(), "breaksReservation": breaks_reservation,
     }  # fmt: skip
-    held = peers.agent().post("/v1/holds", told if value is None else {**told, "value": value})
+    agent = peers.agent()
+    held = agent.post("/v1/holds", told if value is None else {**told, "value": value})
     say(f"{name} {' '.join(knobs)} held until {held['expires']}: {why}")
+    try:
+        agent.get("/v1/explain", target=on)
+    except NotFound:
+        warn(f"there is no {on} here; the hold waits for one")
 
 
 @click.command("release")
@@ -50,8 +57,10 @@ def release_command(peers: Peers, name: str, knobs: tuple[str, ...], namespace: 
       j10ce-qos release crunch cpu.max
     """
     query = {"target": target(namespace, name), "knobs": ",".join(knobs)}
-    released = peers.agent().delete("/v1/holds", **query)
-    say(f"{name} {' '.join(released['released'])} released" if released["released"] else f"{name} has no such hold")
+    released = sorted(set(peers.agent().delete("/v1/holds", **query)["released"]))
+    if not released:
+        raise NotFound(f"{name} has no hold on {' '.join(knobs) or 'anything'}; `j10ce-qos get holds` lists them")
+    say(f"{name} {' '.join(released)} released")
 
 
 @click.command("arm")
@@ -97,7 +106,9 @@ def revert_command(peers: Peers, force: bool) -> None:
     left = [(r["setting"], r["reason"]) for r in done["left"]]
     say(f"{done['restored']} settings restored, {len(left)} left alone")
     if left:
-        say(table(["SETTING", "WHY"], left))
+        say(table(["SETTING", "WHY IT IS LEFT"], left))
+    if done["kept"]:
+        say(table(["CGROUP", "WHY IT STAYS"], [(k["target"], k["reason"]) for k in done["kept"]]))
 
 
 def target(namespace: str, name: str) -> str:

@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
+from j10ce.agent.lock import holder
 from j10ce.cli.doctor import short_doctor
-from j10ce.cli.launch import start, start_agent, write_token
+from j10ce.cli.launch import claim, start, start_agent, write_token
 from j10ce.cli.output import say
 from j10ce.cli.peers import Peers
-from j10ce.errors import QosError, Unreachable
+from j10ce.errors import Busy, QosError, Unreachable
 
 
 @click.command("up")
@@ -33,8 +34,9 @@ def up_command(peers: Peers, listen: str) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     stack.start()
     say(short_doctor(peers.agent().get("/v1/doctor")))
+    if unarmed := _unarmed(peers.agent().get("/v1/status")):
+        say(unarmed)
     say(NEXT.format(server=f"http://{listen}", kubeconfig=peers.dirs.kubeconfig))
-    sys.stdout.flush()
     while True:
         got = signal.sigwaitinfo(waited).si_signo
         match got:
@@ -44,6 +46,14 @@ def up_command(peers: Peers, listen: str) -> None:
                 stack.agent.send_signal(signal.SIGHUP)
             case _:
                 raise SystemExit(stack.stop(revert=got == signal.SIGINT))
+
+
+def _unarmed(status: dict[str, Any]) -> str:
+    """One line where nothing will be written."""
+    if status["armed"]:
+        return ""
+    why = status.get("unwritable") or "told so by the configuration or by `j10ce-qos disarm`"
+    return f"unarmed, {why}: plans and explains, writes nothing"
 
 
 NEXT = """
@@ -64,11 +74,15 @@ class Stack:
         self.peers = peers
         self.listen = listen
         self.restarts = 0
+        self._claimed = -1
         self.manager: subprocess.Popen[bytes]
         self.agent: subprocess.Popen[bytes]
 
     def start(self) -> None:
+        """Raises Busy, with nothing touched, where another stack or a lasting agent runs."""
         self.dirs.make()
+        self._claimed = claim(self.dirs.run / "up.lock", "`j10ce-qos up`")
+        self._refuse_lasting_agent()
         write_token(self.dirs.token)
         self.manager = self._manager()
         try:
@@ -77,6 +91,16 @@ class Stack:
             self._end(self.manager, signal.SIGTERM)
             raise
 
+    def _refuse_lasting_agent(self) -> None:
+        """One that `run` started hands over; any other was started by someone who wants it."""
+        try:
+            self.peers.agent(timeout=5.0).get("/healthz")
+        except Unreachable:
+            return
+        pid, mode = holder(self.dirs.run)
+        if mode != "until-idle":
+            raise Busy(f"an agent runs already on {self.dirs.run}: process {pid}; stop it first, or use it")
+
     def mend(self) -> None:
         """A child that died is started again, five times at most; then the stack gives up, settings kept."""
         dead = [p for p in (self.manager, self.agent) if p.poll() is not None]
@@ -84,16 +108,19 @@ class Stack:
             return
         self.restarts += len(dead)
         for p in dead:
-            say(
-                f"{'manager' if p is self.manager else 'agent'} ended with code {p.returncode}; see {self.dirs.run}/*.log"
-            )
+            name = "manager" if p is self.manager else "agent"
+            say(f"the {name} ended with code {p.returncode}, starting it again; see {self.dirs.run / name}.log")
         if self.restarts > 5:
             self.stop(revert=False)
             raise Unreachable(f"gave up after 5 restarts; logs are in {self.dirs.run}")
-        if self.manager in dead:
-            self.manager = self._manager()
-        if self.agent in dead:
-            self.agent = self._agent()
+        try:
+            if self.manager in dead:
+                self.manager = self._manager()
+            if self.agent in dead:
+                self.agent = self._agent()
+        except QosError:
+            self.stop(revert=False)
+            raise
 
     def stop(self, *, revert: bool) -> int:
         """Agent first: SIGINT gives every value back, SIGTERM keeps them."""
@@ -109,7 +136,7 @@ class Stack:
         d = self.dirs
         argv: list[Any] = [
             sys.executable, "-m", "j10ce.manager.main", "--store", f"sqlite:///{d.state / 'store.sqlite'}",
-            "--listen", self.listen, "--token-file", self.dirs.token, "--kubeconfig", d.kubeconfig, "--agent-socket", d.socket,
+            "--listen", self.listen, "--token-file", d.token, "--kubeconfig", d.kubeconfig, "--agent-socket", d.socket,
         ]  # fmt: skip
         return start([str(a) for a in argv], d, "manager")
 

@@ -1,0 +1,34 @@
+"""Where objects live: the paths of the API, and the names people use for kinds and profiles."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from j10ce.cli.output import dig
+from j10ce.model.kinds import GROUP, VERSION, Kind
+from j10ce.policy.profiles import canonical
+
+BASE = f"/apis/{GROUP}/{VERSION}"
+
+
+def path(kind: Kind, namespace: str | None, name: str = "") -> str:
+    scope = f"/namespaces/{_segment(namespace)}" if kind.namespaced and namespace is not None else ""
+    return f"{BASE}{scope}/{kind.plural}" + (f"/{_segment(name)}" if name else "")
+
+
+def namespace_of(raw: dict[str, Any]) -> str:
+    return str(dig(raw, "metadata.namespace") or "default")
+
+
+def name_of(kind: Kind, name: str) -> str:
+    return canonical(name) if kind.name == "QoSProfile" else name
+
+
+def title(raw: dict[str, Any]) -> str:
+    return f"{raw['kind'].lower()}/{raw['metadata']['name']}"
+
+
+def _segment(text: str) -> str:
+    """One step of a path, whatever was typed."""
+    return quote(text, safe="")
