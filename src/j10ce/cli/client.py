@@ -91,8 +91,10 @@ class Client:
             connection.request(method, url, data, headers)
             return connection, connection.getresponse()
         except PermissionError as e:
+            connection.close()
             raise Denied(f"{self.where}: permission denied; run as root, or join group j10ce") from e
         except (FileNotFoundError, ConnectionRefusedError) as e:
+            connection.close()
             raise Unreachable(f"nobody listens on {self.where}; start the agent with `j10ce-qos up`") from e
         except (OSError, http.client.HTTPException) as e:
             connection.close()
