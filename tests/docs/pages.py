@@ -1,0 +1,38 @@
+"""What the documentation says in code blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+CLONE = Path(__file__).resolve().parents[2]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    page: str
+    line: int
+    language: str
+    text: str
+
+
+def pages() -> list[Path]:
+    found = [CLONE / "README.md", CLONE / "CONTRIBUTING.md", *sorted((CLONE / "docs").rglob("*.md"))]
+    return [*found, *sorted((CLONE / "examples").rglob("*.md"))]
+
+
+def blocks() -> Iterator[Block]:
+    for page in pages():
+        text = page.read_text()
+        for found in FENCE.finditer(text):
+            line = text[: found.start()].count("\n") + 1
+            yield Block(str(page.relative_to(CLONE)), line, found[1], found[2])
+
+
+def commands(block: Block) -> list[str]:
+    """The lines a reader would type: after `$ ` in a console block, else lines that start with our command."""
+    if block.language == "console":
+        return [line[2:] for line in block.text.splitlines() if line.startswith("$ ")]
+    return [line.split("  #")[0].strip() for line in block.text.splitlines() if line.startswith("j10ce-qos ")]
