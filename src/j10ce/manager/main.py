@@ -55,7 +55,10 @@ class Config(NamedTuple):
 def main(argv: Sequence[str] | None = None) -> int:
     config = Config(**vars(parser().parse_args(argv)))
     sys.setswitchinterval(SWITCH_S)
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger("info"),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
     try:
         uvloop.run(serve(config))
     except QosError as e:
@@ -123,8 +126,8 @@ async def persist(keep: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             await keep()
-        except StoreError as e:
-            log.error("store.fail", error=str(e))
+        except* StoreError as e:
+            log.error("store.fail", error=str(e.exceptions[0]))
             await asyncio.sleep(RETRY_S)
 
 

@@ -56,10 +56,11 @@ async def judge_policies(store: Store, view: View, wall: Callable[[], float]) ->
         epoch, now = view.objects.epoch, wall()
         policies, told = view.all(MinimalReservationPolicy), reports(view.all(NodeQoS), now)
         bases = {p.metadata.uid: _basis(p, told, now) for p in policies}
-        for policy in policies:
-            basis = bases[policy.metadata.uid]
-            if seen.get(policy.metadata.uid) != basis:
-                await _judge(store, policy, basis.told, now)
+        async with asyncio.TaskGroup() as group:
+            for policy in policies:
+                basis = bases[policy.metadata.uid]
+                if seen.get(policy.metadata.uid) != basis:
+                    group.create_task(_judge(store, policy, basis.told, now))
         seen = bases
         try:
             await asyncio.sleep(SETTLE_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Iterable
 from typing import Final
@@ -19,15 +20,22 @@ log = structlog.get_logger()
 Policy = QoSProfile | MinimalReservationPolicy
 
 KEPT: Final = 10
+TOGETHER: Final = 64
 SYSTEM_NAMESPACE: Final = "j10ce-system"  # where the revisions of kinds without a namespace live
 SHIPPED: Final = "j10ce.io/shipped"  # annotation of a built-in profile: digest of the spec it came with
 
 
 async def keep_history(store: Store, kind: str) -> None:
-    """Follow one kind of policy for ever. Revisions of a policy end with it."""
-    async for event in mirror(store, kind).changes():
-        if isinstance(event.object, QoSProfile | MinimalReservationPolicy):
-            await record(store, event, event.object)
+    """Follow one kind of policy for ever. Revisions of a policy end with it.
+
+    Writes that are under way together share a flush of the disk; a store decides them in the order they began.
+    """
+    room = asyncio.Semaphore(TOGETHER)
+    async with asyncio.TaskGroup() as group:
+        async for event in mirror(store, kind).changes():
+            if isinstance(event.object, QoSProfile | MinimalReservationPolicy):
+                await room.acquire()
+                group.create_task(record(store, event, event.object)).add_done_callback(lambda _: room.release())
 
 
 async def record(store: Store, event: Event, policy: Policy) -> None:
