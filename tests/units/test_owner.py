@@ -81,6 +81,13 @@ def test_a_silent_bus_is_given_up(silent: str) -> None:
     connection.close()
 
 
+async def test_an_agent_that_starts_asks_from_inside_its_loop(silent: str) -> None:
+    connection = Connection(silent, timeout_s=0.05)
+    with pytest.raises(CallFailed, match="no answer"):
+        Units(connection).of_process(1)
+    connection.close()
+
+
 def test_a_bus_that_hangs_up_is_an_error_not_a_wait(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "bus"))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
@@ -93,22 +95,25 @@ class Connection:
     def close(self) -> None:
         with self._lock:
             if self._loop is not None:
-                self._loop.run_until_complete(self._drop())
+                _outside_loops(partial(self._loop.run_until_complete, self._drop()))
                 self._loop.close()
                 self._loop = None
 
     def _run(self, go: Callable[[], Coroutine[Any, Any, T]], what: str) -> T:
         with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-            try:
-                return self._loop.run_until_complete(asyncio.wait_for(go(), self.timeout_s))
-            except TimeoutError:
-                self._loop.run_until_complete(self._drop())  # a late reply must not meet the next call
-                raise CallFailed("Timeout", f"no answer to {what} within {self.timeout_s:g} s") from None
-            except _LOST as e:
-                self._loop.run_until_complete(self._drop())
-                raise CallFailed("Disconnected", f"{what} over {self.address}: {e!r}") from e
+            return _outside_loops(partial(self._drive, go, what))
+
+    def _drive(self, go: Callable[[], Coroutine[Any, Any, T]], what: str) -> T:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+        try:
+            return self._loop.run_until_complete(asyncio.wait_for(go(), self.timeout_s))
+        except TimeoutError:
+            self._loop.run_until_complete(self._drop())  # a late reply must not meet the next call
+            raise CallFailed("Timeout", f"no answer to {what} within {self.timeout_s:g} s") from None
+        except _LOST as e:
+            self._loop.run_until_complete(self._drop())
+            raise CallFailed("Disconnected", f"{what} over {self.address}: {e!r}") from e
 
     async def _connected(self) -> MessageBus:
         await asyncio.sleep(0)  # lets the end of a lost connection be noticed
@@ -126,6 +131,16 @@ class Connection:
 
 if TYPE_CHECKING:
     _: Bus = Connection()
+
+
+def _outside_loops(work: Callable[[], T]) -> T:
+    """One loop cannot run inside another: an agent that starts or ends has its own, so a thread is borrowed there."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(1) as aside:
+        return aside.submit(work).result()
 
 
 async def watch_reloads(on_reload: Callable[[], None], address: str = SYSTEM_BUS, retry_s: float = RETRY_S) -> None:
