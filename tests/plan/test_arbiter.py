@@ -228,6 +228,14 @@ def test_a_weight_is_not_written_while_idle_and_is_written_again_after() -> None
     assert world.value(CRUNCH.target, "cpu.weight") == 512.0
 
 
+def test_clearing_idle_writes_the_weight_even_if_it_was_read_back_before_idle_was_set() -> None:
+    wishes = [wish(CRUNCH.target, "cpu.weight", 512.0), wish(CRUNCH.target, "cpu.idle", 0.0)]
+    stale = {Setting(CRUNCH.target, "cpu.weight"): 512.0, Setting(CRUNCH.target, "cpu.idle"): 1.0}
+    snap = msgspec.structs.replace(World().snapshot(), settings=stale)
+    plan = arbitrate(wishes, snap, (), lambda s, v: v)
+    assert [c.setting.knob for c in plan.changes if isinstance(c, ValueChange)] == ["cpu.idle", "cpu.weight"]
+
+
 def test_a_memory_cap_comes_down_only_as_usage_does() -> None:
     world = World()
     world.kernel["j10ce/sensitive/default_web"].memory_current = 1 * Gi

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.model.knob import KNOBS, Setting, Unit, Value
-from j10ce.model.plan import Bound, Plan, Proposal, Rank, ValueChange
+from j10ce.model.plan import Bound, Proposal, Rank, ValueChange
 from j10ce.plan.arbiter import Arbiter, arbitrate
 from j10ce.plan.merge import least_cap
 from j10ce.plan.rights import Rights
@@ -176,16 +177,21 @@ def test_a_held_setting_is_never_written(version: Any, twice: Any, frozen: Any, 
 
 
 @VERSIONS
-@given(ticks=st.lists(st.tuples(WISHES, WISHES, st.booleans()), max_size=4))
-def test_remembering_gives_the_same_plan_as_starting_afresh(version: Any, ticks: Any) -> None:
-    world = World(version, floors=FLOORS)
+@given(data=st.data(), pool=st.lists(WISHES.map(tuple), min_size=2, max_size=3))
+def test_remembering_gives_the_same_plan_as_starting_afresh(version: Any, data: st.DataObject, pool: Any) -> None:
+    """Batches come again as the same objects, while floors, holds and what the kernel holds move under them."""
+    world = World(version)
     arbiter = Arbiter(world.kernel.quantise)
-    for steady, moody, write in ticks:
-        world.floors = {**FLOORS, API.target: (f"{len(steady)}m", "1Mi")}
-        snap, journal = world.snapshot(), dict(world.journal)
-        batches = [tuple(steady), tuple(moody)]
-        remembered: Plan = arbiter.arbitrate(batches, snap, originals=journal)
-        assert remembered == arbitrate([*steady, *moody], snap, (), world.kernel.quantise, originals=journal)
-        if write:
+    holds = [[], [hold(WEB.target, "cpu.max")], [hold(DB.target, "memory.min", 64.0 * MiB)]]
+    for _ in range(data.draw(st.integers(2, 5))):
+        batches = [data.draw(st.sampled_from(pool)), data.draw(st.sampled_from(pool))]
+        cores = data.draw(st.integers(0, 2))
+        world.floors = dict.fromkeys((API.target, DB.target), (cores, f"{cores}Gi")) if cores else {}
+        snap, journal = msgspec.structs.replace(world.snapshot(), epoch=cores), dict(world.journal)
+        held = data.draw(st.sampled_from(holds))
+        remembered = arbiter.arbitrate(batches, snap, held, originals=journal)
+        every = [p for batch in batches for p in batch]
+        assert remembered == arbitrate(every, snap, held, world.kernel.quantise, originals=journal)
+        if data.draw(st.booleans()):
             for _ in world.apply(remembered):
                 world.check()

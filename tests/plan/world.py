@@ -46,7 +46,7 @@ class World:
         version: Version = "v2",
         workloads: Iterable[Workload] = (WEB, API, CRUNCH, DB),
         *,
-        floors: dict[TargetId, tuple[str, str]] | None = None,
+        floors: dict[TargetId, tuple[build.Amount, build.Amount]] | None = None,
         made: bool = True,
     ) -> None:
         self.kernel = FakeKernel(version)

@@ -120,7 +120,7 @@ def _effective_text(entitled: Entitlement | None, found: Effective | None) -> st
 
 def _lost(p: Proposal, verdict: Verdict) -> bool:
     """Whether a wish had no part in the value: a bound that moved it is told among the clamps."""
-    return p is not verdict.by and not any(clamp.endswith(f"by {p.owner}: {p.reason}") for clamp in verdict.clamps)
+    return p != verdict.by and not any(clamp.endswith(f"by {p.owner}: {p.reason}") for clamp in verdict.clamps)
 
 
 class _Teller:

@@ -63,7 +63,7 @@ def _bounded(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resourc
         moved.append(low)
     clamps = tuple([_bound_text(s, p) for p in moved]) if winner else ()  # without a want the bound is the wish
     allowed, texts = _allow(s, value, floor, node)
-    others = tuple([p for p in ranked if p is not winner]) if len(ranked) > 1 or winner is None else ()
+    others = tuple([p for p in ranked if p != winner]) if len(ranked) > 1 or winner is None else ()
     return Verdict(s, allowed, winner, others, clamps + texts, "", by if allowed == value else None)
 
 
@@ -120,7 +120,7 @@ def _place(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources
             value, by = value | (cpus(p.value) & node.cpus), p
             clamps.append(f"widened to {render(s.knob, value)} by {p.owner}: {p.reason}")
     winner = within[0] if within else None
-    return Verdict(s, value, winner, tuple(p for p in ranked if p is not winner), tuple(clamps), by=by or winner)
+    return Verdict(s, value, winner, tuple(p for p in ranked if p != winner), tuple(clamps), by=by or winner)
 
 
 def _left_out(s: Setting, p: Proposal, left: int, fewest: int, floor: Resources) -> str:
