@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from j10ce.model.kinds import NodeQoSSpec
 from j10ce.model.knob import Setting, TargetId, group, workload
 from j10ce.model.plan import Bound, Join, Make, Proposal, Rank, ValueChange
 from j10ce.model.snapshot import Snapshot
@@ -226,3 +227,35 @@ def test_whoever_asks_before_the_next_tick_sees_everyone(ring: Ring) -> None:
     assert len(report.snap.workloads) == 41
     assert workload("default", "late") in report.snap.groups.by_target
     assert workload("default", "w0") in report.snap.groups.by_target
+
+
+def test_a_node_disarmed_by_its_owner_is_left_alone(ring: Ring) -> None:
+    ring.arrive(local(web(), 1))
+    before = ring.fake.settings()
+    ring.agent.obey(NodeDocument(node="node", profiles=builtin(), spec=NodeQoSSpec(disarmed=True)))
+    report = ring.arrive(local(build.workload("late", profile="be"), 2))
+    assert report.outcome.dry
+    assert not report.armed
+    assert ring.fake.settings() == before
+
+
+def test_when_someone_is_known_to_have_written_everything_is_looked_at_at_once(ring: Ring) -> None:
+    ring.arrive(*(local(build.workload(f"w{n}", profile="burstable"), n + 1) for n in range(30)))
+    ring.tick()
+    ring.tick()
+    ours = ring.fake.settings()
+    for n in range(30):
+        target = workload("default", f"w{n}")
+        ring.fake.write(Setting(target, "cpu.weight"), 500.0, ring.fake.places[target])
+    ring.agent.reread()
+    ring.tick()
+    assert ring.fake.settings() == ours
+
+
+def test_a_process_that_waited_for_arms_is_put_in_once(ring: Ring) -> None:
+    ring.agent.armed = False
+    ring.arrive(local(web(), 4711))
+    ring.tick()
+    ring.agent.armed = True
+    joins = [[c for c, _ in ring.tick().outcome.results if isinstance(c, Join)] for _ in range(3)]
+    assert [len(each) for each in joins] == [1, 0, 0]

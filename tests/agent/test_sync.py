@@ -60,7 +60,7 @@ class ControlPlane:
         self.heard.set()
         if request.path.endswith("/nodedocuments/n"):
             return Response(200, b"".join(msgspec.json.encode(event) + b"\n" for event in self.watch))
-        if request.method == "PATCH" and not self.nodes:
+        if request.path.endswith("/nodeqoses/n/status") and not self.nodes:
             return http.refuse(404, "NotFound", "no such node")
         if request.method == "POST" and request.path.endswith("/nodeqoses"):
             self.nodes.add(body["metadata"]["name"])
@@ -68,6 +68,9 @@ class ControlPlane:
 
     def count(self, method: str, end: str) -> int:
         return sum(m == method and path.endswith(end) for m, path, _ in self.asked)
+
+    def reports(self) -> int:
+        return sum(path.endswith("/nodeqoses/n/status") for _, path, _ in self.asked)
 
 
 @pytest.fixture(autouse=True)
@@ -132,7 +135,7 @@ async def test_what_cannot_be_meant_is_not_obeyed(tmp_path: Path, bad: list[Any]
 async def test_an_unknown_node_introduces_itself_and_reports_at_once(tmp_path: Path) -> None:
     plane, node = ControlPlane(), Node()
     async with talking(plane, node, tmp_path / "s"):
-        await until(lambda: plane.count("PATCH", "/nodeqoses/n/status") >= 2, plane)
+        await until(lambda: plane.reports() >= 2, plane)
     assert plane.nodes == {"n"}
 
 
@@ -141,7 +144,7 @@ async def test_a_hold_made_while_it_was_away_is_pushed_once_and_withdrawn_when_r
     hold = build.hold("workload/default/web", "cpu.max", name="hold-1")
     node.holds = (hold,)
     async with talking(plane, node, tmp_path / "s"):
-        await until(lambda: plane.count("PATCH", "/status") >= 4, plane)
+        await until(lambda: plane.reports() >= 4, plane)
         assert plane.count("POST", "/namespaces/default/holds") == 1
         node.holds, node.released = (), frozenset({"hold-1"})
         await until(lambda: plane.count("DELETE", "/namespaces/default/holds/hold-1") == 1, plane)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 import os
 import socket
 import sys
@@ -59,6 +60,7 @@ from j10ce.policy.profiles import builtin
 
 log = structlog.get_logger()
 Tell = Callable[..., None]
+PATIENCE_S: Final = 60.0  # of an agent that waits for its first workload
 LIVE: Final = frozenset({"period", "controllers", "disabled", "armed", "drift"})  # may change while it runs
 
 
@@ -98,7 +100,7 @@ class Host:
         self.metrics = Metrics()
         self.sync = self._sync(node.name)
         self.triggers = Triggers()
-        self._had_workloads = False
+        self._idle_since = self.shell.clock.read().now  # of an agent that ends when it is idle
 
     async def run(self, tell: Tell) -> int:
         """Serve until told to stop; the exit code."""
@@ -247,13 +249,19 @@ class Host:
             self.local.sweep()
             if self.triggers.spiked(report.at.now):
                 self.shell.wake.set()
+        self.operations.note_joined(report)
         self.operations.forget_ended()
         if self.sync and report.cause == "change":
             self.sync.changed.set()
-        known = bool(self.local.known())
-        if self.until_idle and self._had_workloads and not known:
-            self.stop(True, "the last workload has ended")
-        self._had_workloads = self._had_workloads or known
+        if self.until_idle:
+            self._end_when_idle(report.at.now)
+
+    def _end_when_idle(self, now: float) -> None:
+        """With the last workload; without any, when whoever started us never came."""
+        if self.local.known():
+            self._idle_since = math.inf
+        elif self._idle_since == math.inf or now - self._idle_since > PATIENCE_S:
+            self.stop(True, "no workload is left")
 
     async def _end(self, how: Stop) -> int:
         """Settings stay, or everything goes back; either way what must be known next time is on disk."""

@@ -77,6 +77,11 @@ class Agent:
         self._yielded: dict[object, HeldSetting] = {}
         self._reloaded = False
 
+    @property
+    def writes(self) -> bool:
+        """Armed here, and not disarmed by whoever owns the node."""
+        return self.armed and not self.document.spec.disarmed
+
     def tick(self, at: Instant) -> Report:
         """The whole ring, once."""
         begun = time.thread_time()
@@ -86,7 +91,8 @@ class Agent:
         snap = self._snapshot(at)
         proposals = tuple(guard.propose(snap) for guard in self.guards)
         plan = self._arbiter.arbitrate(proposals, snap, self._held(at), originals=self.kernel.originals)
-        outcome = self.kernel.apply(plan) if self.armed else Outcome.planned(plan)
+        outcome = self.kernel.apply(plan) if self.writes else Outcome.planned(plan)
+        self._note_joined(outcome)
         return self._report(at, "tick", snap, plan, outcome, begun)
 
     def change(self, events: Sequence[WorkloadEvent], at: Instant) -> Report:
@@ -103,7 +109,7 @@ class Agent:
         snap = self._snapshot(at)
         proposals = tuple(guard.propose(snap) if guard.steady else guard.last for guard in self.guards)
         plan = self._arbiter.arbitrate(proposals, snap, self._held(at), originals=self.kernel.originals)
-        outcome = self.kernel.apply(plan) if self.armed else Outcome.planned(plan)
+        outcome = self.kernel.apply(plan) if self.writes else Outcome.planned(plan)
         self._note_joined(outcome)
         return self._report(at, "change", snap, plan, outcome, begun)
 
@@ -136,7 +142,7 @@ class Agent:
         """The arrivals among the events where there is nothing else, and not many of them."""
         found = [e.workload for e in events if e.type == "ADDED" and e.workload is not None]
         known = len(self.workloads)
-        if not self.armed or known < arrival.FEWEST_OTHERS or not 0 < len(found) == len(events) <= arrival.MOST:
+        if not self.writes or known < arrival.FEWEST_OTHERS or not 0 < len(found) == len(events) <= arrival.MOST:
             return []
         strange = any(w.handle.path or w.target in self.workloads for w in found)
         return [] if strange else found
@@ -174,7 +180,7 @@ class Agent:
             target = event.workload.target
             if event.type != "DELETED":
                 known[target] = event.workload
-            elif (gone := known.pop(target, None)) is not None and not gone.handle.made and self.armed:
+            elif (gone := known.pop(target, None)) is not None and not gone.handle.made and self.writes:
                 self.kernel.revert(only={target})
         self.workloads = known
         self._epoch += 1
@@ -252,7 +258,7 @@ class Agent:
             self._held(at),
             {guard.name: guard.fault for guard in self.guards if guard.fault} | self.observer.failing,
             tuple(self.kernel.drift()),
-            self.armed,
+            self.writes,
             time.thread_time() - begun,
         )
         return self._last

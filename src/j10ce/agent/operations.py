@@ -23,7 +23,7 @@ from j10ce.errors import Denied, Finding, Invalid, NotFound, QosError, Unreachab
 from j10ce.model import kinds, knob, schema
 from j10ce.model.kinds import Hold
 from j10ce.model.knob import TargetId
-from j10ce.model.plan import Gone, Refused, ValueChange
+from j10ce.model.plan import Applied, Gone, Join, Refused, ValueChange
 from j10ce.model.workload import Handle, Workload
 from j10ce.plan.hold import hold_problem
 
@@ -123,6 +123,15 @@ class Operations:
                 since=placed.since,
             )
         )
+
+    def note_joined(self, report: Report) -> None:
+        """Processes that waited for the agent to be armed are in."""
+        for change, result in report.outcome.results:
+            if isinstance(change, Join) and isinstance(result, Applied) and change.target in self.local:
+                waiting = self.local.get(change.target)
+                if waiting.pids and change.target in self._remembered:
+                    placed = replace(report.snap.workloads[change.target], pids=())
+                    self._remember(placed, report.snap.node.boot_id)
 
     def forget_ended(self) -> None:
         """Those that the adapter has seen end."""
@@ -264,6 +273,7 @@ def _answer(report: Report, w: Workload) -> dict[str, Any]:
         "namespace": w.namespace,
         "name": w.name,
         "cgroup": w.handle.path,
+        "armed": report.armed,
         "profile": entitled.profile,
         "tier": entitled.tier.value,
         "entitlement": schema.plain(entitled),
