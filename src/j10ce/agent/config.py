@@ -59,16 +59,16 @@ def load(folder: Path, environ: Mapping[str, str] = os.environ) -> AgentConfig:
     merged: dict[str, Any] = {}
     for file in sorted(folder.glob("*.yaml")) if folder.is_dir() else ():
         try:
-            _merge(merged, _read(file))
+            raw = _read(file)
+            findings += (_in(file, f) for f in check(schema.convert(raw, AgentConfig)))
+            _merge(merged, raw)
         except Invalid as e:
-            findings += e.findings
-    merged |= {key: environ[name] for name, key in ENVIRONMENT.items() if environ.get(name)}
-    try:
-        config = schema.convert(merged, AgentConfig)
-    except Invalid as e:
-        raise Invalid([*findings, *e.findings], "configuration") from None
-    findings += check(config)
+            findings += (_in(file, f) for f in e.findings)
     if findings:
+        raise Invalid(findings, "configuration")
+    merged |= {key: environ[name] for name, key in ENVIRONMENT.items() if environ.get(name)}
+    config = schema.convert(merged, AgentConfig)
+    if findings := check(config):
         raise Invalid(findings, "configuration")
     run, state = default_dirs(environ)
     return msgspec.structs.replace(
@@ -140,12 +140,16 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         raw = yaml.safe_load(file.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
-        raise Invalid([Finding(str(file), None, " ".join(str(e).split()))], "configuration") from None
+        raise Invalid([Finding("", None, " ".join(str(e).split()))], "configuration") from None
     if raw is None:
         return {}
     if not isinstance(raw, dict):
-        raise Invalid([Finding(str(file), None, "not a mapping", "write settings as `name: value`")], "configuration")
+        raise Invalid([Finding("", None, "not a mapping", "write settings as `name: value`")], "configuration")
     return {str(key): value for key, value in raw.items()}
+
+
+def _in(file: Path, finding: Finding) -> Finding:
+    return finding._replace(path=f"{file} {finding.path}".rstrip())
 
 
 def _merge(into: dict[str, Any], other: Mapping[str, Any]) -> None:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from j10ce.agent.config import CONFIG_DIR, load
+from j10ce.agent.config import CONFIG_DIR, default_dirs, load
+from j10ce.cli.output import warn
+from j10ce.errors import Invalid
 
 SYSTEM_RUN = Path("/run/j10ce-qos")
 
@@ -21,11 +23,10 @@ class Dirs(NamedTuple):
     def here(cls, environ: Mapping[str, str] = os.environ) -> Dirs:
         """The agent this user may talk to: the system's where allowed, else the user's own."""
         config = config_dir(environ)
-        told = load(config, environ)
-        run = Path(told.run_dir)
+        run, state = _configured(config, environ)
         if os.geteuid() and "J10CE_RUN_DIR" not in environ and os.access(SYSTEM_RUN / "agent.sock", os.W_OK):
             run = SYSTEM_RUN
-        return cls(run, Path(told.state_dir), config)
+        return cls(run, state, config)
 
     @property
     def socket(self) -> Path:
@@ -47,6 +48,17 @@ class Dirs(NamedTuple):
         """What a child of ours needs to agree with us on places."""
         told = {"J10CE_RUN_DIR": self.run, "J10CE_STATE_DIR": self.state, "J10CE_CONFIG_DIR": self.config}
         return {**os.environ, **{k: str(v) for k, v in told.items()}}
+
+
+def _configured(config: Path, environ: Mapping[str, str]) -> tuple[Path, Path]:
+    try:
+        told = load(config, environ)
+        return Path(told.run_dir), Path(told.state_dir)
+    except Invalid:
+        # A broken file must not keep anyone from `disarm`.
+        warn(f"{config} has mistakes, so usual places are assumed; `j10ce-qos config check` tells them")
+        run, state = default_dirs(environ)
+        return Path(environ.get("J10CE_RUN_DIR") or run), Path(environ.get("J10CE_STATE_DIR") or state)
 
 
 def config_dir(environ: Mapping[str, str] = os.environ) -> Path:

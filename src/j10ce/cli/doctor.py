@@ -8,7 +8,7 @@ import click
 
 from j10ce.cli.output import dump, say, table
 from j10ce.cli.peers import Peers, output_option
-from j10ce.errors import Unreachable
+from j10ce.errors import Denied, Unreachable
 
 
 @click.command("doctor")
@@ -21,10 +21,11 @@ def doctor_command(peers: Peers, output: str) -> None:
     Example:
       j10ce-qos doctor
     """
+    told = examine()
     try:
-        told = peers.agent().get("/v1/doctor")
-    except Unreachable:
-        told = examine()
+        told |= {"notes": peers.agent(timeout=5.0).get("/v1/doctor")["notes"]}
+    except (Unreachable, Denied):
+        pass  # the machine is examined from here; the agent only adds what it noticed
     say(dump(told, output) if output in ("json", "yaml") else long_doctor(told))
 
 
@@ -40,7 +41,14 @@ def long_doctor(told: dict[str, Any]) -> str:
     """What works and through what; what does not, what is done instead, and how to get it."""
     caps = told["capabilities"]
     rows = [[c["feature"], *(("ok", c.get("via")) if c.get("ok") else ("missing", c.get("instead")))] for c in caps]
-    return "\n".join([table(["FEATURE", "STATE", "THROUGH, OR INSTEAD"], rows), *_missing(caps), _verdict(caps)])
+    return "\n".join(
+        [
+            table(["FEATURE", "STATE", "THROUGH, OR INSTEAD"], rows),
+            *_missing(caps),
+            *told.get("notes", ()),
+            _verdict(caps),
+        ]
+    )
 
 
 def short_doctor(told: dict[str, Any]) -> str:

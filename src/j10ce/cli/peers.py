@@ -33,6 +33,13 @@ class Peers:
     def agent(self, timeout: float = 30.0) -> Client:
         return Client(f"unix:{self.dirs.socket}", timeout=timeout)
 
+    def agent_answers(self) -> bool:
+        try:
+            self.agent().get("/healthz")
+        except Unreachable:
+            return False
+        return True
+
     def api(self) -> Client:
         """The API that --server names, or the one that `up` on this host wrote down."""
         if self.server:

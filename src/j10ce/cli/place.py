@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import pwd
+import time
 from typing import Any
 
 import click
 
-from j10ce.cli.client import Client
+from j10ce.agent.lock import holder
 from j10ce.cli.output import say, warn
 from j10ce.cli.peers import Peers, complete_names, complete_profiles, namespace_option
 from j10ce.cli.run import FAILED, run_placed
@@ -74,26 +75,26 @@ def run_command(peers: Peers, /, command: tuple[str, ...], quiet: bool, **option
     Example:
       j10ce-qos run --profile ls --name web --min-cpu 500m --min-memory 256Mi -- python3 -m http.server 8080
     """
+    placed: dict[str, Any] = {}
+
+    def place(pid: int) -> None:
+        placed.update(_ask(peers, "/v1/workloads", _request(pid, command, options)))
+        _insist_on_minimum(placed)
+        for note in placed["notes"]:
+            warn(f"j10ce-qos run: {note}")
+        if not quiet and placed["armed"]:
+            where = placed["cgroup"] or "no cgroup of its own: its labels say that it is ignored"
+            warn(f"j10ce-qos run: {placed['namespace']}/{placed['name']} in {where}")
+
     try:
-        agent = _agent(peers)
-        placed: dict[str, Any] = {}
-
-        def place(pid: int) -> None:
-            placed.update(agent.post("/v1/workloads", _request(pid, command, options)))
-            _insist_on_minimum(agent, placed)
-            for note in placed["notes"]:
-                warn(f"j10ce-qos run: {note}")
-            if not quiet:
-                where = placed["cgroup"] or "no cgroup of its own: its labels say that it is ignored"
-                warn(f"j10ce-qos run: {placed['namespace']}/{placed['name']} in {where}")
-
         code = run_placed(command, place)
     except QosError as e:
         from j10ce.cli.main import report
 
         report(e)
-        raise SystemExit(FAILED) from e
-    _leave(agent, placed)
+        code = FAILED
+    if placed:
+        _leave(peers, placed)
     raise SystemExit(code)
 
 
@@ -117,9 +118,12 @@ def adopt_command(peers: Peers, /, pid: int | None, unit: str | None, cgroup: st
     given = {k: v for k, v in (("pid", pid), ("unit", unit), ("cgroup", cgroup)) if v is not None}
     if len(given) != 1:
         raise click.UsageError("give exactly one of --pid, --unit, --cgroup")
-    agent = _agent(peers)
-    placed = agent.post("/v1/adopt", {**given, **_common(options)})
-    _insist_on_minimum(agent, placed)
+    placed = _ask(peers, "/v1/adopt", {**given, **_common(options)})
+    try:
+        _insist_on_minimum(placed)
+    except Denied:
+        _leave(peers, placed)
+        raise
     for note in placed.get("notes", ()):
         warn(f"j10ce-qos adopt: {note}")
     say(f"{placed['namespace']}/{placed['name']} adopted in {placed['cgroup']}")
@@ -140,16 +144,31 @@ def forget_command(peers: Peers, name: str, namespace: str) -> None:
     say(f"{namespace}/{name} forgotten")
 
 
-def _agent(peers: Peers) -> Client:
-    """The host's agent; started, for as long as it has workloads, where there is none."""
-    agent = peers.agent()
+def _ask(peers: Peers, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The host's agent does it. Where there is none one is started, and stays as long as it has workloads."""
+    _make_sure_of_agent(peers)
     try:
-        agent.get("/healthz")
-    except Unreachable:
-        from j10ce.cli.launch import start_agent
+        answer: dict[str, Any] = peers.agent().post(path, body)
+    except Unreachable:  # it was just ending, or handing over to another one
+        _make_sure_of_agent(peers)
+        answer = peers.agent().post(path, body)
+    return answer
 
+
+def _make_sure_of_agent(peers: Peers) -> None:
+    if peers.agent_answers():
+        return
+    from j10ce.cli.launch import START_S, start_agent
+
+    try:
         start_agent(peers.dirs, until_idle=True)
-    return agent
+    except QosError:
+        # Someone else may have started one at the same moment; then that one serves us too.
+        ends = time.monotonic() + START_S
+        while not peers.agent_answers():
+            if time.monotonic() > ends or not holder(peers.dirs.run)[0]:
+                raise
+            time.sleep(0.05)
 
 
 def _request(pid: int, command: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
@@ -172,19 +191,18 @@ def _common(options: dict[str, Any]) -> dict[str, Any]:
     return {**{k: v for k, v in told.items() if v}, "minimum": {k: v for k, v in minimum.items() if v}}
 
 
-def _insist_on_minimum(agent: Client, placed: dict[str, Any]) -> None:
+def _insist_on_minimum(placed: dict[str, Any]) -> None:
     """--min-cpu and --min-memory are a promise: what cannot be promised is not started."""
     own = f"Unprotected: Workload/{placed['namespace']}/{placed['name']} "
     refused = [note.removeprefix(own) for note in placed["notes"] if note.startswith(own)]
     if refused:
-        _leave(agent, placed)
         raise Denied(f"{placed['namespace']}/{placed['name']} {refused[0]}")
 
 
-def _leave(agent: Client, placed: dict[str, Any]) -> None:
+def _leave(peers: Peers, placed: dict[str, Any]) -> None:
     """Tell the agent at once; it would notice the empty cgroup by itself a little later."""
     try:
-        agent.delete(f"/v1/workloads/{placed['namespace']}/{placed['name']}", ended="1")
+        peers.agent().delete(f"/v1/workloads/{placed['namespace']}/{placed['name']}", ended="1")
     except (NotFound, Unreachable):
         return  # the agent has seen the end itself, or will at its next start
 

@@ -93,12 +93,8 @@ class Stack:
 
     def _refuse_lasting_agent(self) -> None:
         """One that `run` started hands over; any other was started by someone who wants it."""
-        try:
-            self.peers.agent(timeout=5.0).get("/healthz")
-        except Unreachable:
-            return
         pid, mode = holder(self.dirs.run)
-        if mode != "until-idle":
+        if mode != "until-idle" and self.peers.agent_answers():
             raise Busy(f"an agent runs already on {self.dirs.run}: process {pid}; stop it first, or use it")
 
     def mend(self) -> None:
@@ -125,12 +121,21 @@ class Stack:
     def stop(self, *, revert: bool) -> int:
         """Agent first: SIGINT gives every value back, SIGTERM keeps them."""
         say("\nrestoring…" if revert else "\nstopping; settings stay")
+        living = self._living() if revert else []
         code = self._end(self.agent, signal.SIGINT if revert else signal.SIGTERM)
         self._end(self.manager, signal.SIGTERM)
         self.dirs.kubeconfig.unlink(missing_ok=True)
         self.dirs.token.unlink(missing_ok=True)
+        if living:
+            say(f"{len(living)} still run, without QoS, in the cgroups they were given: {', '.join(living)}")
         say("done" if code == 0 else f"the agent ended with code {code}; see {self.dirs.run / 'agent.log'}")
         return code
+
+    def _living(self) -> list[str]:
+        try:
+            return [w["metadata"]["name"] for w in self.peers.agent(timeout=5.0).get("/v1/workloads")["items"]]
+        except QosError:
+            return []  # it died first; its log tells
 
     def _manager(self) -> subprocess.Popen[bytes]:
         d = self.dirs
