@@ -10,12 +10,11 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
-import msgspec
 import structlog
 
 from j10ce.agent import client
 from j10ce.agent.client import Peer
-from j10ce.errors import Conflict, Denied, Invalid, NotFound, QosError, Unreachable
+from j10ce.errors import Conflict, Denied, Invalid, NotFound, Unreachable
 from j10ce.model import schema
 from j10ce.model.kinds import API_VERSION, Hold, NodeReport
 from j10ce.policy.document import FORMAT, NodeDocument
@@ -27,7 +26,6 @@ FIRST_BACKOFF_S: Final = 0.5
 LONGEST_BACKOFF_S: Final = 30.0
 PUSH_S: Final = 10.0
 SHORTEST_GAP_S: Final = 1.0
-MERGE: Final = "application/merge-patch+json"
 
 
 class Node(Protocol):
@@ -63,7 +61,9 @@ class Sync:
             try:
                 await work()
                 backoff.reset()
-            except (QosError, OSError, msgspec.DecodeError) as e:
+            except Exception as e:  # whatever the control plane answers: the floors do not end with it
+                if self.connected:
+                    backoff.reset()
                 if self.connected or self.error != str(e):
                     log.warning("server.lost", server=self._peer.url, error=str(e))
                 self.connected, self.error = False, str(e)
@@ -111,13 +111,14 @@ class Sync:
         report = self._node.node_report()
         if report is None:
             return
-        path, body = f"{BASE}/nodeqoses/{self._name}/status", {"status": {"node": schema.plain(report)}}
+        node = {"apiVersion": API_VERSION, "kind": "NodeQoS", "metadata": {"name": self._name}}
+        # A replacement, not a patch: a patch would keep what the report leaves out, such as a list that is empty again.
+        path, body = f"{BASE}/nodeqoses/{self._name}/status", node | {"status": {"node": schema.plain(report)}}
         try:
-            await client.call(self._peer, "PATCH", path, body, MERGE)
+            await client.call(self._peer, "PUT", path, body)
         except NotFound:
-            node = {"apiVersion": API_VERSION, "kind": "NodeQoS", "metadata": {"name": self._name}}
             await client.call(self._peer, "POST", f"{BASE}/nodeqoses", node)
-            await client.call(self._peer, "PATCH", path, body, MERGE)
+            await client.call(self._peer, "PUT", path, body)
 
     async def _push_holds(self) -> None:
         holds, released = self._node.local_holds()
