@@ -18,7 +18,7 @@ from j10ce.errors import Conflict, Denied, NotFound, QosError, Unreachable
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 15.0
 JSON: Final = "application/json"
-MOST_LINE: Final = 16 * 1024 * 1024
+MOST_BYTES: Final = 16 * 1024 * 1024  # of one answer, or of one line of a watch
 
 
 class Peer(NamedTuple):
@@ -33,7 +33,7 @@ async def call(peer: Peer, method: str, path: str, body: object = None, content:
     """One request and its decoded answer; raises Unreachable, Denied, NotFound, Conflict or QosError."""
     try:
         async with asyncio.timeout(ANSWER_S), _exchange(peer, method, path, body, content) as (status, chunks):
-            data = b"".join([chunk async for chunk in chunks])
+            data = await _whole(peer, chunks)
     except TimeoutError:
         raise Unreachable(f"{peer.url} did not answer within {ANSWER_S:g} s") from None
     _check(status, data, f"{method} {path}")
@@ -44,14 +44,24 @@ async def lines(peer: Peer, path: str, *, quiet_s: float) -> AsyncIterator[Any]:
     """A watch: one decoded document per line. Raises Unreachable when the peer says nothing for `quiet_s`."""
     async with _exchange(peer, "GET", path, None, JSON) as (status, chunks):
         rest = b""
+        if status != 200:
+            _check(status, await _whole(peer, chunks), f"GET {path}")
+            raise Unreachable(f"{peer.url} answers HTTP {status} instead of a watch")
         while (chunk := await _next(chunks, quiet_s)) is not None:
-            if status != 200:
-                _check(status, chunk, f"GET {path}")
             *whole, rest = (rest + chunk).split(b"\n")
-            if len(rest) > MOST_LINE:
-                raise Unreachable(f"{peer.url} sent a line longer than {MOST_LINE} bytes")
+            if len(rest) > MOST_BYTES:
+                raise Unreachable(f"{peer.url} sent a line longer than {MOST_BYTES} bytes")
             for line in filter(None, whole):
                 yield msgspec.json.decode(line)
+
+
+async def _whole(peer: Peer, chunks: AsyncIterator[bytes]) -> bytes:
+    data = bytearray()
+    async for chunk in chunks:
+        data += chunk
+        if len(data) > MOST_BYTES:
+            raise Unreachable(f"{peer.url} sent more than {MOST_BYTES} bytes")
+    return bytes(data)
 
 
 async def _next(chunks: AsyncIterator[bytes], quiet_s: float) -> bytes | None:
@@ -89,14 +99,15 @@ async def _exchange(
         writer.write(conn.send(h11.Request(method=method, target=path, headers=_headers(peer, data, content))) or b"")
         writer.write(conn.send(h11.Data(data=data)) or b"")
         writer.write(conn.send(h11.EndOfMessage()) or b"")
-        head = await _event(conn, reader)
-        while isinstance(head, h11.InformationalResponse):
+        async with asyncio.timeout(ANSWER_S):  # a watch may be silent, but only once it has begun
             head = await _event(conn, reader)
+            while isinstance(head, h11.InformationalResponse):
+                head = await _event(conn, reader)
         if not isinstance(head, h11.Response):
             raise Unreachable(f"{peer.url} closed the connection")
         yield head.status_code, _chunks(conn, reader)
-    except (OSError, h11.RemoteProtocolError) as e:
-        raise Unreachable(f"{peer.url} broke off: {e}") from e
+    except (OSError, h11.ProtocolError) as e:
+        raise Unreachable(f"{peer.url} broke off: {str(e) or f'no answer within {ANSWER_S:g} s'}") from e
     finally:
         writer.close()
         with suppress(OSError):

@@ -16,6 +16,7 @@ from j10ce.model.kinds import Hold, HoldSpec, Meta, Strict
 from j10ce.model.knob import KNOBS, Setting, TargetId, Unit, Value, parse_cpus
 from j10ce.model.plan import HeldSetting
 from j10ce.model.quantity import Quantity
+from j10ce.policy import syntax
 
 LONGEST_S: Final = 30 * 86400.0
 
@@ -35,6 +36,7 @@ def from_request(request: HoldRequest, wall: float) -> Hold:
     findings = [
         Finding("knobs", k, "unknown knob", "use one of " + ", ".join(KNOBS)) for k in request.knobs if k not in KNOBS
     ]
+    findings += syntax.target("target", request.target)
     if not request.knobs:
         findings.append(Finding("knobs", None, "empty", "name at least one knob"))
     if not 0 < request.for_seconds <= LONGEST_S:

@@ -23,6 +23,7 @@ MOST_BODY: Final = 4 * 1024 * 1024
 MOST_CONNECTIONS: Final = 64  # others wait in the backlog: 1,000 workloads must fit in 1,024 descriptors
 BACKLOG: Final = 1024
 IDLE_S: Final = 10.0  # between requests, and for each read of one
+ARRIVAL_S: Final = 30.0  # for all of a request: a peer that sends a byte at a time must not keep its place for ever
 ANSWER_S: Final = 60.0
 
 
@@ -132,6 +133,8 @@ async def _converse(sock: socket.socket, handler: Handler) -> None:
             await writer.wait_closed()
     except (OSError, TimeoutError, h11.RemoteProtocolError, h11.LocalProtocolError, asyncio.IncompleteReadError) as e:
         log.debug("connection.ended", error=str(e))
+    except Exception:  # a fault of ours in front of the handlers: the agent outlives that, too
+        log.exception("connection.failed")
 
 
 async def _exchange(
@@ -139,7 +142,8 @@ async def _exchange(
 ) -> bool:
     """One request and its answer; False when the connection ends with it."""
     try:
-        request = await _receive(conn, reader, writer)
+        async with asyncio.timeout(ARRIVAL_S):
+            request = await _receive(conn, reader, writer)
     except h11.RemoteProtocolError as e:
         if conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             await _send(conn, writer, refuse(e.error_status_hint, "BadRequest", f"malformed request: {e}"), close=True)
@@ -190,8 +194,11 @@ async def _receive(
                 return None
 
 
-def _request(head: h11.Request, body: bytes, sock: socket.socket) -> Request:
-    url = urlsplit(head.target.decode("ascii", "replace"))
+def _request(head: h11.Request, body: bytes, sock: socket.socket) -> Request | Response:
+    try:
+        url = urlsplit(head.target.decode("ascii", "replace"))
+    except ValueError as e:  # `//[x` is no address
+        return refuse(400, "BadRequest", f"malformed request: {e}")
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
     query = dict(parse_qsl(url.query, keep_blank_values=True))
     return Request(head.method.decode("ascii"), unquote(url.path), query, headers, body, sock)

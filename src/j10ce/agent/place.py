@@ -15,6 +15,7 @@ from j10ce.host.mounts import IN_USE, UNIFIED, inside
 from j10ce.kernel.process import Process, process
 from j10ce.model.kinds import PROFILE_LABEL, Minimum, QoSProfile, Strict
 from j10ce.model.workload import Handle, Workload
+from j10ce.policy import syntax
 from j10ce.policy.choose import Chooser
 from j10ce.policy.profiles import canonical, may_choose
 
@@ -63,11 +64,9 @@ class AdoptRequest(Common, frozen=True, kw_only=True):
 
 def check_names(namespace: str, name: str, labels: Mapping[str, str]) -> None:
     """Raises Invalid with every finding: a name becomes part of a path."""
-    findings = [
-        Finding(path, value, "not a name", "use a-z, 0-9, - and . inside, at most 63 long")
-        for path, value in (("namespace", namespace), ("name", name))
-        if not NAME.fullmatch(value) or ".." in value
-    ]
+    findings = [*syntax.namespace("namespace", namespace)]
+    if not NAME.fullmatch(name) or ".." in name:
+        findings.append(Finding("name", name, "not a name", "use a-z, 0-9, - and . inside, at most 63 long"))
     findings += [
         Finding(f"labels.{key}", value, "not a label", "follow Kubernetes' rules for labels")
         for key, value in labels.items()

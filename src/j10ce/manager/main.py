@@ -25,6 +25,7 @@ from j10ce.manager.auth import Access, is_loopback, read_token, write_kubeconfig
 from j10ce.manager.metrics import Metrics
 from j10ce.manager.nodes import judge_nodes
 from j10ce.manager.policies import judge_policies
+from j10ce.manager.protocol import BoundedProtocol
 from j10ce.manager.rest import Resources
 from j10ce.manager.revisions import ensure_built_in, keep_history
 from j10ce.manager.verbs import Verbs
@@ -139,7 +140,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,  # type: ignore[arg-type]
                 loop="none",
-                http="httptools",
+                http=BoundedProtocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,

@@ -60,7 +60,10 @@ def convert(raw: object, into: type[S]) -> S:
     The decoder stops at the first error, so each one is noted, cut out of a copy, and the rest is tried again.
     """
     findings: list[Finding] = []
-    rest = _copy(raw)
+    try:
+        rest = _copy(raw)
+    except RecursionError:
+        raise Invalid([Finding("", None, "nested too deeply")], into.__name__) from None
     while len(findings) < MOST_FINDINGS:
         try:
             done = msgspec.convert(rest, into, dec_hook=_decode_custom)

@@ -1,0 +1,58 @@
+"""Uvicorn's HTTP protocol with bounds on what a peer may keep it waiting for and make it remember.
+
+Uvicorn itself limits only how long a connection may rest between two requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MOST_HEADERS: Final = 64 * 1024
+ARRIVAL_S: Final = 30.0  # for all of a request, and for the first byte of a connection
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """Closes a connection whose request takes too long to arrive, or whose headers do not end."""
+
+    _deadline: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    _in_head = True
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._arrived()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self._in_head and self._head_bytes > MOST_HEADERS:
+            self.transport.close()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head, self._head_bytes = True, 0
+        self._expect()
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._arrived()
+        super().on_message_complete()
+
+    def _expect(self) -> None:
+        self._arrived()
+        self._deadline = self.loop.call_later(ARRIVAL_S, self.transport.close)
+
+    def _arrived(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
