@@ -14,6 +14,8 @@ import pytest
 from tests.systemd.conftest import systemctl
 
 UID = 1000
+AS_USER = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups"]
+ENV = {"XDG_RUNTIME_DIR": f"/run/user/{UID}", "PATH": "/usr/bin:/bin"}
 
 # Runs as the user, and tells what it found as JSON.
 SCRIPT = """
@@ -55,15 +57,14 @@ def user() -> Iterator[str]:
         subprocess.run(["useradd", "--uid", str(UID), "--create-home", "lab"], check=True)
         name = "lab"
     systemctl("start", f"user@{UID}.service")
+    subprocess.run([*AS_USER, "systemctl", "--user", "start", "dbus.service"], env=ENV, check=True)
     yield name
     systemctl("stop", f"user@{UID}.service")
 
 
 def test_a_user_protects_a_command_without_root(user: str, clone: Path) -> None:
-    run = f"/run/user/{UID}"
-    env = {"XDG_RUNTIME_DIR": run, "PATH": "/usr/bin:/bin", "PYTHONPATH": str(clone / "src")}
-    command = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", sys.executable, "-c", SCRIPT]
-    done = subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False)
+    env = ENV | {"PYTHONPATH": str(clone / "src")}
+    done = subprocess.run([*AS_USER, sys.executable, "-c", SCRIPT], env=env, cwd="/", capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     root = f"user.slice/user-{UID}.slice/user@{UID}.service"

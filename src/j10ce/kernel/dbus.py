@@ -7,6 +7,7 @@ socket; no signal may therefore stay subscribed: a match rule lives only while i
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from dbus_fast.aio import MessageBus
 
 SYSTEM_BUS: Final = "unix:path=/run/dbus/system_bus_socket"
-TIMEOUT_S: Final = 10.0
+TIMEOUT_S: Final = 25.0  # as every D-Bus library has it, and below the watchdog of the agent
 RETRY_S: Final = 2.0
 
 SYSTEMD: Final = "org.freedesktop.systemd1"
@@ -105,6 +106,7 @@ class Connection:
 
     def _drive(self, go: Callable[[], Coroutine[Any, Any, T]], what: str) -> T:
         if self._loop is None:
+            importlib.import_module("dbus_fast.aio")  # not on the clock of the first call
             self._loop = asyncio.new_event_loop()
         try:
             return self._loop.run_until_complete(asyncio.wait_for(go(), self.timeout_s))
