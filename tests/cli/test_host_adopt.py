@@ -53,7 +53,7 @@ def test_a_minimum_that_does_not_fit_is_refused_and_nothing_is_adopted(stack: Se
         pytest.param(["--pid", "2"], 5, "kernel thread", id="a kernel thread"),
         pytest.param(["--pid", "4194304"], 6, "there is no process 4194304", id="nobody"),
         pytest.param(["--cgroup", "/"], 5, "the root cgroup is never managed", id="the root"),
-        pytest.param(["--cgroup", "../.."], 3, "", id="a path that escapes"),
+        pytest.param(["--cgroup", "../.."], 5, "could leave the cgroup root", id="a path that escapes"),
         pytest.param(["--cgroup", "{top}"], 5, "is managed already", id="our own tree"),
         pytest.param(["--cgroup", "{top}/agent"], 5, "own cgroup", id="the agent's own"),
         pytest.param(["--cgroup", "no/such"], 6, "there is no cgroup no/such", id="no cgroup"),

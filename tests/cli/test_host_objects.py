@@ -120,8 +120,8 @@ def test_describe_says_what_an_object_does(stack: Session, tmp_path: Path) -> No
         (["get", "workloads", "nope"], 6, "there is no workload default/nope"),
         (["get", "holds", "nope"], 6, "there is no hold default/nope"),
         (["get", "qosprofiles", "../../x"], 6, ""),
-        (["get", "qosprofiles", "-l", "=="], 3, "labelSelector = '=='"),
-        (["get", "workloads", "-l", "=="], 3, "labelSelector = '=='"),
+        (["get", "qosprofiles", "-l", "=="], 3, "not understood at '=='; write it as a=b"),
+        (["get", "workloads", "-l", "=="], 3, "not understood at '=='; write it as a=b"),
         (["describe", "mrp", "nope"], 6, "does not exist"),
         (["delete", "mrp", "nope"], 6, "does not exist"),
         (["delete", "mrp"], 2, "name a kind and at least one object"),
@@ -145,7 +145,9 @@ def test_a_watch_prints_changes_as_they_come(stack: Session, tmp_path: Path) -> 
 
 
 def test_workloads_can_be_watched_too(stack: Session) -> None:
+    stack.running("staying")
     watch = stack.start("get", "workloads", "-w", "-o", "json")
+    assert eventually(lambda: ("listed", "staying") in events(stack.output(watch)))
     run = stack.running("passing")
     assert eventually(lambda: ("added", "passing") in events(stack.output(watch)))
     run.terminate()
@@ -153,5 +155,6 @@ def test_workloads_can_be_watched_too(stack: Session) -> None:
 
 
 def events(output: str) -> list[tuple[str, str]]:
-    told = [json.loads(line) for line in output.splitlines()]
+    whole = output.rpartition("\n")[0]
+    told = [json.loads(line) for line in whole.splitlines()]
     return [(event["event"], event["object"]["metadata"]["name"]) for event in told]

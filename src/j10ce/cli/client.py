@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import socket
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+import h11
+
 from j10ce.errors import Busy, Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
-
-
-class UnixConnection(http.client.HTTPConnection):
-    """HTTP over a unix socket."""
-
-    def __init__(self, path: Path, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self.path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(str(self.path))
 
 
 class Client:
@@ -49,14 +37,11 @@ class Client:
 
     def call(self, method: str, path: str, body: object = None, *, query: Mapping[str, str] | None = None) -> Any:
         """One request and its decoded answer."""
-        connection, answer = self._send(method, path, body, query)
-        try:
-            data = answer.read()
-        finally:
-            connection.close()
-        if answer.status >= 400:
-            raise _error(answer.status, data, f"{method} {path}")
-        if answer.headers.get_content_type() == "application/json":
+        with self._exchange(method, path, body, query) as exchange:
+            data = b"".join(exchange.body())
+        if exchange.status >= 400:
+            raise _error(exchange.status, data, f"{method} {path}")
+        if exchange.json:
             return json.loads(data)
         if path.startswith(("/v1", "/apis")):
             raise Unreachable(f"{self.where} answers, but it is no j10ce-qos API; check the address")
@@ -64,52 +49,85 @@ class Client:
 
     def stream(self, path: str, **query: str) -> Iterator[Any]:
         """A watch: one decoded document per line, until the peer ends it. Silence may last."""
-        connection, answer = self._send("GET", path, None, query)
-        connection.sock.settimeout(None)
-        try:
-            if answer.status >= 400:
-                raise _error(answer.status, answer.read(), f"GET {path}")
-            for line in answer:
-                if line.strip():
-                    yield json.loads(line)
-        finally:
-            connection.close()
+        with self._exchange("GET", path, None, query) as exchange:
+            if exchange.status >= 400:
+                raise _error(exchange.status, b"".join(exchange.body()), f"GET {path}")
+            exchange.sock.settimeout(None)
+            begun = b""
+            for piece in exchange.body():
+                *lines, begun = (begun + piece).split(b"\n")
+                yield from (json.loads(line) for line in lines if line.strip())
 
-    def _send(
-        self, method: str, path: str, body: object, query: Mapping[str, str] | None
-    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        headers = {"Accept": "application/json"}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
-        data = None
-        if body is not None:
-            data = json.dumps(body).encode()
-            headers["Content-Type"] = "application/merge-patch+json" if method == "PATCH" else "application/json"
+    @contextmanager
+    def _exchange(self, method: str, path: str, body: object, query: Mapping[str, str] | None) -> Iterator[Exchange]:
+        """A request that has been sent and an answer that has begun; every failure on the way is Unreachable."""
+        data = b"" if body is None else json.dumps(body).encode()
         url = path + (f"?{urlencode(query)}" if query else "")
-        connection = self._connection()
         try:
-            connection.request(method, url, data, headers)
-            return connection, connection.getresponse()
+            with self._connect() as sock:
+                exchange = Exchange(sock)
+                exchange.send(h11.Request(method=method, target=url, headers=self._headers(data)), data)
+                yield exchange
         except PermissionError as e:
-            connection.close()
             raise Denied(f"{self.where}: permission denied; run as root, or join group j10ce") from e
         except (FileNotFoundError, ConnectionRefusedError) as e:
-            connection.close()
             raise Unreachable(f"nobody listens on {self.where}; start the agent with `j10ce-qos up`") from e
-        except (OSError, http.client.HTTPException) as e:
-            connection.close()
+        except (OSError, h11.RemoteProtocolError) as e:
             raise Unreachable(f"{self.where} does not answer: {e}") from e
 
-    def _connection(self) -> http.client.HTTPConnection:
-        if self.where.startswith("unix:"):
-            return UnixConnection(Path(self.where.removeprefix("unix:")), self.timeout)
-        secure, host, port = _address(self.where)
-        if secure:
-            import ssl
+    def _headers(self, data: bytes) -> list[tuple[str, str]]:
+        headers = [("Host", urlsplit(self.where).netloc or "localhost"), ("Accept", "application/json")]
+        if self.token:
+            headers.append(("Authorization", f"Bearer {self.token}"))
+        if data:
+            headers += [("Content-Type", "application/json")]
+        return [*headers, ("Content-Length", str(len(data))), ("Connection", "close")]
 
-            context = ssl.create_default_context(cafile=self.ca)
-            return http.client.HTTPSConnection(host, port or 443, timeout=self.timeout, context=context)
-        return http.client.HTTPConnection(host, port or 80, timeout=self.timeout)
+    def _connect(self) -> socket.socket:
+        if self.where.startswith("unix:"):
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            sock.settimeout(self.timeout)
+            try:
+                sock.connect(self.where.removeprefix("unix:"))
+            except OSError:
+                sock.close()
+                raise
+            return sock
+        secure, host, port = _address(self.where)
+        sock = socket.create_connection((host, port or (443 if secure else 80)), self.timeout)
+        if not secure:
+            return sock
+        import ssl
+
+        return ssl.create_default_context(cafile=self.ca).wrap_socket(sock, server_hostname=host)
+
+
+class Exchange:
+    """One request on one connection."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.status = 0
+        self.json = False
+        self._http = h11.Connection(our_role=h11.CLIENT)
+
+    def send(self, request: h11.Request, data: bytes) -> None:
+        """Returns once the head of the answer is there."""
+        parts = (request, h11.Data(data=data), h11.EndOfMessage())
+        self.sock.sendall(b"".join(self._http.send(part) or b"" for part in parts))
+        while not isinstance(answer := self._event(), h11.Response):
+            pass
+        self.status = answer.status_code
+        self.json = dict(answer.headers).get(b"content-type", b"").startswith(b"application/json")
+
+    def body(self) -> Iterator[bytes]:
+        while isinstance(piece := self._event(), h11.Data):
+            yield bytes(piece.data)
+
+    def _event(self) -> object:
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            self._http.receive_data(self.sock.recv(65536))
+        return event
 
 
 def _address(where: str) -> tuple[bool, str, int | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,14 +15,53 @@ from pathlib import Path
 
 from j10ce.cli.dirs import Dirs
 from j10ce.errors import Busy, QosError, Unreachable
+from j10ce.kernel.owner import BOOTED
 
-START_S = 20.0
+START_S = 60.0
+AGENT = [sys.executable, "-m", "j10ce.agent.main"]
+PASSED_ON = ("J10CE_", "PYTHON", "XDG_", "DBUS_", "HOME", "LANG", "PATH")  # to an agent that systemd starts for us
 
 
-def start_agent(dirs: Dirs, *, until_idle: bool = False, extra: tuple[str, ...] = ()) -> subprocess.Popen[bytes]:
+def start_agent(dirs: Dirs, *extra: str) -> subprocess.Popen[bytes]:
     """The agent as a process of its own session; returns once it serves."""
-    args = [*(("--until-idle",) if until_idle else ()), *extra]
-    return start([sys.executable, "-m", "j10ce.agent.main", *args], dirs, "agent")
+    return start([*AGENT, *extra], dirs, "agent")
+
+
+def lend_agent(dirs: Dirs) -> None:
+    """One that ends with its last workload; returns once it serves.
+
+    It may outlive whoever asks for it. systemd ends a session or a service with all that it started, so under systemd
+    the agent is a service of its own.
+    """
+    argv = [*AGENT, "--until-idle"]
+    if not (_systemd_run() and _start_apart(argv, dirs)):
+        start(argv, dirs, "agent")
+
+
+def _systemd_run() -> list[str]:
+    """The command that starts services for this user; empty where there is no such manager."""
+    run = "/run" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
+    if not os.path.isdir(BOOTED) or not os.path.exists(f"{run}/systemd/private") or not shutil.which("systemd-run"):
+        return []
+    return ["systemd-run", "--quiet", "--collect", *(["--user"] if os.geteuid() else [])]
+
+
+def _start_apart(argv: list[str], dirs: Dirs) -> bool:
+    """Whether the agent serves; False: systemd would not start it. Raises what the agent says when it does not."""
+    dirs.make()
+    log = dirs.run / "agent.log"
+    log.touch(0o600)
+    start_at = log.stat().st_size
+    passed = (f"--setenv={k}={v}" for k, v in dirs.environ().items() if k.startswith(PASSED_ON))
+    told = {"Type": "notify", "TimeoutStartSec": f"{START_S:.0f}"} | dict.fromkeys(
+        ("StandardOutput", "StandardError"), f"append:{log}"
+    )
+    properties = (f"--property={name}={value}" for name, value in told.items())
+    named = ("--description=j10ce-qos agent, until its last workload ends", f"--unit=j10ce-qos-run-{os.getpid()}")
+    started = subprocess.run([*_systemd_run(), *named, *properties, *passed, "--", *argv], capture_output=True)
+    if started.returncode and log.stat().st_size > start_at:
+        raise QosError(f"the agent could not start: {_last_words(log, start_at)}")
+    return started.returncode == 0
 
 
 def start(argv: list[str], dirs: Dirs, name: str) -> subprocess.Popen[bytes]:

@@ -124,4 +124,6 @@ def find_kind(text: str) -> Kind:
 
 namespace_option = click.option("-n", "--namespace", default="default", show_default=True, help="Namespace.")
 all_namespaces = click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
-output_option = click.option("-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True)
+output_option = click.option(
+    "-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True, help="Format."
+)

@@ -6,6 +6,7 @@ import os
 import pwd
 import time
 from typing import Any
+from urllib.parse import quote
 
 import click
 
@@ -122,7 +123,7 @@ def adopt_command(peers: Peers, /, pid: int | None, unit: str | None, cgroup: st
     try:
         _insist_on_minimum(placed)
     except Denied:
-        _leave(peers, placed)
+        peers.agent().delete(_where(placed))
         raise
     for note in placed.get("notes", ()):
         warn(f"j10ce-qos adopt: {note}")
@@ -140,7 +141,7 @@ def forget_command(peers: Peers, name: str, namespace: str) -> None:
     Example:
       j10ce-qos forget redis-server
     """
-    peers.agent().delete(f"/v1/workloads/{namespace}/{name}")
+    peers.agent().delete(_where({"namespace": namespace, "name": name}))
     say(f"{namespace}/{name} forgotten")
 
 
@@ -158,10 +159,10 @@ def _ask(peers: Peers, path: str, body: dict[str, Any]) -> dict[str, Any]:
 def _make_sure_of_agent(peers: Peers) -> None:
     if peers.agent_answers():
         return
-    from j10ce.cli.launch import START_S, start_agent
+    from j10ce.cli.launch import START_S, lend_agent
 
     try:
-        start_agent(peers.dirs, until_idle=True)
+        lend_agent(peers.dirs)
     except QosError:
         # Someone else may have started one at the same moment; then that one serves us too.
         ends = time.monotonic() + START_S
@@ -202,9 +203,13 @@ def _insist_on_minimum(placed: dict[str, Any]) -> None:
 def _leave(peers: Peers, placed: dict[str, Any]) -> None:
     """Tell the agent at once; it would notice the empty cgroup by itself a little later."""
     try:
-        peers.agent().delete(f"/v1/workloads/{placed['namespace']}/{placed['name']}", ended="1")
+        peers.agent().delete(_where(placed), ended="1")
     except (NotFound, Unreachable):
         return  # the agent has seen the end itself, or will at its next start
+
+
+def _where(placed: dict[str, Any]) -> str:
+    return "/v1/workloads/" + "/".join(quote(placed[part], safe="") for part in ("namespace", "name"))
 
 
 def caller() -> str:

@@ -146,8 +146,8 @@ class Stack:
         return start([str(a) for a in argv], d, "manager")
 
     def _agent(self) -> subprocess.Popen[bytes]:
-        extra = ("--server", f"http://{self.listen}", "--token-file", str(self.dirs.token), "--takeover")
-        return start_agent(self.dirs, extra=extra)
+        server = f"http://{self.listen}"
+        return start_agent(self.dirs, "--server", server, "--token-file", str(self.dirs.token), "--takeover")
 
     @staticmethod
     def _end(process: subprocess.Popen[bytes], how: signal.Signals) -> int:
