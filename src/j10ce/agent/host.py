@@ -191,7 +191,7 @@ class Host:
         if not self.settings.server:
             return None
         peer = Peer(self.settings.server, self.settings.token_file, self.settings.ca_file)
-        return Sync(peer, node, self)
+        return Sync(peer, node, self, self.agent.document)
 
     async def obey(self, document: NodeDocument) -> None:
         await self.shell.on_ring(self.agent.obey, document)

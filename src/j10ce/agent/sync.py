@@ -41,11 +41,13 @@ class Node(Protocol):
 class Sync:
     """Two tasks: one follows the document, one pushes."""
 
-    def __init__(self, peer: Peer, name: str, node: Node) -> None:
+    def __init__(self, peer: Peer, name: str, node: Node, known: NodeDocument | None = None) -> None:
+        """`known` is the document in force."""
         self.connected = False
         self.error = "not connected yet"
         self.changed = asyncio.Event()  # something worth pushing at once
         self._peer, self._name, self._node = peer, name, node
+        self._known = known or NodeDocument(node=name)
         self._pushed: dict[str, str] = {}  # local holds that the control plane has: name to namespace
         self._withdrawn: set[str] = set()
 
@@ -54,28 +56,26 @@ class Sync:
             tasks.create_task(self._forever(self._follow))
             tasks.create_task(self._forever(self._push))
 
-    async def _forever(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _forever(self, work: Callable[[Backoff], Awaitable[None]]) -> None:
         """Whatever ends the connection: say it once, wait, try again."""
         backoff = Backoff()
         while True:
             try:
-                await work()
-                backoff.reset()
+                await work(backoff)
             except Exception as e:  # whatever the control plane answers: the floors do not end with it
-                if self.connected:
-                    backoff.reset()
                 if self.connected or self.error != str(e):
                     log.warning("server.lost", server=self._peer.url, error=str(e))
                 self.connected, self.error = False, str(e)
                 await backoff.wait()
 
-    async def _follow(self) -> None:
+    async def _follow(self, backoff: Backoff) -> None:
         """One watch, from its first event to its end."""
         path = f"{BASE}/nodedocuments/{self._name}?watch=1"
         async for event in client.lines(self._peer, path, quiet_s=QUIET_S):
             if not self.connected:
                 log.info("server.found", server=self._peer.url)
             self.connected, self.error = True, ""
+            backoff.reset()
             await self._take(event)
         raise Unreachable("the watch ended")
 
@@ -90,15 +90,17 @@ class Sync:
             return
         if document.format not in (FORMAT, FORMAT - 1):
             log.error("document.refused", error=f"format {document.format}, this agent reads {FORMAT}")
-        elif not document.profiles and not document.policies:
-            log.error("document.refused", error="it is empty; the control plane has lost its objects")
+        elif problem := lost(self._known, document):
+            log.error("document.refused", error=f"{problem}; the control plane has lost its objects")
         else:
+            self._known = document
             await self._node.obey(document)
 
-    async def _push(self) -> None:
+    async def _push(self, backoff: Backoff) -> None:
         """The report every ten seconds and on change; local holds once each."""
         await self._push_report()
         await self._push_holds()
+        backoff.reset()
         await asyncio.sleep(SHORTEST_GAP_S)
         try:
             async with asyncio.timeout(PUSH_S - SHORTEST_GAP_S):
@@ -145,6 +147,23 @@ class Sync:
             log.debug("hold.known", path=path)
         except Denied as e:
             log.error("hold.refused", path=path, error=str(e))
+
+
+def lost(known: NodeDocument, fresh: NodeDocument) -> str:
+    """Why `fresh` tells of lost data rather than of deletions; empty when it does not.
+
+    A manager that starts without its database has built-in profiles again, under other uids, and no policies.
+    """
+    if not fresh.profiles and not fresh.policies:
+        return "it is empty"
+    before, after = _uids(known), _uids(fresh)
+    if known.policies and not fresh.policies and before and not before & after:
+        return f"all {len(known.policies)} reservations are gone, and so is every object known so far"
+    return ""
+
+
+def _uids(document: NodeDocument) -> set[str]:
+    return {o.metadata.uid for o in (*document.profiles, *document.policies)} - {""}
 
 
 class Backoff:
