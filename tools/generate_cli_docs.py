@@ -84,7 +84,7 @@ def section(command: click.Command, ctx: click.Context) -> Iterator[str]:
     yield f"### {ctx.command_path}\n"
     text, _, example = inspect.cleandoc(command.help or "").partition("\b\nExample:\n")
     yield text.strip() + "\n"
-    yield f"```\n{' '.join(command.get_usage(ctx).removeprefix('Usage: ').split())}\n```\n"
+    yield f"Usage: `{_plain(command.get_usage(ctx).removeprefix('Usage: '))}`\n"
     if example.strip():
         yield f"```sh\n{inspect.cleandoc(example)}\n```\n"
     yield from options(command, ctx)

@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import subprocess
+from pathlib import Path
 
 import click
 import pytest
@@ -74,3 +76,22 @@ def test_a_kind_goes_by_any_of_its_names(text: str) -> None:
 def test_an_unknown_kind_says_what_there_is() -> None:
     with pytest.raises(Invalid, match="use one of qosprofiles"):
         find_kind("pods")
+
+
+@pytest.mark.parametrize(
+    ("module", "spares"),
+    [
+        pytest.param("main", ["j10ce.cli.peers", "msgspec", "h11"], id="--help loads no command"),
+        pytest.param("place", ["yaml", "http.client", "ssl", "asyncio", "j10ce.agent.loop"], id="run loads the least"),
+    ],
+)
+def test_a_command_loads_only_what_it_needs(module: str, spares: list[str], python: str, clone: Path) -> None:
+    code = f"import sys, j10ce.cli.{module}; print(sorted(set({spares!r}) & set(sys.modules)))"
+    told = subprocess.run([python, "-c", code], env={"PYTHONPATH": str(clone / "src")}, capture_output=True, check=True)
+    assert told.stdout == b"[]\n"
+
+
+def test_the_help_of_every_command_is_in_the_table_in_one_line() -> None:
+    text = CliRunner().invoke(cli, ["--help"], terminal_width=80).output
+    for name, (_, does) in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(does)}$", text, re.M), name

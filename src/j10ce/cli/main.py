@@ -12,13 +12,32 @@ import click
 from j10ce import __version__
 from j10ce.errors import Busy, Conflict, Denied, Invalid, NotFound, QosError, Unreachable
 
+# Name: (module, what it does). The help of `j10ce-qos` itself comes from here, so that it need not import them all.
 COMMANDS: Final = {
-    "up": "up", "run": "place", "adopt": "place", "forget": "place",
-    "apply": "objects", "get": "listing", "describe": "listing", "delete": "objects", "diff": "objects",
-    "explain": "look", "top": "look", "status": "look", "doctor": "doctor", "plan": "whatif",
-    "hold": "steer", "release": "steer", "arm": "steer", "disarm": "steer", "revert": "steer",
-    "config": "config", "bundle": "bundle", "plugins": "plugins", "completion": "completion",
-}  # fmt: skip
+    "up": ("up", "Run the whole stack in the foreground"),
+    "run": ("place", "Run a command as a managed workload"),
+    "adopt": ("place", "Manage what already runs: process, unit or cgroup"),
+    "forget": ("place", "Stop managing a workload; its processes go on"),
+    "apply": ("objects", "Create or update objects from files"),
+    "diff": ("objects", "Show what apply would change"),
+    "plan": ("whatif", "Show what would be written, and why; touch nothing"),
+    "get": ("listing", "List objects of a kind, or show one"),
+    "describe": ("listing", "Show all that is known of one object"),
+    "delete": ("objects", "Delete objects by name or by file"),
+    "explain": ("look", "Say why a workload's settings are what they are"),
+    "top": ("look", "Show what workloads use and were promised"),
+    "status": ("look", "Show what the agent is doing"),
+    "doctor": ("doctor", "Say what this machine can enforce, and what is missing"),
+    "hold": ("steer", "Freeze settings: hands off until the hold expires"),
+    "release": ("steer", "End holds"),
+    "disarm": ("steer", "The kill switch: stop all writes at once"),
+    "arm": ("steer", "Let the agent write again"),
+    "revert": ("steer", "Put every original value back"),
+    "config": ("config", "Check or show the configuration"),
+    "plugins": ("plugins", "List controllers and other plugins"),
+    "completion": ("completion", "Print the completion script of a shell"),
+    "bundle": ("bundle", "Collect what a bug report needs"),
+}
 
 INTERRUPTED: Final = 130
 EXIT_CODES: Final = (
@@ -41,9 +60,13 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = importlib.import_module(f"j10ce.cli.{COMMANDS[name]}")
+        module = importlib.import_module(f"j10ce.cli.{COMMANDS[name][0]}")
         found = getattr(module, f"{name}_command")
         return found if isinstance(found, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, does) for name, (_, does) in COMMANDS.items()])
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
