@@ -36,6 +36,7 @@ class Above(Struct, frozen=True):
     target: str
     value: str
     ours: bool
+    why: str = ""  # who decided it there; empty: nobody asks for it
 
 
 class SettingExplanation(Struct, frozen=True):
@@ -157,7 +158,8 @@ class _Teller:
 
     def _winner(self, verdict: Verdict) -> Proposal | None:
         """A wish that has lapsed decides nothing where something else moved the value."""
-        winner = verdict.winner or verdict.by
+        standing = next((p for p in verdict.others if p.value == verdict.value), None)  # a bound that it stands at
+        winner = verdict.winner or verdict.by or standing
         return None if winner and winner.owner == LAPSED and verdict.clamps else winner
 
     def _shown(self, s: Setting, values: Mapping[Setting, Value]) -> str:
@@ -171,5 +173,10 @@ class _Teller:
 
     def _above(self, s: Setting) -> Iterable[Above]:
         for up in self.snap.groups.ancestors(s.target):
-            if up != ROOT and (value := self._shown(Setting(up, s.knob, s.instance), self.snap.settings)):
-                yield Above(up, value, self.snap.groups[up].owned)
+            there = Setting(up, s.knob, s.instance)
+            if up == ROOT or not (value := self._shown(there, self.snap.settings)):
+                continue
+            verdict = self.plan.verdicts.get(there)
+            decided = self._winner(verdict) if verdict else None
+            why = f"{decided.owner}: {decided.reason}" if decided else ""
+            yield Above(up, value, self.snap.groups[up].owned, why)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from j10ce.plan.explain import Explanation, SettingExplanation, Wish
+from j10ce.plan.explain import Above, Explanation, SettingExplanation, Wish
 
 
 def render_text(e: Explanation) -> str:
@@ -56,7 +56,6 @@ def _detail(e: Explanation, s: SettingExplanation) -> Iterator[str]:
     yield f"{e.target} {s.knob} = {_value(s)}"
     v1 = f"{s.v1} on v1" if s.v1 else "not on v1"
     yield f"  {s.meaning} ({s.v2} on cgroup v2, {v1}{f'; here through {s.via}' if s.via else ''})"
-    above = ", ".join(f"{a.target} {a.value}{'' if a.ours else ' (not ours)'}" for a in s.above)
     nobody = "" if s.winner or s.clamps or s.problem or s.held else "nobody asks for it"
     yield from _fields(
         ("problem", s.problem),
@@ -65,8 +64,12 @@ def _detail(e: Explanation, s: SettingExplanation) -> Iterator[str]:
         *(("then", clamp) for clamp in s.clamps),
         *(("against", _wish(w)) for w in s.losers),
         ("before us", s.original),
-        ("above it", above),
+        *(("above it", _above(a)) for a in s.above),
     )
+
+
+def _above(a: Above) -> str:
+    return f"{a.target} {a.value}{'' if a.ours else ' (not ours)'}{f' ({a.why})' if a.why else ''}"
 
 
 def _wish(w: Wish) -> str:
