@@ -139,7 +139,7 @@ class TestMemory:
 
     def test_a_machine_without_memory_min_says_what_it_needs(self) -> None:
         e = of_a(scene({}, floor_a={"floor_memory": "1Gi"}, lacking=("memory.min",)))
-        assert e.memory_reason == "memory.min is not available here; it needs another kernel"
+        assert e.memory_reason == "memory.min is not enforceable here: needs another kernel"
 
 
 class TestCpu:
@@ -197,7 +197,7 @@ class TestCpu:
 
     def test_a_machine_without_the_cpu_controller_says_so(self) -> None:
         e = of_a(scene({}, floor_a={"floor_cpu": "3"}, lacking=("cpu.weight",)))
-        assert e.cpu_reason.startswith("cpu.weight is not available here")
+        assert e.cpu_reason.startswith("cpu.weight is not enforceable here")
 
 
 def test_an_adopted_workload_is_judged_where_it_is() -> None:

@@ -106,6 +106,7 @@ class Agent:
         self._take(events)
         self._entitle(at, at_once=True)
         self._find_places()
+        self._give_back_ancestors(events)
         snap = self._snapshot(at)
         proposals = tuple(guard.propose(snap) if guard.steady else guard.last for guard in self.guards)
         plan = self._arbiter.arbitrate(proposals, snap, self._held(at), originals=self.kernel.originals)
@@ -208,6 +209,12 @@ class Agent:
         }
         self.workloads = placed
         self.kernel.track(placed.values())
+
+    def _give_back_ancestors(self, events: Iterable[WorkloadEvent]) -> None:
+        """A group that is not ours was raised for workloads below; once the last of them is gone it is as it was."""
+        gone = any(e.type == "DELETED" for e in events)
+        if gone and self.armed and (abandoned := self.kernel.abandoned()):
+            self.kernel.revert(only=abandoned)
 
     def _placed(self, w: Workload, tier: str) -> Workload:
         at = self.kernel.tree.path_for(tier, w.namespace, w.name)

@@ -146,9 +146,13 @@ class Operations:
         owner = self.local.get(target).uid
         if not caller.administrator and caller.uid != owner:
             raise Denied(f"{namespace}/{name} was placed by uid {owner}")
-        self.local.remove(target)
-        await self.shell.settled(target)
-        return {"target": target, "removed": True, "ended": ended}
+        if ended:
+            self.local.look(target)  # what the command left running stays managed until it ends too
+        else:
+            self.local.remove(target)
+        if removed := target not in self.local:
+            await self.shell.settled(target)
+        return {"target": target, "removed": removed, "ended": ended}
 
     async def workloads(self) -> list[kinds.Workload]:
         return await self.shell.on_ring(views.workloads, self.report)
@@ -156,7 +160,8 @@ class Operations:
     # ------------------------------------------------------------------ looking
 
     def status(self) -> dict[str, Any]:
-        told = {"warnings": self.cache.warnings, "document": self.shell.agent.document.hash}
+        agent = self.shell.agent  # an order to disarm counts at once, not from the next report on
+        told = {"armed": agent.armed, "warnings": self.cache.warnings, "document": agent.document.hash}
         return views.status(self.report) | told | ({"unwritable": self.unwritable} if self.unwritable else {})
 
     async def top(self) -> dict[str, Any]:

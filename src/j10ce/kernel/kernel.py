@@ -110,6 +110,12 @@ class Kernel:
             self._held.read(target)
         return groups
 
+    def abandoned(self) -> frozenset[TargetId]:
+        """Groups that are not ours, changed for workloads that are managed no longer."""
+        targets = {s.target for s in self._journal.originals} - self._values.managed
+        groups = ((t, self.tree.place(t)) for t in targets if t.startswith("group/"))
+        return frozenset(t for t, at in groups if at is not None and not self.tree.owns(at))
+
     # ------------------------------------------------------------------ what is changed
 
     def apply(self, plan: Plan) -> Outcome:
@@ -160,9 +166,14 @@ class Kernel:
     # ------------------------------------------------------------------ who else writes
 
     def sweep(self, now: float, budget: int = 1000) -> list[Drift]:
-        """Re-read a part of the settings, so that all are re-read within 30 s. At most `budget` reads."""
+        """Re-read a part of the settings, so that all are re-read within 30 s. At most `budget` reads.
+
+        Contested ones come every time: whoever writes again is answered, or yielded to, without delay.
+        """
         self._values.collect()
-        return self._compare(self._held.due(now, budget), now)
+        contested = [d.setting for d in self._contests.present(now) if d.setting in self._held.values][:budget]
+        due = self._held.due(now, budget - len(contested))
+        return self._compare(dict.fromkeys((*contested, *due)), now)
 
     def read_now(self, targets: Collection[TargetId]) -> list[Drift]:
         """Re-read these at once: someone is known to have written."""

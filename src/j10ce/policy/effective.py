@@ -123,6 +123,6 @@ def _memory_reason(
 
 def _missing(snap: Snapshot, knob: str) -> str:
     support = snap.support.get(knob)
-    needs = f"; it needs {support.needs}" if support and support.needs else ""
+    needs = f": needs {support.needs}" if support and support.needs else ""
     instead = f"; instead: {support.instead}" if support and support.instead else ""
-    return f"{knob} is not available here{needs}{instead}"
+    return f"{knob} is not enforceable here{needs}{instead}"
