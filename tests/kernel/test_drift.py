@@ -63,6 +63,13 @@ def test_someone_known_to_have_written_is_noticed_at_once(rig: Rig) -> None:
     assert rig.kernel.drift() == [drift]
 
 
+def test_a_contested_setting_is_looked_at_in_every_sweep(rig: Rig) -> None:
+    contested(built(rig), 1)
+    rig.kernel.sweep(rig.now)
+    rig.meddle(WEB.target, "cpu.weight", 77.0)
+    assert [d.found for d in rig.kernel.sweep(rig.now)] == [77.0], "no time has passed: nothing else is due"
+
+
 def test_a_setting_that_we_never_wrote_is_followed_silently(rig: Rig) -> None:
     rig.adopt(cpu__weight=2048.0)
     rig.kernel.track([DB])

@@ -65,6 +65,16 @@ def test_only_the_named_targets_are_reverted(adopted: Rig) -> None:
     assert WEB.handle.path not in adopted.fake.cgroups.by_path
 
 
+def test_a_group_raised_for_a_workload_is_abandoned_with_it(adopted: Rig) -> None:
+    slice_ = group("system.slice")
+    assert isinstance(adopted.write(slice_, "memory.low", 4096.0 * 16), Applied)
+    assert adopted.kernel.abandoned() == frozenset()
+    adopted.build()
+    assert adopted.kernel.abandoned() == {slice_}, "our own groups are kept or removed by the plan"
+    adopted.kernel.revert(only=adopted.kernel.abandoned())
+    assert (adopted.held(slice_, "memory.low"), adopted.kernel.abandoned()) == (0.0, frozenset())
+
+
 def test_another_boot_is_none_of_our_business(adopted: Rig) -> None:
     adopted.boot = "the next boot"
     assert adopted.start().revert().results == ()
