@@ -2,16 +2,20 @@
 
     python -m j10ce.agent.plugin_host [settings as JSON by controller name]
 
-Ends when its standard input does. Whatever plugins print goes to stderr: standard output carries the frames.
+Ends when its standard input does, or with the agent. Whatever plugins print goes to stderr: standard output carries the
+frames.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
+import select
+import signal
 import sys
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
@@ -22,6 +26,8 @@ from j10ce.model import schema
 from j10ce.model.knob import Setting, TargetId, Value
 from j10ce.model.snapshot import Groups, Snapshot
 from j10ce.observe.series import SeriesBook
+
+PR_SET_PDEATHSIG: Final = 1
 
 
 class Host:
@@ -87,7 +93,17 @@ def send(sink: BinaryIO, answer: wire.Answer) -> None:
     sink.flush()
 
 
+def die_with_the_agent() -> None:
+    """A plugin that hangs does not see the end of its input when the agent is killed."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    poll = select.poll()
+    poll.register(0, 0)
+    if any(event & select.POLLHUP for _, event in poll.poll(0)):
+        sys.exit()  # it died before it could be asked to take us along
+
+
 def main() -> None:
+    die_with_the_agent()
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     settings = msgspec.json.decode(sys.argv[1]) if len(sys.argv) > 1 else {}

@@ -163,7 +163,7 @@ def lost(known: NodeDocument, fresh: NodeDocument) -> str:
 
 
 def _uids(document: NodeDocument) -> set[str]:
-    return {o.metadata.uid for o in (*document.profiles, *document.policies)} - {""}
+    return ({p.metadata.uid for p in document.profiles} | {p.metadata.uid for p in document.policies}) - {""}
 
 
 class Backoff:
