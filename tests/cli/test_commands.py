@@ -94,4 +94,4 @@ def test_a_command_loads_only_what_it_needs(module: str, spares: list[str], pyth
 def test_the_help_of_every_command_is_in_the_table_in_one_line() -> None:
     text = CliRunner().invoke(cli, ["--help"], terminal_width=80).output
     for name, (_, does) in COMMANDS.items():
-        assert re.search(rf"^  {name} +{re.escape(does)}$", text, re.M), name
+        assert re.search(rf"^  {name} +{re.escape(does)}$", text, re.MULTILINE), name

@@ -50,15 +50,6 @@ def test_one_bad_object_and_nothing_is_applied(stack: Session, tmp_path: Path) -
     stack.fails(6, "get", "mrp", "good")
 
 
-def test_a_server_s_refusal_of_one_object_leaves_the_others_unapplied(stack: Session, tmp_path: Path) -> None:
-    file = policies(tmp_path, before="100m")
-    odd = POLICY.format(name="behind", cpu="100m").replace("name: behind", "name: behind, resourceVersion: '999'", 1)
-    Path(file).write_text(Path(file).read_text() + odd)
-    ended = stack("apply", "-f", file, code=None)
-    if ended.returncode:
-        stack.fails(6, "get", "mrp", "before")
-
-
 def test_workloads_are_not_applied_or_deleted(stack: Session) -> None:
     told = stack.fails(3, "apply", "-f", "examples/what-if/workloads.yaml")
     assert "workloads come with `j10ce-qos run`" in told

@@ -17,7 +17,7 @@ from j10ce.kernel.kernel import Kernel
 from j10ce.model import kinds, knob, schema
 from j10ce.model.kinds import API_VERSION, Condition, WorkloadStatus
 from j10ce.model.knob import NODE, TargetId
-from j10ce.model.plan import Outcome, Refused, ValueChange
+from j10ce.model.plan import Change, Outcome, Refused, ValueChange
 from j10ce.model.quantity import Quantity
 from j10ce.model.workload import Workload
 from j10ce.plan.explain import explain
@@ -111,11 +111,17 @@ def status(report: Report) -> dict[str, Any]:
         "held": len(report.held),
         "drifted": len(report.drifts),
         "lastPlan": ", ".join(f"{n} {outcome}" for outcome, n in results.items()) or "nothing to change",
-        "refused": [f"{change}: {result.reason}" for change, result in report.outcome.refused()][:20],
+        "refused": [f"{_named(c)}: {r.reason}" for c, r in report.outcome.refused() if report.armed][:20],
         "faults": dict(report.faults),
         "notes": [*report.resolution.notes, *report.plan.notes],
         "ringCpuMs": round(report.cpu_s * 1000, 3),
     }
+
+
+def _named(change: Change) -> str:
+    if isinstance(change, ValueChange):
+        return f"{change.setting} = {knob.render(change.setting.knob, change.new)}"
+    return f"{type(change).__name__.lower()} {change.target}"
 
 
 def journal(kernel: Kernel) -> list[dict[str, Any]]:
