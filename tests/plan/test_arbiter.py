@@ -201,6 +201,13 @@ def test_an_adopted_cgroups_own_limit_is_what_bounds_move() -> None:
     assert world.plan(wish(DB.target, "cpu.max", 8e4, AT_MOST)).empty
 
 
+def test_the_weight_that_an_idle_cgroup_shows_is_not_taken_for_its_own() -> None:
+    world = World()
+    world.kernel["system/db"].values["cpu.idle"] = 1.0
+    plan = world.plan(wish(DB.target, "cpu.idle", 0.0), wish(DB.target, "cpu.weight", 2048.0, AT_MOST))
+    assert written(plan)[Setting(DB.target, "cpu.weight")] == 1024.0
+
+
 def test_on_v1_a_childs_quota_is_kept_within_its_parents() -> None:
     tier = wish(group("j10ce/besteffort"), "cpu.max", 1e5)
     world = World("v1")
@@ -216,6 +223,14 @@ def test_on_v1_sets_follow_their_parent_both_ways() -> None:
     assert world.value(CRUNCH.target, "cpuset.cpus") == {0}
     world.settle(wish(tier, "cpuset.cpus", frozenset({0, 1})))
     assert world.value(CRUNCH.target, "cpuset.cpus") == {0, 1}
+
+
+def test_on_v1_a_set_with_its_own_wish_is_not_dragged_along_when_its_parent_widens() -> None:
+    world = World("v1", through="back end")
+    tier, own = group("j10ce/besteffort"), wish(CRUNCH.target, "cpuset.cpus", frozenset({3}))
+    world.settle(wish(tier, "cpuset.cpus", frozenset({3})), own)
+    world.settle(wish(tier, "cpuset.cpus", frozenset({0, 1, 2, 3})), own)
+    assert world.value(CRUNCH.target, "cpuset.cpus") == {3}
 
 
 def test_a_weight_is_not_written_while_idle_and_is_written_again_after() -> None:

@@ -103,10 +103,11 @@ def test_a_guarantee_never_exceeds_its_cap_nor_the_machine(version: Any, wishes:
 
 
 @VERSIONS
+@pytest.mark.parametrize("through", ["kernel", "back end"])
 @given(twice=TWICE)
-def test_after_a_plan_the_next_one_is_empty(version: Any, twice: Any) -> None:
+def test_after_a_plan_the_next_one_is_empty(version: Any, through: str, twice: Any) -> None:
     start, wishes = twice
-    world = World(version, floors=FLOORS)
+    world = World(version, floors=FLOORS, through=through)
     world.settle(*start)
     world.settle(*wishes)
     assert world.plan(*wishes).changes == ()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value, group
-from j10ce.model.plan import Applied, Bound, Change, HeldSetting, Plan, Proposal, Rank, ValueChange
+from j10ce.model.plan import Applied, Bound, Change, Gone, HeldSetting, Plan, Proposal, Rank, Refused, ValueChange
 from j10ce.model.snapshot import Groups, Snapshot
 from j10ce.model.workload import Entitlement, Workload
 from j10ce.plan.arbiter import arbitrate
@@ -48,7 +48,9 @@ class World:
         *,
         floors: dict[TargetId, tuple[build.Amount, build.Amount]] | None = None,
         made: bool = True,
+        through: str = "kernel",
     ) -> None:
+        self.through = through  # `kernel`: its bare rules; `back end`: which moves companions along
         self.kernel = FakeKernel(version)
         self.workloads = {w.target: w for w in workloads}
         self.floors = floors or {}
@@ -105,19 +107,26 @@ class World:
         """Every change must be taken; yields after each one, so that the caller can look at the tree."""
         for change in plan.changes:
             if isinstance(change, ValueChange):
-                self._expect_room(change)
-            answer = self.kernel.perform(change)
+                self._journal(change.setting)
+            answer = self._write_bare(change) if self.through == "kernel" else self.kernel.perform(change)
             assert isinstance(answer, Applied), (change, answer)
             yield change
 
-    def _expect_room(self, change: ValueChange) -> None:
-        """The kernel itself takes the value: the back end need not move anything else along."""
-        s, at = change.setting, self.kernel.places[change.setting.target]
-        objection = self.kernel.cgroups.objection(s.knob, self.kernel.quantise(s, change.new), at.path)
-        assert objection is None, (change, objection)
-        before = self.kernel.read(s, at)
-        assert before is not None, (change, "no such file")
+    def _journal(self, s: Setting) -> None:
+        before = self.kernel.read(s, self.kernel.places[s.target])
+        assert before is not None, (s, "no such file")
         self.journal.setdefault(s, before)
+
+    def _write_bare(self, change: Change) -> Applied | Refused | Gone:
+        """The plan needs no help: the kernel itself takes every value."""
+        if not isinstance(change, ValueChange):
+            return self.kernel.perform(change)
+        s, path = change.setting, self.kernel.places[change.setting.target].path
+        value = self.kernel.quantise(s, change.new)
+        objection = self.kernel.cgroups.objection(s.knob, value, path)
+        assert objection is None, (change, objection)
+        self.kernel.cgroups.hold(s.knob, value, path)
+        return Applied(value)
 
     def settle(self, *proposals: Proposal, holds: Iterable[HeldSetting] = ()) -> Plan:
         plan = self.plan(*proposals, holds=holds)

@@ -130,7 +130,9 @@ class Arbiter:
         default = KNOBS[s.knob].default if s.knob in KNOBS else 0.0
         if s.target in self.rights.owned:
             return default
-        return self.inputs.originals.get(s, snap.settings.get(s, default))
+        idle = s.knob == "cpu.weight" and snap.settings.get(Setting(s.target, "cpu.idle")) == 1.0
+        present = default if idle else snap.settings.get(s, default)  # an idle group shows a weight that nobody set
+        return self.inputs.originals.get(s, present)
 
     def _plan(self, snap: Snapshot) -> Plan:
         board = Board(snap, self.rights, dict(self.merged), self.inputs.originals)

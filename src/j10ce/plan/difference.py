@@ -28,6 +28,8 @@ class Difference:
         self.restless = False
         self.changes = list(self._changes())
         self.changes.extend(self._weights_after_idle())
+        if board.on_v1("cpuset.cpus"):
+            self.changes.extend(self._sets_dragged_along())
 
     def _changes(self) -> Iterator[ValueChange]:
         present, still = self.board.snap.settings, self.board.still
@@ -71,6 +73,20 @@ class Difference:
             if weight not in changed and weight not in self.board.still:
                 old = self.board.snap.settings.get(weight)
                 yield ValueChange(weight, old, self.quantise(weight, verdict.value), *credit(verdict))
+
+    def _sets_dragged_along(self) -> Iterator[ValueChange]:
+        """The v1 back end moves a child whose set equals its parent's along with it; one with a wish stays its own."""
+        present, groups = self.board.snap.settings, self.board.snap.groups
+        changed = {c.setting for c in self.changes}
+        moved = {c.setting.target for c in self.changes if c.setting.knob == "cpuset.cpus"}
+        for target in self.board.rights.top_down:
+            s, up = Setting(target, "cpuset.cpus"), groups.parent(target)
+            if up is None or up not in moved or s not in present or present[s] != present.get(s._replace(target=up)):
+                continue
+            moved.add(target)
+            if s in self.board.verdicts and s not in changed and s not in self.board.still:
+                verdict = self.board.verdicts[s]
+                yield ValueChange(s, present[s], verdict.value, *credit(verdict))
 
 
 def credit(verdict: Verdict) -> tuple[str, str]:
