@@ -30,6 +30,7 @@ HANDOVER_S = 15.0
 
 def main(argv: Sequence[str] | None = None) -> None:
     options = arguments().parse_args(argv)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to reload
     try:
         settings = configured(options, config.load(options.config_dir))
         logs.configure(settings.log)

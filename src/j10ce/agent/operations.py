@@ -213,6 +213,8 @@ class Operations:
         self.shell.wake.set()
 
     async def arm(self) -> dict[str, Any]:
+        if self.unwritable:
+            raise Denied(f"the agent stays unarmed: {self.unwritable}")
         self.cache.keep_orders(Orders(disarmed=False))
         self.shell.agent.armed = True
         self.shell.wake.set()
