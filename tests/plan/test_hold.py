@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from j10ce.model.knob import Setting, Value, group
 from j10ce.model.plan import Bound
+from j10ce.plan.arbiter import Arbiter
 from j10ce.plan.hold import hold_problem
 from j10ce.testing import build
 from tests.plan.world import CRUNCH, WEB, World, hold, wish
@@ -19,6 +21,15 @@ def test_a_setting_held_as_it_is_stays() -> None:
     verdict = plan.verdicts[SUPPRESS.setting]
     assert plan.empty
     assert (verdict.held, verdict.others) == ("by alice: incident 42", (SUPPRESS,))
+
+
+def test_an_operators_edit_under_a_hold_is_what_the_arbiter_remembers() -> None:
+    world, frozen = World(), [hold(CRUNCH.target, "cpu.max")]
+    arbiter, snap = Arbiter(world.kernel.quantise), world.snapshot()
+    arbiter.arbitrate([(SUPPRESS,)], snap, frozen)
+    edited = replace(snap, settings={**snap.settings, SUPPRESS.setting: 7e4})
+    plan = arbiter.arbitrate([(SUPPRESS,)], edited, frozen)
+    assert (plan.changes, plan.verdicts[SUPPRESS.setting].value) == ((), 7e4)
 
 
 def test_a_held_value_is_not_moved_by_the_bounds_of_others() -> None:
