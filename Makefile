@@ -58,8 +58,8 @@ test: setup-lab  ## everything: quick and slow tests, host kernel, both guests (
 test-quick: setup-dev  ## pure tests, a few minutes
 	@$(PYTEST) -q -n $(JOBS)
 
-test-host: setup-dev  ## enforcement on this machine's own kernel (root)
-	@$(PYTEST) -m host tests/enforce
+test-host: setup-dev  ## everything that needs this machine's own kernel: enforcement, agent, command line (root)
+	@$(PYTEST) -m host
 
 test-vm: setup-lab  ## enforcement in the plain cgroup v2 guest
 	@$(LAB) pytest -- -m "host or vm" tests/enforce
