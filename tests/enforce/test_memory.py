@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,10 +14,10 @@ from j10ce.kernel.kernel import Kernel
 from j10ce.model.knob import Setting, workload
 from j10ce.model.plan import Applied, Pending, Plan, Refused, Result, ValueChange
 from j10ce.model.workload import Handle, Workload
-from tests.enforce.workbench import Workbench, stat
+from tests.enforce.workbench import WORKING_SET, Workbench, stat
 
 MIB = 1 << 20
-WORKING_SET, STREAM, ROOM, FLOOR = 24 * MIB, 120 * MIB, 56 * MIB, 32 * MIB
+ROOM, FLOOR = 56 * MIB, 32 * MIB
 
 READ = """
 import os
@@ -36,25 +33,6 @@ for i in range(0, {size}, 4096): m[i] = 1
 print("held", flush=True)
 input()
 """
-
-
-@pytest.fixture(scope="module")
-def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A file system whose pages can be reclaimed: tmpfs, where tests live, has none."""
-    image = tmp_path_factory.mktemp("image") / "disk"
-    with image.open("wb") as f:
-        f.truncate(WORKING_SET + STREAM + 64 * MIB)
-    subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", "-O", "^has_journal", image], check=True)
-    mount = tmp_path_factory.mktemp("disk")
-    subprocess.run(["modprobe", "-q", "loop"], check=False)  # a module in Debian, built in elsewhere
-    subprocess.run(["mount", "-o", "loop", image, mount], check=True)
-    for name, size in (("working-set", WORKING_SET), ("stream", STREAM)):
-        with (mount / name).open("wb") as f:
-            for _ in range(size // MIB):
-                f.write(bytes(MIB))
-            os.fsync(f.fileno())
-    yield mount
-    subprocess.run(["umount", "--lazy", mount], check=True)
 
 
 def kept(work: Workbench, disk: Path, knob: str) -> float:

@@ -23,6 +23,8 @@ from j10ce.model.plan import Applied
 CONTROLLERS = frozenset({"cpu", "cpuset", "memory"})
 SPIN = "while True: pass"
 PATIENCE_S = 100.0
+MIB = 1 << 20
+WORKING_SET, STREAM = 24 * MIB, 120 * MIB  # sizes of the files on the `disk` of conftest
 
 
 class Workbench:
