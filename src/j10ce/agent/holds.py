@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from j10ce.errors import Finding, Invalid
 from j10ce.model.kinds import Hold, HoldSpec, Meta, Strict
-from j10ce.model.knob import KNOBS, Setting, TargetId, Unit, Value, parse_cpus
+from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Unit, Value, parse_cpus
 from j10ce.model.plan import HeldSetting
 from j10ce.model.quantity import Quantity
 from j10ce.policy import syntax
@@ -37,6 +37,8 @@ def from_request(request: HoldRequest, wall: float) -> Hold:
         Finding("knobs", k, "unknown knob", "use one of " + ", ".join(KNOBS)) for k in request.knobs if k not in KNOBS
     ]
     findings += syntax.target("target", request.target)
+    if request.target == ROOT and not isinstance(request.value, UnsetType):
+        findings.append(Finding("value", request.value, "the root's own settings are never written", "leave value out"))
     if not request.knobs:
         findings.append(Finding("knobs", None, "empty", "name at least one knob"))
     if not 0 < request.for_seconds <= LONGEST_S:

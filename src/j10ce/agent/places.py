@@ -25,23 +25,24 @@ class Places:
     def __init__(self, hierarchies: Hierarchies, owner: Owner) -> None:
         self._hierarchies = hierarchies
         self._owner = owner
-        self._main = next(iter(hierarchies.in_use()), "")  # the hierarchy that identifies a cgroup
+        self._controllers = tuple(hierarchies.in_use())  # an adopted v1 cgroup may be in one hierarchy alone
 
     def pids(self, workload: Workload, /) -> list[int] | None:
         """All processes in or below the cgroup; before it is there, those that wait. None: all of it is gone."""
         handle = workload.handle
-        if workload.pids or not handle.path or not self._main:
+        if workload.pids or not handle.path or not self._controllers:
             return [pid for pid in workload.pids if os.path.exists(f"/proc/{pid}")] or None
-        top = self._hierarchies.directory(self._main, handle.paths.get(self._main, handle.path))
-        inside = _residents(top)
-        if inside or inside is None:
-            return inside
-        return [pid for folder, _, _ in os.walk(top) for pid in _residents(folder) or ()]
+        for controller in self._controllers:
+            top = self._hierarchies.directory(controller, handle.paths.get(controller, handle.path))
+            if (inside := _residents(top)) is not None:
+                return inside or [pid for folder, _, _ in os.walk(top) for pid in _residents(folder) or ()]
+        return None
 
     def identity(self, handle: Handle) -> int:
         """Proves later that the cgroup is the same one; 0 where there is none."""
         at = Place(handle.path, handle.unit, dict(handle.paths))
-        return (self._owner.tree.identity(at, self._main) or 0) if handle.path and self._main else 0
+        found = (self._owner.tree.identity(at, controller) for controller in self._controllers if handle.path)
+        return next(filter(None, found), 0)
 
     def unit(self, name: str) -> Handle:
         if self._owner.units is None:
