@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from j10ce.kernel.dbus import CallFailed, Connection, watch_reloads
 from j10ce.kernel.units import Units
 from j10ce.model.knob import Setting, Value, workload
 from j10ce.model.plan import Applied
-from tests.systemd.conftest import Systemd, cgroup_files, systemctl
+from tests.systemd.conftest import Systemd, cgroup_files, drop_ins, shown, systemctl
 
 UNIT = "adopted.service"
 FILES = ("cpu.weight", "cpu.max", "cpuset.cpus", "memory.min", "memory.low", "memory.high", "memory.max", "cpu.idle")
@@ -29,8 +28,6 @@ WANTED: dict[str, Value] = {
     "memory.high": float(900 * MIB),
     "memory.max": float(1000 * MIB),
 }
-# What any reload does to any service: systemd forgets when a command was started, and lists in another order.
-FORGETS = re.compile(r"^(ExecStart|ExecStartEx|Memory(Current|Available)|CPUUsageNSec|Tasks\w+|IP.*|IO.*)=")
 
 
 @pytest.fixture
@@ -45,17 +42,6 @@ def service() -> Iterator[str]:
     systemctl("stop", UNIT)
     file.unlink()
     systemctl("revert", UNIT)
-
-
-def shown(unit: str) -> dict[str, list[str]]:
-    lines = systemctl("show", unit).splitlines()
-    return {k: sorted(v.split()) for k, _, v in (line.partition("=") for line in lines if not FORGETS.match(line))}
-
-
-def drop_ins(unit: str) -> dict[str, str]:
-    folders = ("/run/systemd/system.control", "/run/systemd/transient", "/etc/systemd/system.control")
-    found = (file for folder in folders for file in Path(folder, f"{unit}.d").glob("*"))
-    return {str(file): file.read_text() for file in found}
 
 
 class Adopted:

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import json
-import pwd
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.systemd.conftest import systemctl
-
-UID = 1000
-AS_USER = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups"]
-ENV = {"XDG_RUNTIME_DIR": f"/run/user/{UID}", "PATH": "/usr/bin:/bin"}
+from tests.systemd.conftest import AS_USER, ENV, UID
 
 # Runs as the user, and tells what it found as JSON.
 SCRIPT = """
@@ -47,19 +39,6 @@ for g in reversed(groups):
     told["answers"].append(repr(tree.remove(group(g.path))))
 print(json.dumps(told))
 """
-
-
-@pytest.fixture
-def user() -> Iterator[str]:
-    try:
-        name = pwd.getpwuid(UID).pw_name
-    except KeyError:
-        subprocess.run(["useradd", "--uid", str(UID), "--create-home", "lab"], check=True)
-        name = "lab"
-    systemctl("start", f"user@{UID}.service")
-    subprocess.run([*AS_USER, "systemctl", "--user", "start", "dbus.service"], env=ENV, check=True)
-    yield name
-    systemctl("stop", f"user@{UID}.service")
 
 
 def test_a_user_protects_a_command_without_root(user: str, clone: Path) -> None:
