@@ -28,7 +28,12 @@ def main() -> int:
         lines += ["| knob | what the profile does |", "|---|---|"]
         lines += [f"| `{knob}` | {effect} |" for knob, effect in describe(profile)]
         lines.append("")
-    lines += ["## Knobs", "", "| knob | on cgroup v1 | as a unit property | unit | role | meaning |", "|---|---|---|---|---|---|"]
+    lines += [
+        "## Knobs",
+        "",
+        "| knob | on cgroup v1 | as a unit property | unit | role | meaning |",
+        "|---|---|---|---|---|---|",
+    ]
     for k in KNOBS.values():
         v1 = f"`{k.v1}`" if k.v1 else "–"
         unit = f"`{k.systemd}`" if k.systemd else "–"

@@ -1,17 +1,17 @@
 """Every error a caller may want to tell apart.
 
-    QosError
-    ├── Invalid          input that cannot be accepted; carries all findings
-    │   └── Malformed    text that is no JSON at all
-    ├── Unsupported      this machine lacks a feature; says what it needs
-    ├── Denied           a rule of the system or of its owner forbids it
-    ├── Busy             someone else owns what was asked for
-    ├── Unreachable      the agent or the control plane does not answer
-    ├── Corrupt          a file of ours cannot be trusted; a copy was kept
-    └── StoreError
-        ├── NotFound
-        ├── Conflict     a stale or duplicate write
-        └── Compacted    the watch asked for changes that are no longer kept
+QosError
+├── Invalid          input that cannot be accepted; carries all findings
+│   └── Malformed    text that is no JSON at all
+├── Unsupported      this machine lacks a feature; says what it needs
+├── Denied           a rule of the system or of its owner forbids it
+├── Busy             someone else owns what was asked for
+├── Unreachable      the agent or the control plane does not answer
+├── Corrupt          a file of ours cannot be trusted; a copy was kept
+└── StoreError
+    ├── NotFound
+    ├── Conflict     a stale or duplicate write
+    └── Compacted    the watch asked for changes that are no longer kept
 """
 
 from __future__ import annotations

@@ -388,7 +388,8 @@ _KINDS: Final = (
         Column("TARGET", "spec.target"), Column("KNOBS", "spec.knobs"), Column("EXPIRES", "spec.expires"),
         Column("WHO", "spec.who", wide=True), Column("WHY", "spec.why"))),
     Kind("Workload", "workloads", Workload, True, ("wl",), stored=False, columns=(
-        Column("PROFILE", "status.profile"), Column("TIER", "status.tier"), Column("PHASE", "status.phase", default="Pending"),
+        Column("PROFILE", "status.profile"), Column("TIER", "status.tier"),
+        Column("PHASE", "status.phase", default="Pending"),
         Column("CPU", "status.usage.cpu"), Column("MEMORY", "status.usage.memory"),
         Column("FLOOR-CPU", "status.floor.cpu"), Column("FLOOR-MEM", "status.floor.memory"),
         Column("CGROUP", "status.cgroup", wide=True))),
