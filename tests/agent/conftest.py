@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ class AgentProcess:
             self.process.wait()
         for mount in Hierarchies.discover().in_use().values():
             for folder, _, _ in os.walk(f"{mount.path}/{self.top}", topdown=False):
-                os.rmdir(folder)
+                assert eventually(partial(remove, folder))  # what the agent started may take a moment to die with it
 
 
 @pytest.fixture
@@ -98,6 +99,11 @@ def agent(tmp_path: Path, clone: Path) -> Iterator[AgentProcess]:
 
 def cgroup(controller: str, path: str) -> Path:
     return Path(Hierarchies.discover().directory(controller, path))
+
+
+def remove(folder: str) -> bool:
+    os.rmdir(folder)
+    return True
 
 
 def eventually(claim: Callable[[], bool], seconds: float = 30.0) -> bool:
