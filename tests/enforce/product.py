@@ -78,10 +78,15 @@ class Product(Session):
                 file.write_text((folder.parent / name).read_text())
 
     def settings(self, path: str) -> dict[str, str]:
-        """Every file of a cgroup that holds a setting, to the letter."""
+        """Every file of a cgroup that holds a setting, to the letter.
+
+        Except one: the kernel refuses to empty cpuset.cpus of a populated cgroup2, so there the effect is compared.
+        """
         folders = {Path(m.path, path) for m in self.hierarchies.in_use().values()}
         files = sorted(file for folder in folders for file in folder.iterdir() if is_setting(file))
-        return {str(file): file.read_text() for file in files}
+        found = {str(file): file.read_text() for file in files}
+        effects = (folder / "cpuset.cpus.effective" for folder in folders)
+        return found | {str(e).removesuffix(".effective"): e.read_text() for e in effects if e.exists()}
 
     def cpu_s(self, path: str) -> float:
         """CPU time used, by the kernel's own count."""
