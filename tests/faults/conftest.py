@@ -24,3 +24,9 @@ def one_agent(folder: Path, clone: Path) -> Iterator[AgentProcess]:
 def agent(tmp_path: Path, clone: Path) -> Iterator[AgentProcess]:
     """Not started yet."""
     yield from one_agent(tmp_path, clone)
+
+
+def ticks(agent: AgentProcess) -> float:
+    """How often the whole ring has run."""
+    lines = agent.client.get("/metrics").splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith('j10ce_ring_runs_total{cause="tick"}'))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.conftest import AgentProcess, cgroup, eventually
+from tests.faults.conftest import ticks
 
 COUNT = 1000
 FEW = 1024
@@ -51,8 +52,3 @@ def test_a_thousand_arrivals_at_once_fit_in_a_thousand_descriptors(agent: AgentP
         kid.kill()
     assert eventually(lambda: agent.client.get("/v1/status")["workloads"] == 0, 120)
     assert eventually(lambda: not any(cgroup("cpu", path).exists() for path in placed), 60)
-
-
-def ticks(agent: AgentProcess) -> float:
-    lines = agent.client.get("/metrics").splitlines()
-    return next(float(line.split()[1]) for line in lines if line.startswith('j10ce_ring_runs_total{cause="tick"}'))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.conftest import AgentProcess, cgroup, eventually
+from tests.faults.conftest import ticks
 
 pytestmark = pytest.mark.host
 
@@ -118,11 +119,6 @@ def test_one_that_fails_changes_nothing_of_the_others(agent: AgentProcess, tmp_p
     finally:
         agent.clean()
         beside.rmdir()
-
-
-def ticks(agent: AgentProcess) -> float:
-    lines = agent.client.get("/metrics").splitlines()
-    return next(float(line.split()[1]) for line in lines if line.startswith('j10ce_ring_runs_total{cause="tick"}'))
 
 
 def test_a_hanging_plugin_does_not_outlive_a_killed_agent(agent: AgentProcess, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from j10ce.errors import Invalid, QosError
 from tests.agent.conftest import AgentProcess, cgroup, eventually
+from tests.faults.conftest import ticks
 
 pytestmark = pytest.mark.host
 MIB = 1 << 20
@@ -46,11 +47,6 @@ def test_no_memory_limit_goes_below_what_is_in_use(agent: AgentProcess) -> None:
         agent.clean()
         holder.communicate("\n")
         folder.rmdir()
-
-
-def ticks(agent: AgentProcess) -> float:
-    lines = agent.client.get("/metrics").splitlines()
-    return next(float(line.split()[1]) for line in lines if line.startswith('j10ce_ring_runs_total{cause="tick"}'))
 
 
 def noted(agent: AgentProcess, name: str, minimum: dict[str, str]) -> str:
