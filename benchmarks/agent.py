@@ -65,7 +65,7 @@ class Agent:
             kid = self.kids.pop()
             kid.kill()
             kid.wait()
-        self.client.delete(f"/v1/workloads/default/w{n}", ended="1")
+        self.client.delete(f"/v1/workloads/default/w{n}", **({"ended": "1"} if inhabited else {}))
 
     def metric(self, name: str) -> float:
         lines = self.client.get("/metrics").splitlines()

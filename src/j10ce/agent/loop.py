@@ -163,7 +163,7 @@ class Agent:
         return tuple(h for name, h in every.items() if name not in self.released)
 
     def reread(self) -> None:
-        """systemd has just reset what was not set through it: the next tick reads every setting. From any thread."""
+        """Someone is known to have written, or to have been free to: the next tick reads every setting. Any thread."""
         self._reloaded = True
 
     def revert(self, force: bool = False, at: Instant | None = None) -> Outcome:

@@ -203,6 +203,7 @@ class Operations:
         ended = {h.metadata.name for h in before} - {h.metadata.name for h in kept}
         local = {h.metadata.name for h in self.shell.agent.holds}
         ours = [h for h in kept if h.metadata.name in local or h not in before]
+        self.shell.agent.reread()  # whatever was edited under the hold is found at the next tick
         await self._keep_holds(ours, self.shell.agent.released | ended)
         return {"released": released}
 
@@ -217,6 +218,7 @@ class Operations:
             raise Denied(f"the agent stays unarmed: {self.unwritable}")
         self.cache.keep_orders(Orders(disarmed=False))
         self.shell.agent.armed = True
+        self.shell.agent.reread()
         self.shell.wake.set()
         return {"armed": True}
 
