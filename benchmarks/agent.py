@@ -87,8 +87,9 @@ class Agent:
         self.process.kill()
         self.process.wait()
         for mount in Hierarchies.discover().in_use().values():
-            for folder, _, _ in os.walk(f"{mount.path}/{self.top}", topdown=False):
-                os.rmdir(folder)
+            for top in (self.top, f"{self.top}_besteffort"):
+                for folder, _, _ in os.walk(f"{mount.path}/{top}", topdown=False):
+                    os.rmdir(folder)
 
 
 class Tick(NamedTuple):

@@ -86,7 +86,8 @@ class AgentProcess:
             self.process.kill()
             self.process.wait()
         for mount in Hierarchies.discover().in_use().values():
-            for folder, _, _ in os.walk(f"{mount.path}/{self.top}", topdown=False):
+            tops = (f"{mount.path}/{self.top}", f"{mount.path}/{self.top}_besteffort")
+            for folder in (inner for top in tops for inner, _, _ in os.walk(top, topdown=False)):
                 assert eventually(partial(remove, folder))  # what the agent started may take a moment to die with it
 
 

@@ -145,7 +145,9 @@ class Session:
         if pid := self.agent_pid():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        for folder in (*self.made, *(Path(m.path, self.top) for m in Hierarchies.discover().in_use().values())):
+        mounts = Hierarchies.discover().in_use().values()
+        tops = [Path(m.path, top) for m in mounts for top in (self.top, f"{self.top}_besteffort")]
+        for folder in (*self.made, *tops):
             assert eventually(lambda folder=folder: remove_tree(folder)), f"{folder} stays"
 
 

@@ -16,7 +16,7 @@ from j10ce.model.snapshot import Snapshot
 from j10ce.testing import build
 
 BE = CpuSection(weight=2, idle=True, suppressible=True)
-TIER = "group/j10ce/besteffort"
+TIER = "group/j10ce_besteffort"
 
 
 def machine(

@@ -41,7 +41,7 @@ def test_exclusive_cpus_come_from_the_top_and_everyone_else_keeps_off() -> None:
     assert cpus(snap) == {
         "db": frozenset({2, 3}),
         "group/j10ce/sensitive": frozenset({0, 1}),
-        "group/j10ce/besteffort": frozenset({0, 1}),
+        "group/j10ce_besteffort": frozenset({0, 1}),
     }
 
 
@@ -51,7 +51,7 @@ def test_reserved_cpus_are_kept_from_best_effort_only() -> None:
         claim("web", "0", "none", "standard"),
         claim("j", "0", "none", "besteffort"),
     )
-    assert cpus(snap) == {"group/j10ce/besteffort": frozenset({0, 1, 2})}
+    assert cpus(snap) == {"group/j10ce_besteffort": frozenset({0, 1, 2})}
 
 
 def test_a_sibling_in_the_exclusive_tier_keeps_off_too() -> None:
@@ -95,7 +95,7 @@ def test_no_cpu_is_owned_twice_and_best_effort_always_has_one(claims: list[tuple
     owned = [cpu for value in exclusive if isinstance(value, frozenset) for cpu in value]
     assert len(owned) == len(set(owned))
     assert len(owned) < size
-    left = cpus(snap).get("group/j10ce/besteffort", snap.node.cpus)
+    left = cpus(snap).get("group/j10ce_besteffort", snap.node.cpus)
     assert isinstance(left, frozenset)
     assert left
     assert not left & set(owned)

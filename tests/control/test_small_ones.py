@@ -19,7 +19,7 @@ from j10ce.testing import build
 
 GI = 1 << 30
 IDLE = CpuSection(idle=True)
-TIER = "group/j10ce/besteffort"
+TIER = "group/j10ce_besteffort"
 
 
 def besteffort(*names: str, adopted: str = "", lacking: tuple[str, ...] = (), via: str = "cgroup2") -> Snapshot:
@@ -52,7 +52,7 @@ def test_the_tier_is_idle_as_a_whole_and_adopted_ones_each(
 def test_a_group_with_strangers_inside_does_not_stand_for_its_workloads() -> None:
     w = build.workload("a")
     e = build.entitlement(w, tier="besteffort", cpu=IDLE)
-    tier = build.group("j10ce/besteffort", foreign=[Foreign("someone", 1024)])
+    tier = build.group("j10ce_besteffort", foreign=[Foreign("someone", 1024)])
     snap = build.snapshot(e, workloads=[w], groups=build.tree([w], {e.target: e}, groups=[tier]))
     assert cover(snap, {w.target}) == {w.target: (w.target,)}
 
@@ -64,7 +64,7 @@ def capped(snap: Snapshot) -> dict[tuple[str, str], object]:
 def memory_machine(used: str, floor: str = "3Gi", lacking: tuple[str, ...] = ("memory.min",)) -> Snapshot:
     db, job = build.workload("db"), build.workload("job")
     given = [build.entitlement(db, floor_memory=floor), build.entitlement(job, tier="besteffort")]
-    tier = build.group("j10ce/besteffort", current=used)
+    tier = build.group("j10ce_besteffort", current=used)
     tree = build.tree([db, job], {e.target: e for e in given}, groups=[tier])
     return build.snapshot(*given, workloads=[db, job], groups=tree, lacking=lacking, on=build.node(memory="8Gi"))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from j10ce.model.knob import PERIOD_US
-from tests.cli.session import cgroup, eventually
+from tests.cli.session import Running, cgroup, eventually
 from tests.enforce.product import Product
 from tests.enforce.workbench import PATIENCE_S, SPIN, stat
 
@@ -66,6 +66,27 @@ def test_a_cpu_floor_holds_beside_hogs_of_other_tiers(host: Product) -> None:
     assert got >= 0.75
     assert "the floor holds" in host.says("explain", "web")
     host.end("web", "crunch", "build")
+
+
+def test_best_effort_gives_way_to_what_nobody_manages(host: Product) -> None:
+    """A floor raises our top group; while its holder sleeps, that weight must not go to best effort."""
+    host.launch("asleep", "--profile", "ls", "--min-cpu", "500m", "--", *IDLE)
+    host.tick()
+    pinned = "import os; os.sched_setaffinity(0, {0})\n" + SPIN
+    hog = host.launch("crunch", "--profile", "be", "--", *SPINNER[:-1], pinned)
+    stranger = f"{host.top}-stranger"
+    child = host.theirs(stranger)
+    child.kill()
+    spinner = Running([*SPINNER[:-1], pinned], text=True)
+    host.started.append(spinner)
+    for mount in host.hierarchies.in_use().values():
+        (Path(mount.path) / stranger / "cgroup.procs").write_text(str(spinner.pid))
+    before = host.cpu_s(stranger), host.cpu_s(hog)
+    assert eventually(lambda: host.cpu_s(stranger) + host.cpu_s(hog) - sum(before) > 2.0, PATIENCE_S)
+    theirs, ours = host.cpu_s(stranger) - before[0], host.cpu_s(hog) - before[1]
+    print(f"a stranger got {theirs / (theirs + ours):.0%} of one CPU beside best effort")
+    assert theirs > 0.8 * (theirs + ours)
+    host.end("asleep", "crunch")
 
 
 def test_a_cpu_limit_throttles(host: Product) -> None:

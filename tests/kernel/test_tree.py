@@ -27,8 +27,8 @@ def tree(tmp_path: Path) -> PlainTree:
 
 def test_places_follow_tier_namespace_and_name(tree: PlainTree) -> None:
     assert tree.path_for("", "", "") == Place("j10ce")
-    assert tree.path_for("besteffort", "", "") == Place("j10ce/besteffort")
-    assert tree.path_for("besteffort", "default", "crunch") == Place("j10ce/besteffort/default_crunch")
+    assert tree.path_for("besteffort", "", "") == Place("j10ce_besteffort")
+    assert tree.path_for("besteffort", "default", "crunch") == Place("j10ce_besteffort/default_crunch")
 
 
 @given(tier=NAMES, namespace=NAMES, name=NAMES)

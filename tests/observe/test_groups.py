@@ -14,7 +14,7 @@ from j10ce.host.mounts import Hierarchies
 from j10ce.model import knob
 from j10ce.model.knob import ROOT, TargetId
 from j10ce.model.snapshot import Foreign, Groups
-from j10ce.model.workload import Handle, Part, Workload
+from j10ce.model.workload import Handle, Part, Workload, plain_path
 from j10ce.observe.groups import LOOK_EVERY_S, GroupTree
 from j10ce.observe.siblings import PF_KTHREAD, TASKS, Siblings
 from j10ce.testing.build import workload
@@ -27,7 +27,7 @@ RUNNING = {"cgroup.events": "populated 1\nfrozen 0"}
 
 
 def made(name: str, tier: str = "sensitive") -> Workload:
-    return workload(name, handle=Handle(f"j10ce/{tier}/default_{name}"))
+    return workload(name, handle=Handle(plain_path("j10ce", tier, f"default_{name}")))
 
 
 def adopted(name: str, path: str) -> Workload:
@@ -180,7 +180,7 @@ def test_an_arrival_does_not_look_into_known_groups(world: World, monkeypatch: p
     assert looked == []
     world.tree.arrived(made("batch", tier="besteffort"))
     world.groups()
-    assert looked == ["j10ce/besteffort"]
+    assert looked == ["j10ce_besteffort"]
 
 
 def test_an_adopted_workload_has_ancestors_that_are_not_ours(tmp_path: Path) -> None:

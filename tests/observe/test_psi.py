@@ -82,7 +82,7 @@ def test_a_file_that_is_not_there_is_absent(triggers: Triggers, tmp_path: Path) 
 
 def test_only_pressure_that_means_trouble_is_watched(tmp_path: Path) -> None:
     hierarchies = cgroup_tree(tmp_path, {})
-    own = [Handle("j10ce"), Handle("j10ce/sensitive"), Handle("j10ce/besteffort")]
+    own = [Handle("j10ce"), Handle("j10ce/sensitive"), Handle("j10ce_besteffort")]
     found = worth_watching(Layout(hierarchies, Files(), "j10ce"), own)
     assert {f.removeprefix(f"{tmp_path}/unified/") for f in found} == {
         "/proc/pressure/memory",
@@ -90,7 +90,7 @@ def test_only_pressure_that_means_trouble_is_watched(tmp_path: Path) -> None:
         "j10ce/memory.pressure",
         "j10ce/sensitive/memory.pressure",
         "j10ce/sensitive/cpu.pressure",
-        "j10ce/besteffort/memory.pressure",
+        "j10ce_besteffort/memory.pressure",
     }
 
 

@@ -209,7 +209,7 @@ def test_the_weight_that_an_idle_cgroup_shows_is_not_taken_for_its_own() -> None
 
 
 def test_on_v1_a_childs_quota_is_kept_within_its_parents() -> None:
-    tier = wish(group("j10ce/besteffort"), "cpu.max", 1e5)
+    tier = wish(group("j10ce_besteffort"), "cpu.max", 1e5)
     world = World("v1")
     world.settle(tier, quota(WANT, 2e5, "limits"))
     assert world.value(CRUNCH.target, "cpu.max") == 1e5
@@ -218,7 +218,7 @@ def test_on_v1_a_childs_quota_is_kept_within_its_parents() -> None:
 
 def test_on_v1_sets_follow_their_parent_both_ways() -> None:
     world = World("v1")
-    tier = group("j10ce/besteffort")
+    tier = group("j10ce_besteffort")
     world.settle(wish(tier, "cpuset.cpus", frozenset({0})))
     assert world.value(CRUNCH.target, "cpuset.cpus") == {0}
     world.settle(wish(tier, "cpuset.cpus", frozenset({0, 1})))
@@ -227,7 +227,7 @@ def test_on_v1_sets_follow_their_parent_both_ways() -> None:
 
 def test_on_v1_a_set_with_its_own_wish_is_not_dragged_along_when_its_parent_widens() -> None:
     world = World("v1", through="back end")
-    tier, own = group("j10ce/besteffort"), wish(CRUNCH.target, "cpuset.cpus", frozenset({3}))
+    tier, own = group("j10ce_besteffort"), wish(CRUNCH.target, "cpuset.cpus", frozenset({3}))
     world.settle(wish(tier, "cpuset.cpus", frozenset({3})), own)
     world.settle(wish(tier, "cpuset.cpus", frozenset({0, 1, 2, 3})), own)
     assert world.value(CRUNCH.target, "cpuset.cpus") == {3}

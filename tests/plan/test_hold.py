@@ -51,9 +51,9 @@ def test_an_expired_hold_is_forgotten() -> None:
         ("memory.max", 2.0**20, "memory.max 1Mi cuts the floor of memory 256Mi: at least 256Mi"),
         ("memory.min", 0.0, "memory.min 0 cuts the floor of memory 256Mi: at least 256Mi"),
         ("memory.low", 0.0, None),
-        ("cpu.weight", 2.0, "cpu.weight 2 leaves 2m when all siblings run, 500m is promised"),
+        ("cpu.weight", 2.0, "cpu.weight 2 leaves 3m when all siblings run, 500m is promised"),
         ("cpu.weight", 1024.0, None),
-        ("cpu.idle", 1.0, "cpu.idle 1 leaves 3m when all siblings run, 500m is promised"),
+        ("cpu.idle", 1.0, "cpu.idle 1 leaves 4m when all siblings run, 500m is promised"),
         ("cpuset.cpus", frozenset({0}), None),
     ],
 )
@@ -88,6 +88,6 @@ def test_a_hold_that_may_break_a_reservation_wins_and_is_noted() -> None:
 def test_on_v1_a_held_child_lifts_its_parent() -> None:
     world = World("v1")
     world.settle(wish(CRUNCH.target, "cpu.max", 1e5))
-    tier = wish(group("j10ce/besteffort"), "cpu.max", 5e4)
+    tier = wish(group("j10ce_besteffort"), "cpu.max", 5e4)
     plan = world.settle(tier, holds=[hold(CRUNCH.target, "cpu.max")])
-    assert plan.verdicts[Setting(group("j10ce/besteffort"), "cpu.max")].value == 1e5
+    assert plan.verdicts[Setting(group("j10ce_besteffort"), "cpu.max")].value == 1e5

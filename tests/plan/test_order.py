@@ -10,7 +10,7 @@ from j10ce.model.knob import Setting, group
 from j10ce.model.plan import Plan, ValueChange
 from tests.plan.world import API, CRUNCH, WEB, World, wish
 
-TIER = group("j10ce/besteffort")
+TIER = group("j10ce_besteffort")
 
 
 def writes(plan: Plan) -> list[tuple[str, str]]:

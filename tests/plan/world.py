@@ -20,7 +20,7 @@ API = build.workload("api")
 CRUNCH = build.workload("crunch")
 DB = build.workload("db", handle=build.handle("system/db"))  # adopted
 TIERS = {WEB.target: "sensitive", API.target: "sensitive", CRUNCH.target: "besteffort", DB.target: "reserved"}
-TARGETS = (*TIERS, group("j10ce"), group("j10ce/sensitive"), group("j10ce/besteffort"), group("system"))
+TARGETS = (*TIERS, group("j10ce"), group("j10ce/sensitive"), group("j10ce_besteffort"), group("system"))
 
 
 def wish(

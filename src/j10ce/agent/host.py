@@ -47,6 +47,7 @@ from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.owner import Owner
 from j10ce.model.kinds import Hold, NodeReport
 from j10ce.model.plan import ValueChange
+from j10ce.model.workload import APART
 from j10ce.observe import node as machine
 from j10ce.observe.cgroup import CgroupSensor
 from j10ce.observe.groups import GroupTree
@@ -82,7 +83,8 @@ class Host:
         memory = float(node.memory)
         journal = self._journal(node.boot_id)
         kernel = Kernel(owned.tree, owned.backends, journal, guard=WriteGuard.of_this_process(memory))
-        layout = Layout(hierarchies, files, owned.tree.path_for("", "", "").path, everywhere=owned.units is None)
+        tops = (owned.tree.path_for(tier, "", "").path for tier in ("", APART))
+        layout = Layout(hierarchies, files, *tops, everywhere=owned.units is None)
         tree = GroupTree(layout, Siblings(hierarchies))
         sensors: list[Sensor] = [NodeSensor(files), CgroupSensor(hierarchies, files, tree.own)]
         observer = Observer(node, sensors, tree, lambda facts: machine.refresh(facts, files))

@@ -14,7 +14,7 @@ from j10ce.errors import Denied, Finding, Invalid, NotFound
 from j10ce.host.mounts import IN_USE, UNIFIED, inside
 from j10ce.kernel.process import Process, process
 from j10ce.model.kinds import PROFILE_LABEL, Minimum, QoSProfile, Strict
-from j10ce.model.workload import Handle, Workload
+from j10ce.model.workload import APART, Handle, Workload
 from j10ce.policy import syntax
 from j10ce.policy.choose import Chooser
 from j10ce.policy.profiles import canonical, may_choose
@@ -122,7 +122,7 @@ def check_cgroup(path: str, top: str, caller: Caller) -> str:
         raise Denied("the root cgroup is never managed")
     if own is not None and path in own.cgroups.values():
         raise Denied(f"{path} is the agent's own cgroup")
-    if path == top or path.startswith((f"{top}/", f"{top}.slice")):
+    if f"{path}/".startswith(tuple(f"{ours}{end}" for ours in (top, f"{top}_{APART}") for end in ("/", ".slice/"))):
         raise Denied(f"{path} is managed already: it is part of {top}")
     if path.split("/")[0] == "init.scope":
         raise Denied("init.scope is never touched")

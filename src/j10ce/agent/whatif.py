@@ -20,7 +20,7 @@ from j10ce.model.plan import HeldSetting, Make, Plan, ValueChange
 from j10ce.model.quantity import Bytes, Quantity
 from j10ce.model.resource import NOTHING
 from j10ce.model.snapshot import Group, Groups, NodeFacts, Snapshot, Window
-from j10ce.model.workload import Ceiling, Handle, Workload
+from j10ce.model.workload import APART, Ceiling, Handle, Workload, plain_path
 from j10ce.plan.arbiter import arbitrate
 from j10ce.policy.document import NodeDocument, digest
 from j10ce.policy.profiles import builtin
@@ -175,19 +175,20 @@ def _placed(w: Workload, resolution: Resolution, top: str) -> Workload:
     if w.handle.path:
         return w
     tier = resolution.entitlements[w.target].tier.value
-    return replace(w, handle=Handle(path=f"{top}/{tier}/{w.namespace}_{w.name}"), pids=())
+    return replace(w, handle=Handle(path=plain_path(top, tier, f"{w.namespace}_{w.name}")), pids=())
 
 
 def _groups(workloads: Iterable[Workload], present: Groups, top: str) -> Groups:
     """What is there, and every workload with all its ancestors; those that are not there yet are to be made."""
     found = {ROOT: Group(ROOT, None, "", owned=False), **present.by_target}
+    ours = (top, plain_path(top, APART))
     for w in workloads:
         steps = w.handle.path.split("/")
         parent = ROOT
         for depth in range(1, len(steps)):
             path = "/".join(steps[:depth])
             here = knob.group(path)
-            found.setdefault(here, Group(here, parent, path, owned=steps[0] == top, exists=False))
+            found.setdefault(here, Group(here, parent, path, owned=steps[0] in ours, exists=False))
             parent = here
         found.setdefault(w.target, Group(w.target, parent, w.handle.path, owned=w.handle.made, exists=False))
     return Groups(found)

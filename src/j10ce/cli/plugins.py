@@ -10,24 +10,21 @@ from j10ce.cli.output import dump, say, table
 from j10ce.cli.peers import output_option
 from j10ce.control.builtin import BUILTIN
 
-GROUPS = ("controllers", "sensors", "backends", "adapters", "stores")
-
 
 @click.command("plugins")
 @output_option
 def plugins_command(output: str) -> None:
-    """List controllers and other plugins, and where they come from.
+    """List controllers: what is built in, and what other distributions add.
 
     \b
     Example:
       j10ce-qos plugins
     """
-    rows = [("controllers", name, "built in") for name in BUILTIN]
-    for group in GROUPS:
-        for point in entry_points(group=f"j10ce.{group}"):
-            dist = point.dist
-            rows.append((group, point.name, f"{dist.name} {dist.version}" if dist else point.value))
+    rows = [(name, "built in") for name in BUILTIN]
+    for point in entry_points(group="j10ce.controllers"):
+        dist = point.dist
+        rows.append((point.name, f"{dist.name} {dist.version}" if dist else point.value))
     if output in ("json", "yaml"):
-        say(dump([dict(zip(("seam", "name", "from"), r, strict=True)) for r in rows], output))
+        say(dump([dict(zip(("name", "from"), r, strict=True)) for r in rows], output))
     else:
-        say(table(["SEAM", "NAME", "FROM"], rows))
+        say(table(["NAME", "FROM"], rows))

@@ -112,7 +112,7 @@ def revert_command(peers: Peers, force: bool) -> None:
 
 
 def target(namespace: str, name: str) -> str:
-    """What a user names: a workload, or a full target such as group/j10ce/besteffort."""
+    """What a user names: a workload, or a full target such as group/j10ce_besteffort."""
     return (
         name if name.startswith(("workload/", "group/", "part/")) or name == "node" else f"workload/{namespace}/{name}"
     )

@@ -6,16 +6,22 @@ import os
 
 from j10ce.host.files import Files
 from j10ce.host.mounts import IN_USE, UNIFIED, Hierarchies, inside
-from j10ce.model.workload import Handle
+from j10ce.model.workload import APART, Handle, plain_path
 
 
 class Layout:
     """Where cgroups are, which are ours, and what they tell about themselves."""
 
-    def __init__(self, hierarchies: Hierarchies, files: Files, top: str, *, everywhere: bool = True) -> None:
-        """`everywhere`: a cgroup of ours is in every hierarchy in use; systemd makes only those it needs."""
+    def __init__(
+        self, hierarchies: Hierarchies, files: Files, top: str, apart: str = "", *, everywhere: bool = True
+    ) -> None:
+        """`apart`: best effort's tree beside `top`, named as on plain directories unless given.
+
+        `everywhere`: a cgroup of ours is in every hierarchy in use; systemd makes only those it needs.
+        """
         self.hierarchies = hierarchies
         self.top = inside(top)
+        self.tops = (self.top, inside(apart or plain_path(top, APART)))
         self._files = files
         self._everywhere = everywhere
         self._in_use = tuple(hierarchies.in_use())
@@ -25,8 +31,8 @@ class Layout:
         self._sets: dict[bytes, frozenset[str]] = {}
 
     def ours(self, path: str) -> bool:
-        """The top group and all below it."""
-        return f"{path}/".startswith(f"{self.top}/")
+        """The top groups and all below them."""
+        return f"{path}/".startswith(tuple(f"{top}/" for top in self.tops))
 
     def exists(self, handle: Handle, owned: bool) -> bool:
         """One of ours must be complete, so that a half-made one is made again."""

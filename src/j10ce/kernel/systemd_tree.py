@@ -15,12 +15,15 @@ from j10ce.kernel.systemd import Nursery
 from j10ce.kernel.units import GONE, UNSET, Units, answer, scope_name, slice_name
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Applied, Gone, Refused
+from j10ce.model.workload import APART
 
 Answer = Applied | Refused | Gone
 
 
 class SystemdTree:
-    """`<top>.slice/<top>-<tier>.slice/<top>-<namespace>-<name>.scope`, all transient: nothing stays on disk.
+    """`<top>.slice/<top>-<tier>.slice/<top>-<namespace>-<name>.scope`, and `<top>_besteffort.slice` beside it.
+
+    All of it is transient: nothing stays on disk.
 
     `backend` takes the values of a scope that systemd has no property for, once there is a cgroup to hold them.
     """
@@ -43,8 +46,9 @@ class SystemdTree:
         return self._known.get(target)
 
     def path_for(self, tier: str, namespace: str, name: str, /) -> Place:
-        steps = [slice_name(self._top)]
-        if tier:
+        # By systemd's rule a dash nests slices, so the tier that stands beside our top has none in its name.
+        steps = [slice_name(f"{self._top}_{tier}" if tier == APART else self._top)]
+        if tier and tier != APART:
             steps.append(slice_name(self._top, tier))
         if tier and name:
             steps.append(scope_name(self._top, namespace, name))
@@ -54,7 +58,7 @@ class SystemdTree:
         self._known[target] = at
 
     def owns(self, at: Place, /) -> bool:
-        return f"{at.path}/".startswith(f"{self.path_for('', '', '').path}/")
+        return f"{at.path}/".startswith(tuple(f"{self.path_for(tier, '', '').path}/" for tier in ("", APART)))
 
     def identity(self, at: Place, _: str, /) -> int | None:
         """A unit is its name: systemd keeps values by name, over restarts, and gives ours always the same defaults."""

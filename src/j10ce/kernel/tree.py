@@ -15,13 +15,14 @@ from j10ce.kernel.backend import Disables, Place, Tree
 from j10ce.kernel.process import Process, alive, immovable, pinned, process
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Applied, Gone, Refused
+from j10ce.model.workload import APART, plain_path
 
 _UNSAFE: Final = re.compile(r"^\.|[^A-Za-z0-9.-]")
 _MAX_NAME: Final = 255
 
 
 class PlainTree:
-    """`<top>/<tier>/<namespace>_<name>`; nothing outside `top` is ever made or removed."""
+    """`<top>/<tier>/<namespace>_<name>`, and `<top>_besteffort` beside it; nothing else is ever made or removed."""
 
     name = "plain"
 
@@ -36,21 +37,17 @@ class PlainTree:
         return self._known.get(target)
 
     def path_for(self, tier: str, namespace: str, name: str, /) -> Place:
-        steps = [self._top]
-        if tier:
-            steps.append(escape(tier))
-        if tier and name:
-            steps.append(f"{escape(namespace)}_{escape(name)}")
-        if len(steps[-1]) > _MAX_NAME:
-            problem = Finding("name", name, f"makes a cgroup name of {len(steps[-1])} bytes", f"at most {_MAX_NAME}")
+        leaf = f"{escape(namespace)}_{escape(name)}" if tier and name else ""
+        if len(leaf) > _MAX_NAME:
+            problem = Finding("name", name, f"makes a cgroup name of {len(leaf)} bytes", f"at most {_MAX_NAME}")
             raise Invalid([problem], "workload")
-        return Place("/".join(steps))
+        return Place(plain_path(self._top, escape(tier) if tier else "", leaf))
 
     def know(self, target: TargetId, at: Place, /) -> None:
         self._known[target] = at
 
     def owns(self, at: Place, /) -> bool:
-        return f"{at.path}/".startswith(f"{self._top}/")
+        return f"{at.path}/".startswith((f"{self._top}/", f"{plain_path(self._top, APART)}/"))
 
     def identity(self, at: Place, controller: str, /) -> int | None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct, field
 
@@ -13,7 +13,14 @@ from j10ce.model.kinds import CpuSection, MemorySection, Tier
 from j10ce.model.knob import TargetId
 from j10ce.model.resource import NOTHING, Resources
 
+APART: Final = Tier.BESTEFFORT.value  # the tier with a tree of its own beside ours: see docs/adr/0004
 NativeClass = Literal["Guaranteed", "Burstable", "BestEffort"]
+
+
+def plain_path(top: str, tier: str = "", leaf: str = "") -> str:
+    """Where ours are on plain directories: `<top>/<tier>/<leaf>`; best effort's `<top>_besteffort/<leaf>` beside it."""
+    steps = (f"{top}_{tier}",) if tier == APART else (top, tier)
+    return "/".join(filter(None, (*steps, leaf)))
 
 
 class Handle(Struct, frozen=True):

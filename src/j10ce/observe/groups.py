@@ -158,8 +158,9 @@ class GroupTree:
             self._look_into(node)
 
     def _look_into(self, node: _Node) -> None:
-        if node is self._root and self._layout.exists(Handle(self._layout.top), owned=False):
-            self._node(self._layout.top)
+        for top in self._layout.tops if node is self._root else ():
+            if self._layout.exists(Handle(top), owned=False):
+                self._node(top)
         names = self._siblings.names(node.path)
         for name, child in list(node.children.items()):
             if name not in names:

@@ -10,7 +10,6 @@ from typing import Final, Literal, NamedTuple
 from j10ce.host.files import ABSENT, read_whole
 from j10ce.host.handles import Layout
 from j10ce.host.mounts import UNIFIED
-from j10ce.model.kinds import Tier
 from j10ce.model.workload import Handle
 from j10ce.observe.counters import pick
 
@@ -37,7 +36,7 @@ def worth_watching(layout: Layout, own: Iterable[Handle]) -> set[str]:
     if layout.hierarchies.unified is None:
         return files
     for handle in own:
-        waits = handle.path == layout.top or Tier.BESTEFFORT.value in handle.path
+        waits = handle.path in layout.tops
         for pressure in ("memory",) if waits else ("memory", "cpu"):
             files.add(layout.hierarchies.file(UNIFIED, handle.path, f"{pressure}.pressure"))
     return files

@@ -36,7 +36,7 @@ from j10ce.model.knob import KNOBS, ROOT, Setting, Support, TargetId, Value
 from j10ce.model.quantity import BitsPerSecond, Duration, Quantity
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Foreign, Group, Groups, NodeFacts, Readings, Snapshot, Window
-from j10ce.model.workload import Ceiling, Entitlement, Handle, Source, Workload
+from j10ce.model.workload import APART, Ceiling, Entitlement, Handle, Source, Workload, plain_path
 
 Amount = str | int
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # the default creation time of every object
@@ -257,11 +257,12 @@ def tree(
     `groups` adds or replaces groups, for instance `group("", owned=False, foreign=[...])`.
     """
     found = {g.target: g for g in (group("", owned=False), group(TOP))}
+    ours = (TOP, plain_path(TOP, APART))
     for w in workloads:
         tier = entitlements[w.target].tier if w.target in entitlements else Tier.STANDARD
-        path = w.handle.path or f"{TOP}/{tier.value}/{w.namespace}_{w.name}"
+        path = w.handle.path or plain_path(TOP, tier.value, f"{w.namespace}_{w.name}")
         for above in _directories(path):
-            found.setdefault(knob.group(above), group(above, owned=above.split("/")[0] == TOP))
+            found.setdefault(knob.group(above), group(above, owned=above.split("/")[0] in ours))
         used = (current or {}).get(w.target, 0.0)
         up = knob.group(path.rpartition("/")[0])
         found[w.target] = Group(w.target, up, path, w.handle.made, memory_current=used)

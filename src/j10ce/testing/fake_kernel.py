@@ -19,6 +19,7 @@ from j10ce.kernel.backend import Place
 from j10ce.model import knob
 from j10ce.model.knob import KNOBS, ROOT, Setting, Support, TargetId, Unit, Value
 from j10ce.model.plan import Applied, Change, Enable, Gone, Join, Make, Refused, Remove, ValueChange
+from j10ce.model.workload import APART, plain_path
 from j10ce.testing.fake_cgroups import Cgroup, FakeCgroups, Version, parent
 
 Answer = Applied | Refused | Gone
@@ -132,13 +133,13 @@ class FakeKernel:
 
     def path_for(self, tier: str, namespace: str, name: str, /) -> Place:
         leaf = f"{namespace}_{name}" if name else ""
-        return Place("/".join(filter(None, (self.top, tier, leaf))))
+        return Place(plain_path(self.top, tier, leaf))
 
     def know(self, target: TargetId, at: Place, /) -> None:
         self.places[target] = at
 
     def owns(self, at: Place, /) -> bool:
-        return at.path == self.top or at.path.startswith(f"{self.top}/")
+        return f"{at.path}/".startswith((f"{self.top}/", f"{plain_path(self.top, APART)}/"))
 
     def identity(self, at: Place, controller: str, /) -> int | None:
         here = self.cgroups.by_path.get(at.at(controller))
