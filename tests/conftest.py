@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -25,6 +26,8 @@ KERNEL_FILE = re.compile(r"Unsupported: ((?:cpu|cpuset|memory|io|pids|cgroup)\.[
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell's background job ignores Ctrl-C, and so would every command that the tests start and interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.pluginmanager.has_plugin("hypothesispytest"):
         from hypothesis import settings  # too heavy to import in a guest
 

@@ -120,8 +120,8 @@ def check_cgroup(path: str, top: str, caller: Caller) -> str:
     own = process(os.getpid())
     if not path:
         raise Denied("the root cgroup is never managed")
-    if own is not None and path in own.cgroups.values():
-        raise Denied(f"{path} is the agent's own cgroup")
+    if own is not None and any(f"{mine}/".startswith(f"{path}/") for mine in own.cgroups.values()):
+        raise Denied(f"{path} is the agent's own cgroup, or holds it")
     if f"{path}/".startswith(tuple(f"{ours}{end}" for ours in (top, f"{top}_{APART}") for end in ("/", ".slice/"))):
         raise Denied(f"{path} is managed already: it is part of {top}")
     if path.split("/")[0] == "init.scope":
