@@ -26,8 +26,9 @@ KERNEL_FILE = re.compile(r"Unsupported: ((?:cpu|cpuset|memory|io|pids|cgroup)\.[
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A shell's background job ignores Ctrl-C, and so would every command that the tests start and interrupt.
+    # A shell's background job ignores Ctrl-C, and nohup hang-ups; every command that the tests start would too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if config.pluginmanager.has_plugin("hypothesispytest"):
         from hypothesis import settings  # too heavy to import in a guest
 

@@ -146,9 +146,7 @@ def test_an_installed_plugin_is_listed(cli: Session, clone: Path) -> None:
     site = cli.folder / "site"
     install(clone / "examples/plugin-template", site)
     cli.environ["PYTHONPATH"] += f":{site}"
-    assert ["controllers", "night-shift", "j10ce-night-shift", "0.1.0"] in [
-        line.split() for line in cli.says("plugins").splitlines()
-    ]
+    assert ["night-shift", "j10ce-night-shift", "0.1.0"] in [line.split() for line in cli.says("plugins").splitlines()]
 
 
 def install(project: Path, site: Path) -> None:
