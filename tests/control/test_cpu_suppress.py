@@ -57,7 +57,7 @@ def caps(proposals: list[Proposal]) -> dict[str, object]:
 def test_where_cpu_idle_works_it_stands_back_and_says_why() -> None:
     (p,) = suppress().propose(machine(9.0, {"job": 4.0}))
     assert (p.setting.target, p.setting.knob, p.value) == (TIER, "cpu.max", math.inf)
-    assert p.reason == "cpu.idle yields to every other tier at once, so no cap is needed"
+    assert p.reason == "cpu.idle yields to everyone else at once, so no cap is needed"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ class CpuIdle:
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         if snap.supports("cpu.idle"):
-            knob, value, why = "cpu.idle", 1.0, "runs only when no other tier wants the CPU"
+            knob, value, why = "cpu.idle", 1.0, "runs only when nobody else wants the CPU"
         elif snap.supports("cpu.weight"):
             knob, value = "cpu.weight", grid(snap.support).low
             why = f"this kernel lacks cpu.idle; {value:.0f} shares is the least it knows"

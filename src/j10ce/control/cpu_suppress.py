@@ -36,7 +36,7 @@ class CpuSuppress:
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         self._look(snap)
         for target in self._idle:
-            why = "cpu.idle yields to every other tier at once, so no cap is needed"
+            why = "cpu.idle yields to everyone else at once, so no cap is needed"
             yield self._at_most(target, "cpu.max", math.inf, why)
         if not self._capped:
             self._room, self._caps = None, {}

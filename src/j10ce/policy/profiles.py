@@ -116,7 +116,7 @@ def _cpu_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
         "follows the CPU request, 1024 shares per CPU" if cpu.weight is UNSET else f"{cpu.weight} shares in its tier"
     )
     yield "cpu.weight", f"{weight}; raised where a CPU floor needs more"
-    yield "cpu.idle", "1: runs when no other tier wants the CPU" if cpu.idle else "0"
+    yield "cpu.idle", "1: runs when nobody else wants the CPU" if cpu.idle else "0"
     suppressed = "; lowered while better tiers are busy and cpu.idle is not to be had" if cpu.suppressible else ""
     yield "cpu.max", f"the CPU limit, none without one{suppressed}"
     yield "cpu.max.burst", "0" if cpu.burst is UNSET else f"up to {cpu.burst} of the limit may be saved up"
