@@ -18,7 +18,7 @@ help:  ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: $(VENV)/.setup  ## the j10ce-qos command: venv, pinned packages, link on PATH
-	@tools/link-command $(BIN)/j10ce-qos
+	@for name in j10ce-qos j10ce-qos-agent j10ce-qos-controller-manager; do tools/link-command $(BIN)/$$name; done
 
 setup-dev: setup $(VENV)/.setup-dev  ## the above and what contributors need: pytest, mypy, ruff, ...
 

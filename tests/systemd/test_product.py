@@ -208,6 +208,7 @@ def service(clone: Path) -> Iterator[str]:
     conf.parent.mkdir()
     command = f"{clone}/.venv/bin/python -m j10ce.agent.main"
     paths = f"Environment=PYTHONPATH={clone}/src\nTimeoutStartSec=120\nWatchdogSec=120"
+    paths += "\nPrivateTmp=no"  # the clone may lie below /tmp
     conf.write_text(f"[Service]\nExecStart=\nExecStart={command}\n{paths}\n")
     systemctl("daemon-reload")
     yield name
