@@ -79,22 +79,38 @@ def plain(command: list[str], is_service: bool, number: int) -> list[str]:
 
 @contextlib.contextmanager
 def kube() -> Iterator[Wrap]:
-    """Kubernetes' own protection: a group with shares 1024 beside one with 2."""
-    groups = {True: CPU / f"j10ce-bench-{os.getpid()}-svc", False: CPU / f"j10ce-bench-{os.getpid()}-be"}
-    knob, values = ("cpu.shares", ("1024", "2")) if (CPU / "cpu.shares").exists() else ("cpu.weight", ("39", "1"))
-    for is_service, group in groups.items():
-        group.mkdir()
-        (group / knob).write_text(values[0 if is_service else 1])
+    """As kubelet lays it out: a burstable pod of 1024 shares, and a best-effort pod of 2 for each hog."""
+    top = CPU / f"j10ce-bench-{os.getpid()}"
+    made: list[Path] = []
+
+    def group(path: Path, shares: int) -> Path:
+        path.mkdir()
+        made.append(path)
+        if (path / "cpu.shares").exists():
+            (path / "cpu.shares").write_text(str(shares))
+        else:  # as container runtimes convert shares for cgroup v2
+            (path / "cpu.weight").write_text(str(1 + (shares - 2) * 9999 // 262142))
+            (path / "cgroup.subtree_control").write_text("+cpu")
+        return path
+
+    def pod(above: Path, name: str, shares: int) -> Path:
+        return group(group(above / name, shares) / "container", shares)
+
+    pods = group(top, 1024 * (os.cpu_count() or 1))
+    service = pod(group(pods / "burstable", 1024), "pod", 1024)
+    besteffort = group(pods / "besteffort", 2)
+    hogs = [pod(besteffort, f"pod{n}", 2) for n in range(HOGS)]
     join = "import os,sys; open(sys.argv[1],'w').write(str(os.getpid())); os.execv(sys.argv[2], sys.argv[2:])"
 
     def wrap(command: list[str], is_service: bool, number: int) -> list[str]:
-        return [sys.executable, "-S", "-c", join, str(groups[is_service] / "cgroup.procs"), *command]
+        inside = service if is_service else hogs[number]
+        return [sys.executable, "-S", "-c", join, str(inside / "cgroup.procs"), *command]
 
     try:
         yield wrap
     finally:
-        for group in groups.values():
-            group.rmdir()
+        for path in reversed(made):
+            path.rmdir()
 
 
 @contextlib.contextmanager
