@@ -80,6 +80,7 @@ def test_a_hold_that_cuts_a_floor_needs_to_say_so(stack: Session) -> None:
         (["x", "cpu.maxx", "--why", "x"], 3, "'cpu.maxx': unknown knob; use one of cpu.weight"),
         (["x", "cpu.max", "--why", "x", "--for", "soon"], 3, "'soon': not a duration"),
         (["x", "cpu.max", "--why", "x", "--value", "much"], 3, "not a value of cpu.max"),
+        (["x", "cpu.weight", "--why", "x", "--value", "1"], 3, "cpu.weight takes 2 to 262144"),
         (["x", "cpu.max", "--why", " "], 3, "say why"),
         (["x", "cpu.max"], 2, "--why"),
         (["x"], 2, "KNOBS"),

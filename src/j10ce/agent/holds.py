@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Final
@@ -13,9 +12,8 @@ from msgspec.structs import replace
 
 from j10ce.errors import Finding, Invalid
 from j10ce.model.kinds import Hold, HoldSpec, Meta, Strict
-from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Unit, Value, parse_cpus
+from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, parse_value
 from j10ce.model.plan import HeldSetting
-from j10ce.model.quantity import Quantity
 from j10ce.policy import syntax
 
 LONGEST_S: Final = 30 * 86400.0
@@ -64,14 +62,10 @@ def from_request(request: HoldRequest, wall: float) -> Hold:
 
 def read_value(knob: str, text: str) -> Value | Finding:
     """A value as `explain` shows it or as quantities are written: `max`, `0-3`, `50000`, `1Gi`."""
-    if text == "max":
-        return math.inf
     try:
-        if KNOBS[knob].unit is Unit.SET:
-            return parse_cpus(text)
-        return float(Quantity.parse(text).of(0))
-    except (ValueError, Invalid) as e:
-        return Finding("value", text, f"not a value of {knob}", f"it is in {KNOBS[knob].unit.value}: {e}")
+        return parse_value(knob, text)
+    except ValueError as e:
+        return Finding("value", text, f"not a value of {knob}", str(e))
 
 
 def held(holds: Iterable[Hold], wall: float) -> list[HeldSetting]:
@@ -81,9 +75,9 @@ def held(holds: Iterable[Hold], wall: float) -> list[HeldSetting]:
 
 def _settings(hold: Hold) -> Iterator[HeldSetting]:
     spec = hold.spec
-    for knob in spec.knobs:
+    for knob in (k for k in spec.knobs if k in KNOBS):
         value = None if isinstance(spec.value, UnsetType) else read_value(knob, spec.value)
-        if knob in KNOBS and not isinstance(value, Finding):
+        if not isinstance(value, Finding):
             setting = Setting(TargetId(spec.target), knob)
             yield HeldSetting(setting, value, spec.expires.timestamp(), spec.who, spec.why, spec.breaks_reservation)
 
