@@ -18,7 +18,10 @@ class TestRealKernel(BackendConformance, TreeConformance):
 
     @pytest.fixture
     def pid(self, work: Workbench) -> int:
-        return work.spawn(work.make("elsewhere"), "input()").pid
+        child = work.spawn(work.make("elsewhere"), "print('here', flush=True); input()")
+        assert child.stdout is not None
+        child.stdout.readline()  # from here on it stays where others put it
+        return child.pid
 
     @pytest.fixture
     def leave(self, work: Workbench) -> Callable[[int], None]:

@@ -98,12 +98,15 @@ class Reload:
         self._address = address
 
     def on_signal(self) -> None:
-        notify(self._address, "RELOADING=1")
+        ready = self._host.shell.ready.is_set()  # a start that is still under way tells of its own end
+        if ready:
+            notify(self._address, "RELOADING=1")
         try:
             self._host.reconfigure(configured(self._options, config.load(self._options.config_dir)))
         except Invalid as e:
             log.error("config.refused", findings=[str(f) for f in e.findings])
-        notify(self._address, "READY=1")
+        if ready:
+            notify(self._address, "READY=1")
 
     async def now(self) -> dict[str, Any]:
         settings = configured(self._options, config.load(self._options.config_dir))

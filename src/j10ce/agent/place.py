@@ -117,13 +117,16 @@ def check_movable(found: Process, caller: Caller) -> None:
 def check_cgroup(path: str, top: str, caller: Caller) -> str:
     """The cgroup may be adopted by the caller; returns its path without a leading slash."""
     path = inside(path.strip("/"))
-    own = process(os.getpid())
+    agent = process(os.getpid())
+    own = agent.cgroups.values() if agent else ()
     if not path:
         raise Denied("the root cgroup is never managed")
-    if own is not None and any(f"{mine}/".startswith(f"{path}/") for mine in own.cgroups.values()):
-        raise Denied(f"{path} is the agent's own cgroup, or holds it")
+    if path in own:
+        raise Denied(f"{path} is the agent's own cgroup")
     if f"{path}/".startswith(tuple(f"{ours}{end}" for ours in (top, f"{top}_{APART}") for end in ("/", ".slice/"))):
         raise Denied(f"{path} is managed already: it is part of {top}")
+    if any(mine.startswith(f"{path}/") for mine in own):
+        raise Denied(f"{path} holds the agent itself")
     if path.split("/")[0] == "init.scope":
         raise Denied("init.scope is never touched")
     if not caller.administrator:
