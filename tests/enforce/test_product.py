@@ -81,6 +81,8 @@ def test_best_effort_gives_way_to_what_nobody_manages(host: Product) -> None:
     host.started.append(spinner)
     for mount in host.hierarchies.in_use().values():
         (Path(mount.path) / stranger / "cgroup.procs").write_text(str(spinner.pid))
+    settled = host.cpu_s(stranger) + 2.0  # its interpreter has started, and both have met on the one CPU
+    assert eventually(lambda: host.cpu_s(stranger) > settled, PATIENCE_S)
     before = host.cpu_s(stranger), host.cpu_s(hog)
     assert eventually(lambda: host.cpu_s(stranger) + host.cpu_s(hog) - sum(before) > 2.0, PATIENCE_S)
     theirs, ours = host.cpu_s(stranger) - before[0], host.cpu_s(hog) - before[1]
