@@ -29,7 +29,7 @@ setup-lab: setup-dev  ## the above and what the test guests need: QEMU, a Debian
 
 $(VENV)/.setup: $(PINNED)
 	@tools/make-venv $(PYTHON) $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements/constraints.txt -e '.[standalone]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements/constraints.txt -e '.[standalone,fleet]'
 	touch $@
 
 $(VENV)/.setup-dev: $(VENV)/.setup

@@ -5,7 +5,7 @@ import yaml
 
 from j10ce.cli.bundle import redact
 from j10ce.cli.output import show_objects, table
-from j10ce.model.kinds import KINDS
+from j10ce.model.catalogue import KINDS
 
 LS = {"metadata": {"name": "ls"}, "spec": {"tier": "sensitive", "priority": 0, "cpu": {"pinning": "shared"}}}
 

@@ -1,6 +1,6 @@
 """The lab's command line.
 
-python -m tests.lab fetch                                       cache the kernel
+python -m tests.lab fetch                                       cache the kernel, etcd and two kubectls
 python -m tests.lab pytest -- tests/enforce                     plain guest, cgroup v2
 python -m tests.lab pytest --cgroup v1 -- tests/enforce         or v1, or hybrid
 python -m tests.lab pytest --systemd -- -k scope tests/systemd  systemd as the first process
@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tests.lab.debian import PROGRAMS, program
 from tests.lab.guest import Cgroup
 from tests.lab.kernel import kernel
 from tests.lab.machine import CLONE, NO_GUEST, Machine, run
@@ -34,6 +35,8 @@ def main() -> int:
     if options.verb == "fetch":
         found = kernel()
         print(f"lab: kernel {found.version} in {found.image.parent}")
+        for name, *_ in PROGRAMS:
+            print(f"lab: {name} in {program(name)}")
         return 0
     machine = Machine(
         cgroup=Cgroup.SYSTEMD if options.systemd else Cgroup(options.cgroup),

@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from j10ce.manager import openapi
-from j10ce.model.kinds import KINDS
+from j10ce.model.catalogue import KINDS
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL
 from tests.manager import process

@@ -12,7 +12,8 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec import UNSET, Struct, UnsetType
 
-from j10ce.model.kinds import KINDS, Object
+from j10ce.model.catalogue import KINDS
+from j10ce.model.kinds import Object
 from j10ce.model.quantity import SUFFIXES, Duration, Quantity
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)

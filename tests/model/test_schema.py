@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from j10ce.errors import Invalid
-from j10ce.model.kinds import API_VERSION, KINDS, Object, Tier
+from j10ce.model.catalogue import KINDS
+from j10ce.model.kinds import API_VERSION, Object, Tier
 from j10ce.model.schema import convert, decode, encode, json_schema, kind_of, parse, plain
 from j10ce.testing.build import profile, reservation
 from tests.model.generate import objects

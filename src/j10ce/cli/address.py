@@ -6,7 +6,8 @@ from typing import Any
 from urllib.parse import quote
 
 from j10ce.cli.output import dig
-from j10ce.model.kinds import GROUP, VERSION, Kind
+from j10ce.model.catalogue import Kind
+from j10ce.model.kinds import GROUP, VERSION
 from j10ce.policy.profiles import canonical
 
 BASE = f"/apis/{GROUP}/{VERSION}"

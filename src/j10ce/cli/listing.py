@@ -22,7 +22,7 @@ from j10ce.cli.peers import (
     output_option,
 )
 from j10ce.errors import NotFound, QosError
-from j10ce.model.kinds import KINDS, Kind
+from j10ce.model.catalogue import KINDS, Kind
 
 POLL_S = 1.0
 

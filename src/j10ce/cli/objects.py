@@ -13,7 +13,7 @@ from j10ce.cli.manifests import load
 from j10ce.cli.output import dump, say
 from j10ce.cli.peers import Peers, complete_kinds, complete_names, find_kind, namespace_option
 from j10ce.errors import Finding, Invalid, NotFound
-from j10ce.model.kinds import KINDS, Kind
+from j10ce.model.catalogue import KINDS, Kind
 
 files_option = click.option(
     "-f", "--filename", "files", multiple=True, required=True, help="File, directory, or - for standard input."

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from j10ce.model.kinds import Column, Kind
+from j10ce.model.catalogue import Column, Kind
 
 FORMATS = ("table", "wide", "json", "yaml")
 

@@ -12,7 +12,8 @@ from j10ce.cli.client import Client
 from j10ce.cli.dirs import Dirs
 from j10ce.cli.output import FORMATS
 from j10ce.errors import Finding, Invalid, QosError, Unreachable
-from j10ce.model.kinds import GROUP, KINDS, VERSION, Kind
+from j10ce.model.catalogue import KINDS, Kind
+from j10ce.model.kinds import GROUP, VERSION
 from j10ce.model.knob import KNOBS
 
 COMPLETION_S = 2.0  # nobody waits longer for a Tab

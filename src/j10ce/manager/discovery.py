@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from j10ce import __version__
-from j10ce.model.kinds import API_VERSION, GROUP, KINDS, VERSION, Kind, PolicyRevision
+from j10ce.model.catalogue import KINDS, Kind
+from j10ce.model.kinds import API_VERSION, GROUP, VERSION, PolicyRevision
 
 READ: Final = ("get", "list")
 WRITE: Final = ("create", "delete", "patch", "update", "watch")

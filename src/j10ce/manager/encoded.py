@@ -8,7 +8,8 @@ import msgspec
 
 from j10ce.manager import query
 from j10ce.manager.verbs import Page
-from j10ce.model.kinds import API_VERSION, Kind, Object
+from j10ce.model.catalogue import Kind
+from j10ce.model.kinds import API_VERSION, Object
 from j10ce.model.schema import encode
 from j10ce.store.store import Event
 

@@ -10,7 +10,8 @@ from j10ce import __version__
 from j10ce.manager.http import BASE, MERGE_PATCH
 from j10ce.manager.query import FLAGS, MOST
 from j10ce.manager.verbs import DeleteOptions
-from j10ce.model.kinds import KINDS, Kind, PolicyRevision
+from j10ce.model.catalogue import KINDS, Kind
+from j10ce.model.kinds import PolicyRevision
 from j10ce.model.schema import json_schema
 from j10ce.policy.document import NodeDocument
 

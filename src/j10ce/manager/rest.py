@@ -22,7 +22,8 @@ from j10ce.manager.stream import Stream, document_lines, object_lines
 from j10ce.manager.verbs import Verbs
 from j10ce.manager.view import View
 from j10ce.manager.workloads import AgentProxy
-from j10ce.model.kinds import GROUP, KINDS, Kind, Object, PolicyRevision
+from j10ce.model.catalogue import KINDS, Kind
+from j10ce.model.kinds import GROUP, Object, PolicyRevision
 from j10ce.model.schema import encode
 from j10ce.store.revise import Key, Part
 from j10ce.store.store import Event

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from j10ce.errors import Conflict, Finding, Invalid
 from j10ce.manager.failure import AlreadyExists, Refusal
 from j10ce.manager.query import Position, Query
-from j10ce.model.kinds import Kind, NodeQoS, Object, Strict
+from j10ce.model.catalogue import Kind
+from j10ce.model.kinds import NodeQoS, Object, Strict
 from j10ce.model.schema import convert, parse, parse_plain, plain
 from j10ce.store.revise import Key, Part, key_of, revise
 from j10ce.store.store import ABSENT, Listing, Store

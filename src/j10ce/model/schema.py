@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from j10ce.errors import Finding, Invalid, Malformed
-from j10ce.model.kinds import API_VERSION, KINDS, Kind, Object
+from j10ce.model.catalogue import KINDS, Kind
+from j10ce.model.kinds import API_VERSION, Object
 from j10ce.model.quantity import Duration, Quantity
 
 S = TypeVar("S", bound=Struct)

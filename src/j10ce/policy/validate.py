@@ -8,9 +8,9 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from j10ce.errors import Finding
+from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import (
     IGNORE_LABEL,
-    KINDS,
     Hold,
     Meta,
     MinimalReservationPolicy,

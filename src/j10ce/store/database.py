@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from j10ce.errors import Busy, Corrupt, Denied, Invalid, StoreError, Unsupported
-from j10ce.model.kinds import KINDS, Object
+from j10ce.model.catalogue import KINDS
+from j10ce.model.kinds import Object
 from j10ce.model.schema import parse
 from j10ce.store.revise import Key, key_of
 from j10ce.store.store import Event

@@ -1,0 +1,63 @@
+"""The table of kinds: all that the API, the CLI and the docs need to know of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeQoS, PolicyRevision, QoSProfile, Workload
+
+
+class Column(Struct, frozen=True):
+    """One column of a listing: its heading and the path of its value; `wide` ones show only with -o wide.
+
+    `default` is what an absent value means: objects travel without their defaults.
+    """
+
+    name: str
+    path: str
+    wide: bool = False
+    default: str = ""
+
+
+class Kind(Struct, frozen=True):
+    """All that the API, the CLI and the docs need to know of a kind."""
+
+    name: str
+    plural: str
+    struct: type[Struct]
+    namespaced: bool
+    short: tuple[str, ...] = ()
+    stored: bool = True
+    columns: tuple[Column, ...] = ()
+
+
+_KINDS: Final = (
+    Kind("QoSProfile", "qosprofiles", QoSProfile, False, ("qp", "qos"), columns=(
+        Column("TIER", "spec.tier"), Column("PRIORITY", "spec.priority", default="0"),
+        Column("PINNING", "spec.cpu.pinning", wide=True, default="none"),
+        Column("IDLE", "spec.cpu.idle", wide=True, default="no"))),
+    Kind("MinimalReservationPolicy", "minimalreservationpolicies", MinimalReservationPolicy, True, ("mrp",), columns=(
+        Column("PHASE", "status.phase", default="Pending"), Column("CPU", "spec.minimum.cpu"),
+        Column("MEMORY", "spec.minimum.memory"), Column("UNITS", "spec.units", default="0"),
+        Column("TTL", "spec.ttl", wide=True))),
+    Kind("NodeQoS", "nodeqoses", NodeQoS, False, ("nq",), columns=(
+        Column("ARMED", "status.node.armed", default="no"), Column("WORKLOADS", "status.node.workloads", default="0"),
+        Column("CPU", "status.node.capacity.cpu"), Column("MEMORY", "status.node.capacity.memory"),
+        Column("HEARTBEAT", "status.node.heartbeat", wide=True))),
+    Kind("Hold", "holds", Hold, True, (), columns=(
+        Column("TARGET", "spec.target"), Column("KNOBS", "spec.knobs"), Column("EXPIRES", "spec.expires"),
+        Column("WHO", "spec.who", wide=True), Column("WHY", "spec.why"))),
+    Kind("Workload", "workloads", Workload, True, ("wl",), stored=False, columns=(
+        Column("PROFILE", "status.profile"), Column("TIER", "status.tier"),
+        Column("PHASE", "status.phase", default="Pending"),
+        Column("CPU", "status.usage.cpu"), Column("MEMORY", "status.usage.memory"),
+        Column("FLOOR-CPU", "status.floor.cpu"), Column("FLOOR-MEM", "status.floor.memory"),
+        Column("CGROUP", "status.cgroup", wide=True))),
+    Kind("PolicyRevision", "policyrevisions", PolicyRevision, True, ("pr",), columns=(
+        Column("REVISION", "revision"),)),
+)  # fmt: skip
+
+KINDS: Final[Mapping[str, Kind]] = {k.name: k for k in _KINDS}
