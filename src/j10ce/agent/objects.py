@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from j10ce.model import kinds
-from j10ce.model.kinds import NAMESPACE_NAME_LABEL, Minimum
+from j10ce.model.kinds import NAMESPACE_NAME_LABEL, WORKLOAD_LABEL, Minimum
 from j10ce.model.quantity import BitsPerSecond, Bytes, Millicores, Quantity
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import NodeFacts
@@ -30,7 +30,7 @@ def from_object(
     return Workload(
         namespace=namespace,
         name=obj.metadata.name,
-        labels=obj.metadata.labels,
+        labels={**obj.metadata.labels, WORKLOAD_LABEL: obj.metadata.name},
         namespace_labels=namespace_labels(namespace, uid),
         requests=amounts(obj.spec.requests, node.capacity),
         limits=ceiling(obj.spec.limits, node),
@@ -47,7 +47,7 @@ def to_object(workload: Workload, status: kinds.WorkloadStatus = NO_STATUS) -> k
         metadata=kinds.Meta(
             name=workload.name,
             namespace=workload.namespace,
-            labels=dict(workload.labels),
+            labels={k: v for k, v in workload.labels.items() if k != WORKLOAD_LABEL},
             creation_timestamp=created,
         ),
         spec=kinds.WorkloadSpec(

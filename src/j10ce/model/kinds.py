@@ -20,6 +20,8 @@ API_VERSION: Final = "j10ce.io/v1alpha1"
 PROFILE_LABEL: Final = "j10ce.io/qos-profile"
 IGNORE_LABEL: Final = "j10ce.io/ignore"
 BUILT_IN_LABEL: Final = "j10ce.io/built-in"
+PLACEMENT_LABEL: Final = "j10ce.io/placement"  # on a policy that `place` made: the workload it waits for
+WORKLOAD_LABEL: Final = "j10ce.io/workload"  # every workload carries its own name under it
 NAMESPACE_NAME_LABEL: Final = "kubernetes.io/metadata.name"  # every namespace carries its own name under it
 
 
@@ -243,7 +245,9 @@ class NodeReport(Strict, frozen=True, kw_only=True):
     document: str = ""  # hash of the node document in force
     capacity: dict[str, Quantity] = field(default_factory=dict)
     reserved: dict[str, Quantity] = field(default_factory=dict)
-    usage: dict[str, dict[str, Quantity]] = field(default_factory=dict)  # resource -> p50, p95, max
+    usage: dict[str, dict[str, Quantity]] = field(default_factory=dict)  # resource -> p50, p95, p98, max
+    demand: dict[str, dict[str, Quantity]] = field(default_factory=dict)  # resource -> what best effort leaves alone
+    predicted: dict[str, dict[str, Quantity]] = field(default_factory=dict)  # resource -> peak of all, of the protected
     pressure: dict[str, float] = field(default_factory=dict)
     capabilities: tuple[Capability, ...] = ()
     workloads: int = 0
@@ -253,9 +257,21 @@ class NodeReport(Strict, frozen=True, kw_only=True):
     last_plan: dict[str, int] = field(default_factory=dict)  # outcome -> count
 
 
+class OvercommitTerm(Strict, frozen=True, kw_only=True):
+    """One step on the way to a reclaimable amount; the steps of a `result`, taken in order from zero, give it."""
+
+    result: str  # batch-cpu, batch-memory, mid-cpu, mid-memory
+    step: Literal["plus", "minus", "at most", "at least"]
+    name: str
+    amount: Quantity
+    why: str = ""
+
+
 class NodeQoSStatus(Strict, frozen=True, kw_only=True):
     node: NodeReport = NodeReport()
-    overcommit: dict[str, Quantity] = field(default_factory=dict)
+    overcommit: dict[str, Quantity] = field(default_factory=dict)  # result -> what may be lent to reclaimable workloads
+    overcommit_terms: tuple[OvercommitTerm, ...] = ()
+    overcommit_time: datetime | UnsetType = UNSET
     conditions: tuple[Condition, ...] = ()
 
 
@@ -267,6 +283,7 @@ class HoldSpec(Strict, frozen=True, kw_only=True):
     expires: datetime
     why: str
     who: str = ""
+    node: str = ""  # in force there alone; empty: wherever the target is
     value: str | UnsetType = UNSET
     breaks_reservation: bool = False
 
@@ -276,6 +293,7 @@ class WorkloadSpec(Strict, frozen=True, kw_only=True):
     requests: Minimum = Minimum()
     limits: Minimum = Minimum()
     minimum: Minimum = Minimum()  # a reservation for this one workload (`run --min-cpu`)
+    node_selector: Selector | UnsetType = UNSET  # where `place` may put it
     parts: tuple[str, ...] = ()
 
 
@@ -289,6 +307,18 @@ class WorkloadStatus(Strict, frozen=True, kw_only=True):
     usage: dict[str, Quantity] = field(default_factory=dict)
     effective: tuple[EffectiveFloor, ...] = ()
     conditions: tuple[Condition, ...] = ()
+
+
+class CredentialSpec(Strict, frozen=True, kw_only=True):
+    """What a token may do. The token itself is kept nowhere: its secret's hash recognises it."""
+
+    role: Literal["viewer", "editor", "node", "admin", "bootstrap"]
+    hash: str  # sha256:<64 hex digits> of the secret
+    node: str = ""  # role node: the one it speaks for
+    expires: datetime | UnsetType = UNSET
+    uses: int | UnsetType = UNSET  # role bootstrap: how many nodes it may still enrol
+    former_hash: str = ""  # of the secret before the last rotation
+    former_expires: datetime | UnsetType = UNSET
 
 
 class QoSProfile(Strict, frozen=True, kw_only=True, omit_defaults=False):
@@ -343,4 +373,14 @@ class PolicyRevision(Strict, frozen=True, kw_only=True, omit_defaults=False):
     kind: Literal["PolicyRevision"] = "PolicyRevision"
 
 
-Object = QoSProfile | MinimalReservationPolicy | NodeQoS | Hold | Workload | PolicyRevision
+class Credential(Strict, frozen=True, kw_only=True, omit_defaults=False):
+    """Recognises the token `j10ce.NAME.SECRET`; for administrators alone."""
+
+    metadata: Meta
+    spec: CredentialSpec
+    status: PolicyStatus = PolicyStatus()
+    api_version: Literal["j10ce.io/v1alpha1"] = API_VERSION
+    kind: Literal["Credential"] = "Credential"
+
+
+Object = QoSProfile | MinimalReservationPolicy | NodeQoS | Hold | Workload | PolicyRevision | Credential
