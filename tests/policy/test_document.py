@@ -153,3 +153,10 @@ def test_cohorts_are_the_same_on_every_machine_and_differ_by_policy() -> None:
 def test_objects_are_named_by_kind_namespace_and_name() -> None:
     assert reference(reservation("db", namespace="pay", cpu="1")) == "MinimalReservationPolicy/pay/db"
     assert reference(builtin()[0]) == "QoSProfile/system"
+
+
+def test_a_hold_of_one_node_is_told_to_that_node_alone() -> None:
+    everywhere, here = hold("workload/default/web", "cpu.max"), hold("workload/default/db", "cpu.max")
+    here = replace(here, spec=replace(here.spec, node="n1"))
+    told = {n: {h.spec.target for h in render(node(n), holds=[everywhere, here]).holds} for n in ("n1", "n2")}
+    assert told == {"n1": {"workload/default/web", "workload/default/db"}, "n2": {"workload/default/web"}}

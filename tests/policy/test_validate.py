@@ -28,6 +28,12 @@ GOOD: dict[str, dict[str, Any]] = {
         "revision": 1,
         "data": {},
     },
+    "Credential": {
+        "apiVersion": "j10ce.io/v1alpha1",
+        "kind": "Credential",
+        "metadata": {"name": "alice"},
+        "spec": {"role": "editor", "hash": f"sha256:{'0a' * 32}"},
+    },
 }
 
 
@@ -177,6 +183,7 @@ HOLD = [
     ({"spec__knobs": ["cpuset.cpus"], "spec__value": "3-1"}, "spec.value"),
     ({"spec__expires": "2026-01-01T00:00:00"}, "spec.expires"),
     ({"spec__why": " "}, "spec.why"),
+    ({"spec__node": "a/b"}, "spec.node"),
 ]
 OTHERS = [
     ("NodeQoS", {"spec__labels": {"a/b/c": "d"}}, "spec.labels.a/b/c"),
@@ -187,10 +194,27 @@ OTHERS = [
     ("Workload", {"spec__parts": ["ok", "../up"]}, "spec.parts[1]"),
     ("PolicyRevision", {"revision": 0}, "revision"),
 ]
+BOOTSTRAP = {"spec__role": "bootstrap", "spec__uses": 1, "spec__expires": "2030-01-01T00:00:00Z"}
+CREDENTIAL = [
+    ({"spec__hash": "0a" * 32}, "spec.hash"),
+    ({"spec__hash": f"sha256:{'0A' * 32}"}, "spec.hash"),
+    ({"spec__hash": f"sha256:{'0a' * 32}\n"}, "spec.hash"),
+    ({"spec__role": "node"}, "spec.node"),
+    ({"spec__role": "node", "spec__node": "a/b"}, "spec.node"),
+    ({"spec__node": "n1"}, "spec.node"),
+    ({"spec__uses": 1}, "spec.uses"),
+    ({**BOOTSTRAP, "spec__uses": -1}, "spec.uses"),
+    ({"spec__role": "bootstrap", "spec__uses": 1}, "spec.expires"),
+    ({"spec__role": "bootstrap", "spec__expires": "2030-01-01T00:00:00Z"}, "spec.uses"),
+    ({"spec__expires": "2030-01-01T00:00:00"}, "spec.expires"),
+    ({"spec__formerHash": f"sha256:{'0a' * 32}"}, "spec.formerHash"),
+    ({"spec__formerExpires": "2030-01-01T00:00:00Z"}, "spec.formerHash"),
+]
 ROWS = [
     *(("QoSProfile", edits, path) for edits, path in PROFILE),
     *(("MinimalReservationPolicy", edits, path) for edits, path in RESERVATION),
     *(("Hold", edits, path) for edits, path in HOLD),
+    *(("Credential", edits, path) for edits, path in CREDENTIAL),
     *OTHERS,
 ]
 

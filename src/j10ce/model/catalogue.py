@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeQoS, PolicyRevision, QoSProfile, Workload
+from j10ce.model.kinds import Credential, Hold, MinimalReservationPolicy, NodeQoS, PolicyRevision, QoSProfile, Workload
 
 
 class Column(Struct, frozen=True):
@@ -58,6 +58,9 @@ _KINDS: Final = (
         Column("CGROUP", "status.cgroup", wide=True))),
     Kind("PolicyRevision", "policyrevisions", PolicyRevision, True, ("pr",), columns=(
         Column("REVISION", "revision"),)),
+    Kind("Credential", "credentials", Credential, False, ("cred",), columns=(
+        Column("ROLE", "spec.role"), Column("NODE", "spec.node"), Column("EXPIRES", "spec.expires"),
+        Column("USES", "spec.uses"))),
 )  # fmt: skip
 
 KINDS: Final[Mapping[str, Kind]] = {k.name: k for k in _KINDS}

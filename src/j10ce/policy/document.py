@@ -68,7 +68,7 @@ def render(
         node=name,
         profiles=_sorted(_bare(p, PolicyStatus()) for p in _rolled_out(profiles, name, history)),
         policies=_sorted(_bare(p, MinimalReservationPolicyStatus()) for p in here if p is not None),
-        holds=_sorted(replace(h, metadata=_lasting(h.metadata), status=PolicyStatus()) for h in holds),
+        holds=_sorted(_held(h) for h in holds if h.spec.node in ("", name)),
         spec=replace(node.spec, labels={}, disarmed=node.spec.disarmed or labels.get(IGNORE_LABEL) == "true"),
     )
     return replace(document, hash=digest(document))
@@ -144,6 +144,10 @@ def _for_node(p: MinimalReservationPolicy, node: str, labels: Labels) -> Minimal
 
 def _bare(policy: P, status: PolicyStatus) -> P:
     return replace(policy, metadata=_lasting(policy.metadata), status=status)
+
+
+def _held(hold: Hold) -> Hold:
+    return replace(hold, metadata=_lasting(hold.metadata), status=PolicyStatus())
 
 
 def _lasting(meta: Meta) -> Meta:

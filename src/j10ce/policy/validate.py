@@ -11,6 +11,7 @@ from j10ce.errors import Finding
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import (
     IGNORE_LABEL,
+    Credential,
     Hold,
     Meta,
     MinimalReservationPolicy,
@@ -25,6 +26,7 @@ from j10ce.model.kinds import (
 from j10ce.model.knob import KNOBS, ROOT, parse_value
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.policy import syntax
+from j10ce.policy.credential import credential
 from j10ce.policy.profiles import canonical
 from j10ce.policy.sections import outside, percentage, sections
 
@@ -55,6 +57,8 @@ def _spec(obj: Object) -> Iterator[Finding]:
             return _workload(obj)
         case PolicyRevision():
             return outside("revision", obj.revision, 1, 2**53)
+        case Credential():
+            return credential(obj.spec)
 
 
 def _meta(obj: Object) -> Iterator[Finding]:
@@ -136,6 +140,8 @@ def _hold(obj: Hold) -> Iterator[Finding]:
             yield from _value(knob, spec.value)
     if spec.expires.tzinfo is None:
         yield Finding("spec.expires", spec.expires.isoformat(), "no time zone", "write it as 2026-01-31T12:00:00Z")
+    if spec.node:
+        yield from syntax.name("spec.node", spec.node)
     if not spec.why.strip():
         yield Finding("spec.why", spec.why, "empty", "say why, for whoever finds the hold")
 
@@ -159,6 +165,8 @@ def _workload(obj: Workload) -> Iterator[Finding]:
             limit = limits.get(resource)
             if limit is not None and not q.percent and q.amount > limit.amount:
                 yield Finding(f"spec.{section}.{resource}", str(q), f"above the limit of {limit}")
+    if spec.node_selector is not UNSET:
+        yield from syntax.selector("spec.nodeSelector", spec.node_selector)
     for n, part in enumerate(spec.parts):
         yield from syntax.name(f"spec.parts[{n}]", part)
 
