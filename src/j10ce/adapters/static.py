@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, KeysView
 from itertools import islice
 from typing import Final, Protocol
 
@@ -41,6 +41,9 @@ class StaticAdapter:
 
     def get(self, target: TargetId) -> Workload:
         return self._known[target]
+
+    def targets(self) -> KeysView[TargetId]:
+        return self._known.keys()
 
     def known(self) -> list[Workload]:
         return list(self._known.values())

@@ -32,9 +32,8 @@ def around(snap: Snapshot, arrivals: Sequence[Workload], fresh: Mapping[TargetId
 
     None where that would lose something: a group is not there yet, or whole CPUs are handed out one by one.
     """
-    if not all(fresh[w.target].chosen and not fresh[w.target].notes for w in arrivals) or any(
-        map(_pinned, fresh.values())
-    ):
+    wanted = [fresh[w.target] for w in arrivals]
+    if not all(e.chosen and not e.notes for e in wanted) or any(map(_pinned, fresh.values())):
         return None
     parents = {w.target: knob.group(w.handle.path.rpartition("/")[0]) for w in arrivals}
     groups = snap.groups
@@ -92,18 +91,18 @@ def _others(snap: Snapshot, kept: Mapping[TargetId, Group]) -> dict[TargetId, li
 
 
 def _stand_in(up: TargetId, inside: Sequence[Entitlement], snap: Snapshot) -> Entitlement:
-    weight = sum(_number(snap.settings.get(Setting(e.target, "cpu.weight"))) for e in inside)
+    settings, weight, idle, suppressible = snap.settings, 0.0, True, True
+    for e in inside:
+        weight += _number(settings.get(Setting(e.target, "cpu.weight")))
+        idle = idle and e.cpu.idle and not e.floor.cpu
+        suppressible = suppressible and e.cpu.suppressible
     return Entitlement(
         target=knob.workload(OTHERS, up.replace("/", "-")),
         chosen=True,
         tier=inside[0].tier,
-        requests=_sum(e.requests for e in inside),
-        floor=_sum(e.floor for e in inside),
-        cpu=CpuSection(
-            weight=max(2, int(weight)),
-            idle=all(e.cpu.idle and not e.floor.cpu for e in inside),
-            suppressible=all(e.cpu.suppressible for e in inside),
-        ),
+        requests=_sum([e.requests for e in inside]),
+        floor=_sum([e.floor for e in inside]),
+        cpu=CpuSection(weight=max(2, int(weight)), idle=idle, suppressible=suppressible),
     )
 
 
@@ -123,9 +122,8 @@ def _workload(e: Entitlement) -> Workload:
     return Workload(OTHERS, name, requests=e.requests, handle=Handle(path=f"{OTHERS}/{name}"))
 
 
-def _sum(amounts: Iterable[Resources]) -> Resources:
-    every = list(amounts)
-    return Resources(Millicores(sum(a.cpu for a in every)), Bytes(sum(a.memory for a in every)))
+def _sum(amounts: Sequence[Resources]) -> Resources:
+    return Resources(Millicores(sum([a.cpu for a in amounts])), Bytes(sum([a.memory for a in amounts])))
 
 
 def _number(value: Value | None) -> float:

@@ -125,10 +125,18 @@ class Cache:
         """Readers see the old file or the new one, never a part. A full disk costs the memory, not the protection."""
         draft = path.with_suffix(".draft")
         try:
-            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with os.fdopen(fd, "wb") as f:
+            with os.fdopen(_open(draft), "wb") as f:
                 f.write(schema.encode(value))
             draft.replace(path)
         except OSError as e:
             log.error("cache.save_failed", file=str(path), error=str(e))
+
+
+def _open(draft: Path) -> int:
+    """Its folder is made when it is missed: an arrival does not ask each time."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    try:
+        return os.open(draft, flags, 0o600)
+    except FileNotFoundError:
+        draft.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        return os.open(draft, flags, 0o600)

@@ -208,8 +208,7 @@ async def _send(conn: h11.Connection, writer: asyncio.StreamWriter, r: Response,
     headers = [("content-type", r.content_type), ("content-length", str(len(r.body)))]
     if close:
         headers.append(("connection", "close"))
-    writer.write(conn.send(h11.Response(status_code=r.status, headers=headers)) or b"")
-    writer.write(conn.send(h11.Data(data=r.body)) or b"")
-    writer.write(conn.send(h11.EndOfMessage()) or b"")
+    parts = (h11.Response(status_code=r.status, headers=headers), h11.Data(data=r.body), h11.EndOfMessage())
+    writer.write(b"".join(conn.send(part) or b"" for part in parts))  # one packet: the peer wakes up once
     async with asyncio.timeout(IDLE_S):
         await writer.drain()

@@ -135,7 +135,7 @@ class Operations:
 
     def forget_ended(self) -> None:
         """Those that the adapter has seen end."""
-        for target in [t for t in self._remembered if t not in self.local]:
+        for target in self._remembered.keys() - self.local.targets():
             gone = self._remembered.pop(target)
             self.cache.drop_workload(gone.namespace, gone.name)
 

@@ -147,6 +147,8 @@ def labelled(profile: str, labels: Mapping[str, str]) -> dict[str, str]:
 
 def chosen(workload: Workload, profiles: Iterable[QoSProfile]) -> Workload:
     """Whoever places something wants it managed: where neither label nor selector finds a profile, as burstable."""
+    if PROFILE_LABEL in workload.labels:
+        return workload
     choice = Chooser(profiles).choose(workload)
     if choice.profile is not None or choice.ignored:
         return workload

@@ -86,22 +86,24 @@ class Kernel:
     def track(self, workloads: Iterable[Workload]) -> None:
         """These workloads, their parts and the groups above are managed; others are forgotten, not reverted."""
         handles = {t: h for w in workloads for t, h in _handles(w)}
-        groups = self._learn(handles)
+        groups = self._learn(handles, handles)
         for target in self._values.managed - groups - handles.keys():
             self._held.drop(target)
             self._contests.drop(target)
         self._handles, self._values.managed = handles, groups | handles.keys()
 
     def track_also(self, workload: Workload) -> None:
-        """One more, without looking at the others again."""
+        """One more that is yet to be made, so that there is nothing to read; nor are the others looked at again."""
         handles = dict(_handles(workload))
-        groups = self._learn(handles)
+        for target, handle in handles.items():
+            self.tree.know(target, place_of(handle))
+        groups = self._learn({}, handles)
         self._handles = {**self._handles, **handles}
         self._values.managed = self._values.managed | groups | handles.keys()
 
-    def _learn(self, handles: Mapping[TargetId, Handle]) -> frozenset[TargetId]:
-        """Read what is not known yet; the groups above are returned."""
-        for target, handle in handles.items():
+    def _learn(self, here: Mapping[TargetId, Handle], handles: Mapping[TargetId, Handle]) -> frozenset[TargetId]:
+        """Read what is not known yet of those `here` and of the groups above `handles`, which are returned."""
+        for target, handle in here.items():
             if self._handles.get(target) != handle:
                 self.tree.know(target, place_of(handle))
                 self._held.read(target)

@@ -7,7 +7,7 @@ the promises and grants less: cut by tier from the bottom, in proportion within 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from heapq import nlargest
 from operator import sub
 from typing import Final, NamedTuple
@@ -82,6 +82,14 @@ class Ledger:
         self._largest: dict[int, tuple[Line, ...]] = {}  # by resource; computed when a refusal asks
         for line in lines:
             self.carry(line)
+
+    def without(self, holders: Collection[str]) -> Ledger:
+        """A book of its own with the same promises, less those of `holders`."""
+        other = Ledger(self.capacity)
+        other._lines, other._promised = dict(self._lines), self._promised
+        for holder in holders:
+            other.release(holder)
+        return other
 
     def __len__(self) -> int:
         return len(self._lines)

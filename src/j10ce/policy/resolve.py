@@ -87,8 +87,8 @@ def admit(
     """
     promises = _promises(document, node.capacity, wall)
     asking = _asking(arrivals, document, promises, node.capacity)
-    coming = {a.target for a in asking}  # one that is back already starts over
-    book = Book(Ledger(before.ledger.capacity, (line for line in before.ledger if line.holder not in coming)), promises)
+    # One that is back already starts over.
+    book = Book(before.ledger.without([a.target for a in asking]), promises)
     refusals = book.serve({a.target: a.claims for a in asking if a.claims})
     fresh = {a.target: _entitle(a, book, refusals) for a in asking}
     return Resolution({**before.entitlements, **fresh}, book.ledger, before.notes, before.until)
