@@ -11,7 +11,9 @@ QosError
 └── StoreError
     ├── NotFound
     ├── Conflict     a stale or duplicate write
-    └── Compacted    the watch asked for changes that are no longer kept
+    ├── Compacted    the watch asked for changes that are no longer kept
+    ├── Unavailable  the store does not answer; nothing was changed
+    └── Unsure       the store did not answer a write in time: it may or may not have happened
 """
 
 from __future__ import annotations
@@ -86,3 +88,11 @@ class Conflict(StoreError):
 
 class Compacted(StoreError):
     """The requested revision is older than the kept history: list again."""
+
+
+class Unavailable(StoreError):
+    """The store does not answer. Nothing was changed."""
+
+
+class Unsure(StoreError):
+    """The store did not answer a write in time, and could not be asked: it may have happened, or happen yet."""

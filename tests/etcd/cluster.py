@@ -146,7 +146,11 @@ class Cluster:
             "logger": "zap",
             "log-outputs": "stderr",
         }
-        argv = [*member.host.inside, program("etcd"), *(f"--{key}={value}" for key, value in options.items())]
+        argv: list[str | Path] = [
+            *member.host.inside,
+            program("etcd"),
+            *(f"--{key}={value}" for key, value in options.items()),
+        ]
         with (member.folder / "log").open("ab") as log:
             return subprocess.Popen(
                 [*argv, *self._flags],

@@ -19,6 +19,7 @@ from j10ce.errors import (
     QosError,
     StoreError,
     Unreachable,
+    Unsure,
 )
 
 
@@ -44,6 +45,7 @@ CODES: Final[tuple[tuple[type[QosError], int, str], ...]] = (
     (Compacted, 410, "Expired"),
     (Denied, 403, "Forbidden"),
     (Unreachable, 503, "ServiceUnavailable"),
+    (Unsure, 504, "Timeout"),
     (StoreError, 503, "ServiceUnavailable"),
     (QosError, 500, "InternalError"),
 )

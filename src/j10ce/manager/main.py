@@ -33,8 +33,7 @@ from j10ce.manager.view import View
 from j10ce.manager.workloads import AgentProxy
 from j10ce.policy.profiles import builtin
 from j10ce.policy.validate import validate
-from j10ce.store.memory import MemoryStore
-from j10ce.store.sqlite import SqliteStore
+from j10ce.store.opening import FORMS, open_store
 from j10ce.store.store import Store
 
 log = structlog.get_logger()
@@ -71,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser("j10ce-qos-controller-manager", description="The control plane of j10ce-qos.")
     made.add_argument("--version", action="version", version=__version__)
-    made.add_argument("--store", required=True, help="sqlite:///path/to/file, or memory:")
+    made.add_argument("--store", required=True, help=FORMS)
     made.add_argument("--listen", default="127.0.0.1:7443", help="address:port; port 0 takes a free one")
     made.add_argument("--token-file", type=Path, required=True, help="bearer token, mode 0600; made when missing")
     made.add_argument("--kubeconfig", type=Path, help="written with address and token, mode 0600")
@@ -85,7 +84,7 @@ async def serve(config: Config) -> None:
     """Run until SIGTERM or SIGINT; everything acknowledged is on disk when it returns."""
     listener = listen(config)
     token = read_token(config.token_file)
-    store = open_store(config.store)
+    store = open_store(config.store, wall)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGTERM, signal.SIGINT):
@@ -176,16 +175,6 @@ def listen(config: Config) -> socket.socket:
     except OSError as e:
         raise Denied(f"cannot listen on {config.listen}: {e.strerror or e}") from None
     return bound
-
-
-def open_store(url: str) -> Store:
-    scheme, _, rest = url.partition(":")
-    if scheme == "memory" and not rest:
-        return MemoryStore(wall)
-    if scheme == "sqlite" and rest.startswith("///"):
-        return SqliteStore(Path(rest.removeprefix("//")), wall)
-    hint = "use sqlite:///path/to/file or memory:"
-    raise Invalid([Finding("--store", url, "unknown store", hint)], "argument")
 
 
 def announce(config: Config, listener: socket.socket, token: str) -> None:

@@ -1,0 +1,31 @@
+"""Which store a URL means, and who leads on it: the one table of schemes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from j10ce.errors import Finding, Invalid
+from j10ce.store.elector import Alone, Elector
+from j10ce.store.memory import MemoryStore
+from j10ce.store.sqlite import SqliteStore
+from j10ce.store.store import Store
+
+Wall = Callable[[], float]
+FORMS: Final = "use sqlite:///path/to/file, etcd://host:2379, etcds://host:2379?ca=/path, or memory:"
+
+
+def open_store(url: str, wall: Wall) -> Store:
+    """Raises Invalid for a URL that means nothing, and what the store raises when it cannot be opened."""
+    scheme, _, rest = url.partition(":")
+    if scheme == "memory" and not rest:
+        return MemoryStore(wall)
+    if scheme == "sqlite" and rest.startswith("///"):
+        return SqliteStore(Path(rest.removeprefix("//")), wall)
+    raise Invalid([Finding("--store", url, "unknown store", FORMS)], "argument")
+
+
+def elector_for(store: Store, identity: str) -> Elector:
+    """`identity` names this process to people: `host:port`, say."""
+    return Alone(identity)
