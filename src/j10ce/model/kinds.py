@@ -9,9 +9,17 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final, Literal
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, UnsetType, field
 
+from j10ce.model.progress import NodeCount, RolloutStatus
 from j10ce.model.quantity import Duration, Quantity
+from j10ce.model.sections import CacheSection as CacheSection
+from j10ce.model.sections import CpuSection as CpuSection
+from j10ce.model.sections import IoSection as IoSection
+from j10ce.model.sections import MemorySection as MemorySection
+from j10ce.model.sections import NetworkSection as NetworkSection
+from j10ce.model.sections import ReclaimSection as ReclaimSection
+from j10ce.model.strict import Strict as Strict
 
 GROUP: Final = "j10ce.io"
 VERSION: Final = "v1alpha1"
@@ -20,13 +28,10 @@ API_VERSION: Final = "j10ce.io/v1alpha1"
 PROFILE_LABEL: Final = "j10ce.io/qos-profile"
 IGNORE_LABEL: Final = "j10ce.io/ignore"
 BUILT_IN_LABEL: Final = "j10ce.io/built-in"
+TRACE_ANNOTATION: Final = "j10ce.io/traceparent"  # W3C trace context of the request that last changed the spec
 PLACEMENT_LABEL: Final = "j10ce.io/placement"  # on a policy that `place` made: the workload it waits for
 WORKLOAD_LABEL: Final = "j10ce.io/workload"  # every workload carries its own name under it
 NAMESPACE_NAME_LABEL: Final = "kubernetes.io/metadata.name"  # every namespace carries its own name under it
-
-
-class Strict(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
-    """Base of everything that is read from or written to the outside."""
 
 
 class Tier(Enum):
@@ -65,6 +70,18 @@ class Owner(Strict, frozen=True, kw_only=True):
     uid: str
 
 
+class ManagedFields(Strict, frozen=True, kw_only=True, omit_defaults=False):
+    """Who decided which fields, as Kubernetes writes it down: server-side apply refuses to take them from others."""
+
+    manager: str = ""
+    operation: Literal["Apply", "Update"] = "Update"
+    api_version: str = API_VERSION
+    time: datetime | UnsetType = UNSET  # when the set of fields last changed
+    fields_type: Literal["FieldsV1"] = "FieldsV1"
+    fields_v1: dict[str, Any] = field(default_factory=dict)
+    subresource: str | UnsetType = UNSET  # status
+
+
 class Meta(Strict, frozen=True, kw_only=True):
     name: str = ""
     generate_name: str = ""
@@ -76,55 +93,14 @@ class Meta(Strict, frozen=True, kw_only=True):
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     owner_references: tuple[Owner, ...] = ()
+    managed_fields: tuple[ManagedFields, ...] = ()  # kept by the API
 
 
 class Rollout(Strict, frozen=True, kw_only=True):
     canary_percent: int = 100
     paused: bool = False
     stop_on_failures: bool = True
-
-
-class CpuSection(Strict, frozen=True, kw_only=True):
-    weight: int | UnsetType = UNSET  # shares among the workloads of one tier
-    latency: Literal["normal", "realtime"] = "normal"
-    pinning: Literal["none", "shared", "reserved", "exclusive"] = "none"
-    burst: Quantity | UnsetType = UNSET  # percent of the limit that may be saved up
-    idle: bool = False
-    core_sched: bool = False
-    suppressible: bool = False
-
-
-class ReclaimSection(Strict, frozen=True, kw_only=True):
-    enabled: bool = False
-    target_pressure: float = 0.1  # percent of time stalled
-
-
-class MemorySection(Strict, frozen=True, kw_only=True):
-    min_percent: int | UnsetType = UNSET  # of the request, never reclaimed
-    low_percent: int | UnsetType = UNSET  # of the request, reclaimed last
-    throttling_percent: int | UnsetType = UNSET  # where between request and limit slowing down begins
-    oom_priority: int = 0
-    oom_group: bool | UnsetType = UNSET
-    reclaim: ReclaimSection | UnsetType = UNSET
-
-
-class NetworkSection(Strict, frozen=True, kw_only=True):
-    class_: Literal["critical", "normal", "bulk"] | UnsetType = field(default=UNSET, name="class")
-    floor: Quantity | UnsetType = UNSET
-    ceiling: Quantity | UnsetType = UNSET
-
-
-class IoSection(Strict, frozen=True, kw_only=True):
-    weight: int | UnsetType = UNSET
-    read_limit: Quantity | UnsetType = UNSET
-    write_limit: Quantity | UnsetType = UNSET
-    latency: Duration | UnsetType = UNSET
-
-
-class CacheSection(Strict, frozen=True, kw_only=True):
-    llc_start_percent: int | UnsetType = UNSET
-    llc_end_percent: int | UnsetType = UNSET
-    memory_bandwidth_percent: int | UnsetType = UNSET
+    attempt: int = 0  # raised to try again after a stop
 
 
 class QoSProfileSpec(Strict, frozen=True, kw_only=True):
@@ -149,9 +125,16 @@ class Condition(Strict, frozen=True, kw_only=True):
     observed_generation: int = 0
 
 
+class HoldStatus(Strict, frozen=True, kw_only=True):
+    observed_generation: int = 0
+    conditions: tuple[Condition, ...] = ()
+
+
 class PolicyStatus(Strict, frozen=True, kw_only=True):
     observed_generation: int = 0
     conditions: tuple[Condition, ...] = ()
+    nodes: NodeCount = NodeCount()
+    rollout: RolloutStatus = RolloutStatus()
 
 
 class Minimum(Strict, frozen=True, kw_only=True):
@@ -203,6 +186,7 @@ class Witness(Strict, frozen=True, kw_only=True):
 
 class MinimalReservationPolicyStatus(PolicyStatus, frozen=True, kw_only=True):
     phase: Literal["Pending", "Active", "Degraded", "Expired"] = "Pending"
+    admitted_generation: int = 0  # whose units the fleet holds: the present one unless an edit was refused; 0: none
     units: UnitCount = UnitCount()
     witness: tuple[Witness, ...] = ()
     effective: tuple[EffectiveFloor, ...] = ()
@@ -232,7 +216,21 @@ class ReservationReport(Strict, frozen=True, kw_only=True):
     workloads: int = 0  # that match
     units: int = 0  # held here, used ones included
     used: int = 0
+    charged: int = 0  # workloads that it pays for, on a unit or beyond
+    amount: dict[str, Quantity] = field(default_factory=dict)  # that those are promised
+    unprotected: int = 0  # workloads that match and lack the floor
     refused: str = ""  # what was not granted, with the numbers
+
+
+class AppliedChange(Strict, frozen=True, kw_only=True):
+    """A traced change of an object that this node has carried out."""
+
+    source: str
+    generation: int
+    trace: str  # W3C traceparent of the request
+    received: datetime
+    applied: datetime
+    writes: int = 0  # of settings, in the run that carried it out
 
 
 class NodeReport(Strict, frozen=True, kw_only=True):
@@ -245,6 +243,8 @@ class NodeReport(Strict, frozen=True, kw_only=True):
     document: str = ""  # hash of the node document in force
     capacity: dict[str, Quantity] = field(default_factory=dict)
     reserved: dict[str, Quantity] = field(default_factory=dict)
+    claimed: dict[str, dict[str, Quantity]] = field(default_factory=dict)  # namespace -> promised to running workloads
+    best_effort: dict[str, Quantity] = field(default_factory=dict)  # that tier besteffort uses
     usage: dict[str, dict[str, Quantity]] = field(default_factory=dict)  # resource -> p50, p95, p98, max
     demand: dict[str, dict[str, Quantity]] = field(default_factory=dict)  # resource -> what best effort leaves alone
     predicted: dict[str, dict[str, Quantity]] = field(default_factory=dict)  # resource -> peak of all, of the protected
@@ -253,8 +253,10 @@ class NodeReport(Strict, frozen=True, kw_only=True):
     workloads: int = 0
     reservations: tuple[ReservationReport, ...] = ()
     effective: tuple[EffectiveFloor, ...] = ()
+    failing: dict[str, str] = field(default_factory=dict)  # object -> why what it asks for did not happen here
     conditions: tuple[Condition, ...] = ()
     last_plan: dict[str, int] = field(default_factory=dict)  # outcome -> count
+    applied: tuple[AppliedChange, ...] = ()  # since the last report that arrived
 
 
 class OvercommitTerm(Strict, frozen=True, kw_only=True):
@@ -348,7 +350,7 @@ class NodeQoS(Strict, frozen=True, kw_only=True, omit_defaults=False):
 class Hold(Strict, frozen=True, kw_only=True, omit_defaults=False):
     metadata: Meta
     spec: HoldSpec
-    status: PolicyStatus = PolicyStatus()
+    status: HoldStatus = HoldStatus()
     api_version: Literal["j10ce.io/v1alpha1"] = API_VERSION
     kind: Literal["Hold"] = "Hold"
 

@@ -16,7 +16,9 @@ from msgspec.structs import replace
 
 from j10ce.model.kinds import (
     IGNORE_LABEL,
+    TRACE_ANNOTATION,
     Hold,
+    HoldStatus,
     Meta,
     MinimalReservationPolicy,
     MinimalReservationPolicyStatus,
@@ -147,11 +149,14 @@ def _bare(policy: P, status: PolicyStatus) -> P:
 
 
 def _held(hold: Hold) -> Hold:
-    return replace(hold, metadata=_lasting(hold.metadata), status=PolicyStatus())
+    return replace(hold, metadata=_lasting(hold.metadata), status=HoldStatus())
 
 
 def _lasting(meta: Meta) -> Meta:
-    return replace(meta, resource_version="", annotations={}, owner_references=(), generate_name="")
+    traced = {name: text for name, text in meta.annotations.items() if name == TRACE_ANNOTATION}
+    return replace(
+        meta, resource_version="", annotations=traced, owner_references=(), generate_name="", managed_fields=()
+    )
 
 
 def _sorted(objects: Iterable[Named]) -> tuple[Named, ...]:

@@ -1,0 +1,53 @@
+"""What a QoSProfile may say, one section per resource."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType, field
+
+from j10ce.model.quantity import Duration, Quantity
+from j10ce.model.strict import Strict
+
+
+class CpuSection(Strict, frozen=True, kw_only=True):
+    weight: int | UnsetType = UNSET  # shares among the workloads of one tier
+    latency: Literal["normal", "realtime"] = "normal"
+    pinning: Literal["none", "shared", "reserved", "exclusive"] = "none"
+    burst: Quantity | UnsetType = UNSET  # percent of the limit that may be saved up
+    idle: bool = False
+    core_sched: bool = False
+    suppressible: bool = False
+
+
+class ReclaimSection(Strict, frozen=True, kw_only=True):
+    enabled: bool = False
+    target_pressure: float = 0.1  # percent of time stalled
+
+
+class MemorySection(Strict, frozen=True, kw_only=True):
+    min_percent: int | UnsetType = UNSET  # of the request, never reclaimed
+    low_percent: int | UnsetType = UNSET  # of the request, reclaimed last
+    throttling_percent: int | UnsetType = UNSET  # where between request and limit slowing down begins
+    oom_priority: int = 0
+    oom_group: bool | UnsetType = UNSET
+    reclaim: ReclaimSection | UnsetType = UNSET
+
+
+class NetworkSection(Strict, frozen=True, kw_only=True):
+    class_: Literal["critical", "normal", "bulk"] | UnsetType = field(default=UNSET, name="class")
+    floor: Quantity | UnsetType = UNSET
+    ceiling: Quantity | UnsetType = UNSET
+
+
+class IoSection(Strict, frozen=True, kw_only=True):
+    weight: int | UnsetType = UNSET
+    read_limit: Quantity | UnsetType = UNSET
+    write_limit: Quantity | UnsetType = UNSET
+    latency: Duration | UnsetType = UNSET
+
+
+class CacheSection(Strict, frozen=True, kw_only=True):
+    llc_start_percent: int | UnsetType = UNSET
+    llc_end_percent: int | UnsetType = UNSET
+    memory_bandwidth_percent: int | UnsetType = UNSET

@@ -1,0 +1,9 @@
+"""How every struct that crosses the border of the process is read and written."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Strict(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
+    """Base of everything that is read from or written to the outside."""
