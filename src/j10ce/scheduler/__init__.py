@@ -1,0 +1,1 @@
+"""Decisions about the whole fleet: what fits where, and what is held for whom. Pure; NumPy allowed."""

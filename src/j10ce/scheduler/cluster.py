@@ -1,0 +1,236 @@
+"""The fleet as a scheduler sees it: one row per node, sorted by name, in arrays.
+
+It is derived from NodeQoS and policies alone, and is the same whatever order they come in. A decision reads it and
+never changes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import UNSET
+
+from j10ce.model.kinds import MinimalReservationPolicy, Minimum, NodeQoS, ReservationReport
+from j10ce.model.quantity import Quantity
+from j10ce.model.resource import RESOURCES, Resources
+from j10ce.policy.document import HOSTNAME_LABEL, labels_of, reference
+from j10ce.policy.ledger import guaranteeable
+from j10ce.policy.resolve import amounts
+from j10ce.policy.select import Labels, Test, compiled
+
+Amounts: TypeAlias = npt.NDArray[np.int64]  # [node, resource]
+Mask: TypeAlias = npt.NDArray[np.bool_]  # [node]
+Scores: TypeAlias = npt.NDArray[np.float64]  # [node], 0 to 1
+
+STANDS_ON: Final = "j10ce.io/stands-on"  # annotation of a placement: the policy whose unit its workload will take
+ZERO: Final = Quantity(0)
+
+
+class Row(NamedTuple):
+    """What one NodeQoS says; worth keeping as long as the object is the same."""
+
+    name: str
+    labels: Labels
+    capacity: Resources
+    room: Resources  # that may be promised
+    reserved: Resources  # promised, as its agent reports
+    heard: float  # wall clock of the last report
+    cordoned: bool
+    armed: bool
+    features: frozenset[str]
+    load: float  # dominant share of the peak to expect
+    spare: Resources  # reclaimable, and not asked for by the best-effort workloads that are there
+    reports: Mapping[str, ReservationReport]
+
+
+class Held(NamedTuple):
+    """A policy in force: whom it is for, what one unit is, and how many nobody uses, by row."""
+
+    source: str
+    namespace: str
+    test: Test
+    minimum: Minimum
+    lends: bool
+    nodes: Test | None  # None: every node
+    unused: Mapping[int, int]
+
+
+class Cluster(NamedTuple):
+    names: tuple[str, ...]
+    labels: tuple[Labels, ...]
+    capacity: Amounts
+    room: Amounts
+    promised: Amounts  # to workloads, and to units that nobody uses yet
+    lendable: Amounts  # the part of `promised` that is lent while nobody uses it
+    silent_s: Scores  # since the last report; infinite: never
+    patience_s: float  # a node silent for longer is not there
+    cordoned: Mask
+    armed: Mask
+    features: Mapping[str, Mask]
+    load: Scores
+    spare: Amounts  # what best-effort workloads may still ask for
+    policies: tuple[Held, ...]  # by name
+
+    @property
+    def free(self) -> Amounts:
+        """Below zero where a node shrank below its promises."""
+        return self.room - self.promised
+
+    def holders(self, node: int, resource: int) -> list[tuple[str, int]]:
+        """Who holds unused units of a resource on a node, the largest first."""
+        capacity = Resources._make(self.capacity[node].tolist())
+        found = [(h.source, amounts(h.minimum, capacity)[resource] * h.unused.get(node, 0)) for h in self.policies]
+        return sorted((f for f in found if f[1]), key=lambda f: (-f[1], f[0]))
+
+
+def row(node: NodeQoS) -> Row:
+    report = node.status.node
+    capacity = resources(report.capacity)
+    heard = -math.inf if report.heartbeat is UNSET else report.heartbeat.timestamp()
+    return Row(
+        node.metadata.name,
+        labels_of(node),
+        capacity,
+        guaranteeable(capacity),
+        resources(report.reserved),
+        heard,
+        node.spec.unschedulable,
+        report.armed and not node.spec.disarmed,
+        frozenset(c.feature for c in report.capabilities if c.ok),
+        _load(node, capacity),
+        _spare(node),
+        {r.source: r for r in report.reservations},
+    )
+
+
+def resources(told: Mapping[str, Quantity]) -> Resources:
+    """Named quantities as a vector; what is not told is zero."""
+    cpu, *rest = (told.get(name, ZERO) for name in RESOURCES)
+    return Resources._make((cpu.millicores(), *(q.bytes() for q in rest)))
+
+
+def _load(node: NodeQoS, capacity: Resources) -> float:
+    """The predicted peak, or what was in use at most where there is no prediction yet."""
+    report = node.status.node
+    peaks = {
+        name: report.predicted.get(name, {}).get("node") or report.usage.get(name, {}).get("max", ZERO)
+        for name in ("cpu", "memory")
+    }
+    return min(1.0, resources(peaks).dominant_share(capacity)) if any(capacity) else 1.0
+
+
+def _spare(node: NodeQoS) -> Resources:
+    told, demand = node.status.overcommit, node.status.node.demand
+    lent = resources({name: told[f"batch-{name}"] for name in RESOURCES if f"batch-{name}" in told})
+    return lent.minus(resources({name: asked.get("besteffort", ZERO) for name, asked in demand.items()}))
+
+
+def assemble(
+    rows: Iterable[Row], policies: Iterable[MinimalReservationPolicy], *, wall: float, patience_s: float
+) -> Cluster:
+    nodes = sorted(rows, key=lambda r: r.name)
+    index = {r.name: n for n, r in enumerate(nodes)}
+    live = sorted((p for p in policies if _in_force(p, wall)), key=reference)
+    promised, lendable = _table(r.reserved for r in nodes), _table([NO_AMOUNTS] * len(nodes))
+    spoken = _spoken_for(live, nodes, index)
+    held = tuple(_hold(policy, nodes, index, promised, lendable, spoken) for policy in live)
+    features = {feature for r in nodes for feature in r.features}
+    return Cluster(
+        tuple(r.name for r in nodes),
+        tuple(r.labels for r in nodes),
+        _table(r.capacity for r in nodes),
+        _table(r.room for r in nodes),
+        promised,
+        lendable,
+        np.array([wall - r.heard for r in nodes], np.float64),
+        patience_s,
+        np.array([r.cordoned for r in nodes], np.bool_),
+        np.array([r.armed for r in nodes], np.bool_),
+        {feature: np.array([feature in r.features for r in nodes], np.bool_) for feature in sorted(features)},
+        np.array([r.load for r in nodes], np.float64),
+        _table(r.spare for r in nodes),
+        held,
+    )
+
+
+def cluster(
+    nodes: Iterable[NodeQoS], policies: Iterable[MinimalReservationPolicy], *, wall: float, patience_s: float
+) -> Cluster:
+    return assemble(map(row, nodes), policies, wall=wall, patience_s=patience_s)
+
+
+NO_AMOUNTS: Final = Resources()
+
+
+def _table(rows: Iterable[Resources]) -> Amounts:
+    listed = list(rows)
+    return np.array(listed, np.int64).reshape(len(listed), len(RESOURCES))
+
+
+def _in_force(policy: MinimalReservationPolicy, wall: float) -> bool:
+    """Neither expired nor refused."""
+    ttl, created = policy.spec.ttl, policy.metadata.creation_timestamp
+    if ttl is not UNSET and created is not UNSET and wall >= created.timestamp() + ttl.seconds:
+        return False
+    return not any(c.type == "Admitted" and c.status == "False" for c in policy.status.conditions)
+
+
+def _hold(
+    policy: MinimalReservationPolicy,
+    nodes: list[Row],
+    index: Mapping[str, int],
+    promised: Amounts,
+    lendable: Amounts,
+    spoken: Counter[tuple[str, int]],
+) -> Held:
+    """One policy's units: what its nodes do not hold yet is promised on top of what they report."""
+    source, spec, unused = reference(policy), policy.spec, {}
+    for n, units in _placed(policy, nodes, index).items():
+        told = nodes[n].reports.get(source, ReservationReport(source=source))
+        shape = np.array(amounts(spec.minimum, nodes[n].capacity), np.int64)
+        promised[n] += shape * max(0, units - told.units)
+        if spec.lending.mode == "Reclaimable":
+            lendable[n] += shape * max(0, units - told.used)
+        if (left := units - told.used - spoken[source, n]) > 0:
+            unused[n] = left
+    where = None if spec.node_selector is UNSET else compiled(spec.node_selector)
+    lends = spec.lending.mode == "Reclaimable"
+    return Held(source, policy.metadata.namespace, compiled(spec.selector), spec.minimum, lends, where, unused)
+
+
+def _placed(policy: MinimalReservationPolicy, nodes: list[Row], index: Mapping[str, int]) -> Mapping[int, int]:
+    """Units by row, used ones included: the witness, or what nodes say where there is none."""
+    if not policy.spec.units:
+        return {}
+    if witness := policy.status.witness:
+        found: Counter[int] = Counter()
+        for w in witness:
+            if w.node in index:
+                found[index[w.node]] += w.units
+        return found
+    source = reference(policy)
+    return {n: r.reports[source].units for n, r in enumerate(nodes) if source in r.reports}
+
+
+def _spoken_for(
+    policies: Iterable[MinimalReservationPolicy], nodes: list[Row], index: Mapping[str, int]
+) -> Counter[tuple[str, int]]:
+    """Units that a placement has given to a workload which has not arrived yet, by policy and row."""
+    found: Counter[tuple[str, int]] = Counter()
+    for policy in policies:
+        source, node = policy.metadata.annotations.get(STANDS_ON), node_of(policy)
+        if source and node in index:
+            told = nodes[index[node]].reports.get(reference(policy))
+            found[source, index[node]] += told is None or not told.workloads
+    return found
+
+
+def node_of(policy: MinimalReservationPolicy) -> str:
+    """The one node that a placement is for; empty for other policies."""
+    wanted = policy.spec.node_selector
+    return "" if wanted is UNSET else wanted.match_labels.get(HOSTNAME_LABEL, "")
