@@ -12,12 +12,13 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 import structlog
-from msgspec import Struct
+from msgspec import Struct, field
 
 from j10ce.errors import Invalid
 from j10ce.model import schema
 from j10ce.model.kinds import Hold, Strict, Workload
 from j10ce.model.workload import Handle
+from j10ce.observe.predict import Checkpoint
 from j10ce.policy.document import NodeDocument
 
 log = structlog.get_logger()
@@ -53,10 +54,18 @@ class Orders(Strict, frozen=True, kw_only=True):
     disarmed: bool = False
 
 
+class Histories(Strict, frozen=True, kw_only=True):
+    """What was learned of this machine's peaks, by series."""
+
+    format: int = FORMAT
+    histograms: dict[str, Checkpoint] = field(default_factory=dict)
+
+
 class Cache:
     def __init__(self, run_dir: Path, state_dir: Path) -> None:
         self._document = state_dir / "document.json"
         self._holds = state_dir / "holds.json"
+        self._histories = state_dir / "histories.json"
         self._workloads = run_dir / "workloads"
         self._orders = run_dir / "orders.json"
         self.warnings: list[str] = []
@@ -92,6 +101,12 @@ class Cache:
 
     def keep_orders(self, orders: Orders) -> None:
         self._save(self._orders, orders)
+
+    def histories(self) -> Histories:
+        return self._load(self._histories, Histories) or Histories()
+
+    def keep_histories(self, histories: Histories) -> None:
+        self._save(self._histories, histories)
 
     def forget_run(self) -> None:
         """After a retirement nothing of this boot is left to remember."""
