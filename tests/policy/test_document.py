@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from j10ce.model.kinds import (
     IGNORE_LABEL,
+    Condition,
     Meta,
     MinimalReservationPolicy,
     MinimalReservationPolicyStatus,
@@ -99,13 +100,45 @@ def test_an_ignored_node_is_disarmed() -> None:
     assert render(node(labels={IGNORE_LABEL: "false"})).spec.disarmed is False
 
 
+ADMITTED = Condition(type="Admitted", status="True")
+
+
 def test_units_are_those_that_the_witness_places_here() -> None:
     policy = reservation("r", cpu="1", units=5)
-    status = MinimalReservationPolicyStatus(witness=(Witness(node="n1", units=2), Witness(node="n2", units=3)))
-    placed = replace(policy, status=status)
-    units = {n: render(node(n), policies=[placed]).policies[0].spec.units for n in ("n1", "n2", "n3")}
-    assert units == {"n1": 2, "n2": 3, "n3": 0}
+    witness = (Witness(node="n1", units=2), Witness(node="n2", units=3))
+    placed = replace(policy, status=MinimalReservationPolicyStatus(conditions=(ADMITTED,), witness=witness))
+    documents = {n: render(node(n), policies=[placed]) for n in ("n1", "n2", "n3")}
+    source = "MinimalReservationPolicy/default/r"
+    assert {n: d.units for n, d in documents.items()} == {"n1": {source: 2}, "n2": {source: 3}, "n3": {}}
+    assert {d.policies[0].spec.units for d in documents.values()} == {0}
+
+
+def test_before_the_fleet_has_judged_a_node_stands_alone() -> None:
+    policy = reservation("r", cpu="1", units=5)
     assert render(node(), policies=[policy]).policies[0].spec.units == 5
+
+
+def test_a_policy_that_is_not_admitted_holds_no_units() -> None:
+    refused = Condition(type="Admitted", status="False", reason="NoRoom")
+    policy = replace(reservation("r", cpu="1", units=5), status=MinimalReservationPolicyStatus(conditions=(refused,)))
+    document = render(node(), policies=[policy])
+    assert (document.policies[0].spec.units, document.units) == (0, {})
+
+
+def test_an_edit_that_the_fleet_refused_leaves_its_predecessor_in_force() -> None:
+    def db(generation: int, cpu: str) -> MinimalReservationPolicy:
+        made = reservation("r", cpu=cpu, units=5)
+        return replace(made, metadata=replace(made.metadata, uid="u1", generation=generation))
+
+    status = MinimalReservationPolicyStatus(
+        conditions=(ADMITTED,), admitted_generation=2, witness=(Witness(node="n1", units=5),)
+    )
+    edited = replace(db(3, "9"), status=status)
+    revisions = [revision(n, db(n, cpu)) for n, cpu in ((1, "1"), (2, "2"), (3, "9"))]
+    document = render(node(), policies=[edited], revisions=revisions)
+    assert document.policies[0].spec.minimum == reservation(cpu="2").spec.minimum
+    assert document.policies[0].metadata.generation == 2
+    assert document.units == {"MinimalReservationPolicy/default/r": 5}
 
 
 def test_a_rollout_reaches_about_its_share_of_the_nodes_and_only_grows() -> None:

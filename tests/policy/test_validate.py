@@ -127,7 +127,7 @@ PROFILE = [
     ({"spec__cache__memoryBandwidthPercent": 0}, "spec.cache.memoryBandwidthPercent"),
     ({"spec__priority": 10**7}, "spec.priority"),
     ({"spec__rollout__canaryPercent": 101}, "spec.rollout.canaryPercent"),
-    ({"spec__rollout__paused": True}, "spec.rollout.paused"),
+    ({"spec__rollout__attempt": -1}, "spec.rollout.attempt"),
     ({"spec__selector__matchLabels": {"a b": "c"}}, "spec.selector.matchLabels.a b"),
     ({"spec__namespaceSelector__matchLabels": {"a": "-"}}, "spec.namespaceSelector.matchLabels.a"),
     ({"metadata__name": "guaranteedpro"}, "metadata.name"),

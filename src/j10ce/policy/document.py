@@ -1,17 +1,18 @@
 """The node document: all that an agent obeys, derived by one pure function from the objects and the node.
 
 Nodes with the same inputs get the same hash. What moves without changing a decision (status, resourceVersion,
-annotations) is left out, so that a report of one agent never wakes the others.
+annotations) is left out, so that a report of one agent never wakes the others. What differs from node to node is small:
+`spec` and `units`; everything else is shared by all nodes that obey the same revisions.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from typing import Final, TypeAlias, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, field
 from msgspec.structs import replace
 
 from j10ce.model.kinds import (
@@ -27,28 +28,30 @@ from j10ce.model.kinds import (
     PolicyRevision,
     PolicyStatus,
     QoSProfile,
-    Rollout,
     Strict,
 )
 from j10ce.model.schema import convert, plain
+from j10ce.policy.rollout import Stage, stage, whole_before
 from j10ce.policy.select import Labels, matches
 
-FORMAT: Final = 1
+FORMAT: Final = 2  # 1 had no `units`: each policy carried the node's own count in its spec
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"  # every node carries its own name under it
 
 Policy: TypeAlias = QoSProfile | MinimalReservationPolicy
-P = TypeVar("P", QoSProfile, MinimalReservationPolicy)
 Named = TypeVar("Named", QoSProfile, MinimalReservationPolicy, Hold)
 
 
 class NodeDocument(Strict, frozen=True, kw_only=True):
     node: str
-    format: int = FORMAT
+    hash: str = ""  # of everything but the node's name
+    format: int = 1  # what a document that does not say was written in
+    spec: NodeQoSSpec = NodeQoSSpec()
+    units: dict[str, int] = field(
+        default_factory=dict
+    )  # of each policy whose units the fleet has placed: those held here
     profiles: tuple[QoSProfile, ...] = ()
     policies: tuple[MinimalReservationPolicy, ...] = ()
     holds: tuple[Hold, ...] = ()
-    spec: NodeQoSSpec = NodeQoSSpec()
-    hash: str = ""  # of everything but the node's name
 
 
 def render(
@@ -61,19 +64,73 @@ def render(
 ) -> NodeDocument:
     """What `node` has to obey.
 
-    A policy that is being rolled out and has not reached this node yet stays in the newest revision that has.
+    A policy that is being rolled out and has not reached this node stays in the revision that was stable before.
     A node labelled `j10ce.io/ignore` is disarmed.
     """
-    name, labels, history = node.metadata.name, labels_of(node), _by_owner(revisions)
-    here = (_for_node(p, name, labels) for p in _rolled_out(policies, name, history))
+    name, labels, history = node.metadata.name, labels_of(node), by_owner(revisions)
+    promises = tuple(policies)
+    every: tuple[Policy, ...] = (*profiles, *promises)
+    here = [spread(p, history.get(p.metadata.uid, ())).on(name, labels) for p in every]
     document = NodeDocument(
         node=name,
-        profiles=_sorted(_bare(p, PolicyStatus()) for p in _rolled_out(profiles, name, history)),
-        policies=_sorted(_bare(p, MinimalReservationPolicyStatus()) for p in here if p is not None),
-        holds=_sorted(_held(h) for h in holds if h.spec.node in ("", name)),
-        spec=replace(node.spec, labels={}, disarmed=node.spec.disarmed or labels.get(IGNORE_LABEL) == "true"),
+        format=FORMAT,
+        spec=obeyed_spec(node),
+        units={reference(p): units for p in promises if (units := placed(p).get(name, 0))},
+        profiles=_sorted(p for p in here if isinstance(p, QoSProfile)),
+        policies=_sorted(p for p in here if isinstance(p, MinimalReservationPolicy)),
+        holds=_sorted(bare_hold(h) for h in holds if h.spec.node in ("", name)),
     )
     return replace(document, hash=digest(document))
+
+
+class Spread(NamedTuple):
+    """Which revision of one policy is obeyed where, as agents see it."""
+
+    name: str
+    stage: Stage
+    present: Policy
+    earlier: Policy | None  # of the nodes that the rollout has not reached
+
+    @property
+    def uniform(self) -> bool:
+        """Every node obeys the same."""
+        return self._whole and (isinstance(self.present, QoSProfile) or self.present.spec.node_selector is UNSET)
+
+    def on(self, node: str, labels: Labels) -> Policy | None:
+        """None where the policy does not concern the node."""
+        taken = self._whole or self.stage.takes(node, cohort(node, self.name))
+        chosen = self.present if taken else self.earlier
+        return chosen if chosen is not None and _concerns(chosen, labels) else None
+
+    @property
+    def _whole(self) -> bool:
+        return self.stage.share == 100 and not self.stage.back
+
+
+def spread(policy: Policy, revisions: Sequence[PolicyRevision]) -> Spread:
+    """`revisions` are the policy's own."""
+    now = stage(policy)
+    stable = whole_before(policy, revisions) if now.stable is None else now.stable
+    earlier = _revision(policy, stable, revisions) if stable else None
+    if stable and earlier is None:  # it is not kept: the present revision is better than no floor at all
+        now = Stage(100)
+    present = _bare(_admitted(policy, revisions))
+    return Spread(reference(policy), now, present, earlier and _bare(earlier))
+
+
+def placed(policy: MinimalReservationPolicy) -> dict[str, int]:
+    """Units by node, as the fleet has placed them."""
+    return {w.node: w.units for w in policy.status.witness} if decided(policy) else {}
+
+
+def decided(policy: Policy) -> bool:
+    """The Reservation Manager has judged it: its witness is the truth. Before that a node stands alone."""
+    return any(c.type == "Admitted" for c in policy.status.conditions)
+
+
+def obeyed_spec(node: NodeQoS) -> NodeQoSSpec:
+    ignored = labels_of(node).get(IGNORE_LABEL) == "true"
+    return replace(node.spec, labels={}, disarmed=node.spec.disarmed or ignored)
 
 
 def labels_of(node: NodeQoS) -> dict[str, str]:
@@ -83,8 +140,21 @@ def labels_of(node: NodeQoS) -> dict[str, str]:
 
 def digest(document: NodeDocument) -> str:
     """Names the content; the same on every node that has to obey the same."""
-    content = plain(replace(document, node="", hash=""))
-    return hashlib.blake2b(msgspec.json.encode(content, order="sorted"), digest_size=12).hexdigest()
+    objects: tuple[Policy | Hold, ...] = (*document.profiles, *document.policies, *document.holds)
+    return combined(map(fingerprint, objects), own_part(document.spec, document.units, document.format))
+
+
+def combined(fingerprints: Iterable[bytes], own: bytes) -> str:
+    return hashlib.blake2b(b"".join(fingerprints) + own, digest_size=12).hexdigest()
+
+
+def own_part(spec: NodeQoSSpec, units: Mapping[str, int], format_: int) -> bytes:
+    """What a document says about its node alone, as it enters the hash."""
+    return msgspec.json.encode({"format": format_, "spec": plain(spec), "units": units}, order="sorted")
+
+
+def fingerprint(obj: Policy | Hold) -> bytes:
+    return hashlib.blake2b(msgspec.json.encode(plain(obj), order="sorted"), digest_size=16).digest()
 
 
 def cohort(node: str, policy: str) -> int:
@@ -98,58 +168,50 @@ def reference(policy: Policy | Hold) -> str:
     return f"{policy.kind}/{where}{policy.metadata.name}"
 
 
-def _rolled_out(policies: Iterable[P], node: str, history: Mapping[str, list[PolicyRevision]]) -> Iterable[P]:
-    for policy in policies:
-        if _reaches(policy.spec.rollout, node, reference(policy)):
-            yield policy
-        elif (earlier := _earlier(policy, node, history.get(policy.metadata.uid, []))) is not None:
-            yield earlier
-
-
-def _earlier(policy: P, node: str, revisions: list[PolicyRevision]) -> P | None:
-    """The newest revision before the present one that reached this node."""
-    for revision in revisions:
-        if revision.revision < policy.metadata.generation:
-            spec = convert(revision.data, type(policy.spec))
-            if _reaches(spec.rollout, node, reference(policy)):
-                generation = replace(policy.metadata, generation=revision.revision)
-                return replace(policy, metadata=generation, spec=spec)
-    return None
-
-
-def _reaches(rollout: Rollout | UnsetType, node: str, policy: str) -> bool:
-    return rollout is UNSET or cohort(node, policy) < rollout.canary_percent
-
-
-def _by_owner(revisions: Iterable[PolicyRevision]) -> dict[str, list[PolicyRevision]]:
-    """Newest first, by the uid of the policy that owns them."""
+def by_owner(revisions: Iterable[PolicyRevision]) -> dict[str, list[PolicyRevision]]:
+    """By the uid of the policy that owns them."""
     found: dict[str, list[PolicyRevision]] = {}
-    for revision in sorted(revisions, key=lambda r: -r.revision):
+    for revision in revisions:
         for owner in revision.metadata.owner_references:
             found.setdefault(owner.uid, []).append(revision)
     return found
 
 
-def _for_node(p: MinimalReservationPolicy, node: str, labels: Labels) -> MinimalReservationPolicy | None:
-    """None where nodeSelector excludes the node; `units` become those that the witness places here.
-
-    Without a witness the node stands alone, and all units are its own.
-    """
-    wanted = p.spec.node_selector
-    if wanted is not UNSET and not matches(wanted, labels):
-        return None
-    if not p.status.witness:
-        return p
-    here = sum(w.units for w in p.status.witness if w.node == node)
-    return replace(p, spec=replace(p.spec, units=here))
-
-
-def _bare(policy: P, status: PolicyStatus) -> P:
-    return replace(policy, metadata=_lasting(policy.metadata), status=status)
-
-
-def _held(hold: Hold) -> Hold:
+def bare_hold(hold: Hold) -> Hold:
     return replace(hold, metadata=_lasting(hold.metadata), status=HoldStatus())
+
+
+def _admitted(policy: Policy, revisions: Sequence[PolicyRevision]) -> Policy:
+    """An edit of a policy with units counts once the fleet has admitted it; until then its predecessor does."""
+    if isinstance(policy, QoSProfile) or not policy.spec.units:
+        return policy
+    held = policy.status.admitted_generation
+    if not decided(policy) or held in (0, policy.metadata.generation):
+        return policy
+    return _revision(policy, held, revisions) or policy
+
+
+def _revision(policy: Policy, number: int, revisions: Sequence[PolicyRevision]) -> Policy | None:
+    for revision in revisions:
+        if revision.revision == number:
+            spec = convert(revision.data, type(policy.spec))
+            return replace(policy, metadata=replace(policy.metadata, generation=number), spec=spec)
+    return None
+
+
+def _concerns(policy: Policy, labels: Labels) -> bool:
+    if isinstance(policy, QoSProfile) or policy.spec.node_selector is UNSET:
+        return True
+    return matches(policy.spec.node_selector, labels)
+
+
+def _bare(policy: Policy) -> Policy:
+    """Without what decides nothing. Units that the fleet places are counted per node, not here."""
+    metadata = _lasting(policy.metadata)
+    if isinstance(policy, QoSProfile):
+        return replace(policy, metadata=metadata, status=PolicyStatus())
+    spec = replace(policy.spec, units=0) if decided(policy) else policy.spec
+    return replace(policy, metadata=metadata, spec=spec, status=MinimalReservationPolicyStatus())
 
 
 def _lasting(meta: Meta) -> Meta:

@@ -95,7 +95,8 @@ def admit(
 
 
 def _promises(document: NodeDocument, capacity: Resources, wall: float) -> list[Promise]:
-    return [p for p in (_promise(p, capacity) for p in document.policies) if p.until > wall]
+    every = (_promise(p, document.units.get(reference(p), p.spec.units), capacity) for p in document.policies)
+    return [p for p in every if p.until > wall]
 
 
 def _asking(
@@ -117,7 +118,7 @@ def amounts(minimum: Minimum, capacity: Resources) -> Resources:
     return Resources._make((cpu.millicores(capacity.cpu), *in_bytes))
 
 
-def _promise(policy: MinimalReservationPolicy, capacity: Resources) -> Promise:
+def _promise(policy: MinimalReservationPolicy, units: int, capacity: Resources) -> Promise:
     spec, created = policy.spec, _timestamp(policy.metadata.creation_timestamp)
     asked = amounts(spec.minimum, capacity)
     shape = _known(asked, capacity)
@@ -127,7 +128,7 @@ def _promise(policy: MinimalReservationPolicy, capacity: Resources) -> Promise:
         compiled(spec.selector),
         shape,
         -shape.dominant_share(capacity),
-        spec.units if any(shape) else 0,
+        units if any(shape) else 0,
         created,
         math.inf if spec.ttl is UNSET else created + spec.ttl.seconds,
         tuple(f"{name} {spell(name, n)} cannot be promised here" for name, n in asked.minus(shape).named()),

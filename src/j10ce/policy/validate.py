@@ -121,9 +121,7 @@ def _rollout(rollout: Rollout | UnsetType) -> Iterator[Finding]:
     if rollout is UNSET:
         return
     yield from outside("spec.rollout.canaryPercent", rollout.canary_percent, 0, 100)
-    if rollout.paused and rollout.canary_percent == 100:
-        hint = "set canaryPercent to how far the rollout may go"
-        yield Finding("spec.rollout.paused", True, "there is nothing to pause at canaryPercent 100", hint)
+    yield from outside("spec.rollout.attempt", rollout.attempt, 0, 2**53)
 
 
 def _hold(obj: Hold) -> Iterator[Finding]:
