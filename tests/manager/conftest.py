@@ -13,9 +13,12 @@ import pytest
 from starlette.types import ASGIApp
 
 from j10ce.manager.app import build_app
+from j10ce.manager.audit import Audit
 from j10ce.manager.auth import Access
+from j10ce.manager.limits import Limits
 from j10ce.manager.metrics import Metrics
 from j10ce.manager.rest import Resources
+from j10ce.manager.tokens import Keyring
 from j10ce.manager.verbs import Verbs
 from j10ce.manager.view import View
 from j10ce.manager.workloads import AgentProxy
@@ -34,6 +37,7 @@ class Manager(NamedTuple):
     store: Store
     view: View
     stop: asyncio.Event
+    keyring: Keyring
 
     def client(self, **headers: str) -> httpx.AsyncClient:
         sent = {"authorization": f"Bearer {TOKEN}", "host": "127.0.0.1:7443"} | headers
@@ -43,17 +47,22 @@ class Manager(NamedTuple):
 def assemble(store: Store, agent: Path | None = None, wall: Callable[[], float] = lambda: WALL) -> Manager:
     view, stop = View(store), asyncio.Event()
     resources = Resources(Verbs(store, validate, wall), view, AgentProxy(agent), stop)
-    return Manager(build_app(Access(TOKEN, loopback=True), resources, view, Metrics()), store, view, stop)
+    keyring = Keyring(store, wall, owner=TOKEN)
+    access = Access(keyring, Limits(wall), loopback=True)
+    app = build_app(access, resources, view, Metrics(), Audit(None, wall))
+    return Manager(app, store, view, stop, keyring)
 
 
 @pytest.fixture
 async def manager() -> AsyncIterator[Manager]:
     made = assemble(MemoryStore(lambda: WALL))
     async with asyncio.TaskGroup() as group:
-        viewing = group.create_task(made.view.run())
+        running = [group.create_task(made.view.run()), group.create_task(made.keyring.follow())]
         await made.view.ready()
+        await made.keyring.synced.wait()
         yield made
-        viewing.cancel()
+        for task in running:
+            task.cancel()
     await made.store.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from typing import Any, Final
 
 import msgspec
@@ -15,11 +16,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from j10ce.errors import NotFound, QosError
 from j10ce.manager import discovery, openapi
-from j10ce.manager.auth import Access
+from j10ce.manager.audit import Audit
+from j10ce.manager.auth import OPEN_PATHS, Access, source
+from j10ce.manager.enrolment import Enrolment
 from j10ce.manager.failure import Refusal, answer
 from j10ce.manager.http import BASE, json, not_allowed
+from j10ce.manager.identity import Act, acting
 from j10ce.manager.metrics import Metrics
 from j10ce.manager.rest import Resources
+from j10ce.manager.roles import DISCOVERY, METRICS, enter
+from j10ce.manager.tokens import Ticket
 from j10ce.manager.view import View
 from j10ce.model.kinds import GROUP
 
@@ -28,70 +34,112 @@ METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "T
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def build_app(access: Access, resources: Resources, view: View, metrics: Metrics) -> ASGIApp:
+def build_app(access: Access, resources: Resources, view: View, metrics: Metrics, audit: Audit) -> ASGIApp:
     def ready() -> Response:
-        if not view.complete:
+        if not view.complete or not access.keyring.synced.is_set():
             raise Refusal(503, "ServiceUnavailable", "objects are still being read")
         return PlainTextResponse("ok\n")
 
+    metrics.audit_lost.set_function(lambda: audit.lost)
+    enrolment = Enrolment(access.keyring)
     routes = [
+        Route(BASE + "/nodecredentials", enrolment.issue, methods=METHODS),
+        Route(BASE + "/nodecredentials/{node}", enrolment.show, methods=METHODS),
         Route(BASE + "/{path:path}", resources.handle, methods=METHODS),
         _fixed("/healthz", lambda: PlainTextResponse("ok\n")),
         _fixed("/readyz", ready),
-        _fixed("/metrics", metrics.render),
-        _document("/version", discovery.version()),
+        _fixed("/metrics", metrics.render, METRICS),
+        _document("/version", discovery.version(), ""),
         _document("/api", discovery.api()),
         _document("/apis", discovery.group_list()),
         _document(f"/apis/{GROUP}", discovery.group()),
         _document(BASE, discovery.resources()),
         _document("/openapi.json", openapi.document()),
     ]
-    return Gate(Router(routes, default=_nothing_there, redirect_slashes=False), access, metrics)
+    return Gate(Router(routes, default=_nothing_there, redirect_slashes=False), access, metrics, audit)
 
 
 class Gate:
     """Pure ASGI around the routes: one layer, no copies of the request."""
 
-    def __init__(self, app: ASGIApp, access: Access, metrics: Metrics) -> None:
-        self._app, self._access, self._metrics = app, access, metrics
+    def __init__(self, app: ASGIApp, access: Access, metrics: Metrics, audit: Audit) -> None:
+        self._app, self._access, self._metrics, self._audit = app, access, metrics, audit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise RuntimeError(f"only HTTP is served, not {scope['type']}")
-        began = time.perf_counter()
-        told = Told(send)
+        began, act = time.perf_counter(), Act(source=source(scope))
+        told = Told(send, act, self._access, scope["path"] in OPEN_PATHS)
+        with acting(act), told:
+            problem = await self._serve(scope, receive, told)
+        took_s = None if told.streamed else time.perf_counter() - began
+        self._metrics.answered(scope["method"] if scope["method"] in METHODS else "other", told.code, took_s)
+        self._audit.record(act, told.code, problem, method=scope["method"], path=scope["path"])
+
+    async def _serve(self, scope: Scope, receive: Receive, told: Told) -> str:
+        """Answer the request; what was wrong with it, for the audit log."""
         try:
-            self._access.check(scope["path"], scope["headers"])
+            told.recognised(self._access.check(scope))
             await self._app(scope, receive, told)
         except QosError as e:
             await answer(e)(scope, receive, told)
+            return str(e)
         except Exception as e:
+            if told.revoked:
+                return "revoked while watching"
             log.exception("request.fail", method=scope["method"], path=scope["path"])
             if told.code:
                 raise
             await answer(QosError(f"internal error: {type(e).__name__}"))(scope, receive, told)
-        took_s = None if told.streamed else time.perf_counter() - began
-        self._metrics.answered(scope["method"] if scope["method"] in METHODS else "other", told.code, took_s)
+            return type(e).__name__
+        return ""
 
 
-class Told:
-    """Notes what was sent."""
+class Revoked(Exception):
+    """The token of a watch ended before the watch did."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
+
+class Told(ExitStack):
+    """Notes what is sent, and lets nothing through that nobody allowed: no answer of a route that asked for no right,
+    no watch beyond the caller's share, no line of a watch whose token has ended meanwhile."""
+
+    def __init__(self, send: Send, act: Act, access: Access, public: bool) -> None:
+        super().__init__()
+        self._send, self._act, self._access, self._public = send, act, access, public
+        self._ticket: Ticket | None = None
         self.code = 0
-        self.streamed = False
+        self.streamed = self.revoked = False
+
+    def recognised(self, ticket: Ticket | None) -> None:
+        if ticket is not None:
+            self._ticket = ticket
+            self._act.caller, self._act.proof = ticket.caller, ticket.digest
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.code = message["status"]
+            self._begin(message["status"])
         elif message.get("more_body"):
             self.streamed = True
+            if self._ticket is not None and not self._access.keyring.holds(self._ticket):
+                self.revoked = True
+                await self._send({"type": "http.response.body", "body": b""})
+                raise Revoked
         await self._send(message)
 
+    def _begin(self, code: int) -> None:
+        if code < 400 and not self._act.verb and not self._public:
+            raise RuntimeError("this route asks for no right: call roles.enter first")
+        if code < 400 and self._act.verb == "watch":
+            self.enter_context(self._access.limits.watch(self._act.caller))
+        self.code = code
 
-def _fixed(path: str, make: Callable[[], Response]) -> Route:
+
+def _fixed(path: str, make: Callable[[], Response], kind: str = "") -> Route:
+    """`kind`: what the caller must be allowed to get; nothing for what anyone may."""
+
     async def handle(request: Request) -> Response:
+        if kind:
+            enter("get", kind)
         if request.method != "GET":
             raise not_allowed(request, ("GET",))
         return make()
@@ -99,9 +147,9 @@ def _fixed(path: str, make: Callable[[], Response]) -> Route:
     return Route(path, handle, methods=METHODS)
 
 
-def _document(path: str, content: dict[str, Any]) -> Route:
+def _document(path: str, content: dict[str, Any], kind: str = DISCOVERY) -> Route:
     data = msgspec.json.encode(content)
-    return _fixed(path, lambda: json(data))
+    return _fixed(path, lambda: json(data), kind)
 
 
 async def _nothing_there(scope: Scope, receive: Receive, send: Send) -> None:

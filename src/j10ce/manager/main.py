@@ -7,6 +7,7 @@ import asyncio
 import os
 import signal
 import socket
+import ssl
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -21,10 +22,11 @@ import uvloop
 from j10ce import __version__
 from j10ce.errors import Denied, Finding, Invalid, QosError, StoreError
 from j10ce.manager.app import build_app
-from j10ce.manager.auth import Access, is_loopback, read_token, write_kubeconfig
+from j10ce.manager.defence import Defence, Options, check
 from j10ce.manager.metrics import Metrics
 from j10ce.manager.nodes import judge_nodes
 from j10ce.manager.policies import judge_policies
+from j10ce.manager.private import read_token, write_kubeconfig
 from j10ce.manager.protocol import BoundedProtocol
 from j10ce.manager.rest import Resources
 from j10ce.manager.revisions import ensure_built_in, keep_history
@@ -45,11 +47,17 @@ wall: Callable[[], float] = time.time  # noqa: TID251  the process's one wall cl
 class Config(NamedTuple):
     store: str
     listen: str
-    token_file: Path
+    token_file: Path | None = None
     kubeconfig: Path | None = None
     agent_socket: Path | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    auth: Path | None = None
+    client_ca: Path | None = None
+    audit_log: Path | None = None
+
+    def guarding(self, token: str) -> Options:
+        return Options(self.listen, token, self.auth, self.tls_cert, self.tls_key, self.client_ca, self.audit_log)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,18 +80,21 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=__version__)
     made.add_argument("--store", required=True, help=FORMS)
     made.add_argument("--listen", default="127.0.0.1:7443", help="address:port; port 0 takes a free one")
-    made.add_argument("--token-file", type=Path, required=True, help="bearer token, mode 0600; made when missing")
+    made.add_argument("--token-file", type=Path, help="an admin's bearer token, mode 0600; made when missing")
+    made.add_argument("--auth", type=Path, help="file of known tokens: names, roles and hashes; followed")
     made.add_argument("--kubeconfig", type=Path, help="written with address and token, mode 0600")
     made.add_argument("--agent-socket", type=Path, help="of the agent on this host; lists its workloads")
     made.add_argument("--tls-cert", type=Path, help="needed for every address that is not loopback")
     made.add_argument("--tls-key", type=Path)
+    made.add_argument("--client-ca", type=Path, help="accept client certificates of this CA: CN=name, O=j10ce:ROLE")
+    made.add_argument("--audit-log", type=Path, help="file that is told every write and every refusal, as JSON lines")
     return made
 
 
 async def serve(config: Config) -> None:
     """Run until SIGTERM or SIGINT; everything acknowledged is on disk when it returns."""
     listener = listen(config)
-    token = read_token(config.token_file)
+    token = read_token(config.token_file) if config.token_file else ""
     store = open_store(config.store, wall)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -100,11 +111,13 @@ async def serve(config: Config) -> None:
 async def run(config: Config, store: Store, listener: socket.socket, token: str, stop: asyncio.Event) -> None:
     view, metrics = View(store), Metrics()
     resources = Resources(Verbs(store, validate, wall), view, AgentProxy(config.agent_socket), stop)
-    access = Access(token, loopback=is_loopback(config.listen))
-    server = Server(build_app(access, resources, view, metrics), config)
+    defence = Defence(config.guarding(token), store, wall, time.monotonic)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, defence.reload)
+    server = Server(build_app(defence.access, resources, view, metrics, defence.audit), defence.tls)
     async with asyncio.TaskGroup() as group:
         keepers = [
             group.create_task(view.run()),
+            group.create_task(persist(defence.run)),
             group.create_task(persist(lambda: keep_history(store, "QoSProfile"))),
             group.create_task(persist(lambda: keep_history(store, "MinimalReservationPolicy"))),
             group.create_task(persist(lambda: judge_policies(store, view, wall))),
@@ -112,6 +125,7 @@ async def run(config: Config, store: Store, listener: socket.socket, token: str,
         ]
         serving = group.create_task(server.serve(sockets=[listener]))
         await view.ready()
+        await defence.keyring.synced.wait()
         announce(config, listener, token)
         await asyncio.wait([serving, group.create_task(stop.wait())], return_when=asyncio.FIRST_COMPLETED)
         server.should_exit = True
@@ -134,7 +148,7 @@ async def persist(keep: Callable[[], Awaitable[None]]) -> None:
 class Server(uvicorn.Server):
     """Uvicorn without its own ideas about signals and logs."""
 
-    def __init__(self, app: object, config: Config) -> None:
+    def __init__(self, app: object, tls: ssl.SSLContext | None) -> None:
         super().__init__(
             uvicorn.Config(
                 app,  # type: ignore[arg-type]
@@ -149,8 +163,7 @@ class Server(uvicorn.Server):
                 backlog=1024,
                 timeout_keep_alive=75,
                 timeout_graceful_shutdown=5,
-                ssl_certfile=config.tls_cert,
-                ssl_keyfile=config.tls_key,
+                ssl_context_factory=(lambda *_: tls) if tls else None,
             )
         )
 
@@ -164,8 +177,7 @@ def listen(config: Config) -> socket.socket:
     host, _, port = config.listen.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise Invalid([Finding("--listen", config.listen, "not address:port", "such as 127.0.0.1:7443")], "argument")
-    if not is_loopback(config.listen) and not (config.tls_cert and config.tls_key):
-        raise Denied(f"{config.listen} is not loopback: give --tls-cert and --tls-key, or listen on 127.0.0.1")
+    check(config.guarding(str(config.token_file or "")))
     host = host.removeprefix("[").removesuffix("]")
     try:
         family, kind, *_, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
@@ -181,7 +193,7 @@ def announce(config: Config, listener: socket.socket, token: str) -> None:
     """To whoever waits for us: the kubeconfig, the log, and the parent or systemd."""
     host, _, _ = config.listen.rpartition(":")
     server = f"{'https' if config.tls_cert else 'http'}://{host}:{listener.getsockname()[1]}"
-    if config.kubeconfig:
+    if config.kubeconfig and token:
         write_kubeconfig(config.kubeconfig, server, token, ca=config.tls_cert)
     log.info("manager.start", server=server, store=config.store, version=__version__, pid=os.getpid())
     if where := os.environ.get("NOTIFY_SOCKET", ""):

@@ -22,6 +22,9 @@ class Metrics:
             buckets=BUCKETS_S,
             registry=self._registry,
         )
+        self.audit_lost = Gauge(
+            "j10ce_manager_audit_lost", "Lines that the audit log could not take.", registry=self._registry
+        )
         self.watchers = Gauge("j10ce_manager_watchers", "Open watches.", registry=self._registry)
 
     def answered(self, method: str, code: int, took_s: float | None) -> None:

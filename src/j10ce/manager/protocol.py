@@ -10,6 +10,9 @@ from typing import Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from j10ce.manager.tls import certified
+from j10ce.manager.tokens import Ticket
+
 MOST_HEADERS: Final = 64 * 1024
 ARRIVAL_S: Final = 30.0  # for all of a request, and for the first byte of a connection
 
@@ -20,9 +23,12 @@ class BoundedProtocol(HttpToolsProtocol):
     _deadline: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _in_head = True
+    _certified: Ticket | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if (tls := transport.get_extra_info("ssl_object")) is not None:
+            self._certified = certified(tls.getpeercert())
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -38,6 +44,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._in_head, self._head_bytes = True, 0
+        if self._certified is not None:
+            self.scope.setdefault("state", {})["certified"] = self._certified
         self._expect()
 
     def on_headers_complete(self) -> None:

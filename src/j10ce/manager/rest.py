@@ -18,6 +18,9 @@ from j10ce.manager import query
 from j10ce.manager.encoded import Encoded
 from j10ce.manager.failure import Refusal
 from j10ce.manager.http import BASE, JSON_TYPES, MERGE_PATCH, is_dry, json, not_allowed, read_body
+from j10ce.manager.identity import Verb
+from j10ce.manager.roles import DOCUMENT as NODE_DOCUMENT
+from j10ce.manager.roles import enter
 from j10ce.manager.stream import Stream, document_lines, object_lines
 from j10ce.manager.verbs import Verbs
 from j10ce.manager.view import View
@@ -77,8 +80,10 @@ class Resources:
     async def _find(self, request: Request) -> ASGIApp:
         path = request.path_params["path"]
         if document := DOCUMENT.fullmatch(path):
+            enter(_verb(request, document["node"]), NODE_DOCUMENT, name=document["node"])
             return await self.document(request, document["node"])
         found = address(path)
+        enter(_verb(request, found.name), found.kind.name, found.namespace or "", found.name, found.part)
         if not found.kind.stored:
             return await self.foreign(request, found)
         endpoints = ON_OBJECT if found.name else ON_COLLECTION
@@ -155,6 +160,15 @@ class Resources:
         return json(encode(obj) if dry else self._encoded.object(obj), code)
 
 
+def _verb(request: Request, name: str) -> Verb:
+    if request.method in WRITING:
+        return WRITING[request.method]
+    if request.query_params.get("watch") in ("1", "true"):
+        return "watch"
+    return "get" if name else "list"
+
+
+WRITING: Final[dict[str, Verb]] = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 ON_COLLECTION: Final[dict[str, Endpoint]] = {"GET": Resources.list, "POST": Resources.create}
 ON_OBJECT: Final[dict[str, Endpoint]] = {
     "GET": Resources.get,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from j10ce.errors import Conflict, Finding, Invalid
 from j10ce.manager.failure import AlreadyExists, Refusal
 from j10ce.manager.query import Position, Query
+from j10ce.manager.roles import admit
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import NodeQoS, Object, Strict
 from j10ce.model.schema import convert, parse, parse_plain, plain
@@ -67,6 +68,7 @@ class Verbs:
         while True:
             obj = _named(wish) if generated else wish
             self._check(obj)
+            admit(None, obj, dry=dry)
             tries -= 1
             try:
                 return await self._put_new(obj, dry)
@@ -100,6 +102,7 @@ class Verbs:
         old = await self.store.get(*key)
         if wanted.uid and wanted.uid != old.metadata.uid:
             raise Conflict(f"{key} has uid {old.metadata.uid}, not {wanted.uid}")
+        admit(old, None, dry=dry or bool(options.dry_run))
         if dry or options.dry_run:
             return old
         if wanted.resource_version or wanted.uid:
@@ -115,6 +118,7 @@ class Verbs:
                 raise Conflict(f"{key} has uid {old.metadata.uid}, not {new.metadata.uid}")
             if part == "spec":
                 self._check(new)
+            admit(old, new, dry=dry)
             expect = claimed or old.metadata.resource_version
             try:
                 if dry:

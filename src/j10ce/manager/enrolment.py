@@ -1,0 +1,136 @@
+"""How a node gets a token of its own: with a bootstrap token the first time, with its own token ever after."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+import structlog
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import Response
+
+from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound
+from j10ce.manager.http import JSON_TYPES, not_allowed, read_body
+from j10ce.manager.identity import Caller, Role, current
+from j10ce.manager.roles import ENROLMENT, enter
+from j10ce.manager.tokens import Keyring, make
+from j10ce.model.kinds import API_VERSION, Credential, CredentialSpec, Meta, Strict
+from j10ce.model.quantity import Duration
+from j10ce.model.schema import parse
+from j10ce.policy import syntax
+from j10ce.store.store import ABSENT
+
+log = structlog.get_logger()
+LIFE_S: Final = 30 * 86400.0
+SHORTEST_S: Final = 60.0
+OVERLAP_S: Final = 600.0  # the old token of a rotation goes on so long: an answer may be lost, a host may die
+PREFIX: Final = "node."
+PRIVATE: Final = {"cache-control": "no-store"}
+
+
+class NodeCredentialRequest(Strict, frozen=True, kw_only=True):
+    node: str
+    lifetime: Duration | UnsetType = UNSET  # 30 days when not said, and at most
+    api_version: str = API_VERSION
+    kind: str = ENROLMENT
+
+
+class Enrolment:
+    def __init__(self, keyring: Keyring) -> None:
+        self._keyring, self._store = keyring, keyring.store
+
+    async def issue(self, request: Request) -> Response:
+        """POST: a token for a node, told this once."""
+        enter("create", ENROLMENT)
+        if request.method != "POST":
+            raise not_allowed(request, ("POST",))
+        wish = parse(await read_body(request, JSON_TYPES), NodeCredentialRequest)
+        enter("create", ENROLMENT, name=wish.node)
+        if findings := [*syntax.name("node", wish.node, most=253 - len(PREFIX)), *_life(wish.lifetime)]:
+            raise Invalid(findings, ENROLMENT)
+        caller = current().caller
+        life_s = LIFE_S if wish.lifetime is UNSET else wish.lifetime.seconds
+        expires = datetime.fromtimestamp(int(self._keyring.wall() + life_s), UTC)
+        if caller.role is Role.NODE:
+            token = await self._rotate(caller, expires)
+        else:
+            token = await self._enrol(caller, wish.node, expires)
+        log.info("node.enrol", node=wish.node, by=caller.name, expires=expires.isoformat())
+        return _shown({"node": wish.node, "token": token, "expires": expires}, 201)
+
+    async def show(self, request: Request) -> Response:
+        """GET: until when the node's token counts; nothing when it does not end."""
+        node = request.path_params["node"]
+        enter("get", ENROLMENT, name=node)
+        if request.method != "GET":
+            raise not_allowed(request, ("GET",))
+        caller = current().caller
+        found = await self._own(caller.name if caller.role is Role.NODE else PREFIX + node)
+        expires = {} if found is None or found.spec.expires is UNSET else {"expires": found.spec.expires}
+        return _shown({"node": node, **expires}, 200)
+
+    async def _enrol(self, caller: Caller, node: str, expires: datetime) -> str:
+        """Whoever holds a bootstrap token must not become a node that is there already."""
+        if live := self._keyring.speakers(node):
+            raise Conflict(
+                f"{node} has the credential {live[0]}; `j10ce-qos token revoke {live[0]}` before it enrols again"
+            )
+        if caller.role is Role.BOOTSTRAP:
+            await self._use(caller.name)
+        token, hash_ = make(PREFIX + node)
+        spec = CredentialSpec(role="node", node=node, hash=hash_, expires=expires)
+        fresh = Credential(metadata=Meta(name=PREFIX + node), spec=spec)
+        ended = await self._own(PREFIX + node)
+        await self._put(ended, fresh)
+        return token
+
+    async def _use(self, name: str) -> None:
+        """One use less; a Conflict when another node was faster, and the agent asks again."""
+        found = await self._own(name)
+        if found is None or found.spec.uses is UNSET:
+            return  # of the auth file, where nothing is counted
+        if found.spec.uses <= 0:
+            raise Denied(f"the bootstrap token {name} is used up; ask an administrator for another")
+        spent = replace(found, spec=replace(found.spec, uses=found.spec.uses - 1))
+        await self._store.put(spent, expect=found.metadata.resource_version)
+
+    async def _rotate(self, caller: Caller, expires: datetime) -> str:
+        found = await self._own(caller.name)
+        if found is None:
+            raise Denied(f"the token of {caller.node} is no Credential object; change it where it comes from")
+        token, hash_ = make(caller.name)
+        overlap = datetime.fromtimestamp(int(self._keyring.wall() + OVERLAP_S), UTC)
+        # What the node has just shown goes on, not what was issued last: that answer may have got lost.
+        shown = f"sha256:{current().proof.hex()}"
+        spec = replace(found.spec, hash=hash_, expires=expires, former_hash=shown, former_expires=overlap)
+        await self._put(found, replace(found, spec=spec))
+        return token
+
+    async def _put(self, old: Credential | None, fresh: Credential) -> None:
+        current().before, current().after = old, fresh
+        stored = await self._store.put(fresh, expect=old.metadata.resource_version if old else ABSENT)
+        if isinstance(stored, Credential):
+            self._keyring.take(stored)
+
+    async def _own(self, name: str) -> Credential | None:
+        if self._keyring.is_static(name):
+            return None
+        try:
+            found = await self._store.get("Credential", "", name)
+        except NotFound:
+            return None
+        return found if isinstance(found, Credential) else None
+
+
+def _life(lifetime: Duration | UnsetType) -> list[Finding]:
+    if lifetime is UNSET or SHORTEST_S <= lifetime.seconds <= LIFE_S:
+        return []
+    return [Finding("lifetime", str(lifetime), "out of range", "between 1m and 30d")]
+
+
+def _shown(fields: dict[str, Any], code: int) -> Response:
+    body = {"apiVersion": API_VERSION, "kind": ENROLMENT} | fields
+    return Response(msgspec.json.encode(body), code, PRIVATE, "application/json")

@@ -1,0 +1,56 @@
+"""Files that carry a secret to its owner: readable by nobody else, whole or not there at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from j10ce.errors import Denied
+
+
+def read_token(path: Path) -> str:
+    """The token in a file that only its owner can read; a missing file is made, with a fresh token."""
+    try:
+        mode, text = path.stat().st_mode, path.read_text().strip()
+    except FileNotFoundError:
+        token = secrets.token_urlsafe(32)
+        write_private(path, token + "\n")
+        return token
+    except OSError as e:
+        raise Denied(f"cannot read the token in {path}: {e.strerror}") from None
+    if mode & 0o077:
+        raise Denied(f"{path} may be read by others (mode {mode & 0o777:04o}); chmod 600 it and change the token")
+    if not text:
+        raise Denied(f"{path} holds no token; remove it, and a fresh one is written")
+    return text
+
+
+def write_kubeconfig(path: Path, server: str, token: str, *, ca: Path | None = None) -> None:
+    """What a client needs to find us and to trust us. JSON is YAML, so kubectl reads it, too."""
+    cluster: dict[str, Any] = {"server": server}
+    if ca:
+        cluster["certificate-authority-data"] = b64encode(ca.read_bytes()).decode()
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "j10ce", "cluster": cluster}],
+        "users": [{"name": "owner", "user": {"token": token}}],
+        "contexts": [{"name": "j10ce", "context": {"cluster": "j10ce", "user": "owner", "namespace": "default"}}],
+        "current-context": "j10ce",
+    }
+    write_private(path, msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n")
+
+
+def write_private(path: Path, text: str) -> None:
+    """Whole or not at all, readable by its owner alone from the first byte."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    fresh.replace(path)
