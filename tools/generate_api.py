@@ -1,9 +1,7 @@
-"""Rewrite the reference part of docs/api.md from the kinds table, the structs and the remarks beside their fields."""
+"""Rewrite the reference part of docs/api.md from the kinds table, the structs and what is said of their fields."""
 
 from __future__ import annotations
 
-import inspect
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +24,7 @@ CLONE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CLONE / "src"))
 
 from j10ce.manager import openapi  # noqa: E402
+from j10ce.manager.descriptions import described  # noqa: E402
 from j10ce.model import kinds  # noqa: E402
 from j10ce.model.catalogue import KINDS  # noqa: E402
 
@@ -58,8 +57,7 @@ def reference() -> str:
 
 
 def doc(struct: type[Struct]) -> list[str]:
-    text = struct.__doc__ or ""
-    return [text.strip(), ""] if text and not text.startswith(struct.__name__ + "(") else []
+    return [described(struct), ""]
 
 
 def fields(struct: type[Struct]) -> Iterator[str]:
@@ -69,7 +67,6 @@ def fields(struct: type[Struct]) -> Iterator[str]:
 
 
 def rows(struct: type[Struct], prefix: str) -> Iterator[str]:
-    remarks = remarks_of(struct)
     info = msgspec.inspect.type_info(struct)
     assert isinstance(info, StructType)
     for field in info.fields:
@@ -77,19 +74,10 @@ def rows(struct: type[Struct], prefix: str) -> Iterator[str]:
             continue
         path, below = prefix + field.encode_name, nested(field.type)
         if below is None or below in SHARED:
-            yield f"| `{path}` | {spelled(field.type)} | {default(field)} | {remarks.get(field.name, '')} |"
+            yield f"| `{path}` | {spelled(field.type)} | {default(field)} | {described(struct, field.name)} |"
         else:
             many = "[]" if isinstance(field.type, ListType | VarTupleType) else ""
             yield from rows(below, f"{path}{many}.")
-
-
-def remarks_of(struct: type[Struct]) -> dict[str, str]:
-    """The comments that stand behind the fields of a struct and its parents."""
-    found: dict[str, str] = {}
-    for cls in reversed(struct.__mro__):
-        if cls.__module__ == kinds.__name__:
-            found |= dict(re.findall(r"(?m)^    (\w+): [^#\n]*?  # (.*)$", inspect.getsource(cls)))
-    return found
 
 
 def nested(t: Type) -> type[Struct] | None:

@@ -1,0 +1,923 @@
+import datetime
+
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Tier(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TIER_UNSPECIFIED: _ClassVar[Tier]
+    TIER_SYSTEM: _ClassVar[Tier]
+    TIER_EXCLUSIVE: _ClassVar[Tier]
+    TIER_RESERVED: _ClassVar[Tier]
+    TIER_SENSITIVE: _ClassVar[Tier]
+    TIER_STANDARD: _ClassVar[Tier]
+    TIER_BESTEFFORT: _ClassVar[Tier]
+TIER_UNSPECIFIED: Tier
+TIER_SYSTEM: Tier
+TIER_EXCLUSIVE: Tier
+TIER_RESERVED: Tier
+TIER_SENSITIVE: Tier
+TIER_STANDARD: Tier
+TIER_BESTEFFORT: Tier
+
+class QoSProfile(_message.Message):
+    __slots__ = ("metadata", "spec", "status")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    metadata: Meta
+    spec: QoSProfileSpec
+    status: PolicyStatus
+    def __init__(self, metadata: _Optional[_Union[Meta, _Mapping]] = ..., spec: _Optional[_Union[QoSProfileSpec, _Mapping]] = ..., status: _Optional[_Union[PolicyStatus, _Mapping]] = ...) -> None: ...
+
+class MinimalReservationPolicy(_message.Message):
+    __slots__ = ("metadata", "spec", "status")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    metadata: Meta
+    spec: MinimalReservationPolicySpec
+    status: MinimalReservationPolicyStatus
+    def __init__(self, metadata: _Optional[_Union[Meta, _Mapping]] = ..., spec: _Optional[_Union[MinimalReservationPolicySpec, _Mapping]] = ..., status: _Optional[_Union[MinimalReservationPolicyStatus, _Mapping]] = ...) -> None: ...
+
+class NodeQoS(_message.Message):
+    __slots__ = ("metadata", "spec", "status")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    metadata: Meta
+    spec: NodeQoSSpec
+    status: NodeQoSStatus
+    def __init__(self, metadata: _Optional[_Union[Meta, _Mapping]] = ..., spec: _Optional[_Union[NodeQoSSpec, _Mapping]] = ..., status: _Optional[_Union[NodeQoSStatus, _Mapping]] = ...) -> None: ...
+
+class Hold(_message.Message):
+    __slots__ = ("metadata", "spec", "status")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    metadata: Meta
+    spec: HoldSpec
+    status: HoldStatus
+    def __init__(self, metadata: _Optional[_Union[Meta, _Mapping]] = ..., spec: _Optional[_Union[HoldSpec, _Mapping]] = ..., status: _Optional[_Union[HoldStatus, _Mapping]] = ...) -> None: ...
+
+class Workload(_message.Message):
+    __slots__ = ("metadata", "spec", "status")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    metadata: Meta
+    spec: WorkloadSpec
+    status: WorkloadStatus
+    def __init__(self, metadata: _Optional[_Union[Meta, _Mapping]] = ..., spec: _Optional[_Union[WorkloadSpec, _Mapping]] = ..., status: _Optional[_Union[WorkloadStatus, _Mapping]] = ...) -> None: ...
+
+class PolicyRevision(_message.Message):
+    __slots__ = ("metadata", "revision", "data")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    metadata: Meta
+    revision: int
+    data: str
+    def __init__(self, metadata: _Optional[_Union[Meta, _Mapping]] = ..., revision: _Optional[int] = ..., data: _Optional[str] = ...) -> None: ...
+
+class Credential(_message.Message):
+    __slots__ = ("metadata", "spec", "status")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    metadata: Meta
+    spec: CredentialSpec
+    status: PolicyStatus
+    def __init__(self, metadata: _Optional[_Union[Meta, _Mapping]] = ..., spec: _Optional[_Union[CredentialSpec, _Mapping]] = ..., status: _Optional[_Union[PolicyStatus, _Mapping]] = ...) -> None: ...
+
+class Meta(_message.Message):
+    __slots__ = ("name", "generate_name", "namespace", "uid", "resource_version", "generation", "creation_timestamp", "labels", "annotations", "owner_references", "managed_fields")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class AnnotationsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    GENERATE_NAME_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    CREATION_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
+    OWNER_REFERENCES_FIELD_NUMBER: _ClassVar[int]
+    MANAGED_FIELDS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    generate_name: str
+    namespace: str
+    uid: str
+    resource_version: str
+    generation: int
+    creation_timestamp: _timestamp_pb2.Timestamp
+    labels: _containers.ScalarMap[str, str]
+    annotations: _containers.ScalarMap[str, str]
+    owner_references: _containers.RepeatedCompositeFieldContainer[Owner]
+    managed_fields: _containers.RepeatedCompositeFieldContainer[ManagedFields]
+    def __init__(self, name: _Optional[str] = ..., generate_name: _Optional[str] = ..., namespace: _Optional[str] = ..., uid: _Optional[str] = ..., resource_version: _Optional[str] = ..., generation: _Optional[int] = ..., creation_timestamp: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., labels: _Optional[_Mapping[str, str]] = ..., annotations: _Optional[_Mapping[str, str]] = ..., owner_references: _Optional[_Iterable[_Union[Owner, _Mapping]]] = ..., managed_fields: _Optional[_Iterable[_Union[ManagedFields, _Mapping]]] = ...) -> None: ...
+
+class QoSProfileSpec(_message.Message):
+    __slots__ = ("tier", "priority", "selector", "namespace_selector", "rollout", "cpu", "memory", "network", "io", "cache")
+    TIER_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    ROLLOUT_FIELD_NUMBER: _ClassVar[int]
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_FIELD_NUMBER: _ClassVar[int]
+    IO_FIELD_NUMBER: _ClassVar[int]
+    CACHE_FIELD_NUMBER: _ClassVar[int]
+    tier: Tier
+    priority: int
+    selector: Selector
+    namespace_selector: Selector
+    rollout: Rollout
+    cpu: CpuSection
+    memory: MemorySection
+    network: NetworkSection
+    io: IoSection
+    cache: CacheSection
+    def __init__(self, tier: _Optional[_Union[Tier, str]] = ..., priority: _Optional[int] = ..., selector: _Optional[_Union[Selector, _Mapping]] = ..., namespace_selector: _Optional[_Union[Selector, _Mapping]] = ..., rollout: _Optional[_Union[Rollout, _Mapping]] = ..., cpu: _Optional[_Union[CpuSection, _Mapping]] = ..., memory: _Optional[_Union[MemorySection, _Mapping]] = ..., network: _Optional[_Union[NetworkSection, _Mapping]] = ..., io: _Optional[_Union[IoSection, _Mapping]] = ..., cache: _Optional[_Union[CacheSection, _Mapping]] = ...) -> None: ...
+
+class PolicyStatus(_message.Message):
+    __slots__ = ("observed_generation", "conditions", "nodes", "rollout")
+    OBSERVED_GENERATION_FIELD_NUMBER: _ClassVar[int]
+    CONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    ROLLOUT_FIELD_NUMBER: _ClassVar[int]
+    observed_generation: int
+    conditions: _containers.RepeatedCompositeFieldContainer[Condition]
+    nodes: NodeCount
+    rollout: RolloutStatus
+    def __init__(self, observed_generation: _Optional[int] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., nodes: _Optional[_Union[NodeCount, _Mapping]] = ..., rollout: _Optional[_Union[RolloutStatus, _Mapping]] = ...) -> None: ...
+
+class MinimalReservationPolicySpec(_message.Message):
+    __slots__ = ("minimum", "selector", "units", "node_selector", "lending", "ttl", "rollout")
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    NODE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    LENDING_FIELD_NUMBER: _ClassVar[int]
+    TTL_FIELD_NUMBER: _ClassVar[int]
+    ROLLOUT_FIELD_NUMBER: _ClassVar[int]
+    minimum: Minimum
+    selector: Selector
+    units: int
+    node_selector: Selector
+    lending: Lending
+    ttl: str
+    rollout: Rollout
+    def __init__(self, minimum: _Optional[_Union[Minimum, _Mapping]] = ..., selector: _Optional[_Union[Selector, _Mapping]] = ..., units: _Optional[int] = ..., node_selector: _Optional[_Union[Selector, _Mapping]] = ..., lending: _Optional[_Union[Lending, _Mapping]] = ..., ttl: _Optional[str] = ..., rollout: _Optional[_Union[Rollout, _Mapping]] = ...) -> None: ...
+
+class MinimalReservationPolicyStatus(_message.Message):
+    __slots__ = ("observed_generation", "conditions", "nodes", "rollout", "phase", "admitted_generation", "units", "witness", "effective")
+    class Phase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        PHASE_UNSPECIFIED: _ClassVar[MinimalReservationPolicyStatus.Phase]
+        PHASE_ACTIVE: _ClassVar[MinimalReservationPolicyStatus.Phase]
+        PHASE_DEGRADED: _ClassVar[MinimalReservationPolicyStatus.Phase]
+        PHASE_EXPIRED: _ClassVar[MinimalReservationPolicyStatus.Phase]
+        PHASE_PENDING: _ClassVar[MinimalReservationPolicyStatus.Phase]
+    PHASE_UNSPECIFIED: MinimalReservationPolicyStatus.Phase
+    PHASE_ACTIVE: MinimalReservationPolicyStatus.Phase
+    PHASE_DEGRADED: MinimalReservationPolicyStatus.Phase
+    PHASE_EXPIRED: MinimalReservationPolicyStatus.Phase
+    PHASE_PENDING: MinimalReservationPolicyStatus.Phase
+    OBSERVED_GENERATION_FIELD_NUMBER: _ClassVar[int]
+    CONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    ROLLOUT_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    ADMITTED_GENERATION_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    WITNESS_FIELD_NUMBER: _ClassVar[int]
+    EFFECTIVE_FIELD_NUMBER: _ClassVar[int]
+    observed_generation: int
+    conditions: _containers.RepeatedCompositeFieldContainer[Condition]
+    nodes: NodeCount
+    rollout: RolloutStatus
+    phase: MinimalReservationPolicyStatus.Phase
+    admitted_generation: int
+    units: UnitCount
+    witness: _containers.RepeatedCompositeFieldContainer[Witness]
+    effective: _containers.RepeatedCompositeFieldContainer[EffectiveFloor]
+    def __init__(self, observed_generation: _Optional[int] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., nodes: _Optional[_Union[NodeCount, _Mapping]] = ..., rollout: _Optional[_Union[RolloutStatus, _Mapping]] = ..., phase: _Optional[_Union[MinimalReservationPolicyStatus.Phase, str]] = ..., admitted_generation: _Optional[int] = ..., units: _Optional[_Union[UnitCount, _Mapping]] = ..., witness: _Optional[_Iterable[_Union[Witness, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ...) -> None: ...
+
+class NodeQoSSpec(_message.Message):
+    __slots__ = ("unschedulable", "disarmed", "labels")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    UNSCHEDULABLE_FIELD_NUMBER: _ClassVar[int]
+    DISARMED_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    unschedulable: bool
+    disarmed: bool
+    labels: _containers.ScalarMap[str, str]
+    def __init__(self, unschedulable: _Optional[bool] = ..., disarmed: _Optional[bool] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class NodeQoSStatus(_message.Message):
+    __slots__ = ("node", "overcommit", "overcommit_terms", "overcommit_time", "conditions")
+    class OvercommitEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    OVERCOMMIT_FIELD_NUMBER: _ClassVar[int]
+    OVERCOMMIT_TERMS_FIELD_NUMBER: _ClassVar[int]
+    OVERCOMMIT_TIME_FIELD_NUMBER: _ClassVar[int]
+    CONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    node: NodeReport
+    overcommit: _containers.ScalarMap[str, str]
+    overcommit_terms: _containers.RepeatedCompositeFieldContainer[OvercommitTerm]
+    overcommit_time: _timestamp_pb2.Timestamp
+    conditions: _containers.RepeatedCompositeFieldContainer[Condition]
+    def __init__(self, node: _Optional[_Union[NodeReport, _Mapping]] = ..., overcommit: _Optional[_Mapping[str, str]] = ..., overcommit_terms: _Optional[_Iterable[_Union[OvercommitTerm, _Mapping]]] = ..., overcommit_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ...) -> None: ...
+
+class HoldSpec(_message.Message):
+    __slots__ = ("target", "knobs", "expires", "why", "who", "node", "value", "breaks_reservation")
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    KNOBS_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    WHO_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    BREAKS_RESERVATION_FIELD_NUMBER: _ClassVar[int]
+    target: str
+    knobs: _containers.RepeatedScalarFieldContainer[str]
+    expires: _timestamp_pb2.Timestamp
+    why: str
+    who: str
+    node: str
+    value: str
+    breaks_reservation: bool
+    def __init__(self, target: _Optional[str] = ..., knobs: _Optional[_Iterable[str]] = ..., expires: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., why: _Optional[str] = ..., who: _Optional[str] = ..., node: _Optional[str] = ..., value: _Optional[str] = ..., breaks_reservation: _Optional[bool] = ...) -> None: ...
+
+class HoldStatus(_message.Message):
+    __slots__ = ("observed_generation", "conditions")
+    OBSERVED_GENERATION_FIELD_NUMBER: _ClassVar[int]
+    CONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    observed_generation: int
+    conditions: _containers.RepeatedCompositeFieldContainer[Condition]
+    def __init__(self, observed_generation: _Optional[int] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ...) -> None: ...
+
+class WorkloadSpec(_message.Message):
+    __slots__ = ("node", "requests", "limits", "minimum", "node_selector", "parts")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    NODE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    requests: Minimum
+    limits: Minimum
+    minimum: Minimum
+    node_selector: Selector
+    parts: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, node: _Optional[str] = ..., requests: _Optional[_Union[Minimum, _Mapping]] = ..., limits: _Optional[_Union[Minimum, _Mapping]] = ..., minimum: _Optional[_Union[Minimum, _Mapping]] = ..., node_selector: _Optional[_Union[Selector, _Mapping]] = ..., parts: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class WorkloadStatus(_message.Message):
+    __slots__ = ("phase", "profile", "tier", "native_class", "cgroup", "floor", "usage", "effective", "conditions")
+    class Phase(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        PHASE_UNSPECIFIED: _ClassVar[WorkloadStatus.Phase]
+        PHASE_GONE: _ClassVar[WorkloadStatus.Phase]
+        PHASE_PENDING: _ClassVar[WorkloadStatus.Phase]
+        PHASE_RUNNING: _ClassVar[WorkloadStatus.Phase]
+    PHASE_UNSPECIFIED: WorkloadStatus.Phase
+    PHASE_GONE: WorkloadStatus.Phase
+    PHASE_PENDING: WorkloadStatus.Phase
+    PHASE_RUNNING: WorkloadStatus.Phase
+    class FloorEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class UsageEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    TIER_FIELD_NUMBER: _ClassVar[int]
+    NATIVE_CLASS_FIELD_NUMBER: _ClassVar[int]
+    CGROUP_FIELD_NUMBER: _ClassVar[int]
+    FLOOR_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
+    EFFECTIVE_FIELD_NUMBER: _ClassVar[int]
+    CONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    phase: WorkloadStatus.Phase
+    profile: str
+    tier: Tier
+    native_class: str
+    cgroup: str
+    floor: _containers.ScalarMap[str, str]
+    usage: _containers.ScalarMap[str, str]
+    effective: _containers.RepeatedCompositeFieldContainer[EffectiveFloor]
+    conditions: _containers.RepeatedCompositeFieldContainer[Condition]
+    def __init__(self, phase: _Optional[_Union[WorkloadStatus.Phase, str]] = ..., profile: _Optional[str] = ..., tier: _Optional[_Union[Tier, str]] = ..., native_class: _Optional[str] = ..., cgroup: _Optional[str] = ..., floor: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, str]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ...) -> None: ...
+
+class CredentialSpec(_message.Message):
+    __slots__ = ("role", "hash", "node", "expires", "uses", "former_hash", "former_expires")
+    class Role(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        ROLE_UNSPECIFIED: _ClassVar[CredentialSpec.Role]
+        ROLE_ADMIN: _ClassVar[CredentialSpec.Role]
+        ROLE_BOOTSTRAP: _ClassVar[CredentialSpec.Role]
+        ROLE_EDITOR: _ClassVar[CredentialSpec.Role]
+        ROLE_NODE: _ClassVar[CredentialSpec.Role]
+        ROLE_VIEWER: _ClassVar[CredentialSpec.Role]
+    ROLE_UNSPECIFIED: CredentialSpec.Role
+    ROLE_ADMIN: CredentialSpec.Role
+    ROLE_BOOTSTRAP: CredentialSpec.Role
+    ROLE_EDITOR: CredentialSpec.Role
+    ROLE_NODE: CredentialSpec.Role
+    ROLE_VIEWER: CredentialSpec.Role
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_FIELD_NUMBER: _ClassVar[int]
+    USES_FIELD_NUMBER: _ClassVar[int]
+    FORMER_HASH_FIELD_NUMBER: _ClassVar[int]
+    FORMER_EXPIRES_FIELD_NUMBER: _ClassVar[int]
+    role: CredentialSpec.Role
+    hash: str
+    node: str
+    expires: _timestamp_pb2.Timestamp
+    uses: int
+    former_hash: str
+    former_expires: _timestamp_pb2.Timestamp
+    def __init__(self, role: _Optional[_Union[CredentialSpec.Role, str]] = ..., hash: _Optional[str] = ..., node: _Optional[str] = ..., expires: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., uses: _Optional[int] = ..., former_hash: _Optional[str] = ..., former_expires: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class Owner(_message.Message):
+    __slots__ = ("api_version", "kind", "name", "uid")
+    API_VERSION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    def __init__(self, api_version: _Optional[str] = ..., kind: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ...) -> None: ...
+
+class ManagedFields(_message.Message):
+    __slots__ = ("manager", "operation", "api_version", "time", "fields_v1", "subresource")
+    class Operation(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        OPERATION_UNSPECIFIED: _ClassVar[ManagedFields.Operation]
+        OPERATION_APPLY: _ClassVar[ManagedFields.Operation]
+        OPERATION_UPDATE: _ClassVar[ManagedFields.Operation]
+    OPERATION_UNSPECIFIED: ManagedFields.Operation
+    OPERATION_APPLY: ManagedFields.Operation
+    OPERATION_UPDATE: ManagedFields.Operation
+    MANAGER_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    API_VERSION_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    FIELDS_V1_FIELD_NUMBER: _ClassVar[int]
+    SUBRESOURCE_FIELD_NUMBER: _ClassVar[int]
+    manager: str
+    operation: ManagedFields.Operation
+    api_version: str
+    time: _timestamp_pb2.Timestamp
+    fields_v1: str
+    subresource: str
+    def __init__(self, manager: _Optional[str] = ..., operation: _Optional[_Union[ManagedFields.Operation, str]] = ..., api_version: _Optional[str] = ..., time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., fields_v1: _Optional[str] = ..., subresource: _Optional[str] = ...) -> None: ...
+
+class Selector(_message.Message):
+    __slots__ = ("match_labels", "match_expressions")
+    class MatchLabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    MATCH_LABELS_FIELD_NUMBER: _ClassVar[int]
+    MATCH_EXPRESSIONS_FIELD_NUMBER: _ClassVar[int]
+    match_labels: _containers.ScalarMap[str, str]
+    match_expressions: _containers.RepeatedCompositeFieldContainer[Requirement]
+    def __init__(self, match_labels: _Optional[_Mapping[str, str]] = ..., match_expressions: _Optional[_Iterable[_Union[Requirement, _Mapping]]] = ...) -> None: ...
+
+class Rollout(_message.Message):
+    __slots__ = ("canary_percent", "paused", "stop_on_failures", "attempt")
+    CANARY_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    PAUSED_FIELD_NUMBER: _ClassVar[int]
+    STOP_ON_FAILURES_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    canary_percent: int
+    paused: bool
+    stop_on_failures: bool
+    attempt: int
+    def __init__(self, canary_percent: _Optional[int] = ..., paused: _Optional[bool] = ..., stop_on_failures: _Optional[bool] = ..., attempt: _Optional[int] = ...) -> None: ...
+
+class CpuSection(_message.Message):
+    __slots__ = ("weight", "latency", "pinning", "burst", "idle", "core_sched", "suppressible")
+    class Latency(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        LATENCY_UNSPECIFIED: _ClassVar[CpuSection.Latency]
+        LATENCY_NORMAL: _ClassVar[CpuSection.Latency]
+        LATENCY_REALTIME: _ClassVar[CpuSection.Latency]
+    LATENCY_UNSPECIFIED: CpuSection.Latency
+    LATENCY_NORMAL: CpuSection.Latency
+    LATENCY_REALTIME: CpuSection.Latency
+    class Pinning(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        PINNING_UNSPECIFIED: _ClassVar[CpuSection.Pinning]
+        PINNING_EXCLUSIVE: _ClassVar[CpuSection.Pinning]
+        PINNING_NONE: _ClassVar[CpuSection.Pinning]
+        PINNING_RESERVED: _ClassVar[CpuSection.Pinning]
+        PINNING_SHARED: _ClassVar[CpuSection.Pinning]
+    PINNING_UNSPECIFIED: CpuSection.Pinning
+    PINNING_EXCLUSIVE: CpuSection.Pinning
+    PINNING_NONE: CpuSection.Pinning
+    PINNING_RESERVED: CpuSection.Pinning
+    PINNING_SHARED: CpuSection.Pinning
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    LATENCY_FIELD_NUMBER: _ClassVar[int]
+    PINNING_FIELD_NUMBER: _ClassVar[int]
+    BURST_FIELD_NUMBER: _ClassVar[int]
+    IDLE_FIELD_NUMBER: _ClassVar[int]
+    CORE_SCHED_FIELD_NUMBER: _ClassVar[int]
+    SUPPRESSIBLE_FIELD_NUMBER: _ClassVar[int]
+    weight: int
+    latency: CpuSection.Latency
+    pinning: CpuSection.Pinning
+    burst: str
+    idle: bool
+    core_sched: bool
+    suppressible: bool
+    def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuSection.Latency, str]] = ..., pinning: _Optional[_Union[CpuSection.Pinning, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
+
+class MemorySection(_message.Message):
+    __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim")
+    MIN_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    LOW_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    THROTTLING_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    OOM_PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    OOM_GROUP_FIELD_NUMBER: _ClassVar[int]
+    RECLAIM_FIELD_NUMBER: _ClassVar[int]
+    min_percent: int
+    low_percent: int
+    throttling_percent: int
+    oom_priority: int
+    oom_group: bool
+    reclaim: ReclaimSection
+    def __init__(self, min_percent: _Optional[int] = ..., low_percent: _Optional[int] = ..., throttling_percent: _Optional[int] = ..., oom_priority: _Optional[int] = ..., oom_group: _Optional[bool] = ..., reclaim: _Optional[_Union[ReclaimSection, _Mapping]] = ...) -> None: ...
+
+class NetworkSection(_message.Message):
+    __slots__ = ("traffic_class", "floor", "ceiling")
+    class TrafficClass(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        TRAFFIC_CLASS_UNSPECIFIED: _ClassVar[NetworkSection.TrafficClass]
+        TRAFFIC_CLASS_BULK: _ClassVar[NetworkSection.TrafficClass]
+        TRAFFIC_CLASS_CRITICAL: _ClassVar[NetworkSection.TrafficClass]
+        TRAFFIC_CLASS_NORMAL: _ClassVar[NetworkSection.TrafficClass]
+    TRAFFIC_CLASS_UNSPECIFIED: NetworkSection.TrafficClass
+    TRAFFIC_CLASS_BULK: NetworkSection.TrafficClass
+    TRAFFIC_CLASS_CRITICAL: NetworkSection.TrafficClass
+    TRAFFIC_CLASS_NORMAL: NetworkSection.TrafficClass
+    TRAFFIC_CLASS_FIELD_NUMBER: _ClassVar[int]
+    FLOOR_FIELD_NUMBER: _ClassVar[int]
+    CEILING_FIELD_NUMBER: _ClassVar[int]
+    traffic_class: NetworkSection.TrafficClass
+    floor: str
+    ceiling: str
+    def __init__(self, traffic_class: _Optional[_Union[NetworkSection.TrafficClass, str]] = ..., floor: _Optional[str] = ..., ceiling: _Optional[str] = ...) -> None: ...
+
+class IoSection(_message.Message):
+    __slots__ = ("weight", "read_limit", "write_limit", "latency")
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    READ_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    WRITE_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    LATENCY_FIELD_NUMBER: _ClassVar[int]
+    weight: int
+    read_limit: str
+    write_limit: str
+    latency: str
+    def __init__(self, weight: _Optional[int] = ..., read_limit: _Optional[str] = ..., write_limit: _Optional[str] = ..., latency: _Optional[str] = ...) -> None: ...
+
+class CacheSection(_message.Message):
+    __slots__ = ("llc_start_percent", "llc_end_percent", "memory_bandwidth_percent")
+    LLC_START_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    LLC_END_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BANDWIDTH_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    llc_start_percent: int
+    llc_end_percent: int
+    memory_bandwidth_percent: int
+    def __init__(self, llc_start_percent: _Optional[int] = ..., llc_end_percent: _Optional[int] = ..., memory_bandwidth_percent: _Optional[int] = ...) -> None: ...
+
+class Condition(_message.Message):
+    __slots__ = ("type", "status", "reason", "message", "last_transition_time", "observed_generation")
+    class Status(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        STATUS_UNSPECIFIED: _ClassVar[Condition.Status]
+        STATUS_FALSE: _ClassVar[Condition.Status]
+        STATUS_TRUE: _ClassVar[Condition.Status]
+        STATUS_UNKNOWN: _ClassVar[Condition.Status]
+    STATUS_UNSPECIFIED: Condition.Status
+    STATUS_FALSE: Condition.Status
+    STATUS_TRUE: Condition.Status
+    STATUS_UNKNOWN: Condition.Status
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    LAST_TRANSITION_TIME_FIELD_NUMBER: _ClassVar[int]
+    OBSERVED_GENERATION_FIELD_NUMBER: _ClassVar[int]
+    type: str
+    status: Condition.Status
+    reason: str
+    message: str
+    last_transition_time: _timestamp_pb2.Timestamp
+    observed_generation: int
+    def __init__(self, type: _Optional[str] = ..., status: _Optional[_Union[Condition.Status, str]] = ..., reason: _Optional[str] = ..., message: _Optional[str] = ..., last_transition_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., observed_generation: _Optional[int] = ...) -> None: ...
+
+class NodeCount(_message.Message):
+    __slots__ = ("wanted", "applied", "failing", "silent", "named")
+    WANTED_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_FIELD_NUMBER: _ClassVar[int]
+    FAILING_FIELD_NUMBER: _ClassVar[int]
+    SILENT_FIELD_NUMBER: _ClassVar[int]
+    NAMED_FIELD_NUMBER: _ClassVar[int]
+    wanted: int
+    applied: int
+    failing: int
+    silent: int
+    named: _containers.RepeatedCompositeFieldContainer[FailingNode]
+    def __init__(self, wanted: _Optional[int] = ..., applied: _Optional[int] = ..., failing: _Optional[int] = ..., silent: _Optional[int] = ..., named: _Optional[_Iterable[_Union[FailingNode, _Mapping]]] = ...) -> None: ...
+
+class RolloutStatus(_message.Message):
+    __slots__ = ("revision", "change", "reached", "stopped", "back", "stable", "applied")
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_FIELD_NUMBER: _ClassVar[int]
+    REACHED_FIELD_NUMBER: _ClassVar[int]
+    STOPPED_FIELD_NUMBER: _ClassVar[int]
+    BACK_FIELD_NUMBER: _ClassVar[int]
+    STABLE_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    change: str
+    reached: int
+    stopped: str
+    back: _containers.RepeatedScalarFieldContainer[str]
+    stable: int
+    applied: _timestamp_pb2.Timestamp
+    def __init__(self, revision: _Optional[int] = ..., change: _Optional[str] = ..., reached: _Optional[int] = ..., stopped: _Optional[str] = ..., back: _Optional[_Iterable[str]] = ..., stable: _Optional[int] = ..., applied: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class Minimum(_message.Message):
+    __slots__ = ("cpu", "memory", "network", "disk_read", "disk_write")
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_FIELD_NUMBER: _ClassVar[int]
+    DISK_READ_FIELD_NUMBER: _ClassVar[int]
+    DISK_WRITE_FIELD_NUMBER: _ClassVar[int]
+    cpu: str
+    memory: str
+    network: str
+    disk_read: str
+    disk_write: str
+    def __init__(self, cpu: _Optional[str] = ..., memory: _Optional[str] = ..., network: _Optional[str] = ..., disk_read: _Optional[str] = ..., disk_write: _Optional[str] = ...) -> None: ...
+
+class Lending(_message.Message):
+    __slots__ = ("mode", "within")
+    class Mode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        MODE_UNSPECIFIED: _ClassVar[Lending.Mode]
+        MODE_NONE: _ClassVar[Lending.Mode]
+        MODE_RECLAIMABLE: _ClassVar[Lending.Mode]
+    MODE_UNSPECIFIED: Lending.Mode
+    MODE_NONE: Lending.Mode
+    MODE_RECLAIMABLE: Lending.Mode
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    WITHIN_FIELD_NUMBER: _ClassVar[int]
+    mode: Lending.Mode
+    within: str
+    def __init__(self, mode: _Optional[_Union[Lending.Mode, str]] = ..., within: _Optional[str] = ...) -> None: ...
+
+class UnitCount(_message.Message):
+    __slots__ = ("wanted", "placed", "used", "lent")
+    WANTED_FIELD_NUMBER: _ClassVar[int]
+    PLACED_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    LENT_FIELD_NUMBER: _ClassVar[int]
+    wanted: int
+    placed: int
+    used: int
+    lent: int
+    def __init__(self, wanted: _Optional[int] = ..., placed: _Optional[int] = ..., used: _Optional[int] = ..., lent: _Optional[int] = ...) -> None: ...
+
+class Witness(_message.Message):
+    __slots__ = ("node", "units")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    units: int
+    def __init__(self, node: _Optional[str] = ..., units: _Optional[int] = ...) -> None: ...
+
+class EffectiveFloor(_message.Message):
+    __slots__ = ("node", "workload", "resource", "promised", "effective", "reason", "source")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    WORKLOAD_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    PROMISED_FIELD_NUMBER: _ClassVar[int]
+    EFFECTIVE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    workload: str
+    resource: str
+    promised: str
+    effective: str
+    reason: str
+    source: str
+    def __init__(self, node: _Optional[str] = ..., workload: _Optional[str] = ..., resource: _Optional[str] = ..., promised: _Optional[str] = ..., effective: _Optional[str] = ..., reason: _Optional[str] = ..., source: _Optional[str] = ...) -> None: ...
+
+class NodeReport(_message.Message):
+    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "reserved", "claimed", "best_effort", "usage", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied")
+    class CapacityEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class ReservedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class ClaimedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: StringMap
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[StringMap, _Mapping]] = ...) -> None: ...
+    class BestEffortEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class UsageEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: StringMap
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[StringMap, _Mapping]] = ...) -> None: ...
+    class DemandEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: StringMap
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[StringMap, _Mapping]] = ...) -> None: ...
+    class PredictedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: StringMap
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[StringMap, _Mapping]] = ...) -> None: ...
+    class PressureEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    class FailingEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class LastPlanEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
+    BOOT_ID_FIELD_NUMBER: _ClassVar[int]
+    AGENT_VERSION_FIELD_NUMBER: _ClassVar[int]
+    ARMED_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_FIELD_NUMBER: _ClassVar[int]
+    CLAIMED_FIELD_NUMBER: _ClassVar[int]
+    BEST_EFFORT_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
+    DEMAND_FIELD_NUMBER: _ClassVar[int]
+    PREDICTED_FIELD_NUMBER: _ClassVar[int]
+    PRESSURE_FIELD_NUMBER: _ClassVar[int]
+    CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
+    WORKLOADS_FIELD_NUMBER: _ClassVar[int]
+    RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
+    EFFECTIVE_FIELD_NUMBER: _ClassVar[int]
+    FAILING_FIELD_NUMBER: _ClassVar[int]
+    CONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    LAST_PLAN_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_FIELD_NUMBER: _ClassVar[int]
+    heartbeat: _timestamp_pb2.Timestamp
+    boot_id: str
+    agent_version: str
+    armed: bool
+    document: str
+    capacity: _containers.ScalarMap[str, str]
+    reserved: _containers.ScalarMap[str, str]
+    claimed: _containers.MessageMap[str, StringMap]
+    best_effort: _containers.ScalarMap[str, str]
+    usage: _containers.MessageMap[str, StringMap]
+    demand: _containers.MessageMap[str, StringMap]
+    predicted: _containers.MessageMap[str, StringMap]
+    pressure: _containers.ScalarMap[str, float]
+    capabilities: _containers.RepeatedCompositeFieldContainer[Capability]
+    workloads: int
+    reservations: _containers.RepeatedCompositeFieldContainer[ReservationReport]
+    effective: _containers.RepeatedCompositeFieldContainer[EffectiveFloor]
+    failing: _containers.ScalarMap[str, str]
+    conditions: _containers.RepeatedCompositeFieldContainer[Condition]
+    last_plan: _containers.ScalarMap[str, int]
+    applied: _containers.RepeatedCompositeFieldContainer[AppliedChange]
+    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ...) -> None: ...
+
+class OvercommitTerm(_message.Message):
+    __slots__ = ("result", "step", "name", "amount", "why")
+    class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        STEP_UNSPECIFIED: _ClassVar[OvercommitTerm.Step]
+        STEP_AT_LEAST: _ClassVar[OvercommitTerm.Step]
+        STEP_AT_MOST: _ClassVar[OvercommitTerm.Step]
+        STEP_MINUS: _ClassVar[OvercommitTerm.Step]
+        STEP_PLUS: _ClassVar[OvercommitTerm.Step]
+    STEP_UNSPECIFIED: OvercommitTerm.Step
+    STEP_AT_LEAST: OvercommitTerm.Step
+    STEP_AT_MOST: OvercommitTerm.Step
+    STEP_MINUS: OvercommitTerm.Step
+    STEP_PLUS: OvercommitTerm.Step
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    result: str
+    step: OvercommitTerm.Step
+    name: str
+    amount: str
+    why: str
+    def __init__(self, result: _Optional[str] = ..., step: _Optional[_Union[OvercommitTerm.Step, str]] = ..., name: _Optional[str] = ..., amount: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
+
+class Requirement(_message.Message):
+    __slots__ = ("key", "operator", "values")
+    class Operator(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        OPERATOR_UNSPECIFIED: _ClassVar[Requirement.Operator]
+        OPERATOR_DOES_NOT_EXIST: _ClassVar[Requirement.Operator]
+        OPERATOR_EXISTS: _ClassVar[Requirement.Operator]
+        OPERATOR_IN: _ClassVar[Requirement.Operator]
+        OPERATOR_NOT_IN: _ClassVar[Requirement.Operator]
+    OPERATOR_UNSPECIFIED: Requirement.Operator
+    OPERATOR_DOES_NOT_EXIST: Requirement.Operator
+    OPERATOR_EXISTS: Requirement.Operator
+    OPERATOR_IN: Requirement.Operator
+    OPERATOR_NOT_IN: Requirement.Operator
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    OPERATOR_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    operator: Requirement.Operator
+    values: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, key: _Optional[str] = ..., operator: _Optional[_Union[Requirement.Operator, str]] = ..., values: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ReclaimSection(_message.Message):
+    __slots__ = ("enabled", "target_pressure")
+    ENABLED_FIELD_NUMBER: _ClassVar[int]
+    TARGET_PRESSURE_FIELD_NUMBER: _ClassVar[int]
+    enabled: bool
+    target_pressure: float
+    def __init__(self, enabled: _Optional[bool] = ..., target_pressure: _Optional[float] = ...) -> None: ...
+
+class FailingNode(_message.Message):
+    __slots__ = ("node", "why")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    why: str
+    def __init__(self, node: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
+
+class Capability(_message.Message):
+    __slots__ = ("feature", "ok", "via", "needs", "instead")
+    FEATURE_FIELD_NUMBER: _ClassVar[int]
+    OK_FIELD_NUMBER: _ClassVar[int]
+    VIA_FIELD_NUMBER: _ClassVar[int]
+    NEEDS_FIELD_NUMBER: _ClassVar[int]
+    INSTEAD_FIELD_NUMBER: _ClassVar[int]
+    feature: str
+    ok: bool
+    via: str
+    needs: str
+    instead: str
+    def __init__(self, feature: _Optional[str] = ..., ok: _Optional[bool] = ..., via: _Optional[str] = ..., needs: _Optional[str] = ..., instead: _Optional[str] = ...) -> None: ...
+
+class ReservationReport(_message.Message):
+    __slots__ = ("source", "generation", "workloads", "units", "used", "charged", "amount", "unprotected", "refused")
+    class AmountEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    WORKLOADS_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    CHARGED_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    UNPROTECTED_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    generation: int
+    workloads: int
+    units: int
+    used: int
+    charged: int
+    amount: _containers.ScalarMap[str, str]
+    unprotected: int
+    refused: str
+    def __init__(self, source: _Optional[str] = ..., generation: _Optional[int] = ..., workloads: _Optional[int] = ..., units: _Optional[int] = ..., used: _Optional[int] = ..., charged: _Optional[int] = ..., amount: _Optional[_Mapping[str, str]] = ..., unprotected: _Optional[int] = ..., refused: _Optional[str] = ...) -> None: ...
+
+class AppliedChange(_message.Message):
+    __slots__ = ("source", "generation", "trace", "received", "applied", "writes")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    TRACE_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_FIELD_NUMBER: _ClassVar[int]
+    WRITES_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    generation: int
+    trace: str
+    received: _timestamp_pb2.Timestamp
+    applied: _timestamp_pb2.Timestamp
+    writes: int
+    def __init__(self, source: _Optional[str] = ..., generation: _Optional[int] = ..., trace: _Optional[str] = ..., received: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., applied: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., writes: _Optional[int] = ...) -> None: ...
+
+class StringMap(_message.Message):
+    __slots__ = ("values",)
+    class ValuesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.ScalarMap[str, str]
+    def __init__(self, values: _Optional[_Mapping[str, str]] = ...) -> None: ...
