@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from j10ce.agent import http, sync
+from j10ce.agent import http, servers, sync
 from j10ce.agent.client import Peer
 from j10ce.agent.http import Request, Response
 from j10ce.agent.sync import Sync
@@ -30,6 +30,7 @@ class Node:
 
     def __init__(self) -> None:
         self.obeyed: list[NodeDocument] = []
+        self.told: list[NodeReport] = []
         self.holds: tuple[Hold, ...] = ()
         self.released: frozenset[str] = frozenset()
         self.moved = asyncio.Event()
@@ -40,6 +41,9 @@ class Node:
 
     def node_report(self) -> NodeReport | None:
         return NodeReport(armed=True)
+
+    def reported(self, report: NodeReport) -> None:
+        self.told.append(report)
 
     def local_holds(self) -> tuple[tuple[Hold, ...], frozenset[str]]:
         return self.holds, self.released
@@ -52,19 +56,28 @@ class ControlPlane:
         self.watch: list[Any] = []
         self.asked: list[tuple[str, str, Any]] = []
         self.nodes: set[str] = set()
+        self.refuses: dict[str, int] = {}  # end of a path or name of a hold -> HTTP status
+        self.queries: list[dict[str, str]] = []
         self.heard = asyncio.Event()
 
     async def answer(self, request: Request) -> Response:
         body = msgspec.json.decode(request.body) if request.body else None
         self.asked.append((request.method, request.path, body))
         self.heard.set()
+        if code := self.refusal(request, body):
+            return http.refuse(code, "Refused", "the number is too high")
         if request.path.endswith("/nodedocuments/n"):
+            self.queries.append(dict(request.query))
             return Response(200, b"".join(msgspec.json.encode(event) + b"\n" for event in self.watch))
         if request.path.endswith("/nodeqoses/n/status") and not self.nodes:
             return http.refuse(404, "NotFound", "no such node")
         if request.method == "POST" and request.path.endswith("/nodeqoses"):
             self.nodes.add(body["metadata"]["name"])
         return http.answer({})
+
+    def refusal(self, request: Request, body: Any) -> int:
+        name = body.get("metadata", {}).get("name", "") if isinstance(body, dict) else ""
+        return next((code for end, code in self.refuses.items() if request.path.endswith(end) or name == end), 0)
 
     def count(self, method: str, end: str) -> int:
         return sum(m == method and path.endswith(end) for m, path, _ in self.asked)
@@ -75,16 +88,16 @@ class ControlPlane:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr(servers, "FIRST_BACKOFF_S", 0.01)
     monkeypatch.setattr(sync, "SHORTEST_GAP_S", 0.01)
     monkeypatch.setattr(sync, "PUSH_S", 0.05)
 
 
 @asynccontextmanager
-async def talking(plane: ControlPlane, node: Node, path: Path) -> AsyncIterator[Sync]:
+async def talking(plane: ControlPlane, node: Node, path: Path, servers: str = "") -> AsyncIterator[Sync]:
     sock = socket.socket(socket.AF_UNIX)
     sock.bind(str(path))
-    one = Sync(Peer(f"unix:{path}"), "n", node)
+    one = Sync(Peer(servers or f"unix:{path}"), "n", node)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(http.listen(sock, plane.answer)), group.create_task(one.run())]
         try:
@@ -148,6 +161,50 @@ async def test_a_hold_made_while_it_was_away_is_pushed_once_and_withdrawn_when_r
         assert plane.count("POST", "/namespaces/default/holds") == 1
         node.holds, node.released = (), frozenset({"hold-1"})
         await until(lambda: plane.count("DELETE", "/namespaces/default/holds/hold-1") == 1, plane)
+
+
+@pytest.mark.parametrize("code", [400, 403, 413, 422, 500])
+async def test_a_hold_that_is_refused_is_in_the_way_of_nothing_and_told(tmp_path: Path, code: int) -> None:
+    plane, node = ControlPlane(), Node()
+    plane.refuses = {"hold-1": code}
+    node.holds = tuple(build.hold("workload/default/web", "cpu.max", name=f"hold-{n}") for n in range(3))
+    async with talking(plane, node, tmp_path / "s") as one:
+        await until(lambda: plane.reports() >= 4, plane)
+        (condition,) = one.conditions()
+    posted = {body["metadata"]["name"] for _, path, body in plane.asked if path.endswith("/holds")}
+    assert posted == {"hold-0", "hold-1", "hold-2"}
+    assert "1 holds" in condition.message
+    assert "hold-1" in condition.message
+    assert "the number is too high" in condition.message
+
+
+async def test_a_refused_hold_is_told_again_once_the_control_plane_was_away(tmp_path: Path) -> None:
+    plane, node = ControlPlane(), Node()
+    plane.refuses, plane.watch = {"hold-1": 422}, [event(GOOD)]  # every watch ends, and is begun again
+    node.holds = (build.hold("workload/default/web", "cpu.max", name="hold-1"),)
+    async with talking(plane, node, tmp_path / "s") as one:
+        await until(lambda: plane.count("POST", "/holds") == 1, plane)
+        plane.refuses = {}
+        await until(lambda: plane.count("POST", "/holds") == 2 and not one.conditions(), plane)
+
+
+async def test_a_watch_resumes_from_the_document_in_force(tmp_path: Path) -> None:
+    plane, node = ControlPlane(), Node()
+    plane.watch = [event(GOOD)]
+    async with talking(plane, node, tmp_path / "s"):
+        await until(lambda: len(plane.queries) >= 2, plane)
+    assert [query["hash"] for query in plane.queries[:2]] == ["", "good"]
+
+
+async def test_a_lost_manager_is_left_for_another(tmp_path: Path) -> None:
+    plane, node = ControlPlane(), Node()
+    plane.watch = [event(GOOD)]
+    nobody = ",".join(f"unix:{tmp_path}/nobody-{n}" for n in range(3))
+    async with talking(plane, node, tmp_path / "s", f"{nobody},unix:{tmp_path}/s"):
+        await until(lambda: plane.reports() >= 2 and bool(plane.queries), plane)
+        async with asyncio.timeout(30):
+            await node.moved.wait()
+    assert node.told
 
 
 async def test_it_keeps_trying_while_nobody_answers(tmp_path: Path) -> None:

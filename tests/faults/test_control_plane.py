@@ -142,7 +142,7 @@ def test_nothing_that_a_control_plane_answers_takes_a_floor_away(agent: AgentPro
     agent.start("--server", plane.url, "--node-name", NODE).place("web", profile="ls", labels={"app": "web"})
     assert eventually(lambda: floor(agent) == "100m")
     agent.client.post("/v1/holds", held := hold())
-    agent.client.delete("/v1/holds", target=held["target"])  # so that it is asked for a list of holds, too
+    agent.client.delete("/v1/holds", target=held["target"])  # so that it has one to withdraw, too
     for name, answer in HOSTILE.items():
         plane.say(answer)
         plane.wait_for_watches(1)
@@ -182,8 +182,7 @@ async def test_one_that_takes_the_call_and_never_answers_is_given_up(monkeypatch
     port = server.sockets[0].getsockname()[1]
     async with server, asyncio.timeout(30):
         with pytest.raises(Unreachable, match="no answer within"):
-            async for _ in client.lines(Peer(f"http://127.0.0.1:{port}"), "/watch", quiet_s=60):
-                pass
+            await everything(Peer(f"http://127.0.0.1:{port}"))
 
 
 @pytest.mark.parametrize(
@@ -209,5 +208,6 @@ async def test_an_answer_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch,
 
 
 async def everything(peer: Peer) -> None:
-    async for _ in client.lines(peer, "/", quiet_s=60):
-        pass
+    async with client.watch(peer, "/watch", quiet_s=60) as events:
+        async for _ in events:
+            pass

@@ -17,7 +17,6 @@ from j10ce.errors import Conflict, Denied, NotFound, QosError, Unreachable
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 15.0
-JSON: Final = "application/json"
 MOST_BYTES: Final = 16 * 1024 * 1024  # of one answer, or of one line of a watch
 
 
@@ -29,39 +28,117 @@ class Peer(NamedTuple):
     ca_file: str = ""
 
 
-async def call(peer: Peer, method: str, path: str, body: object = None, content: str = JSON) -> Any:
-    """One request and its decoded answer; raises Unreachable, Denied, NotFound, Conflict or QosError."""
+class Later(Unreachable):
+    """The peer is there and asks to be left alone for a while."""
+
+    def __init__(self, message: str, after_s: float) -> None:
+        self.after_s = after_s
+        super().__init__(message)
+
+
+class Refused(QosError):
+    """The peer read the request and will not do it; the same request again would end the same way."""
+
+
+class Broken(Unreachable):
+    """The connection ended before anything was answered on it."""
+
+
+async def call(peer: Peer, method: str, path: str, body: object = None) -> Any:
+    """One request on a connection of its own, and its decoded answer; raises as `Client.call` does."""
+    client = Client(peer)
     try:
-        async with asyncio.timeout(ANSWER_S), _exchange(peer, method, path, body, content) as (status, chunks):
-            data = await _whole(peer, chunks)
+        return await client.call(method, path, body)
+    finally:
+        await client.close()
+
+
+class Client:
+    """Requests to one peer over one kept connection, one after another.
+
+    A handshake costs a control plane of ten thousand agents far more than a report does.
+    """
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self._kept: Line | None = None
+        self._turn = asyncio.Lock()
+
+    async def call(self, method: str, path: str, body: object = None) -> Any:
+        """The decoded answer; raises Unreachable, Later, Denied, NotFound, Conflict, Refused or QosError.
+
+        A kept connection may have been closed while it rested: the request then goes out once more, on a fresh one.
+        """
+        data = b"" if body is None else msgspec.json.encode(body)
+        async with self._turn:
+            try:
+                async with asyncio.timeout(ANSWER_S):
+                    return await self._ask(method, path, data)
+            except TimeoutError:
+                await self.close()
+                raise Unreachable(f"{self.peer.url} did not answer within {ANSWER_S:g} s") from None
+
+    async def close(self) -> None:
+        line, self._kept = self._kept, None
+        if line is not None:
+            await line.close()
+
+    async def _ask(self, method: str, path: str, data: bytes) -> Any:
+        rested = self._kept is not None
+        try:
+            head, answer = await self._exchange(method, path, data)
+        except Broken:
+            if not rested:
+                raise
+            head, answer = await self._exchange(method, path, data)
+        _check(head, answer, f"{method} {path}")
+        return msgspec.json.decode(answer) if answer else None
+
+    async def _exchange(self, method: str, path: str, data: bytes) -> tuple[h11.Response, bytes]:
+        line, self._kept = self._kept or await Line.open(self.peer), None
+        try:
+            head = await line.ask(method, path, data)
+            answer = await line.whole()
+        except BaseException:
+            await line.close()
+            raise
+        if line.reusable():
+            self._kept = line
+        else:
+            await line.close()
+        return head, answer
+
+
+@asynccontextmanager
+async def watch(peer: Peer, path: str, *, quiet_s: float) -> AsyncIterator[AsyncIterator[Any]]:
+    """A watch that the peer has begun: one decoded document per line. Raises Unreachable after `quiet_s` of silence."""
+    line = await Line.open(peer)
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            head = await line.ask("GET", path, b"")
+            if head.status_code != 200:
+                _check(head, await line.whole(), f"GET {path}")
+                raise Unreachable(f"{peer.url} answers HTTP {head.status_code} instead of a watch")
     except TimeoutError:
-        raise Unreachable(f"{peer.url} did not answer within {ANSWER_S:g} s") from None
-    _check(status, data, f"{method} {path}")
-    return msgspec.json.decode(data) if data else None
+        await line.close()
+        raise Unreachable(f"{peer.url} broke off: no answer within {ANSWER_S:g} s") from None
+    except BaseException:
+        await line.close()
+        raise
+    try:
+        yield _lines(line, quiet_s)
+    finally:
+        await line.close()
 
 
-async def lines(peer: Peer, path: str, *, quiet_s: float) -> AsyncIterator[Any]:
-    """A watch: one decoded document per line. Raises Unreachable when the peer says nothing for `quiet_s`."""
-    async with _exchange(peer, "GET", path, None, JSON) as (status, chunks):
-        rest = b""
-        if status != 200:
-            _check(status, await _whole(peer, chunks), f"GET {path}")
-            raise Unreachable(f"{peer.url} answers HTTP {status} instead of a watch")
-        while (chunk := await _next(chunks, quiet_s)) is not None:
-            *whole, rest = (rest + chunk).split(b"\n")
-            if len(rest) > MOST_BYTES:
-                raise Unreachable(f"{peer.url} sent a line longer than {MOST_BYTES} bytes")
-            for line in filter(None, whole):
-                yield msgspec.json.decode(line)
-
-
-async def _whole(peer: Peer, chunks: AsyncIterator[bytes]) -> bytes:
-    data = bytearray()
-    async for chunk in chunks:
-        data += chunk
-        if len(data) > MOST_BYTES:
-            raise Unreachable(f"{peer.url} sent more than {MOST_BYTES} bytes")
-    return bytes(data)
+async def _lines(line: Line, quiet_s: float) -> AsyncIterator[Any]:
+    chunks, rest = line.chunks(), b""
+    while (chunk := await _next(chunks, quiet_s)) is not None:
+        *whole, rest = (rest + chunk).split(b"\n")
+        if len(rest) > MOST_BYTES:
+            raise Unreachable(f"{line.peer.url} sent a line longer than {MOST_BYTES} bytes")
+        for text in filter(None, whole):
+            yield msgspec.json.decode(text)
 
 
 async def _next(chunks: AsyncIterator[bytes], quiet_s: float) -> bytes | None:
@@ -72,46 +149,67 @@ async def _next(chunks: AsyncIterator[bytes], quiet_s: float) -> bytes | None:
         raise Unreachable(f"no word for {quiet_s:g} s") from None
 
 
-def _check(status: int, data: bytes, what: str) -> None:
-    if status < 400:
-        return
-    try:
-        message = str(msgspec.json.decode(data)["message"])
-    except (msgspec.DecodeError, KeyError, TypeError):
-        message = data[:200].decode(errors="replace")
-    kind = {401: Denied, 403: Denied, 404: NotFound, 409: Conflict}.get(status, QosError)
-    raise kind(f"{what}: {message} (HTTP {status})")
+class Line:
+    """A connection, and how far the conversation on it has come."""
 
+    def __init__(self, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.peer = peer
+        self._reader, self._writer = reader, writer
+        self._http = h11.Connection(h11.CLIENT)
 
-@asynccontextmanager
-async def _exchange(
-    peer: Peer, method: str, path: str, body: object, content: str
-) -> AsyncIterator[tuple[int, AsyncIterator[bytes]]]:
-    """(status, chunks of the body); the connection ends with the block."""
-    try:
-        async with asyncio.timeout(CONNECT_S):
-            reader, writer = await _connect(peer)
-    except (OSError, TimeoutError) as e:
-        raise Unreachable(f"{peer.url} does not answer: {str(e) or 'timed out'}") from e
-    conn = h11.Connection(h11.CLIENT)
-    try:
-        data = b"" if body is None else msgspec.json.encode(body)
-        writer.write(conn.send(h11.Request(method=method, target=path, headers=_headers(peer, data, content))) or b"")
-        writer.write(conn.send(h11.Data(data=data)) or b"")
-        writer.write(conn.send(h11.EndOfMessage()) or b"")
-        async with asyncio.timeout(ANSWER_S):  # a watch may be silent, but only once it has begun
-            head = await _event(conn, reader)
-            while isinstance(head, h11.InformationalResponse):
-                head = await _event(conn, reader)
+    @classmethod
+    async def open(cls, peer: Peer) -> Line:
+        try:
+            async with asyncio.timeout(CONNECT_S):
+                return cls(peer, *await _connect(peer))
+        except (OSError, TimeoutError) as e:
+            raise Unreachable(f"{peer.url} does not answer: {str(e) or 'timed out'}") from e
+
+    async def ask(self, method: str, path: str, data: bytes) -> h11.Response:
+        """Send a request; the head of its answer."""
+        request = h11.Request(method=method, target=path, headers=_headers(self.peer, data))
+        parts = (request, h11.Data(data=data), h11.EndOfMessage())
+        self._writer.write(b"".join(self._http.send(part) or b"" for part in parts))
+        head = await self._event()
+        while isinstance(head, h11.InformationalResponse):
+            head = await self._event()
         if not isinstance(head, h11.Response):
-            raise Unreachable(f"{peer.url} closed the connection")
-        yield head.status_code, _chunks(conn, reader)
-    except (OSError, h11.ProtocolError) as e:
-        raise Unreachable(f"{peer.url} broke off: {str(e) or f'no answer within {ANSWER_S:g} s'}") from e
-    finally:
-        writer.close()
+            raise Broken(f"{self.peer.url} closed the connection")
+        return head
+
+    async def whole(self) -> bytes:
+        data = bytearray()
+        async for chunk in self.chunks():
+            data += chunk
+            if len(data) > MOST_BYTES:
+                raise Unreachable(f"{self.peer.url} sent more than {MOST_BYTES} bytes")
+        return bytes(data)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        while isinstance(event := await self._event(), h11.Data):
+            yield bytes(event.data)
+
+    def reusable(self) -> bool:
+        """Whether the next request may follow; makes ready for it."""
+        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+            return False
+        self._http.start_next_cycle()
+        return True
+
+    async def close(self) -> None:
+        self._writer.close()
         with suppress(OSError):
-            await writer.wait_closed()
+            await self._writer.wait_closed()
+
+    async def _event(self) -> object:
+        begun = self._http.their_state is not h11.SEND_RESPONSE
+        try:
+            while (event := self._http.next_event()) is h11.NEED_DATA:
+                self._http.receive_data(await self._reader.read(65536))
+        except (OSError, h11.ProtocolError) as e:
+            kind = Unreachable if begun else Broken
+            raise kind(f"{self.peer.url} broke off: {e}") from e
+        return event
 
 
 async def _connect(peer: Peer) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -123,20 +221,38 @@ async def _connect(peer: Peer) -> tuple[asyncio.StreamReader, asyncio.StreamWrit
     return await asyncio.open_connection(url.hostname, url.port or (443 if secure else 80), ssl=context)
 
 
-def _headers(peer: Peer, data: bytes, content: str) -> list[tuple[str, str]]:
+def _headers(peer: Peer, data: bytes) -> list[tuple[str, str]]:
     host = "localhost" if peer.url.startswith("unix:") else urlsplit(peer.url).netloc
-    headers = [("Host", host), ("Content-Length", str(len(data))), ("Content-Type", content)]
+    headers = [("Host", host), ("Content-Length", str(len(data))), ("Content-Type", "application/json")]
     if peer.token_file:  # read each time: tokens are rotated in place
         headers.append(("Authorization", f"Bearer {Path(peer.token_file).read_text().strip()}"))
     return headers
 
 
-async def _chunks(conn: h11.Connection, reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    while isinstance(event := await _event(conn, reader), h11.Data):
-        yield bytes(event.data)
+def _check(head: h11.Response, data: bytes, what: str) -> None:
+    status = head.status_code
+    if status < 400:
+        return
+    try:
+        message = str(msgspec.json.decode(data)["message"])
+    except (msgspec.DecodeError, KeyError, TypeError):
+        message = data[:200].decode(errors="replace")
+    told = f"{what}: {message} (HTTP {status})"
+    match status:
+        case 401:
+            raise Denied(told)
+        case 404:
+            raise NotFound(told)
+        case 409:
+            raise Conflict(told)
+        case 429 | 503:
+            raise Later(told, _after(head))
+        case 400 | 403 | 413 | 415 | 422:
+            raise Refused(told)
+        case _:
+            raise QosError(told)
 
 
-async def _event(conn: h11.Connection, reader: asyncio.StreamReader) -> object:
-    while (event := conn.next_event()) is h11.NEED_DATA:
-        conn.receive_data(await reader.read(65536))
-    return event
+def _after(head: h11.Response) -> float:
+    given = dict(head.headers).get(b"retry-after", b"0")
+    return float(given) if given.isdigit() else 0.0

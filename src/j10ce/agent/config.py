@@ -42,9 +42,9 @@ class AgentConfig(Strict, frozen=True, kw_only=True):
     armed: bool = True
     protect_self: bool = True  # the agent's own cgroup, with a small floor
     drift: Literal["reassert", "yield"] = "reassert"  # what to do when someone else changed our knob
-    server: str = ""  # http://127.0.0.1:7800, https://…, unix:/path; empty: no control plane
+    server: str = ""  # http://127.0.0.1:7443, https://…, unix:/path, or several with commas; empty: no control plane
     token_file: str = ""
-    ca_file: str = ""
+    ca_file: str = ""  # who signed the certificates of `server`; empty: the system's authorities
     socket_mode: str = "0660"  # 0666 lets everyone read; writing always needs root or the group
     socket_group: str = "j10ce"
     metrics: str = ""  # loopback address:port that serves /metrics, besides the socket
@@ -110,7 +110,7 @@ def check(config: AgentConfig) -> list[Finding]:
             not config.metrics or bool(ADDRESS.fullmatch(config.metrics)),
             "a loopback address:port",
         ),
-        ("server", config.server, _is_server(config.server), "http://…, https://… or unix:/path"),
+        ("server", config.server, _is_server(config.server), "http://…, https://… or unix:/path, several with commas"),
     )
     return [Finding(path, value, "not usable", f"write {hint}") for path, value, ok, hint in rows if not ok] + [
         finding for name, raw in config.controllers.items() for finding in _check_controller(name, raw)
@@ -131,7 +131,7 @@ def _check_controller(name: str, raw: dict[str, Any]) -> list[Finding]:
 
 
 def _is_server(text: str) -> bool:
-    return not text or text.startswith(("http://", "https://", "unix:/"))
+    return not text or all(one.startswith(("http://", "https://", "unix:/")) for one in text.split(","))
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -33,6 +33,8 @@ from j10ce.agent.routes import Context
 from j10ce.agent.serve import Server, bind, bind_metrics, unbind
 from j10ce.agent.shell import Shell, Stop
 from j10ce.agent.sync import Sync
+from j10ce.agent.trail import Trail
+from j10ce.agent.usage import Usage
 from j10ce.control.builtin import BUILTIN, build
 from j10ce.control.controller import Controller, Steady
 from j10ce.errors import Corrupt
@@ -100,7 +102,9 @@ class Host:
         self.operations = Operations(self.shell, self.local, places, self.cache, settings)
         self.operations.unwritable = self.unwritable
         self.metrics = Metrics()
+        self.usage = Usage(self.cache.histories(), self.cache.keep_histories)
         self.sync = self._sync(node.name)
+        self.trail = Trail(self.agent.document)
         self.triggers = Triggers()
         self._idle_since = self.shell.clock.read().now  # of an agent that ends when it is idle
 
@@ -196,13 +200,23 @@ class Host:
         return Sync(peer, node, self, self.agent.document)
 
     async def obey(self, document: NodeDocument) -> None:
+        self.trail.expect(document, self.shell.clock.read())
         await self.shell.on_ring(self.agent.obey, document)
         self.cache.keep_document(document)
         self.shell.wake.set()
 
     def node_report(self) -> NodeReport | None:
         report = self.shell.report
-        return node_report(report, self.agent.document) if report else None
+        if report is None:
+            return None
+        self.usage.observe(report)
+        demand, predicted = self.usage.demand(report), self.usage.predicted(report.at.wall)
+        made = replace(node_report(report, self.agent.document), demand=demand, predicted=predicted)
+        told = self.sync.conditions() if self.sync else ()
+        return replace(made, applied=self.trail.applied, conditions=(*made.conditions, *told))
+
+    def reported(self, report: NodeReport) -> None:
+        self.trail.told(report)
 
     def local_holds(self) -> tuple[tuple[Hold, ...], frozenset[str]]:
         return self.agent.holds, self.agent.released
@@ -251,6 +265,7 @@ class Host:
             self.local.sweep()
             if self.triggers.spiked(report.at.now):
                 self.shell.wake.set()
+        self.trail.ran(report)
         self.operations.note_joined(report)
         self.operations.forget_ended()
         if self.sync and report.cause == "change":
@@ -268,6 +283,8 @@ class Host:
     async def _end(self, how: Stop) -> int:
         """Settings stay, or everything goes back; either way what must be known next time is on disk."""
         log.info("agent.stop", revert=how.revert, why=how.why)
+        if self.sync:
+            self.usage.save()
         code = 0
         if how.revert:
             code = await self.shell.on_ring(self._retire)

@@ -46,8 +46,9 @@ def arguments() -> argparse.ArgumentParser:
         "j10ce-qos-agent", description="Gives the workloads of this host what they were promised."
     )
     parser.add_argument("--config-dir", type=Path, default=Path(os.environ.get("J10CE_CONFIG_DIR") or CONFIG_DIR))
-    parser.add_argument("--server", help="the control plane: http://…, https://… or unix:/path")
+    parser.add_argument("--server", help="the control plane: http://…, https://… or unix:/path; several with commas")
     parser.add_argument("--token-file", help="bearer token for --server")
+    parser.add_argument("--ca-file", help="who signed the certificates of --server; default: the system's authorities")
     parser.add_argument("--node-name", help="this node's name; default: the host's")
     parser.add_argument("--unarmed", action="store_true", help="plan and explain, write nothing")
     parser.add_argument("--until-idle", action="store_true", help="revert and end with the last workload")
@@ -61,6 +62,7 @@ def configured(options: argparse.Namespace, settings: AgentConfig) -> AgentConfi
     told: dict[str, Any] = {
         "server": options.server,
         "token_file": options.token_file,
+        "ca_file": options.ca_file,
         "node_name": options.node_name,
         "armed": False if options.unarmed else None,
     }

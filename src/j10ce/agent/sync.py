@@ -13,17 +13,18 @@ from typing import Any, Final, Protocol
 import structlog
 
 from j10ce.agent import client
-from j10ce.agent.client import Peer
-from j10ce.errors import Conflict, Denied, Invalid, NotFound, Unreachable
+from j10ce.agent.client import Client, Peer
+from j10ce.agent.push import Holds
+from j10ce.agent.servers import Backoff, Servers
+from j10ce.errors import Invalid, NotFound, Unreachable
 from j10ce.model import schema
-from j10ce.model.kinds import API_VERSION, Hold, NodeReport
+from j10ce.model.kinds import API_VERSION, Condition, Hold, NodeReport
 from j10ce.policy.document import FORMAT, NodeDocument
 
 log = structlog.get_logger()
 BASE: Final = f"/apis/{API_VERSION}"
 QUIET_S: Final = 90.0  # the manager sends a bookmark at least every 30 s
-FIRST_BACKOFF_S: Final = 0.5
-LONGEST_BACKOFF_S: Final = 30.0
+WATCH_S: Final = (1800, 3600)  # a watch ends by itself somewhere in between, and the agent goes home
 PUSH_S: Final = 10.0
 SHORTEST_GAP_S: Final = 1.0
 
@@ -33,6 +34,10 @@ class Node(Protocol):
 
     async def obey(self, document: NodeDocument) -> None: ...
     def node_report(self) -> NodeReport | None: ...
+    def reported(self, report: NodeReport) -> None:
+        """The control plane has it."""
+        ...
+
     def local_holds(self) -> tuple[tuple[Hold, ...], frozenset[str]]:
         """(made on this host, names of those that ended on this host)"""
         ...
@@ -42,42 +47,71 @@ class Sync:
     """Two tasks: one follows the document, one pushes."""
 
     def __init__(self, peer: Peer, name: str, node: Node, known: NodeDocument | None = None) -> None:
-        """`known` is the document in force."""
-        self.connected = False
-        self.error = "not connected yet"
+        """`peer.url` may list several managers. `known` is the document in force."""
         self.changed = asyncio.Event()  # something worth pushing at once
-        self._peer, self._name, self._node = peer, name, node
+        self._servers, self._name, self._node = Servers(peer, name), name, node
         self._known = known or NodeDocument(node=name)
-        self._pushed: dict[str, str] = {}  # local holds that the control plane has: name to namespace
-        self._withdrawn: set[str] = set()
+        self._pushing = Client(self._servers.current)
+        self._holds = Holds()
+        self._troubles = {"watch": "not connected yet", "report": ""}
+
+    @property
+    def connected(self) -> bool:
+        return not self.error
+
+    @property
+    def error(self) -> str:
+        return "; ".join(filter(None, self._troubles.values()))
+
+    @property
+    def server(self) -> str:
+        """The address in use."""
+        return self._servers.current.url
+
+    def conditions(self) -> tuple[Condition, ...]:
+        """What the control plane would not take."""
+        return self._holds.conditions()
 
     async def run(self) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._forever(self._follow))
-            tasks.create_task(self._forever(self._push))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._forever("watch", self._follow))
+                tasks.create_task(self._forever("report", self._push))
+        finally:
+            await self._pushing.close()
 
-    async def _forever(self, work: Callable[[Backoff], Awaitable[None]]) -> None:
-        """Whatever ends the connection: say it once, wait, try again."""
+    async def _forever(self, what: str, work: Callable[[Peer, Backoff], Awaitable[None]]) -> None:
+        """Whatever ends the connection: say it once, wait, try the next manager."""
         backoff = Backoff()
         while True:
+            peer = self._servers.current
             try:
-                await work(backoff)
+                await work(peer, backoff)
             except Exception as e:  # whatever the control plane answers: the floors do not end with it
-                if self.connected or self.error != str(e):
-                    log.warning("server.lost", server=self._peer.url, error=str(e))
-                self.connected, self.error = False, str(e)
-                await backoff.wait()
+                if self._troubles[what] != str(e):
+                    log.warning("server.lost", server=peer.url, what=what, error=str(e))
+                self._troubles[what] = str(e)
+                self._servers.leave(peer)
+                await backoff.wait(e)
 
-    async def _follow(self, backoff: Backoff) -> None:
-        """One watch, from its first event to its end."""
-        path = f"{BASE}/nodedocuments/{self._name}?watch=1"
-        async for event in client.lines(self._peer, path, quiet_s=QUIET_S):
-            if not self.connected:
-                log.info("server.found", server=self._peer.url)
-            self.connected, self.error = True, ""
-            backoff.reset()
-            await self._take(event)
-        raise Unreachable("the watch ended")
+    async def _follow(self, peer: Peer, backoff: Backoff) -> None:
+        """One watch, from its first event to its end; one that lasted as long as was asked for did not fail."""
+        begun, ends_s = asyncio.get_running_loop().time(), random.randint(*WATCH_S)  # noqa: S311
+        path = f"{BASE}/nodedocuments/{self._name}?watch=1&hash={self._known.hash}&timeoutSeconds={ends_s}"
+        async with client.watch(peer, path, quiet_s=QUIET_S) as events:
+            self._found("watch", peer)
+            async for event in events:
+                backoff.reset()  # not before: one that takes calls and falls over is not called ever faster
+                await self._take(event)
+        if asyncio.get_running_loop().time() - begun < ends_s:
+            raise Unreachable("the watch ended")
+        self._servers.go_home()
+
+    def _found(self, what: str, peer: Peer) -> None:
+        if self._troubles[what]:
+            log.info("server.found", server=peer.url, what=what)
+            self._holds.try_again()
+        self._troubles[what] = ""
 
     async def _take(self, event: Any) -> None:
         """A deletion of the document is a control plane that lost its data; profiles never all disappear at once."""
@@ -96,18 +130,24 @@ class Sync:
             self._known = document
             await self._node.obey(document)
 
-    async def _push(self, backoff: Backoff) -> None:
+    async def _push(self, peer: Peer, backoff: Backoff) -> None:
         """The report every ten seconds and on change; local holds once each."""
-        await self._push_report()
-        await self._push_holds()
-        backoff.reset()
-        await asyncio.sleep(SHORTEST_GAP_S)
-        try:
-            async with asyncio.timeout(PUSH_S - SHORTEST_GAP_S):
-                await self.changed.wait()
-        except TimeoutError:
-            pass
-        self.changed.clear()
+        if self._pushing.peer != peer:
+            await self._pushing.close()
+            self._pushing = Client(peer)
+        while peer == self._servers.current:
+            await self._push_report()
+            holds, released = self._node.local_holds()
+            await self._holds.push(self._pushing, holds, released, self._known.holds)
+            self._found("report", peer)
+            backoff.reset()
+            await asyncio.sleep(SHORTEST_GAP_S)
+            try:
+                async with asyncio.timeout(PUSH_S - SHORTEST_GAP_S):
+                    await self.changed.wait()
+            except TimeoutError:
+                pass
+            self.changed.clear()
 
     async def _push_report(self) -> None:
         report = self._node.node_report()
@@ -117,36 +157,11 @@ class Sync:
         # A replacement, not a patch: a patch would keep what the report leaves out, such as a list that is empty again.
         path, body = f"{BASE}/nodeqoses/{self._name}/status", node | {"status": {"node": schema.plain(report)}}
         try:
-            await client.call(self._peer, "PUT", path, body)
+            await self._pushing.call("PUT", path, body)
         except NotFound:
-            await client.call(self._peer, "POST", f"{BASE}/nodeqoses", node)
-            await client.call(self._peer, "PUT", path, body)
-
-    async def _push_holds(self) -> None:
-        holds, released = self._node.local_holds()
-        for hold in holds:
-            name, namespace = hold.metadata.name, hold.metadata.namespace
-            if name not in self._pushed:
-                await self._tell("POST", f"{BASE}/namespaces/{namespace}/holds", schema.plain(hold))
-                self._pushed[name] = namespace
-        for name in released - self._withdrawn:
-            namespace = self._pushed.get(name) or await self._namespace_of(name)
-            if namespace:
-                await self._tell("DELETE", f"{BASE}/namespaces/{namespace}/holds/{name}")
-            self._withdrawn.add(name)
-
-    async def _namespace_of(self, hold: str) -> str:
-        listed = await client.call(self._peer, "GET", f"{BASE}/holds")
-        return next((o["metadata"]["namespace"] for o in listed["items"] if o["metadata"]["name"] == hold), "")
-
-    async def _tell(self, method: str, path: str, body: object = None) -> None:
-        """What the control plane knows already, or has forgotten, is as it should be."""
-        try:
-            await client.call(self._peer, method, path, body)
-        except (Conflict, NotFound):
-            log.debug("hold.known", path=path)
-        except Denied as e:
-            log.error("hold.refused", path=path, error=str(e))
+            await self._pushing.call("POST", f"{BASE}/nodeqoses", node)
+            await self._pushing.call("PUT", path, body)
+        self._node.reported(report)
 
 
 def lost(known: NodeDocument, fresh: NodeDocument) -> str:
@@ -164,17 +179,3 @@ def lost(known: NodeDocument, fresh: NodeDocument) -> str:
 
 def _uids(document: NodeDocument) -> set[str]:
     return ({p.metadata.uid for p in document.profiles} | {p.metadata.uid for p in document.policies}) - {""}
-
-
-class Backoff:
-    """Doubling waits with jitter: a thousand agents do not come back in the same second."""
-
-    def __init__(self) -> None:
-        self._next_s = FIRST_BACKOFF_S
-
-    async def wait(self) -> None:
-        await asyncio.sleep(self._next_s * random.uniform(0.5, 1.0))  # noqa: S311
-        self._next_s = min(self._next_s * 2, LONGEST_BACKOFF_S)
-
-    def reset(self) -> None:
-        self._next_s = FIRST_BACKOFF_S
