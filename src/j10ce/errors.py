@@ -11,6 +11,7 @@ QosError
 └── StoreError
     ├── NotFound
     ├── Conflict     a stale or duplicate write
+    │   └── FieldConflict  an apply would change what others own; carries owners and fields
     ├── Compacted    the watch asked for changes that are no longer kept
     ├── Unavailable  the store does not answer; nothing was changed
     └── Unsure       the store did not answer a write in time: it may or may not have happened
@@ -84,6 +85,16 @@ class NotFound(StoreError):
 
 class Conflict(StoreError):
     """The object moved on, or exists already."""
+
+
+class FieldConflict(Conflict):
+    """`owners`: (manager, field) of everything that an apply would take from someone else."""
+
+    def __init__(self, owners: Sequence[tuple[str, str]]) -> None:
+        self.owners = tuple(owners)
+        noun = "conflict" if len(owners) == 1 else "conflicts"
+        told = "; ".join(f'conflict with "{manager}": {field}' for manager, field in owners)
+        super().__init__(f"Apply failed with {len(owners)} {noun}: {told}")
 
 
 class Compacted(StoreError):

@@ -41,7 +41,7 @@ def revise(old: Object | None, obj: Object, *, expect: str | Expect, part: Part,
         if part == "status":
             raise NotFound(f"{key_of(obj)} does not exist, so it has no status to write")
         return _created(obj, revision, wall)
-    merged = _with_spec(old, obj) if part == "spec" else replace(old, status=obj.status)  # type: ignore[union-attr]
+    merged = _with_spec(old, obj) if part == "spec" else _with_status(old, obj)
     if merged == old:
         return old
     generation = old.metadata.generation + (_wish(merged) != _wish(old))
@@ -94,6 +94,12 @@ def _with_spec(old: Object, obj: Object) -> Object:
     if isinstance(obj, PolicyRevision) or isinstance(old, PolicyRevision):
         return replace(obj, metadata=metadata)
     return replace(obj, metadata=metadata, status=old.status)
+
+
+def _with_status(old: Object, obj: Object) -> Object:
+    """Who decided what is kept with either half; a caller that says nothing about it changes nothing."""
+    owners = obj.metadata.managed_fields or old.metadata.managed_fields
+    return replace(old, metadata=replace(old.metadata, managed_fields=owners), status=obj.status)  # type: ignore[union-attr]
 
 
 def _wish(obj: Object) -> object:

@@ -1,0 +1,130 @@
+"""The decisions inside an object, each with its address, and sets of addresses as Kubernetes' FieldsV1 nests them.
+
+A step is `f:name`, `k:{"type":"Ready"}` for an item of a keyed list, or `v:"cpu.max"` for a member of a set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from j10ce.errors import Finding, Invalid
+from j10ce.model.topology import LEAF, Shape
+
+Path = tuple[str, ...]
+Tree = dict[str, Any]
+ITSELF: Final = "."
+
+
+def leaves(value: object, shape: Shape, beside: object = None, path: Path = ()) -> Iterator[tuple[Path, object]]:
+    """Every decision in a struct or in plain data; parts that are equal in `beside` are left out.
+
+    An item of a keyed list is a decision of its own: that it is there.
+    """
+    members = children(value, shape)
+    if members is None:
+        if len(path) > 1 or not shape.fields:  # an empty spec decides nothing; an empty section does: that it is there
+            yield path, value
+        return
+    others = children(beside, shape) or {}
+    for step, (member, below) in members.items():
+        other = others[step][0] if step in others else None
+        if other is not None and other == member:
+            continue
+        if step.startswith("k:"):
+            yield (*path, step), None
+        yield from leaves(member, below, other, (*path, step))
+
+
+def children(value: object, shape: Shape) -> dict[str, tuple[Any, Shape]] | None:
+    """What a granular value holds, by step; None: it is a leaf."""
+    found: dict[str, tuple[Any, Shape]] = {}
+    if isinstance(value, Struct | dict):
+        found = {f"f:{name}": (v, below) for name, v in _members(value) if (below := shape.below(name))}
+    elif isinstance(value, list | tuple) and shape.items:
+        found = {step_of(item, shape.key): (item, shape.items) for item in value}
+    elif isinstance(value, list | tuple) and shape.unordered:
+        found = {f"v:{_json(item)}": (item, LEAF) for item in value}
+    return found or None
+
+
+def step_of(item: object, key: str) -> str:
+    """The step to an item of a keyed list; raises Invalid."""
+    name = item.get(key) if isinstance(item, dict) else getattr(item, key, None)
+    if not isinstance(name, str):
+        raise Invalid([Finding(key, None, "missing in an item of a list", "the items are told apart by it")])
+    return "k:" + _json({key: name})
+
+
+def _members(value: Struct | Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Default values are left out: saying them and not saying anything is the same."""
+    if not isinstance(value, Struct):
+        yield from value.items()
+        return
+    for attribute, name, default in _fields(type(value)):
+        member = getattr(value, attribute)
+        if member is not UNSET and member != default:
+            yield name, member
+
+
+@cache
+def _fields(struct: type[Struct]) -> tuple[tuple[str, str, object], ...]:
+    return tuple(
+        (f.name, f.encode_name, f.default_factory() if callable(f.default_factory) else f.default)
+        for f in msgspec.structs.fields(struct)
+    )
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def tree(paths: Iterable[Path]) -> Tree:
+    root: Tree = {}
+    for path in paths:
+        at = root
+        for step in path:
+            at = at.setdefault(step, {})
+        at[ITSELF] = {}
+    return _bare(root)
+
+
+def _bare(at: Tree) -> Tree:
+    """A leaf needs no mark of its own."""
+    return {} if at.keys() == {ITSELF} else {step: _bare(below) for step, below in at.items()}
+
+
+def paths(at: Tree, path: Path = ()) -> Iterator[Path]:
+    if path and (not at or ITSELF in at):
+        yield path
+    for step, below in at.items():
+        if step != ITSELF:
+            yield from paths(below if isinstance(below, dict) else {}, (*path, step))
+
+
+def owns(at: Tree, path: Path) -> bool:
+    for step in path:
+        below = at.get(step)
+        if not isinstance(below, dict):
+            return False
+        at = below
+    return not at or ITSELF in at
+
+
+def spelled(path: Path) -> str:
+    """As a person reads it: `.spec.units`, `.status.conditions[type="Ready"].status`."""
+    return "".join(map(_spelled, path))
+
+
+def _spelled(step: str) -> str:
+    kind, _, name = step.partition(":")
+    if kind == "f":
+        return f".{name}"
+    if kind == "v":
+        return f"[={name}]"
+    key, value = next(iter(msgspec.json.decode(name).items()))
+    return f"[{key}={_json(value)}]"
