@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -34,7 +34,11 @@ METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "T
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def build_app(access: Access, resources: Resources, view: View, metrics: Metrics, audit: Audit) -> ASGIApp:
+def build_app(
+    access: Access, resources: Resources, view: View, metrics: Metrics, audit: Audit, beside: Sequence[Route] = ()
+) -> ASGIApp:
+    """`beside` are routes of their own, such as `place`."""
+
     def ready() -> Response:
         if not view.complete or not access.keyring.synced.is_set():
             raise Refusal(503, "ServiceUnavailable", "objects are still being read")
@@ -45,6 +49,7 @@ def build_app(access: Access, resources: Resources, view: View, metrics: Metrics
     routes = [
         Route(BASE + "/nodecredentials", enrolment.issue, methods=METHODS),
         Route(BASE + "/nodecredentials/{node}", enrolment.show, methods=METHODS),
+        *beside,
         Route(BASE + "/{path:path}", resources.handle, methods=METHODS),
         _fixed("/healthz", lambda: PlainTextResponse("ok\n")),
         _fixed("/readyz", ready),

@@ -25,6 +25,8 @@ from j10ce.manager.app import build_app
 from j10ce.manager.defence import Defence, Options, check
 from j10ce.manager.metrics import Metrics
 from j10ce.manager.nodes import judge_nodes
+from j10ce.manager.overcommit import keep_overcommit
+from j10ce.manager.placements import Placements
 from j10ce.manager.policies import judge_policies
 from j10ce.manager.private import read_token, write_kubeconfig
 from j10ce.manager.protocol import BoundedProtocol
@@ -113,7 +115,8 @@ async def run(config: Config, store: Store, listener: socket.socket, token: str,
     resources = Resources(Verbs(store, validate, wall), view, AgentProxy(config.agent_socket), stop)
     defence = Defence(config.guarding(token), store, wall, time.monotonic)
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, defence.reload)
-    server = Server(build_app(defence.access, resources, view, metrics, defence.audit), defence.tls)
+    beside = Placements(store, view, wall).routes()
+    server = Server(build_app(defence.access, resources, view, metrics, defence.audit, beside), defence.tls)
     async with asyncio.TaskGroup() as group:
         keepers = [
             group.create_task(view.run()),
@@ -122,6 +125,7 @@ async def run(config: Config, store: Store, listener: socket.socket, token: str,
             group.create_task(persist(lambda: keep_history(store, "MinimalReservationPolicy"))),
             group.create_task(persist(lambda: judge_policies(store, view, wall))),
             group.create_task(persist(lambda: judge_nodes(store, view, wall))),
+            group.create_task(persist(lambda: keep_overcommit(store, view, wall))),
         ]
         serving = group.create_task(server.serve(sockets=[listener]))
         await view.ready()

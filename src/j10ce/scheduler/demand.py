@@ -41,7 +41,7 @@ class Demand(NamedTuple):
 
     request: Request
     floor: Amounts
-    need: Amounts  # the part of the floor that must still be free
+    need: Amounts  # the part of the floor that must still be free: nothing where a unit covers it
     spare: Amounts  # what a best-effort workload asks for beside all floors
     payer: npt.NDArray[np.int64]  # row of `cluster.policies` whose unit it would take; -1: none
 
@@ -64,7 +64,7 @@ def demand(wanted: Request, cluster: Cluster) -> Demand:
     if wanted.tier in RESERVES_REQUEST:
         floor = np.maximum(floor, _shapes(wanted.requests, cluster))
     payer = np.full(len(cluster.names), -1, np.int64)
-    paid, share = np.zeros_like(floor), np.zeros(len(cluster.names))
+    unit, share = np.zeros_like(floor), np.zeros(len(cluster.names))
     for n, held in enumerate(cluster.policies):
         if held.namespace != wanted.namespace or not held.test(wanted.labels):
             continue
@@ -76,9 +76,11 @@ def demand(wanted: Request, cluster: Cluster) -> Demand:
         unused = np.zeros(len(cluster.names), np.bool_)
         unused[list(held.unused)] = True
         payer = np.where(better, np.where(unused, n, -1), payer)
-        paid = np.where(better[:, None], np.where(unused[:, None], shape, 0), paid)
+        unit = np.where(better[:, None], shape, unit)
+    covered = (payer >= 0) & (floor <= unit).all(axis=1)
     spare = _shapes(wanted.requests if wanted.tier is Tier.BESTEFFORT else Minimum(), cluster)
-    return Demand(wanted, floor, np.maximum(floor - paid, 0), spare, payer)
+    need = np.where(covered[:, None], 0, floor)
+    return Demand(wanted, floor, need, spare, np.where(covered, payer, -1))
 
 
 def _covers(held: Held, cluster: Cluster) -> Mask:

@@ -1,0 +1,115 @@
+"""Keeps each node's reclaimable amounts: computed from its report, told when they move, none when it is silent."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from j10ce.errors import Conflict, NotFound
+from j10ce.manager.view import View
+from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, NodeQoSStatus, OvercommitTerm
+from j10ce.model.quantity import Quantity
+from j10ce.model.resource import NOTHING, RESOURCES, Resources
+from j10ce.policy.document import reference
+from j10ce.policy.ledger import guaranteeable
+from j10ce.policy.overcommit import DEFAULT, Inputs, Strategy, degraded, reclaimable, results, worth_telling
+from j10ce.policy.resolve import amounts
+from j10ce.scheduler.cluster import ZERO, resources
+from j10ce.store.store import Store
+
+log = structlog.get_logger()
+LOOK_S: Final = 15.0
+BREATHE: Final = 50  # nodes between two breaths of the event loop
+
+Policies = Mapping[str, MinimalReservationPolicy]
+
+
+async def keep_overcommit(
+    store: Store, view: View, wall: Callable[[], float], strategy: Strategy = DEFAULT, every_s: float = LOOK_S
+) -> None:
+    """Keep `status.overcommit` of every node true, for ever."""
+    await view.ready()
+    while True:
+        policies = {reference(p): p for p in view.all(MinimalReservationPolicy)}
+        for n, node in enumerate(view.all(NodeQoS)):
+            status = judged(node, policies, wall(), strategy)
+            if status is not None:
+                await _tell(store, replace(node, status=status))
+            if n % BREATHE == 0:
+                await asyncio.sleep(0)
+        await asyncio.sleep(every_s)
+
+
+async def _tell(store: Store, node: NodeQoS) -> None:
+    try:
+        await store.put(node, expect=node.metadata.resource_version, part="status")
+    except (Conflict, NotFound):
+        return  # its next report brings us back
+    told = {name: str(q) for name, q in node.status.overcommit.items()}
+    log.info("overcommit.tell", node=node.metadata.name, **told)
+
+
+def judged(node: NodeQoS, policies: Policies, wall: float, strategy: Strategy = DEFAULT) -> NodeQoSStatus | None:
+    """The status that a node deserves; None when what it has is good enough."""
+    status = node.status
+    terms = _terms(node, policies, wall, strategy)
+    fresh = results(terms)
+    age_s = math.inf if status.overcommit_time is UNSET else wall - status.overcommit_time.timestamp()
+    if not worth_telling(status.overcommit, fresh, strategy, age_s):
+        return None
+    now = datetime.fromtimestamp(int(wall), UTC)
+    return replace(status, overcommit=fresh, overcommit_terms=terms, overcommit_time=now)
+
+
+def _terms(node: NodeQoS, policies: Policies, wall: float, strategy: Strategy) -> tuple[OvercommitTerm, ...]:
+    heartbeat = node.status.node.heartbeat
+    silent_s = math.inf if heartbeat is UNSET else wall - heartbeat.timestamp()
+    if silent_s > strategy.degrade.seconds:
+        return degraded(strategy, silent_s, node.status.overcommit)
+    return reclaimable(strategy, inputs(node, withheld(node, policies)))
+
+
+def inputs(node: NodeQoS, kept: Resources = NOTHING) -> dict[str, Inputs]:
+    """By resource, of those whose use the node measures. `kept` may not be lent."""
+    report = node.status.node
+    capacity = resources(report.capacity)
+    headroom = capacity.minus(guaranteeable(capacity))
+    found = {}
+    for resource, told in report.demand.items():
+        n = RESOURCES.index(resource)
+        demand = {name: _amount(resource, q) for name, q in told.items()}
+        in_use, peak = report.usage.get(resource, {}).get("p95"), report.predicted.get(resource, {}).get("protected")
+        found[resource] = Inputs(
+            capacity=capacity[n],
+            headroom=headroom[n],
+            node_usage=None if in_use is None else _amount(resource, in_use),
+            system=demand.get("system", 0),
+            usage=demand.get("usage", 0),
+            request=demand.get("request", 0),
+            larger=demand.get("larger", 0),
+            peak=None if peak is None else _amount(resource, peak),
+            withheld=kept[n],
+        )
+    return found
+
+
+def withheld(node: NodeQoS, policies: Policies) -> Resources:
+    """Units held on the node that nobody uses and that their policies do not lend."""
+    kept, capacity = NOTHING, resources(node.status.node.capacity)
+    for told in node.status.node.reservations:
+        policy = policies.get(told.source)
+        if policy is not None and policy.spec.lending.mode == "None" and told.units > told.used:
+            shape = amounts(policy.spec.minimum, capacity)
+            kept = kept.plus(Resources._make(n * (told.units - told.used) for n in shape))
+    return kept
+
+
+def _amount(resource: str, told: Quantity = ZERO) -> int:
+    return told.millicores() if resource == "cpu" else told.bytes()

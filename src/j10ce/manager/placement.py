@@ -1,0 +1,133 @@
+"""What placing a workload comes down to: the policy that holds its floor, and the answer that tells why. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from msgspec import UNSET, UnsetType
+
+from j10ce.errors import Finding, Invalid
+from j10ce.model.kinds import (
+    PLACEMENT_LABEL,
+    WORKLOAD_LABEL,
+    Condition,
+    Meta,
+    MinimalReservationPolicy,
+    MinimalReservationPolicySpec,
+    Minimum,
+    Selector,
+    Workload,
+)
+from j10ce.model.placement import MOST_VERDICTS, Placement
+from j10ce.model.quantity import Duration, Quantity
+from j10ce.model.resource import RESOURCES, Resources
+from j10ce.policy import syntax
+from j10ce.policy.document import HOSTNAME_LABEL, reference
+from j10ce.policy.overcommit import spelled
+from j10ce.policy.validate import validate
+from j10ce.scheduler.cluster import STANDS_ON
+from j10ce.scheduler.demand import Request
+from j10ce.scheduler.place import Decision
+
+DEFAULT_TTL: Final = Duration(600)
+MARK: Final = Minimum(cpu=Quantity.parse("1m"))  # of a placement that takes a unit: it holds nothing itself
+
+
+class Terms(NamedTuple):
+    dry: bool = False
+    ttl: Duration = DEFAULT_TTL
+    unenforced: bool = False
+
+
+def read_terms(told: Mapping[str, str], *, dry: bool) -> Terms:
+    """`for=10m`, `unenforced=allow`; raises Invalid."""
+    findings = []
+    ttl = Duration.parse(told["for"]) if told.get("for") else DEFAULT_TTL
+    if ttl.seconds <= 0:
+        findings.append(Finding("for", told["for"], "no time at all", "write it as 30s, 10m or 7d"))
+    if told.get("unenforced", "allow") != "allow":
+        findings.append(Finding("unenforced", told["unenforced"], "not known", "write allow, or leave it out"))
+    if findings:
+        raise Invalid(findings, "query")
+    return Terms(dry, ttl, told.get("unenforced") == "allow")
+
+
+def placement_name(wanted: Request) -> str:
+    return f"placement-{wanted.name}"
+
+
+def answer(
+    decision: Decision, chosen: Iterable[int], policy: MinimalReservationPolicy | None = None, *, dry: bool = False
+) -> Placement:
+    wanted, row = decision.demand.request, next(iter(chosen), None)
+    payer = -1 if row is None else decision.demand.payer[row]
+    held = {} if row is None else dict(zip(RESOURCES, decision.demand.floor[row].tolist(), strict=True))
+    message = str(decision)
+    if row is not None and not any(held.values()):
+        message += "; it was promised nothing, so nothing is held"
+    return Placement(
+        metadata=Meta(name=wanted.name, namespace=wanted.namespace),
+        node="" if row is None else decision.cluster.names[row],
+        reservation=reference(policy) if policy else "",
+        expires=expires(policy) if policy else UNSET,
+        stands_on=decision.cluster.policies[payer].source if payer >= 0 else "",
+        floor={name: spelled(name, n) for name, n in held.items() if n},
+        message=message,
+        refused=dict(decision.refused),
+        nodes=decision.verdicts(MOST_VERDICTS),
+        dry_run=dry,
+    )
+
+
+def check(workload: Workload) -> None:
+    findings = validate(workload)
+    findings += syntax.label_value("metadata.name", workload.metadata.name)  # its policy selects it by that
+    if findings:
+        raise Invalid(findings, f"Workload {workload.metadata.name}")
+
+
+def policy_for(decision: Decision, row: int, ttl: Duration) -> MinimalReservationPolicy:
+    wanted, payer = decision.demand.request, decision.demand.payer[row]
+    on_unit = payer >= 0
+    return MinimalReservationPolicy(
+        metadata=Meta(
+            name=placement_name(wanted),
+            namespace=wanted.namespace,
+            labels={PLACEMENT_LABEL: wanted.name},
+            annotations={STANDS_ON: decision.cluster.policies[payer].source} if on_unit else {},
+        ),
+        spec=MinimalReservationPolicySpec(
+            minimum=MARK if on_unit else floor_on(decision, row),
+            selector=Selector(match_labels={WORKLOAD_LABEL: wanted.name}),
+            units=0 if on_unit else 1,
+            node_selector=Selector(match_labels={HOSTNAME_LABEL: decision.cluster.names[row]}),
+            ttl=ttl,
+        ),
+    )
+
+
+def floor_on(decision: Decision, row: int) -> Minimum:
+    floor = Resources._make(decision.demand.floor[row].tolist())
+    told = {name: spelled(name, n) for name, n in floor.named()}
+    return Minimum(
+        cpu=told.get("cpu", UNSET),
+        memory=told.get("memory", UNSET),
+        network=told.get("network", UNSET),
+        disk_read=told.get("diskRead", UNSET),
+        disk_write=told.get("diskWrite", UNSET),
+    )
+
+
+def verdict(policy: MinimalReservationPolicy) -> Condition | None:
+    """The leader's word on the present generation."""
+    said = next((c for c in policy.status.conditions if c.type == "Admitted"), None)
+    return said if said is not None and said.observed_generation >= policy.metadata.generation else None
+
+
+def expires(policy: MinimalReservationPolicy) -> datetime | UnsetType:
+    ttl, created = policy.spec.ttl, policy.metadata.creation_timestamp
+    if ttl is UNSET or created is UNSET:
+        return UNSET
+    return datetime.fromtimestamp(created.timestamp() + ttl.seconds, UTC)
