@@ -43,7 +43,8 @@ class AgentConfig(Strict, frozen=True, kw_only=True):
     protect_self: bool = True  # the agent's own cgroup, with a small floor
     drift: Literal["reassert", "yield"] = "reassert"  # what to do when someone else changed our knob
     server: str = ""  # http://127.0.0.1:7443, https://…, unix:/path, or several with commas; empty: no control plane
-    token_file: str = ""
+    token_file: str = ""  # bearer token for `server`
+    bootstrap_token_file: str = ""  # enrols this node where token_file is missing
     ca_file: str = ""  # who signed the certificates of `server`; empty: the system's authorities
     socket_mode: str = "0660"  # 0666 lets everyone read; writing always needs root or the group
     socket_group: str = "j10ce"

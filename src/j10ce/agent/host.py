@@ -17,6 +17,7 @@ import structlog
 from msgspec.structs import replace
 
 from j10ce.adapters.static import StaticAdapter
+from j10ce.agent.bootstrap import Enrolment, wanted
 from j10ce.agent.cache import Cache
 from j10ce.agent.client import Peer
 from j10ce.agent.clock import SystemClock
@@ -104,6 +105,7 @@ class Host:
         self.metrics = Metrics()
         self.usage = Usage(self.cache.histories(), self.cache.keep_histories)
         self.sync = self._sync(node.name)
+        self.enrolment = self._enrolment(node.name)
         self.trail = Trail(self.agent.document)
         self.triggers = Triggers()
         self._idle_since = self.shell.clock.read().now  # of an agent that ends when it is idle
@@ -121,6 +123,7 @@ class Host:
             beside = [tasks.create_task(server.run(sockets[0]))]
             beside += [tasks.create_task(server.run_metrics(sock)) for sock in sockets[1:]]
             beside += [tasks.create_task(self.sync.run())] if self.sync else []
+            beside += [tasks.create_task(self.enrolment.run())] if self.enrolment else []
             beside += [tasks.create_task(watch_reloads(self._on_reload, self.owned.bus))] if self.owned.bus else []
             beside.append(tasks.create_task(self._live(tell)))
             how = await self.shell.run()
@@ -196,8 +199,16 @@ class Host:
     def _sync(self, node: str) -> Sync | None:
         if not self.settings.server:
             return None
-        peer = Peer(self.settings.server, self.settings.token_file, self.settings.ca_file)
-        return Sync(peer, node, self, self.agent.document)
+        return Sync(self._peer(), node, self, self.agent.document)
+
+    def _enrolment(self, node: str) -> Enrolment | None:
+        bootstrap = self.settings.bootstrap_token_file
+        if not self.settings.server or not wanted(self._peer(), bootstrap):
+            return None
+        return Enrolment(self._peer(), node, bootstrap, lambda: self.shell.clock.read().wall)
+
+    def _peer(self) -> Peer:
+        return Peer(self.settings.server, self.settings.token_file, self.settings.ca_file)
 
     async def obey(self, document: NodeDocument) -> None:
         self.trail.expect(document, self.shell.clock.read())
@@ -219,7 +230,9 @@ class Host:
         self.trail.told(report)
 
     def local_holds(self) -> tuple[tuple[Hold, ...], frozenset[str]]:
-        return self.agent.holds, self.agent.released
+        """What was frozen on this host is frozen on no other, whatever the control plane does with it."""
+        here = self.settings.node_name
+        return tuple(replace(h, spec=replace(h.spec, node=here)) for h in self.agent.holds), self.agent.released
 
     # ------------------------------------------------------------------ life
 

@@ -48,6 +48,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--config-dir", type=Path, default=Path(os.environ.get("J10CE_CONFIG_DIR") or CONFIG_DIR))
     parser.add_argument("--server", help="the control plane: http://…, https://… or unix:/path; several with commas")
     parser.add_argument("--token-file", help="bearer token for --server")
+    parser.add_argument("--bootstrap-token-file", help="enrols this node where --token-file is missing, and writes it")
     parser.add_argument("--ca-file", help="who signed the certificates of --server; default: the system's authorities")
     parser.add_argument("--node-name", help="this node's name; default: the host's")
     parser.add_argument("--unarmed", action="store_true", help="plan and explain, write nothing")
@@ -62,11 +63,15 @@ def configured(options: argparse.Namespace, settings: AgentConfig) -> AgentConfi
     told: dict[str, Any] = {
         "server": options.server,
         "token_file": options.token_file,
+        "bootstrap_token_file": options.bootstrap_token_file,
         "ca_file": options.ca_file,
         "node_name": options.node_name,
         "armed": False if options.unarmed else None,
     }
-    return replace(settings, **{name: value for name, value in told.items() if value is not None})
+    made = replace(settings, **{name: value for name, value in told.items() if value is not None})
+    if made.bootstrap_token_file and not made.token_file:
+        return replace(made, token_file=f"{made.state_dir}/token")
+    return made
 
 
 async def serve(settings: AgentConfig, options: argparse.Namespace) -> int:

@@ -38,7 +38,10 @@ class Holds:
     async def push(
         self, client: Client, holds: Iterable[Hold], released: frozenset[str], listed: Iterable[Hold]
     ) -> None:
-        """Tell what is not told yet. `listed` is what the control plane says it has. Raises Unreachable and Denied."""
+        """Tell what is not told yet. `listed` is what the control plane says it has. Raises Unreachable.
+
+        A hold that this node's token may not touch is refused like any other: the token itself has just served.
+        """
         ours = {h.metadata.name: h for h in holds}
         self._refused = {name: why for name, why in self._refused.items() if name in ours or name in released}
         skipped = self._refused.keys() if self._patient else set()
@@ -56,11 +59,11 @@ class Holds:
         """Whether the control plane knows; what it has already, or has no more, is as it should be."""
         try:
             await client.call(method, path, body)
-        except (Unreachable, Denied):
+        except Unreachable:
             raise
         except QosError as e:
             if not isinstance(e, Conflict if method == "POST" else NotFound):
-                self._patient = self._patient and isinstance(e, Refused)  # a fault may pass; a refusal stands
+                self._patient = self._patient and isinstance(e, Refused | Denied)  # a fault may pass; a refusal stands
                 self._refuse(name, str(e))
                 return False
         self._refused.pop(name, None)
