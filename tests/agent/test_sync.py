@@ -159,6 +159,8 @@ async def test_a_hold_made_while_it_was_away_is_pushed_once_and_withdrawn_when_r
     async with talking(plane, node, tmp_path / "s"):
         await until(lambda: plane.reports() >= 4, plane)
         assert plane.count("POST", "/namespaces/default/holds") == 1
+        (pushed,) = (body for _, path, body in plane.asked if path.endswith("/holds"))
+        assert pushed["spec"]["node"] == "n"
         node.holds, node.released = (), frozenset({"hold-1"})
         await until(lambda: plane.count("DELETE", "/namespaces/default/holds/hold-1") == 1, plane)
 

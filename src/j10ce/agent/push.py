@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import structlog
+from msgspec.structs import replace
 
 from j10ce.agent.client import Client, Refused
 from j10ce.errors import Conflict, Denied, NotFound, QosError, Unreachable
@@ -17,7 +18,8 @@ BASE: Final = f"/apis/{API_VERSION}/namespaces"
 
 
 class Holds:
-    def __init__(self) -> None:
+    def __init__(self, node: str) -> None:
+        self._node = node
         self._told: dict[str, str] = {}  # what the control plane has: name to namespace
         self._withdrawn: set[str] = set()
         self._refused: dict[str, str] = {}  # what it would not have: name to reason
@@ -47,13 +49,17 @@ class Holds:
         skipped = self._refused.keys() if self._patient else set()
         self._patient = True
         for name in ours.keys() - self._told.keys() - skipped:
-            namespace, body = ours[name].metadata.namespace, schema.plain(ours[name])
+            namespace, body = ours[name].metadata.namespace, schema.plain(self._of_this_node(ours[name]))
             if await self._tell(client, name, "POST", f"{BASE}/{namespace}/holds", body):
                 self._told[name] = namespace
         theirs = {h.metadata.name: h.metadata.namespace for h in listed} | self._told
         for name in (released & theirs.keys()) - self._withdrawn - skipped:
             if await self._tell(client, name, "DELETE", f"{BASE}/{theirs[name]}/holds/{name}"):
                 self._withdrawn.add(name)
+
+    def _of_this_node(self, hold: Hold) -> Hold:
+        """Made here, in force here: another host may run a workload of the same name."""
+        return replace(hold, spec=replace(hold.spec, node=self._node))
 
     async def _tell(self, client: Client, name: str, method: str, path: str, body: object = None) -> bool:
         """Whether the control plane knows; what it has already, or has no more, is as it should be."""

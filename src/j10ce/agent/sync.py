@@ -52,7 +52,7 @@ class Sync:
         self._servers, self._name, self._node = Servers(peer, name), name, node
         self._known = known or NodeDocument(node=name)
         self._pushing = Client(self._servers.current)
-        self._holds = Holds()
+        self._holds = Holds(name)
         self._troubles = {"watch": "not connected yet", "report": ""}
 
     @property

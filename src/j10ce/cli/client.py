@@ -6,22 +6,38 @@ import json
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 import h11
 
 from j10ce.errors import Busy, Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
 
+UNAVAILABLE: Final = 503
+IMPATIENT_S: Final = 3.0  # for a peer to take the call while there are others
+
 
 class Client:
-    """Requests to one peer; errors come back as the exceptions of `j10ce.errors`."""
+    """Requests to one peer, or to the first of several that takes the call.
 
-    def __init__(self, where: str, *, token: str = "", ca: str | None = None, timeout: float = 30.0) -> None:
+    Errors come back as the exceptions of `j10ce.errors`.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        *,
+        token: str = "",
+        ca: str = "",
+        certificate: tuple[str, str] | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        """`where` may list addresses, separated by commas; `ca` is PEM; `certificate` is two files."""
         self.where = where
         self.token = token
-        self.ca = ca
         self.timeout = timeout
+        self._addresses = where.split(",")
+        self._ca, self._certificate = ca, certificate
 
     def get(self, path: str, **query: str) -> Any:
         return self.call("GET", path, query=query)
@@ -37,8 +53,12 @@ class Client:
 
     def call(self, method: str, path: str, body: object = None, *, query: Mapping[str, str] | None = None) -> Any:
         """One request and its decoded answer."""
-        with self._exchange(method, path, body, query) as exchange:
-            data = b"".join(exchange.body())
+        exchange, data = self._asked(method, path, body, query)
+        for _ in self._addresses[1:]:
+            if exchange.status != UNAVAILABLE or method != "GET":
+                break
+            self._addresses.append(self._addresses.pop(0))  # what one of several cannot serve another may
+            exchange, data = self._asked(method, path, body, query)
         if exchange.status >= 400:
             raise _error(exchange.status, data, f"{method} {path}")
         if exchange.json:
@@ -46,6 +66,10 @@ class Client:
         if path.startswith(("/v1", "/apis")):
             raise Unreachable(f"{self.where} answers, but it is no j10ce-qos API; check the address")
         return data.decode()
+
+    def _asked(self, method: str, path: str, body: object, query: Mapping[str, str] | None) -> tuple[Exchange, bytes]:
+        with self._exchange(method, path, body, query) as exchange:
+            return exchange, b"".join(exchange.body())
 
     def stream(self, path: str, **query: str) -> Iterator[Any]:
         """A watch: one decoded document per line, until the peer ends it. Silence may last."""
@@ -64,7 +88,7 @@ class Client:
         data = b"" if body is None else json.dumps(body).encode()
         url = path + (f"?{urlencode(query)}" if query else "")
         try:
-            with self._connect() as sock:
+            with self._reach() as sock:
                 exchange = Exchange(sock)
                 exchange.send(h11.Request(method=method, target=url, headers=self._headers(data)), data)
                 yield exchange
@@ -76,30 +100,51 @@ class Client:
             raise Unreachable(f"{self.where} does not answer: {e}") from e
 
     def _headers(self, data: bytes) -> list[tuple[str, str]]:
-        headers = [("Host", urlsplit(self.where).netloc or "localhost"), ("Accept", "application/json")]
+        headers = [("Host", urlsplit(self._addresses[0]).netloc or "localhost"), ("Accept", "application/json")]
         if self.token:
             headers.append(("Authorization", f"Bearer {self.token}"))
         if data:
             headers += [("Content-Type", "application/json")]
         return [*headers, ("Content-Length", str(len(data))), ("Connection", "close")]
 
-    def _connect(self) -> socket.socket:
-        if self.where.startswith("unix:"):
+    def _reach(self) -> socket.socket:
+        """A connection to the first peer that takes the call; it is asked first from then on."""
+        for _ in self._addresses[1:]:
+            try:
+                return self._connect(self._addresses[0], min(self.timeout, IMPATIENT_S))
+            except OSError:
+                self._addresses.append(self._addresses.pop(0))
+        return self._connect(self._addresses[0], self.timeout)
+
+    def _connect(self, where: str, patience_s: float) -> socket.socket:
+        if where.startswith("unix:"):
             sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             sock.settimeout(self.timeout)
             try:
-                sock.connect(self.where.removeprefix("unix:"))
+                sock.connect(where.removeprefix("unix:"))
             except OSError:
                 sock.close()
                 raise
             return sock
-        secure, host, port = _address(self.where)
-        sock = socket.create_connection((host, port or (443 if secure else 80)), self.timeout)
-        if not secure:
-            return sock
+        secure, host, port = _address(where)
+        sock = socket.create_connection((host, port or (443 if secure else 80)), patience_s)
+        if secure:
+            sock = self._secured(sock, host, where)
+        sock.settimeout(self.timeout)
+        return sock
+
+    def _secured(self, sock: socket.socket, host: str, where: str) -> socket.socket:
         import ssl
 
-        return ssl.create_default_context(cafile=self.ca).wrap_socket(sock, server_hostname=host)
+        context = ssl.create_default_context(cadata=self._ca or None)
+        if self._certificate:
+            context.load_cert_chain(*self._certificate)
+        try:
+            return context.wrap_socket(sock, server_hostname=host)
+        except ssl.SSLCertVerificationError as e:
+            raise Unreachable(
+                f"{where} is not trusted: {e.verify_message}; name its authority with --ca-file"
+            ) from None
 
 
 class Exchange:

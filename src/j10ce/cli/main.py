@@ -71,10 +71,12 @@ class Commands(click.Group):
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="j10ce-qos")
-@click.option("--server", envvar="J10CE_SERVER", help="API address; found by itself beside `up`.")
+@click.option("--server", envvar="J10CE_SERVER", help="API address, or several with commas; found beside `up`.")
 @click.option("--token-file", envvar="J10CE_TOKEN_FILE", type=click.Path(dir_okay=False), help="Token for --server.")
+@click.option("--ca-file", envvar="J10CE_CA_FILE", type=click.Path(dir_okay=False), help="Authority of --server.")
+@click.option("--kubeconfig", envvar="J10CE_KUBECONFIG", type=click.Path(dir_okay=False), help="Names all of these.")
 @click.pass_context
-def cli(ctx: click.Context, server: str | None, token_file: str | None) -> None:
+def cli(ctx: click.Context, /, **where: str | None) -> None:
     """Quality of service for Linux workloads: what a workload was promised, it gets.
 
     \b
@@ -94,7 +96,7 @@ def cli(ctx: click.Context, server: str | None, token_file: str | None) -> None:
     """
     from j10ce.cli.peers import Peers
 
-    ctx.obj = Peers(server=server, token_file=token_file)
+    ctx.obj = Peers(**where)
 
 
 def main() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import click
 
+from j10ce.cli import kubeconfig
 from j10ce.cli.client import Client
 from j10ce.cli.dirs import Dirs
+from j10ce.cli.kubeconfig import Account
 from j10ce.cli.output import FORMATS
 from j10ce.errors import Finding, Invalid, QosError, Unreachable
 from j10ce.model.catalogue import KINDS, Kind
@@ -20,11 +23,19 @@ COMPLETION_S = 2.0  # nobody waits longer for a Tab
 
 
 class Peers:
-    """The agent of this host and the API; found by themselves unless named."""
+    """The agent of this host and the API; found by themselves unless named.
 
-    def __init__(self, server: str | None = None, token_file: str | None = None) -> None:
-        self.server = server
-        self.token_file = token_file
+    `server` may list several addresses, separated by commas; `kubeconfig` is a file that names one.
+    """
+
+    def __init__(
+        self,
+        server: str | None = None,
+        token_file: str | None = None,
+        ca_file: str | None = None,
+        kubeconfig: str | None = None,
+    ) -> None:
+        self.server, self.token_file, self.ca_file, self.kubeconfig = server, token_file, ca_file, kubeconfig
 
     @cached_property
     def dirs(self) -> Dirs:
@@ -42,19 +53,24 @@ class Peers:
         return True
 
     def api(self) -> Client:
-        """The API that --server names, or the one that `up` on this host wrote down."""
+        account = self.account()
+        return Client(account.server, token=account.token, ca=account.ca, certificate=account.certificate)
+
+    def account(self) -> Account:
+        """The API that --server or --kubeconfig names, the one that `up` on this host wrote down, or the user's own."""
         if self.server:
-            token = Path(self.token_file).read_text().strip() if self.token_file else ""
-            return Client(self.server, token=token)
-        try:
-            server, token = read_kubeconfig(self.dirs.kubeconfig)
-        except FileNotFoundError:
-            raise Unreachable(
-                "no control plane on this host; start one with `j10ce-qos up`, or give --server"
-            ) from None
-        except PermissionError:
-            raise Unreachable(f"{self.dirs.kubeconfig} is not yours to read; run as the user who runs `up`") from None
-        return Client(server, token=token)
+            token, ca = (Path(f).read_text() if f else "" for f in (self.token_file, self.ca_file))
+            return Account(self.server, token.strip(), ca)
+        if self.kubeconfig:
+            return kubeconfig.read(Path(self.kubeconfig))
+        for path in kubeconfig.find(self.dirs.kubeconfig, os.environ):
+            try:
+                return kubeconfig.read(path)
+            except FileNotFoundError:
+                continue
+            except PermissionError:
+                raise Unreachable(f"{path} is not yours to read; run as the user who runs `up`") from None
+        raise Unreachable("no control plane on this host; start one with `j10ce-qos up`, or give --server")
 
     def revert(self, force: bool) -> Any:
         """Through the agent; straight from the journal where none runs."""
@@ -67,18 +83,10 @@ class Peers:
 
     def of_host(self, kind: Kind) -> bool:
         """Workloads and holds are the host's own knowledge: its agent lists them with or without a control plane."""
-        return not self.server and (not kind.stored or kind.name == "Hold")
+        return not (self.server or self.kubeconfig) and (not kind.stored or kind.name == "Hold")
 
     def for_kind(self, kind: Kind) -> Client:
         return self.agent() if self.of_host(kind) else self.api()
-
-
-def read_kubeconfig(path: Path) -> tuple[str, str]:
-    """(server, token) of the current context."""
-    import yaml
-
-    told: dict[str, Any] = yaml.safe_load(path.read_text())
-    return str(told["clusters"][0]["cluster"]["server"]), str(told["users"][0]["user"]["token"])
 
 
 def complete_kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

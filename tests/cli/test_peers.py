@@ -1,0 +1,186 @@
+"""Where the control plane is: named, in a kubeconfig, or beside `up`; and what happens when one of several is away."""
+
+from __future__ import annotations
+
+import json
+import threading
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from j10ce.cli import kubeconfig
+from j10ce.cli.client import Client
+from j10ce.cli.dirs import Dirs
+from j10ce.cli.kubeconfig import Account
+from j10ce.cli.peers import Peers
+from j10ce.errors import Invalid, Unreachable
+from tests.cli.session import free_port
+
+PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+
+
+class Manager(ThreadingHTTPServer):
+    """Answers every request with one status, and counts them."""
+
+    daemon_threads = True
+
+    def __init__(self, status: int = 200) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.status, self.asked = status, 0
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    def __exit__(self, *how: object) -> None:
+        self.shutdown()
+        super().__exit__(*how)
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Manager
+
+    def do_GET(self) -> None:
+        self.server.asked += 1
+        self.send_response(self.server.status)
+        self.send_header("content-type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps({"port": self.server.server_address[1], "message": "no"}).encode())
+
+    def do_POST(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *what: object) -> None:
+        pass
+
+
+@pytest.fixture
+def managers() -> Iterator[list[Manager]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(Manager()) for _ in range(3)]
+
+
+def addresses(managers: list[Manager]) -> str:
+    return ",".join(m.url for m in managers)
+
+
+def test_a_manager_that_is_away_is_passed_over_and_asked_last_from_then_on(managers: list[Manager]) -> None:
+    client = Client(f"http://127.0.0.1:{free_port()},{addresses(managers)}")
+    for _ in range(3):
+        assert client.get("/apis/x")["port"] == managers[0].server_address[1]
+    assert [m.asked for m in managers] == [3, 0, 0]
+
+
+def test_a_read_that_one_cannot_serve_is_taken_to_the_next(managers: list[Manager]) -> None:
+    managers[0].status = 503
+    client = Client(addresses(managers))
+    assert client.get("/apis/x")["port"] == managers[1].server_address[1]
+
+
+def test_a_write_is_sent_once(managers: list[Manager]) -> None:
+    managers[0].status = 503
+    with pytest.raises(Unreachable):
+        Client(addresses(managers)).post("/apis/x", {})
+    assert [m.asked for m in managers] == [1, 0, 0]
+
+
+def test_where_none_can_serve_the_last_answer_counts(managers: list[Manager]) -> None:
+    for manager in managers:
+        manager.status = 503
+    with pytest.raises(Unreachable, match="no"):
+        Client(addresses(managers)).get("/apis/x")
+    assert [m.asked for m in managers] == [1, 1, 1]
+
+
+def test_where_none_is_there_it_says_so() -> None:
+    with pytest.raises(Unreachable):
+        Client(",".join(f"http://127.0.0.1:{free_port()}" for _ in range(2))).get("/apis/x")
+
+
+def config(server: str, **user: str) -> dict[str, Any]:
+    return {
+        "current-context": "b",
+        "contexts": [
+            {"name": "a", "context": {"cluster": "wrong", "user": "wrong"}},
+            {"name": "b", "context": {"cluster": "fleet", "user": "me"}},
+        ],
+        "clusters": [
+            {"name": "wrong", "cluster": {"server": "http://wrong"}},
+            {"name": "fleet", "cluster": {"server": server}},
+        ],
+        "users": [{"name": "me", "user": user}],
+    }
+
+
+def written(path: Path, told: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(told))
+    return path
+
+
+def test_the_current_context_counts(tmp_path: Path) -> None:
+    path = written(tmp_path / "config", config("https://cp:7443", token="secret"))
+    assert kubeconfig.read(path) == Account("https://cp:7443", "secret")
+
+
+def test_authorities_and_tokens_may_be_data_or_files_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_text(PEM)
+    (tmp_path / "token").write_text("secret\n")
+    told = config("https://cp:7443", tokenFile="token", **{"client-certificate": "me.crt", "client-key": "me.key"})
+    told["clusters"][1]["cluster"]["certificate-authority"] = "ca.crt"
+    pair = (str(tmp_path / "me.crt"), str(tmp_path / "me.key"))
+    assert kubeconfig.read(written(tmp_path / "a", told)) == Account("https://cp:7443", "secret", PEM, pair)
+    told["clusters"][1]["cluster"] = {
+        "server": "https://cp:7443",
+        "certificate-authority-data": b64encode(PEM.encode()).decode(),
+    }
+    assert kubeconfig.read(written(tmp_path / "b", told)).ca == PEM
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param({}, id="empty"),
+        pytest.param([], id="a list"),
+        pytest.param({**config("x"), "current-context": "c"}, id="a context that is not there"),
+        pytest.param({**config("x"), "clusters": []}, id="a cluster that is not there"),
+        pytest.param({**config("x"), "users": [{"name": "other"}]}, id="a user that is not there"),
+    ],
+)
+def test_a_broken_kubeconfig_is_a_finding(tmp_path: Path, told: object) -> None:
+    with pytest.raises(Invalid, match="kubeconfig"):
+        kubeconfig.read(written(tmp_path / "config", told))
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("RUN_DIR", "STATE_DIR", "CONFIG_DIR"):
+        monkeypatch.setenv(f"J10CE_{name}", str(tmp_path / name.lower()))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    return tmp_path
+
+
+def test_the_best_place_counts(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    peers = Peers()
+    with pytest.raises(Unreachable, match="no control plane on this host"):
+        peers.account()
+    written(home / ".j10ce" / "kubeconfig", config("http://home"))
+    assert peers.account().server == "http://home"
+    monkeypatch.setenv("KUBECONFIG", f"{home}/absent:{written(home / 'mine', config('http://mine'))}")
+    assert peers.account().server == "http://mine"
+    written(Dirs.here().kubeconfig, config("http://up"))
+    assert peers.account().server == "http://up"
+    named = written(home / "named", config("http://named"))
+    assert Peers(kubeconfig=str(named)).account().server == "http://named"
+    assert Peers(server="http://told", kubeconfig=str(named)).account().server == "http://told"
+
+
+def test_a_server_that_is_named_gets_the_token_and_the_authority_of_the_files(home: Path) -> None:
+    (home / "token").write_text("secret\n")
+    (home / "ca.crt").write_text(PEM)
+    told = Peers("https://a:1,https://b:1", str(home / "token"), str(home / "ca.crt")).account()
+    assert told == Account("https://a:1,https://b:1", "secret", PEM)
