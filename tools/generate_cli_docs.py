@@ -21,7 +21,7 @@ GROUPS = {
     "Declare": ("apply", "diff", "plan", "get", "describe", "delete"),
     "Look": ("explain", "top", "status", "doctor"),
     "Steer": ("hold", "release", "disarm", "arm", "revert"),
-    "Set up": ("config", "plugins", "completion", "bundle"),
+    "Set up": ("config", "certs", "token", "plugins", "completion", "bundle"),
 }
 HEAD = """# The `j10ce-qos` command
 

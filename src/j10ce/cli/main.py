@@ -34,6 +34,8 @@ COMMANDS: Final = {
     "arm": ("steer", "Let the agent write again"),
     "revert": ("steer", "Put every original value back"),
     "config": ("config", "Check or show the configuration"),
+    "certs": ("certs", "Make certificates for a fleet's control plane"),
+    "token": ("tokens", "Make, list and revoke tokens for the API"),
     "plugins": ("plugins", "List controllers and other plugins"),
     "completion": ("completion", "Print the completion script of a shell"),
     "bundle": ("bundle", "Collect what a bug report needs"),

@@ -46,11 +46,12 @@ def write_kubeconfig(path: Path, server: str, token: str, *, ca: Path | None = N
     write_private(path, msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n")
 
 
-def write_private(path: Path, text: str) -> None:
-    """Whole or not at all, readable by its owner alone from the first byte."""
+def write_private(path: Path, text: str, *, mode: int = 0o600) -> None:
+    """Whole or not at all, readable by its owner alone from the first byte, unless `mode` says who else."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        os.fchmod(file.fileno(), mode)
         file.write(text)
     fresh.replace(path)
