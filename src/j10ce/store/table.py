@@ -6,6 +6,7 @@ Used from one event loop. A durable store fills it once its disk has acknowledge
 from __future__ import annotations
 
 import asyncio
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Final
@@ -47,6 +48,18 @@ class Table:
         for obj in objects:
             self._objects.setdefault(obj.kind, {})[key_of(obj)] = obj
 
+    def reset(self, objects: Iterable[Object], revision: int) -> None:
+        """Begin again with what was listed at `revision`; whoever watches has to list again."""
+        self.revision = self._began = revision
+        lost, self._logs = self._logs, {}
+        self._listed.clear()
+        self._objects.clear()
+        for obj in objects:
+            self._objects.setdefault(obj.kind, {})[key_of(obj)] = obj
+        for log in lost.values():
+            log.horizon = sys.maxsize
+            log.wake()
+
     def find(self, key: Key) -> Object | None:
         return self._objects.get(key.kind, {}).get(key)
 
@@ -83,8 +96,12 @@ class Table:
         log.wake()
         return log.trim(self._kept, self._kept_bytes)
 
+    def knows(self, since: str) -> bool:
+        """Whether it may be a revision of this table."""
+        return since.isdecimal() and len(since) < 20 and int(since) <= self.revision
+
     def watch(self, kind: str, since: str) -> Watch:
-        if not since.isdecimal() or len(since) > 19 or int(since) > self.revision:
+        if not self.knows(since):
             raise Compacted(f"revision {since} is not of this store: list again")
         log = self._log(kind)
         log.check(int(since))
@@ -124,7 +141,8 @@ class Log:
 
     def check(self, since: int) -> None:
         if since < self.horizon:
-            raise Compacted(f"changes up to revision {self.horizon} are no longer kept; {since} is older: list again")
+            kept = f"up to revision {self.horizon} " if self.horizon < sys.maxsize else ""
+            raise Compacted(f"changes {kept}are no longer kept; {since} is older: list again")
 
     def after(self, since: int) -> Event | None:
         self.check(since)

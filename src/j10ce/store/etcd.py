@@ -1,0 +1,119 @@
+"""The store of a fleet: etcd v3, behind a table that serves reads and watches and a writer that batches.
+
+One task keeps all of it going, from the first call until `close`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from j10ce.errors import StoreError
+from j10ce.model.kinds import Object
+from j10ce.store.etcd_address import EtcdAddress
+from j10ce.store.etcd_feed import Feed
+from j10ce.store.etcd_gateway import Gateway
+from j10ce.store.etcd_upkeep import compact, keep_fence
+from j10ce.store.etcd_wire import Layout
+from j10ce.store.etcd_writer import Writer
+from j10ce.store.revise import Key, Part, key_of, removed, revise
+from j10ce.store.store import ANY, Event, Expect, Listing, Store
+from j10ce.store.table import KEPT_CHANGES, Watch
+
+
+class EtcdStore:
+    def __init__(self, address: EtcdAddress, wall: Callable[[], float], *, kept: int = KEPT_CHANGES) -> None:
+        self.gateway, self.layout = Gateway(address), Layout(address.prefix)
+        self._wall = wall
+        self._feed = Feed(self.gateway, self.layout, kept=kept)
+        self._writer = Writer(self.gateway, self.layout, self._feed)
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def get(self, kind: str, namespace: str, name: str) -> Object:
+        await self._fresh()
+        return self._feed.table.get(Key(kind, namespace, name))
+
+    async def list(self, kind: str, namespace: str | None = None) -> Listing:
+        await self._fresh()
+        return self._feed.table.list(kind, namespace)
+
+    async def put(self, obj: Object, *, expect: str | Expect = ANY, part: Part = "spec") -> Object:
+        def decide(old: Object | None, mark: str) -> Object:
+            return revise(old, obj, expect=expect, part=part, revision=mark, wall=self._wall())
+
+        self._start()
+        return await self._writer.write(key_of(obj), decide)
+
+    async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
+        key = Key(kind, namespace, name)
+
+        def decide(old: Object | None, mark: str) -> Object:
+            return removed(old, key, expect=expect, revision=mark)
+
+        self._start()
+        return await self._writer.write(key, decide, deletes=True)
+
+    def watch(self, kind: str, since: str) -> EtcdWatch:
+        return EtcdWatch(self, kind, since)
+
+    async def watch_from(self, kind: str, since: str) -> Watch:
+        """Raises Compacted. A revision that this process has not seen yet may be another manager's answer."""
+        table = self._feed.table
+        if not table.knows(since):
+            await self._fresh()
+        return table.watch(kind, since)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._task:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        with suppress(StoreError):  # what is left behind expires
+            await self._writer.close()
+        self._feed.table.close()
+        await self.gateway.close()
+
+    async def _fresh(self) -> None:
+        self._start()
+        await self._feed.fresh()
+
+    def _start(self) -> None:
+        if self._closed:
+            raise StoreError("the store is closed")
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="etcd-store")
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._feed.run())
+            group.create_task(self._feed.confirm())
+            group.create_task(self._writer.run())
+            group.create_task(keep_fence(self._writer))
+            group.create_task(compact(self.gateway, self.layout))
+
+
+class EtcdWatch:
+    """A wait may be cancelled and repeated: nothing is lost."""
+
+    def __init__(self, store: EtcdStore, kind: str, since: str) -> None:
+        self._store, self._kind, self._since = store, kind, since
+        self._watch: Watch | None = None
+
+    def __aiter__(self) -> EtcdWatch:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._watch is None:
+            if self._store.closed:
+                raise StopAsyncIteration
+            self._watch = await self._store.watch_from(self._kind, self._since)
+        return await anext(self._watch)
+
+
+_: type[Store] = EtcdStore

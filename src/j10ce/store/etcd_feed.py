@@ -1,0 +1,212 @@
+"""What etcd holds, kept in a table of this process by one watch over all kinds, however many watch the table.
+
+Reads come from the table and are as fresh as etcd itself: readers that wait together share one question to etcd about
+the last batch of writes, and are served once the table has taken it in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import Final
+
+import msgspec
+import structlog
+
+from j10ce.errors import Compacted, StoreError, Unavailable
+from j10ce.model.kinds import Object
+from j10ce.store.etcd_gateway import PATIENCE_S, Gateway
+from j10ce.store.etcd_wire import (
+    DELETE_PLACE,
+    PLACES,
+    Change,
+    Changes,
+    Layout,
+    Range,
+    RangeAnswer,
+    Watch,
+    WatchCreate,
+    WatchLine,
+    at_revision,
+    restored,
+    revision,
+    whole,
+)
+from j10ce.store.patience import pauses
+from j10ce.store.revise import key_of
+from j10ce.store.store import Event
+from j10ce.store.table import Table
+
+PAGE: Final = 500
+STALL_S: Final = 2.0  # a watch that is so far behind has lost its member
+CHECK_S: Final = 2.0  # how often that is looked at while nobody reads
+log = structlog.get_logger()
+
+
+class Feed:
+    def __init__(self, gateway: Gateway, layout: Layout, *, kept: int) -> None:
+        self.table = Table(-1, kept=kept)  # knows no revision before it is loaded
+        self.marks: dict[str, tuple[int, int]] = {}  # the last batch of each writer, and etcd's revision of it
+        self.loads = 0
+        self._gateway, self._layout = gateway, layout
+        self._loaded = False
+        self._moved = asyncio.Event()
+        self._fault: StoreError = Unavailable("etcd does not answer: not asked yet")
+        self._watching: asyncio.Timeout | None = None
+        self._asked = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def fresh(self) -> None:
+        """Returns once the table holds everything that was written before the call; raises Unavailable."""
+        done = asyncio.get_running_loop().create_future()
+        self._waiting.append(done)
+        self._asked.set()
+        await done
+
+    async def reached(self, main: int) -> None:
+        """Returns once the table holds everything up to etcd's revision `main`."""
+        loop = asyncio.get_running_loop()
+        stalled_at = loop.time() + STALL_S
+        while not (self._loaded and self.table.revision >= whole(main)):
+            try:
+                async with asyncio.timeout_at(stalled_at):
+                    await self._moved.wait()
+            except TimeoutError:
+                self._watch_elsewhere()
+                stalled_at = loop.time() + STALL_S
+
+    async def confirm(self) -> None:
+        """For ever: serve those who asked for freshness, and notice a watch that has silently died."""
+        while True:
+            try:
+                async with asyncio.timeout(CHECK_S):
+                    await self._asked.wait()
+            except TimeoutError:
+                pass
+            self._asked.clear()
+            served, self._waiting = self._waiting, []
+            failure = await self._catch_up()
+            for done in served:
+                if done.done():
+                    continue  # its caller was cancelled
+                if failure:
+                    done.set_exception(Unavailable(str(failure)))
+                else:
+                    done.set_result(None)
+
+    async def run(self) -> None:
+        """For ever: load, then follow; again from where it was after a lost connection."""
+        tries = pauses()
+        while True:
+            try:
+                if not self._loaded:
+                    await self._load()
+                    tries = pauses()
+                await self._follow()
+            except Compacted as e:
+                log.warning("store.reload", reason=str(e))
+                self._loaded = False
+            except StoreError as e:
+                self._fault = e
+                await asyncio.sleep(next(tries))
+
+    async def _catch_up(self) -> StoreError | None:
+        before = self.table.revision
+        try:
+            answer = await self._gateway.ask("kv/range", Range(self._layout.mark), RangeAnswer)
+            current = answer.header.revision
+            if self._loaded and before > whole(current):
+                self._begin_again(f"etcd is at revision {current}, behind {before // PLACES}: it was restored")
+            async with asyncio.timeout(PATIENCE_S):
+                await self.reached(answer.kvs[0].mod_revision if answer.kvs else 0)
+        except TimeoutError:
+            return self._fault
+        except StoreError as e:
+            return e
+        # The mark names the last batch as of `current`, and the table has it: nothing in between is missing.
+        self.table.revision = max(self.table.revision, whole(current))
+        return None
+
+    def _begin_again(self, reason: str) -> None:
+        log.warning("store.reload", reason=reason)
+        self._loaded = False
+        self._watch_elsewhere()
+
+    def _watch_elsewhere(self) -> None:
+        if self._watching:
+            self._watching.reschedule(asyncio.get_running_loop().time())
+
+    async def _load(self) -> None:
+        objects: list[Object] = []
+        start, at, more = self._layout.objects, 0, True
+        while more:
+            request = Range(start, self._layout.end, PAGE, at)
+            page = await self._gateway.ask("kv/range", request, RangeAnswer)
+            objects += map(restored, page.kvs)
+            at, more = at or page.header.revision, page.more
+            start = page.kvs[-1].key + b"\0" if page.kvs else start
+        self.table.reset(objects, whole(at))
+        self.marks.clear()
+        self.loads += 1
+        self._loaded = True
+        self._wake()
+
+    async def _follow(self) -> None:
+        start = (self.table.revision + 1) // PLACES
+        request = Watch(WatchCreate(self._layout.mark, self._layout.end, start, fragment=True))
+        try:
+            async with (
+                asyncio.timeout(None) as self._watching,
+                aclosing(self._gateway.lines("watch", request)) as lines,
+            ):
+                async for line in lines:
+                    self._take(msgspec.json.decode(line, type=WatchLine, strict=False))
+        except TimeoutError:
+            self._gateway.avoid()
+            raise Unavailable("etcd does not answer: a watch fell behind") from None
+        except msgspec.MsgspecError as e:
+            raise Unavailable(f"etcd's answer is not understood: {e}") from None
+        finally:
+            self._watching = None
+
+    def _take(self, line: WatchLine) -> None:
+        changes = line.result
+        if changes.compact_revision:
+            raise Compacted(f"etcd keeps nothing before revision {changes.compact_revision}")
+        if line.error or changes.canceled:
+            why = line.error.message if line.error else changes.cancel_reason
+            raise Unavailable(f"etcd ended a watch: {why}")
+        for change in changes.events:
+            self._apply(change)
+        if changes.events:
+            self._complete(changes)
+
+    def _complete(self, changes: Changes) -> None:
+        """Events of one revision come in one answer, unless it was cut into fragments."""
+        if not changes.fragment:
+            self.table.revision = max(self.table.revision, whole(changes.events[-1].kv.mod_revision))
+        self._wake()
+
+    def _apply(self, change: Change) -> None:
+        kv = change.kv
+        if kv.key == self._layout.mark:
+            writer, _, number = kv.value.decode().partition("/")
+            self.marks[writer] = (int(number or 0), kv.mod_revision)
+            return
+        if change.type == "PUT":
+            new = restored(kv)
+            at = int(new.metadata.resource_version)
+            old = self.table.find(key_of(new))
+        else:
+            at = revision(kv.mod_revision, DELETE_PLACE)
+            old = self.table.find(self._layout.key(kv.key))
+            if old is None:
+                return
+            new = at_revision(old, at)
+        if at > self.table.revision:  # a watch that resumes inside a batch repeats its beginning
+            event = Event("MODIFIED" if old else "ADDED", new, str(at), old)
+            self.table.apply(event._replace(type="DELETED") if change.type == "DELETE" else event, len(kv.value))
+
+    def _wake(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()

@@ -1,0 +1,284 @@
+"""Writes to etcd: what waits together goes into one transaction, each object under a condition of its own.
+
+A batch that was sent and not answered is never repeated blindly. The writer first moves its fence, which stops the
+batch wherever it still lingers; then it looks whether the batch's mark was set before, and only then goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from j10ce.errors import StoreError, Unavailable, Unsure
+from j10ce.model.kinds import Object
+from j10ce.model.schema import encode
+from j10ce.store.etcd_feed import Feed
+from j10ce.store.etcd_gateway import PATIENCE_S, Gateway
+from j10ce.store.etcd_wire import (
+    DELETE_PLACE,
+    PLACES,
+    Compare,
+    Delete,
+    KeyValue,
+    Layout,
+    Lease,
+    LeaseLine,
+    Op,
+    Put,
+    Range,
+    Txn,
+    TxnAnswer,
+    at_revision,
+    restored,
+    revision,
+)
+from j10ce.store.patience import pauses
+from j10ce.store.revise import Key
+
+MOST: Final = 64  # writes in a batch; etcd takes 128 operations
+MOST_BYTES: Final = 2**20  # etcd takes 1.5 MiB
+FENCE_TTL_S: Final = 600
+
+# What to store, given what is there and the text to put into resourceVersion. Raises when it must not be stored.
+Decide = Callable[[Object | None, str], Object]
+
+
+class Seen(NamedTuple):
+    """What etcd said is there."""
+
+    object: Object | None
+
+
+class Write(NamedTuple):
+    key: Key
+    decide: Decide
+    deletes: bool
+    done: asyncio.Future[Object]
+    seen: Seen | None = None  # else the table's word is taken, which may be late
+
+
+class Step(NamedTuple):
+    """A write as part of a batch. Without `new` it only looks: to be sure before it refuses, or does nothing."""
+
+    write: Write
+    old: Object | None
+    place: int
+    new: Object | None = None
+    data: bytes = b""
+
+
+class Writer:
+    def __init__(self, gateway: Gateway, layout: Layout, feed: Feed) -> None:
+        self._gateway, self._layout, self._feed = gateway, layout, feed
+        self._name = uuid.uuid4().hex
+        self._fence = layout.writer(self._name)
+        self._fenced_at = 0  # etcd's revision of the fence; 0: it has to be moved before the next batch
+        self._lease = 0
+        self._batch = 0
+        self._queue: deque[Write] = deque()
+        self._arrived = asyncio.Event()
+        self._sent: frozenset[asyncio.Future[Object]] = frozenset()
+        self._newer: dict[Key, tuple[int, Object | None]] = {}  # written by us, not yet in the table
+
+    async def write(self, key: Key, decide: Decide, *, deletes: bool = False) -> Object:
+        """The object as stored. Raises what `decide` raises for what is there, Unavailable, or Unsure."""
+        done: asyncio.Future[Object] = asyncio.get_running_loop().create_future()
+        self._queue.append(Write(key, decide, deletes, done))
+        self._arrived.set()
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                return await done
+        except TimeoutError:
+            if done in self._sent:
+                told = f"etcd did not answer within {PATIENCE_S:.0f} s: the write of {key} may or may not have happened"
+                raise Unsure(f"{told}; read it again") from None
+            raise Unavailable(f"etcd does not answer: {key} was not written within {PATIENCE_S:.0f} s") from None
+
+    async def run(self) -> None:
+        """For ever; one batch at a time, so that writes are decided on top of those before."""
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            tries = pauses()
+            while steps := self._take():
+                try:
+                    await self._carry_out(steps)
+                    tries = pauses()
+                except Unavailable:
+                    self._queue.extendleft(step.write for step in reversed(steps))
+                    await asyncio.sleep(next(tries))
+                except StoreError as e:
+                    for step in steps:
+                        _refuse(step.write, e)
+
+    async def keep_fence(self) -> None:
+        """To be called well within the fence's time to live; a fence that is lost is set up again by the next batch."""
+        if self._lease:
+            await self._gateway.ask("lease/keepalive", Lease(self._lease), LeaseLine)
+
+    async def close(self) -> None:
+        for write in self._queue:
+            _refuse(write, StoreError("the store is closed"))
+        if self._lease:
+            await self._gateway.ask("lease/revoke", Lease(self._lease), Lease, patience_s=0)
+
+    # -- a batch
+
+    def _take(self) -> list[Step]:
+        """The oldest writes, one per key and at most one delete; the others keep their order."""
+        self._newer = {key: own for key, own in self._newer.items() if own[0] > self._feed.table.revision}
+        steps: list[Step] = []
+        later: list[Write] = []
+        busy: set[Key] = set()
+        size = deletes = 0
+        while self._queue and len(steps) < MOST:
+            write = self._queue.popleft()
+            if write.done.done():
+                continue  # its caller gave up before it was sent
+            if write.key in busy or (write.deletes and deletes):
+                later.append(write)
+            elif step := self._step(write, DELETE_PLACE if write.deletes else len(steps) + 1):
+                if size + len(step.data) > MOST_BYTES:
+                    later.append(write)
+                    break
+                steps.append(step)
+                size += len(step.data)
+                deletes += write.deletes
+            busy.add(write.key)
+        self._queue.extendleft(reversed(later))
+        return sorted(steps, key=lambda step: step.place)
+
+    def _step(self, write: Write, place: int) -> Step | None:
+        old = write.seen.object if write.seen else self._latest(write.key)
+        try:
+            new = write.decide(old, str(place))
+        except StoreError:
+            return Step(write, old, place)
+        except Exception as e:
+            _refuse(write, e)
+            return None
+        if new is old:
+            return Step(write, old, place)
+        data = b"" if write.deletes else encode(new)
+        if len(data) > MOST_BYTES:
+            _refuse(write, StoreError(f"{write.key} has {len(data)} bytes; etcd takes {MOST_BYTES}"))
+            return None
+        return Step(write, old, place, new, data)
+
+    def _latest(self, key: Key) -> Object | None:
+        own = self._newer.get(key)
+        return own[1] if own else self._feed.table.find(key)
+
+    async def _carry_out(self, steps: Sequence[Step]) -> None:
+        """Raises Unavailable when nothing of it happened."""
+        if not any(step.new for step in steps):
+            answer = await self._gateway.ask("kv/txn", Txn(success=tuple(map(self._op, steps))), TxnAnswer)
+            return self._settle(steps, answer)
+        if not self._fenced_at:
+            await self._move_fence()
+        self._batch += 1
+        mark = Op(request_put=Put(self._layout.mark, f"{self._name}/{self._batch}".encode()))
+        batch = Txn((Compare(self._fence, self._fenced_at),), (*map(self._op, steps), mark))
+        self._sent = frozenset(step.write.done for step in steps)
+        try:
+            answer = await self._gateway.once("kv/txn", batch, TxnAnswer)
+        except Unsure:
+            return await self._find_out(steps)
+        finally:
+            self._sent = frozenset()
+        if not answer.succeeded:
+            self._fenced_at = 0
+            raise Unavailable("the fence was lost")
+        return self._settle(steps, answer)
+
+    def _op(self, step: Step) -> Op:
+        path = self._layout.path(step.write.key)
+        look = Op(request_range=Range(path))
+        if step.new is None:
+            return Op(request_txn=Txn(failure=(look,), compare=(Compare(path, -1),)))
+        change = Op(request_delete_range=Delete(path)) if step.write.deletes else Op(request_put=Put(path, step.data))
+        return Op(request_txn=Txn((Compare(path, _main(step.old)),), (change,), (look,)))
+
+    def _settle(self, steps: Sequence[Step], answer: TxnAnswer) -> None:
+        for step, told in zip(steps, answer.responses, strict=False):
+            inner = told.response_txn or TxnAnswer()
+            if inner.succeeded and step.new:
+                self._happened(step.write, step.new, revision(answer.header.revision, step.place))
+            else:
+                self._found(step.write, inner.responses[0].response_range.kvs)
+
+    def _happened(self, write: Write, new: Object, at: int) -> None:
+        made = at_revision(new, at)
+        self._newer[write.key] = (at, None if write.deletes else made)
+        if not write.done.done():
+            write.done.set_result(made)
+
+    def _found(self, write: Write, kvs: Sequence[KeyValue]) -> None:
+        """Something else is there than was thought: this decides, or the write is tried once more on top of it."""
+        try:
+            current = restored(kvs[0]) if kvs else None
+            new = write.decide(current, "")
+        except Exception as e:
+            return _refuse(write, e)
+        if new is not current:
+            return self._queue.appendleft(write._replace(seen=Seen(current)))
+        if not write.done.done():
+            write.done.set_result(new)
+        return None
+
+    # -- a batch that was not answered
+
+    async def _find_out(self, steps: Sequence[Step]) -> None:
+        """Raises Unavailable when the batch did not happen. Until etcd answers there is nothing else to do."""
+        batch, loads = self._batch, self._feed.loads
+        for pause_s in pauses():
+            try:
+                await self._feed.reached(await self._move_fence())
+                number, main = self._feed.marks.get(self._name, (0, 0))
+                if number == batch:
+                    return await self._read_back(steps, main)
+                break
+            except Unavailable:
+                await asyncio.sleep(pause_s)
+        if self._feed.loads == loads:
+            raise Unavailable("a batch was lost on its way")
+        raise Unsure("etcd did not answer and then forgot: the write may or may not have happened; read it again")
+
+    async def _read_back(self, steps: Sequence[Step], main: int) -> None:
+        """What became of the steps of a batch that happened at etcd's revision `main`."""
+        reads = tuple(
+            # A put shows at the batch's revision; a delete is known by what it deleted, just before.
+            Op(request_range=Range(self._layout.path(step.write.key), revision=main - step.write.deletes))
+            for step in steps
+        )
+        answer = await self._gateway.ask("kv/txn", Txn(success=reads), TxnAnswer)
+        for step, told in zip(steps, answer.responses, strict=True):
+            kvs = told.response_range.kvs
+            changed_at = kvs[0].mod_revision if kvs else 0
+            if step.new and changed_at == (_main(step.old) if step.write.deletes else main):
+                self._happened(step.write, step.new, revision(main, step.place))
+            else:
+                self._queue.appendleft(step.write)
+
+    async def _move_fence(self) -> int:
+        """Batches sent so far can happen no more. Returns etcd's revision of the last mark before the move."""
+        self._fenced_at = 0
+        grant = await self._gateway.ask("lease/grant", Lease(TTL=FENCE_TTL_S), Lease)
+        move = Op(request_put=Put(self._fence, b"", grant.ID)), Op(request_range=Range(self._layout.mark))
+        answer = await self._gateway.ask("kv/txn", Txn(success=move), TxnAnswer)
+        self._lease, self._fenced_at = grant.ID, answer.header.revision
+        marks = answer.responses[1].response_range.kvs
+        return marks[0].mod_revision if marks else 0
+
+
+def _main(obj: Object | None) -> int:
+    """etcd's revision of an object; 0 for none."""
+    return int(obj.metadata.resource_version) // PLACES if obj else 0
+
+
+def _refuse(write: Write, error: Exception) -> None:
+    if not write.done.done():
+        write.done.set_exception(error)
