@@ -1,0 +1,244 @@
+"""The book of reservations of a fleet: who is promised units of which shape, and on which node each unit is.
+
+The witness is that last part: an assignment of every unused unit to a node that fits next to all that runs and to all
+other units. A pledge is admitted only with a witness for everything. Units move only when they must: a witness that
+holds is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeVar
+
+from j10ce.model.resource import NOTHING, Resources
+from j10ce.scheduler.exact import BUDGET
+from j10ce.scheduler.layout import Entry, Layout, left_of, topping
+from j10ce.scheduler.pledge import Charge, Node, Pledge, Refusal, Standing
+from j10ce.scheduler.settle import arrange, rearrange, settle
+from j10ce.scheduler.shortage import no_room, over_limit, owed
+from j10ce.scheduler.witness import Amounts, Placement, place
+
+NAMESPACE_LIMIT: Final = 25  # percent of the fleet that one namespace may reserve
+
+
+class Fleet:
+    """A mutable book. After every call each unit has its place, or its pledge is short of it and says so.
+
+    `repack=False` keeps a call short: nothing moves but what has to, and what needs more waits for a later call.
+    """
+
+    def __init__(self, *, limit_percent: int = NAMESPACE_LIMIT, budget: int = BUDGET) -> None:
+        self.limit_percent = limit_percent
+        self.budget = budget
+        self.layout = Layout()
+        self._charges: dict[str, dict[str, Charge]] = {}  # by policy and node
+        self._waiting: dict[str, dict[str, int]] = {}  # workloads without a floor, by policy and node
+        self._claimed: dict[str, Resources] = {}  # by namespace
+
+    def __iter__(self) -> Iterator[Pledge]:
+        """The senior ones first."""
+        return (e.pledge for e in self.layout.entries.values())
+
+    def __contains__(self, source: str) -> bool:
+        return source in self.layout.entries
+
+    def standing(self, source: str) -> Standing:
+        """Raises KeyError for a pledge that is not admitted."""
+        entry, names = self.layout.entries[source], self.layout.names
+        used, unused = ({names[row]: n for row, n in units.items()} for units in (entry.seats, entry.unused))
+        return Standing(used, unused, entry.missing)
+
+    def free(self, node: str) -> Resources:
+        """What neither workloads nor units have."""
+        return Resources._make(max(0, n) for n in self.layout.free[self.layout.row[node]].tolist())
+
+    def reserved(self, namespace: str) -> Resources:
+        """By its workloads and its units."""
+        total = self._claimed.get(namespace, NOTHING)
+        for entry in self.layout.entries.values():
+            if entry.pledge.namespace == namespace:
+                total = total.plus(entry.beyond(self._charges.get(entry.source, {})))
+        return total
+
+    def changed(self) -> set[str]:
+        """Pledges whose standing may have changed since the last call."""
+        told, self.layout.changed = self.layout.changed, set()
+        return told
+
+    # -- nodes
+
+    def update(self, nodes: Iterable[Node] = (), gone: Iterable[str] = (), *, repack: bool = True) -> None:
+        """Nodes that came or changed, and those that are no more; the witness follows."""
+        coming = sorted(nodes, key=lambda n: n.name)
+        for name in sorted(set(gone) & self.layout.nodes.keys()):
+            self._take_in(Node(name, NOTHING, open=False))
+            del self.layout.nodes[name]
+        names = {*self.layout.nodes, *(n.name for n in coming)}
+        if names != self.layout.row.keys():
+            self.layout.index(names)
+        for node in coming:
+            self._take_in(node)
+        self._settle(repack=repack)
+
+    def _take_in(self, node: Node) -> None:
+        layout, row = self.layout, self.layout.row[node.name]
+        old = layout.nodes.get(node.name)
+        before = old or Node(node.name, NOTHING)
+        for claimed, sign in ((before.claimed, -1), (node.claimed, 1)):
+            for namespace, amount in claimed.items():
+                has = self._claimed.get(namespace, NOTHING)
+                self._claimed[namespace] = Resources._make(h + sign * a for h, a in zip(has, amount, strict=True))
+        layout.put(node, self._occupied(node))
+        if old is None or old.labels != node.labels:
+            for entry in layout.entries.values():
+                entry.rows[row] = entry.pledge.test is None or entry.pledge.test(node.labels)
+                if not entry.rows[row]:
+                    layout.move(entry, row, -entry.unused.get(row, 0))
+        for source in {**before.charged, **node.charged}:
+            if before.charged.get(source) != node.charged.get(source):
+                self._recharge(source, node)
+
+    def _occupied(self, node: Node, coming: Entry | None = None) -> Resources:
+        """What runs there, each used unit at its full shape."""
+        total = NOTHING
+        for amount in node.claimed.values():
+            total = total.plus(amount)
+        for source, charge in node.charged.items():
+            entry = coming if coming and coming.source == source else self.layout.entries.get(source)
+            total = total.plus(topping(entry.pledge, charge)) if entry else total
+        return total
+
+    def _recharge(self, source: str, node: Node) -> None:
+        """Workloads take the units that are on their node, and leave them there when they go."""
+        charge, layout, row = node.charged.get(source), self.layout, self.layout.row[node.name]
+        _set(self._charges.setdefault(source, {}), node.name, charge)
+        _set(self._waiting.setdefault(source, {}), node.name, charge.waiting if charge else None)
+        entry = layout.entries.get(source)
+        if entry is None:
+            return
+        before = entry.seats.get(row, 0)
+        entry.charged[row] = charge.workloads if charge else 0
+        entry.seat()
+        taken = entry.seats.get(row, 0) - before
+        if taken > 0:
+            layout.move(entry, row, -min(taken, entry.unused.get(row, 0)))
+        elif node.open and entry.rows[row]:
+            layout.move(entry, row, max(0, min(-taken, entry.missing)))
+        layout.changed.add(source)
+
+    # -- pledges
+
+    def admit(self, pledge: Pledge, *, repack: bool = True) -> Refusal | None:
+        """Hold `pledge`, in place of what its source has; None when done, else nothing has changed.
+
+        Asking for less or the same always succeeds.
+        """
+        old = self.layout.entries.get(pledge.source)
+        new = self._entry(pledge, old.seats if old else {}, old.cut if old else None)
+        less = old is not None and old.covers(new)
+        if not less and (refusal := self._forbidden(new, old)) is not None:
+            return refusal
+        base = self._rebased(new)
+        free = self._without(old, base)
+        at = {row: n for row, n in old.unused.items() if new.rows[row]} if old else {}
+        found = place(free.copy(order="F"), self.layout.item(new, new.wanting, at))
+        if not less and (sum(found.values()) < new.wanting or self._overdrawn(free, base)):
+            if not repack or self._overdrawn(base, base):
+                return no_room(self.layout, new, free, proven=False)
+            return self._admit_by_moving(new, base, free, at)
+        self.layout.enter(new, base, found)
+        self._settle(repack=repack)
+        return None
+
+    def carry(self, pledge: Pledge, units: Mapping[str, int]) -> None:
+        """Take over a pledge made earlier, with its units by node, used ones included.
+
+        What has become impossible of it is put right by the next `update`.
+        """
+        by_row = {self.layout.row[name]: n for name, n in units.items() if name in self.layout.row}
+        entry = self._entry(pledge, by_row)
+        self.layout.enter(entry, self._rebased(entry), {})
+        for row in sorted(by_row):
+            if entry.rows[row]:
+                self.layout.move(entry, row, max(0, min(by_row[row] - entry.seats.get(row, 0), entry.missing)))
+
+    def release(self, source: str, *, repack: bool = True) -> Pledge | None:
+        """Free what `source` has; None when it had nothing."""
+        entry = self.layout.entries.get(source)
+        if entry is None:
+            return None
+        self.layout.leave(source)
+        for name in self._charges.get(source, ()):
+            node = self.layout.nodes[name]
+            self.layout.put(node, self._occupied(node))
+        self._settle(repack=repack)
+        return entry.pledge
+
+    def expire(self, wall: float) -> tuple[Pledge, ...]:
+        """Release every pledge whose time is over."""
+        over = [p.source for p in self if p.until <= wall]
+        return tuple(p for source in over if (p := self.release(source)) is not None)
+
+    def _entry(self, pledge: Pledge, seats: Placement, cut: Placement | None = None) -> Entry:
+        charges = self._charges.get(pledge.source, {})
+        charged = {self.layout.row[name]: charge.workloads for name, charge in charges.items()}
+        if cut is None:  # a unit does not count as used where there is not even room for what runs
+            cut = {row: n for row, n in charged.items() if bool((self.layout.base[row] < 0).any())}
+        return Entry(pledge, self.layout.mask(pledge.test), charged, dict(seats), dict(cut))
+
+    def _forbidden(self, new: Entry, old: Entry | None) -> Refusal | None:
+        charges = self._charges.get(new.source, {})
+        more = new.beyond(charges).minus(old.beyond(charges) if old else NOTHING)
+        has, whole = self.reserved(new.pledge.namespace), self.layout.whole
+        limit = over_limit(new, has, more, whole, self.limit_percent)
+        return limit or owed(self.layout, new, self.layout.entries.values())
+
+    def _rebased(self, new: Entry) -> Amounts:
+        """What running workloads leave of each node once `new` is in force."""
+        base = self.layout.base.copy(order="F")
+        for row in new.charged:
+            node = self.layout.nodes[self.layout.names[row]]
+            base[row] = left_of(node, self._occupied(node, new))
+        return base
+
+    def _without(self, old: Entry | None, base: Amounts) -> Amounts:
+        """What all others leave."""
+        free: Amounts = self.layout.free + (base - self.layout.base)
+        if old is not None:
+            for row, units in old.unused.items():
+                free[row] += old.shape * units
+        return free
+
+    def _overdrawn(self, amounts: Amounts, base: Amounts) -> bool:
+        """Whether units in use ask for more than their node has."""
+        return bool(((amounts < 0) & (base < self.layout.base)).any())
+
+    def _admit_by_moving(self, new: Entry, base: Amounts, free: Amounts, at: Placement) -> Refusal | None:
+        others = [e for e in self.layout.entries.values() if e.source != new.source]
+        new.unused, new.placed = at, sum(at.values())
+        wanted = [(new, new.wanting), *((e, min(e.wanting, e.placed)) for e in others)]
+        found, proven = arrange(self.layout, base, wanted, self.budget)
+        new.unused, new.placed = {}, 0
+        if found is None:
+            return no_room(self.layout, new, free, proven=proven)
+        self.layout.enter(new, base, {})
+        rearrange(self.layout, {e.source: f for (e, _), f in zip(wanted, found, strict=True)})
+        self._settle(repack=True)
+        return None
+
+    def _settle(self, *, repack: bool) -> None:
+        row = self.layout.row
+        waiting = {
+            source: {row[name]: n for name, n in nodes.items()} for source, nodes in self._waiting.items() if nodes
+        }
+        settle(self.layout, waiting, self.budget, move=repack)
+
+
+V = TypeVar("V")
+
+
+def _set(table: dict[str, V], name: str, value: V | None) -> None:
+    if value:
+        table[name] = value
+    else:
+        table.pop(name, None)

@@ -1,0 +1,198 @@
+"""The present state of a fleet's ledger: nodes as rows of arrays, pledges as entries, and the moves between states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from operator import sub
+from typing import Final
+
+import numpy as np
+
+from j10ce.model.resource import NOTHING, RESOURCES, Resources
+from j10ce.policy.select import Test
+from j10ce.scheduler.pledge import Charge, Node, Pledge
+from j10ce.scheduler.witness import Amounts, Item, Mask, Placement, Vector, place
+
+LARGEST: Final = 2**63 - 1
+MOST: Final = 1 << 50  # of one resource on one node: a sum over any fleet stays within 64 bits
+
+
+class Entry:
+    """One pledge: where its workloads run, which of them sit on its units, and where the unused units are; by row."""
+
+    def __init__(self, pledge: Pledge, rows: Mask, charged: Placement, seats: Placement, cut: Placement) -> None:
+        self.pledge = pledge
+        self.shape = vector(pledge.shape)
+        self.rows = rows  # whose labels pass
+        self.charged = charged  # workloads that it pays for
+        self.cut = cut  # of those, which their node is too small for
+        self.seats = seats  # of the others, which use a unit
+        self.unused: Placement = {}
+        self.used = self.placed = 0  # sums of the last two
+        self.seat()
+
+    @property
+    def source(self) -> str:
+        return self.pledge.source
+
+    @property
+    def wanting(self) -> int:
+        """Units that nobody uses."""
+        return self.pledge.units - self.used
+
+    @property
+    def missing(self) -> int:
+        """Units without a place; below zero: so many have two."""
+        return self.wanting - self.placed
+
+    def seat(self) -> None:
+        """Give units to workloads: those who have one keep it, the others follow in the order of their nodes."""
+        left = self.pledge.units
+        seats: Placement = {}
+        there = {row: n for row in sorted(self.charged) if (n := self.charged[row] - self.cut.get(row, 0)) > 0}
+        for first in (True, False):
+            for row, n in there.items():
+                more = min(left, min(n, self.seats.get(row, 0)) if first else n - seats.get(row, 0))
+                if more > 0:
+                    seats[row] = seats.get(row, 0) + more
+                    left -= more
+        self.seats, self.used = seats, self.pledge.units - left
+
+    def reindex(self, rows: Mask, to: Mapping[int, int]) -> None:
+        """The rows have other numbers; what stood on those that are no more is gone."""
+        self.rows = rows
+        self.charged, self.cut, self.seats, self.unused = (
+            {to[row]: n for row, n in units.items() if row in to}
+            for units in (self.charged, self.cut, self.seats, self.unused)
+        )
+        self.used, self.placed = sum(self.seats.values()), sum(self.unused.values())
+
+    def covers(self, other: Entry) -> bool:
+        """Whether `other` asks for no more of anything, anywhere."""
+        fewer = other.pledge.units <= self.pledge.units and bool((other.shape <= self.shape).all())
+        return fewer and not bool((self.rows & ~other.rows).any())
+
+    def beyond(self, charges: Mapping[str, Charge]) -> Resources:
+        """What it reserves beyond what its workloads have claimed."""
+        total = _times(self.pledge.shape, self.wanting)
+        for charge in charges.values():
+            total = total.plus(topping(self.pledge, charge))
+        return total
+
+
+def topping(pledge: Pledge, charge: Charge) -> Resources:
+    """What workloads on units are short of their shape: it stays reserved for them."""
+    return _times(pledge.shape, min(charge.workloads, pledge.units)).minus(charge.amount)
+
+
+def _times(amount: Resources, units: int) -> Resources:
+    return Resources._make(n * units for n in amount)
+
+
+def vector(amount: Resources, most: int = LARGEST) -> Vector:
+    return np.array([min(n, most) for n in amount], np.int64)
+
+
+def left_of(node: Node, occupied: Resources) -> Vector:
+    return vector(node.capacity, MOST) - vector(occupied, MOST)
+
+
+class Layout:
+    """`base` is what running workloads leave of each node, `free` what unused units leave of that.
+
+    Below zero: more is promised there than the node has.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.names: list[str] = []
+        self.row: dict[str, int] = {}
+        self.base: Amounts = _table(0)
+        self.free: Amounts = _table(0)
+        self.open: Mask = np.zeros(0, np.bool_)
+        self.whole = NOTHING  # of all nodes together
+        self.entries: dict[str, Entry] = {}  # the senior ones first
+        self.changed: set[str] = set()  # pledges whose standing may have changed
+
+    # -- nodes
+
+    def index(self, names: Iterable[str]) -> None:
+        """Have rows for exactly these nodes; a row that comes is empty, one that goes takes all along."""
+        before, old = self.row, (self.base, self.free, self.open)
+        self.names = sorted(names)
+        self.row = {name: n for n, name in enumerate(self.names)}
+        to = {before[name]: n for name, n in self.row.items() if name in before}
+        self.base, self.free = _table(len(self.names)), _table(len(self.names))
+        self.open = np.zeros(len(self.names), np.bool_)
+        for new, kept in zip((self.base, self.free, self.open), old, strict=True):
+            new[list(to.values())] = kept[list(to)]
+        for entry in self.entries.values():
+            mask = np.zeros(len(self.names), np.bool_)
+            mask[list(to.values())] = entry.rows[list(to)]
+            entry.reindex(mask, to)
+
+    def put(self, node: Node, occupied: Resources) -> None:
+        """The node as it is, and what its workloads take."""
+        row = self.row[node.name]
+        before = self.nodes[node.name].capacity if node.name in self.nodes else NOTHING
+        self.whole = Resources._make(map(sub, self.whole.plus(node.capacity), before))
+        self.nodes[node.name] = node
+        self.open[row] = node.open
+        base = left_of(node, occupied)
+        self.free[row] += base - self.base[row]
+        self.base[row] = base
+
+    def mask(self, test: Test | None) -> Mask:
+        """Rows whose labels pass."""
+        if test is None:
+            return np.ones(len(self.names), np.bool_)
+        return np.array([test(self.nodes[name].labels) for name in self.names], np.bool_)
+
+    # -- entries
+
+    def enter(self, entry: Entry, base: Amounts, unused: Placement) -> None:
+        """Put an entry in place of its predecessor."""
+        self.leave(entry.source)
+        self.free += base - self.base
+        self.base = base
+        self.entries[entry.source] = entry
+        self.entries = dict(sorted(self.entries.items(), key=lambda e: e[1].pledge.seniority))
+        for row, units in unused.items():
+            self.move(entry, row, units)
+        self.changed.add(entry.source)
+
+    def leave(self, source: str) -> None:
+        if (entry := self.entries.pop(source, None)) is not None:
+            for row, units in list(entry.unused.items()):
+                self.move(entry, row, -units)
+
+    def move(self, entry: Entry, row: int, units: int) -> None:
+        """Unused units come to a row, or leave it."""
+        if not units:
+            return
+        left = entry.unused.get(row, 0) + units
+        if left:
+            entry.unused[row] = left
+        else:
+            del entry.unused[row]
+        entry.placed += units
+        self.free[row] -= entry.shape * units
+        self.changed.add(entry.source)
+
+    def item(self, entry: Entry, units: int, at: Mapping[int, int]) -> Item:
+        return Item(entry.source, entry.shape, units, entry.rows & self.open, at)
+
+    def fill(self, entry: Entry, but: int | None = None) -> None:
+        """Places for the units that miss one, without moving anyone; as many as there are, `but` on one row."""
+        if entry.missing <= 0:
+            return
+        item = self.item(entry, entry.missing, {})
+        if but is not None:
+            item.rows[but] = False
+        for row, units in place(self.free.copy(order="F"), item).items():
+            self.move(entry, row, units)
+
+
+def _table(rows: int) -> Amounts:
+    """By column in memory: packing goes through one resource of all nodes at a time."""
+    return np.zeros((rows, len(RESOURCES)), np.int64, order="F")

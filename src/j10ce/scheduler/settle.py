@@ -1,0 +1,184 @@
+"""How a witness follows what happens: nodes shrink, vanish and come back, workloads arrive where they like.
+
+Every step changes as little as it can, and goes through entries by seniority and through rows by name, so that equal
+fleets end up equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from j10ce.scheduler.exact import search
+from j10ce.scheduler.layout import Entry, Layout, vector
+from j10ce.scheduler.witness import Amounts, Placement, Vector, hopeless, place, repack, stay
+
+
+def settle(layout: Layout, waiting: dict[str, Placement], budget: int, *, move: bool = True) -> None:
+    """Give every unit a place, or as many as can have one: the senior pledges first.
+
+    `waiting` are workloads without a floor, by source and row. Without `move` nothing moves that may stay.
+    """
+    _cut(layout)
+    _evict(layout)
+    _trim(layout)
+    short = [e for e in layout.entries.values() if e.missing > 0]
+    for entry in short:
+        layout.fill(entry)
+    if any(e.missing > 0 for e in short) and not (move and _repack_all(layout, budget)):
+        _displace(layout)
+    _leave_closed(layout)
+    for source, rows in sorted(waiting.items()):
+        if source in layout.entries:
+            for row in sorted(rows):
+                _bring(layout, layout.entries[source], row, rows)
+
+
+def _cut(layout: Layout) -> None:
+    """On a node that is too small for its workloads, units of the junior pledges do not count as used."""
+    over = {int(r) for r in np.flatnonzero((layout.base < 0).any(axis=1))}
+    for entry in layout.entries.values():
+        if entry.cut and set(entry.cut) - over:
+            entry.cut = {row: n for row, n in entry.cut.items() if row in over}
+            entry.seat()
+            layout.changed.add(entry.source)
+    for row in sorted(over):
+        lack = -layout.base[row]
+        for entry in reversed(layout.entries.values()):
+            count = min(entry.charged.get(row, 0), _enough(lack, entry.shape))
+            lack = lack - entry.shape * count
+            if count != entry.cut.get(row, 0):
+                entry.cut = {**{r: n for r, n in entry.cut.items() if r != row}, **({row: count} if count else {})}
+                entry.seat()
+                layout.changed.add(entry.source)
+
+
+def _enough(lack: Vector, shape: Vector) -> int:
+    """How many units make up for what lacks, as far as this shape can."""
+    return max((-(-int(lack[n]) // int(shape[n])) for n in np.flatnonzero((lack > 0) & (shape > 0))), default=0)
+
+
+def _evict(layout: Layout) -> None:
+    """Where there is less than promised, unused units of the junior pledges go first."""
+    for row in np.flatnonzero((layout.free < 0).any(axis=1)):
+        _make_room(layout, int(row), np.zeros_like(layout.free[row]), list(layout.entries.values()))
+
+
+def _make_room(layout: Layout, row: int, wanted: Vector, among: list[Entry]) -> None:
+    """Take unused units off a row until `wanted` fits, the junior ones first."""
+    for entry in reversed(among):
+        units = min(entry.unused.get(row, 0), _enough(wanted - layout.free[row], entry.shape))
+        layout.move(entry, row, -units)
+
+
+def _trim(layout: Layout) -> None:
+    """Drop units that became one too many, as a workload took a unit on another node: first where none can be used."""
+    for entry in layout.entries.values():
+        surplus = -entry.missing
+        for row in sorted(entry.unused, key=lambda r: (bool(layout.open[r]), -r)) if surplus > 0 else ():
+            units = min(surplus, entry.unused[row])
+            layout.move(entry, row, -units)
+            surplus -= units
+
+
+def arrange(
+    layout: Layout, base: Amounts, wanted: Sequence[tuple[Entry, int]], budget: int
+) -> tuple[list[Placement] | None, bool]:
+    """Places for so many units of each entry; without them, whether it is certain that there are none.
+
+    Units on closed rows stay there: nobody else could use the place.
+    """
+    free = base.copy(order="F")
+    kept, items = [], []
+    for entry, units in wanted:
+        closed = {r: n for r, n in entry.unused.items() if not layout.open[r]}
+        kept.append(stay(free, entry.shape, closed, units))
+        opened = {r: n for r, n in entry.unused.items() if layout.open[r]}
+        items.append(layout.item(entry, units - sum(kept[-1].values()), opened))
+    if hopeless(free, items):
+        return None, True
+    found, proven = repack(free, items, vector(layout.whole)), False
+    if found is None:
+        found, proven, _ = search(free, items, budget)
+    return [{**k, **f} for k, f in zip(kept, found, strict=True)] if found else None, proven
+
+
+def _repack_all(layout: Layout, budget: int) -> bool:
+    found, _ = arrange(layout, layout.base, [(e, e.wanting) for e in layout.entries.values()], budget)
+    if found is None:
+        return False
+    rearrange(layout, dict(zip(layout.entries, found, strict=True)))
+    return True
+
+
+def rearrange(layout: Layout, found: Mapping[str, Placement]) -> None:
+    for source, placement in found.items():
+        entry = layout.entries[source]
+        for row in {**entry.unused, **placement}:
+            layout.move(entry, row, placement.get(row, 0) - entry.unused.get(row, 0))
+
+
+def _displace(layout: Layout) -> None:
+    """There is not enough for all: whoever comes first takes the places of those who came later."""
+    entries = list(layout.entries.values())
+    later = np.zeros_like(layout.free)  # what the unused units of later pledges hold
+    for entry in entries:
+        _count(later, entry, 1)
+    for n, entry in enumerate(entries):
+        _count(later, entry, -1)
+        layout.fill(entry)
+        if entry.missing <= 0:
+            continue
+        for row, units in place(layout.free + later, layout.item(entry, entry.missing, {})).items():
+            before = layout.free[row].copy()
+            _make_room(layout, row, entry.shape * units, entries[n + 1 :])
+            later[row] -= layout.free[row] - before
+            layout.move(entry, row, units)
+
+
+def _count(amounts: Amounts, entry: Entry, sign: int) -> None:
+    for row, units in entry.unused.items():
+        amounts[row] += entry.shape * (units * sign)
+
+
+def _leave_closed(layout: Layout) -> None:
+    """A unit on a cordoned node is safe and useless: it goes as soon as there is a place elsewhere."""
+    if bool(layout.open.all()):
+        return
+    for entry in layout.entries.values():
+        for row in [r for r in sorted(entry.unused) if not layout.open[r]]:
+            found = place(layout.free.copy(order="F"), layout.item(entry, entry.unused[row], {}))
+            for to, units in found.items():
+                layout.move(entry, row, -units)
+                layout.move(entry, to, units)
+
+
+def _bring(layout: Layout, entry: Entry, row: int, waiting: Placement) -> None:
+    """A unit that waits elsewhere comes to the workload that lacks one, and others make room if they can."""
+    while entry.unused.get(row, 0) < waiting[row] and layout.open[row] and entry.rows[row]:
+        donors = [r for r in sorted(entry.unused) if entry.unused[r] > waiting.get(r, 0)]
+        if not donors or not _swap(layout, entry, donors[-1], row):
+            return
+
+
+def _swap(layout: Layout, entry: Entry, donor: int, row: int) -> bool:
+    """Move one unit, and on its new row others out of its way; all or nothing."""
+    others = [e for e in layout.entries.values() if e is not entry and row in e.unused]
+    before = {e: dict(e.unused) for e in (entry, *others)}
+    layout.move(entry, donor, -1)
+    if make_way(layout, row, entry.shape, others):
+        layout.move(entry, row, 1)
+        return True
+    rearrange(layout, {e.source: unused for e, unused in before.items()})
+    return False
+
+
+def make_way(layout: Layout, row: int, wanted: Vector, others: list[Entry]) -> bool:
+    """Move units of others from a row until `wanted` fits; whether all of them found another place."""
+    short = {e: e.missing for e in others}
+    _make_room(layout, row, wanted, others)
+    for entry in others:
+        layout.fill(entry, but=row)
+    fits = bool(((wanted <= layout.free[row]) | (wanted == 0)).all())
+    return fits and all(entry.missing <= short[entry] for entry in others)

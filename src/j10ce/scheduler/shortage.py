@@ -1,0 +1,84 @@
+"""Refusals in numbers: what is missing where, and who holds it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+
+import numpy as np
+
+from j10ce.model.resource import RESOURCES, Resources, spell
+from j10ce.policy.ledger import NAMED_HOLDERS
+from j10ce.scheduler.layout import Entry, Layout
+from j10ce.scheduler.pledge import Lack, Refusal
+from j10ce.scheduler.witness import Amounts, Mask, room
+
+
+def no_room(layout: Layout, new: Entry, free: Amounts, *, proven: bool) -> Refusal:
+    """`free` is what others leave to it."""
+    rows, wanted = new.rows & layout.open, new.wanting
+    fitting = int(room(free, new.shape, rows, wanted).sum())
+    if not rows.any():
+        return Refusal("NoRoom", new.pledge.shape, wanted, 0, 0, proven=True)
+    lack = _lack(layout, new, free, rows)
+    scarce = [n for n, (want, free_there) in enumerate(zip(lack.wanted, lack.free, strict=True)) if want > free_there]
+    held = tuple(_holders(layout, new.source, rows, scarce))
+    return Refusal("NoRoom", new.pledge.shape, wanted, fitting, int(rows.sum()), lack, held, proven)
+
+
+def _lack(layout: Layout, new: Entry, free: Amounts, rows: Mask) -> Lack:
+    """Of the rows without room for one more, the one that lacks the smallest part of a unit."""
+    left = free - new.shape * room(free, new.shape, rows, new.wanting)[:, None]
+    wanted = np.flatnonzero(new.shape)
+    parts = np.maximum(1 - left[:, wanted] / new.shape[wanted], 0).max(axis=1)
+    row = int(np.argmin(np.where(rows, parts, np.inf)))
+    there = Resources._make(max(0, n) for n in left[row].tolist())
+    largest = Resources._make(max(0, n) for n in left[rows].max(axis=0).tolist())
+    name = layout.names[row]
+    return Lack(name, new.pledge.shape, there, layout.nodes[name].capacity, largest)
+
+
+def _holders(layout: Layout, source: str, rows: Mask, scarce: list[int]) -> Iterator[tuple[str, str, int]]:
+    names = {name for name, there in zip(layout.names, rows, strict=True) if there}
+    for n in scarce:
+        held: Counter[str] = Counter()
+        for name in names:
+            for namespace, amount in layout.nodes[name].claimed.items():
+                held[f"workloads of {namespace}"] += amount[n]
+            for charged, charge in layout.nodes[name].charged.items():
+                held[charged] += charge.amount[n]
+                held[f"workloads of {charged.split('/')[1]}"] -= charge.amount[n]
+        for entry in layout.entries.values():
+            units = sum(u for row, u in entry.unused.items() if rows[row])
+            held[entry.source] += entry.pledge.shape[n] * units
+        held.pop(source, None)
+        largest = nsmallest(NAMED_HOLDERS, held.items(), key=lambda h: (-h[1], h[0]))
+        yield from ((holder, RESOURCES[n], amount) for holder, amount in largest if amount > 0)
+
+
+def over_limit(new: Entry, has: Resources, wants: Resources, whole: Resources, percent: int) -> Refusal | None:
+    """What one namespace may reserve of the fleet; what it has in excess stays, but does not grow."""
+    limit = Resources._make(n * percent // 100 for n in whole)
+    over = [n for n, more in enumerate(wants) if more and has[n] + more > limit[n]]
+    if not over:
+        return None
+    told = ", ".join(
+        f"{RESOURCES[n]} {spell(RESOURCES[n], limit[n])} of {spell(RESOURCES[n], whole[n])}; "
+        f"it has {spell(RESOURCES[n], has[n])} and wants {spell(RESOURCES[n], wants[n])} more"
+        for n in over
+    )
+    because = f"namespace {new.pledge.namespace} may reserve {percent} % of the fleet: {told}"
+    return Refusal("NamespaceLimit", new.pledge.shape, new.wanting, 0, 0, because=because, proven=True)
+
+
+def owed(layout: Layout, new: Entry, entries: Iterable[Entry]) -> Refusal | None:
+    """Nothing is promised on nodes where an earlier promise waits for room."""
+    for entry in entries:
+        if entry.missing > 0 and entry.source != new.source and bool((entry.rows & new.rows & layout.open).any()):
+            because = (
+                f"{entry.source} lacks a place for {entry.missing} of its {entry.pledge.units} units on the same "
+                "nodes, and goes first"
+            )
+            return Refusal("Owed", new.pledge.shape, new.wanting, 0, 0, because=because)
+    return None
