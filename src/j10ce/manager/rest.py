@@ -17,11 +17,12 @@ from j10ce.errors import NotFound
 from j10ce.manager import query
 from j10ce.manager.encoded import Encoded
 from j10ce.manager.failure import Refusal
+from j10ce.manager.feed import document_lines
 from j10ce.manager.http import BASE, JSON_TYPES, MERGE_PATCH, is_dry, json, not_allowed, read_body
 from j10ce.manager.identity import Verb
 from j10ce.manager.roles import DOCUMENT as NODE_DOCUMENT
 from j10ce.manager.roles import enter
-from j10ce.manager.stream import Stream, document_lines, object_lines
+from j10ce.manager.stream import Stream, object_lines
 from j10ce.manager.verbs import Verbs
 from j10ce.manager.view import View
 from j10ce.manager.workloads import AgentProxy
@@ -99,8 +100,7 @@ class Resources:
         if asked.watch:
             lines = document_lines(self._view, node, request.query_params.get("hash", ""))
             return Stream(lines, self._stop, asked.timeout_s)
-        _, data = await self._view.document(node)
-        return json(data)
+        return json((await self._view.document(node)).data)
 
     async def foreign(self, request: Request, found: Address) -> ASGIApp:
         if request.method != "GET":

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 
 from j10ce.errors import Compacted
 from j10ce.manager import failure
-from j10ce.manager.encoded import Encoded, bookmark, line
+from j10ce.manager.encoded import Form, line
 from j10ce.manager.query import Query
-from j10ce.manager.view import View
 from j10ce.store.store import Event
 
 BOOKMARK_S: Final = 15.0
-SETTLE_S: Final = 0.02  # changes that come together make one document
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"  # Kubernetes' mark that the present state has been told
 HEADERS: Final = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 
 
@@ -25,25 +26,36 @@ class Stream:
     """An ASGI response that sends what `lines` yields.
 
     `stop` is set when the server ends; a stream then ends between two lines, and its client comes back elsewhere.
+    Lines are sent by the request's own task: a manager has ten thousand of these.
     """
 
-    def __init__(self, lines: AsyncIterator[bytes], stop: asyncio.Event, timeout_s: float) -> None:
+    def __init__(self, lines: AsyncGenerator[bytes], stop: asyncio.Event, timeout_s: float) -> None:
         self._lines, self._stop, self._timeout_s = lines, stop, timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         async with asyncio.TaskGroup() as group:
-            sending = group.create_task(self._send(send))
-            others = [group.create_task(self._stop.wait()), group.create_task(_gone(receive))]
-            await asyncio.wait([sending, *others], timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
-            for task in (sending, *others):
-                task.cancel()
-        if not others[1].done() or others[1].cancelled():
+            gone = group.create_task(_gone(receive))
+            ends = (gone, group.create_task(self._stop.wait()))
+            deadline = asyncio.timeout(self._timeout_s)
+            try:
+                async with deadline:
+                    for end in ends:
+                        end.add_done_callback(partial(_cut, deadline))
+                    await self._send(send)
+            except TimeoutError:
+                if not deadline.expired():
+                    raise
+            left = gone.done()
+            for end in ends:
+                end.cancel()
+        if not left:
             await send({"type": "http.response.body", "body": b""})
 
     async def _send(self, send: Send) -> None:
-        async for text in self._lines:
-            await send({"type": "http.response.body", "body": text, "more_body": True})
+        async with aclosing(self._lines) as lines:
+            async for text in lines:
+                await send({"type": "http.response.body", "body": text, "more_body": True})
 
 
 async def _gone(receive: Receive) -> None:
@@ -51,29 +63,51 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-async def object_lines(
-    kind: str, first: tuple[Event, ...], events: AsyncIterator[Event], query: Query, encoded: Encoded, since: str
-) -> AsyncIterator[bytes]:
-    """`first` is the state at the beginning, for a watch that did not say from where."""
-    for event in first:
-        yield encoded.event(event)
-    at = since
-    while True:
-        try:
-            async with asyncio.timeout(BOOKMARK_S):
-                event = await anext(events)
-        except TimeoutError:
-            if query.bookmarks:
-                yield bookmark(kind, at)
-            continue
-        except StopAsyncIteration:
-            return
-        except Compacted as e:
-            yield line("ERROR", msgspec.json.encode(failure.status(e)))
-            return
-        at = event.revision
-        if (shown := seen_through(query, event)) is not None:
-            yield encoded.event(shown)
+def _cut(deadline: asyncio.Timeout, end: asyncio.Task[Any]) -> None:
+    """Let the time of a stream be over, unless it has ended by itself."""
+    if not end.cancelled():
+        with suppress(RuntimeError):
+            deadline.reschedule(0)
+
+
+class Watched(NamedTuple):
+    """A watch of objects: what is shown first, what then, how, and to whom."""
+
+    kind: Kind
+    query: Query
+    form: Form
+    first: tuple[Event, ...]  # the state at the beginning, for a watch that did not say from where
+    events: AsyncIterator[Event]
+    since: str
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        for event in self.first:
+            yield self._line(event)
+        if self.query.initial and self.query.bookmarks:
+            yield self._bookmark(self.since, annotations={INITIAL_EVENTS_END: "true"})
+        at = self.since
+        while True:
+            try:
+                async with asyncio.timeout(BOOKMARK_S):
+                    event = await anext(self.events)
+            except TimeoutError:
+                if self.query.bookmarks:
+                    yield self._bookmark(at)
+                continue
+            except StopAsyncIteration:
+                return
+            except Compacted as e:
+                yield line("ERROR", msgspec.json.encode(failure.status(e)))
+                return
+            at = event.revision
+            if (shown := seen_through(self.query, event)) is not None:
+                yield self._line(shown)
+
+    def _line(self, event: Event) -> bytes:
+        return line(event.type, self.form.object(event.object))
+
+    def _bookmark(self, revision: str, **more: Any) -> bytes:
+        return line("BOOKMARK", self.form.bookmark(self.kind, {"resourceVersion": revision, **more}))
 
 
 def seen_through(query: Query, event: Event) -> Event | None:
@@ -90,20 +124,3 @@ def seen_through(query: Query, event: Event) -> Event | None:
             return event._replace(type="DELETED")
         case _:
             return event if now else None
-
-
-async def document_lines(view: View, node: str, known: str) -> AsyncIterator[bytes]:
-    """The node's document whenever its hash moves away from `known`, a bookmark when nothing did for a while."""
-    held = known
-    while True:
-        epoch = view.wishes.epoch
-        name, data = await view.document(node)
-        if name != held:
-            yield line("MODIFIED" if held else "ADDED", data)
-            held = name
-        try:
-            async with asyncio.timeout(BOOKMARK_S):
-                await view.wishes.moved(epoch)
-            await asyncio.sleep(SETTLE_S)
-        except TimeoutError:
-            yield line("BOOKMARK", msgspec.json.encode({"hash": held}))

@@ -1,20 +1,22 @@
-"""The objects that the manager decides from, kept current; and the node documents made of them."""
+"""The objects that the manager decides from, kept current; and who waits for a change of a node's document."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final, TypeVar
 
 from msgspec import Struct
 
-from j10ce.model.kinds import Hold, Meta, MinimalReservationPolicy, NodeQoS, Object, PolicyRevision, QoSProfile
-from j10ce.model.schema import encode
-from j10ce.policy.document import render
+from j10ce.manager.documents import Document, Documents, changes_a_wish
+from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeQoS, PolicyRevision, QoSProfile
 from j10ce.store.mirror import Mirror, mirror
 from j10ce.store.store import Event, Store
 
 K = TypeVar("K", bound=Struct)
 MIRRORED: Final = (QoSProfile, MinimalReservationPolicy, Hold, NodeQoS, PolicyRevision)
+SETTLE_S: Final = 0.02  # changes that come together make one document
+TOGETHER: Final = 256  # watchers woken before others have a turn
 
 
 class Signal:
@@ -38,12 +40,16 @@ class Signal:
 class View:
     def __init__(self, store: Store) -> None:
         self._mirrors: dict[str, Mirror] = {kind.__name__: mirror(store, kind.__name__) for kind in MIRRORED}
-        self._documents: dict[str, tuple[str, bytes]] = {}
+        self._waiting: dict[str, set[asyncio.Future[None]]] = {}  # by node
+        self._touched: set[str] | None = set()  # nodes to wake; None: all
+        self._listeners: list[Callable[[Event], None]] = []
+        self.documents = Documents()
         self.wishes = Signal()  # moves with everything that may change a document
         self.objects = Signal()  # moves with everything, reports of nodes included
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._wake())
             for held in self._mirrors.values():
                 group.create_task(self._follow(held))
 
@@ -59,38 +65,51 @@ class View:
     def all(self, kind: type[K]) -> list[K]:
         return [obj for obj in self._mirrors[kind.__name__].held.values() if isinstance(obj, kind)]
 
-    async def document(self, node: str) -> tuple[str, bytes]:
-        """(hash, JSON) of what a node has to obey; an unknown node gets what every node gets."""
+    def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Tell every change to `listener`, what is held already as ADDED first; returns how to end that."""
+        for held in self._mirrors.values():
+            for obj in held.held.values():
+                listener(Event("ADDED", obj, obj.metadata.resource_version))
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def document(self, node: str) -> Document:
+        """What a node has to obey; an unknown node gets what every node gets."""
         await self.ready()
-        made = self._documents.get(node)
-        if made is None:
-            known = next((n for n in self.all(NodeQoS) if n.metadata.name == node), None)
-            document = render(
-                known or NodeQoS(metadata=Meta(name=node)),
-                profiles=self.all(QoSProfile),
-                policies=self.all(MinimalReservationPolicy),
-                holds=self.all(Hold),
-                revisions=self.all(PolicyRevision),
-            )
-            made = self._documents[node] = (document.hash, encode(document))
-        return made
+        return self.documents.of(node)
+
+    async def moved(self, node: str) -> None:
+        """Returns when the document of a node may have changed. Only for nodes that the documents follow."""
+        waiting = self._waiting.setdefault(node, set())
+        future = asyncio.get_running_loop().create_future()
+        waiting.add(future)
+        try:
+            await future
+        finally:
+            waiting.discard(future)
+            if not waiting and self._waiting.get(node) is waiting:
+                del self._waiting[node]
 
     async def _follow(self, held: Mirror) -> None:
         async for event in held.changes():
             if changes_a_wish(event):
-                self._documents.clear()
+                touched = self.documents.take(event)
+                self._touched = None if touched is None or self._touched is None else self._touched | touched
                 self.wishes.move()
+            for listener in self._listeners:
+                listener(event)
             self.objects.move()
 
-
-def changes_a_wish(event: Event) -> bool:
-    """A heartbeat, a condition or an annotation concerns no document."""
-    new, old = event.object, event.old
-    if event.type != "MODIFIED" or old is None:
-        return True
-    return _wish(new) != _wish(old)
-
-
-def _wish(obj: Object) -> tuple[object, ...]:
-    witness = obj.status.witness if isinstance(obj, MinimalReservationPolicy) else ()
-    return obj.metadata.generation, obj.metadata.labels, witness
+    async def _wake(self) -> None:
+        epoch = self.wishes.epoch
+        while True:
+            await self.wishes.moved(epoch)
+            await asyncio.sleep(SETTLE_S)
+            epoch, touched, self._touched = self.wishes.epoch, self._touched, set()
+            nodes = list(self._waiting) if touched is None else [n for n in touched if n in self._waiting]
+            for begin in range(0, len(nodes), TOGETHER):
+                for node in nodes[begin : begin + TOGETHER]:
+                    for future in self._waiting.get(node, ()):
+                        if not future.done():
+                            future.set_result(None)
+                await asyncio.sleep(0)

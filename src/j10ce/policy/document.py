@@ -135,7 +135,7 @@ def obeyed_spec(node: NodeQoS) -> NodeQoSSpec:
 
 def labels_of(node: NodeQoS) -> dict[str, str]:
     """The operator's labels go before those the agent reported."""
-    return {HOSTNAME_LABEL: node.metadata.name, **node.metadata.labels, **node.spec.labels}
+    return {**node.metadata.labels, **node.spec.labels, HOSTNAME_LABEL: node.metadata.name}
 
 
 def digest(document: NodeDocument) -> str:

@@ -1,0 +1,331 @@
+"""Node documents at the scale of a fleet: what nodes share is made once, and a change touches only whom it concerns.
+
+`policy.document.render` says what a document is; this is the same, kept current change by change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+import msgspec
+from msgspec import UNSET
+
+from j10ce.model.kinds import Hold, Meta, MinimalReservationPolicy, NodeQoS, Object, PolicyRevision, QoSProfile
+from j10ce.model.schema import encode, plain
+from j10ce.policy.document import (
+    FORMAT,
+    HOSTNAME_LABEL,
+    Policy,
+    Spread,
+    bare_hold,
+    combined,
+    fingerprint,
+    labels_of,
+    obeyed_spec,
+    own_part,
+    placed,
+    reference,
+    spread,
+)
+from j10ce.policy.select import Labels
+from j10ce.store.revise import Key, key_of
+from j10ce.store.store import Event
+
+MOST_CONTENTS: Final = 64  # kept: large fleets have few; where each node has its own they are made when asked for
+PARTS: Final = (("QoSProfile", "profiles"), ("MinimalReservationPolicy", "policies"), ("Hold", "holds"))
+Nodes: TypeAlias = set[str] | None  # None: all of them
+
+
+class Fragment(NamedTuple):
+    """One object as agents see it."""
+
+    data: bytes
+    mark: bytes
+
+
+class Content(NamedTuple):
+    """What nodes that obey the same share."""
+
+    marks: bytes
+    body: bytes  # the end of the document, from its lists on
+
+
+class Document(NamedTuple):
+    hash: str
+    head: bytes  # the node's own part
+    body: bytes
+
+    @property
+    def data(self) -> bytes:
+        return self.head + self.body
+
+
+class Source(Protocol):
+    """Where an object is obeyed, and as what."""
+
+    @property
+    def uniform(self) -> bool: ...
+
+    def on(self, node: str, labels: Labels, /) -> Policy | Hold | None: ...
+
+
+class Pinned(NamedTuple):
+    """A hold of one node, or of all."""
+
+    hold: Hold
+
+    @property
+    def uniform(self) -> bool:
+        return not self.hold.spec.node
+
+    def on(self, node: str, _: Labels) -> Hold | None:
+        return self.hold if self.hold.spec.node in ("", node) else None
+
+
+class Documents:
+    def __init__(self) -> None:
+        self._nodes: dict[str, NodeQoS] = {}  # known ones, and stand-ins for those that are followed
+        self._followed: Counter[str] = Counter()
+        self._policies: dict[str, Policy] = {}  # by uid
+        self._revisions: dict[str, dict[int, PolicyRevision]] = {}  # by uid of the policy
+        self._common: dict[Key, Fragment] = {}  # what every node obeys
+        self._split: dict[Key, Source] = {}  # what some nodes obey, or in different revisions
+        self._own: dict[str, dict[Key, Fragment]] = {}  # by node, of the split ones
+        self._units: dict[str, dict[str, int]] = {}  # by node and policy
+        self._contents: dict[tuple[bytes, ...], Content] = {}
+        self._heads: dict[str, tuple[str, bytes]] = {}
+
+    def of(self, node: str) -> Document:
+        """What a node has to obey; an unknown one gets what every node gets."""
+        own = self._own.get(node, {}) if node in self._nodes else self._alone(node)
+        content = self._content(own)
+        made = self._heads.get(node)
+        if made is None:
+            made = self._head(node, content)
+            if node in self._nodes:
+                self._heads[node] = made
+        return Document(*made, content.body)
+
+    def in_force(self, policy: Policy) -> tuple[int, set[str] | None]:
+        """The revision of a policy that is being distributed, and the nodes that have to obey it; None: all."""
+        key = key_of(policy)
+        source = self._split.get(key)
+        if not isinstance(source, Spread):
+            return policy.metadata.generation, None
+        mark = fingerprint(source.present)
+        nodes = {node for node, own in self._own.items() if key in own and own[key].mark == mark}
+        return source.present.metadata.generation, nodes
+
+    def follow(self, node: str) -> None:
+        """Keep the document of a node that may not be known yet."""
+        self._followed[node] += 1
+        if node not in self._nodes:
+            self._settle(node, _stand_in(node))
+
+    def unfollow(self, node: str) -> None:
+        self._followed[node] -= 1
+        if not self._followed[node]:
+            del self._followed[node]
+            if self._nodes.get(node) == _stand_in(node):
+                self._forget(node)
+
+    def take(self, event: Event) -> Nodes:
+        """Take in a change of any kind; the nodes whose document may be another one."""
+        obj, gone = event.object, event.type == "DELETED"
+        match obj:
+            case NodeQoS():
+                touched = self._node(obj, gone)
+            case QoSProfile() | MinimalReservationPolicy():
+                touched = self._policy(obj, gone)
+            case Hold():
+                touched = self._lay(key_of(obj), None if gone else Pinned(bare_hold(obj)))
+            case PolicyRevision():
+                touched = self._revision(obj, gone)
+            case _:
+                return set()
+        self._stale(touched)
+        return touched
+
+    def _node(self, node: NodeQoS, gone: bool) -> Nodes:
+        name = node.metadata.name
+        if gone and not self._followed[name]:
+            self._forget(name)
+            return set()
+        self._settle(name, _stand_in(name) if gone else node)
+        return {name}
+
+    def _policy(self, policy: Policy, gone: bool) -> Nodes:
+        uid = policy.metadata.uid
+        touched = self._count(policy, gone)
+        if gone:
+            self._policies.pop(uid, None)
+            return _either(touched, self._lay(key_of(policy), None))
+        self._policies[uid] = policy
+        kept = tuple(self._revisions.get(uid, {}).values())
+        return _either(touched, self._lay(key_of(policy), spread(policy, kept)))
+
+    def _revision(self, revision: PolicyRevision, gone: bool) -> Nodes:
+        touched: Nodes = set()
+        for owner in revision.metadata.owner_references:
+            kept = self._revisions.setdefault(owner.uid, {})
+            if gone:
+                kept.pop(revision.revision, None)
+            else:
+                kept[revision.revision] = revision
+            if not kept:
+                del self._revisions[owner.uid]
+            if (policy := self._policies.get(owner.uid)) is not None:
+                touched = _either(touched, self._policy(policy, gone=False))
+        return touched
+
+    def _count(self, policy: Policy, gone: bool) -> set[str]:
+        """Take over where a policy's units are; the nodes where their number changed."""
+        if isinstance(policy, QoSProfile):
+            return set()
+        ref, before = reference(policy), self._policies.get(policy.metadata.uid)
+        old = placed(before) if isinstance(before, MinimalReservationPolicy) else {}
+        new = {} if gone else placed(policy)
+        touched = {node for node in old.keys() | new.keys() if old.get(node) != new.get(node)}
+        for node in touched:
+            counts = self._units.setdefault(node, {})
+            counts.pop(ref, None)
+            if new.get(node):
+                counts[ref] = new[node]
+            elif not counts:
+                del self._units[node]
+        return touched
+
+    def _lay(self, key: Key, source: Source | None) -> Nodes:
+        """Put an object where it is obeyed; the nodes for which that changes something."""
+        if source is None or source.uniform:
+            return self._lay_everywhere(key, source)
+        common, touched, made = self._common.pop(key, None), set[str](), dict[int, Fragment]()
+        self._split[key] = source
+        having = {node for node, own in self._own.items() if key in own}
+        for node in having | _candidates(source, self._nodes):
+            if self._give(node, key, source, made):
+                touched.add(node)
+        return touched if common is None else None
+
+    def _lay_everywhere(self, key: Key, source: Source | None) -> Nodes:
+        found = source.on("", {}) if source else None
+        fragment = _fragment(found) if found is not None else None
+        before = self._common.pop(key, None)
+        if fragment is not None:
+            self._common[key] = fragment
+        touched: set[str] = set()
+        if self._split.pop(key, None) is not None:
+            touched = {node for node, own in self._own.items() if key in own}
+            for node in touched:
+                self._drop(node, key)
+        return touched if before == fragment else None
+
+    def _give(self, node: str, key: Key, source: Source, made: dict[int, Fragment]) -> bool:
+        """Whether the node has another fragment than before. `made` shares those of one object among nodes."""
+        before = self._own.get(node, {}).get(key)
+        found = source.on(node, labels_of(self._nodes[node]))
+        if found is None:
+            self._drop(node, key)
+            return before is not None
+        fragment = made.get(id(found)) or made.setdefault(id(found), _fragment(found))
+        if fragment == before:
+            return False
+        self._own.setdefault(node, {})[key] = fragment
+        return True
+
+    def _drop(self, node: str, key: Key) -> None:
+        own = self._own.get(node, {})
+        own.pop(key, None)
+        if not own:
+            self._own.pop(node, None)
+
+    def _settle(self, name: str, node: NodeQoS) -> None:
+        self._nodes[name] = node
+        for key, source in self._split.items():
+            self._give(name, key, source, {})
+        self._heads.pop(name, None)
+
+    def _forget(self, node: str) -> None:
+        for held in (self._nodes, self._own, self._heads):
+            held.pop(node, None)
+
+    def _alone(self, node: str) -> dict[Key, Fragment]:
+        labels = labels_of(_stand_in(node))
+        found = {key: source.on(node, labels) for key, source in self._split.items()}
+        return {key: _fragment(obj) for key, obj in found.items() if obj is not None}
+
+    def _stale(self, touched: Nodes) -> None:
+        if touched is None:
+            self._heads.clear()
+            self._contents.clear()
+        else:
+            for node in touched:
+                self._heads.pop(node, None)
+
+    def _content(self, own: Mapping[Key, Fragment]) -> Content:
+        kind = tuple(fragment.mark for _, fragment in sorted(own.items()))
+        content = self._contents.get(kind)
+        if content is None:
+            if len(self._contents) >= MOST_CONTENTS:
+                del self._contents[next(iter(self._contents))]
+            content = self._contents[kind] = _joined({**self._common, **own})
+        return content
+
+    def _head(self, name: str, content: Content) -> tuple[str, bytes]:
+        spec, units = obeyed_spec(self._nodes.get(name) or _stand_in(name)), self._units.get(name, {})
+        hash_ = combined((content.marks,), own_part(spec, units, FORMAT))
+        told = {"node": name, "hash": hash_, "format": FORMAT, "spec": plain(spec), "units": units}
+        return hash_, msgspec.json.encode(told)[:-1]
+
+
+def changes_a_wish(event: Event) -> bool:
+    """A heartbeat, a condition or an annotation concerns no document."""
+    new, old = event.object, event.old
+    if event.type != "MODIFIED" or old is None:
+        return True
+    return _wish(new) != _wish(old)
+
+
+def _wish(obj: Object) -> tuple[object, ...]:
+    meta = obj.metadata
+    if isinstance(obj, QoSProfile):
+        return meta.generation, meta.labels, obj.status.rollout
+    if isinstance(obj, MinimalReservationPolicy):
+        status = obj.status
+        judged = any(c.type == "Admitted" for c in status.conditions)
+        return meta.generation, meta.labels, status.rollout, status.witness, status.admitted_generation, judged
+    return meta.generation, meta.labels
+
+
+def _joined(fragments: Mapping[Key, Fragment]) -> Content:
+    marks, body = [], []
+    for kind, part in PARTS:
+        ordered = [fragments[key] for key in sorted(k for k in fragments if k.kind == kind)]
+        marks += [fragment.mark for fragment in ordered]
+        body.append(b'"%s":[%s]' % (part.encode(), b",".join(fragment.data for fragment in ordered)))
+    return Content(b"".join(marks), b"," + b",".join(body) + b"}")
+
+
+def _fragment(obj: Policy | Hold) -> Fragment:
+    return Fragment(encode(obj), fingerprint(obj))
+
+
+def _candidates(source: Source, nodes: Iterable[str]) -> set[str]:
+    """The nodes that may be concerned: asking each of ten thousand is avoided where one is named."""
+    named: str | None = None
+    if isinstance(source, Pinned):
+        named = source.hold.spec.node
+    elif isinstance(source, Spread) and source.earlier is None and isinstance(source.present, MinimalReservationPolicy):
+        wanted = source.present.spec.node_selector
+        named = None if wanted is UNSET else wanted.match_labels.get(HOSTNAME_LABEL)
+    return set(nodes) if named is None else {named}.intersection(nodes)
+
+
+def _either(one: Nodes, other: Nodes) -> Nodes:
+    return None if one is None or other is None else one | other
+
+
+def _stand_in(node: str) -> NodeQoS:
+    return NodeQoS(metadata=Meta(name=node))
