@@ -230,9 +230,7 @@ class Host:
         self.trail.told(report)
 
     def local_holds(self) -> tuple[tuple[Hold, ...], frozenset[str]]:
-        """What was frozen on this host is frozen on no other, whatever the control plane does with it."""
-        here = self.settings.node_name
-        return tuple(replace(h, spec=replace(h.spec, node=here)) for h in self.agent.holds), self.agent.released
+        return self.agent.holds, self.agent.released
 
     # ------------------------------------------------------------------ life
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack
 from typing import Any, Final
 
 import msgspec
@@ -75,8 +74,11 @@ class Gate:
             raise RuntimeError(f"only HTTP is served, not {scope['type']}")
         began, act = time.perf_counter(), Act(source=source(scope))
         told = Told(send, act, self._access, scope["path"] in OPEN_PATHS)
-        with acting(act), told:
-            problem = await self._serve(scope, receive, told)
+        with acting(act):
+            try:
+                problem = await self._serve(scope, receive, told)
+            finally:
+                told.close()
         took_s = None if told.streamed else time.perf_counter() - began
         self._metrics.answered(scope["method"] if scope["method"] in METHODS else "other", told.code, took_s)
         self._audit.record(act, told.code, problem, method=scope["method"], path=scope["path"])
@@ -104,16 +106,15 @@ class Revoked(Exception):
     """The token of a watch ended before the watch did."""
 
 
-class Told(ExitStack):
+class Told:
     """Notes what is sent, and lets nothing through that nobody allowed: no answer of a route that asked for no right,
     no watch beyond the caller's share, no line of a watch whose token has ended meanwhile."""
 
     def __init__(self, send: Send, act: Act, access: Access, public: bool) -> None:
-        super().__init__()
         self._send, self._act, self._access, self._public = send, act, access, public
         self._ticket: Ticket | None = None
         self.code = 0
-        self.streamed = self.revoked = False
+        self.streamed = self.revoked = self._watching = False
 
     def recognised(self, ticket: Ticket | None) -> None:
         if ticket is not None:
@@ -135,8 +136,13 @@ class Told(ExitStack):
         if code < 400 and not self._act.verb and not self._public:
             raise RuntimeError("this route asks for no right: call roles.enter first")
         if code < 400 and self._act.verb == "watch":
-            self.enter_context(self._access.limits.watch(self._act.caller))
+            self._access.limits.open_watch(self._act.caller)
+            self._watching = True
         self.code = code
+
+    def close(self) -> None:
+        if self._watching:
+            self._access.limits.close_watch(self._act.caller)
 
 
 def _fixed(path: str, make: Callable[[], Response], kind: str = "") -> Route:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
 from typing import Final, Literal, NamedTuple
@@ -55,14 +53,20 @@ class Act:
 _ACT: Final[ContextVar[Act]] = ContextVar("act")
 
 
-@contextmanager
-def acting(act: Act) -> Iterator[Act]:
+class acting:  # noqa: N801  used as a statement: `with acting(act):`
     """Everything below, in this task and those it starts, happens for this request."""
-    token = _ACT.set(act)
-    try:
-        yield act
-    finally:
-        _ACT.reset(token)
+
+    __slots__ = ("_act", "_token")
+
+    def __init__(self, act: Act) -> None:
+        self._act = act
+
+    def __enter__(self) -> Act:
+        self._token = _ACT.set(self._act)
+        return self._act
+
+    def __exit__(self, *_: object) -> None:
+        _ACT.reset(self._token)
 
 
 def current() -> Act:

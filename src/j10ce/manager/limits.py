@@ -64,16 +64,22 @@ class Limits:
     @contextmanager
     def watch(self, caller: Caller) -> Iterator[None]:
         """For as long as a watch is open; raises Refusal 429 when the caller has too many."""
-        open_ = self._watches.get(caller.name, 0)
-        if caller.role is not Role.ADMIN and open_ >= MOST_WATCHES:
-            raise _too_many(f"{caller.name} has {open_} watches open; close some", 1.0)
-        self._watches[caller.name] = open_ + 1
+        self.open_watch(caller)
         try:
             yield
         finally:
-            left = self._watches.pop(caller.name) - 1
-            if left:
-                self._watches[caller.name] = left
+            self.close_watch(caller)
+
+    def open_watch(self, caller: Caller) -> None:
+        has = self._watches.get(caller.name, 0)
+        if caller.role is not Role.ADMIN and has >= MOST_WATCHES:
+            raise _too_many(f"{caller.name} has {has} watches open; close some", 1.0)
+        self._watches[caller.name] = has + 1
+
+    def close_watch(self, caller: Caller) -> None:
+        left = self._watches.pop(caller.name) - 1
+        if left:
+            self._watches[caller.name] = left
 
 
 def network(source: str) -> str:

@@ -44,7 +44,6 @@ RULES: Final[Mapping[Role, tuple[Rule, ...]]] = {
         Rule(("NodeQoS",), ("get",), own=True),
         Rule(("NodeQoS",), ("create",), ("spec",), own=True),
         Rule(("NodeQoS",), ("update", "patch"), ("status",), own=True),
-        Rule(("Hold",), READS),
         Rule(("Hold",), ("create", "delete"), ("spec",), own=True),
         Rule((ENROLMENT,), ("get", "create"), own=True),
     ),
