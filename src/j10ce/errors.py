@@ -13,6 +13,7 @@ QosError
     ├── Conflict     a stale or duplicate write
     │   └── FieldConflict  an apply would change what others own; carries owners and fields
     ├── Compacted    the watch asked for changes that are no longer kept
+    ├── Closed       the store was closed by its owner
     ├── Unavailable  the store does not answer; nothing was changed
     └── Unsure       the store did not answer a write in time: it may or may not have happened
 """
@@ -99,6 +100,13 @@ class FieldConflict(Conflict):
 
 class Compacted(StoreError):
     """The requested revision is older than the kept history: list again."""
+
+
+class Closed(StoreError):
+    """The store was closed by its owner; nothing was changed."""
+
+    def __init__(self) -> None:
+        super().__init__("the store is closed")
 
 
 class Unavailable(StoreError):

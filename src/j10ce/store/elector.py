@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 Work = Callable[[], Awaitable[None]]
 
@@ -19,6 +19,13 @@ class Elector(Protocol):
         `work` before another process can lead. When `work` ends or raises by itself, so does `lead`.
         """
         ...
+
+
+@runtime_checkable
+class Shared(Protocol):
+    """A store that several processes may use at a time."""
+
+    def elector(self, identity: str) -> Elector: ...
 
 
 class Alone:

@@ -9,9 +9,11 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from j10ce.errors import StoreError
+from j10ce.errors import Closed, StoreError
 from j10ce.model.kinds import Object
+from j10ce.store.elector import Elector
 from j10ce.store.etcd_address import EtcdAddress
+from j10ce.store.etcd_elector import EtcdElector
 from j10ce.store.etcd_feed import Feed
 from j10ce.store.etcd_gateway import Gateway
 from j10ce.store.etcd_upkeep import compact, keep_fence
@@ -24,10 +26,10 @@ from j10ce.store.table import KEPT_CHANGES, Watch
 
 class EtcdStore:
     def __init__(self, address: EtcdAddress, wall: Callable[[], float], *, kept: int = KEPT_CHANGES) -> None:
-        self.gateway, self.layout = Gateway(address), Layout(address.prefix)
+        self._gateway, self._layout = Gateway(address), Layout(address.prefix)
         self._wall = wall
-        self._feed = Feed(self.gateway, self.layout, kept=kept)
-        self._writer = Writer(self.gateway, self.layout, self._feed)
+        self._feed = Feed(self._gateway, self._layout, kept=kept)
+        self._writer = Writer(self._gateway, self._layout, self._feed)
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -65,6 +67,9 @@ class EtcdStore:
             await self._fresh()
         return table.watch(kind, since)
 
+    def elector(self, identity: str) -> Elector:
+        return EtcdElector(self._gateway, self._layout, identity)
+
     @property
     def closed(self) -> bool:
         return self._closed
@@ -77,7 +82,7 @@ class EtcdStore:
         with suppress(StoreError):  # what is left behind expires
             await self._writer.close()
         self._feed.table.close()
-        await self.gateway.close()
+        await self._gateway.close()
 
     async def _fresh(self) -> None:
         self._start()
@@ -85,7 +90,7 @@ class EtcdStore:
 
     def _start(self) -> None:
         if self._closed:
-            raise StoreError("the store is closed")
+            raise Closed()
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run(), name="etcd-store")
 
@@ -95,7 +100,7 @@ class EtcdStore:
             group.create_task(self._feed.confirm())
             group.create_task(self._writer.run())
             group.create_task(keep_fence(self._writer))
-            group.create_task(compact(self.gateway, self.layout))
+            group.create_task(compact(self._gateway, self._layout))
 
 
 class EtcdWatch:

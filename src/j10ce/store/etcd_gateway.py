@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 import aiohttp
 import msgspec
 
-from j10ce.errors import Compacted, QosError, StoreError, Unavailable, Unsure
+from j10ce.errors import Closed, Compacted, QosError, StoreError, Unavailable, Unsure
 from j10ce.store.etcd_address import EtcdAddress
 from j10ce.store.etcd_wire import Credentials, Token, Trouble, Word
 from j10ce.store.patience import pauses
@@ -36,7 +36,9 @@ class Gateway:
         self._token = ""
         self._signing_in = asyncio.Lock()
 
-    async def ask(self, path: str, body: Word, into: type[W], *, patience_s: float = PATIENCE_S) -> W:
+    async def ask(
+        self, path: str, body: Word, into: type[W], *, patience_s: float = PATIENCE_S, attempt_s: float = ATTEMPT_S
+    ) -> W:
         """A call that may be carried out twice: repeated, at the next endpoint, until one answers.
 
         Raises Unavailable when none does, Compacted, or StoreError with what etcd objects to.
@@ -44,14 +46,14 @@ class Gateway:
         deadline = asyncio.get_running_loop().time() + patience_s
         for pause_s in pauses():
             try:
-                return await self.once(path, body, into)
+                return await self.once(path, body, into, attempt_s)
             except (Unavailable, Unsure) as e:
                 if asyncio.get_running_loop().time() + pause_s > deadline:
                     raise Unavailable(str(e)) from None
                 await asyncio.sleep(pause_s)
         raise AssertionError("unreachable")
 
-    async def once(self, path: str, body: Word, into: type[W]) -> W:
+    async def once(self, path: str, body: Word, into: type[W], attempt_s: float = ATTEMPT_S) -> W:
         """One call at one endpoint.
 
         Raises Unavailable when it was not carried out, Unsure when it may have been, and others as `ask` does.
@@ -60,7 +62,7 @@ class Gateway:
         for _ in range(SIGN_INS):
             token = await self._signed_in()
             try:
-                return _decoded(await self._post(path, data, token), into)
+                return _decoded(await self._post(path, data, token, attempt_s), into)
             except _SignInAgain:
                 self._token = "" if self._token == token else self._token
         raise StoreError(f"etcd refuses every token of user {self._user}")
@@ -106,11 +108,13 @@ class Gateway:
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0, ssl=self._tls or True)
             self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False)
+        if self._session.closed:
+            raise Closed()
         return self._session
 
-    async def _post(self, path: str, data: bytes, token: str) -> bytes:
+    async def _post(self, path: str, data: bytes, token: str, attempt_s: float = ATTEMPT_S) -> bytes:
         endpoint = self._endpoint()
-        limits = aiohttp.ClientTimeout(total=ATTEMPT_S, sock_connect=CONNECT_S)
+        limits = aiohttp.ClientTimeout(total=attempt_s, sock_connect=min(attempt_s, CONNECT_S))
         try:
             async with self._http().post(
                 f"{endpoint}/v3/{path}", data=data, headers=_headers(token), timeout=limits

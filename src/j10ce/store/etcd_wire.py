@@ -84,7 +84,7 @@ class KeyValue(Word, frozen=True):
     value: bytes = b""
     create_revision: int = 0
     mod_revision: int = 0
-    version: int = 0
+    lease: int = 0
 
 
 class Header(Word, frozen=True):

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from j10ce.errors import StoreError, Unavailable, Unsure
+from j10ce.errors import Closed, StoreError, Unavailable, Unsure
 from j10ce.model.kinds import Object
 from j10ce.model.schema import encode
 from j10ce.store.etcd_feed import Feed
@@ -121,7 +121,7 @@ class Writer:
 
     async def close(self) -> None:
         for write in self._queue:
-            _refuse(write, StoreError("the store is closed"))
+            _refuse(write, Closed())
         if self._lease:
             await self._gateway.ask("lease/revoke", Lease(self._lease), Lease, patience_s=0)
 

@@ -1,14 +1,19 @@
-"""The one informer: list, watch, list again when the history was compacted."""
+"""The one informer: list, watch, list again when the history was compacted or the store was away."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 
-from j10ce.errors import Compacted
+import structlog
+
+from j10ce.errors import Closed, Compacted, StoreError
 from j10ce.model.kinds import Object
+from j10ce.store.patience import pauses
 from j10ce.store.revise import Key, key_of
 from j10ce.store.store import Event, Listing, Store
+
+log = structlog.get_logger()
 
 
 def mirror(store: Store, kind: str) -> Mirror:
@@ -26,21 +31,29 @@ class Mirror:
     async def changes(self) -> AsyncIterator[Event]:
         """Keep `held` current, for ever, and tell each change after it was taken in. One consumer only.
 
-        The first listing arrives as ADDED. After a compaction what was missed arrives as differences: changes that
-        cancelled each other out, and states in between, are not told.
+        The first listing arrives as ADDED. After a compaction, or while the store was away, what was missed arrives as
+        differences: changes that cancelled each other out, and states in between, are not told. A store that is away
+        leaves `held` as it was. Raises Closed.
         """
+        tries = pauses(first_s=0.1, most_s=5.0)
         while True:
-            listing = await self._store.list(self._kind)
-            for event in differences(self.held, listing):
-                self._take(event)
-                yield event
-            self.synced.set()
             try:
+                listing = await self._store.list(self._kind)
+                for event in differences(self.held, listing):
+                    self._take(event)
+                    yield event
+                self.synced.set()
+                tries = pauses(first_s=0.1, most_s=5.0)
                 async for event in self._store.watch(self._kind, listing.revision):
                     self._take(event)
                     yield event
             except Compacted:
                 continue
+            except Closed:
+                raise
+            except StoreError as e:
+                log.warning("store.fail", kind=self._kind, error=str(e))
+                await asyncio.sleep(next(tries))
 
     def _take(self, event: Event) -> None:
         if event.type == "DELETED":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from j10ce.errors import Finding, Invalid
-from j10ce.store.elector import Alone, Elector
+from j10ce.store.elector import Alone, Elector, Shared
 from j10ce.store.memory import MemoryStore
 from j10ce.store.sqlite import SqliteStore
 from j10ce.store.store import Store
@@ -33,4 +33,4 @@ def open_store(url: str, wall: Wall) -> Store:
 
 def elector_for(store: Store, identity: str) -> Elector:
     """`identity` names this process to people: `host:port`, say."""
-    return Alone(identity)
+    return store.elector(identity) if isinstance(store, Shared) else Alone(identity)

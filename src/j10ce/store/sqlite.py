@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from j10ce.errors import StoreError
+from j10ce.errors import Closed, StoreError
 from j10ce.model.kinds import Object
 from j10ce.model.schema import encode
 from j10ce.store.database import BrokenDisk, Database, Row, Trim
@@ -60,7 +60,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Waits until everything queued is on disk."""
-        self._ended = self._ended or StoreError("the store is closed")
+        self._ended = self._ended or Closed()
         if self._collected:
             self._hand_over()
         await asyncio.to_thread(self._writer.close)
@@ -74,7 +74,7 @@ class SqliteStore:
 
     async def _commit(self, event: Event) -> None:
         if self._ended:
-            raise StoreError(str(self._ended))
+            raise Closed() if isinstance(self._ended, Closed) else StoreError(str(self._ended))
         self._revision = int(event.revision)
         self._coming[key_of(event.object)] = event
         await self._queued(Row(event, encode(event.object)))

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Final
 
-from j10ce.errors import Compacted, NotFound, StoreError
+from j10ce.errors import Closed, Compacted, NotFound
 from j10ce.model.kinds import Object
 from j10ce.store.revise import Key, key_of
 from j10ce.store.store import Event, Listing
@@ -72,7 +72,7 @@ class Table:
     def list(self, kind: str, namespace: str | None) -> Listing:
         """Ordered by namespace and name."""
         if self._closed:
-            raise StoreError("the store is closed")
+            raise Closed()
         listed = self._listed.get(kind)
         if listed is None:
             held = self._objects.get(kind, {})
