@@ -10,19 +10,16 @@ from typing import Final
 from j10ce import __version__
 from j10ce.agent.loop import Report
 from j10ce.agent.objects import quantities
+from j10ce.agent.promises import best_effort, claimed, reservations
 from j10ce.model.kinds import (
     Capability,
     Condition,
     EffectiveFloor,
-    MinimalReservationPolicy,
     NodeReport,
-    ReservationReport,
 )
 from j10ce.model.knob import NODE, TargetId
 from j10ce.model.quantity import Quantity
-from j10ce.model.workload import Workload
-from j10ce.policy.document import NodeDocument, reference
-from j10ce.policy.select import matches
+from j10ce.policy.document import NodeDocument
 
 USAGE_S: Final = 300.0
 MOST_EFFECTIVE: Final = 200  # floors told in one report: those that do not hold come first
@@ -39,11 +36,13 @@ def node_report(report: Report, document: NodeDocument) -> NodeReport:
         document=document.hash,
         capacity=quantities(snap.node.capacity),
         reserved=quantities(report.resolution.ledger.promised),
+        claimed=claimed(report),
+        best_effort=best_effort(report),
         usage=_usage(report),
         pressure={name: round(share, 4) for name, share in window.items() if share is not None},
         capabilities=capabilities(report),
         workloads=len(snap.workloads),
-        reservations=tuple(_reservation(p, report) for p in document.policies),
+        reservations=reservations(report, document),
         effective=tuple(_effective(report))[:MOST_EFFECTIVE],
         conditions=tuple(_conditions(report)),
         last_plan=dict(Counter(type(result).__name__.lower() for _, result in report.outcome.results)),
@@ -97,26 +96,6 @@ def _effective(report: Report) -> list[EffectiveFloor]:
     """Broken promises first."""
     every = [f for target in report.effective for f in effective_floors(report, target)]
     return sorted(every, key=lambda f: (not f.reason, f.workload, f.resource))
-
-
-def _reservation(policy: MinimalReservationPolicy, report: Report) -> ReservationReport:
-    source, ledger = reference(policy), report.resolution.ledger
-    charged = [line for line in ledger if line.charged == source]
-    refused = [note for note in report.resolution.notes if note.startswith(f"{source}:")]
-    notes = (note for e in report.resolution.entitlements.values() for note in e.notes)
-    refused += [note for note in notes if note.startswith(f"Unprotected: {source} ")]
-    return ReservationReport(
-        source=source,
-        generation=policy.metadata.generation,
-        workloads=sum(matched(policy, w) for w in report.snap.workloads.values()),
-        units=sum(line.units for line in charged),
-        used=sum(line.units for line in charged if line.holder != source),
-        refused=refused[0] if refused else "",
-    )
-
-
-def matched(policy: MinimalReservationPolicy, w: Workload) -> bool:
-    return policy.metadata.namespace == w.namespace and matches(policy.spec.selector, w.labels)
 
 
 def _usage(report: Report) -> dict[str, dict[str, Quantity]]:

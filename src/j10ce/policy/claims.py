@@ -60,7 +60,7 @@ class Book:
     def keep(self, before: Ledger, claims: Mapping[str, Sequence[Claim]]) -> None:
         """Carry over what was promised and is still wanted, also where the machine has shrunk below it."""
         used: Counter[str] = Counter()
-        for line in before:
+        for line in sorted(before, key=lambda line: -line.units):  # who has a unit keeps it, others follow
             if asked := claims.get(line.holder):
                 self._keep_floor(line, asked, used)
         for promise in self.promises.values():
@@ -84,7 +84,9 @@ class Book:
             wanted = wanted.at_least(claim.amount)
         payer = next((c for c in asked if c.source == line.charged), min(asked))
         promise = self.promises.get(payer.source)
-        units = line.units if payer.source == line.charged and promise and used[payer.source] < promise.units else 0
+        units = 0
+        if promise is not None and payer.source == line.charged and promise.shape.fits(line.amount):
+            units = int(used[payer.source] < promise.units)
         used[payer.source] += units
         self._charge[line.holder] = payer
         self.ledger.carry(Line(line.holder, line.amount.at_most(wanted), payer.tier, payer.source, units))

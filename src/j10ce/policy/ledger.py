@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from heapq import nlargest
+from heapq import nsmallest
 from operator import sub
 from typing import Final, NamedTuple
 
@@ -197,7 +197,7 @@ class Ledger:
 
     def _holders(self, n: int) -> tuple[Line, ...]:
         if n not in self._largest:
-            largest = nlargest(NAMED_HOLDERS, self._lines.values(), key=lambda line: line.amount[n])
+            largest = nsmallest(NAMED_HOLDERS, self._lines.values(), key=lambda line: (-line.amount[n], line.holder))
             self._largest[n] = tuple(line for line in largest if line.amount[n])
         return self._largest[n]
 
