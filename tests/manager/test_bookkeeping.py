@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.errors import NotFound, StoreError
-from j10ce.manager import main
+from j10ce.manager import keepers
 from j10ce.manager.nodes import SILENT_S, judge_nodes, readiness
 from j10ce.manager.policies import judge_policies, judged, reports
 from j10ce.manager.revisions import KEPT, SYSTEM_NAMESPACE, ensure_built_in, keep_history
@@ -197,7 +197,7 @@ def _sorted(revisions: list[PolicyRevision]) -> list[PolicyRevision]:
 
 
 async def test_a_failing_store_does_not_stop_the_bookkeeping(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main, "RETRY_S", 0)
+    monkeypatch.setattr(keepers, "RETRY_S", 0)
     failures: list[Exception] = [StoreError("full"), ExceptionGroup("tasks", [StoreError("full"), StoreError("full")])]
     third = asyncio.Event()
 
@@ -207,7 +207,7 @@ async def test_a_failing_store_does_not_stop_the_bookkeeping(monkeypatch: pytest
         third.set()
         await asyncio.Event().wait()
 
-    await while_running(main.persist(keep), do=lambda: asyncio.wait_for(third.wait(), 30))  # type: ignore[arg-type,return-value]
+    await while_running(keepers.persist(keep), do=lambda: asyncio.wait_for(third.wait(), 30))  # type: ignore[arg-type,return-value]
 
 
 async def test_built_in_profiles_are_created_once(store: Store) -> None:

@@ -61,6 +61,11 @@ class Limits:
         if wait_s := self._strangers.take(network(source)):
             raise _too_many(f"too many attempts without a valid token from {source}", wait_s)
 
+    @property
+    def watches(self) -> int:
+        """Open ones, of all callers."""
+        return sum(self._watches.values())
+
     @contextmanager
     def watch(self, caller: Caller) -> Iterator[None]:
         """For as long as a watch is open; raises Refusal 429 when the caller has too many."""

@@ -2,36 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Final
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
 from starlette.responses import Response
 
-BUCKETS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+BUCKETS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+TOO_MANY: Final = 429
 
 
 class Metrics:
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "j10ce_manager_requests", "Answered requests.", ("method", "code"), registry=self._registry
-        )
+        self._registry = registry = CollectorRegistry()
+        self._requests = Counter("j10ce_manager_requests", "Answered requests.", ("method", "code"), registry=registry)
         self._seconds = Histogram(
             "j10ce_manager_request_seconds",
             "From the first byte of a request to the last of its answer; watches left out.",
             ("method",),
             buckets=BUCKETS_S,
-            registry=self._registry,
+            registry=registry,
         )
+        self._limited = Counter("j10ce_manager_rate_limited", "Requests refused with 429.", registry=registry)
+        self._store_seconds = Histogram(
+            "j10ce_manager_store_seconds", "A call of the store.", ("operation",), buckets=BUCKETS_S, registry=registry
+        )
+        self._store_errors = Counter(
+            "j10ce_manager_store_errors", "Calls that the store did not answer.", ("operation", "error"),
+            registry=registry,
+        )  # fmt: skip
+        self.leader = Gauge("j10ce_manager_leader", "1 on the manager that leads.", registry=registry)
+        self.store_up = Gauge("j10ce_manager_store_up", "1 while the store answers.", registry=registry)
         self.audit_lost = Gauge(
-            "j10ce_manager_audit_lost", "Lines that the audit log could not take.", registry=self._registry
+            "j10ce_manager_audit_lost", "Lines that the audit log could not take.", registry=registry
         )
-        self.watchers = Gauge("j10ce_manager_watchers", "Open watches.", registry=self._registry)
+        self.watchers = Gauge("j10ce_manager_watchers", "Open watches.", registry=registry)
 
     def answered(self, method: str, code: int, took_s: float | None) -> None:
         """`took_s` is None for a watch: its length says nothing about our speed."""
         self._requests.labels(method, str(code)).inc()
+        if code == TOO_MANY:
+            self._limited.inc()
         if took_s is not None:
             self._seconds.labels(method).observe(took_s)
 
+    def store_answered(self, operation: str, took_s: float) -> None:
+        self._store_seconds.labels(operation).observe(took_s)
+
+    def store_failed(self, operation: str, error: str) -> None:
+        self._store_errors.labels(operation, error).inc()
+
+    def also(self, families: Callable[[], Iterable[GaugeMetricFamily]]) -> None:
+        """Tell these, too, made when somebody asks."""
+        self._registry.register(Made(families))
+
     def render(self) -> Response:
         return Response(generate_latest(self._registry), headers={"content-type": CONTENT_TYPE_LATEST})
+
+
+class Made(Collector):
+    def __init__(self, families: Callable[[], Iterable[GaugeMetricFamily]]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        return self._families()
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """Nothing yet: what there is to tell is known when somebody asks."""
+        return ()

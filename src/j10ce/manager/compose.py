@@ -1,0 +1,99 @@
+"""One manager put together: what it serves at any time, and what it does while it leads."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import time
+from collections.abc import Callable
+from functools import partial
+
+from starlette.routing import Route
+
+from j10ce.manager import census
+from j10ce.manager.app import build_app
+from j10ce.manager.defence import Defence
+from j10ce.manager.health import Health
+from j10ce.manager.keepers import keep_all, persist
+from j10ce.manager.metrics import Metrics
+from j10ce.manager.observed import ObservedStore
+from j10ce.manager.placements import Placements
+from j10ce.manager.rest import Resources
+from j10ce.manager.server import Server, announce
+from j10ce.manager.settings import Config
+from j10ce.manager.trace import Traced, Tracer
+from j10ce.manager.verbs import Verbs
+from j10ce.manager.view import View
+from j10ce.manager.workloads import AgentProxy
+from j10ce.model.kinds import QoSProfile
+from j10ce.policy.profiles import builtin
+from j10ce.policy.validate import validate
+from j10ce.store.elector import Elector
+from j10ce.store.store import Store
+
+Wall = Callable[[], float]
+
+
+class ControlPlane:
+    """Leader and follower alike serve reads, watches and writes: a write is a compare-and-swap in the store."""
+
+    def __init__(self, config: Config, store: Store, elector: Elector, token: str, wall: Wall, tracer: Tracer) -> None:
+        self._config, self._elector, self._token, self._wall, self._tracer = config, elector, token, wall, tracer
+        self._stop = asyncio.Event()
+        metrics = Metrics()
+        self._store = store = ObservedStore(store, metrics, tracer)
+        self._view = View(store)
+        self._defence = Defence(config.guarding(token), store, wall, time.monotonic)
+        self._health = Health(store, elector, self._complete, metrics)
+        metrics.also(partial(census.families, self._view, wall))
+        metrics.watchers.set_function(lambda: float(self._defence.access.limits.watches))
+        self._verbs = Verbs(store, validate, wall)
+        resources = Resources(self._verbs, self._view, AgentProxy(config.agent_socket), self._stop)
+        app = build_app(self._defence.access, resources, self._view, metrics, self._defence.audit, self._beside())
+        self._server = Server(Traced(app, tracer), self._defence.tls)
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    async def run(self, listener: socket.socket) -> None:
+        """Serve until `stop`; leadership is handed over at once, and what is under way is finished."""
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._defence.reload)
+        async with asyncio.TaskGroup() as group:
+            always = [
+                group.create_task(persist(self._view.run)),
+                group.create_task(persist(self._defence.run)),
+                group.create_task(self._health.run()),
+            ]
+            leading = group.create_task(persist(self._lead))
+            serving = group.create_task(self._server.serve(sockets=[listener]))
+            ready = group.create_task(self._ready(listener))
+            await asyncio.wait([serving, group.create_task(self._stop.wait())], return_when=asyncio.FIRST_COMPLETED)
+            leading.cancel()
+            ready.cancel()
+            self._stop.set()
+            self._server.should_exit = True
+            await serving
+            for task in always:
+                task.cancel()
+
+    async def _lead(self) -> None:
+        await self._elector.lead(lambda: keep_all(self._store, self._view, self._wall, self._tracer))
+
+    async def _ready(self, listener: socket.socket) -> None:
+        """Say so once everything is read, and the built-in profiles are there, whoever leads."""
+        await self._view.ready()
+        await self._defence.keyring.synced.wait()
+        wanted = {profile.metadata.name for profile in builtin()}
+        while True:
+            epoch = self._view.objects.epoch
+            if wanted <= {profile.metadata.name for profile in self._view.all(QoSProfile)}:
+                break
+            await self._view.objects.moved(epoch)
+        announce(self._config, listener, self._token)
+
+    def _complete(self) -> bool:
+        return self._view.complete and self._defence.keyring.synced.is_set()
+
+    def _beside(self) -> list[Route]:
+        return [self._health.route(), *Placements(self._store, self._view, self._wall).routes()]

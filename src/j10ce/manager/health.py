@@ -1,0 +1,71 @@
+"""Whether this manager can do its work, and as what: leader or follower."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from j10ce.errors import NotFound, StoreError
+from j10ce.manager.failure import Refusal
+from j10ce.manager.http import not_allowed
+from j10ce.manager.metrics import Metrics
+from j10ce.manager.observed import ObservedStore
+from j10ce.store.elector import Elector
+
+log = structlog.get_logger()
+LOOK_S: Final = 2.0
+
+
+class Health:
+    def __init__(self, store: ObservedStore, elector: Elector, complete: Callable[[], bool], metrics: Metrics) -> None:
+        self._store, self._elector, self._complete = store, elector, complete
+        metrics.leader.set_function(lambda: float(elector.leader))
+        metrics.store_up.set_function(lambda: float(not store.trouble))
+
+    @property
+    def problem(self) -> str:
+        """Why requests should go elsewhere; empty when they need not."""
+        if not self._complete():
+            return "objects are still being read"
+        if self._store.trouble:
+            return f"the store does not answer ({self._store.trouble}); what is known is still served"
+        return ""
+
+    def told(self) -> str:
+        """For `/readyz?verbose`."""
+        role = "leader" if self._elector.leader else f"follower of {self._elector.holder or 'nobody yet'}"
+        return f"role: {role}\nobjects: {'read' if self._complete() else 'being read'}\n" + (
+            f"store: {self._store.trouble or 'answers'}\n"
+        )
+
+    def route(self) -> Route:
+        async def ready(request: Request) -> Response:
+            if request.method != "GET":
+                raise not_allowed(request, ("GET",))
+            if problem := self.problem:
+                raise Refusal(503, "ServiceUnavailable", problem, {"retry-after": "1"})
+            return PlainTextResponse("ok\n" + (self.told() if "verbose" in request.query_params else ""))
+
+        return Route("/readyz", ready)
+
+    async def run(self) -> None:
+        """Ask the store for something every now and then: without traffic nobody would notice that it is away."""
+        away = ""
+        while True:
+            try:
+                await self._store.get("QoSProfile", "", "system")
+            except NotFound:
+                pass  # an answer
+            except StoreError as e:
+                if not away:
+                    log.error("store.away", error=str(e))
+            if away and not self._store.trouble:
+                log.info("store.back")
+            away = self._store.trouble
+            await asyncio.sleep(LOOK_S)

@@ -1,0 +1,55 @@
+"""What the leader alone does, for as long as it leads: keep what is derived from objects true."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+
+from j10ce.errors import StoreError
+from j10ce.manager.nodes import judge_nodes
+from j10ce.manager.overcommit import keep_overcommit
+from j10ce.manager.policies import judge_policies
+from j10ce.manager.revisions import ensure_built_in, keep_history
+from j10ce.manager.spans import tell_applied
+from j10ce.manager.trace import Tracer
+from j10ce.manager.view import View
+from j10ce.policy.profiles import builtin
+from j10ce.store.store import Store
+
+log = structlog.get_logger()
+RETRY_S: Final = 5.0
+Keep = Callable[[], Awaitable[None]]
+
+
+async def keep_all(store: Store, view: View, wall: Callable[[], float], tracer: Tracer) -> None:
+    """For ever. Every keeper finds out by itself where its predecessor, on this manager or another, came to."""
+    keeps: tuple[Keep, ...] = (
+        lambda: _built_in(store),
+        lambda: keep_history(store, "QoSProfile"),
+        lambda: keep_history(store, "MinimalReservationPolicy"),
+        lambda: judge_policies(store, view, wall),
+        lambda: judge_nodes(store, view, wall),
+        lambda: keep_overcommit(store, view, wall),
+        lambda: tell_applied(view, tracer, wall()),
+    )
+    async with asyncio.TaskGroup() as group:
+        for keep in keeps:
+            group.create_task(persist(keep))
+
+
+async def persist(keep: Keep) -> None:
+    """A store that is away, or a disk that is full, stops the bookkeeping, not the manager: reads and watches go on."""
+    while True:
+        try:
+            await keep()
+        except* StoreError as e:
+            log.error("store.fail", error=str(e.exceptions[0]))
+            await asyncio.sleep(RETRY_S)
+
+
+async def _built_in(store: Store) -> None:
+    await ensure_built_in(store, builtin())
+    await asyncio.Event().wait()

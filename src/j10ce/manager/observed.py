@@ -1,0 +1,101 @@
+"""The store, watched from outside: how long it takes, how it fails, and for which request it writes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Final
+
+from msgspec.structs import replace
+
+from j10ce.errors import Compacted, Conflict, NotFound, StoreError
+from j10ce.manager.metrics import Metrics
+from j10ce.manager.trace import Span, Tracer
+from j10ce.model.kinds import TRACE_ANNOTATION, Hold, MinimalReservationPolicy, Object, QoSProfile
+from j10ce.store.revise import Part, key_of
+from j10ce.store.store import ANY, Event, Expect, Listing, Store
+
+ANSWERS: Final = (NotFound, Conflict, Compacted)  # the store works, and says no
+
+
+class ObservedStore:
+    """`trouble` is what a read last failed with, empty since one was answered. A read goes to the store, not to memory,
+    wherever other processes write to it."""
+
+    def __init__(self, store: Store, metrics: Metrics, tracer: Tracer) -> None:
+        self._store, self._metrics, self._tracer = store, metrics, tracer
+        self.trouble = ""
+
+    async def get(self, kind: str, namespace: str, name: str) -> Object:
+        with self._measured("get"), self._judged():
+            return await self._store.get(kind, namespace, name)
+
+    async def list(self, kind: str, namespace: str | None = None) -> Listing:
+        with self._measured("list"), self._judged():
+            return await self._store.list(kind, namespace)
+
+    async def put(self, obj: Object, *, expect: str | Expect = ANY, part: Part = "spec") -> Object:
+        with self._measured("put"), self._tracer.step("store.put", _facts(obj)) as span:
+            if span.trace and part == "spec":
+                obj = await self._marked(obj, span)
+            return await self._store.put(obj, expect=expect, part=part)
+
+    async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
+        facts = {"j10ce.kind": kind, "j10ce.namespace": namespace, "j10ce.name": name}
+        with self._measured("delete"), self._tracer.step("store.delete", facts):
+            return await self._store.delete(kind, namespace, name, expect=expect)
+
+    def watch(self, kind: str, since: str) -> AsyncIterator[Event]:
+        return self._store.watch(kind, since)
+
+    async def close(self) -> None:
+        await self._store.close()
+
+    @contextmanager
+    def _measured(self, operation: str) -> Iterator[None]:
+        began = perf_counter()
+        try:
+            yield
+        except ANSWERS:
+            raise
+        except StoreError as e:
+            self._metrics.store_failed(operation, type(e).__name__)
+            raise
+        finally:
+            self._metrics.store_answered(operation, perf_counter() - began)
+
+    @contextmanager
+    def _judged(self) -> Iterator[None]:
+        try:
+            yield
+        except ANSWERS:
+            self.trouble = ""
+            raise
+        except StoreError as e:
+            self.trouble = str(e)
+            raise
+        self.trouble = ""
+
+    async def _marked(self, obj: Object, span: Span) -> Object:
+        """A spec that changes says for which request it did; agents pass it on with what they make of it.
+
+        A put that changes nothing must go on to change nothing.
+        """
+        if not isinstance(obj, QoSProfile | MinimalReservationPolicy | Hold):
+            return obj
+        try:
+            old = await self._store.get(*key_of(obj))
+        except NotFound:
+            old = None
+        if isinstance(old, type(obj)) and old.spec == obj.spec:
+            return obj
+        annotations = {**obj.metadata.annotations, TRACE_ANNOTATION: span.trace}
+        return replace(obj, metadata=replace(obj.metadata, annotations=annotations))
+
+
+_: type[Store] = ObservedStore
+
+
+def _facts(obj: Object) -> dict[str, str]:
+    return {"j10ce.kind": obj.kind, "j10ce.namespace": obj.metadata.namespace, "j10ce.name": obj.metadata.name}

@@ -1,0 +1,30 @@
+"""The far end of a trace: what nodes report to have carried out becomes a span of the request that asked for it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from j10ce.manager.trace import Tracer
+from j10ce.manager.view import View
+from j10ce.model.kinds import NodeQoS
+from j10ce.store.store import Event
+
+
+async def tell_applied(view: View, tracer: Tracer, since: float) -> None:
+    """For ever, on the leader, so that every change is told once; what happened before `since` another leader told."""
+
+    def told(event: Event) -> None:
+        node = event.object
+        if not isinstance(node, NodeQoS) or event.type == "DELETED":
+            return
+        before = event.old.status.node.applied if isinstance(event.old, NodeQoS) else ()
+        for change in node.status.node.applied:
+            if change not in before and change.applied.timestamp() >= since:
+                tracer.applied(node.metadata.name, change)
+
+    await view.ready()
+    end = view.listen(told)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        end()
