@@ -12,15 +12,21 @@ from msgspec.structs import replace
 
 from j10ce.errors import NotFound, StoreError
 from j10ce.manager import keepers
+from j10ce.manager.documents import Documents
+from j10ce.manager.judgement import Basis, judged
 from j10ce.manager.nodes import SILENT_S, judge_nodes, readiness
-from j10ce.manager.policies import judge_policies, judged, reports
+from j10ce.manager.policies import judge_policies
+from j10ce.manager.reports import Reports
+from j10ce.manager.reservations import Decision
 from j10ce.manager.revisions import KEPT, SYSTEM_NAMESPACE, ensure_built_in, keep_history
 from j10ce.manager.view import View
 from j10ce.model.kinds import (
+    Condition,
     CpuSection,
     EffectiveFloor,
     Meta,
     MinimalReservationPolicy,
+    MinimalReservationPolicyStatus,
     NodeQoS,
     NodeQoSStatus,
     NodeReport,
@@ -32,7 +38,7 @@ from j10ce.model.kinds import (
 from j10ce.model.quantity import Quantity
 from j10ce.policy.profiles import builtin
 from j10ce.store.memory import MemoryStore
-from j10ce.store.store import Store
+from j10ce.store.store import Event, Store
 from j10ce.testing.build import WALL, profile, reservation
 
 SOURCE = "MinimalReservationPolicy/default/db"
@@ -62,8 +68,23 @@ def node(
     return NodeQoS(metadata=Meta(name=name), status=NodeQoSStatus(node=told))
 
 
+GRANTED = Condition(type="Admitted", status="True", reason="Granted")
+
+
+def judge(policy: MinimalReservationPolicy, *nodes: NodeQoS, wall: float = WALL) -> MinimalReservationPolicyStatus:
+    """The status that a policy gets when the fleet admits it and these nodes report."""
+    documents = Documents()
+    heard = Reports(documents)
+    for obj in (policy, *nodes):
+        event = Event("ADDED", obj, "1")
+        heard.take(event, documents.take(event))
+    heard.look(wall)
+    basis = Basis(heard.standing(policy), heard.of(policy))
+    return judged(policy, basis, Decision((GRANTED,), generation=policy.metadata.generation), wall)
+
+
 def phase(policy: MinimalReservationPolicy, *nodes: NodeQoS, wall: float = WALL) -> str:
-    return judged(policy, reports(nodes, wall).get(SOURCE, ()), wall).phase
+    return judge(policy, *nodes, wall=wall).phase
 
 
 @pytest.mark.parametrize(
@@ -82,35 +103,48 @@ def test_reports_make_the_phase(nodes: list[NodeQoS], expected: str) -> None:
     assert phase(db(generation=2), *nodes) == expected
 
 
+def condition(status: MinimalReservationPolicyStatus, type_: str) -> Condition:
+    return next(c for c in status.conditions if c.type == type_)
+
+
 def test_a_refusal_names_node_and_numbers() -> None:
-    told = reports([node("n1", refused="cpu 1 of 2 missing"), node("n2")], WALL)[SOURCE]
-    status = judged(db(), told, WALL)
-    admitted = status.conditions[0]
-    assert (admitted.type, admitted.status) == ("Admitted", "False")
-    assert admitted.message == "n1: cpu 1 of 2 missing"
-    assert (status.units.placed, status.units.used) == (2, 2)
+    status = judge(db(), node("n1", refused="cpu 1 of 2 missing"), node("n2"))
+    protected = condition(status, "Protected")
+    assert (protected.status, protected.message) == ("False", "n1: cpu 1 of 2 missing")
+    assert (status.nodes.applied, status.nodes.failing) == (2, 1)
+    assert [(n.node, n.why) for n in status.nodes.named] == [("n1", "cpu 1 of 2 missing")]
 
 
 def test_an_expired_policy_stays_and_says_so() -> None:
     short = db(ttl="10m")
     assert phase(short, node(heard=WALL + 599), wall=WALL + 599) == "Active"
-    told = reports([node(heard=WALL + 600)], WALL + 600)[SOURCE]
-    status = judged(short, told, WALL + 600)
-    assert (status.phase, status.conditions[0].reason, status.units.placed) == ("Expired", "Expired", 0)
+    assert phase(short, node(heard=WALL + 600), wall=WALL + 600) == "Expired"
+
+
+def test_a_policy_that_the_fleet_refuses_waits() -> None:
+    heard = Reports(Documents())
+    refused = Condition(type="Admitted", status="False", reason="NoRoom")
+    basis = Basis(heard.standing(db()), heard.of(db()))
+    status = judged(db(), basis, Decision((refused,)), WALL)
+    assert (status.phase, condition(status, "Admitted").reason) == ("Pending", "NoRoom")
+
+
+def test_a_silent_node_is_counted_and_not_blamed() -> None:
+    nodes = judge(db(), node("n1"), node("n2", heard=WALL - 3600)).nodes
+    assert (nodes.wanted, nodes.applied, nodes.silent, nodes.failing) == (2, 1, 1, 0)
 
 
 def test_judging_again_changes_nothing() -> None:
-    told = reports([node(effective="1")], WALL)[SOURCE]
-    once = judged(db(), told, WALL)
-    assert judged(replace(db(), status=once), told, WALL + 30) == once
+    once = judge(db(), node(effective="1"))
+    assert judge(replace(db(), status=once), node(effective="1"), wall=WALL + 30) == once
 
 
 def test_a_condition_keeps_the_time_of_its_turn() -> None:
-    fine, bad = (reports([node(refused=why)], WALL)[SOURCE] for why in ("", "no room"))
-    policy = replace(db(), status=judged(db(), fine, WALL))
-    still = replace(policy, status=judged(policy, fine, WALL + 10))
-    assert still.status.conditions[0].last_transition_time == at(WALL)
-    assert judged(still, bad, WALL + 20).conditions[0].last_transition_time == at(WALL + 20)
+    policy = replace(db(), status=judge(db(), node()))
+    still = replace(policy, status=judge(policy, node(), wall=WALL + 10))
+    assert condition(still.status, "Protected").last_transition_time == at(WALL)
+    turned = judge(still, node(refused="no room"), wall=WALL + 20)
+    assert condition(turned, "Protected").last_transition_time == at(WALL + 20)
 
 
 def test_a_silent_node_is_not_ready() -> None:

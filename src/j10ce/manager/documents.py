@@ -12,8 +12,9 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import msgspec
 from msgspec import UNSET
 
+from j10ce.manager.fragments import Content, Fragment, Shares, fragment_of, joined
 from j10ce.model.kinds import Hold, Meta, MinimalReservationPolicy, NodeQoS, Object, PolicyRevision, QoSProfile
-from j10ce.model.schema import encode, plain
+from j10ce.model.schema import plain
 from j10ce.policy.document import (
     FORMAT,
     HOSTNAME_LABEL,
@@ -34,22 +35,7 @@ from j10ce.store.revise import Key, key_of
 from j10ce.store.store import Event
 
 MOST_CONTENTS: Final = 64  # kept: large fleets have few; where each node has its own they are made when asked for
-PARTS: Final = (("QoSProfile", "profiles"), ("MinimalReservationPolicy", "policies"), ("Hold", "holds"))
 Nodes: TypeAlias = set[str] | None  # None: all of them
-
-
-class Fragment(NamedTuple):
-    """One object as agents see it."""
-
-    data: bytes
-    mark: bytes
-
-
-class Content(NamedTuple):
-    """What nodes that obey the same share."""
-
-    marks: bytes
-    body: bytes  # the end of the document, from its lists on
 
 
 class Document(NamedTuple):
@@ -92,14 +78,14 @@ class Documents:
         self._revisions: dict[str, dict[int, PolicyRevision]] = {}  # by uid of the policy
         self._common: dict[Key, Fragment] = {}  # what every node obeys
         self._split: dict[Key, Source] = {}  # what some nodes obey, or in different revisions
-        self._own: dict[str, dict[Key, Fragment]] = {}  # by node, of the split ones
+        self._own = Shares()  # of the split ones
         self._units: dict[str, dict[str, int]] = {}  # by node and policy
         self._contents: dict[tuple[bytes, ...], Content] = {}
         self._heads: dict[str, tuple[str, bytes]] = {}
 
     def of(self, node: str) -> Document:
         """What a node has to obey; an unknown one gets what every node gets."""
-        own = self._own.get(node, {}) if node in self._nodes else self._alone(node)
+        own = self._own.of(node) if node in self._nodes else self._alone(node)
         content = self._content(own)
         made = self._heads.get(node)
         if made is None:
@@ -115,8 +101,11 @@ class Documents:
         if not isinstance(source, Spread):
             return policy.metadata.generation, None
         mark = fingerprint(source.present)
-        nodes = {node for node, own in self._own.items() if key in own and own[key].mark == mark}
+        nodes = {node for node in self._own.having(key) if self._own.of(node)[key].mark == mark}
         return source.present.metadata.generation, nodes
+
+    def revisions(self, policy: Policy) -> tuple[PolicyRevision, ...]:
+        return tuple(self._revisions.get(policy.metadata.uid, {}).values())
 
     def follow(self, node: str) -> None:
         """Keep the document of a node that may not be known yet."""
@@ -163,8 +152,7 @@ class Documents:
             self._policies.pop(uid, None)
             return _either(touched, self._lay(key_of(policy), None))
         self._policies[uid] = policy
-        kept = tuple(self._revisions.get(uid, {}).values())
-        return _either(touched, self._lay(key_of(policy), spread(policy, kept)))
+        return _either(touched, self._lay(key_of(policy), spread(policy, self.revisions(policy))))
 
     def _revision(self, revision: PolicyRevision, gone: bool) -> Nodes:
         touched: Nodes = set()
@@ -201,45 +189,31 @@ class Documents:
         """Put an object where it is obeyed; the nodes for which that changes something."""
         if source is None or source.uniform:
             return self._lay_everywhere(key, source)
-        common, touched, made = self._common.pop(key, None), set[str](), dict[int, Fragment]()
+        common = self._common.pop(key, None)
         self._split[key] = source
-        having = {node for node, own in self._own.items() if key in own}
-        for node in having | _candidates(source, self._nodes):
-            if self._give(node, key, source, made):
-                touched.add(node)
+        made: dict[int, Fragment] = {}
+        asked = self._own.having(key) | _candidates(source, self._nodes)
+        touched = {node for node in asked if self._give(node, key, source, made)}
         return touched if common is None else None
 
     def _lay_everywhere(self, key: Key, source: Source | None) -> Nodes:
         found = source.on("", {}) if source else None
-        fragment = _fragment(found) if found is not None else None
+        fragment = fragment_of(found) if found is not None else None
         before = self._common.pop(key, None)
         if fragment is not None:
             self._common[key] = fragment
-        touched: set[str] = set()
-        if self._split.pop(key, None) is not None:
-            touched = {node for node, own in self._own.items() if key in own}
-            for node in touched:
-                self._drop(node, key)
+        self._split.pop(key, None)
+        touched = self._own.having(key)
+        for node in touched:
+            self._own.put(node, key, None)
         return touched if before == fragment else None
 
     def _give(self, node: str, key: Key, source: Source, made: dict[int, Fragment]) -> bool:
         """Whether the node has another fragment than before. `made` shares those of one object among nodes."""
-        before = self._own.get(node, {}).get(key)
         found = source.on(node, labels_of(self._nodes[node]))
         if found is None:
-            self._drop(node, key)
-            return before is not None
-        fragment = made.get(id(found)) or made.setdefault(id(found), _fragment(found))
-        if fragment == before:
-            return False
-        self._own.setdefault(node, {})[key] = fragment
-        return True
-
-    def _drop(self, node: str, key: Key) -> None:
-        own = self._own.get(node, {})
-        own.pop(key, None)
-        if not own:
-            self._own.pop(node, None)
+            return self._own.put(node, key, None)
+        return self._own.put(node, key, made.get(id(found)) or made.setdefault(id(found), fragment_of(found)))
 
     def _settle(self, name: str, node: NodeQoS) -> None:
         self._nodes[name] = node
@@ -248,13 +222,14 @@ class Documents:
         self._heads.pop(name, None)
 
     def _forget(self, node: str) -> None:
-        for held in (self._nodes, self._own, self._heads):
-            held.pop(node, None)
+        self._own.forget(node)
+        self._nodes.pop(node, None)
+        self._heads.pop(node, None)
 
     def _alone(self, node: str) -> dict[Key, Fragment]:
         labels = labels_of(_stand_in(node))
         found = {key: source.on(node, labels) for key, source in self._split.items()}
-        return {key: _fragment(obj) for key, obj in found.items() if obj is not None}
+        return {key: fragment_of(obj) for key, obj in found.items() if obj is not None}
 
     def _stale(self, touched: Nodes) -> None:
         if touched is None:
@@ -270,7 +245,7 @@ class Documents:
         if content is None:
             if len(self._contents) >= MOST_CONTENTS:
                 del self._contents[next(iter(self._contents))]
-            content = self._contents[kind] = _joined({**self._common, **own})
+            content = self._contents[kind] = joined({**self._common, **own})
         return content
 
     def _head(self, name: str, content: Content) -> tuple[str, bytes]:
@@ -297,19 +272,6 @@ def _wish(obj: Object) -> tuple[object, ...]:
         judged = any(c.type == "Admitted" for c in status.conditions)
         return meta.generation, meta.labels, status.rollout, status.witness, status.admitted_generation, judged
     return meta.generation, meta.labels
-
-
-def _joined(fragments: Mapping[Key, Fragment]) -> Content:
-    marks, body = [], []
-    for kind, part in PARTS:
-        ordered = [fragments[key] for key in sorted(k for k in fragments if k.kind == kind)]
-        marks += [fragment.mark for fragment in ordered]
-        body.append(b'"%s":[%s]' % (part.encode(), b",".join(fragment.data for fragment in ordered)))
-    return Content(b"".join(marks), b"," + b",".join(body) + b"}")
-
-
-def _fragment(obj: Policy | Hold) -> Fragment:
-    return Fragment(encode(obj), fingerprint(obj))
 
 
 def _candidates(source: Source, nodes: Iterable[str]) -> set[str]:

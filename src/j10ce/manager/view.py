@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from j10ce.manager.documents import Document, Documents, changes_a_wish
+from j10ce.manager.documents import Document, Documents, Nodes, changes_a_wish
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeQoS, PolicyRevision, QoSProfile
 from j10ce.store.mirror import Mirror, mirror
 from j10ce.store.store import Event, Store
 
 K = TypeVar("K", bound=Struct)
+Listener: TypeAlias = Callable[[Event, Nodes], None]  # the nodes are those whose document may be another one
 MIRRORED: Final = (QoSProfile, MinimalReservationPolicy, Hold, NodeQoS, PolicyRevision)
 SETTLE_S: Final = 0.02  # changes that come together make one document
 TOGETHER: Final = 256  # watchers woken before others have a turn
@@ -42,7 +44,7 @@ class View:
         self._mirrors: dict[str, Mirror] = {kind.__name__: mirror(store, kind.__name__) for kind in MIRRORED}
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}  # by node
         self._touched: set[str] | None = set()  # nodes to wake; None: all
-        self._listeners: list[Callable[[Event], None]] = []
+        self._listeners: list[Listener] = []
         self.documents = Documents()
         self.wishes = Signal()  # moves with everything that may change a document
         self.objects = Signal()  # moves with everything, reports of nodes included
@@ -65,13 +67,17 @@ class View:
     def all(self, kind: type[K]) -> list[K]:
         return [obj for obj in self._mirrors[kind.__name__].held.values() if isinstance(obj, kind)]
 
-    def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Tell every change to `listener`, what is held already as ADDED first; returns how to end that."""
+    @contextmanager
+    def heard(self, listener: Listener) -> Iterator[None]:
+        """Tell every change to `listener`, what is held already as ADDED first."""
         for held in self._mirrors.values():
             for obj in held.held.values():
-                listener(Event("ADDED", obj, obj.metadata.resource_version))
+                listener(Event("ADDED", obj, obj.metadata.resource_version), set())
         self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
 
     async def document(self, node: str) -> Document:
         """What a node has to obey; an unknown node gets what every node gets."""
@@ -92,12 +98,13 @@ class View:
 
     async def _follow(self, held: Mirror) -> None:
         async for event in held.changes():
+            touched: Nodes = set()
             if changes_a_wish(event):
                 touched = self.documents.take(event)
                 self._touched = None if touched is None or self._touched is None else self._touched | touched
                 self.wishes.move()
             for listener in self._listeners:
-                listener(event)
+                listener(event, touched)
             self.objects.move()
 
     async def _wake(self) -> None:

@@ -1,0 +1,135 @@
+"""The status that a policy deserves: pure functions of what the fleet decided and what its nodes report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Final, Literal, NamedTuple, TypeVar
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from j10ce.manager.reports import Standing, Told, falls_short
+from j10ce.manager.reservations import Decision
+from j10ce.model.kinds import (
+    Condition,
+    EffectiveFloor,
+    MinimalReservationPolicy,
+    MinimalReservationPolicyStatus,
+    PolicyRevision,
+    PolicyStatus,
+    QoSProfile,
+)
+from j10ce.model.progress import FailingNode, NodeCount
+from j10ce.policy.document import Policy
+from j10ce.policy.rollout import advance, progressing
+
+MOST_NAMED: Final = 10  # failing nodes that a status names
+MOST_EFFECTIVE: Final = 200  # floors that a status lists: those that do not hold come first
+Phase = Literal["Pending", "Active", "Degraded", "Expired"]
+S = TypeVar("S", bound=PolicyStatus)
+
+
+class Basis(NamedTuple):
+    """All that a judgement rests on, besides the policy itself."""
+
+    standing: Standing
+    told: Sequence[Told] = ()
+    revisions: Sequence[PolicyRevision] = ()  # of the policy
+
+
+def judged_profile(profile: QoSProfile, basis: Basis, wall: float) -> PolicyStatus:
+    return _judged(profile, profile.status, basis, (), wall)
+
+
+def judged(
+    policy: MinimalReservationPolicy, basis: Basis, decision: Decision, wall: float
+) -> MinimalReservationPolicyStatus:
+    obeying = [t for t in basis.told if t.report.generation == basis.standing.revision]
+    effective = sorted((f for t in obeying for f in t.effective), key=_order)
+    own = (*decision.conditions, _protection(policy, obeying), _effectiveness(policy, effective))
+    status = _judged(policy, policy.status, basis, own, wall)
+    return replace(
+        status,
+        phase=_phase(policy, decision, status, wall),
+        units=decision.units,
+        witness=decision.witness,
+        admitted_generation=decision.generation,
+        effective=tuple(effective[:MOST_EFFECTIVE]),
+    )
+
+
+def expired(policy: MinimalReservationPolicy, wall: float) -> bool:
+    ttl, created = policy.spec.ttl, policy.metadata.creation_timestamp
+    return ttl is not UNSET and created is not UNSET and wall >= created.timestamp() + ttl.seconds
+
+
+def stamped(conditions: Iterable[Condition], before: Iterable[Condition], wall: float) -> tuple[Condition, ...]:
+    """A condition keeps the time at which its status last turned."""
+    times = {(c.type, c.status): c.last_transition_time for c in before}
+    now = datetime.fromtimestamp(int(wall), UTC)
+    return tuple(replace(c, last_transition_time=times.get((c.type, c.status), now)) for c in conditions)
+
+
+def _judged(policy: Policy, before: S, basis: Basis, own: Sequence[Condition], wall: float) -> S:
+    """What the status of both kinds of policy says."""
+    found = basis.standing.seen
+    rollout = advance(policy, found, basis.revisions, wall)
+    progress = progressing(policy, rollout, found)
+    return replace(
+        before,
+        observed_generation=policy.metadata.generation,
+        conditions=stamped((*own, *((progress,) if progress else ())), before.conditions, wall),
+        nodes=_count(basis.standing),
+        rollout=rollout,
+    )
+
+
+def _count(standing: Standing) -> NodeCount:
+    failing = standing.failing
+    named = tuple(FailingNode(node=node, why=failing[node]) for node in sorted(failing)[:MOST_NAMED])
+    return NodeCount(
+        wanted=standing.wanted,
+        applied=standing.seen.applied,
+        failing=len(failing),
+        silent=standing.silent,
+        named=named,
+    )
+
+
+def _phase(policy: MinimalReservationPolicy, decision: Decision, status: PolicyStatus, wall: float) -> Phase:
+    if expired(policy, wall):
+        return "Expired"
+    if not decision.generation or not status.nodes.applied:
+        return "Pending"
+    short = any(c.status == "False" for c in status.conditions if c.type in ("Admitted", "Protected", "Effective"))
+    return "Degraded" if short or decision.degraded else "Active"
+
+
+def _protection(policy: MinimalReservationPolicy, obeying: Sequence[Told]) -> Condition:
+    if refused := [f"{t.node}: {t.report.refused}" for t in obeying if t.report.refused]:
+        more = f"; and {len(refused) - MOST_NAMED} nodes more" if len(refused) > MOST_NAMED else ""
+        return _condition(policy, "Protected", "False", "NoRoom", "; ".join(refused[:MOST_NAMED]) + more)
+    workloads = sum(t.report.workloads for t in obeying)
+    return _condition(policy, "Protected", "True", "Granted", f"{workloads} workloads have their floor")
+
+
+def _effectiveness(policy: MinimalReservationPolicy, effective: Sequence[EffectiveFloor]) -> Condition:
+    short = [f for f in effective if falls_short(f)]
+    if not short:
+        return _condition(policy, "Effective", "True", "Upheld", "every floor reported holds")
+    first = short[0]
+    message = (
+        f"{len(short)} floors do not hold; {first.workload} on {first.node} has {first.effective} of "
+        f"{first.promised} {first.resource}: {first.reason}"
+    )
+    return _condition(policy, "Effective", "False", "FallsShort", message)
+
+
+def _order(floor: EffectiveFloor) -> tuple[bool, str, str, str]:
+    return not falls_short(floor), floor.node, floor.workload, floor.resource
+
+
+def _condition(policy: Policy, type_: str, status: Literal["True", "False"], reason: str, why: str) -> Condition:
+    generation = policy.metadata.generation
+    return Condition(type=type_, status=status, reason=reason, message=why, observed_generation=generation)

@@ -1,0 +1,166 @@
+"""What the agents say, by policy: kept report by report, so that a judgement costs what has changed and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple, TypeVar
+
+from j10ce.manager.documents import Documents, Nodes
+from j10ce.manager.nodes import SILENT_S, stale_since
+from j10ce.model.kinds import EffectiveFloor, NodeQoS, NodeReport, ReservationReport
+from j10ce.policy.document import Policy, reference
+from j10ce.policy.rollout import Seen
+from j10ce.store.store import Event
+
+NEVER: Final = -1
+V = TypeVar("V")
+
+
+class Told(NamedTuple):
+    """What one node says about one policy."""
+
+    node: str
+    report: ReservationReport
+    effective: tuple[EffectiveFloor, ...] = ()
+    failing: str = ""
+
+    @property
+    def problem(self) -> str:
+        """Why the node does not give what the policy asks for; empty when it does."""
+        if self.failing or self.report.refused:
+            return self.failing or self.report.refused
+        short = next((f for f in self.effective if falls_short(f)), None)
+        if short is None:
+            return ""
+        return f"{short.workload} has {short.effective} of {short.promised} {short.resource}: {short.reason}"
+
+
+class Standing(NamedTuple):
+    """Where the nodes stand with the revision of a policy that is being distributed."""
+
+    revision: int
+    wanted: int
+    silent: int  # of the wanted ones
+    failing: Mapping[str, str]  # node: why
+    seen: Seen  # as its rollout sees it: nodes that fell silent after taking it fail, too
+    told: int = 0  # moves whenever a node says something else about the policy
+
+
+class Reports:
+    """Takes every change of the view, see `View.heard`, after the documents have."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._nodes: dict[str, NodeQoS] = {}
+        self._told: dict[str, dict[str, Told]] = {}  # by policy and node
+        self._problems: dict[str, dict[str, str]] = {}  # by policy and node
+        self._versions: dict[str, int] = {}  # by policy
+        self._silent: set[str] = set()
+        self._floor = 0  # the oldest epoch that a reporting node obeys
+        self._epoch = 0  # counts changes of what is to be obeyed
+        self._changed: dict[str, int] = {}  # policy: the epoch of its last change
+        self._obeyed: dict[str, int] = {}  # node: the epoch up to which its document is known to be right
+        self._behind: set[str] = set()  # nodes whose document was not known to be right when they last spoke
+
+    def take(self, event: Event, touched: Nodes) -> None:
+        """`touched` are the nodes whose document the change made another one."""
+        obj = event.object
+        if isinstance(obj, NodeQoS):
+            self._node(obj, gone=event.type == "DELETED")
+        if touched is None or touched:
+            self._epoch += 1
+            self._behind.update(self._nodes if touched is None else touched & self._nodes.keys())
+            if isinstance(obj, Policy):
+                self._changed[reference(obj)] = self._epoch
+
+    def look(self, wall: float) -> None:
+        """Silence happens without an event."""
+        self._silent = {name for name, node in self._nodes.items() if stale_since(node, wall) is not None}
+        live = self._behind - self._silent
+        self._floor = min((self._obeyed.get(node, NEVER) for node in live), default=self._epoch)
+
+    def of(self, policy: Policy) -> list[Told]:
+        """From the nodes that are not silent, in the order of their names."""
+        told = self._told.get(reference(policy), {})
+        return [told[node] for node in sorted(told) if node not in self._silent]
+
+    def standing(self, policy: Policy) -> Standing:
+        ref = reference(policy)
+        revision, nodes = self._documents.in_force(policy)
+        wanted = self._nodes.keys() if nodes is None else nodes & self._nodes.keys()
+        silent = self._silent & wanted
+        # Everyone who reports obeys what has not changed for a while: then only the silent are asked.
+        pool = self._behind if self._changed.get(ref, 0) > self._floor else self._behind & silent
+        behind = {node for node in pool if node in wanted and not self._obeys(node, ref, revision)}
+        lost, out = silent - behind, behind | silent
+        problems = self._problems.get(ref, {})
+        failing = {node: why for node, why in problems.items() if node in wanted and node not in out}
+        gone = dict.fromkeys(lost, f"silent for more than {SILENT_S:g} s after taking it")
+        seen = Seen(len(wanted) - len(silent) + len(lost), len(wanted) - len(out), {**failing, **gone})
+        return Standing(revision, len(wanted), len(silent), failing, seen, self._versions.get(ref, 0))
+
+    def _obeys(self, node: str, ref: str, revision: int) -> bool:
+        told = self._told.get(ref, {}).get(node)
+        if told is not None and told.report.generation:
+            return told.report.generation == revision
+        return self._obeyed.get(node, NEVER) >= self._changed.get(ref, 0)
+
+    def _node(self, node: NodeQoS, *, gone: bool) -> None:
+        name, before = node.metadata.name, self._nodes.get(node.metadata.name)
+        old = before.status.node if before else NodeReport()
+        new = NodeReport() if gone else node.status.node
+        if gone:
+            self._nodes.pop(name, None)
+            self._obeyed.pop(name, None)
+            self._behind.discard(name)
+        else:
+            self._nodes[name] = node
+            self._compare(name, new.document)
+        if (old.reservations, old.effective, old.failing) != (new.reservations, new.effective, new.failing):
+            self._retell(name, old, new)
+
+    def _compare(self, node: str, document: str) -> None:
+        if document and document == self._documents.of(node).hash:
+            self._obeyed[node] = self._epoch
+            self._behind.discard(node)
+        else:
+            self._behind.add(node)
+
+    def _retell(self, node: str, old: NodeReport, new: NodeReport) -> None:
+        before, after = _by_source(node, old), _by_source(node, new)
+        for source in before.keys() | after.keys():
+            told = after.get(source)
+            if before.get(source) != told:
+                _put(self._told, source, node, told)
+                _put(self._problems, source, node, told and told.problem)
+                self._versions[source] = self._versions.get(source, 0) + 1
+
+
+def falls_short(floor: EffectiveFloor) -> bool:
+    return floor.effective.amount < floor.promised.amount
+
+
+def _put(by_source: dict[str, dict[str, V]], source: str, node: str, value: V | None) -> None:
+    """Set, or remove where there is nothing to say."""
+    by_node = by_source.setdefault(source, {})
+    by_node.pop(node, None)
+    if value:
+        by_node[node] = value
+    elif not by_node:
+        del by_source[source]
+
+
+def _by_source(node: str, report: NodeReport) -> Mapping[str, Told]:
+    reservations = {r.source: r for r in report.reservations}
+    floors: dict[str, list[EffectiveFloor]] = {}
+    for floor in report.effective:
+        floors.setdefault(floor.source, []).append(floor)
+    return {
+        source: Told(
+            node,
+            reservations.get(source) or ReservationReport(source=source),
+            tuple(floors.get(source, ())),
+            report.failing.get(source, ""),
+        )
+        for source in {*reservations, *report.failing, *filter(None, floors)}
+    }
