@@ -38,6 +38,7 @@ from j10ce.store.store import Event
 from j10ce.store.table import Table
 
 PAGE: Final = 500
+BACKLOG: Final = 1000  # batches
 STALL_S: Final = 2.0  # a watch that is so far behind has lost its member
 CHECK_S: Final = 2.0  # how often that is looked at while nobody reads
 log = structlog.get_logger()
@@ -137,19 +138,29 @@ class Feed:
             self._watching.reschedule(asyncio.get_running_loop().time())
 
     async def _load(self) -> None:
-        objects: list[Object] = []
-        start, at, more = self._layout.objects, 0, True
-        while more:
-            request = Range(start, self._layout.end, PAGE, at)
-            page = await self._gateway.ask("kv/range", request, RangeAnswer)
-            objects += map(restored, page.kvs)
-            at, more = at or page.header.revision, page.more
-            start = page.kvs[-1].key + b"\0" if page.kvs else start
+        """From a little earlier than the present, so that watches of a manager that ended can go on with this one."""
+        present = (await self._gateway.ask("kv/range", Range(self._layout.mark), RangeAnswer)).header.revision
+        at = max(1, present - BACKLOG)
+        try:
+            objects = await self._objects(at)
+        except Compacted:
+            at = present
+            objects = await self._objects(at)
         self.table.reset(objects, whole(at))
         self.marks.clear()
         self.loads += 1
         self._loaded = True
         self._wake()
+
+    async def _objects(self, at: int) -> list[Object]:
+        objects: list[Object] = []
+        start, more = self._layout.objects, True
+        while more:
+            request = Range(start, self._layout.end, PAGE, at)
+            page = await self._gateway.ask("kv/range", request, RangeAnswer)
+            objects += map(restored, page.kvs)
+            more, start = page.more, page.kvs[-1].key + b"\0" if page.kvs else start
+        return objects
 
     async def _follow(self) -> None:
         start = (self.table.revision + 1) // PLACES

@@ -1,0 +1,161 @@
+"""A write whose answer never came: found out, carried out once, or honestly reported."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from j10ce.errors import Conflict, NotFound, Unavailable, Unsure
+from j10ce.store import etcd_writer
+from j10ce.store.opening import open_store
+from j10ce.store.store import ABSENT, Store
+from j10ce.testing.build import WALL, reservation
+from j10ce.testing.conformance_store import KIND, names, take, with_cpu
+from tests.etcd.cluster import Cluster
+from tests.etcd.proxy import Fate, Proxy, always, proxied
+
+
+@pytest.fixture
+async def proxy(etcd: Cluster) -> AsyncIterator[Proxy]:
+    async with proxied(etcd.endpoints[0]) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def store(proxy: Proxy, url: str) -> AsyncIterator[Store]:
+    """Behind the proxy."""
+    store = open_store(f"etcd://{proxy.address}/{url.rpartition('/')[2]}", lambda: WALL)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def other(url: str) -> AsyncIterator[Store]:
+    """Another process's store, beside the proxy."""
+    store = open_store(url, lambda: WALL)
+    yield store
+    await store.close()
+
+
+LOSSES: list[Any] = ["lose request", "lose answer", "delay"]
+
+
+@pytest.mark.parametrize("fate", LOSSES)
+async def test_a_create_happens_once(store: Store, other: Store, proxy: Proxy, fate: Fate) -> None:
+    await store.put(reservation("before"))
+    since = (await other.list(KIND)).revision
+    proxy.lose(fate)
+    made = await store.put(reservation("db", cpu="1"), expect=ABSENT)
+    assert proxy.lost.is_set()
+    assert await other.get(KIND, "default", "db") == made
+    await proxy.release()
+    end = await other.put(reservation("end"))
+    assert [event.object for event in await take(other, KIND, since, 2)] == [made, end]
+
+
+@pytest.mark.parametrize("fate", LOSSES)
+async def test_an_update_happens_once(store: Store, other: Store, proxy: Proxy, fate: Fate) -> None:
+    made = await store.put(reservation("db", cpu="1"))
+    proxy.lose(fate)
+    changed = await store.put(with_cpu(made, "2"), expect=made.metadata.resource_version)
+    await proxy.release()
+    end = await other.put(reservation("end"))
+    events = await take(other, KIND, made.metadata.resource_version, 2)
+    assert [event.object for event in events] == [changed, end]
+
+
+@pytest.mark.parametrize("fate", LOSSES)
+async def test_a_delete_happens_once(store: Store, other: Store, proxy: Proxy, fate: Fate) -> None:
+    made = await store.put(reservation("db", cpu="1"))
+    proxy.lose(fate)
+    gone = await store.delete(KIND, "default", "db")
+    assert gone.metadata.uid == made.metadata.uid
+    again = await other.put(reservation("db", cpu="1"), expect=ABSENT)
+    await proxy.release()
+    events = await take(other, KIND, made.metadata.resource_version, 2)
+    assert [event.object for event in events] == [gone, again]
+    assert await other.get(KIND, "default", "db") == again
+
+
+async def test_a_create_that_comes_late_does_not_bring_a_deleted_object_back(
+    store: Store, other: Store, proxy: Proxy
+) -> None:
+    await store.put(reservation("before"))
+    proxy.lose("delay")
+    await store.put(reservation("db"), expect=ABSENT)
+    await other.delete(KIND, "default", "db")
+    (answer,) = await proxy.release()
+    assert not answer.get("succeeded"), "the fence stops it"
+    with pytest.raises(NotFound):
+        await other.get(KIND, "default", "db")
+
+
+async def test_all_of_a_lost_batch_is_found_out(store: Store, other: Store, proxy: Proxy) -> None:
+    old = await store.put(reservation("old", cpu="1"))
+    stale = await other.put(with_cpu(old, "2"))
+    proxy.lose("lose answer")
+    outcomes = await asyncio.gather(
+        *(store.put(reservation(f"p-{n}"), expect=ABSENT) for n in range(10)),
+        store.put(with_cpu(old, "3"), expect=old.metadata.resource_version),
+        return_exceptions=True,
+    )
+    assert isinstance(outcomes.pop(), Conflict)
+    assert stale in (await other.list(KIND)).items
+    assert [*outcomes, stale] == sorted(
+        (await other.list(KIND)).items, key=lambda obj: (obj == stale, obj.metadata.name)
+    )
+
+
+async def test_what_was_overwritten_before_it_was_known_has_happened(store: Store, other: Store, proxy: Proxy) -> None:
+    made = await store.put(reservation("db", cpu="1"))
+    proxy.lose("lose answer", then="lose request")
+    async with asyncio.TaskGroup() as group:
+        writing = group.create_task(store.put(with_cpu(made, "2"), expect=made.metadata.resource_version))
+        await proxy.lost.wait()
+        last = await other.put(with_cpu(made, "3"))
+        proxy.judge = always("pass")
+    events = await take(other, KIND, made.metadata.resource_version, 2)
+    assert [event.object for event in events] == [writing.result(), last]
+
+
+async def test_a_lost_create_that_another_overtook_conflicts(store: Store, other: Store, proxy: Proxy) -> None:
+    await store.put(reservation("before"))
+    proxy.lose("delay", then="lose request")
+    async with asyncio.TaskGroup() as group:
+        writing = group.create_task(refused(store.put(reservation("db", cpu="1"), expect=ABSENT)))
+        await proxy.lost.wait()
+        theirs = await other.put(reservation("db", cpu="2"), expect=ABSENT)
+        proxy.judge = always("pass")
+    assert isinstance(writing.result(), Conflict)
+    assert await other.get(KIND, "default", "db") == theirs
+
+
+async def test_silence_is_told_apart_from_doubt(
+    store: Store, other: Store, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.put(reservation("before"))
+    monkeypatch.setattr(etcd_writer, "PATIENCE_S", 0.5)
+    proxy.lose("lose answer", then="lose request")
+    async with asyncio.TaskGroup() as group:
+        sent = group.create_task(refused(store.put(reservation("sent"))))
+        await proxy.lost.wait()
+        queued = group.create_task(refused(store.put(reservation("queued"))))
+    assert isinstance(sent.result(), Unsure)
+    assert "may or may not have happened" in str(sent.result())
+    assert isinstance(queued.result(), Unavailable)
+    assert names(await other.list(KIND)) == ["default/before", "default/sent"]
+    monkeypatch.undo()
+    proxy.judge = always("pass")
+    await store.put(reservation("after"))
+    assert names(await other.list(KIND)) == ["default/after", "default/before", "default/sent"]
+
+
+async def refused(work: Any) -> Exception | None:
+    try:
+        await work
+    except Exception as e:
+        return e
+    return None
