@@ -20,30 +20,30 @@ def describe(kind: Kind, obj: dict[str, Any]) -> str:
     for part in ("spec", "status", "data"):
         body = {k: v for k, v in (obj.get(part) or {}).items() if k not in ("conditions", "effective")}
         if body:
-            lines += [f"{part.capitalize()}:", _indented(dump(body, "yaml"))]
+            lines += [f"{part.capitalize()}:", indented(dump(body, "yaml"))]
     if kind.name == "QoSProfile":
         lines += [
             "Effect:",
-            _indented(table(["KNOB", "WHAT THE PROFILE DOES"], profiles.describe(convert(obj, QoSProfile)))),
+            indented(table(["KNOB", "WHAT THE PROFILE DOES"], profiles.describe(convert(obj, QoSProfile)))),
         ]
-    lines += _conditions(dig(obj, "status.conditions") or dig(obj, "status.node.conditions") or [])
-    lines += _effective(dig(obj, "status.effective") or dig(obj, "status.node.effective") or [])
+    lines += conditions(dig(obj, "status.conditions") or dig(obj, "status.node.conditions") or [])
+    lines += effective(dig(obj, "status.effective") or dig(obj, "status.node.effective") or [])
     return "\n".join(lines)
 
 
-def _conditions(conditions: list[dict[str, Any]]) -> list[str]:
+def conditions(conditions: list[dict[str, Any]]) -> list[str]:
     rows = [(c["type"], c["status"], c.get("reason"), c.get("message")) for c in conditions]
-    return ["Conditions:", _indented(table(["TYPE", "STATUS", "REASON", "MESSAGE"], rows))] if rows else []
+    return ["Conditions:", indented(table(["TYPE", "STATUS", "REASON", "MESSAGE"], rows))] if rows else []
 
 
-def _effective(floors: list[dict[str, Any]]) -> list[str]:
+def effective(floors: list[dict[str, Any]]) -> list[str]:
     rows = [
         (f["node"], f["workload"], f["resource"], f["promised"], f["effective"], f.get("reason") or "holds")
         for f in floors
     ]
     heading = ["NODE", "WORKLOAD", "RESOURCE", "PROMISED", "EFFECTIVE", "WHY"]
-    return ["Floors:", _indented(table(heading, rows))] if rows else []
+    return ["Floors:", indented(table(heading, rows))] if rows else []
 
 
-def _indented(text: str) -> str:
+def indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())

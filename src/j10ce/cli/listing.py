@@ -83,9 +83,11 @@ def describe_command(peers: Peers, kind: str, name: str, namespace: str) -> None
       j10ce-qos describe minimalreservationpolicy db
     """
     from j10ce.cli.describe import describe
+    from j10ce.cli.nodes import describe_node
 
     found = find_kind(kind)
-    say(describe(found, fetch(peers, found, namespace, name)))
+    obj = fetch(peers, found, namespace, name)
+    say(describe_node(obj) if found.name == "NodeQoS" else describe(found, obj))
 
 
 class Query(NamedTuple):

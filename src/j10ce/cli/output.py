@@ -51,9 +51,12 @@ def dump(data: Any, style: str) -> str:
 
 
 def dig(obj: Any, path: str) -> Any:
-    """The value at a dotted path, or None."""
+    """The value at a dotted path, or None. A step into a list of conditions is a type."""
     for step in path.split("."):
-        obj = obj.get(step) if isinstance(obj, dict) else None
+        if isinstance(obj, list):
+            obj = next((item for item in obj if isinstance(item, dict) and item.get("type") == step), None)
+        else:
+            obj = obj.get(step) if isinstance(obj, dict) else None
     return obj
 
 

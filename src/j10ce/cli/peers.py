@@ -19,6 +19,7 @@ from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import GROUP, VERSION
 from j10ce.model.knob import KNOBS
 
+ALIASES = {"node": "nodeqoses", "nodes": "nodeqoses"}  # in our API there is no other node
 COMPLETION_S = 2.0  # nobody waits longer for a Tab
 
 
@@ -122,8 +123,8 @@ def _names(kind: str, incomplete: str) -> list[str]:
 
 
 def find_kind(text: str) -> Kind:
-    """A kind by its name, plural or short name, in any case."""
-    wanted = text.lower()
+    """A kind by its name, plural or short name, in any case; a node is its NodeQoS."""
+    wanted = ALIASES.get(text.lower(), text.lower())
     for kind in KINDS.values():
         if wanted in (kind.name.lower(), kind.plural, *kind.short):
             return kind

@@ -13,6 +13,7 @@ from j10ce.model.kinds import Credential, Hold, MinimalReservationPolicy, NodeQo
 class Column(Struct, frozen=True):
     """One column of a listing: its heading and the path of its value; `wide` ones show only with -o wide.
 
+    A step into a list of conditions is a type: `status.conditions.Ready.status`.
     `default` is what an absent value means: objects travel without their defaults.
     """
 
@@ -44,8 +45,14 @@ _KINDS: Final = (
         Column("MEMORY", "spec.minimum.memory"), Column("UNITS", "spec.units", default="0"),
         Column("TTL", "spec.ttl", wide=True))),
     Kind("NodeQoS", "nodeqoses", NodeQoS, False, ("nq",), columns=(
+        Column("READY", "status.conditions.Ready.status", default="Unknown"),
+        Column("CORDONED", "spec.unschedulable", default="no"),
         Column("ARMED", "status.node.armed", default="no"), Column("WORKLOADS", "status.node.workloads", default="0"),
         Column("CPU", "status.node.capacity.cpu"), Column("MEMORY", "status.node.capacity.memory"),
+        Column("RESERVED-CPU", "status.node.reserved.cpu", wide=True, default="0"),
+        Column("RESERVED-MEM", "status.node.reserved.memory", wide=True, default="0"),
+        Column("BATCH-CPU", "status.overcommit.batch-cpu", wide=True),
+        Column("BATCH-MEM", "status.overcommit.batch-memory", wide=True),
         Column("HEARTBEAT", "status.node.heartbeat", wide=True))),
     Kind("Hold", "holds", Hold, True, (), columns=(
         Column("TARGET", "spec.target"), Column("KNOBS", "spec.knobs"), Column("EXPIRES", "spec.expires"),

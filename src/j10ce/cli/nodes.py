@@ -1,0 +1,140 @@
+"""cordon and uncordon; and one node for a person: what it has, what is promised, what it may lend and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from j10ce.cli.address import path
+from j10ce.cli.describe import conditions, effective, indented
+from j10ce.cli.output import dig, say, table
+from j10ce.cli.peers import ALIASES, Peers, complete_names
+from j10ce.errors import Conflict
+from j10ce.model.catalogue import KINDS
+
+NODE = KINDS["NodeQoS"]
+MOST_TRIES = 5
+SIGNS = {"plus": "+", "minus": "−", "at most": "≤", "at least": "≥"}
+
+
+def _names(words: tuple[str, ...]) -> tuple[str, ...]:
+    """`cordon n1 n2` and `cordon node n1 n2` mean the same."""
+    kinds = (*ALIASES, NODE.name.lower(), NODE.plural, *NODE.short)
+    return words[1:] if len(words) > 1 and words[0].lower() in kinds else words
+
+
+@click.command("cordon")
+@click.argument("names", nargs=-1, required=True, shell_complete=complete_names)
+@click.pass_obj
+def cordon_command(peers: Peers, names: tuple[str, ...]) -> None:
+    """Place nothing more on a node; what runs there and what is held there stays.
+
+    \b
+    Example:
+      j10ce-qos cordon node host-3
+    """
+    _mark(peers, _names(names), cordoned=True)
+
+
+@click.command("uncordon")
+@click.argument("names", nargs=-1, required=True, shell_complete=complete_names)
+@click.pass_obj
+def uncordon_command(peers: Peers, names: tuple[str, ...]) -> None:
+    """Let a node be chosen again.
+
+    \b
+    Example:
+      j10ce-qos uncordon node host-3
+    """
+    _mark(peers, _names(names), cordoned=False)
+
+
+def _mark(peers: Peers, names: tuple[str, ...], *, cordoned: bool) -> None:
+    done = "cordoned" if cordoned else "uncordoned"
+    for name in names:
+        changed = _set_unschedulable(peers, name, cordoned)
+        say(f"node/{name} {done if changed else f'is {done} already'}")
+
+
+def _set_unschedulable(peers: Peers, name: str, wanted: bool) -> bool:
+    """False when it was so before. A report of its agent may come in between; then it is read again."""
+    api, where = peers.api(), path(NODE, None, name)
+    for tries in range(1, MOST_TRIES + 1):
+        node = api.get(where)
+        if bool(dig(node, "spec.unschedulable")) == wanted:
+            return False
+        try:
+            api.put(where, {**node, "spec": {**(node.get("spec") or {}), "unschedulable": wanted}})
+            return True
+        except Conflict:
+            if tries == MOST_TRIES:
+                raise
+    return False
+
+
+def describe_node(obj: dict[str, Any]) -> str:
+    meta, spec, report = obj["metadata"], obj.get("spec") or {}, dig(obj, "status.node") or {}
+    labels = {**meta.get("labels", {}), **spec.get("labels", {})}
+    head = [
+        ("Name", meta["name"]),
+        ("Kind", "NodeQoS"),
+        ("Labels", ", ".join(f"{k}={v}" for k, v in sorted(labels.items()))),
+        ("Schedulable", "no: cordoned" if spec.get("unschedulable") else "yes"),
+        ("Armed", "yes" if report.get("armed") else "no"),
+        ("Agent", report.get("agentVersion")),
+        ("Heartbeat", report.get("heartbeat") or "never"),
+        ("Workloads", str(report.get("workloads", 0))),
+        ("Pressure", ", ".join(f"{k} {v:.1%}" for k, v in report.get("pressure", {}).items())),
+    ]
+    lines = [f"{name + ':':<13}{value}" for name, value in head if value]
+    lines += _section("Resources", _resources(report))
+    lines += _section("Overcommit", _overcommit(obj.get("status") or {}))
+    lines += _section("Reservations", _reservations(report))
+    lines += _section("Missing", _missing(report))
+    lines += conditions([*(dig(obj, "status.conditions") or []), *report.get("conditions", [])])
+    return "\n".join(lines + effective(report.get("effective", [])))
+
+
+def _section(title: str, body: str) -> list[str]:
+    return [f"{title}:", indented(body)] if body else []
+
+
+def _resources(report: dict[str, Any]) -> str:
+    """What there is, what is promised, what is used, and the peak to expect."""
+    rows = [
+        (
+            name, whole, report.get("reserved", {}).get(name, "0"),
+            *(dig(report, f"usage.{name}.{p}") for p in ("p50", "p95", "p98", "max")),
+            dig(report, f"predicted.{name}.node"), dig(report, f"predicted.{name}.protected"),
+        )
+        for name, whole in report.get("capacity", {}).items()
+    ]  # fmt: skip
+    headings = ["RESOURCE", "CAPACITY", "RESERVED", "P50", "P95", "P98", "MAX", "PEAK", "PEAK-PROTECTED"]
+    return table(headings, rows) if rows else ""
+
+
+def _overcommit(status: dict[str, Any]) -> str:
+    """Every result, and under it the steps that lead to it."""
+    rows: list[tuple[str, str | None, str | None]] = []
+    terms = status.get("overcommitTerms", [])
+    for result, amount in status.get("overcommit", {}).items():
+        rows.append((result, amount, None))
+        rows += [
+            (f"  {SIGNS[t['step']]} {t['name']}", t["amount"], t.get("why")) for t in terms if t["result"] == result
+        ]
+    return table(["RECLAIMABLE", "AMOUNT", "WHY"], rows) if rows else ""
+
+
+def _reservations(report: dict[str, Any]) -> str:
+    rows = [
+        (r["source"].partition("/")[2], r.get("units", 0), r.get("used", 0), r.get("workloads", 0), r.get("refused"))
+        for r in report.get("reservations", [])
+    ]
+    return table(["POLICY", "UNITS", "USED", "WORKLOADS", "REFUSED"], rows) if rows else ""
+
+
+def _missing(report: dict[str, Any]) -> str:
+    """What this machine cannot enforce."""
+    rows = [(c["feature"], c.get("needs")) for c in report.get("capabilities", []) if not c["ok"]]
+    return table(["FEATURE", "NEEDS"], rows) if rows else ""

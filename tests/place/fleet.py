@@ -1,0 +1,93 @@
+"""Nodes as their agents would report them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from j10ce.model.kinds import (
+    Capability,
+    Condition,
+    Meta,
+    MinimalReservationPolicy,
+    NodeQoS,
+    NodeQoSSpec,
+    NodeQoSStatus,
+    NodeReport,
+    ReservationReport,
+    Witness,
+    Workload,
+    WorkloadSpec,
+)
+from j10ce.model.quantity import Quantity
+from j10ce.policy.profiles import builtin
+from j10ce.scheduler.cluster import Cluster, cluster
+from j10ce.scheduler.demand import Request, request
+from j10ce.testing.build import WALL, minimum, selector
+
+KNOBS = ("cpu.weight", "memory.min", "memory.low")
+
+
+def node(
+    name: str = "n1",
+    *,
+    cpu: str = "8",
+    memory: str = "32Gi",
+    reserved: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    cordoned: bool = False,
+    armed: bool = True,
+    heard: float = WALL,
+    lacking: tuple[str, ...] = (),
+    reservations: tuple[ReservationReport, ...] = (),
+    overcommit: Mapping[str, str] | None = None,
+) -> NodeQoS:
+    report = NodeReport(
+        heartbeat=datetime.fromtimestamp(heard, UTC),
+        armed=armed,
+        capacity=quantities({"cpu": cpu, "memory": memory}),
+        reserved=quantities(reserved or {}),
+        capabilities=tuple(Capability(feature=knob, ok=knob not in lacking) for knob in KNOBS),
+        reservations=reservations,
+    )
+    return NodeQoS(
+        metadata=Meta(name=name),
+        spec=NodeQoSSpec(unschedulable=cordoned, labels=dict(labels or {})),
+        status=NodeQoSStatus(node=report, overcommit=quantities(overcommit or {})),
+    )
+
+
+def quantities(told: Mapping[str, str]) -> dict[str, Quantity]:
+    return {name: Quantity.parse(amount) for name, amount in told.items()}
+
+
+def witnessed(policy: MinimalReservationPolicy, **units: int) -> MinimalReservationPolicy:
+    """Admitted, with its units on these nodes."""
+    granted = Condition(type="Admitted", status="True", observed_generation=policy.metadata.generation)
+    witness = tuple(Witness(node=name, units=n) for name, n in units.items())
+    return replace(policy, status=replace(policy.status, conditions=(granted,), witness=witness))
+
+
+def fleet(*nodes: NodeQoS, policies: tuple[MinimalReservationPolicy, ...] = (), wall: float = WALL) -> Cluster:
+    return cluster(nodes, policies, wall=wall, patience_s=40.0)
+
+
+def workload(
+    name: str = "web",
+    *,
+    labels: Mapping[str, str] | None = None,
+    on: str = "",
+    nodes: Mapping[str, str] | None = None,
+    requests: Mapping[str, str] | None = None,
+    **amounts: str,
+) -> Workload:
+    spec = WorkloadSpec(node=on, minimum=minimum(**amounts), requests=minimum(**(requests or {})))
+    if nodes:
+        spec = replace(spec, node_selector=selector(nodes))
+    return Workload(metadata=Meta(name=name, namespace="default", labels=dict(labels or {})), spec=spec)
+
+
+def asked(name: str = "web", **more: object) -> Request:
+    return request(workload(name, **more), builtin())  # type: ignore[arg-type]
