@@ -246,10 +246,27 @@ async def test_a_bad_selector_is_refused(api: httpx.AsyncClient, bad: str) -> No
     assert status_of(await api.get(POLICIES, params={"labelSelector": bad})) == (422, "Invalid")
 
 
-async def test_fields_select(api: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        pytest.param("metadata.name=b", ["b"], id="a name"),
+        pytest.param("metadata.name!=b,metadata.namespace==default", ["a", "c"], id="not a name"),
+        pytest.param("spec.units=3", ["c"], id="a field of the listing"),
+        pytest.param("status.phase=Pending,spec.units=0", ["a", "b"], id="values that were never said"),
+        pytest.param("spec.minimum.cpu!=500m", [], id="an amount"),
+    ],
+)
+async def test_fields_select(api: httpx.AsyncClient, selector: str, names: list[str]) -> None:
     await create(api, "a", "b")
-    assert await listed(api, fieldSelector="metadata.name=b") == ["b"]
-    assert status_of(await api.get(POLICIES, params={"fieldSelector": "spec.units=1"})) == (422, "Invalid")
+    await api.post(POLICIES, json=policy("c", spec={"units": 3}))
+    assert await listed(api, fieldSelector=selector) == names
+
+
+@pytest.mark.parametrize(
+    "bad", ["spec.lending.mode=None", "metadata.name", "=", "metadata.name~b", "status.node.armed=1"]
+)
+async def test_fields_that_nobody_lists_are_refused(api: httpx.AsyncClient, bad: str) -> None:
+    assert status_of(await api.get(POLICIES, params={"fieldSelector": bad})) == (422, "Invalid")
 
 
 async def test_pages_cover_everything_once(api: httpx.AsyncClient) -> None:

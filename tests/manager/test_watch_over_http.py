@@ -8,7 +8,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from j10ce.manager import feed, stream
+from j10ce.manager import feed, watch
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL, profile, reservation
 from tests.manager.conftest import BASE, POLICIES, Lines, Manager, assemble, policy
@@ -101,7 +101,7 @@ async def test_a_watch_that_falls_behind_ends_with_an_error() -> None:
 async def test_bookmarks_say_where_the_watch_stands(
     manager: Manager, api: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "BOOKMARK_S", 0.01)
+    monkeypatch.setattr(watch, "BOOKMARK_S", 0.01)
     since = await revision(api)
     async with Lines(manager, POLICIES, f"watch=1&allowWatchBookmarks=true&resourceVersion={since}") as lines:
         mark = await lines.next()

@@ -57,7 +57,8 @@ def decided(struct: type[Struct], part: Part) -> Shape:
 
 def updated(old: Object | None, new: Object, writer: Writer) -> Object:
     """`new` with the owners that a plain write leaves."""
-    held = new.metadata.managed_fields or (old.metadata.managed_fields if old else ())
+    told = new.metadata.managed_fields if writer.part == "spec" else ()
+    held = told or (old.metadata.managed_fields if old else ())
     if held == CLEARED:
         return _owned(new, ())
     changed, gone = _differences(old, new, decided(type(new), writer.part))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -11,17 +11,30 @@ from j10ce.manager.verbs import Page
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import API_VERSION, Object
 from j10ce.model.schema import encode
-from j10ce.store.store import Event
 
 MOST: Final = 20_000
 
 
+class Form(Protocol):
+    """How objects are shown to a client."""
+
+    def object(self, obj: Object, /) -> bytes: ...
+    def page(self, kind: Kind, page: Page, /) -> bytes: ...
+    def bookmark(self, kind: Kind, meta: dict[str, Any], /) -> bytes:
+        """The object of a watch's event that tells no change, only where the watch stands."""
+        ...
+
+
 class Encoded:
+    """Objects as they are."""
+
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], bytes] = {}
 
     def object(self, obj: Object) -> bytes:
         revision = (obj.metadata.uid, obj.metadata.resource_version)
+        if not revision[1]:
+            return encode(obj)  # it was never stored
         data = self._kept.get(revision)
         if data is None:
             data = encode(obj)
@@ -31,21 +44,23 @@ class Encoded:
         return data
 
     def page(self, kind: Kind, page: Page) -> bytes:
-        meta: dict[str, Any] = {"resourceVersion": page.revision}
-        if page.rest:
-            meta |= {"continue": query.encode(page.rest), "remainingItemCount": page.remaining}
-        head = {"kind": f"{kind.name}List", "apiVersion": API_VERSION, "metadata": meta}
+        head = {"kind": f"{kind.name}List", "apiVersion": API_VERSION, "metadata": list_meta(page)}
         items = b",".join(map(self.object, page.items))
         return msgspec.json.encode(head)[:-1] + b',"items":[' + items + b"]}"
 
-    def event(self, event: Event) -> bytes:
-        return line(event.type, self.object(event.object))
+    def bookmark(self, kind: Kind, meta: dict[str, Any]) -> bytes:
+        return msgspec.json.encode({"kind": kind.name, "apiVersion": API_VERSION, "metadata": meta})
+
+
+_: type[Form] = Encoded
+
+
+def list_meta(page: Page) -> dict[str, Any]:
+    meta: dict[str, Any] = {"resourceVersion": page.revision}
+    if page.rest:
+        meta |= {"continue": query.encode(page.rest), "remainingItemCount": page.remaining}
+    return meta
 
 
 def line(type_: str, data: bytes) -> bytes:
     return b'{"type":"' + type_.encode() + b'","object":' + data + b"}\n"
-
-
-def bookmark(kind: str, revision: str) -> bytes:
-    mark = {"kind": kind, "apiVersion": API_VERSION, "metadata": {"resourceVersion": revision}}
-    return line("BOOKMARK", msgspec.json.encode(mark))

@@ -12,6 +12,7 @@ from j10ce.errors import (
     Compacted,
     Conflict,
     Denied,
+    FieldConflict,
     Finding,
     Invalid,
     Malformed,
@@ -21,6 +22,7 @@ from j10ce.errors import (
     Unreachable,
     Unsure,
 )
+from j10ce.model.kinds import API_VERSION
 
 
 class Refusal(QosError):
@@ -74,7 +76,14 @@ def status(error: QosError) -> dict[str, Any]:
     }
     if isinstance(error, Invalid):
         told["details"] = {"causes": [_cause(finding) for finding in error.findings]}
+    if isinstance(error, FieldConflict):
+        told["details"] = {"causes": [_owned(*owner) for owner in error.owners]}
     return told
+
+
+def _owned(manager: str, field: str) -> dict[str, str]:
+    message = f'conflict with "{manager}" using {API_VERSION}'
+    return {"reason": "FieldManagerConflict", "field": field, "message": message}
 
 
 def _cause(finding: Finding) -> dict[str, str]:

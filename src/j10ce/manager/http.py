@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal, NamedTuple, cast, get_args
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -14,12 +14,51 @@ from j10ce.model.kinds import API_VERSION
 BASE: Final = f"/apis/{API_VERSION}"
 MOST_BYTES: Final = 1 << 20
 MERGE_PATCH: Final = "application/merge-patch+json"
+JSON_PATCH: Final = "application/json-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 JSON_TYPES: Final = ("application/json", "")
+MOST_MANAGER: Final = 128  # characters of a field manager's name
+FieldValidation = Literal["Strict", "Warn", "Ignore"]
+
+
+class Options(NamedTuple):
+    """What the query of a write says."""
+
+    dry: bool = False
+    manager: str = "unknown"  # who owns what is written
+    force: bool = False  # an apply takes what others own
+    validation: FieldValidation = "Strict"  # what becomes of fields that nobody knows
+
+
+def options(request: Request) -> Options:
+    """Raises Refusal."""
+    params = request.query_params
+    if not params:
+        return Options(manager=_agent(request))
+    validation = params.get("fieldValidation") or "Strict"
+    if validation not in get_args(FieldValidation):
+        raise Refusal(400, "BadRequest", f"fieldValidation={validation!r} is not known; use Strict, Warn or Ignore")
+    manager = params.get("fieldManager") or _agent(request)
+    if len(manager) > MOST_MANAGER or not manager.isprintable():
+        raise Refusal(400, "BadRequest", f"fieldManager must be at most {MOST_MANAGER} printable characters")
+    force = params.get("force") in ("1", "true")
+    return Options(is_dry(request), manager, force, cast(FieldValidation, validation))
+
+
+def _agent(request: Request) -> str:
+    """`kubectl` of `kubectl/v1.36.4 (linux/amd64)`, as Kubernetes names a writer that gives no name."""
+    name = request.headers.get("user-agent", "").partition("/")[0][:MOST_MANAGER]
+    return name if name and name.isprintable() else "unknown"
+
+
+def content_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def read_body(request: Request, types: tuple[str, ...]) -> bytes:
     """The body, if it is of one of these content types and not too large."""
-    content = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    content = content_type(request)
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > MOST_BYTES:
         raise _too_large()
@@ -32,9 +71,15 @@ async def read_body(request: Request, types: tuple[str, ...]) -> bytes:
     except ClientDisconnect:
         raise Refusal(400, "BadRequest", "the connection broke in the middle of the body") from None
     if body and content not in types:
-        wanted = " or ".join(filter(None, types))
-        raise Refusal(415, "UnsupportedMediaType", f"content type {content!r} is not read here; send {wanted}")
+        raise unread(types)
     return bytes(body)
+
+
+def unread(types: Iterable[str]) -> Refusal:
+    """In Kubernetes' own words: kubectl prints them."""
+    accepted = ", ".join(filter(None, types))
+    told = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+    return Refusal(415, "UnsupportedMediaType", told)
 
 
 def is_dry(request: Request) -> bool:
@@ -47,8 +92,12 @@ def is_dry(request: Request) -> bool:
             raise Refusal(400, "BadRequest", f"dryRun={other!r} is not known; use All")
 
 
-def json(data: bytes, code: int = 200) -> Response:
-    return Response(data, code, media_type="application/json")
+def json(data: bytes, code: int = 200, warnings: Iterable[str] = ()) -> Response:
+    response = Response(data, code, media_type="application/json")
+    for text in warnings:
+        quoted = text.encode("ascii", "replace").decode().replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.append("warning", f'299 - "{quoted}"')
+    return response
 
 
 def not_allowed(request: Request, allowed: Iterable[str]) -> Refusal:

@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from j10ce.errors import Finding, Invalid
+from j10ce.model.catalogue import Kind
+from j10ce.model.cells import text_at
 from j10ce.model.kinds import Object, Requirement, Selector
 from j10ce.policy.select import Test, compiled
 from j10ce.store.revise import Key
@@ -20,7 +22,9 @@ TERM: Final = re.compile(
     rf"|(?P<set>{LABEL_KEY})\s+(?P<in>in|notin)\s*\((?P<values>[-A-Za-z0-9_.,\s]*)\)"
     rf"|(?P<no>!?)\s*(?P<has>{LABEL_KEY}))\s*"
 )
-FIELDS: Final = ("metadata.name", "metadata.namespace")
+FIELD_TERM: Final = re.compile(r"([A-Za-z.]+)(==|=|!=)(.*)")
+NAME, NAMESPACE = "metadata.name", "metadata.namespace"
+FIELDS: Final = (NAME, NAMESPACE)
 FLAGS: Final = ("1", "true", "0", "false")
 MOST: Final = 1_000_000
 LONGEST_S: Final = 3600.0
@@ -33,41 +37,60 @@ class Position(NamedTuple):
     after: Key
 
 
+class Term(NamedTuple):
+    """One part of a field selector."""
+
+    path: str
+    value: str
+    equal: bool = True
+
+    def holds(self, obj: Object) -> bool:
+        if self.path == NAMESPACE:
+            found = obj.metadata.namespace
+        else:
+            found = obj.metadata.name if self.path == NAME else text_at(obj, self.path)
+        return (found == self.value) is self.equal
+
+
 class Query(NamedTuple):
     matches: Test
-    fields: Mapping[str, str]
+    fields: tuple[Term, ...] = ()
     limit: int = 0
     position: Position | None = None
     watch: bool = False
     since: str = ""
     bookmarks: bool = False
+    initial: bool | None = None  # whether a watch begins with the present state; None: when it has no revision
+    exact: bool = False  # of the revision that is asked for, or not at all
     timeout_s: float = LONGEST_S
 
     def selects(self, obj: Object) -> bool:
-        wanted, meta = self.fields, obj.metadata
-        return (
-            wanted.get("metadata.name", meta.name) == meta.name
-            and wanted.get("metadata.namespace", meta.namespace) == meta.namespace
-            and self.matches(meta.labels)
-        )
+        return all(term.holds(obj) for term in self.fields) and self.matches(obj.metadata.labels)
+
+    def within(self, namespace: str | None) -> Query:
+        if namespace is None:
+            return self
+        return self._replace(fields=(*self.fields, Term(NAMESPACE, namespace)))
 
 
-EVERYTHING: Final = Query(compiled(Selector()), {})
+EVERYTHING: Final = Query(compiled(Selector()))
 
 
-def read(params: Mapping[str, str]) -> Query:
+def read(params: Mapping[str, str], kind: Kind | None = None) -> Query:
     """The query parameters; raises Invalid with all findings. Unknown ones are ignored, as everywhere in HTTP."""
     if not params:
         return EVERYTHING
     findings: list[Finding] = []
     query = Query(
         matches=compiled(label_selector(params.get("labelSelector", ""), findings)),
-        fields=field_selector(params.get("fieldSelector", ""), findings),
+        fields=field_selector(params.get("fieldSelector", ""), kind, findings),
         limit=_number(params, "limit", findings),
         position=decode(params["continue"], findings) if params.get("continue") else None,
         watch=_flag(params, "watch", findings),
         since=params.get("resourceVersion", ""),
         bookmarks=_flag(params, "allowWatchBookmarks", findings),
+        initial=_flag(params, "sendInitialEvents", findings) if "sendInitialEvents" in params else None,
+        exact=params.get("resourceVersionMatch") == "Exact",
         timeout_s=float(_number(params, "timeoutSeconds", findings)) or LONGEST_S,
     )
     if findings:
@@ -99,15 +122,23 @@ def _requirement(term: re.Match[str]) -> Requirement:
     return Requirement(key=term["has"], operator="DoesNotExist" if term["no"] else "Exists")
 
 
-def field_selector(text: str, findings: list[Finding]) -> dict[str, str]:
-    wanted: dict[str, str] = {}
-    for term in filter(None, text.split(",")):
-        key, equals, value = term.replace("==", "=").partition("=")
-        if key not in FIELDS or not equals:
-            hint = "use " + " or ".join(f"{field}=VALUE" for field in FIELDS)
-            findings.append(Finding("fieldSelector", term, "not supported", hint))
-        wanted[key] = value
-    return wanted
+def field_selector(text: str, kind: Kind | None, findings: list[Finding]) -> tuple[Term, ...]:
+    """`status.phase=Active,metadata.name!=db`"""
+    known = fields_of(kind)
+    wanted: list[Term] = []
+    for part in filter(None, text.split(",")):
+        term = FIELD_TERM.fullmatch(part)
+        if term is None or term[1] not in known:
+            hint = "use " + " or ".join(f"{field}=VALUE" for field in known)
+            findings.append(Finding("fieldSelector", part, "not supported", hint))
+        else:
+            wanted.append(Term(term[1], term[3], term[2] != "!="))
+    return tuple(wanted)
+
+
+def fields_of(kind: Kind | None) -> tuple[str, ...]:
+    """What a field selector may ask for: names, and whatever a listing shows."""
+    return (*FIELDS, *(column.path for column in kind.columns)) if kind else FIELDS
 
 
 def encode(position: Position) -> str:

@@ -13,18 +13,31 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from j10ce.errors import NotFound
-from j10ce.manager import query
-from j10ce.manager.encoded import Encoded
+from j10ce.errors import Compacted, NotFound
+from j10ce.manager import http, query
+from j10ce.manager.encoded import Encoded, Form
 from j10ce.manager.failure import Refusal
 from j10ce.manager.feed import document_lines
-from j10ce.manager.http import BASE, JSON_TYPES, MERGE_PATCH, is_dry, json, not_allowed, read_body
+from j10ce.manager.http import (
+    BASE,
+    JSON_TYPES,
+    PATCHES,
+    Options,
+    content_type,
+    is_dry,
+    json,
+    not_allowed,
+    options,
+    read_body,
+)
 from j10ce.manager.identity import Verb
 from j10ce.manager.roles import DOCUMENT as NODE_DOCUMENT
 from j10ce.manager.roles import enter
-from j10ce.manager.stream import Stream, object_lines
-from j10ce.manager.verbs import Verbs
+from j10ce.manager.stream import Stream
+from j10ce.manager.table import choose
+from j10ce.manager.verbs import Author, Verbs, page
 from j10ce.manager.view import View
+from j10ce.manager.watch import Watched
 from j10ce.manager.workloads import AgentProxy
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import GROUP, Object, PolicyRevision
@@ -37,6 +50,7 @@ PATH: Final = re.compile(
     f"(?:namespaces/(?P<namespace>{NAME})/)?(?P<plural>[a-z]+)(?:/(?P<name>{NAME})(?P<status>/status)?)?"
 )
 DOCUMENT: Final = re.compile(f"nodedocuments/(?P<node>{NAME})")
+PLAIN: Final = ("*/*", "application/json")  # asked for by all who want no other form
 PLURALS: Final = {kind.plural: kind for kind in KINDS.values()}
 Endpoint = Callable[["Resources", Request, "Address"], Awaitable[ASGIApp]]
 
@@ -107,44 +121,70 @@ class Resources:
             raise not_allowed(request, ("GET",))
         if request.query_params.get("watch"):
             raise Refusal(405, "MethodNotAllowed", f"{found.kind.plural} cannot be watched; list them")
+        asked, form = query.read(request.query_params, found.kind), self._form(request, found.kind)
         where = [*(("namespaces", found.namespace) if found.namespace else ()), found.kind.plural, found.name]
-        return await self._agent.get(f"{BASE}/" + "/".join(quote(step) for step in where if step))
+        path = f"{BASE}/" + "/".join(quote(step) for step in where if step)
+        if found.name:
+            return json(form.object(await self._agent.object(path, found.kind)))
+        listing = await self._agent.list(path, found.kind)
+        return json(form.page(found.kind, page(listing, asked)))
 
     async def list(self, request: Request, at: Address) -> ASGIApp:
-        asked = query.read(request.query_params)
+        asked, form = query.read(request.query_params, at.kind), self._form(request, at.kind)
         if asked.watch:
-            return await self.watch(at, asked)
-        return json(self._encoded.page(at.kind, await self._verbs.list(at.kind, at.namespace, asked)))
+            return await self.watch(at, asked, form)
+        found = await self._verbs.list(at.kind, at.namespace, asked)
+        if asked.exact and asked.since != found.revision:
+            raise Compacted(f"the objects of revision {asked.since} are not kept, only those of {found.revision}")
+        return json(form.page(at.kind, found))
 
-    async def watch(self, at: Address, asked: query.Query) -> ASGIApp:
-        if at.namespace is not None:
-            asked = asked._replace(fields={**asked.fields, "metadata.namespace": at.namespace})
+    async def watch(self, at: Address, asked: query.Query, form: Form) -> ASGIApp:
+        asked = asked.within(at.namespace)
         first: tuple[Event, ...] = ()
         since = asked.since
-        if since in ("", "0"):
+        if asked.initial or since in ("", "0"):
             listing = await self._verbs.list(at.kind, at.namespace, asked._replace(limit=0, position=None))
-            first = tuple(Event("ADDED", obj, obj.metadata.resource_version) for obj in listing.items)
+            shown = () if asked.initial is False else listing.items
+            first = tuple(Event("ADDED", obj, obj.metadata.resource_version) for obj in shown)
             since = listing.revision
         events = self._verbs.store.watch(at.kind.name, since)
-        lines = object_lines(at.kind.name, first, events, asked, self._encoded, since)
-        return Stream(lines, self._stop, asked.timeout_s)
+        return Stream(Watched(at.kind, asked, form, first, events, since).lines(), self._stop, asked.timeout_s)
 
     async def get(self, request: Request, at: Address) -> ASGIApp:
-        return self._shown(await self._verbs.get(at.key))
+        return json(self._form(request, at.kind).object(await self._verbs.get(at.key)))
 
     async def create(self, request: Request, at: Address) -> ASGIApp:
         if at.kind.namespaced and at.namespace is None:
             raise not_allowed(request, ("GET",))
-        body, dry = await read_body(request, JSON_TYPES), is_dry(request)
-        return self._shown(await self._verbs.create(at.kind, at.namespace or "", body, dry=dry), 201, dry=dry)
+        how, body = options(request), await read_body(request, JSON_TYPES)
+        by = _author(how)
+        made = await self._verbs.create(at.kind, at.namespace or "", body, dry=how.dry, by=by)
+        return self._shown(request, at, made, how, by, 201)
 
     async def replace(self, request: Request, at: Address) -> ASGIApp:
-        body, dry = await read_body(request, JSON_TYPES), is_dry(request)
-        return self._shown(await self._verbs.replace(at.kind, at.key, at.part, body, dry=dry), dry=dry)
+        how, body = options(request), await read_body(request, JSON_TYPES)
+        by = _author(how)
+        changed = await self._verbs.replace(at.kind, at.key, at.part, body, dry=how.dry, by=by)
+        return self._shown(request, at, changed, how, by)
 
     async def patch(self, request: Request, at: Address) -> ASGIApp:
-        body, dry = await read_body(request, (MERGE_PATCH,)), is_dry(request)
-        return self._shown(await self._verbs.patch(at.kind, at.key, at.part, body, dry=dry), dry=dry)
+        how, content, body = options(request), content_type(request), await read_body(request, PATCHES)
+        by = _author(how)
+        match content:
+            case http.APPLY_PATCH:
+                if not request.query_params.get("fieldManager"):
+                    raise Refusal(400, "BadRequest", "fieldManager is required to apply: it will own the fields")
+                done, made = await self._verbs.apply(
+                    at.kind, at.key, at.part, body, by=by, force=how.force, dry=how.dry
+                )
+                return self._shown(request, at, done, how, by, 201 if made else 200)
+            case http.JSON_PATCH:
+                changed = await self._verbs.patch_json(at.kind, at.key, at.part, body, dry=how.dry, by=by)
+            case http.MERGE_PATCH:
+                changed = await self._verbs.patch(at.kind, at.key, at.part, body, dry=how.dry, by=by)
+            case _:
+                raise http.unread(PATCHES)
+        return self._shown(request, at, changed, how, by)
 
     async def delete(self, request: Request, at: Address) -> ASGIApp:
         if at.part == "status":
@@ -155,9 +195,22 @@ class Resources:
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return json(msgspec.json.encode(success))
 
-    def _shown(self, obj: Object, code: int = 200, *, dry: bool = False) -> Response:
+    def _form(self, request: Request, kind: Kind) -> Form:
+        accept = request.headers.get("accept", "*/*")
+        if accept in PLAIN:
+            return self._encoded
+        return choose(accept, request.query_params.get("includeObject", ""), kind, self._verbs.wall, self._encoded)
+
+    def _shown(self, request: Request, at: Address, obj: Object, how: Options, by: Author, code: int = 200) -> Response:
+        form = self._form(request, at.kind)
         # What a dry run shows was never stored, so its bytes must not be kept under the revision that is.
-        return json(encode(obj) if dry else self._encoded.object(obj), code)
+        data = encode(obj) if how.dry and form is self._encoded else form.object(obj)
+        told = by.strays if how.validation == "Warn" else None
+        return json(data, code, [f'unknown field "{stray.path}"' for stray in told or ()])
+
+
+def _author(how: Options) -> Author:
+    return Author(how.manager, None if how.validation == "Strict" else [])
 
 
 def _verb(request: Request, name: str) -> Verb:

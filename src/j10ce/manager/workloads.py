@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import h11
-from starlette.responses import Response
 
 from j10ce.errors import Unreachable
-from j10ce.manager.http import json
+from j10ce.manager.failure import Refusal
+from j10ce.model.catalogue import Kind
+from j10ce.model.kinds import Object
+from j10ce.model.schema import convert, parse_plain
+from j10ce.store.store import Listing
 
 ANSWER_S: Final = 10.0
 
 
 class AgentProxy:
+    """An agent may be newer than this manager: what it tells beyond our knowledge is left out."""
+
     def __init__(self, socket: Path | None) -> None:
         self._socket = socket
 
-    async def get(self, path: str) -> Response:
-        """The agent's own answer, refusals included; raises Unreachable."""
+    async def object(self, path: str, kind: Kind) -> Object:
+        """One object of the agent; raises what the agent refused it with, or Unreachable."""
+        return convert(await self._get(path), kind.struct, [])  # type: ignore[return-value]
+
+    async def list(self, path: str, kind: Kind) -> Listing:
+        told = await self._get(path)
+        items: tuple[Object, ...] = tuple(convert(item, kind.struct, []) for item in told["items"])  # type: ignore[misc]
+        return Listing(items, told.get("metadata", {}).get("resourceVersion", ""))
+
+    async def _get(self, path: str) -> Any:
         if self._socket is None:
             raise Unreachable("this manager has no agent beside it; ask the agents of the hosts")
         try:
@@ -30,7 +43,10 @@ class AgentProxy:
             raise Unreachable(f"the agent at {self._socket} did not answer within {ANSWER_S:g} s") from None
         except (OSError, h11.RemoteProtocolError) as e:
             raise Unreachable(f"the agent at {self._socket} does not answer: {e}") from None
-        return json(body, code)
+        told = parse_plain(body)
+        if code >= 400:
+            raise Refusal(code, told.get("reason", "Unknown"), told.get("message", f"the agent answered {code}"))
+        return told
 
 
 async def _ask(socket: Path, path: str) -> tuple[int, bytes]:

@@ -39,12 +39,12 @@ def kind_of(raw: object) -> Kind:
     return kind
 
 
-def parse(text: bytes | str, into: type[S]) -> S:
+def parse(text: bytes | str, into: type[S], strays: list[Finding] | None = None) -> S:
     """JSON text into a struct: one pass when it is right, all shape findings when it is not."""
     try:
         return msgspec.json.decode(text, type=into, dec_hook=_decode_custom)
     except (ValueError, RecursionError):
-        return convert(parse_plain(text), into)
+        return convert(parse_plain(text), into, strays)
 
 
 def parse_plain(text: bytes | str) -> Any:
@@ -55,10 +55,11 @@ def parse_plain(text: bytes | str) -> Any:
         raise Malformed([Finding("", None, f"not JSON: {e}")]) from None
 
 
-def convert(raw: object, into: type[S]) -> S:
+def convert(raw: object, into: type[S], strays: list[Finding] | None = None) -> S:
     """Plain data into a struct, strictly; raises Invalid with all shape findings.
 
     The decoder stops at the first error, so each one is noted, cut out of a copy, and the rest is tried again.
+    With `strays`, unknown fields are left out, and told there.
     """
     findings: list[Finding] = []
     try:
@@ -70,6 +71,9 @@ def convert(raw: object, into: type[S]) -> S:
             done = msgspec.convert(rest, into, dec_hook=_decode_custom)
         except msgspec.ValidationError as e:
             found, go_on = _cut(rest, str(e))
+            if strays is not None and go_on and len(strays) < MOST_FINDINGS and found[0].problem == STRAY:
+                strays += found
+                continue
             # What an earlier cut left missing is not a second mistake.
             findings += [f for f in found if not any(_inside(g.path, f.path) for g in findings)]
             if go_on:
@@ -140,6 +144,7 @@ def _schema_custom(t: type) -> dict[str, Any]:
     raise NotImplementedError(f"no schema for {t}")
 
 
+STRAY: Final = "unknown field"
 MESSAGE: Final = re.compile(r"(?s)(.*?)(?: - at `(?:key in )?\$(.*)`)?")
 UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`")
 MISSING: Final = re.compile(r"Object missing required field `(.*)`")
@@ -152,7 +157,7 @@ def _cut(root: Any, message: str) -> tuple[list[Finding], bool]:
     problem, where = (found[1], found[2] or "") if found else (message, "")
     if unknown := UNKNOWN.fullmatch(problem):
         hint = "remove it or correct its spelling"
-        return _cut_key(_walk(root, where), unknown[1], _original(root, where), "unknown field", hint)
+        return _cut_key(_walk(root, where), unknown[1], _original(root, where), STRAY, hint)
     if missing := MISSING.fullmatch(problem):
         lacking = Finding(f"{_original(root, where)}.{missing[1]}".lstrip("."), None, "missing", "it is required")
         return [lacking], bool(where) and _cut_at(root, where, problem)[1]
