@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 
 from j10ce.errors import StoreError
+from j10ce.manager.expiry import expire
 from j10ce.manager.nodes import judge_nodes
 from j10ce.manager.overcommit import keep_overcommit
 from j10ce.manager.policies import judge_policies
@@ -32,6 +33,7 @@ async def keep_all(store: Store, view: View, wall: Callable[[], float], tracer: 
         lambda: keep_history(store, "MinimalReservationPolicy"),
         lambda: judge_policies(store, view, wall),
         lambda: judge_nodes(store, view, wall),
+        lambda: expire(store, view, wall),
         lambda: keep_overcommit(store, view, wall),
         lambda: tell_applied(view, tracer, wall()),
     )

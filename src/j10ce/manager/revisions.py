@@ -39,22 +39,30 @@ async def keep_history(store: Store, kind: str) -> None:
 
 
 async def record(store: Store, event: Event, policy: Policy) -> None:
-    generation = policy.metadata.generation
+    """The stable revision is kept however old it is: nodes that a rollout has not reached obey it."""
+    generation, stable = policy.metadata.generation, policy.status.rollout.stable
     if event.type == "DELETED":
-        await _drop(store, policy, range(max(1, generation - 2 * KEPT), generation + 1))
+        await _drop(store, policy, {stable, *range(max(1, generation - 2 * KEPT), generation + 1)} - {0})
         return
-    if event.old is not None and event.old.metadata.generation == generation:
+    old = event.old if isinstance(event.old, QoSProfile | MinimalReservationPolicy) else None
+    if old is not None and old.metadata.generation == generation:
+        if 0 < old.status.rollout.stable <= generation - KEPT and old.status.rollout.stable != stable:
+            await _drop(store, policy, [old.status.rollout.stable])
         return
     try:
         await store.put(_revision(policy), expect=ABSENT)
     except Conflict:
         return  # recorded before a restart
     # One falls out; more where a compacted watch skipped generations.
-    await _drop(store, policy, range(max(1, generation - 2 * KEPT), generation - KEPT + 1))
+    await _drop(store, policy, set(range(max(1, generation - 2 * KEPT), generation - KEPT + 1)) - {stable})
 
 
 async def ensure_built_in(store: Store, profiles: Iterable[QoSProfile]) -> None:
-    """Create what is absent, and bring up to date what nobody has edited."""
+    """Create what is absent, and bring up to date what nobody has edited.
+
+    So one that was deleted returns with the next leader: workloads name it, and would go unprotected. Who does not want
+    it chosen edits its namespaceSelector.
+    """
     for profile in profiles:
         shipped = replace(profile.metadata, annotations={**profile.metadata.annotations, SHIPPED: _digest(profile)})
         profile = replace(profile, metadata=shipped)
