@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import structlog
 
 from j10ce.manager.identity import READS, Act, Role
@@ -37,11 +37,11 @@ class Audit:
         """What became of a request, as an HTTP code; reads that were allowed and reports of nodes are left out."""
         if self._path is None or not worth_telling(act, code):
             return
-        data = redact(msgspec.json.encode(told(act, code, self._wall()) | _given(error=message, **more)).decode())
+        data = _spelled(told(act, code, self._wall()) | _given(error=message, **more))
         if len(data) > MOST_BYTES:
-            short = told(act, code, self._wall(), whole=False) | _given(error=message[:1000]) | {"cut": len(data)}
-            data = redact(msgspec.json.encode(short).decode())
-        self._write(self._path, data.encode() + b"\n")
+            short = told(act, code, self._wall(), whole=False) | _given(error=message[:1000])
+            data = _spelled(short | {"cut": len(data)})
+        self._write(self._path, data + b"\n")
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -126,6 +126,11 @@ def _shown(obj: Object | None, part: str) -> dict[str, Any] | None:
     body = {key: value for key, value in raw.items() if key not in ("metadata", "apiVersion", "kind", "status")}
     half = {"status": raw.get("status")} if part == "status" else body
     return ({"metadata": meta} if meta else {}) | half
+
+
+def _spelled(line: dict[str, Any]) -> bytes:
+    """In ASCII: no sign that a viewer may take for the end of a line, or a terminal for a command."""
+    return redact(json.dumps(line, separators=(",", ":"))).encode()
 
 
 def _given(**fields: str) -> dict[str, str]:
