@@ -20,16 +20,20 @@ RECENT_S: Final = 10.0
 
 
 def reservations(report: Report, document: NodeDocument) -> tuple[ReservationReport, ...]:
-    """One per policy that concerns this node."""
+    """One per policy that there is something to tell about: a fleet may have hundreds that no node has to do with.
+
+    That the others are obeyed, and in which revision, is told by the hash of the document.
+    """
     charged: dict[str, list[Line]] = {}
     for line in report.resolution.ledger:
         charged.setdefault(line.charged, []).append(line)
     refused = _refused(report)
     nobody = Refused()
-    return tuple(
+    every = (
         _reservation(p, report, charged.get(reference(p), []), refused.get(reference(p), nobody))
         for p in document.policies
     )
+    return tuple(r for r in every if r.workloads or r.units or r.charged or r.refused)
 
 
 def claimed(report: Report) -> dict[str, dict[str, Quantity]]:

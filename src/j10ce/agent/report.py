@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from j10ce import __version__
+from j10ce.agent.failures import failing
 from j10ce.agent.loop import Report
 from j10ce.agent.objects import quantities
 from j10ce.agent.promises import best_effort, claimed, reservations
@@ -44,6 +45,7 @@ def node_report(report: Report, document: NodeDocument) -> NodeReport:
         workloads=len(snap.workloads),
         reservations=reservations(report, document),
         effective=tuple(_effective(report))[:MOST_EFFECTIVE],
+        failing=failing(report),
         conditions=tuple(_conditions(report)),
         last_plan=dict(Counter(type(result).__name__.lower() for _, result in report.outcome.results)),
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from j10ce.manager.documents import Nodes
+from j10ce.manager.documents import Nodes
 from j10ce.manager.trace import Tracer
 from j10ce.manager.view import View
 from j10ce.model.kinds import NodeQoS
@@ -13,7 +15,7 @@ from j10ce.store.store import Event
 async def tell_applied(view: View, tracer: Tracer, since: float) -> None:
     """For ever, on the leader, so that every change is told once; what happened before `since` another leader told."""
 
-    def told(event: Event) -> None:
+    def told(event: Event, _: Nodes) -> None:
         node = event.object
         if not isinstance(node, NodeQoS) or event.type == "DELETED":
             return
@@ -23,8 +25,5 @@ async def tell_applied(view: View, tracer: Tracer, since: float) -> None:
                 tracer.applied(node.metadata.name, change)
 
     await view.ready()
-    end = view.listen(told)
-    try:
+    with view.heard(told):
         await asyncio.Event().wait()
-    finally:
-        end()
