@@ -1,48 +1,193 @@
-"""The Reservation Manager: which policies the fleet admits, and where their units are."""
+"""The Reservation Manager: which policies the fleet admits, and where their units are.
+
+The ledger is derived from the objects alone. A leader that takes over reads in the status of each policy what was
+admitted and where it stood, and goes on from there; in between, each call takes in what has changed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import NamedTuple
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
 
-from msgspec import UNSET
+from msgspec import Struct
 
-from j10ce.model.kinds import Condition, MinimalReservationPolicy, NodeQoS, UnitCount, Witness
-from j10ce.policy.document import reference
+from j10ce.manager.decision import Decision, Held, expired, held, refused, unheld
+from j10ce.manager.nodes import SILENT_S, stale_since
+from j10ce.manager.pledges import created, expires, in_force, to_node, to_pledge
+from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, PolicyRevision
+from j10ce.policy.document import by_owner, labels_of, reference
+from j10ce.scheduler.fleet import NAMESPACE_LIMIT, Fleet
+from j10ce.scheduler.lending import Loans, Offer
+from j10ce.scheduler.pledge import Node, Pledge, Refusal
+
+RETRY_S: Final = 10.0  # between attempts that move others: to place what is short, to admit what was refused
+LOOK_S: Final = 5.0  # between looks at what is lent
+MOST_ATTEMPTS: Final = 8  # that move others, in one call: each may take a few tenths of a second
 
 
-class Decision(NamedTuple):
-    """What the fleet makes of one policy: the part of its status that no single agent can know."""
+class Case(Struct):
+    """One policy with units."""
 
-    conditions: tuple[Condition, ...]  # Admitted comes first; without times, see `stamped`
-    units: UnitCount = UnitCount()
-    witness: tuple[Witness, ...] = ()  # units by node, used ones included; empty unless admitted
-    generation: int = 0  # the admitted one: status.admittedGeneration; 0 when there is none
-    degraded: bool = False  # admitted, and not every unit has a place
-
-    @property
-    def admitted(self) -> Condition:
-        return self.conditions[0]
+    policy: MinimalReservationPolicy
+    generation: int = 0  # in force; 0: none
+    refusal: Refusal | None = None  # of the present generation
+    tried: int = 0  # generation of the last attempt
+    again: float = 0.0  # wall clock from which on others may be moved for it once more
+    decision: Decision | None = None
 
 
 class Reservations:
-    """Keeps the fleet's ledger between calls; each call takes in what has changed."""
+    def __init__(self, *, limit_percent: int = NAMESPACE_LIMIT) -> None:
+        self._fleet = Fleet(limit_percent=limit_percent)
+        self._nodes: dict[str, tuple[NodeQoS, bool]] = {}  # as taken in, and whether lost
+        self._cases: dict[str, Case] = {}
+        self._loans = Loans()
+        self._lent: Mapping[str, int] = {}
+        self._since: float | None = None
+        self._repack = self._look = 0.0  # wall clock of the next time
 
     def decide(
-        self, policies: Collection[MinimalReservationPolicy], nodes: Collection[NodeQoS], wall: float
+        self,
+        policies: Collection[MinimalReservationPolicy],
+        nodes: Collection[NodeQoS],
+        wall: float,
+        revisions: Iterable[PolicyRevision] = (),
     ) -> Mapping[str, Decision]:
-        """By `reference` of the policy. A policy without units is admitted as it is: it holds nothing unused."""
-        return {reference(p): _alone(p, wall) for p in policies}
+        """By `reference` of the policy. Objects of the last call that are the same instances cost nothing.
 
+        `revisions` serve a leader that takes over: an edit that was refused leaves an earlier one in force.
+        """
+        self._since = wall if self._since is None else self._since
+        live = {reference(p): p for p in policies if p.spec.units and expires(p) > wall}
+        stirred = self._end(live) | self._take_in(nodes, wall) | self._take_over(live, revisions)
+        self._admit(live, wall, stirred=stirred)
+        self._refresh(wall)
+        return {source: self._decision(source, p, wall) for p in policies for source in (reference(p),)}
 
-def _alone(policy: MinimalReservationPolicy, wall: float) -> Decision:
-    generation, wanted = policy.metadata.generation, UnitCount(wanted=policy.spec.units)
-    ttl, created = policy.spec.ttl, policy.metadata.creation_timestamp
-    if ttl is not UNSET and created is not UNSET and wall >= created.timestamp() + ttl.seconds:
-        message = f"its ttl of {ttl} is over; its capacity is free"
-        over = Condition(
-            type="Admitted", status="False", reason="Expired", message=message, observed_generation=generation
+    def _end(self, live: Mapping[str, MinimalReservationPolicy]) -> bool:
+        """Policies that are deleted, over, or hold no units any more; also those that another one has the name of."""
+        over = [source for source, case in self._cases.items() if not _same(case.policy, live.get(source))]
+        for source in over:
+            del self._cases[source]
+            self._fleet.release(source, repack=False)
+        return bool(over)
+
+    def _take_in(self, nodes: Iterable[NodeQoS], wall: float) -> bool:
+        fresh: list[Node] = []
+        known = self._nodes
+        self._nodes = {node.metadata.name: (node, self._lost(node, wall)) for node in nodes}
+        for name, (node, lost) in self._nodes.items():
+            before = known.get(name)
+            if before is None or before[0] is not node or before[1] != lost:
+                fresh.append(to_node(node, lost=lost))
+        gone = known.keys() - self._nodes.keys()
+        fewer = gone or any(lost and not known.get(name, (node, True))[1] for name, (node, lost) in self._nodes.items())
+        if fresh or gone or wall >= self._repack:
+            self._fleet.update(fresh, gone, repack=bool(fewer) or wall >= self._repack)
+            self._repack = wall + RETRY_S if fewer or wall >= self._repack else self._repack
+        return bool(fresh or gone)
+
+    def _lost(self, node: NodeQoS, wall: float) -> bool:
+        """Silent for too long, as far as this manager can know: whoever takes over listens for a while first."""
+        since = wall if self._since is None else self._since
+        silent_s = stale_since(node, wall)
+        return silent_s is not None and (silent_s == math.inf or wall - since > SILENT_S)
+
+    def _take_over(self, live: Mapping[str, MinimalReservationPolicy], revisions: Iterable[PolicyRevision]) -> bool:
+        """What was admitted by whoever led before."""
+        coming = {source: policy for source, policy in live.items() if source not in self._cases}
+        kept = by_owner(revisions) if any(p.status.admitted_generation for p in coming.values()) else {}
+        for source, policy in coming.items():
+            self._cases[source] = Case(policy)
+            if (admitted := in_force(policy, kept.get(policy.metadata.uid, ()))) is not None:
+                witness = {w.node: w.units for w in policy.status.witness}
+                self._fleet.carry(to_pledge(admitted, self._fleet.whole), witness)
+                self._cases[source].generation = admitted.metadata.generation if source in self._fleet else 0
+        if coming:
+            self._fleet.update()
+        return bool(coming)
+
+    def _admit(self, live: Mapping[str, MinimalReservationPolicy], wall: float, *, stirred: bool) -> None:
+        """The earliest first; a refused one is tried again as things change, and from time to time by moving others."""
+        attempts = MOST_ATTEMPTS
+        for source, policy in sorted(live.items(), key=lambda p: (created(p[1]), p[0])):
+            case = self._cases[source]
+            edited = case.policy.metadata.generation != policy.metadata.generation
+            case.policy, case.decision = policy, None if edited else case.decision
+            if case.generation == policy.metadata.generation:
+                case.refusal = None
+                continue
+            due = attempts > 0 and (case.tried != policy.metadata.generation or wall >= case.again)
+            if due or stirred:
+                self._try(case, wall, move=due)
+                attempts -= due and case.refusal is not None
+
+    def _try(self, case: Case, wall: float, *, move: bool) -> None:
+        policy = case.policy
+        pledge = to_pledge(policy, self._fleet.whole)
+        refusal = self._fleet.admit(pledge, repack=move)
+        if refusal is None:
+            case.generation, case.refusal, case.decision = policy.metadata.generation, None, None
+        elif move or case.refusal is None or case.refusal.reason != refusal.reason:
+            case.refusal, case.decision = refusal, None
+        if move:
+            case.tried, case.again = policy.metadata.generation, wall + RETRY_S
+
+    def _refresh(self, wall: float) -> None:
+        """Forget decisions that no longer hold; numbers that always move are told from time to time."""
+        for source in self._fleet.changed() & self._cases.keys():
+            self._cases[source].decision = None
+        if wall < self._look:
+            return
+        self._look = wall + LOOK_S
+        self._lend(wall)
+        for pledge in self._fleet:
+            if pledge.within_s is not None or self._fleet.standing(pledge.source).missing:
+                self._cases[pledge.source].decision = None
+
+    def _lend(self, wall: float) -> None:
+        offers: dict[str, list[Offer]] = {}
+        for pledge in self._fleet:
+            if pledge.within_s is not None:
+                used, unused, _ = self._fleet.standing(pledge.source)
+                for node in {**used, **unused}:
+                    n, m = unused.get(node, 0), used.get(node, 0)
+                    offers.setdefault(node, []).append(Offer(pledge.source, pledge.shape, n, m, pledge.within_s))
+        for node in self._loans.nodes() - offers.keys():
+            self._loans.forget(node)
+        for node, offered in offers.items():
+            self._loans.observe(node, self._fleet.free(node), self._fleet.node(node).best_effort, offered, wall)
+        self._lent = self._loans.units()
+
+    def _decision(self, source: str, policy: MinimalReservationPolicy, wall: float) -> Decision:
+        case = self._cases.get(source)
+        if case is None:
+            return unheld(policy) if expires(policy) > wall else expired(policy)
+        if case.decision is None:
+            case.decision = self._decided(source, case, wall)
+        return case.decision
+
+    def _decided(self, source: str, case: Case, wall: float) -> Decision:
+        if source not in self._fleet:
+            return refused(case.policy, case.refusal) if case.refusal else unheld(case.policy)
+        pledge, standing = self._fleet.pledge(source), self._fleet.standing(source)
+        shortage = self._fleet.shortage(source)
+        stands = Held(
+            case.generation,
+            standing,
+            str(shortage or ""),
+            tuple(self._lost_for(pledge)) if shortage else (),
+            pledge.within_s is not None,
+            self._lent.get(source, 0),
+            self._loans.reclaims(source),
         )
-        return Decision((over,), wanted)
-    granted = Condition(type="Admitted", status="True", reason="Granted", observed_generation=generation)
-    return Decision((granted,), wanted, generation=generation)
+        return held(case.policy, case.refusal, stands, wall)
+
+    def _lost_for(self, pledge: Pledge) -> Iterator[str]:
+        lost = (node for node, lost in self._nodes.values() if lost)
+        return (n.metadata.name for n in lost if pledge.test is None or pledge.test(labels_of(n)))
+
+
+def _same(one: MinimalReservationPolicy, other: MinimalReservationPolicy | None) -> bool:
+    return other is not None and one.metadata.uid == other.metadata.uid

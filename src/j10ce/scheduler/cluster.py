@@ -29,6 +29,7 @@ Scores: TypeAlias = npt.NDArray[np.float64]  # [node], 0 to 1
 
 STANDS_ON: Final = "j10ce.io/stands-on"  # annotation of a placement: the policy whose unit its workload will take
 ZERO: Final = Quantity(0)
+NO_AMOUNTS: Final = Resources()
 
 
 class Row(NamedTuple):
@@ -83,8 +84,8 @@ class Cluster(NamedTuple):
 
     def holders(self, node: int, resource: int) -> list[tuple[str, int]]:
         """Who holds unused units of a resource on a node, the largest first."""
-        capacity = Resources._make(self.capacity[node].tolist())
-        found = [(h.source, amounts(h.minimum, capacity)[resource] * h.unused.get(node, 0)) for h in self.policies]
+        held = [(h, h.unused[node]) for h in self.policies if node in h.unused]
+        found = [(h.source, amounts(h.minimum, NO_AMOUNTS)[resource] * units) for h, units in held]
         return sorted((f for f in found if f[1]), key=lambda f: (-f[1], f[0]))
 
 
@@ -164,9 +165,6 @@ def cluster(
     return assemble(map(row, nodes), policies, wall=wall, patience_s=patience_s)
 
 
-NO_AMOUNTS: Final = Resources()
-
-
 def _table(rows: Iterable[Resources]) -> Amounts:
     listed = list(rows)
     return np.array(listed, np.int64).reshape(len(listed), len(RESOURCES))
@@ -189,18 +187,27 @@ def _hold(
     spoken: Counter[tuple[str, int]],
 ) -> Held:
     """One policy's units: what its nodes do not hold yet is promised on top of what they report."""
-    source, spec, unused = reference(policy), policy.spec, {}
-    for n, units in _placed(policy, nodes, index).items():
-        told = nodes[n].reports.get(source, ReservationReport(source=source))
-        shape = np.array(amounts(spec.minimum, nodes[n].capacity), np.int64)
-        promised[n] += shape * max(0, units - told.units)
-        if spec.lending.mode == "Reclaimable":
-            lendable[n] += shape * max(0, units - told.used)
-        if (left := units - told.used - spoken[source, n]) > 0:
-            unused[n] = left
-    where = None if spec.node_selector is UNSET else compiled(spec.node_selector)
-    lends = spec.lending.mode == "Reclaimable"
+    source, spec = reference(policy), policy.spec
+    where, lends = None if spec.node_selector is UNSET else compiled(spec.node_selector), False
+    units = _placed(policy, nodes, index)
+    unused = {n: count - _used(nodes[n], source) - spoken[source, n] for n, count in units.items()}
+    if units:
+        rows, shape = list(units), np.array(amounts(spec.minimum, NO_AMOUNTS), np.int64)  # units are no percentages
+        promised[rows] += np.outer([max(0, c - _units(nodes[n], source)) for n, c in units.items()], shape)
+        if lends := spec.lending.mode == "Reclaimable":
+            lendable[rows] += np.outer([max(0, c - _used(nodes[n], source)) for n, c in units.items()], shape)
+    unused = {n: left for n, left in unused.items() if left > 0}
     return Held(source, policy.metadata.namespace, compiled(spec.selector), spec.minimum, lends, where, unused)
+
+
+def _units(node: Row, source: str) -> int:
+    told = node.reports.get(source)
+    return told.units if told else 0
+
+
+def _used(node: Row, source: str) -> int:
+    told = node.reports.get(source)
+    return told.used if told else 0
 
 
 def _placed(policy: MinimalReservationPolicy, nodes: list[Row], index: Mapping[str, int]) -> Mapping[int, int]:

@@ -15,7 +15,7 @@ from j10ce.scheduler.exact import BUDGET
 from j10ce.scheduler.layout import Entry, Layout, left_of, topping
 from j10ce.scheduler.pledge import Charge, Node, Pledge, Refusal, Standing
 from j10ce.scheduler.settle import arrange, rearrange, settle
-from j10ce.scheduler.shortage import no_room, over_limit, owed
+from j10ce.scheduler.shortage import no_room, nothing_promised, over_limit, owed
 from j10ce.scheduler.witness import Amounts, Placement, place
 
 NAMESPACE_LIMIT: Final = 25  # percent of the fleet that one namespace may reserve
@@ -41,6 +41,22 @@ class Fleet:
 
     def __contains__(self, source: str) -> bool:
         return source in self.layout.entries
+
+    @property
+    def whole(self) -> Resources:
+        """What all nodes together may promise."""
+        return self.layout.whole
+
+    def pledge(self, source: str) -> Pledge:
+        return self.layout.entries[source].pledge
+
+    def node(self, name: str) -> Node:
+        return self.layout.nodes[name]
+
+    def shortage(self, source: str) -> Refusal | None:
+        """What an admitted pledge lacks to be whole."""
+        entry = self.layout.entries[source]
+        return no_room(self.layout, entry, entry.missing, self.layout.free) if entry.missing > 0 else None
 
     def standing(self, source: str) -> Standing:
         """Raises KeyError for a pledge that is not admitted."""
@@ -133,6 +149,8 @@ class Fleet:
 
         Asking for less or the same always succeeds.
         """
+        if not any(pledge.shape):
+            return nothing_promised(pledge)
         old = self.layout.entries.get(pledge.source)
         new = self._entry(pledge, old.seats if old else {}, old.cut if old else None)
         less = old is not None and old.covers(new)
@@ -144,7 +162,7 @@ class Fleet:
         found = place(free.copy(order="F"), self.layout.item(new, new.wanting, at))
         if not less and (sum(found.values()) < new.wanting or self._overdrawn(free, base)):
             if not repack or self._overdrawn(base, base):
-                return no_room(self.layout, new, free, proven=False)
+                return no_room(self.layout, new, new.wanting, free)
             return self._admit_by_moving(new, base, free, at)
         self.layout.enter(new, base, found)
         self._settle(repack=repack)
@@ -155,6 +173,8 @@ class Fleet:
 
         What has become impossible of it is put right by the next `update`.
         """
+        if not any(pledge.shape):
+            return
         by_row = {self.layout.row[name]: n for name, n in units.items() if name in self.layout.row}
         entry = self._entry(pledge, by_row)
         self.layout.enter(entry, self._rebased(entry), {})
@@ -220,7 +240,7 @@ class Fleet:
         found, proven = arrange(self.layout, base, wanted, self.budget)
         new.unused, new.placed = {}, 0
         if found is None:
-            return no_room(self.layout, new, free, proven=proven)
+            return no_room(self.layout, new, new.wanting, free, proven=proven)
         self.layout.enter(new, base, {})
         rearrange(self.layout, {e.source: f for (e, _), f in zip(wanted, found, strict=True)})
         self._settle(repack=True)

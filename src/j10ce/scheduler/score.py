@@ -10,6 +10,7 @@ from j10ce.model.resource import RESOURCES, spell
 from j10ce.scheduler.cluster import Amounts, Cluster, Scores
 from j10ce.scheduler.demand import Demand
 
+ALL: Final = slice(None)
 CPU, MEMORY = RESOURCES.index("cpu"), RESOURCES.index("memory")
 
 
@@ -55,7 +56,7 @@ class LeastPromised:
         return _left(_shares(demand, cluster).max(axis=1, initial=0.0))
 
     def why(self, demand: Demand, cluster: Cluster, node: int, /) -> str:
-        shares = _shares(demand, cluster)[node]
+        shares = _shares(demand, cluster, slice(node, node + 1))[0]
         largest = int(shares.argmax())
         return f"{shares[largest]:.0%} of its {RESOURCES[largest]} would be promised"
 
@@ -70,7 +71,7 @@ class Balanced:
         return _left(np.abs(shares[:, CPU] - shares[:, MEMORY]))
 
     def why(self, demand: Demand, cluster: Cluster, node: int, /) -> str:
-        shares = _shares(demand, cluster)[node]
+        shares = _shares(demand, cluster, slice(node, node + 1))[0]
         return f"cpu {shares[CPU]:.0%} and memory {shares[MEMORY]:.0%} would be promised"
 
 
@@ -104,9 +105,9 @@ def _left(share: Scores) -> Scores:
     return np.clip(1.0 - share, 0.0, 1.0)
 
 
-def _shares(demand: Demand, cluster: Cluster) -> Scores:
+def _shares(demand: Demand, cluster: Cluster, rows: slice = ALL) -> Scores:
     """[node, resource]: the share of what may be promised that is promised with the workload there."""
-    return _share_of(cluster.promised + demand.need, cluster.room)
+    return _share_of(cluster.promised[rows] + demand.need[rows], cluster.room[rows])
 
 
 def _share_of(amount: Amounts, whole: Amounts) -> Scores:

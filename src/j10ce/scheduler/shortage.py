@@ -11,27 +11,27 @@ import numpy as np
 from j10ce.model.resource import RESOURCES, Resources, spell
 from j10ce.policy.ledger import NAMED_HOLDERS
 from j10ce.scheduler.layout import Entry, Layout
-from j10ce.scheduler.pledge import Lack, Refusal
+from j10ce.scheduler.pledge import Lack, Pledge, Refusal
 from j10ce.scheduler.witness import Amounts, Mask, room
 
 
-def no_room(layout: Layout, new: Entry, free: Amounts, *, proven: bool) -> Refusal:
+def no_room(layout: Layout, new: Entry, wanted: int, free: Amounts, *, proven: bool = False) -> Refusal:
     """`free` is what others leave to it."""
-    rows, wanted = new.rows & layout.open, new.wanting
+    rows = new.rows & layout.open
     fitting = int(room(free, new.shape, rows, wanted).sum())
     if not rows.any():
         return Refusal("NoRoom", new.pledge.shape, wanted, 0, 0, proven=True)
-    lack = _lack(layout, new, free, rows)
+    lack = _lack(layout, new, wanted, free, rows)
     scarce = [n for n, (want, free_there) in enumerate(zip(lack.wanted, lack.free, strict=True)) if want > free_there]
     held = tuple(_holders(layout, new.source, rows, scarce))
     return Refusal("NoRoom", new.pledge.shape, wanted, fitting, int(rows.sum()), lack, held, proven)
 
 
-def _lack(layout: Layout, new: Entry, free: Amounts, rows: Mask) -> Lack:
+def _lack(layout: Layout, new: Entry, wanted: int, free: Amounts, rows: Mask) -> Lack:
     """Of the rows without room for one more, the one that lacks the smallest part of a unit."""
-    left = free - new.shape * room(free, new.shape, rows, new.wanting)[:, None]
-    wanted = np.flatnonzero(new.shape)
-    parts = np.maximum(1 - left[:, wanted] / new.shape[wanted], 0).max(axis=1)
+    left = free - new.shape * room(free, new.shape, rows, wanted)[:, None]
+    asked = np.flatnonzero(new.shape)
+    parts = np.maximum(1 - left[:, asked] / new.shape[asked], 0).max(axis=1)
     row = int(np.argmin(np.where(rows, parts, np.inf)))
     there = Resources._make(max(0, n) for n in left[row].tolist())
     largest = Resources._make(max(0, n) for n in left[rows].max(axis=0).tolist())
@@ -57,8 +57,18 @@ def _holders(layout: Layout, source: str, rows: Mask, scarce: list[int]) -> Iter
         yield from ((holder, RESOURCES[n], amount) for holder, amount in largest if amount > 0)
 
 
+def nothing_promised(pledge: Pledge) -> Refusal:
+    because = "no node of the fleet has a measure of what it asks for; ask for cpu or memory"
+    return Refusal("NoRoom", pledge.shape, pledge.units, 0, 0, because=because, proven=True)
+
+
 def over_limit(new: Entry, has: Resources, wants: Resources, whole: Resources, percent: int) -> Refusal | None:
-    """What one namespace may reserve of the fleet; what it has in excess stays, but does not grow."""
+    """What one namespace may reserve of the fleet; what it has in excess stays, but does not grow.
+
+    All of it is no limit: then it is the room that decides.
+    """
+    if percent >= 100:
+        return None
     limit = Resources._make(n * percent // 100 for n in whole)
     over = [n for n, more in enumerate(wants) if more and has[n] + more > limit[n]]
     if not over:

@@ -1,0 +1,108 @@
+"""What the fleet makes of one policy, in the words of its status."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from j10ce.model.kinds import Condition, MinimalReservationPolicy, UnitCount, Witness
+from j10ce.model.resource import spell
+from j10ce.scheduler.lending import Reclaim
+from j10ce.scheduler.pledge import Refusal, Standing
+
+
+class Decision(NamedTuple):
+    """The part of a policy's status that no single agent can know."""
+
+    conditions: tuple[Condition, ...]  # Admitted comes first; without times
+    units: UnitCount = UnitCount()
+    witness: tuple[Witness, ...] = ()  # units by node, used ones included; empty unless admitted
+    generation: int = 0  # the admitted one: status.admittedGeneration; 0 when there is none
+    degraded: bool = False  # admitted, and not every unit has a place, or one that was lent is not back in time
+
+    @property
+    def admitted(self) -> Condition:
+        return self.conditions[0]
+
+
+class Held(NamedTuple):
+    """An admitted policy, as it stands."""
+
+    generation: int
+    standing: Standing
+    shortage: str = ""  # what the units without a place lack
+    lost: tuple[str, ...] = ()  # nodes that it could use, were they there
+    lends: bool = False
+    lent: int = 0
+    reclaims: Sequence[Reclaim] = ()
+
+
+def expired(policy: MinimalReservationPolicy) -> Decision:
+    why = f"its ttl of {policy.spec.ttl} is over; its capacity is free"
+    return Decision((_condition(policy, "Admitted", "False", "Expired", why),), _wanted(policy))
+
+
+def unheld(policy: MinimalReservationPolicy) -> Decision:
+    """A policy without units asks nothing of the fleet."""
+    why = "it holds no units; each matching workload has its floor while its node has room"
+    granted = _condition(policy, "Admitted", "True", "Granted", why)
+    return Decision((granted,), _wanted(policy), generation=policy.metadata.generation)
+
+
+def refused(policy: MinimalReservationPolicy, refusal: Refusal) -> Decision:
+    return Decision((_refusal(policy, refusal, 0),), _wanted(policy))
+
+
+def held(policy: MinimalReservationPolicy, refusal: Refusal | None, h: Held, wall: float) -> Decision:
+    """`refusal` is that of a later generation than the one in force."""
+    s = h.standing
+    used, placed = sum(s.used.values()), sum(s.used.values()) + sum(s.unused.values())
+    witness = [Witness(node=n, units=s.used.get(n, 0) + s.unused.get(n, 0)) for n in sorted({**s.used, **s.unused})]
+    told = f"{placed} units on {len(witness)} nodes, {used} in use"
+    admitted = _condition(policy, "Admitted", "True", "Granted", told)
+    if refusal is not None:
+        admitted = _refusal(policy, refusal, h.generation)
+    overdue = any(r.deadline < wall for r in h.reclaims)
+    return Decision(
+        (admitted, _degraded(policy, h), *([_reclaimed(policy, h, wall)] if h.lends else [])),
+        UnitCount(wanted=policy.spec.units, placed=placed, used=used, lent=h.lent),
+        tuple(witness),
+        h.generation,
+        s.missing > 0 or overdue,
+    )
+
+
+def _refusal(policy: MinimalReservationPolicy, refusal: Refusal, holds: int) -> Condition:
+    stays = f"; generation {holds} stays in force" if holds else ""
+    return _condition(policy, "Admitted", "False", refusal.reason, f"{refusal}{stays}")
+
+
+def _degraded(policy: MinimalReservationPolicy, h: Held) -> Condition:
+    if not h.standing.missing:
+        return _condition(policy, "Degraded", "False", "Whole", "every unit has its place")
+    lost = f"; lost: {', '.join(h.lost)}" if h.lost else ""
+    why = f"{h.standing.missing} units have no place: {h.shortage}{lost}"
+    return _condition(policy, "Degraded", "True", "NodeLost" if h.lost else "NoRoom", why)
+
+
+def _reclaimed(policy: MinimalReservationPolicy, h: Held, wall: float) -> Condition:
+    if not h.reclaims:
+        return _condition(policy, "Reclaimed", "True", "Returned", f"{h.lent} units are lent, none is called back")
+    first = h.reclaims[0]
+    left_s = first.deadline - wall
+    reason = "Reclaiming" if left_s >= 0 else "Overdue"
+    when = f"{left_s:.0f} s are left" if left_s >= 0 else f"{-left_s:.0f} s too late"
+    has = spell("memory", first.excess)
+    why = f"best effort on {first.node} has memory {has} more than it may; {when}"
+    return _condition(policy, "Reclaimed", "False", reason, why)
+
+
+def _wanted(policy: MinimalReservationPolicy) -> UnitCount:
+    return UnitCount(wanted=policy.spec.units)
+
+
+def _condition(
+    policy: MinimalReservationPolicy, kind: str, status: Literal["True", "False"], reason: str, why: str
+) -> Condition:
+    generation = policy.metadata.generation
+    return Condition(type=kind, status=status, reason=reason, message=why, observed_generation=generation)
