@@ -27,19 +27,29 @@ Keep = Callable[[], Awaitable[None]]
 
 async def keep_all(store: Store, view: View, wall: Callable[[], float], tracer: Tracer) -> None:
     """For ever. Every keeper finds out by itself where its predecessor, on this manager or another, came to."""
-    keeps: tuple[Keep, ...] = (
-        lambda: _built_in(store),
-        lambda: keep_history(store, "QoSProfile"),
-        lambda: keep_history(store, "MinimalReservationPolicy"),
-        lambda: judge_policies(store, view, wall),
-        lambda: judge_nodes(store, view, wall),
-        lambda: expire(store, view, wall),
-        lambda: keep_overcommit(store, view, wall),
-        lambda: tell_applied(view, tracer, wall()),
-    )
+    keeps: dict[str, Keep] = {
+        "built-in profiles": lambda: _built_in(store),
+        "history of profiles": lambda: keep_history(store, "QoSProfile"),
+        "history of policies": lambda: keep_history(store, "MinimalReservationPolicy"),
+        "policies": lambda: judge_policies(store, view, wall),
+        "nodes": lambda: judge_nodes(store, view, wall),
+        "expiry": lambda: expire(store, view, wall),
+        "overcommit": lambda: keep_overcommit(store, view, wall),
+        "traces": lambda: tell_applied(view, tracer, wall()),
+    }
     async with asyncio.TaskGroup() as group:
-        for keep in keeps:
-            group.create_task(persist(keep))
+        for name, keep in keeps.items():
+            group.create_task(contain(name, keep))
+
+
+async def contain(name: str, keep: Keep) -> None:
+    """A fault of ours in one keeper is told, and stops neither the others nor the API; it begins afresh after a while."""
+    while True:
+        try:
+            await persist(keep)
+        except* Exception as e:
+            log.error("keeper.fail", keeper=name, exc_info=e)
+            await asyncio.sleep(RETRY_S)
 
 
 async def persist(keep: Keep) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from j10ce.manager.documents import Nodes
-from j10ce.manager.documents import Nodes
 from j10ce.manager.trace import Tracer
 from j10ce.manager.view import View
 from j10ce.model.kinds import NodeQoS
