@@ -43,7 +43,7 @@ async def keep_all(store: Store, view: View, wall: Callable[[], float], tracer: 
 
 
 async def contain(name: str, keep: Keep) -> None:
-    """A fault of ours in one keeper is told, and stops neither the others nor the API; it begins afresh after a while."""
+    """A fault of ours in one keeper is told, and stops neither the others nor the API; it begins afresh in a while."""
     while True:
         try:
             await persist(keep)
