@@ -26,6 +26,7 @@ from j10ce.store.store import Store
 
 log = structlog.get_logger()
 LOOK_S: Final = 15.0
+SOON_S: Final = 1.0
 BREATHE: Final = 50  # nodes between two breaths of the event loop
 
 Policies = Mapping[str, MinimalReservationPolicy]
@@ -34,17 +35,26 @@ Policies = Mapping[str, MinimalReservationPolicy]
 async def keep_overcommit(
     store: Store, view: View, wall: Callable[[], float], strategy: Strategy = DEFAULT, every_s: float = LOOK_S
 ) -> None:
-    """Keep `status.overcommit` of every node true, for ever."""
+    """Keep `status.overcommit` of every node true, for ever: a first word soon, others every `every_s`."""
     await view.ready()
+    looked: dict[str, float] = {}
     while True:
+        now, nodes = wall(), view.all(NodeQoS)
+        due = [n for n in nodes if _is_new(n) or now - looked.get(n.metadata.name, -math.inf) >= every_s]
+        looked = {n.metadata.name: looked.get(n.metadata.name, now) for n in nodes}
+        looked |= {n.metadata.name: now for n in due}
         policies = {reference(p): p for p in view.all(MinimalReservationPolicy)}
-        for n, node in enumerate(view.all(NodeQoS)):
-            status = judged(node, policies, wall(), strategy)
+        for n, node in enumerate(due):
+            status = judged(node, policies, now, strategy)
             if status is not None:
                 await _tell(store, replace(node, status=status))
             if n % BREATHE == 0:
                 await asyncio.sleep(0)
-        await asyncio.sleep(every_s)
+        await asyncio.sleep(min(every_s, SOON_S))
+
+
+def _is_new(node: NodeQoS) -> bool:
+    return bool(node.status.node.demand) and not node.status.overcommit
 
 
 async def _tell(store: Store, node: NodeQoS) -> None:
