@@ -50,7 +50,7 @@ async def record(store: Store, event: Event, policy: Policy) -> None:
             await _drop(store, policy, [old.status.rollout.stable])
         return
     try:
-        await store.put(_revision(policy), expect=ABSENT)
+        await store.put(revision_of(policy), expect=ABSENT)
     except Conflict:
         return  # recorded before a restart
     # One falls out; more where a compacted watch skipped generations.
@@ -83,7 +83,7 @@ def _digest(profile: QoSProfile) -> str:
     return hashlib.blake2b(encode(profile.spec), digest_size=8).hexdigest()
 
 
-def _revision(policy: Policy) -> PolicyRevision:
+def revision_of(policy: Policy) -> PolicyRevision:
     meta = policy.metadata
     owner = Owner(api_version=policy.api_version, kind=policy.kind, name=meta.name, uid=meta.uid)
     return PolicyRevision(

@@ -1,0 +1,186 @@
+"""Documents kept change by change are what the pure function says, and only those concerned are woken."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from j10ce.manager.documents import Documents
+from j10ce.manager.revisions import revision_of
+from j10ce.model.kinds import (
+    Condition,
+    Hold,
+    HoldSpec,
+    Meta,
+    MinimalReservationPolicy,
+    MinimalReservationPolicyStatus,
+    NodeQoS,
+    NodeQoSSpec,
+    Object,
+    PolicyRevision,
+    QoSProfile,
+    Rollout,
+    Witness,
+)
+from j10ce.model.progress import RolloutStatus
+from j10ce.model.schema import parse
+from j10ce.policy.document import HOSTNAME_LABEL, NodeDocument, render
+from j10ce.policy.rollout import change
+from j10ce.store.revise import Key, key_of
+from j10ce.store.store import Event
+from j10ce.testing.build import profile, reservation, selector
+
+NODES = [f"n{n}" for n in range(8)]
+UNKNOWN = "stranger"
+SELECTORS = st.sampled_from(
+    [UNSET, selector({"zone": "a"}), selector({HOSTNAME_LABEL: "n1"}), selector(None, ("zone", "NotIn", ["a"]))]
+)
+ROLLOUTS = st.one_of(st.just(UNSET), st.builds(Rollout, canary_percent=st.integers(0, 100), paused=st.booleans()))
+STATES = st.builds(
+    RolloutStatus,
+    revision=st.integers(0, 3),
+    reached=st.integers(0, 100),
+    stable=st.integers(0, 3),
+    stopped=st.sampled_from(["", "broken"]),
+    back=st.sampled_from([(), ("n1",), ("n1", "n2")]),
+)
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> MinimalReservationPolicy:
+    name, generation = draw(st.sampled_from("abc")), draw(st.integers(1, 3))
+    made = reservation(
+        name,
+        cpu=str(draw(st.integers(1, 3))),
+        units=draw(st.integers(0, 2)),
+        nodes=draw(SELECTORS),
+        rollout=draw(ROLLOUTS),
+    )
+    state = draw(STATES)
+    state = replace(state, change=change(made.spec)) if draw(st.booleans()) else state
+    status = MinimalReservationPolicyStatus(
+        rollout=state,
+        conditions=(Condition(type="Admitted", status="True"),) if draw(st.booleans()) else (),
+        witness=tuple(Witness(node=n, units=draw(st.integers(1, 3))) for n in draw(st.sets(st.sampled_from(NODES)))),
+        admitted_generation=draw(st.integers(0, 3)),
+    )
+    meta = replace(made.metadata, uid=f"u-{name}", generation=generation)
+    return replace(made, metadata=meta, status=status)
+
+
+@st.composite
+def holds(draw: st.DrawFn) -> Hold:
+    until = datetime(2026, 2, 1, tzinfo=UTC)
+    node = draw(st.sampled_from(["", "n1", "n2", UNKNOWN]))
+    spec = HoldSpec(target="workload/default/web", knobs=("cpu.max",), expires=until, why="test", node=node)
+    return Hold(metadata=Meta(name=draw(st.sampled_from("xy")), namespace="default"), spec=spec)
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> NodeQoS:
+    labels = draw(st.sampled_from([{}, {"zone": "a"}, {"zone": "b"}]))
+    spec = NodeQoSSpec(labels=labels, disarmed=draw(st.booleans()))
+    return NodeQoS(metadata=Meta(name=draw(st.sampled_from(NODES))), spec=spec)
+
+
+OBJECTS: st.SearchStrategy[Object] = st.one_of(
+    policies(), policies().map(revision_of), holds(), nodes(), st.sampled_from("pq").map(profile)
+)
+CHANGES = st.lists(st.tuples(OBJECTS, st.booleans()), max_size=25)
+
+
+class World:
+    """A store's objects, and what is told of their changes."""
+
+    def __init__(self) -> None:
+        self.held: dict[Key, Object] = {}
+        self.documents = Documents()
+
+    def change(self, obj: Object, delete: bool) -> set[str] | None:
+        old = self.held.pop(key_of(obj), None)
+        if delete and old is None:
+            return set()
+        if not delete:
+            self.held[key_of(obj)] = obj
+        kind: Any = "DELETED" if delete else "MODIFIED" if old else "ADDED"
+        return self.documents.take(Event(kind, old if delete and old else obj, "", old))
+
+    def rendered(self, name: str) -> NodeDocument:
+        def of(kind: type) -> list[Any]:
+            return [obj for obj in self.held.values() if isinstance(obj, kind)]
+
+        node = next((n for n in of(NodeQoS) if n.metadata.name == name), NodeQoS(metadata=Meta(name=name)))
+        return render(
+            node,
+            profiles=of(QoSProfile),
+            policies=of(MinimalReservationPolicy),
+            holds=of(Hold),
+            revisions=of(PolicyRevision),
+        )
+
+
+@settings(max_examples=80)
+@given(CHANGES)
+def test_after_every_change_each_document_is_what_the_pure_function_says(changes: list[tuple[Object, bool]]) -> None:
+    world = World()
+    world.documents.follow("n7")
+    before = {name: world.documents.of(name).hash for name in (*NODES, UNKNOWN)}
+    for obj, delete in changes:
+        touched = world.change(obj, delete)
+        for name in (*NODES, UNKNOWN):
+            document = world.documents.of(name)
+            assert parse(document.data, NodeDocument) == world.rendered(name)
+            known = name == "n7" or Key("NodeQoS", "", name) in world.held
+            if document.hash != before[name] and known:
+                assert touched is None or name in touched, "a node would not have been woken"
+            before[name] = document.hash
+
+
+def test_nodes_of_equal_inputs_share_one_body() -> None:
+    world = World()
+    for name in NODES:
+        world.change(NodeQoS(metadata=Meta(name=name)), False)
+    world.change(profile("p"), False)
+    bodies = [world.documents.of(name).body for name in NODES]
+    assert all(body is bodies[0] for body in bodies)
+    assert len({world.documents.of(name).hash for name in NODES}) == 1
+
+
+def test_a_policy_of_one_node_touches_that_node_alone() -> None:
+    world = World()
+    for name in NODES:
+        world.change(NodeQoS(metadata=Meta(name=name)), False)
+    placed = reservation("placed", cpu="1", nodes=selector({HOSTNAME_LABEL: "n3"}))
+    assert world.change(placed, False) == {"n3"}
+    assert world.change(placed, True) == {"n3"}
+
+
+def test_a_unit_that_moves_touches_the_two_nodes_between_which_it_moves() -> None:
+    def db(*witness: Witness) -> MinimalReservationPolicy:
+        status = MinimalReservationPolicyStatus(
+            conditions=(Condition(type="Admitted", status="True"),), witness=witness, admitted_generation=1
+        )
+        made = reservation("db", cpu="1", units=1)
+        return replace(made, metadata=replace(made.metadata, uid="u", generation=1), status=status)
+
+    world = World()
+    for name in NODES:
+        world.change(NodeQoS(metadata=Meta(name=name)), False)
+    world.change(db(Witness(node="n1", units=1)), False)
+    assert world.change(db(Witness(node="n2", units=1)), False) == {"n1", "n2"}
+    assert world.documents.of("n3").body is world.documents.of("n2").body
+
+
+def test_a_node_that_nobody_follows_leaves_nothing_behind() -> None:
+    documents = Documents()
+    documents.follow("n1")
+    documents.follow("n1")
+    documents.unfollow("n1")
+    documents.unfollow("n1")
+    assert documents.of("n1").hash == documents.of("n2").hash
+    assert not documents._nodes
