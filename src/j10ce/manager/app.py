@@ -22,6 +22,7 @@ from j10ce.manager.failure import Refusal, answer
 from j10ce.manager.http import BASE, json, not_allowed
 from j10ce.manager.identity import Act, acting
 from j10ce.manager.metrics import Metrics
+from j10ce.manager.openapi_serve import Documents
 from j10ce.manager.rest import Resources
 from j10ce.manager.roles import DISCOVERY, METRICS, enter
 from j10ce.manager.tokens import Ticket
@@ -54,11 +55,12 @@ def build_app(
         _fixed("/readyz", ready),
         _fixed("/metrics", metrics.render, METRICS),
         _document("/version", discovery.version(), ""),
-        _document("/api", discovery.api()),
-        _document("/apis", discovery.group_list()),
+        Route("/api", discovery.core, methods=METHODS),
+        Route("/apis", discovery.groups, methods=METHODS),
         _document(f"/apis/{GROUP}", discovery.group()),
         _document(BASE, discovery.resources()),
         _document("/openapi.json", openapi.document()),
+        Route("/openapi/{path:path}", Documents().handle, methods=METHODS),
     ]
     return Gate(Router(routes, default=_nothing_there, redirect_slashes=False), access, metrics, audit)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, get_args
 
+import msgspec
 from msgspec import Struct
 
 from j10ce import __version__
-from j10ce.manager.http import BASE, MERGE_PATCH
+from j10ce.manager.descriptions import described
+from j10ce.manager.grpc_shape import messages
+from j10ce.manager.http import APPLY_PATCH, BASE, JSON_PATCH, MERGE_PATCH, MOST_MANAGER, FieldValidation
 from j10ce.manager.query import FLAGS, MOST
 from j10ce.manager.verbs import DeleteOptions
 from j10ce.model.catalogue import KINDS, Kind
@@ -23,14 +26,17 @@ REFUSALS: Final = {
     403: "A foreign Host or Origin, or a rule forbids it",
     404: "No such object",
     405: "Not a verb of this resource",
+    406: "Not in a form that is asked for",
     409: "The object exists already, or has moved on",
     410: "The revision is no longer kept: list again",
     413: "The body is larger than 1 MiB",
     415: "Not a content type that is read here",
     422: "The object or the query is invalid; the causes list every finding",
+    429: "The caller asks too often",
     503: "The store or the agent does not answer",
+    504: "The store did not answer in time: what was asked for may have happened",
 }
-READING: Final = (400, 401, 403, 404, 405, 410, 422, 503)
+READING: Final = (400, 401, 403, 404, 405, 406, 410, 422, 429, 503)
 WRITING: Final = tuple(REFUSALS)
 
 
@@ -38,6 +44,7 @@ def document() -> Json:
     kinds = tuple(KINDS.values())
     structs: list[type[Struct]] = [*(kind.struct for kind in kinds), NodeDocument, DeleteOptions]
     _, components = json_schema(structs)
+    _describe(components)
     schemas = components | {"Status": _status()} | {f"{kind.name}List": _list_of(kind) for kind in kinds}
     paths = {path: item for kind in kinds for path, item in _paths(kind).items()} | _document_path()
     return {
@@ -52,6 +59,16 @@ def document() -> Json:
         },
         "security": [{"token": []}],
     }
+
+
+def _describe(components: Json) -> None:
+    """Say of every part of every kind, and of its fields, what it means."""
+    for struct in messages():
+        schema = components[struct.__name__]
+        schema["description"] = described(struct)
+        for field in msgspec.structs.fields(struct):
+            if text := described(struct, field.name):
+                schema["properties"][field.encode_name]["description"] = text
 
 
 def _in_path(name: str) -> Json:
@@ -75,10 +92,18 @@ QUERY_PARAMETERS: Final = (
     _in_query("resourceVersion", "Watch from here; without it the present state comes first"),
     _in_query("timeoutSeconds", "End a watch after so long", type="integer", minimum=0, maximum=MOST),
     _in_query("allowWatchBookmarks", "Say where the watch stands when nothing happens", enum=list(FLAGS)),
+    _in_query("sendInitialEvents", "Whether a watch begins with the present state", enum=list(FLAGS)),
+    _in_query("resourceVersionMatch", "Exact: of that revision or not at all"),
     _in_query("dryRun", "All: check and show, store nothing", enum=["All"]),
+    _in_query("fieldManager", "Who owns what is written", type="string", maxLength=MOST_MANAGER),
+    _in_query("fieldValidation", "What becomes of unknown fields", enum=list(get_args(FieldValidation))),
+    _in_query("force", "true: an apply takes what others own"),
     _in_query("hash", "The document that the caller has already"),
 )
-LISTING: Final = tuple(p["name"] for p in QUERY_PARAMETERS if p["name"] not in ("dryRun", "hash"))
+WRITE_PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation")
+NOT_LISTING: Final = (*WRITE_PARAMETERS, "force", "hash")
+LISTING: Final = tuple(p["name"] for p in QUERY_PARAMETERS if p["name"] not in NOT_LISTING)
+PATCH_BODIES: Final = {JSON_PATCH: "array", MERGE_PATCH: "object", APPLY_PATCH: "object"}
 
 
 def _paths(kind: Kind) -> dict[str, Json]:
@@ -91,7 +116,9 @@ def _paths(kind: Kind) -> dict[str, Json]:
     found[f"{inside}/{{name}}"] = {"get": _operation("get", kind, one, kind.name)}
     if not kind.stored:
         return found
-    found[inside]["post"] = _operation("create", kind, (*scope, "dryRun"), kind.name, body=kind.name, code="201")
+    found[inside]["post"] = _operation(
+        "create", kind, (*scope, *WRITE_PARAMETERS), kind.name, body=kind.name, code="201"
+    )
     found[f"{inside}/{{name}}"] |= _changes(kind, one, "") | {
         "delete": _operation("delete", kind, (*one, "dryRun"), "Status", body="DeleteOptions", optional=True)
     }
@@ -102,9 +129,12 @@ def _paths(kind: Kind) -> dict[str, Json]:
 
 
 def _changes(kind: Kind, parameters: tuple[str, ...], suffix: str) -> Json:
-    given = (*parameters, "dryRun")
-    patch = _operation(f"patch{suffix}", kind, given, kind.name)
-    patch["requestBody"] = {"required": True, "content": {MERGE_PATCH: {"schema": {"type": "object"}}}}
+    given = (*parameters, *WRITE_PARAMETERS)
+    patch = _operation(f"patch{suffix}", kind, (*given, "force"), kind.name)
+    bodies = {content: {"schema": {"type": type_}} for content, type_ in PATCH_BODIES.items()}
+    patch["requestBody"] = {"required": True, "content": bodies}
+    if not suffix:
+        patch["responses"] |= {"201": _shows(kind.name)}  # an apply of what was not there
     return {"put": _operation(f"replace{suffix}", kind, given, kind.name, body=kind.name), "patch": patch}
 
 

@@ -1,0 +1,132 @@
+"""The API Server's gRPC half: a service per kind, health and reflection, on an address of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+from grpc_health.v1 import health, health_pb2_grpc
+from grpc_health.v1.health_pb2 import HealthCheckResponse
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
+
+from j10ce.errors import Denied
+from j10ce.manager.auth import is_loopback
+from j10ce.manager.grpc_calls import Calls
+from j10ce.manager.grpc_door import Context, Door
+from j10ce.manager.http import MOST_BYTES
+from j10ce.manager.roles import DISCOVERY, enter
+from j10ce.manager.tls import load_certificate
+from j10ce.manager.tokens import Ticket
+from j10ce.manager.verbs import Verbs
+from j10ce.model.catalogue import KINDS, Kind
+
+GRACE_S: Final = 5.0
+OPTIONS: Final = (
+    ("grpc.max_receive_message_length", MOST_BYTES),
+    ("grpc.max_send_message_length", -1),  # a long list is the client's wish: it can ask for pages
+    ("grpc.max_concurrent_streams", 1000),
+    ("grpc.so_reuseport", 0),  # two managers on one address are a mistake
+    ("grpc.keepalive_time_ms", 60_000),  # a watcher whose host is gone is noticed
+    ("grpc.keepalive_timeout_ms", 20_000),
+)
+
+
+class Certificate:
+    """A certificate and its key, read again for every connection: a renewal needs no restart."""
+
+    def __init__(self, cert: Path, key: Path) -> None:
+        self._cert, self._key = cert, key
+        load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), cert, key)
+        self._held = (key.read_bytes(), cert.read_bytes())
+
+    def credentials(self) -> grpc.ServerCredentials:
+        # The stubs do not know that None means: no change.
+        return grpc.dynamic_ssl_server_credentials(_configuration(self._held), self.renewed)  # type: ignore[arg-type]
+
+    def renewed(self) -> grpc.ServerCertificateConfiguration | None:
+        """What is in the files, if it is another pair and a whole one: a renewal writes two files."""
+        try:
+            found = (self._key.read_bytes(), self._cert.read_bytes())
+            if found == self._held:
+                return None
+            load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self._cert, self._key)
+        except (OSError, Denied):
+            return None
+        self._held = found
+        return _configuration(found)
+
+
+def _configuration(pair: tuple[bytes, bytes]) -> grpc.ServerCertificateConfiguration:
+    return grpc.ssl_server_certificate_configuration([pair])
+
+
+class GrpcServer:
+    """`stop` ends watches and then the server; what is under way has GRACE_S to finish."""
+
+    def __init__(self, verbs: Verbs, door: Door, stop: asyncio.Event) -> None:
+        self._stop = stop
+        self._health = health.aio.HealthServicer()
+        self._server = grpc.aio.server(options=OPTIONS)
+        stored = [kind for kind in KINDS.values() if kind.stored]
+        self._services = (*map(service_name, stored), health.SERVICE_NAME, reflection.SERVICE_NAME)
+        for kind in stored:
+            calls = Calls(kind, verbs, door, stop).handlers()
+            self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service_name(kind), calls),))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(Reflection(self._services, door), self._server)
+
+    def listen(self, address: str, certificate: Certificate | None = None) -> int:
+        """The port that is listened on; raises Denied, also for an address that would carry tokens in the clear."""
+        if certificate is None and not is_loopback(address):
+            raise Denied(f"{address} is not loopback: give --tls-cert and --tls-key, or serve gRPC on 127.0.0.1")
+        try:
+            if certificate is None:
+                return self._server.add_insecure_port(address)
+            return self._server.add_secure_port(address, certificate.credentials())
+        except RuntimeError as e:
+            raise Denied(f"cannot serve gRPC on {address}: {e}") from None
+
+    async def run(self, ready: Callable[[], Awaitable[None]]) -> None:
+        """Until `stop`; SERVING once `ready` returns."""
+        await self._say(HealthCheckResponse.NOT_SERVING)
+        await self._server.start()
+        try:
+            async with asyncio.TaskGroup() as group:
+                waiting = [group.create_task(self._serving(ready)), group.create_task(self._stop.wait())]
+                await waiting[1]
+                waiting[0].cancel()
+        finally:
+            await self._health.enter_graceful_shutdown()
+            await self._server.stop(GRACE_S)
+
+    async def _serving(self, ready: Callable[[], Awaitable[None]]) -> None:
+        await ready()
+        await self._say(HealthCheckResponse.SERVING)
+
+    async def _say(self, status: HealthCheckResponse.ServingStatus) -> None:
+        for service in ("", *self._services):
+            await self._health.set(service, status)
+
+
+class Reflection(reflection.aio.ReflectionServicer):  # type: ignore[misc]
+    """What there is to call is told to callers that we know, as the OpenAPI document is."""
+
+    def __init__(self, services: tuple[str, ...], door: Door) -> None:
+        super().__init__(services)
+        self._door = door
+
+    async def ServerReflectionInfo(self, requests: Any, context: Context) -> AsyncIterator[Any]:  # noqa: N802
+        async def known(_: Ticket) -> None:
+            enter("get", DISCOVERY)
+
+        await self._door.through(context, "reflection", known)
+        async for answer in super().ServerReflectionInfo(requests, context):
+            yield answer
+
+
+def service_name(kind: Kind) -> str:
+    return f"j10ce.v1alpha1.{kind.name}Service"

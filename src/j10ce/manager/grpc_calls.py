@@ -1,0 +1,217 @@
+"""The verbs of one kind as gRPC calls, over the same `Verbs` as the REST half."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+import grpc
+import msgspec
+
+from j10ce.errors import Finding, Invalid, QosError, Unreachable
+from j10ce.manager import grpc_shape as shape
+from j10ce.manager import query
+from j10ce.manager.grpc_codec import message_of, plain_of
+from j10ce.manager.grpc_door import Context, Door
+from j10ce.manager.grpc_watch import watched
+from j10ce.manager.identity import Verb, current
+from j10ce.manager.proto import requests_pb2, services_pb2
+from j10ce.manager.roles import enter
+from j10ce.manager.tokens import Ticket
+from j10ce.manager.verbs import Author, DeleteOptions, Preconditions, Verbs
+from j10ce.model.catalogue import Kind
+from j10ce.model.schema import encode
+from j10ce.policy import syntax
+from j10ce.store.revise import Key, Part
+from j10ce.store.store import Event
+
+STOPPING: Final = "this server stops: watch again elsewhere, from the last resource_version"
+
+
+class Call(NamedTuple):
+    """One row of every service: which right it takes, its request (`{}` is the kind), and who answers."""
+
+    verb: Verb
+    request: str
+    answer: Callable[[Calls, Any, Key], Awaitable[Any]]
+    part: Part = "spec"
+
+
+class Calls:
+    """`stop` ends the watches, so that the server can stop."""
+
+    def __init__(self, kind: Kind, verbs: Verbs, door: Door, stop: asyncio.Event) -> None:
+        self._kind, self._verbs, self._door, self._stop = kind, verbs, door, stop
+        self._page = getattr(services_pb2, f"{kind.name}List")
+        self._event = getattr(services_pb2, f"{kind.name}Event")
+
+    def handlers(self) -> dict[str, Any]:
+        every = {name: call for name, call in CALLS.items() if call.part == "spec" or shape.has_status(self._kind)}
+        return {name: self._unary(name, call) for name, call in every.items()} | {"Watch": self._stream()}
+
+    async def get(self, request: Any, key: Key) -> Any:
+        return message_of(await self._verbs.get(key))
+
+    async def list(self, request: Any, key: Key) -> Any:
+        asked = query.read(
+            _parameters(request, limit=request.limit, **{"continue": request.continue_token}), self._kind
+        )
+        page = await self._verbs.list(self._kind, key.namespace or None, asked)
+        meta = requests_pb2.ListMeta(
+            resource_version=page.revision,
+            continue_token=query.encode(page.rest) if page.rest else "",
+            remaining_item_count=page.remaining,
+        )
+        return self._page(metadata=meta, items=map(message_of, page.items))
+
+    async def create(self, request: Any, key: Key) -> Any:
+        made = await self._verbs.create(self._kind, key.namespace, self._body(request), **_options(request))
+        return message_of(made)
+
+    async def update(self, request: Any, key: Key, part: Part = "spec") -> Any:
+        done = await self._verbs.replace(self._kind, key, part, self._body(request), **_options(request))
+        return message_of(done)
+
+    async def update_status(self, request: Any, key: Key) -> Any:
+        return await self.update(request, key, "status")
+
+    async def patch(self, request: Any, key: Key, part: Part = "spec") -> Any:
+        by_type = {requests_pb2.PATCH_TYPE_JSON: self._verbs.patch_json}
+        patch = by_type.get(request.type, self._verbs.patch)
+        return message_of(await patch(self._kind, key, part, request.patch.encode(), **_options(request)))
+
+    async def patch_status(self, request: Any, key: Key) -> Any:
+        return await self.patch(request, key, "status")
+
+    async def apply(self, request: Any, key: Key, part: Part = "spec") -> Any:
+        if not request.field_manager:
+            hint = "it will own the fields that are applied"
+            raise Invalid([Finding("fieldManager", None, "missing", hint)], f"apply of {key}")
+        body = self._body(request, whole=False)
+        done, _ = await self._verbs.apply(self._kind, key, part, body, force=request.force, **_options(request))
+        return message_of(done)
+
+    async def apply_status(self, request: Any, key: Key) -> Any:
+        return await self.apply(request, key, "status")
+
+    async def delete(self, request: Any, key: Key) -> Any:
+        wanted = request.preconditions
+        options = DeleteOptions(preconditions=Preconditions(uid=wanted.uid, resource_version=wanted.resource_version))
+        return message_of(await self._verbs.delete(key, encode(options), dry=request.dry_run))
+
+    async def watch(self, request: Any, context: Context, ticket: Ticket) -> None:
+        key = self._key("watch", request)
+        enter("watch", *key)
+        asked = query.read(_parameters(request, resourceVersion=request.resource_version), self._kind)
+        events = watched(self._verbs, self._kind, key.namespace or None, asked)
+        with self._door.access.limits.watch(ticket.caller):
+            async with asyncio.TaskGroup() as group:
+                sending = group.create_task(self._send(events, request.bookmarks, context, ticket))
+                stopping = group.create_task(self._stop.wait())
+                await asyncio.wait([sending, stopping], return_when=asyncio.FIRST_COMPLETED)
+                sending.cancel()
+                stopping.cancel()
+        failed = Unreachable(STOPPING) if sending.cancelled() else sending.result()
+        if failed is not None:
+            raise failed
+
+    async def _send(
+        self, events: AsyncIterator[Event | str], bookmarks: bool, context: Context, ticket: Ticket
+    ) -> QosError | None:
+        """Ends with the failure that ended the watch."""
+        await context.send_initial_metadata(())
+        try:
+            async for event in events:
+                self._door.check_again(ticket)
+                if not isinstance(event, str):
+                    await context.write(self._shown(event))
+                elif bookmarks:
+                    await context.write(self._event(type="EVENT_TYPE_BOOKMARK", resource_version=event))
+        except QosError as e:
+            return e
+        return None
+
+    def _shown(self, event: Event) -> Any:
+        type_, shown = f"EVENT_TYPE_{event.type}", message_of(event.object)
+        return self._event(type=type_, object=shown, resource_version=event.revision)
+
+    def _body(self, request: Any, *, whole: bool = True) -> bytes:
+        return msgspec.json.encode(plain_of(request.object, self._kind.struct, whole=whole))
+
+    def _key(self, verb: Verb, request: Any) -> Key:
+        """What a request is about; raises Invalid for a name or a namespace that nothing can have."""
+        names = request.object.metadata if hasattr(request, "object") else request
+        key = Key(self._kind.name, names.namespace, getattr(names, "name", ""))
+        where = "metadata." if hasattr(request, "object") else ""
+        if findings := [*self._misnamed(verb, key, where)]:
+            raise Invalid(findings, f"{verb} {key.kind}")
+        return key
+
+    def _misnamed(self, verb: Verb, key: Key, where: str) -> Iterator[Finding]:
+        many = verb in ("list", "watch")
+        if key.namespace and not self._kind.namespaced:
+            yield Finding(f"{where}namespace", key.namespace, f"a {key.kind} has no namespace", "remove it")
+        elif key.namespace:
+            yield from syntax.namespace(f"{where}namespace", key.namespace)
+        elif self._kind.namespaced and not many:
+            yield Finding(f"{where}namespace", None, "missing", f"a {key.kind} has one, such as default")
+        if not many and verb != "create":  # a created one is checked as a whole
+            yield from syntax.name(f"{where}name", key.name)
+
+    def _unary(self, name: str, call: Call) -> Any:
+        path, wanted = f"{self._kind.name}/{name}", call.request.format(self._kind.name)
+        request = getattr(requests_pb2, wanted, None) or getattr(services_pb2, wanted)
+
+        async def handle(given: Any, context: Context) -> Any:
+            async def answer(_: Ticket) -> Any:
+                key = self._key(call.verb, given)
+                enter(call.verb, *key, part=call.part)
+                return await call.answer(self, given, key)
+
+            return await self._door.through(context, path, answer)
+
+        return grpc.unary_unary_rpc_method_handler(
+            handle, request_deserializer=request.FromString, response_serializer=_serialised
+        )
+
+    def _stream(self) -> Any:
+        async def handle(given: Any, context: Context) -> None:
+            async def answer(ticket: Ticket) -> None:
+                await self.watch(given, context, ticket)
+
+            await self._door.through(context, f"{self._kind.name}/Watch", answer)
+
+        return grpc.unary_stream_rpc_method_handler(
+            handle, request_deserializer=requests_pb2.WatchRequest.FromString, response_serializer=_serialised
+        )
+
+
+CALLS: Final = {
+    "Get": Call("get", "GetRequest", Calls.get),
+    "List": Call("list", "ListRequest", Calls.list),
+    "Create": Call("create", "Create{}Request", Calls.create),
+    "Update": Call("update", "Update{}Request", Calls.update),
+    "Patch": Call("patch", "PatchRequest", Calls.patch),
+    "Apply": Call("patch", "Apply{}Request", Calls.apply),
+    "Delete": Call("delete", "DeleteRequest", Calls.delete),
+    "UpdateStatus": Call("update", "Update{}Request", Calls.update_status, "status"),
+    "PatchStatus": Call("patch", "PatchRequest", Calls.patch_status, "status"),
+    "ApplyStatus": Call("patch", "Apply{}Request", Calls.apply_status, "status"),
+}
+
+
+def _parameters(request: Any, **more: object) -> dict[str, str]:
+    """As the query of a URL, so that both front ends read it alike."""
+    given = {"labelSelector": request.label_selector, "fieldSelector": request.field_selector, **more}
+    return {name: str(value) for name, value in given.items()}
+
+
+def _options(request: Any) -> dict[str, Any]:
+    """What every write may carry."""
+    return {"dry": request.dry_run, "by": Author(request.field_manager or current().caller.name)}
+
+
+def _serialised(message: Any) -> bytes:
+    data: bytes = message.SerializeToString()
+    return data

@@ -1,0 +1,82 @@
+"""The gRPC half of a manager in this process, beside its REST half."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import grpc
+import pytest
+
+from j10ce.manager.audit import Audit
+from j10ce.manager.auth import Access
+from j10ce.manager.grpc import GrpcServer
+from j10ce.manager.grpc_door import Door
+from j10ce.manager.limits import Limits
+from j10ce.manager.proto import services_pb2_grpc
+from j10ce.manager.verbs import Verbs
+from j10ce.model.catalogue import KINDS
+from j10ce.policy.validate import validate
+from j10ce.store.memory import MemoryStore
+from j10ce.testing.build import WALL
+from tests.manager.conftest import TOKEN, Manager, assemble
+
+KNOWN = (("authorization", f"Bearer {TOKEN}"),)
+STORED = [kind for kind in KINDS.values() if kind.stored]
+
+
+class Both(NamedTuple):
+    """One store, two front ends."""
+
+    rest: Manager
+    channel: grpc.aio.Channel
+    audit: Path
+
+    def stub(self, kind: str) -> Any:
+        return getattr(services_pb2_grpc, f"{kind}ServiceStub")(Tokened(self.channel))
+
+
+class Tokened:
+    """A channel whose calls carry the token."""
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._channel = channel
+
+    def unary_unary(self, *args: Any, **more: Any) -> Any:
+        call = self._channel.unary_unary(*args, **more)
+        return lambda request, metadata=KNOWN, **options: call(request, metadata=metadata, **options)
+
+    def unary_stream(self, *args: Any, **more: Any) -> Any:
+        call = self._channel.unary_stream(*args, **more)
+        return lambda request, metadata=KNOWN, **options: call(request, metadata=metadata, **options)
+
+
+@asynccontextmanager
+async def running(audit: Path) -> AsyncIterator[Both]:
+    def wall() -> float:
+        return WALL
+
+    manager = assemble(MemoryStore(wall), wall=wall)
+    access = Access(manager.keyring, Limits(wall), loopback=True)
+    server = GrpcServer(Verbs(manager.store, validate, wall), Door(access, Audit(audit, wall)), manager.stop)
+    port = server.listen("127.0.0.1:0")
+    async with asyncio.TaskGroup() as group:
+        keepers = [group.create_task(manager.view.run()), group.create_task(manager.keyring.follow())]
+        group.create_task(server.run(manager.view.ready))
+        await manager.keyring.synced.wait()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            await channel.channel_ready()
+            yield Both(manager, channel, audit)
+        manager.stop.set()
+        for keeper in keepers:
+            keeper.cancel()
+    await manager.store.close()
+
+
+@pytest.fixture
+async def both(tmp_path: Path) -> AsyncIterator[Both]:
+    async with running(tmp_path / "audit") as made:
+        yield made
