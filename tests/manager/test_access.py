@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from j10ce.cli import kubeconfig
 from j10ce.errors import Denied
 from j10ce.manager.auth import is_loopback
 from j10ce.manager.private import read_token, write_kubeconfig
@@ -110,3 +111,25 @@ def test_the_kubeconfig_is_private_even_over_an_open_file(tmp_path: Path) -> Non
     write_kubeconfig(path, "http://127.0.0.1:7443", TOKEN)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert TOKEN in path.read_text()
+
+
+async def test_on_loopback_a_password_is_a_token(manager: Manager) -> None:
+    async with manager.client(authorization="") as api:
+        answers = [await api.get(BASE, auth=("owner", word)) for word in (TOKEN, "guess", "")]
+    assert [answer.status_code for answer in answers] == [200, 401, 401]
+
+
+@pytest.mark.parametrize("header", ["Basic", "Basic ", "Basic !", "Basic c2VzYW1l", "Basic c2VzYW1lOg==", "Bearer", ""])
+async def test_half_a_password_is_none(manager: Manager, header: str) -> None:
+    async with manager.client(authorization=header) as api:
+        assert (await api.get(BASE)).status_code == 401
+
+
+@pytest.mark.parametrize("server", ["http://127.0.0.1:7443", "http://[::1]:7443", "https://cp:7443"])
+def test_a_kubeconfig_leads_kubectl_and_our_own_command_to_the_same_place(tmp_path: Path, server: str) -> None:
+    token = "a/b@c:d"
+    write_kubeconfig(tmp_path / "kubeconfig", server, token)
+    account = kubeconfig.read(tmp_path / "kubeconfig")
+    assert (account.server, account.token) == (server, token)
+    text = (tmp_path / "kubeconfig").read_text()
+    assert ("owner:a%2Fb%40c%3Ad@" in text) is server.startswith("http://")

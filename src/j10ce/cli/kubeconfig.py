@@ -7,6 +7,7 @@ from binascii import Error as NotBase64
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from j10ce.errors import Finding, Invalid
 
@@ -40,11 +41,20 @@ def read(path: Path) -> Account:
         context = _named(told, "contexts", str(told["current-context"]))["context"]
         cluster = _named(told, "clusters", str(context["cluster"]))["cluster"]
         user = _named(told, "users", str(context["user"]))["user"] if context.get("user") else {}
-        return Account(str(cluster["server"]), _token(path, user), _authority(path, cluster), _certificate(path, user))
+        server, password = _address(str(cluster["server"]))
+        token = _token(path, user) or password
+        return Account(server, token, _authority(path, cluster), _certificate(path, user))
     except KeyError as e:
         raise Invalid([Finding(str(path), None, f"has no {e.args[0]}", "write it anew")], "kubeconfig") from None
     except (yaml.YAMLError, TypeError, NotBase64, UnicodeDecodeError) as e:
         raise Invalid([Finding(str(path), None, " ".join(str(e).split()))], "kubeconfig") from None
+
+
+def _address(server: str) -> tuple[str, str]:
+    """An address without the name and password that it may carry, and the password."""
+    scheme, _, rest = server.partition("://")
+    account, _, host = rest.rpartition("@")
+    return (f"{scheme}://{host}", unquote(account.partition(":")[2])) if account else (server, "")
 
 
 def _named(told: Mapping[str, Any], group: str, name: str) -> Mapping[str, Any]:

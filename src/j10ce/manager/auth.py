@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
+from binascii import Error as NotBase64
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Final
@@ -13,7 +15,6 @@ from j10ce.manager.limits import Limits
 from j10ce.manager.tokens import Keyring, Ticket
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/version"})
-SCHEME: Final = b"bearer "
 READ_HEADERS: Final = frozenset({b"host", b"origin", b"authorization"})
 
 
@@ -42,9 +43,8 @@ class Access:
 
     def authenticate(self, authorization: bytes, source: str) -> Ticket:
         """Who sends this `Authorization`, over any protocol; raises Refusal 401 or 429."""
-        ticket = None
-        if authorization[: len(SCHEME)].lower() == SCHEME:
-            ticket = self.keyring.recognise(authorization[len(SCHEME) :])
+        token = _token(authorization, basic=self._loopback)
+        ticket = self.keyring.recognise(token) if token else None
         if ticket is None:
             self.limits.stranger(source)
             raise Refusal(401, "Unauthorized", "a valid bearer token is needed", {"www-authenticate": "Bearer"})
@@ -58,6 +58,19 @@ class Access:
         origin = given.get(b"origin")
         if origin is not None and origin.decode("latin-1").partition("://")[2] != host:
             raise Refusal(403, "Forbidden", f"Origin {origin.decode('latin-1')!r} is not {host!r}")
+
+
+def _token(authorization: bytes, *, basic: bool) -> bytes:
+    """Of a bearer; or a password: kubectl sends no tokens without TLS, only what stands in the server's address."""
+    scheme, _, given = authorization.partition(b" ")
+    if scheme.lower() == b"bearer":
+        return given
+    if not basic or scheme.lower() != b"basic":
+        return b""
+    try:
+        return b64decode(given, validate=True).partition(b":")[2]
+    except NotBase64:
+        return b""
 
 
 def source(scope: Scope) -> str:

@@ -7,6 +7,7 @@ import secrets
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -31,17 +32,27 @@ def read_token(path: Path) -> str:
 
 
 def write_kubeconfig(path: Path, server: str, token: str, *, ca: Path | None = None) -> None:
-    """What a client needs to find us and to trust us. JSON is YAML, so kubectl reads it, too."""
+    """What a client needs to find us and to trust us. JSON is YAML, so kubectl reads it, too.
+
+    kubectl sends no token over plain HTTP, which is loopback; there it gets an address that carries the token.
+    """
     cluster: dict[str, Any] = {"server": server}
     if ca:
         cluster["certificate-authority-data"] = b64encode(ca.read_bytes()).decode()
+    clusters = [{"name": "j10ce", "cluster": cluster}]
+    if server.startswith("http://"):
+        carrying = server.replace("http://", f"http://owner:{quote(token, safe='')}@", 1)
+        clusters.append({"name": "kubectl", "cluster": {"server": carrying}})
+    names = [entry["name"] for entry in clusters]
     config = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "j10ce", "cluster": cluster}],
+        "clusters": clusters,
         "users": [{"name": "owner", "user": {"token": token}}],
-        "contexts": [{"name": "j10ce", "context": {"cluster": "j10ce", "user": "owner", "namespace": "default"}}],
-        "current-context": "j10ce",
+        "contexts": [
+            {"name": name, "context": {"cluster": name, "user": "owner", "namespace": "default"}} for name in names
+        ],
+        "current-context": names[-1],
     }
     write_private(path, msgspec.json.format(msgspec.json.encode(config), indent=2).decode() + "\n")
 
