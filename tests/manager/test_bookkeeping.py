@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from j10ce.errors import NotFound, StoreError
 from j10ce.manager import keepers
+from j10ce.manager.decision import Decision
 from j10ce.manager.documents import Documents
 from j10ce.manager.judgement import Basis, judged
 from j10ce.manager.nodes import SILENT_S, judge_nodes, readiness
 from j10ce.manager.policies import judge_policies
 from j10ce.manager.reports import Reports
-from j10ce.manager.reservations import Decision
 from j10ce.manager.revisions import KEPT, SYSTEM_NAMESPACE, ensure_built_in, keep_history
 from j10ce.manager.view import View
 from j10ce.model.kinds import (

@@ -9,8 +9,8 @@ from typing import Final, Literal, NamedTuple, TypeVar
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from j10ce.manager.decision import Decision
 from j10ce.manager.reports import Standing, Told, falls_short
-from j10ce.manager.reservations import Decision
 from j10ce.model.kinds import (
     Condition,
     EffectiveFloor,

@@ -10,14 +10,16 @@ import structlog
 from msgspec.structs import replace
 
 from j10ce.errors import Conflict, NotFound
+from j10ce.manager.decision import Decision
 from j10ce.manager.judgement import Basis, expired, judged, judged_profile
 from j10ce.manager.reports import Reports, Standing
-from j10ce.manager.reservations import Decision, Reservations
+from j10ce.manager.reservations import Reservations
 from j10ce.manager.view import View
 from j10ce.model.kinds import (
     MinimalReservationPolicy,
     MinimalReservationPolicyStatus,
     NodeQoS,
+    PolicyRevision,
     PolicyStatus,
     QoSProfile,
 )
@@ -69,7 +71,7 @@ class Judge:
     async def round(self, wall: float) -> None:
         """Judge every policy whose ground has moved, with one write for each whose status is another one."""
         promises = self._view.all(MinimalReservationPolicy)
-        decisions = self._reservations.decide(promises, self._view.all(NodeQoS), wall)
+        decisions = self._reservations.decide(promises, self._view.all(NodeQoS), wall, self._view.all(PolicyRevision))
         self.reports.look(wall)
         self._rounds += 1
         policies: list[Policy] = [*self._view.all(QoSProfile), *promises]
