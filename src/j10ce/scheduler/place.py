@@ -85,9 +85,9 @@ def decide(
     fits = np.ones(len(cluster.names), np.bool_)
     for _, mask in passes:
         fits &= mask
-    scorers = tuple(scorers)
-    whole = sum(w.weight for w in scorers) or 1.0
-    points = tuple((w, w.scorer.score(asked, cluster) * (100.0 * w.weight / whole)) for w in scorers)
+    told = [(w, scores) for w in scorers if (scores := w.scorer.score(asked, cluster)) is not None]
+    whole = sum(w.weight for w, _ in told) or 1.0
+    points = tuple((w, scores * (100.0 * w.weight / whole)) for w, scores in told)
     totals = np.zeros(len(cluster.names))
     for _, some in points:
         totals = totals + some

@@ -17,8 +17,11 @@ CPU, MEMORY = RESOURCES.index("cpu"), RESOURCES.index("memory")
 class Scorer(Protocol):
     name: str
 
-    def score(self, demand: Demand, cluster: Cluster, /) -> Scores:
-        """0 (worst) to 1 (best) for every node, those that were filtered out included. Pure."""
+    def score(self, demand: Demand, cluster: Cluster, /) -> Scores | None:
+        """0 (worst) to 1 (best) for every node, those that were filtered out included. Pure.
+
+        None: it has nothing to say about this workload, and its weight does not count.
+        """
         ...
 
     def why(self, demand: Demand, cluster: Cluster, node: int, /) -> str:
@@ -36,8 +39,9 @@ class Witness:
 
     name = "witness"
 
-    def score(self, demand: Demand, cluster: Cluster, /) -> Scores:
-        return (demand.payer >= 0).astype(np.float64)
+    def score(self, demand: Demand, cluster: Cluster, /) -> Scores | None:
+        here = demand.payer >= 0
+        return here.astype(np.float64) if here.any() else None
 
     def why(self, demand: Demand, cluster: Cluster, node: int, /) -> str:
         payer = demand.payer[node]
@@ -80,7 +84,9 @@ class Unlent:
 
     name = "unlent"
 
-    def score(self, demand: Demand, cluster: Cluster, /) -> Scores:
+    def score(self, demand: Demand, cluster: Cluster, /) -> Scores | None:
+        if not cluster.lendable.any():
+            return None
         return _left(_share_of(cluster.lendable, cluster.room).max(axis=1, initial=0.0))
 
     def why(self, demand: Demand, cluster: Cluster, node: int, /) -> str:
