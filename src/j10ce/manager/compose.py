@@ -14,6 +14,7 @@ from starlette.routing import Route
 from j10ce.manager import census
 from j10ce.manager.app import build_app
 from j10ce.manager.defence import Defence
+from j10ce.manager.grpc_open import open_grpc
 from j10ce.manager.health import Health
 from j10ce.manager.keepers import keep_all, persist
 from j10ce.manager.metrics import Metrics
@@ -52,6 +53,7 @@ class ControlPlane:
         resources = Resources(self._verbs, self._view, AgentProxy(config.agent_socket), self._stop)
         app = build_app(self._defence.access, resources, self._view, metrics, self._defence.audit, self._beside())
         self._server = Server(Traced(app, tracer), self._defence.tls)
+        self._grpc = open_grpc(config, self._verbs, self._defence, self._stop)
 
     def stop(self) -> None:
         self._stop.set()
@@ -68,6 +70,8 @@ class ControlPlane:
             leading = group.create_task(persist(self._lead))
             serving = group.create_task(self._server.serve(sockets=[listener]))
             ready = group.create_task(self._ready(listener))
+            if self._grpc is not None:
+                group.create_task(self._grpc.run(self._known))
             await asyncio.wait([serving, group.create_task(self._stop.wait())], return_when=asyncio.FIRST_COMPLETED)
             leading.cancel()
             ready.cancel()
@@ -82,8 +86,7 @@ class ControlPlane:
 
     async def _ready(self, listener: socket.socket) -> None:
         """Say so once everything is read, and the built-in profiles are there, whoever leads."""
-        await self._view.ready()
-        await self._defence.keyring.synced.wait()
+        await self._known()
         wanted = {profile.metadata.name for profile in builtin()}
         while True:
             epoch = self._view.objects.epoch
@@ -91,6 +94,11 @@ class ControlPlane:
                 break
             await self._view.objects.moved(epoch)
         announce(self._config, listener, self._token)
+
+    async def _known(self) -> None:
+        """Everything that answers are made of has been read."""
+        await self._view.ready()
+        await self._defence.keyring.synced.wait()
 
     def _complete(self) -> bool:
         return self._view.complete and self._defence.keyring.synced.is_set()
