@@ -19,6 +19,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 GROUPS = {
     "Run workloads": ("up", "run", "adopt", "forget"),
     "Declare": ("apply", "diff", "plan", "get", "describe", "delete"),
+    "Fleet": ("place", "cordon", "uncordon"),
     "Look": ("explain", "top", "status", "doctor"),
     "Steer": ("hold", "release", "disarm", "arm", "revert"),
     "Set up": ("config", "certs", "token", "plugins", "completion", "bundle"),
