@@ -30,8 +30,8 @@ def place_command(
 
     \b
     Example:
-      j10ce-qos place -f examples/fleet/workload.yaml --dry-run --explain
-      j10ce-qos place -f examples/fleet/workload.yaml --for 1h
+      j10ce-qos place --dry-run --explain -f examples/fleet/workload.yaml
+      j10ce-qos place --for 1h -f examples/fleet/workload.yaml
     """
     query = {"for": span, "dryRun": "All" if dry_run else "", "unenforced": "allow" if allow_unenforced else ""}
     api = peers.api()
