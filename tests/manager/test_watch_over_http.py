@@ -8,7 +8,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from j10ce.manager import feed, watch
+from j10ce.manager import view, watch
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL, profile, reservation
 from tests.manager.conftest import BASE, POLICIES, Lines, Manager, assemble, policy
@@ -161,6 +161,6 @@ async def test_a_known_hash_is_not_sent_again(
     manager: Manager, api: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = (await api.get(f"{BASE}/nodedocuments/n1")).json()["hash"]
-    monkeypatch.setattr(feed, "BOOKMARK_S", 0.01)
+    monkeypatch.setattr(view, "BOOKMARK_S", 0.01)
     async with Lines(manager, f"{BASE}/nodedocuments/n1", f"watch=1&hash={known}") as lines:
         assert await lines.next() == {"type": "BOOKMARK", "object": {"hash": known}}

@@ -9,19 +9,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-import msgspec
 from msgspec import UNSET
 
 from j10ce.manager.fragments import Content, Fragment, Shares, fragment_of, joined
 from j10ce.model.kinds import Hold, Meta, MinimalReservationPolicy, NodeQoS, Object, PolicyRevision, QoSProfile
-from j10ce.model.schema import plain
 from j10ce.policy.document import (
     FORMAT,
     HOSTNAME_LABEL,
     Policy,
     Spread,
     bare_hold,
-    combined,
     fingerprint,
     labels_of,
     obeyed_spec,
@@ -81,18 +78,18 @@ class Documents:
         self._own = Shares()  # of the split ones
         self._units: dict[str, dict[str, int]] = {}  # by node and policy
         self._contents: dict[tuple[bytes, ...], Content] = {}
-        self._heads: dict[str, tuple[str, bytes]] = {}
+        self._parts: dict[str, bytes] = {}  # by node: what the document says of it alone
 
     def of(self, node: str) -> Document:
         """What a node has to obey; an unknown one gets what every node gets."""
-        own = self._own.of(node) if node in self._nodes else self._alone(node)
-        content = self._content(own)
-        made = self._heads.get(node)
-        if made is None:
-            made = self._head(node, content)
-            if node in self._nodes:
-                self._heads[node] = made
-        return Document(*made, content.body)
+        known = node in self._nodes
+        content = self._content(self._own.of(node) if known else self._alone(node))
+        part = self._parts.get(node) or self._part(node)
+        hash_, part = content.hashed(part)
+        if known:
+            self._parts[node] = part
+        head = b'{"node":"%s","hash":"%s",%s' % (node.encode(), hash_.encode(), part[1:-1])
+        return Document(hash_, head, content.body)
 
     def in_force(self, policy: Policy) -> tuple[int, set[str] | None]:
         """The revision of a policy that is being distributed, and the nodes that have to obey it; None: all."""
@@ -134,7 +131,8 @@ class Documents:
                 touched = self._revision(obj, gone)
             case _:
                 return set()
-        self._stale(touched)
+        if touched is None:
+            self._contents.clear()
         return touched
 
     def _node(self, node: NodeQoS, gone: bool) -> Nodes:
@@ -183,6 +181,7 @@ class Documents:
                 counts[ref] = new[node]
             elif not counts:
                 del self._units[node]
+            self._parts.pop(node, None)
         return touched
 
     def _lay(self, key: Key, source: Source | None) -> Nodes:
@@ -219,25 +218,21 @@ class Documents:
         self._nodes[name] = node
         for key, source in self._split.items():
             self._give(name, key, source, {})
-        self._heads.pop(name, None)
+        self._parts.pop(name, None)
 
     def _forget(self, node: str) -> None:
         self._own.forget(node)
         self._nodes.pop(node, None)
-        self._heads.pop(node, None)
+        self._parts.pop(node, None)
 
     def _alone(self, node: str) -> dict[Key, Fragment]:
         labels = labels_of(_stand_in(node))
         found = {key: source.on(node, labels) for key, source in self._split.items()}
         return {key: fragment_of(obj) for key, obj in found.items() if obj is not None}
 
-    def _stale(self, touched: Nodes) -> None:
-        if touched is None:
-            self._heads.clear()
-            self._contents.clear()
-        else:
-            for node in touched:
-                self._heads.pop(node, None)
+    def _part(self, node: str) -> bytes:
+        spec = obeyed_spec(self._nodes.get(node) or _stand_in(node))
+        return own_part(spec, self._units.get(node, {}), FORMAT)
 
     def _content(self, own: Mapping[Key, Fragment]) -> Content:
         kind = tuple(fragment.mark for _, fragment in sorted(own.items()))
@@ -247,12 +242,6 @@ class Documents:
                 del self._contents[next(iter(self._contents))]
             content = self._contents[kind] = joined({**self._common, **own})
         return content
-
-    def _head(self, name: str, content: Content) -> tuple[str, bytes]:
-        spec, units = obeyed_spec(self._nodes.get(name) or _stand_in(name)), self._units.get(name, {})
-        hash_ = combined((content.marks,), own_part(spec, units, FORMAT))
-        told = {"node": name, "hash": hash_, "format": FORMAT, "spec": plain(spec), "units": units}
-        return hash_, msgspec.json.encode(told)[:-1]
 
 
 def changes_a_wish(event: Event) -> bool:

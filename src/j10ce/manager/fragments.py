@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from j10ce.model.kinds import Hold
 from j10ce.model.schema import encode
-from j10ce.policy.document import Policy, fingerprint
+from j10ce.policy.document import Policy, combined, fingerprint
 from j10ce.store.revise import Key
 
 PARTS: Final = (("QoSProfile", b"profiles"), ("MinimalReservationPolicy", b"policies"), ("Hold", b"holds"))
@@ -23,6 +23,14 @@ class Content(NamedTuple):
 
     marks: bytes
     body: bytes  # the end of the document, from its lists on
+    hashes: dict[bytes, tuple[str, bytes]]
+
+    def hashed(self, part: bytes) -> tuple[str, bytes]:
+        """The hash together with what a node is told alone, and that: nodes that are told the same share the bytes."""
+        found = self.hashes.get(part)
+        if found is None:
+            found = self.hashes[part] = (combined((self.marks,), part), part)
+        return found
 
 
 def fragment_of(obj: Policy | Hold) -> Fragment:
@@ -35,7 +43,7 @@ def joined(fragments: Mapping[Key, Fragment]) -> Content:
         ordered = [fragments[key] for key in sorted(k for k in fragments if k.kind == kind)]
         marks += [fragment.mark for fragment in ordered]
         lists.append(b'"%s":[%s]' % (part, b",".join(fragment.data for fragment in ordered)))
-    return Content(b"".join(marks), b"," + b",".join(lists) + b"}")
+    return Content(b"".join(marks), b"," + b",".join(lists) + b"}", {})
 
 
 class Shares:

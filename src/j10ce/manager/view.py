@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Final, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -18,6 +19,8 @@ K = TypeVar("K", bound=Struct)
 Listener: TypeAlias = Callable[[Event, Nodes], None]  # the nodes are those whose document may be another one
 MIRRORED: Final = (QoSProfile, MinimalReservationPolicy, Hold, NodeQoS, PolicyRevision)
 SETTLE_S: Final = 0.02  # changes that come together make one document
+BOOKMARK_S: Final = 15.0
+TICK_S: Final = 1.0
 TOGETHER: Final = 256  # watchers woken before others have a turn
 
 
@@ -42,7 +45,8 @@ class Signal:
 class View:
     def __init__(self, store: Store) -> None:
         self._mirrors: dict[str, Mirror] = {kind.__name__: mirror(store, kind.__name__) for kind in MIRRORED}
-        self._waiting: dict[str, set[asyncio.Future[None]]] = {}  # by node
+        self._waiting: dict[str, set[asyncio.Future[bool]]] = {}  # by node
+        self._patience: dict[asyncio.Future[bool], float] = {}  # since when each waits, in that order
         self._touched: set[str] | None = set()  # nodes to wake; None: all
         self._listeners: list[Listener] = []
         self.documents = Documents()
@@ -52,6 +56,7 @@ class View:
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._wake())
+            group.create_task(self._mark())
             for held in self._mirrors.values():
                 group.create_task(self._follow(held))
 
@@ -84,14 +89,20 @@ class View:
         await self.ready()
         return self.documents.of(node)
 
-    async def moved(self, node: str) -> None:
-        """Returns when the document of a node may have changed. Only for nodes that the documents follow."""
+    async def moved(self, node: str) -> bool:
+        """True when the document of a node may have changed, False when it did not for BOOKMARK_S.
+
+        Only for nodes that the documents follow. No timer each: a manager has ten thousand of these.
+        """
         waiting = self._waiting.setdefault(node, set())
-        future = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[bool] = loop.create_future()
         waiting.add(future)
+        self._patience[future] = loop.time()
         try:
-            await future
+            return await future
         finally:
+            self._patience.pop(future, None)
             waiting.discard(future)
             if not waiting and self._waiting.get(node) is waiting:
                 del self._waiting[node]
@@ -116,7 +127,21 @@ class View:
             nodes = list(self._waiting) if touched is None else [n for n in touched if n in self._waiting]
             for begin in range(0, len(nodes), TOGETHER):
                 for node in nodes[begin : begin + TOGETHER]:
-                    for future in self._waiting.get(node, ()):
-                        if not future.done():
-                            future.set_result(None)
+                    _resolve(self._waiting.get(node, ()), True)
                 await asyncio.sleep(0)
+
+    async def _mark(self) -> None:
+        """Whoever has waited long enough hears that nothing happened; the longest wait comes first."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(min(TICK_S, BOOKMARK_S))
+            _resolve(self._since(loop.time() - BOOKMARK_S), False)
+
+    def _since(self, before: float) -> list[asyncio.Future[bool]]:
+        return [future for future, _ in takewhile(lambda wait: wait[1] <= before, self._patience.items())]
+
+
+def _resolve(futures: Iterable[asyncio.Future[bool]], result: bool) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(result)
