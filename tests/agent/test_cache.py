@@ -9,7 +9,7 @@ import pytest
 from j10ce.agent.cache import Cache, LocalHolds, Orders, Placed
 from j10ce.agent.objects import to_object
 from j10ce.model.workload import Handle
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document import FORMAT, NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 
@@ -36,6 +36,17 @@ def test_everything_comes_back_as_it_was(cache: Cache) -> None:
     assert cache.holds() == holds
     assert cache.orders().disarmed
     assert cache.workloads() == [placed("web")]
+
+
+@pytest.mark.parametrize(
+    ("format_", "kept"), [(FORMAT, True), (FORMAT - 1, True), (FORMAT + 1, False)], ids=["present", "previous", "later"]
+)
+def test_a_document_is_kept_in_the_formats_that_the_control_plane_speaks(
+    cache: Cache, format_: int, kept: bool
+) -> None:
+    document = NodeDocument(node="n", profiles=builtin(), format=format_)
+    cache.keep_document(document)
+    assert cache.document() == (document if kept else None)
 
 
 def test_files_are_for_the_agent_alone(cache: Cache, tmp_path: Path) -> None:

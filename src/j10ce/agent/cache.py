@@ -19,6 +19,7 @@ from j10ce.model import schema
 from j10ce.model.kinds import Hold, Strict, Workload
 from j10ce.model.workload import Handle
 from j10ce.observe.predict import Checkpoint
+from j10ce.policy.document import FORMAT as DOCUMENT_FORMAT
 from j10ce.policy.document import NodeDocument
 
 log = structlog.get_logger()
@@ -71,7 +72,7 @@ class Cache:
         self.warnings: list[str] = []
 
     def document(self) -> NodeDocument | None:
-        return self._load(self._document, NodeDocument)
+        return self._load(self._document, NodeDocument, DOCUMENT_FORMAT)
 
     def keep_document(self, document: NodeDocument) -> None:
         self._save(self._document, document)
@@ -113,7 +114,8 @@ class Cache:
         for path in (*self._workloads.glob("*.json"), self._orders):
             path.unlink(missing_ok=True)
 
-    def _load(self, path: Path, into: type[S]) -> S | None:
+    def _load(self, path: Path, into: type[S], present: int = FORMAT) -> S | None:
+        """What the file says in its present format or the one before."""
         try:
             raw: Any = msgspec.json.decode(path.read_bytes())
             found = schema.convert(raw, into)
@@ -122,8 +124,8 @@ class Cache:
         except (OSError, msgspec.DecodeError, Invalid) as e:
             self._set_aside(path, str(e))
             return None
-        if getattr(found, "format", FORMAT) not in (FORMAT, FORMAT - 1):
-            self._set_aside(path, f"written in format {getattr(found, 'format', '?')}, this agent reads {FORMAT}")
+        if getattr(found, "format", present) not in (present, present - 1):
+            self._set_aside(path, f"written in format {getattr(found, 'format', '?')}, this agent reads {present}")
             return None
         return found
 
