@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from j10ce.cli.output import dig
 from j10ce.model.catalogue import Kind
+from j10ce.model.cells import dig
 from j10ce.model.kinds import GROUP, VERSION
 from j10ce.policy.profiles import canonical
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from j10ce.cli.output import dig, dump, table
+from j10ce.cli.output import dump, table
 from j10ce.model.catalogue import Kind
+from j10ce.model.cells import dig
 from j10ce.model.kinds import QoSProfile
 from j10ce.model.schema import convert
 from j10ce.policy import profiles

@@ -8,10 +8,11 @@ import click
 
 from j10ce.cli.address import path
 from j10ce.cli.describe import conditions, effective, indented
-from j10ce.cli.output import dig, say, table
+from j10ce.cli.output import say, table
 from j10ce.cli.peers import ALIASES, Peers, complete_names
 from j10ce.errors import Conflict
 from j10ce.model.catalogue import KINDS
+from j10ce.model.cells import dig
 
 NODE = KINDS["NodeQoS"]
 MOST_TRIES = 5

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from j10ce.model.catalogue import Column, Kind
+from j10ce.model.cells import dig
 
 FORMATS = ("table", "wide", "json", "yaml")
 
@@ -48,16 +49,6 @@ def dump(data: Any, style: str) -> str:
 
         return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True)).rstrip()
     return json.dumps(data, indent=2, ensure_ascii=False)
-
-
-def dig(obj: Any, path: str) -> Any:
-    """The value at a dotted path, or None. A step into a list of conditions is a type."""
-    for step in path.split("."):
-        if isinstance(obj, list):
-            obj = next((item for item in obj if isinstance(item, dict) and item.get("type") == step), None)
-        else:
-            obj = obj.get(step) if isinstance(obj, dict) else None
-    return obj
 
 
 def _cell(value: object) -> str:
