@@ -146,6 +146,9 @@ class World:
         node = self.running.pop(name).node
         self.report(node)
 
+    def charged(self, key: str) -> int:
+        return sum(r.payer == key and any(r.floor) for r in self.running.values())
+
     def _grant(self, name: str) -> bool:
         """What an agent does: a floor from a unit that is held here, or from what is free."""
         machine, done = self.machines[name], False

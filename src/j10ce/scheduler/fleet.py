@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
+import numpy as np
+
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.scheduler.exact import BUDGET
 from j10ce.scheduler.layout import Entry, Layout, left_of, topping
@@ -114,14 +116,16 @@ class Fleet:
             if before.charged.get(source) != node.charged.get(source):
                 self._recharge(source, node)
 
-    def _occupied(self, node: Node, coming: Entry | None = None) -> Resources:
+    def _occupied(self, node: Node, coming: Pledge | None = None) -> Resources:
         """What runs there, each used unit at its full shape."""
         total = NOTHING
         for amount in node.claimed.values():
             total = total.plus(amount)
         for source, charge in node.charged.items():
-            entry = coming if coming and coming.source == source else self.layout.entries.get(source)
-            total = total.plus(topping(entry.pledge, charge)) if entry else total
+            if coming is not None and coming.source == source:
+                total = total.plus(topping(coming, charge))
+            elif source in self.layout.entries:
+                total = total.plus(topping(self.pledge(source), charge))
         return total
 
     def _recharge(self, source: str, node: Node) -> None:
@@ -151,12 +155,11 @@ class Fleet:
         """
         if not any(pledge.shape):
             return nothing_promised(pledge)
-        old = self.layout.entries.get(pledge.source)
-        new = self._entry(pledge, old.seats if old else {}, old.cut if old else None)
+        old, base = self.layout.entries.get(pledge.source), self._rebased(pledge)
+        new = self._entry(pledge, old.seats if old else {}, self._cut(pledge, old, base))
         less = old is not None and old.covers(new)
         if not less and (refusal := self._forbidden(new, old)) is not None:
             return refusal
-        base = self._rebased(new)
         free = self._without(old, base)
         at = {row: n for row, n in old.unused.items() if new.rows[row]} if old else {}
         found = place(free.copy(order="F"), self.layout.item(new, new.wanting, at))
@@ -176,8 +179,9 @@ class Fleet:
         if not any(pledge.shape):
             return
         by_row = {self.layout.row[name]: n for name, n in units.items() if name in self.layout.row}
-        entry = self._entry(pledge, by_row)
-        self.layout.enter(entry, self._rebased(entry), {})
+        base = self._rebased(pledge)
+        entry = self._entry(pledge, by_row, self._too_small(pledge, by_row, base))
+        self.layout.enter(entry, base, {})
         for row in sorted(by_row):
             if entry.rows[row]:
                 self.layout.move(entry, row, max(0, min(by_row[row] - entry.seats.get(row, 0), entry.missing)))
@@ -199,12 +203,23 @@ class Fleet:
         over = [p.source for p in self if p.until <= wall]
         return tuple(p for source in over if (p := self.release(source)) is not None)
 
-    def _entry(self, pledge: Pledge, seats: Placement, cut: Placement | None = None) -> Entry:
+    def _entry(self, pledge: Pledge, seats: Placement, cut: Placement) -> Entry:
+        return Entry(pledge, self.layout.mask(pledge.test), self._charged(pledge), dict(seats), dict(cut))
+
+    def _charged(self, pledge: Pledge) -> Placement:
         charges = self._charges.get(pledge.source, {})
-        charged = {self.layout.row[name]: charge.workloads for name, charge in charges.items()}
-        if cut is None:  # a unit does not count as used where there is not even room for what runs
-            cut = {row: n for row, n in charged.items() if bool((self.layout.base[row] < 0).any())}
-        return Entry(pledge, self.layout.mask(pledge.test), charged, dict(seats), dict(cut))
+        return {self.layout.row[name]: charge.workloads for name, charge in charges.items()}
+
+    def _cut(self, pledge: Pledge, old: Entry | None, base: Amounts) -> Placement:
+        smaller = old is not None and pledge.shape.fits(old.pledge.shape)
+        return old.cut if old and smaller else self._too_small(pledge, {}, base)
+
+    def _too_small(self, pledge: Pledge, seats: Placement, base: Amounts) -> Placement:
+        """Workloads on nodes without room for what runs: beyond `seats` they count as using no unit."""
+        wanted = np.array(pledge.shape) > 0
+        charged = self._charged(pledge)
+        over = [row for row in charged if bool(((base[row] < 0) & wanted).any())]
+        return {row: n for row in over if (n := charged[row] - seats.get(row, 0)) > 0}
 
     def _forbidden(self, new: Entry, old: Entry | None) -> Refusal | None:
         charges = self._charges.get(new.source, {})
@@ -213,12 +228,12 @@ class Fleet:
         limit = over_limit(new, has, more, whole, self.limit_percent)
         return limit or owed(self.layout, new, self.layout.entries.values())
 
-    def _rebased(self, new: Entry) -> Amounts:
+    def _rebased(self, new: Pledge) -> Amounts:
         """What running workloads leave of each node once `new` is in force."""
         base = self.layout.base.copy(order="F")
-        for row in new.charged:
-            node = self.layout.nodes[self.layout.names[row]]
-            base[row] = left_of(node, self._occupied(node, new))
+        for name in self._charges.get(new.source, ()):
+            node = self.layout.nodes[name]
+            base[self.layout.row[name]] = left_of(node, self._occupied(node, new))
         return base
 
     def _without(self, old: Entry | None, base: Amounts) -> Amounts:
@@ -249,7 +264,9 @@ class Fleet:
     def _settle(self, *, repack: bool) -> None:
         row = self.layout.row
         waiting = {
-            source: {row[name]: n for name, n in nodes.items()} for source, nodes in self._waiting.items() if nodes
+            source: {row[name]: n for name, n in nodes.items()}
+            for source, nodes in self._waiting.items()
+            if nodes and source in self.layout.entries
         }
         settle(self.layout, waiting, self.budget, move=repack)
 

@@ -29,10 +29,9 @@ def settle(layout: Layout, waiting: dict[str, Placement], budget: int, *, move: 
     if any(e.missing > 0 for e in short) and not (move and _repack_all(layout, budget)):
         _displace(layout)
     _leave_closed(layout)
-    for source, rows in sorted(waiting.items()):
-        if source in layout.entries:
-            for row in sorted(rows):
-                _bring(layout, layout.entries[source], row, rows)
+    brought = [_bring(layout, layout.entries[source], rows) for source, rows in sorted(waiting.items()) if rows]
+    if any(brought) and any(e.missing > 0 for e in layout.entries.values()):
+        _displace(layout)  # where a unit left, someone may find room
 
 
 def _cut(layout: Layout) -> None:
@@ -154,12 +153,16 @@ def _leave_closed(layout: Layout) -> None:
                 layout.move(entry, to, units)
 
 
-def _bring(layout: Layout, entry: Entry, row: int, waiting: Placement) -> None:
-    """A unit that waits elsewhere comes to the workload that lacks one, and others make room if they can."""
-    while entry.unused.get(row, 0) < waiting[row] and layout.open[row] and entry.rows[row]:
-        donors = [r for r in sorted(entry.unused) if entry.unused[r] > waiting.get(r, 0)]
-        if not donors or not _swap(layout, entry, donors[-1], row):
-            return
+def _bring(layout: Layout, entry: Entry, waiting: Placement) -> bool:
+    """Units that wait elsewhere come to workloads that lack one, and others make room if they can."""
+    brought = False
+    for row in sorted(waiting):
+        while entry.unused.get(row, 0) < waiting[row] and layout.open[row] and entry.rows[row]:
+            donors = [r for r in sorted(entry.unused) if entry.unused[r] > waiting.get(r, 0)]
+            if not donors or not _swap(layout, entry, donors[-1], row):
+                break
+            brought = True
+    return brought
 
 
 def _swap(layout: Layout, entry: Entry, donor: int, row: int) -> bool:
