@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from j10ce.errors import Conflict, NotFound, Unavailable, Unsure
-from j10ce.store import etcd_writer
+from j10ce.store.etcd import EtcdStore
 from j10ce.store.opening import open_store
 from j10ce.store.store import ABSENT, Store
 from j10ce.testing.build import WALL, reservation
@@ -133,11 +133,10 @@ async def test_a_lost_create_that_another_overtook_conflicts(store: Store, other
     assert await other.get(KIND, "default", "db") == theirs
 
 
-async def test_silence_is_told_apart_from_doubt(
-    store: Store, other: Store, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_silence_is_told_apart_from_doubt(store: Store, other: Store, proxy: Proxy) -> None:
+    assert isinstance(store, EtcdStore)
     await store.put(reservation("before"))
-    monkeypatch.setattr(etcd_writer, "PATIENCE_S", 0.5)
+    store._gateway.patience_s = 0.5
     proxy.lose("lose answer", then="lose request")
     async with asyncio.TaskGroup() as group:
         sent = group.create_task(refused(store.put(reservation("sent"))))
@@ -147,7 +146,7 @@ async def test_silence_is_told_apart_from_doubt(
     assert "may or may not have happened" in str(sent.result())
     assert isinstance(queued.result(), Unavailable)
     assert names(await other.list(KIND)) == ["default/before", "default/sent"]
-    monkeypatch.undo()
+    store._gateway.patience_s = 60
     proxy.judge = always("pass")
     await store.put(reservation("after"))
     assert names(await other.list(KIND)) == ["default/after", "default/before", "default/sent"]

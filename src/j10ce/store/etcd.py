@@ -15,7 +15,7 @@ from j10ce.store.elector import Elector
 from j10ce.store.etcd_address import EtcdAddress
 from j10ce.store.etcd_elector import EtcdElector
 from j10ce.store.etcd_feed import Feed
-from j10ce.store.etcd_gateway import Gateway
+from j10ce.store.etcd_gateway import PATIENCE_S, Gateway
 from j10ce.store.etcd_upkeep import compact, keep_fence
 from j10ce.store.etcd_wire import Layout
 from j10ce.store.etcd_writer import Writer
@@ -25,8 +25,15 @@ from j10ce.store.table import KEPT_CHANGES, Watch
 
 
 class EtcdStore:
-    def __init__(self, address: EtcdAddress, wall: Callable[[], float], *, kept: int = KEPT_CHANGES) -> None:
-        self._gateway, self._layout = Gateway(address), Layout(address.prefix)
+    def __init__(
+        self,
+        address: EtcdAddress,
+        wall: Callable[[], float],
+        *,
+        kept: int = KEPT_CHANGES,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._gateway, self._layout = Gateway(address, patience_s=patience_s), Layout(address.prefix)
         self._wall = wall
         self._feed = Feed(self._gateway, self._layout, kept=kept)
         self._writer = Writer(self._gateway, self._layout, self._feed)

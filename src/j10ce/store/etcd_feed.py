@@ -15,7 +15,7 @@ import structlog
 
 from j10ce.errors import Compacted, StoreError, Unavailable
 from j10ce.model.kinds import Object
-from j10ce.store.etcd_gateway import PATIENCE_S, Gateway
+from j10ce.store.etcd_gateway import Gateway
 from j10ce.store.etcd_wire import (
     DELETE_PLACE,
     PLACES,
@@ -118,7 +118,7 @@ class Feed:
             current = answer.header.revision
             if self._loaded and before > whole(current):
                 self._begin_again(f"etcd is at revision {current}, behind {before // PLACES}: it was restored")
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(self._gateway.patience_s):
                 await self.reached(answer.kvs[0].mod_revision if answer.kvs else 0)
         except TimeoutError:
             return self._fault

@@ -28,7 +28,9 @@ W = TypeVar("W")
 class Gateway:
     """Used from one event loop. Calls go to one endpoint as long as it answers."""
 
-    def __init__(self, address: EtcdAddress) -> None:
+    def __init__(self, address: EtcdAddress, *, patience_s: float = PATIENCE_S) -> None:
+        self.patience_s = patience_s  # how long a caller waits for etcd, over all endpoints
+        self.fault = "etcd does not answer"  # why the last attempt failed
         self._endpoints = address.endpoints
         self._tls, self._user, self._password = address.tls, address.user, address.password
         self._at = random.randrange(len(self._endpoints))  # noqa: S311  processes spread over the members
@@ -37,17 +39,18 @@ class Gateway:
         self._signing_in = asyncio.Lock()
 
     async def ask(
-        self, path: str, body: Word, into: type[W], *, patience_s: float = PATIENCE_S, attempt_s: float = ATTEMPT_S
+        self, path: str, body: Word, into: type[W], *, patience_s: float | None = None, attempt_s: float = ATTEMPT_S
     ) -> W:
         """A call that may be carried out twice: repeated, at the next endpoint, until one answers.
 
         Raises Unavailable when none does, Compacted, or StoreError with what etcd objects to.
         """
-        deadline = asyncio.get_running_loop().time() + patience_s
+        deadline = asyncio.get_running_loop().time() + (self.patience_s if patience_s is None else patience_s)
         for pause_s in pauses():
             try:
                 return await self.once(path, body, into, attempt_s)
             except (Unavailable, Unsure) as e:
+                self.fault = str(e)
                 if asyncio.get_running_loop().time() + pause_s > deadline:
                     raise Unavailable(str(e)) from None
                 await asyncio.sleep(pause_s)

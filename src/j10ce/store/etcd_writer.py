@@ -16,7 +16,7 @@ from j10ce.errors import Closed, StoreError, Unavailable, Unsure
 from j10ce.model.kinds import Object
 from j10ce.model.schema import encode
 from j10ce.store.etcd_feed import Feed
-from j10ce.store.etcd_gateway import PATIENCE_S, Gateway
+from j10ce.store.etcd_gateway import Gateway
 from j10ce.store.etcd_wire import (
     DELETE_PLACE,
     PLACES,
@@ -89,13 +89,14 @@ class Writer:
         self._queue.append(Write(key, decide, deletes, done))
         self._arrived.set()
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(self._gateway.patience_s):
                 return await done
         except TimeoutError:
+            fault, waited = self._gateway.fault, f"within {self._gateway.patience_s:.0f} s"
             if done in self._sent:
-                told = f"etcd did not answer within {PATIENCE_S:.0f} s: the write of {key} may or may not have happened"
-                raise Unsure(f"{told}; read it again") from None
-            raise Unavailable(f"etcd does not answer: {key} was not written within {PATIENCE_S:.0f} s") from None
+                told = f"no answer {waited}: the write of {key} may or may not have happened; read it again"
+                raise Unsure(f"{fault}: {told}") from None
+            raise Unavailable(f"{fault}: {key} was not written {waited}") from None
 
     async def run(self) -> None:
         """For ever; one batch at a time, so that writes are decided on top of those before."""
@@ -107,7 +108,8 @@ class Writer:
                 try:
                     await self._carry_out(steps)
                     tries = pauses()
-                except Unavailable:
+                except Unavailable as e:
+                    self._gateway.fault = str(e)
                     self._queue.extendleft(step.write for step in reversed(steps))
                     await asyncio.sleep(next(tries))
                 except StoreError as e:
