@@ -71,7 +71,7 @@ async def ensure_built_in(store: Store, profiles: Iterable[QoSProfile]) -> None:
             log.debug("profile.create", profile=profile.metadata.name)
         except Conflict:
             found = await store.get("QoSProfile", "", profile.metadata.name)
-            if isinstance(found, QoSProfile) and _untouched(found):
+            if isinstance(found, QoSProfile) and _untouched(found) and found.spec != profile.spec:
                 await store.put(profile, expect=found.metadata.resource_version)
 
 
