@@ -37,6 +37,7 @@ class AgentProcess:
             "J10CE_CONFIG_DIR": str(self.config_dir),
             "J10CE_TOP": top,
         }
+        self.inside: tuple[str, ...] = ()  # words before its command
         self.kids: list[subprocess.Popen[bytes]] = []
         self.client = Client(f"unix:{self.run_dir / 'agent.sock'}")
 
@@ -49,7 +50,7 @@ class AgentProcess:
             s.bind(str(address))
             s.settimeout(START_S)
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "j10ce.agent.main", *arguments],
+                [*self.inside, sys.executable, "-m", "j10ce.agent.main", *arguments],
                 env={**self.environ, "NOTIFY_SOCKET": str(address), **environ},
                 stdout=log,
                 stderr=log,
