@@ -1,0 +1,180 @@
+"""The gRPC server as a server: TLS, health, addresses, and a manager process that runs it under uvloop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from j10ce.cli.authority import Authority, Wish
+from j10ce.errors import Denied
+from j10ce.manager.audit import Audit
+from j10ce.manager.auth import Access
+from j10ce.manager.grpc import Certificate, GrpcServer
+from j10ce.manager.grpc_door import Door
+from j10ce.manager.limits import Limits
+from j10ce.manager.proto import requests_pb2 as ask
+from j10ce.manager.proto import services_pb2_grpc
+from j10ce.manager.tokens import Keyring
+from j10ce.manager.verbs import Verbs
+from j10ce.policy.validate import validate
+from j10ce.store.memory import MemoryStore
+from j10ce.testing.build import WALL
+from tests.grpc.conftest import KNOWN
+from tests.manager import process
+from tests.manager.conftest import TOKEN
+
+HEALTH = health_pb2.HealthCheckRequest()
+SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    made = Authority(tmp_path / "pki", time.time())  # noqa: TID251  certificates are judged by the real clock
+    made.create("test", 3600)
+    made.issue("server", Wish("server", 3600, ("localhost", "127.0.0.1")), renew=False)
+    return made
+
+
+def certificate(authority: Authority) -> Certificate:
+    return Certificate(authority.folder / "server.crt", authority.folder / "server.key")
+
+
+def assembled(stop: asyncio.Event) -> GrpcServer:
+    store = MemoryStore(lambda: WALL)
+    keyring = Keyring(store, lambda: WALL, owner=TOKEN)
+    access = Access(keyring, Limits(lambda: WALL), loopback=True)
+    return GrpcServer(Verbs(store, validate, lambda: WALL), Door(access, Audit(None, lambda: WALL)), stop)
+
+
+@asynccontextmanager
+async def serving(pair: Certificate | None, ready: Callable[[], Awaitable[Any]]) -> AsyncIterator[int]:
+    stop = asyncio.Event()
+    server = assembled(stop)
+    port = server.listen("127.0.0.1:0", pair)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.run(ready))
+        yield port
+        stop.set()
+
+
+def secured(port: int, authority: Authority) -> grpc.aio.Channel:
+    roots = grpc.ssl_channel_credentials(authority.certificate.read_bytes())
+    return grpc.aio.secure_channel(f"127.0.0.1:{port}", roots)
+
+
+async def listed(channel: grpc.aio.Channel) -> Any:
+    stub: Any = services_pb2_grpc.QoSProfileServiceStub(channel)
+    return await stub.List(ask.ListRequest(), metadata=KNOWN, timeout=30)
+
+
+async def at_once() -> None:
+    return
+
+
+async def test_calls_travel_over_tls(authority: Authority) -> None:
+    async with serving(certificate(authority), at_once) as port:
+        async with secured(port, authority) as channel:
+            assert not (await listed(channel)).items
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await listed(channel)
+            assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_a_renewed_certificate_counts_without_a_restart(authority: Authority) -> None:
+    pair = certificate(authority)
+    async with serving(pair, at_once) as port:
+        before = await shown(port)
+        authority.issue("server", Wish("server", 3600, ("localhost", "127.0.0.1")), renew=True)
+        assert await shown(port) != before
+        (authority.folder / "server.crt").write_text("half a renewal")
+        renewed = await shown(port)
+        assert renewed != before
+
+
+async def shown(port: int) -> str:
+    """The certificate that a fresh connection is given."""
+    return await asyncio.to_thread(fetched, port)
+
+
+def fetched(port: int) -> str:
+    return ssl.get_server_certificate(("127.0.0.1", port), timeout=30)
+
+
+def test_an_address_that_others_reach_needs_tls() -> None:
+    async def listen() -> None:
+        assembled(asyncio.Event()).listen("0.0.0.0:0")
+
+    with pytest.raises(Denied, match="not loopback"):
+        asyncio.run(listen())
+
+
+async def test_an_address_is_served_by_one(authority: Authority) -> None:
+    async with serving(None, at_once) as port:
+        with pytest.raises(Denied, match="cannot serve gRPC"):
+            assembled(asyncio.Event()).listen(f"127.0.0.1:{port}")
+
+
+async def test_health_waits_until_everything_is_read() -> None:
+    ready = asyncio.Event()
+    async with serving(None, ready.wait) as port, grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        health = health_pb2_grpc.HealthStub(channel)
+        watch = health.Watch(HEALTH)
+        assert (await watch.read()).status == NOT_SERVING
+        assert (await health.Check(HEALTH)).status == NOT_SERVING
+        ready.set()
+        assert (await watch.read()).status == SERVING
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_a_manager_serves_both_and_stops_with_watchers(tmp_path: Path) -> None:
+    port = free_port()
+    manager = process.start(tmp_path, "--grpc-listen", f"127.0.0.1:{port}")
+    try:
+        known = (("authorization", f"Bearer {manager.token}"),)
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            profiles: Any = services_pb2_grpc.QoSProfileServiceStub(channel)
+            names = {p.metadata.name for p in profiles.List(ask.ListRequest(), metadata=known, timeout=30).items}
+            with manager.client() as api:
+                listing = api.get("/apis/j10ce.io/v1alpha1/qosprofiles").json()
+            assert names == {item["metadata"]["name"] for item in listing["items"]} != set()
+            watch = profiles.Watch(ask.WatchRequest(), metadata=known)
+            assert next(watch).object.metadata.name in names
+            assert manager.stop(signal.SIGTERM) == 0
+    finally:
+        process.end(manager.process)
+
+
+WITHOUT = "import sys; sys.modules |= dict.fromkeys(('grpc', 'google'))\n"
+MAIN = WITHOUT + "from j10ce.manager.main import main\nsys.exit(main(sys.argv[1:]))"
+
+
+def test_a_manager_without_grpc_says_what_it_needs(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", MAIN, "--store", "memory:", "--listen", "127.0.0.1:0"]
+    argv += ["--token-file", str(tmp_path / "token"), "--grpc-listen", "127.0.0.1:0"]
+    said = subprocess.run(argv, env={"PYTHONPATH": str(process.SOURCES)}, capture_output=True, text=True, timeout=60)
+    assert said.returncode == 1
+    assert "it needs the packages of j10ce-qos[fleet]" in said.stderr
+
+
+def test_nothing_of_grpc_is_loaded_without_the_flag() -> None:
+    code = WITHOUT + "import j10ce.manager.main"
+    subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(process.SOURCES)}, check=True, timeout=60)
