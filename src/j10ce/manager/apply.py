@@ -25,6 +25,8 @@ from j10ce.store.revise import Key, Part
 MOST_MANAGERS: Final = 10  # that update; what older ones decided is summed up
 ANCIENT: Final = "ancient-changes"
 DECIDED_META: Final = ("labels", "annotations", "ownerReferences")
+# Whoever moves from `kubectl apply` to `kubectl apply --server-side` stays the one who decided.
+INHERITED: Final = {"kubectl": "kubectl-client-side-apply"}
 CLEARED: Final = (ManagedFields(),)  # what a client sends to forget all owners
 
 
@@ -88,6 +90,7 @@ def refuse(old: Object, new: Object, writer: Writer) -> None:
     """Raises FieldConflict when an apply changed what others own: their names, and every field."""
     changed, gone = _differences(old, new, decided(type(new), writer.part))
     _, others = _split(old.metadata.managed_fields, writer.entry("Apply"))
+    others = [entry for entry in others if entry.manager != INHERITED.get(writer.manager)]
     touched = sorted(changed | gone)  # what nobody wants any more has no other owner; a value set to its default may
     owners = [(entry.manager, path) for entry in others for path in touched if owns(entry.fields_v1, path)]
     if owners:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from j10ce import __version__
 from j10ce.manager.http import json, not_allowed
-from j10ce.manager.roles import DISCOVERY, enter
+from j10ce.manager.roles import DISCOVERY, SECRET, enter
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import API_VERSION, GROUP, VERSION, PolicyRevision
 
@@ -97,8 +97,8 @@ def _entries(kind: Kind) -> list[Json]:
         "kind": kind.name,
         "verbs": sorted((*READ, *WRITE) if kind.stored else READ),
         "shortNames": list(kind.short),
-        # `kubectl get j10ce` lists what every control plane has; workloads are known to the one beside an agent only.
-        "categories": [CATEGORY] if kind.stored else [],
+        # `kubectl get j10ce` lists what every control plane has, and whoever may read may see.
+        "categories": [CATEGORY] if kind.stored and kind.name not in SECRET else [],
     }
     if not kind.stored or kind.struct is PolicyRevision:
         return [entry]
