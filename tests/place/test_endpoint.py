@@ -59,18 +59,21 @@ async def lead(store: Store, wall: Callable[[], float]) -> None:
             n = book.names.index(node_of(policy))
             free = book.free[n].tolist()
             fits = all(want <= has for want, has in zip(amounts(policy.spec.minimum, NOTHING), free, strict=True))
-            said = Condition(
-                type="Admitted", status="True" if fits else "False", message="" if fits else "no room left"
-            )
-            said = replace(said, observed_generation=policy.metadata.generation)
-            witness = (Witness(node=node_of(policy), units=1),) if fits else ()
-            status = replace(policy.status, conditions=(said,), witness=witness)
+            status = replace(policy.status, conditions=(verdict(policy, fits),))
+            if fits:
+                status = replace(status, witness=(Witness(node=node_of(policy), units=1),))
             try:
                 await store.put(replace(policy, status=status), expect=policy.metadata.resource_version, part="status")
             except (Conflict, NotFound):
                 continue
         if not undecided:
             await anext(store.watch(KIND, listing.revision))
+
+
+def verdict(policy: MinimalReservationPolicy, fits: bool) -> Condition:
+    generation, message = policy.metadata.generation, "" if fits else "no room left"
+    status: Any = "True" if fits else "False"
+    return Condition(type="Admitted", status=status, message=message, observed_generation=generation)
 
 
 @asynccontextmanager
@@ -237,6 +240,28 @@ async def test_without_a_leader_nothing_stays_reserved(scene: Scene) -> None:
     async with manager(scene, decide_s=0.05) as client:
         told = await ask(client, workload(cpu="1"))
     assert (told.status_code, "no leader decided" in told.json()["message"]) == (503, True)
+    assert await scene.policies() == {}
+
+
+async def test_a_namespace_that_has_all_it_may_have_is_told_at_once(scene: Scene) -> None:
+    await scene.add(node("n1"), node("n2"), node("n3"))
+    asked: list[str] = []
+    changes = scene.store.watch(KIND, (await scene.store.list(KIND)).revision)
+
+    async def refuse() -> None:
+        async for event in changes:
+            policy = event.object
+            if event.type == "ADDED" and isinstance(policy, MinimalReservationPolicy):
+                asked.append(node_of(policy))
+                said = replace(verdict(policy, False), reason="NamespaceLimit", message="25 % is all it may have")
+                await scene.store.put(replace(policy, status=replace(policy.status, conditions=(said,))), part="status")
+
+    async with asyncio.TaskGroup() as group, manager(scene) as client:
+        refusing = group.create_task(refuse())
+        told = await ask(client, workload(cpu="1"))
+        refusing.cancel()
+    assert (told.status_code, told.json()["message"]) == (409, "25 % is all it may have")
+    assert len(asked) == 1
     assert await scene.policies() == {}
 
 

@@ -135,7 +135,7 @@ class Placements:
             raise Conflict(f"{held}; delete it to place {wanted.name} anew")
         try:
             await self._admitted(policy)
-        except Taken as e:
+        except (Taken, Conflict) as e:
             await self._take_back(policy, str(e))
             return None
         return answer(decision, (at,), policy)
@@ -193,7 +193,7 @@ class Placements:
         return policy
 
     async def _admitted(self, policy: MinimalReservationPolicy) -> None:
-        """Returns once the leader has admitted it; raises Taken with the leader's reason, or Unreachable."""
+        """Returns once the leader has admitted it; raises Taken or Conflict with its reason, or Unreachable."""
         if not policy.spec.units:
             return
         try:
@@ -213,7 +213,8 @@ class Placements:
             if said is not None and said.status == "True":
                 return
             if said is not None and said.status == "False":
-                raise Taken(said.message)
+                # Another node changes nothing about what the namespace may have.
+                raise Conflict(said.message) if said.reason == "NamespaceLimit" else Taken(said.message)
             await self._view.objects.moved(epoch)
 
     async def _spoken_for(self, policy: MinimalReservationPolicy, wanted: Request) -> None:
