@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -73,14 +74,17 @@ def test_explain_knows_every_kind(kubectl: Kubectl, name: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
-        pytest.param(("weight: 2", "wieght: 2"), 'unknown field "wieght"', id="a misspelled field"),
+        pytest.param(
+            ("weight: 2", "wieght: 2"), "wieght.*unknown field|unknown field.*wieght", id="a misspelled field"
+        ),
         pytest.param(("weight: 2", "weight: heavy"), "weight", id="a wrong type"),
     ],
 )
 def test_a_wrong_manifest_is_refused(kubectl: Kubectl, wrong: tuple[str, str], complaint: str) -> None:
+    """By the old one itself; the current one lets the server judge, since we say that it can."""
     told = kubectl("create", "--validate=true", "-f", "-", text=GOOD.replace(*wrong))
     assert told.returncode != 0
-    assert complaint in told.stderr
+    assert re.search(complaint, told.stderr), told.stderr
     assert kubectl("get", "qosprofile", "gold").returncode != 0
 
 
