@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -35,21 +36,31 @@ def command(*argv: str, stdin: str = "") -> str:
     return done.stdout.strip()
 
 
-class Plane:
-    """Files of one control plane; `tokens` by role, of which the node's speaks for n1."""
+def founded(folder: Path) -> Path:
+    """An authority, a server's certificate and an auth file with a token of every role, as the commands make them."""
+    pki = folder / "pki"
+    command("certs", "init", "--dir", str(pki))
+    command("certs", "server", "--dir", str(pki), "--host", "localhost", "--host", "127.0.0.1")
+    tokens = {}
+    for role in ROLES:
+        node = ("--node", "n1") if role == "node" else ()
+        tokens[role] = command("token", "create", role, "--role", role, "--auth", f"{pki}/auth.yaml", *node)
+    (folder / "tokens").write_text(json.dumps(tokens))
+    return folder
 
-    def __init__(self, folder: Path) -> None:
+
+class Plane:
+    """One control plane on a copy of what `founded` made; `tokens` by role, of which the node's speaks for n1."""
+
+    def __init__(self, foundation: Path, folder: Path) -> None:
         self.folder, self.pki = folder, folder / "pki"
         self.auth, self.audit = self.pki / "auth.yaml", folder / "audit.log"
-        command("certs", "init", "--dir", str(self.pki))
-        command("certs", "server", "--dir", str(self.pki), "--host", "localhost", "--host", "127.0.0.1")
-        self.tokens = {role: self.create(role) for role in ROLES}
+        shutil.copytree(foundation / "pki", self.pki)
+        self.tokens: dict[str, str] = json.loads((foundation / "tokens").read_text())
 
-    def create(self, role: str, name: str = "", **more: str) -> str:
-        """A token of the auth file."""
-        node = {"node": "n1"} if role == "node" else {}
-        flags = [word for flag, value in (node | more).items() for word in (f"--{flag}", value)]
-        return command("token", "create", name or role, "--role", role, "--auth", str(self.auth), *flags)
+    def create(self, role: str, name: str) -> str:
+        """Another token in the auth file."""
+        return command("token", "create", name, "--role", role, "--auth", str(self.auth))
 
     @contextmanager
     def manager(self, *more: str, store: str = "") -> Iterator[Manager]:
@@ -98,7 +109,7 @@ class Manager:
         self.server = f"https://127.0.0.1:{port}"
         self.port = port
 
-    def client(self, token: str = "", **more: object) -> httpx.Client:
+    def client(self, token: str = "") -> httpx.Client:
         """As a role of the auth file, or with a token."""
         token = self.plane.tokens.get(token, token)
         headers = {"authorization": f"Bearer {token}"} if token else {}

@@ -263,6 +263,8 @@ class Host:
     async def _live(self, tell: Tell) -> None:
         """Ready once the ring has run; then a sign of life every second, as long as it runs."""
         await self.shell.ready.wait()
+        if self.sync:
+            self.sync.changed.set()  # there is a first report
         # What is there by then stays: the collector need not walk it again in the middle of an arrival.
         gc.collect()
         gc.freeze()

@@ -13,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound
-from j10ce.manager.http import JSON_TYPES, not_allowed, read_body
+from j10ce.manager.failure import Refusal
+from j10ce.manager.http import JSON_TYPES, is_dry, not_allowed, read_body
 from j10ce.manager.identity import Caller, Role, current
 from j10ce.manager.roles import ENROLMENT, enter
 from j10ce.manager.tokens import Keyring, make
@@ -47,6 +48,8 @@ class Enrolment:
         enter("create", ENROLMENT)
         if request.method != "POST":
             raise not_allowed(request, ("POST",))
+        if is_dry(request):
+            raise Refusal(400, "BadRequest", "a token cannot be issued for a rehearsal; leave dryRun out")
         wish = parse(await read_body(request, JSON_TYPES), NodeCredentialRequest)
         enter("create", ENROLMENT, name=wish.node)
         if findings := [*syntax.name("node", wish.node, most=253 - len(PREFIX)), *_life(wish.lifetime)]:
