@@ -12,7 +12,7 @@ LAB := $(BIN)/python -m tests.lab
 JOBS ?= 2
 PINNED := pyproject.toml requirements/constraints.txt
 
-.PHONY: help setup setup-dev setup-lab up check test test-quick test-host test-vm test-systemd lint format bench docs generate pins clean
+.PHONY: help setup setup-dev setup-lab up check test test-quick test-host test-vm test-systemd lint format soak bench docs generate pins clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -66,6 +66,9 @@ test-vm: setup-lab  ## enforcement in the plain cgroup v2 guest
 
 test-systemd: setup-lab  ## the suite of the guest whose PID 1 is systemd
 	@$(LAB) pytest --systemd -- -m vm_systemd tests/systemd
+
+soak: setup-dev  ## long random runs: a million reservations, faults in the store, fail-overs (hours)
+	@$(PYTEST) -m soak -n0
 
 bench: setup-dev  ## print the numbers that the README promises
 	@$(BIN)/python -m benchmarks

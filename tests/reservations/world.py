@@ -98,27 +98,23 @@ class World:
 
     # -- policies
 
-    def pledge(self, namespace: str, name: str, shape: Resources, units: int, **more: object) -> Pledge:
-        zone = str(more.pop("zone", ""))
+    def put(
+        self, namespace: str, name: str, shape: Resources, units: int, *, zone: str = "", ttl: float | None = None
+    ) -> Refusal | None:
+        """Create or edit a policy. As the ledger decides; a refusal must leave everything as it was."""
         key = source(namespace, name)
         created = next((p.created for p in self.fleet if p.source == key), float(next(self._names)))
-        ttl = more.pop("ttl", None)
-        until = math.inf if ttl is None else self.wall + float(ttl)  # type: ignore[arg-type]
         test = (lambda labels: labels.get("zone") == zone) if zone else None
-        self.zones[key] = zone
-        return Pledge(key, namespace, shape, units, created, test, until)
-
-    def admit(self, pledge: Pledge) -> Refusal | None:
-        """As the ledger decides; a refusal must leave everything as it was."""
-        before, zone = self.units(), self.zones.get(pledge.source, "")
-        pledges = list(self.fleet)
+        pledge = Pledge(key, namespace, shape, units, created, test, math.inf if ttl is None else self.wall + ttl)
+        before, pledges = self.units(), list(self.fleet)
         refusal = self.fleet.admit(pledge)
         if refusal is not None:
             assert (self.units(), list(self.fleet)) == (before, pledges)
             assert str(refusal)
             self.refusals.append((pledge, refusal))
         else:
-            self.zones[pledge.source] = zone
+            self.zones[key] = zone
+            self.report(*self.machines)
         return refusal
 
     def release(self, key: str) -> None:
