@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import pytest
 
-from j10ce.errors import Denied, Invalid, StoreError, Unavailable
-from j10ce.store import etcd_upkeep
+from j10ce.errors import Compacted, Denied, Invalid, StoreError, Unavailable
 from j10ce.store.etcd import EtcdStore
 from j10ce.store.etcd_address import read_address
+from j10ce.store.etcd_upkeep import compact
+from j10ce.store.etcd_wire import Range, RangeAnswer
 from j10ce.store.opening import elector_for, open_store
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, reservation
@@ -95,9 +96,11 @@ async def test_a_user_may_lead_and_compact(store: Store) -> None:
 
     await elector_for(store, "me").lead(work)
     assert done.is_set()
-    noted_at = await etcd_upkeep._round(store._gateway, store._layout, 0)
-    while (again := await etcd_upkeep._round(store._gateway, store._layout, noted_at)) < noted_at:
-        noted_at = again
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.2):
+            await compact(store._gateway, store._layout, every_s=0.01)
+    with pytest.raises(Compacted):
+        await store._gateway.ask("kv/range", Range(store._layout.mark, revision=1), RangeAnswer)
 
 
 async def test_an_expired_token_is_renewed(store: Store) -> None:

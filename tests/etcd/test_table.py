@@ -1,0 +1,202 @@
+"""The table that stands before etcd: one watch for all, loaded again whenever its history has a hole."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import urllib.request
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from j10ce.errors import Closed, Compacted, StoreError
+from j10ce.model.kinds import Object
+from j10ce.store.etcd import EtcdStore
+from j10ce.store.etcd_address import read_address
+from j10ce.store.etcd_upkeep import compact
+from j10ce.store.etcd_wire import PLACES, Compaction, Delete, Nothing, Put, Range, RangeAnswer
+from j10ce.store.mirror import mirror
+from j10ce.testing.build import WALL, reservation
+from j10ce.testing.conformance_store import KIND, names, soon, take
+from tests.etcd.cluster import Cluster, running
+from tests.etcd.proxy import Proxy, always, proxied
+
+
+def opened(url: str, kept: int = 1000) -> EtcdStore:
+    return EtcdStore(read_address(url), lambda: WALL, kept=kept, patience_s=60)
+
+
+@pytest.fixture
+async def proxy(etcd: Cluster) -> AsyncIterator[Proxy]:
+    async with proxied(etcd.endpoints[0]) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def store(url: str) -> AsyncIterator[EtcdStore]:
+    store = opened(url)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def behind(proxy: Proxy, url: str) -> AsyncIterator[EtcdStore]:
+    """The same objects, seen through the proxy."""
+    store = opened(f"etcd://{proxy.address}/{url.rpartition('/')[2]}")
+    yield store
+    await store.close()
+
+
+def watchers(etcd: Cluster) -> int:
+    with urllib.request.urlopen(f"http://{etcd.endpoints[0]}/metrics") as answer:
+        found = re.search(r"^etcd_debugging_mvcc_watcher_total (\S+)", answer.read().decode(), re.MULTILINE)
+    assert found
+    return int(float(found[1]))
+
+
+async def test_a_thousand_watchers_are_one_watcher_of_etcd(store: EtcdStore, etcd: Cluster) -> None:
+    since = (await store.list(KIND)).revision
+    before = await asyncio.to_thread(watchers, etcd)
+    async with asyncio.TaskGroup() as group:
+        waits = [group.create_task(soon(anext(store.watch(KIND, since)))) for _ in range(1000)]
+        await asyncio.sleep(0)
+        made = await store.put(reservation("db"))
+    assert {wait.result().object.metadata.uid for wait in waits} == {made.metadata.uid}
+    assert await asyncio.to_thread(watchers, etcd) == before
+
+
+async def test_many_readers_share_one_question_to_etcd(behind: EtcdStore, proxy: Proxy) -> None:
+    await behind.put(reservation("db"))
+    asked: list[str] = []
+
+    def judge(path: str, body: object) -> str:
+        asked.append(path)
+        return "pass"
+
+    proxy.judge = judge  # type: ignore[assignment]
+    await asyncio.gather(*(behind.get(KIND, "default", "db") for _ in range(1000)))
+    assert len(asked) < 20
+
+
+async def test_a_read_shows_what_another_process_wrote_before(store: EtcdStore, url: str) -> None:
+    other = opened(url)
+    for n in range(20):
+        made = await other.put(reservation("db", cpu=f"{n + 1}"))
+        assert await store.get(KIND, "default", "db") == made
+    await other.close()
+
+
+async def test_a_watch_goes_on_with_a_process_that_started_later(store: EtcdStore, url: str) -> None:
+    since = (await store.list(KIND)).revision
+    made = [await store.put(reservation(f"p-{n}")) for n in range(10)]
+    later = opened(url)
+    assert [event.object for event in await take(later, KIND, since, 10)] == made
+    await later.close()
+
+
+async def test_old_changes_are_let_go(url: str) -> None:
+    store = opened(url, kept=10)
+    watch = store.watch(KIND, (await store.list(KIND)).revision)
+    for n in range(30):
+        await store.put(reservation(f"p-{n}"))
+    await store.list(KIND)
+    with pytest.raises(Compacted):
+        await soon(anext(watch))
+    await store.close()
+
+
+async def test_a_hole_in_etcds_history_is_told_and_filled(store: EtcdStore, behind: EtcdStore, proxy: Proxy) -> None:
+    await store.put(reservation("goes"))
+    await store.put(reservation("stays"))
+    changes = (followed := mirror(behind, KIND)).changes()
+    assert {(await soon(anext(changes))).object.metadata.name for _ in range(2)} == {"goes", "stays"}
+    watch = behind.watch(KIND, (await behind.list(KIND)).revision)
+    missing = asyncio.ensure_future(anext(watch))  # noqa: TID251
+    await asyncio.sleep(0)
+    proxy.judge = always("lose request")
+    proxy.cut()
+    await store.delete(KIND, "default", "goes")
+    await store.put(reservation("comes"))
+    present = await store._gateway.ask("kv/range", Range(b"x"), RangeAnswer)
+    await store._gateway.ask("kv/compaction", Compaction(present.header.revision), Nothing)
+    proxy.judge = always("pass")
+    with pytest.raises(Compacted):
+        await soon(missing)
+    told = [await soon(anext(changes)) for _ in range(2)]
+    assert [(event.type, event.object.metadata.name) for event in told] == [("DELETED", "goes"), ("ADDED", "comes")]
+    assert sorted(followed.held) == [(KIND, "default", "comes"), (KIND, "default", "stays")]
+
+
+async def test_managers_compact_what_is_old_and_keep_what_is_recent(store: EtcdStore) -> None:
+    gateway, layout = store._gateway, store._layout
+    old = Range(layout.objects, layout.end, revision=main(await store.put(reservation("db", cpu="1"))))
+
+    async def until_compacted() -> None:
+        while await gateway.ask("kv/range", old, RangeAnswer):
+            await store.put(reservation("other"))
+
+    async with asyncio.TaskGroup() as group:
+        rounds = [group.create_task(compact(gateway, layout, every_s=0.05)) for _ in range(3)]
+        with pytest.raises(Compacted):
+            await until_compacted()
+        for task in rounds:
+            task.cancel()
+    made = await store.put(reservation("db", cpu="2"))
+    recent = Range(layout.objects, layout.end, revision=main(made))
+    assert len((await gateway.ask("kv/range", recent, RangeAnswer)).kvs) == 2
+
+
+def main(obj: Object) -> int:
+    """etcd's own revision of an object."""
+    return int(obj.metadata.resource_version) // PLACES
+
+
+async def test_what_is_no_object_stops_reads_with_its_key_until_it_is_gone(store: EtcdStore, url: str) -> None:
+    gateway, layout = store._gateway, store._layout
+    await store.put(reservation("db"))
+    rubbish = layout.objects + b"Hold//rubbish"
+    await gateway.ask("kv/put", Put(rubbish, b'{"kind": "Hold", "colour": "red"}'), Nothing)
+    later = opened(url)
+    later._gateway.patience_s = 1.0
+    with pytest.raises(StoreError, match="Hold//rubbish holds no object"):
+        await later.list(KIND)
+    await gateway.ask("kv/deleterange", Delete(rubbish), Nothing)
+    later._gateway.patience_s = 60.0
+    assert names(await later.list(KIND)) == ["default/db"]
+    await later.close()
+
+
+@pytest.mark.slow
+async def test_an_etcd_that_lost_its_data_is_noticed(tmp_path: Path) -> None:
+    with running(tmp_path, count=1) as cluster:
+        store = opened(cluster.url)
+        for n in range(20):
+            await store.put(reservation(f"p-{n}"))
+        watch = store.watch(KIND, (await store.list(KIND)).revision)
+        missing = asyncio.ensure_future(anext(watch))  # noqa: TID251
+        await asyncio.sleep(0)
+        cluster.kill(0)
+        shutil.rmtree(cluster.members[0].folder / "data")
+        await asyncio.to_thread(cluster.restart, 0)
+        assert not (await store.list(KIND)).items
+        with pytest.raises(Compacted):
+            await soon(missing)
+        made = await store.put(reservation("p-1"))
+        assert await store.get(KIND, "default", "p-1") == made
+        await store.close()
+
+
+async def test_a_closed_store_says_so(url: str) -> None:
+    store = opened(url)
+    watch = store.watch(KIND, (await store.list(KIND)).revision)
+    waiting = asyncio.ensure_future(anext(watch))  # noqa: TID251
+    await asyncio.sleep(0)
+    await store.close()
+    with pytest.raises(StopAsyncIteration):
+        await soon(waiting)
+    with pytest.raises(Closed):
+        await store.get(KIND, "default", "db")
+    with pytest.raises(Closed):
+        await store.put(reservation("db"))
