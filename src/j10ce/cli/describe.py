@@ -11,6 +11,8 @@ from j10ce.model.kinds import QoSProfile
 from j10ce.model.schema import convert
 from j10ce.policy import profiles
 
+TABLES = ("conditions", "effective", "nodes", "rollout")  # shown below in a form of their own
+
 
 def describe(kind: Kind, obj: dict[str, Any]) -> str:
     meta = obj["metadata"]
@@ -19,7 +21,7 @@ def describe(kind: Kind, obj: dict[str, Any]) -> str:
     head += [("Labels", ", ".join(f"{k}={v}" for k, v in sorted(meta.get("labels", {}).items())))]
     lines = [f"{name + ':':<13}{value}" for name, value in head if value]
     for part in ("spec", "status", "data"):
-        body = {k: v for k, v in (obj.get(part) or {}).items() if k not in ("conditions", "effective")}
+        body = {k: v for k, v in (obj.get(part) or {}).items() if part != "status" or k not in TABLES}
         if body:
             lines += [f"{part.capitalize()}:", indented(dump(body, "yaml"))]
     if kind.name == "QoSProfile":
@@ -27,9 +29,25 @@ def describe(kind: Kind, obj: dict[str, Any]) -> str:
             "Effect:",
             indented(table(["KNOB", "WHAT THE PROFILE DOES"], profiles.describe(convert(obj, QoSProfile)))),
         ]
+    lines += distribution(obj.get("status") or {})
     lines += conditions(dig(obj, "status.conditions") or dig(obj, "status.node.conditions") or [])
     lines += effective(dig(obj, "status.effective") or dig(obj, "status.node.effective") or [])
     return "\n".join(lines)
+
+
+def distribution(status: dict[str, Any]) -> list[str]:
+    """Who obeys a policy, who fails with it, and where its rollout stands."""
+    lines = []
+    if nodes := status.get("nodes"):
+        counts = ", ".join(f"{nodes.get(name, 0)} {name}" for name in ("wanted", "applied", "failing", "silent"))
+        failing = table(["NODE", "WHY IT FAILS"], [(n["node"], n["why"]) for n in nodes.get("named", ())])
+        lines += [f"{'Nodes:':<13}{counts}", *([indented(failing)] if nodes.get("named") else [])]
+    if rollout := status.get("rollout"):
+        stable = f"stable is {rollout['stable']}" if rollout.get("stable") else "none is stable yet"
+        reached = f"revision {rollout['revision']} has reached {rollout.get('reached', 0)} % of the cohorts"
+        back = ", ".join(rollout.get("back", ()))
+        lines += [f"{'Rollout:':<13}{reached}; {stable}", *([f"  went back: {back}"] if back else [])]
+    return lines
 
 
 def conditions(conditions: list[dict[str, Any]]) -> list[str]:

@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "get": ("listing", "List objects of a kind, or show one"),
     "describe": ("listing", "Show all that is known of one object"),
     "delete": ("objects", "Delete objects by name or by file"),
+    "rollout": ("rollout", "Follow, hold, resume and undo changes of policies"),
     "explain": ("look", "Say why a workload's settings are what they are"),
     "top": ("look", "Show what workloads use and were promised"),
     "status": ("look", "Show what the agent is doing"),
