@@ -19,7 +19,8 @@ def told(rounds: list[Measured], writes: int) -> str:
     written, led = max(r.written_s for r in rounds), max(r.led_s for r in rounds)
     return (
         f"{len(rounds)} fail-overs, {writes} acknowledged writes, none lost; "
-        f"written again after at most {written:.2f} s, led again after at most {led:.2f} s = {led / TTL_S:.2f} lease times"
+        f"written again after at most {written:.2f} s, led again after at most {led:.2f} s, "
+        f"{led / TTL_S:.2f} lease times"
     )
 
 
