@@ -142,6 +142,7 @@ class Stack:
         argv: list[Any] = [
             sys.executable, "-m", "j10ce.manager.main", "--store", f"sqlite:///{d.state / 'store.sqlite'}",
             "--listen", self.listen, "--token-file", d.token, "--kubeconfig", d.kubeconfig, "--agent-socket", d.socket,
+            "--namespace-limit", "100",  # the host has one owner
         ]  # fmt: skip
         return start([str(a) for a in argv], d, "manager")
 

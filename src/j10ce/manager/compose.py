@@ -82,7 +82,9 @@ class ControlPlane:
                 task.cancel()
 
     async def _lead(self) -> None:
-        await self._elector.lead(lambda: keep_all(self._store, self._view, self._wall, self._tracer))
+        limit = self._config.namespace_limit
+        keep = partial(keep_all, self._store, self._view, self._wall, self._tracer, namespace_limit=limit)
+        await self._elector.lead(keep)
 
     async def _ready(self, listener: socket.socket) -> None:
         """Say so once everything is read, and the built-in profiles are there, whoever leads."""

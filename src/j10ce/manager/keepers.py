@@ -18,6 +18,7 @@ from j10ce.manager.spans import tell_applied
 from j10ce.manager.trace import Tracer
 from j10ce.manager.view import View
 from j10ce.policy.profiles import builtin
+from j10ce.scheduler.pledge import NAMESPACE_LIMIT
 from j10ce.store.store import Store
 
 log = structlog.get_logger()
@@ -25,13 +26,15 @@ RETRY_S: Final = 5.0
 Keep = Callable[[], Awaitable[None]]
 
 
-async def keep_all(store: Store, view: View, wall: Callable[[], float], tracer: Tracer) -> None:
+async def keep_all(
+    store: Store, view: View, wall: Callable[[], float], tracer: Tracer, *, namespace_limit: int = NAMESPACE_LIMIT
+) -> None:
     """For ever. Every keeper finds out by itself where its predecessor, on this manager or another, came to."""
     keeps: dict[str, Keep] = {
         "built-in profiles": lambda: _built_in(store),
         "history of profiles": lambda: keep_history(store, "QoSProfile"),
         "history of policies": lambda: keep_history(store, "MinimalReservationPolicy"),
-        "policies": lambda: judge_policies(store, view, wall),
+        "policies": lambda: judge_policies(store, view, wall, namespace_limit=namespace_limit),
         "nodes": lambda: judge_nodes(store, view, wall),
         "expiry": lambda: expire(store, view, wall),
         "overcommit": lambda: keep_overcommit(store, view, wall),

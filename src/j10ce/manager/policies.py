@@ -25,6 +25,7 @@ from j10ce.model.kinds import (
 )
 from j10ce.policy.document import Policy, reference
 from j10ce.policy.rollout import done
+from j10ce.scheduler.pledge import NAMESPACE_LIMIT
 from j10ce.store.store import Store
 
 log = structlog.get_logger()
@@ -44,10 +45,12 @@ class Ground(NamedTuple):
     round: int  # while a rollout is under way its clock runs
 
 
-async def judge_policies(store: Store, view: View, wall: Callable[[], float]) -> None:
+async def judge_policies(
+    store: Store, view: View, wall: Callable[[], float], *, namespace_limit: int = NAMESPACE_LIMIT
+) -> None:
     """Keep the status of every policy true, for ever."""
     await view.ready()
-    loop, judge = asyncio.get_running_loop(), Judge(store, view)
+    loop, judge = asyncio.get_running_loop(), Judge(store, view, Reservations(limit_percent=namespace_limit))
     with view.heard(judge.reports.take):
         while True:
             epoch, began = view.objects.epoch, loop.time()
@@ -61,9 +64,8 @@ async def judge_policies(store: Store, view: View, wall: Callable[[], float]) ->
 
 
 class Judge:
-    def __init__(self, store: Store, view: View) -> None:
-        self._store, self._view = store, view
-        self._reservations = Reservations()
+    def __init__(self, store: Store, view: View, reservations: Reservations) -> None:
+        self._store, self._view, self._reservations = store, view, reservations
         self._grounds: dict[str, Ground] = {}  # by uid
         self._rounds = 0
         self.reports = Reports(view.documents)

@@ -17,9 +17,9 @@ from j10ce.manager.nodes import SILENT_S, stale_since
 from j10ce.manager.pledges import created, expires, in_force, to_node, to_pledge
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, PolicyRevision
 from j10ce.policy.document import by_owner, labels_of, reference
-from j10ce.scheduler.fleet import NAMESPACE_LIMIT, Fleet
+from j10ce.scheduler.fleet import Fleet
 from j10ce.scheduler.lending import Loans, Offer
-from j10ce.scheduler.pledge import Node, Pledge, Refusal
+from j10ce.scheduler.pledge import NAMESPACE_LIMIT, Node, Pledge, Refusal
 
 RETRY_S: Final = 10.0  # between attempts that move others: to place what is short, to admit what was refused
 LOOK_S: Final = 5.0  # between looks at what is lent

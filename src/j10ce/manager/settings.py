@@ -12,6 +12,7 @@ from typing import NamedTuple
 from j10ce import __version__
 from j10ce.manager.defence import Options
 from j10ce.manager.logs import FORMATS, LEVELS, Format
+from j10ce.scheduler.pledge import NAMESPACE_LIMIT
 from j10ce.store.opening import FORMS
 
 
@@ -28,6 +29,7 @@ class Config(NamedTuple):
     audit_log: Path | None = None
     grpc_listen: str = ""
     identity: str = ""
+    namespace_limit: int = NAMESPACE_LIMIT
     log_format: Format = "console"
     log_level: str = "info"
     otel_endpoint: str = ""
@@ -47,11 +49,21 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--listen", default="127.0.0.1:7443", help="address:port; port 0 takes a free one")
     made.add_argument("--grpc-listen", default="", help="address:port of the gRPC API; without it there is none")
     made.add_argument("--identity", default=f"{socket.gethostname()}-{os.getpid()}", help="what others call this one")
+    made.add_argument(
+        "--namespace-limit", type=percent, default=NAMESPACE_LIMIT, metavar="PERCENT",
+        help="of the fleet that one namespace may reserve; 100: no limit (default: %(default)s)",
+    )  # fmt: skip
     _add_security(made)
     _add_telling(made)
     made.add_argument("--kubeconfig", type=Path, help="written with address and token, mode 0600")
     made.add_argument("--agent-socket", type=Path, help="of the agent on this host; lists its workloads")
     return made
+
+
+def percent(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage; write a number from 1 to 100")
+    return int(text)
 
 
 def _add_security(made: argparse.ArgumentParser) -> None:

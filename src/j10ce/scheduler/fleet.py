@@ -8,19 +8,17 @@ holds is left as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.scheduler.exact import BUDGET
 from j10ce.scheduler.layout import Entry, Layout, left_of, topping
-from j10ce.scheduler.pledge import Charge, Node, Pledge, Refusal, Standing
+from j10ce.scheduler.pledge import NAMESPACE_LIMIT, Charge, Node, Pledge, Refusal, Standing
 from j10ce.scheduler.settle import arrange, rearrange, settle
 from j10ce.scheduler.shortage import no_room, nothing_promised, over_limit, owed
 from j10ce.scheduler.witness import Amounts, Placement, place
-
-NAMESPACE_LIMIT: Final = 25  # percent of the fleet that one namespace may reserve
 
 
 class Fleet:

@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.policy.select import Labels, Test
 
+NAMESPACE_LIMIT: Final = 25  # percent of the fleet that one namespace may reserve
 NO_LABELS: Final[Labels] = {}
 
 
