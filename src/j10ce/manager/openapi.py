@@ -15,6 +15,7 @@ from j10ce.manager.query import FLAGS, MOST
 from j10ce.manager.verbs import DeleteOptions
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import PolicyRevision
+from j10ce.model.placement import Placement
 from j10ce.model.schema import json_schema
 from j10ce.policy.document import NodeDocument
 
@@ -42,11 +43,12 @@ WRITING: Final = tuple(REFUSALS)
 
 def document() -> Json:
     kinds = tuple(KINDS.values())
-    structs: list[type[Struct]] = [*(kind.struct for kind in kinds), NodeDocument, DeleteOptions]
+    structs: list[type[Struct]] = [*(kind.struct for kind in kinds), NodeDocument, DeleteOptions, Placement]
     _, components = json_schema(structs)
     _describe(components)
     schemas = components | {"Status": _status()} | {f"{kind.name}List": _list_of(kind) for kind in kinds}
-    paths = {path: item for kind in kinds for path, item in _paths(kind).items()} | _document_path()
+    paths = {path: item for kind in kinds for path, item in _paths(kind).items()}
+    paths |= _document_path() | _placement_path()
     return {
         "openapi": "3.1.0",
         "info": {"title": "j10ce-qos", "version": __version__, "description": "Quality of service for Linux workloads"},
@@ -98,10 +100,12 @@ QUERY_PARAMETERS: Final = (
     _in_query("fieldManager", "Who owns what is written", type="string", maxLength=MOST_MANAGER),
     _in_query("fieldValidation", "What becomes of unknown fields", enum=list(get_args(FieldValidation))),
     _in_query("force", "true: an apply takes what others own"),
+    _in_query("for", "How long a placement holds the floor, such as 10m"),
+    _in_query("unenforced", "allow: also nodes whose kernel cannot keep the floor", enum=["allow"]),
     _in_query("hash", "The document that the caller has already"),
 )
 WRITE_PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation")
-NOT_LISTING: Final = (*WRITE_PARAMETERS, "force", "hash")
+NOT_LISTING: Final = (*WRITE_PARAMETERS, "force", "for", "unenforced", "hash")
 LISTING: Final = tuple(p["name"] for p in QUERY_PARAMETERS if p["name"] not in NOT_LISTING)
 PATCH_BODIES: Final = {JSON_PATCH: "array", MERGE_PATCH: "object", APPLY_PATCH: "object"}
 
@@ -176,6 +180,19 @@ def _document_path() -> dict[str, Json]:
         | {str(code): {"$ref": f"#/components/responses/{code}"} for code in READING},
     }
     return {f"{BASE}/nodedocuments/{{name}}": {"get": operation}}
+
+
+def _placement_path() -> dict[str, Json]:
+    operation: Json = {
+        "operationId": "create_placement",
+        "tags": ["Placement"],
+        "description": "Choose a node for a workload and hold its floor there; `dryRun` only says what would be.",
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in ("dryRun", "for", "unenforced")],
+        "requestBody": {"required": True, "content": _content("Workload")},
+        "responses": {"200": _shows("Placement"), "201": _shows("Placement")}
+        | {str(code): {"$ref": f"#/components/responses/{code}"} for code in WRITING},
+    }
+    return {f"{BASE}/placements": {"post": operation}}
 
 
 def _content(schema: str) -> Json:
