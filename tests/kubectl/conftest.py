@@ -1,4 +1,4 @@
-"""Stock kubectls, an old and a current one, and the manager they talk to over loopback, with the kubeconfig it wrote."""
+"""Stock kubectls, an old and a current one, and the manager they talk to over loopback with its own kubeconfig."""
 
 from __future__ import annotations
 

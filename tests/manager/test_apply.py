@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from j10ce.errors import FieldConflict, Invalid
 from j10ce.manager.apply import MOST_MANAGERS, Writer, applied, decided, refuse, updated
-from j10ce.manager.apply_fields import Path, leaves, owns, paths, spelled, tree
+from j10ce.manager.apply_fields import Path, leaves, owns, paths, spelled, tree, whole
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, Object
 from j10ce.model.schema import convert, plain
 from j10ce.store.revise import Key
@@ -185,6 +185,18 @@ def test_a_plain_write_takes_what_it_changes_and_no_more(history: Any, config: A
             )
             assert set(paths(entry.fields_v1)) - changed == set(paths(left.fields_v1) if left else ())
     assert changed & now.keys() <= owned(after, by)
+
+
+@given(history=steps, by=managers)
+def test_writing_what_is_there_changes_nothing(history: Any, by: str) -> None:
+    obj = lived(history)
+    assert update(obj, {}, by) == obj
+
+
+@given(config=configs)
+def test_the_fields_of_a_new_object_are_those_of_its_leaves(config: Any) -> None:
+    made = apply(None, {"spec": {"minimum": {"cpu": "1"}}} | config, "ann")
+    assert whole(made, SHAPE) == tree(path for path, _ in leaves(made, SHAPE))
 
 
 @given(

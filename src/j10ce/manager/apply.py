@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from j10ce.errors import FieldConflict
-from j10ce.manager.apply_fields import Path, leaves, owns, paths, spelled, tree
+from j10ce.manager.apply_fields import Path, Tree, leaves, owns, paths, spelled, tree, whole
 from j10ce.manager.apply_merge import merge, pruned
 from j10ce.model.kinds import API_VERSION, ManagedFields, Object
 from j10ce.model.schema import convert, plain
@@ -63,12 +63,15 @@ def updated(old: Object | None, new: Object, writer: Writer) -> Object:
     held = told or (old.metadata.managed_fields if old else ())
     if held == CLEARED:
         return _owned(new, ())
-    changed, gone = _differences(old, new, decided(type(new), writer.part))
-    if not changed and not gone:
-        return _owned(new, held)
+    shape = decided(type(new), writer.part)
     mine, others = _split(held, writer.entry("Update"))
+    if old is None and not held:
+        return _owned(new, _with(mine, whole(new, shape), writer.time))
+    changed, gone = _differences(old, new, shape)
     kept = _taken(others, changed | gone)
-    entry = _holding(mine, frozenset(paths(mine.fields_v1)) - gone | changed, writer.time)
+    if not gone and kept == others and all(owns(mine.fields_v1, path) for path in changed):
+        return _owned(new, held)
+    entry = _with(mine, tree(frozenset(paths(mine.fields_v1)) - gone | changed), writer.time)
     return _owned(new, _few((*kept, *entry)))
 
 
@@ -83,7 +86,7 @@ def applied(old: Object | None, config: dict[str, Any], key: Key, kind: type[Str
     new: Object = convert(merge(kept, config, shape), kind)  # type: ignore[assignment]
     changed, gone = _differences(old, new, shape)
     rest = _taken(others, changed | gone)
-    return _owned(new, (*rest, *_holding(mine, said, writer.time)))
+    return _owned(new, (*rest, *_with(mine, tree(said), writer.time)))
 
 
 def refuse(old: Object, new: Object, writer: Writer) -> None:
@@ -128,15 +131,14 @@ def _taken(entries: Iterable[ManagedFields], lost: frozenset[Path]) -> list[Mana
     kept: list[ManagedFields] = []
     for entry in entries:
         if any(owns(entry.fields_v1, path) for path in lost):
-            kept += _holding(entry, frozenset(paths(entry.fields_v1)) - lost, entry.time)
+            kept += _with(entry, tree(frozenset(paths(entry.fields_v1)) - lost), entry.time)
         else:
             kept.append(entry)
     return kept
 
 
-def _holding(entry: ManagedFields, held: frozenset[Path], time: datetime | UnsetType) -> tuple[ManagedFields, ...]:
-    """The entry with exactly these paths; its time moves only with them. Nothing to hold: no entry."""
-    fields = tree(held)
+def _with(entry: ManagedFields, fields: Tree, time: datetime | UnsetType) -> tuple[ManagedFields, ...]:
+    """The entry with exactly these fields; its time moves only with them. Nothing to hold: no entry."""
     if not fields:
         return ()
     return (entry,) if fields == entry.fields_v1 else (replace(entry, fields_v1=fields, time=time),)

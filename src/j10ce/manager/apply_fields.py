@@ -83,6 +83,21 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
+def whole(obj: object, shape: Shape) -> Tree:
+    """The tree of all decisions in an object: what `leaves` finds, made in one go."""
+    return {step: below for step, below in _whole(obj, shape).items() if below or not shape.fields[step[2:]].fields}
+
+
+def _whole(value: object, shape: Shape) -> Tree:
+    found: Tree = {}
+    for step, (member, below) in (children(value, shape) or {}).items():
+        inside = _whole(member, below) if below is not LEAF else {}
+        if step.startswith("k:"):
+            inside[ITSELF] = {}
+        found[step] = inside
+    return found
+
+
 def tree(paths: Iterable[Path]) -> Tree:
     root: Tree = {}
     for path in paths:
