@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
 import sys
 import time
@@ -29,6 +30,8 @@ wall: Callable[[], float] = time.time  # noqa: TID251  the process's one wall cl
 def main(argv: Sequence[str] | None = None) -> int:
     config = settings.read(argv)
     sys.setswitchinterval(SWITCH_S)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # every agent keeps two connections open
     logs.configure(config.log_format, config.log_level)
     try:
         uvloop.run(serve(config))
