@@ -40,6 +40,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 server_header=False,
                 date_header=False,
+                proxy_headers=False,  # whoever connects is the client, whatever it claims
                 backlog=BACKLOG,
                 timeout_keep_alive=KEEP_ALIVE_S,
                 timeout_graceful_shutdown=DRAIN_S,
