@@ -16,7 +16,9 @@ from j10ce.manager.auth import Access
 from j10ce.manager.grpc import GrpcServer
 from j10ce.manager.grpc_door import Door
 from j10ce.manager.limits import Limits
+from j10ce.manager.metrics import Metrics
 from j10ce.manager.proto import services_pb2_grpc
+from j10ce.manager.trace import Silent
 from j10ce.manager.verbs import Verbs
 from j10ce.model.catalogue import KINDS
 from j10ce.policy.validate import validate
@@ -34,6 +36,7 @@ class Both(NamedTuple):
     rest: Manager
     channel: grpc.aio.Channel
     audit: Path
+    metrics: Metrics
 
     def stub(self, kind: str) -> Any:
         return getattr(services_pb2_grpc, f"{kind}ServiceStub")(Tokened(self.channel))
@@ -60,8 +63,11 @@ async def running(audit: Path) -> AsyncIterator[Both]:
         return WALL
 
     manager = assemble(MemoryStore(wall), wall=wall)
+    metrics = Metrics()
     access = Access(manager.keyring, Limits(wall), loopback=True)
-    server = GrpcServer(Verbs(manager.store, validate, wall), Door(access, Audit(audit, wall)), manager.stop)
+    server = GrpcServer(
+        Verbs(manager.store, validate, wall), Door(access, Audit(audit, wall), metrics, Silent()), manager.stop
+    )
     port = server.listen("127.0.0.1:0")
     async with asyncio.TaskGroup() as group:
         keepers = [group.create_task(manager.view.run()), group.create_task(manager.keyring.follow())]
@@ -69,7 +75,7 @@ async def running(audit: Path) -> AsyncIterator[Both]:
         await manager.keyring.synced.wait()
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             await channel.channel_ready()
-            yield Both(manager, channel, audit)
+            yield Both(manager, channel, audit, metrics)
         manager.stop.set()
         for keeper in keepers:
             keeper.cancel()

@@ -156,6 +156,16 @@ async def test_writes_and_refusals_are_in_the_audit_log(both: Both) -> None:
     assert lines[0]["source"] == "127.0.0.1"
 
 
+async def test_calls_are_counted(both: Both) -> None:
+    policies = both.stub(POLICY)
+    await policies.Create(creating())
+    with pytest.raises(Refused):
+        await policies.Get(named("absent"))
+    told = bytes(both.metrics.render().body).decode()
+    assert 'j10ce_manager_requests_total{code="200",method="gRPC"} 1.0' in told
+    assert 'j10ce_manager_requests_total{code="404",method="gRPC"} 1.0' in told
+
+
 async def test_anyone_may_ask_for_health(both: Both) -> None:
     health = health_pb2_grpc.HealthStub(both.channel)
     await both.rest.view.ready()

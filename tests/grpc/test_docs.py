@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.docs.pages import blocks
-from tests.grpc.test_server import free_port
+from tests.grpc.test_server import address_of
 from tests.manager import process
 
 TOKEN, ADDRESS = "/run/j10ce-qos/token", "127.0.0.1:7444"
@@ -17,10 +17,9 @@ def test_the_documented_client_works(tmp_path: Path) -> None:
     (block,) = [b for b in blocks() if (b.page, b.language) == ("docs/grpc.md", "python")]
     assert TOKEN in block.text
     assert ADDRESS in block.text
-    address = f"127.0.0.1:{free_port()}"
-    manager = process.start(tmp_path, "--grpc-listen", address)
+    manager = process.start(tmp_path, "--grpc-listen", "127.0.0.1:0")
     try:
-        code = block.text.replace(TOKEN, str(tmp_path / "token")).replace(ADDRESS, address)
+        code = block.text.replace(TOKEN, str(tmp_path / "token")).replace(ADDRESS, address_of(manager))
         env = {"PYTHONPATH": str(process.SOURCES)}
         said = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
         assert said.returncode == 0, said.stderr

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -25,9 +25,11 @@ from j10ce.manager.auth import Access
 from j10ce.manager.grpc import Certificate, GrpcServer
 from j10ce.manager.grpc_door import Door
 from j10ce.manager.limits import Limits
+from j10ce.manager.metrics import Metrics
 from j10ce.manager.proto import requests_pb2 as ask
 from j10ce.manager.proto import services_pb2_grpc
 from j10ce.manager.tokens import Keyring
+from j10ce.manager.trace import Silent
 from j10ce.manager.verbs import Verbs
 from j10ce.policy.validate import validate
 from j10ce.store.memory import MemoryStore
@@ -56,7 +58,9 @@ def assembled(stop: asyncio.Event) -> GrpcServer:
     store = MemoryStore(lambda: WALL)
     keyring = Keyring(store, lambda: WALL, owner=TOKEN)
     access = Access(keyring, Limits(lambda: WALL), loopback=True)
-    return GrpcServer(Verbs(store, validate, lambda: WALL), Door(access, Audit(None, lambda: WALL)), stop)
+    return GrpcServer(
+        Verbs(store, validate, lambda: WALL), Door(access, Audit(None, lambda: WALL), Metrics(), Silent()), stop
+    )
 
 
 @asynccontextmanager
@@ -139,18 +143,20 @@ async def test_health_waits_until_everything_is_read() -> None:
         assert (await watch.read()).status == SERVING
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def address_of(manager: process.Running) -> str:
+    """Where it serves gRPC: it says so before it says that it is ready."""
+    assert manager.process.stderr is not None
+    line = next(line for line in manager.process.stderr if "grpc.start" in line)
+    found = re.search(r"address=(\S+)", line)
+    assert found is not None, line
+    return found[1]
 
 
 def test_a_manager_serves_both_and_stops_with_watchers(tmp_path: Path) -> None:
-    port = free_port()
-    manager = process.start(tmp_path, "--grpc-listen", f"127.0.0.1:{port}")
+    manager = process.start(tmp_path, "--grpc-listen", "127.0.0.1:0")
     try:
         known = (("authorization", f"Bearer {manager.token}"),)
-        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        with grpc.insecure_channel(address_of(manager)) as channel:
             profiles: Any = services_pb2_grpc.QoSProfileServiceStub(channel)
             names = {p.metadata.name for p in profiles.List(ask.ListRequest(), metadata=known, timeout=30).items}
             with manager.client() as api:

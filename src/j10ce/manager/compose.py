@@ -42,6 +42,7 @@ class ControlPlane:
     def __init__(self, config: Config, store: Store, elector: Elector, token: str, wall: Wall, tracer: Tracer) -> None:
         self._config, self._elector, self._token, self._wall, self._tracer = config, elector, token, wall, tracer
         self._stop = asyncio.Event()
+        self._wanted = {profile.metadata.name for profile in builtin()}
         metrics = Metrics()
         self._store = store = ObservedStore(store, metrics, tracer)
         self._view = View(store)
@@ -53,7 +54,7 @@ class ControlPlane:
         resources = Resources(self._verbs, self._view, AgentProxy(config.agent_socket), self._stop)
         app = build_app(self._defence.access, resources, self._view, metrics, self._defence.audit, self._beside())
         self._server = Server(Traced(app, tracer), self._defence.tls)
-        self._grpc = open_grpc(config, self._verbs, self._defence, self._stop)
+        self._grpc = open_grpc(config, self._verbs, self._defence, metrics, tracer, self._stop)
 
     def stop(self) -> None:
         self._stop.set()
@@ -87,23 +88,22 @@ class ControlPlane:
         await self._elector.lead(keep)
 
     async def _ready(self, listener: socket.socket) -> None:
-        """Say so once everything is read, and the built-in profiles are there, whoever leads."""
         await self._known()
-        wanted = {profile.metadata.name for profile in builtin()}
-        while True:
-            epoch = self._view.objects.epoch
-            if wanted <= {profile.metadata.name for profile in self._view.all(QoSProfile)}:
-                break
-            await self._view.objects.moved(epoch)
         announce(self._config, listener, self._token)
 
     async def _known(self) -> None:
-        """Everything that answers are made of has been read."""
+        """Returns once there is everything that answers are made of, whoever leads."""
         await self._view.ready()
         await self._defence.keyring.synced.wait()
+        while not self._complete():
+            await self._view.objects.moved(self._view.objects.epoch)
 
     def _complete(self) -> bool:
-        return self._view.complete and self._defence.keyring.synced.is_set()
+        """Everything is read, and the built-in profiles are there: a document without them would be refused."""
+        if not self._view.complete or not self._defence.keyring.synced.is_set():
+            return False
+        there = {profile.metadata.name for profile in self._view.all(QoSProfile)}
+        return self._wanted <= there
 
     def _beside(self) -> list[Route]:
         return [self._health.route(), *Placements(self._store, self._view, self._wall).routes()]

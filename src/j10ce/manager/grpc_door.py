@@ -1,9 +1,11 @@
-"""Access, limits and audit around every call, as the Gate is around every request of the REST half."""
+"""Access, limits, traces, metrics and audit around every call, as the Gate is around every request of the REST half."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 import grpc
@@ -16,36 +18,53 @@ from j10ce.manager.auth import Access
 from j10ce.manager.failure import Refusal
 from j10ce.manager.grpc_failure import refuse
 from j10ce.manager.identity import Act, acting
+from j10ce.manager.metrics import Metrics
 from j10ce.manager.tokens import Ticket
+from j10ce.manager.trace import Span, Tracer, Unrecorded
 from j10ce.store.revise import Key
 
 log = structlog.get_logger()
 Context = grpc.aio.ServicerContext[Any, Any]
 T = TypeVar("T")
+UNTRACED: Final = ("/Get", "/List", "/Watch", "Status", "reflection")
 
 
 class Door:
-    def __init__(self, access: Access, audit: Audit) -> None:
-        self.access, self._audit = access, audit
+    def __init__(self, access: Access, audit: Audit, metrics: Metrics, tracer: Tracer) -> None:
+        self.access, self._audit, self._metrics, self._tracer = access, audit, metrics, tracer
 
     async def through(self, context: Context, path: str, answer: Callable[[Ticket], Awaitable[T]]) -> T:
         """What `answer` gives to a caller that we know; every failure ends the call as a rich status."""
-        act = Act(source=address(context.peer()))
-        with acting(act):
-            try:
-                ticket = self.access.authenticate(bearer(context), act.source)
-                act.caller, act.proof = ticket.caller, ticket.digest
-                answered = await answer(ticket)
-            except QosError as e:
-                failed: QosError = e
-            except Exception as e:
-                log.exception("call.fail", path=path)
-                failed = QosError(f"internal error: {type(e).__name__}")
-            else:
-                self._audit.record(act, 200, method="gRPC", path=path)
-                return answered
-        self._audit.record(act, failure.status(failed)["code"], str(failed), method="gRPC", path=path)
-        return await refuse(context, failed, Key(act.kind, act.namespace, act.name))
+        began, act = time.perf_counter(), Act(source=address(context.peer()))
+        with acting(act), self._traced(context, path) as span:
+            outcome = await self._outcome(context, act, path, answer)
+            code: int = failure.status(outcome)["code"] if isinstance(outcome, QosError) else 200
+            span.note("http.response.status_code", code)
+        self._metrics.answered("gRPC", code, None if path.endswith("/Watch") else time.perf_counter() - began)
+        self._audit.record(act, code, str(outcome) if code >= 400 else "", method="gRPC", path=path)
+        if isinstance(outcome, QosError):
+            return await refuse(context, outcome, Key(act.kind, act.namespace, act.name))
+        return outcome
+
+    async def _outcome(
+        self, context: Context, act: Act, path: str, answer: Callable[[Ticket], Awaitable[T]]
+    ) -> T | QosError:
+        try:
+            ticket = self.access.authenticate(first(context, "authorization").encode(), act.source)
+            act.caller, act.proof = ticket.caller, ticket.digest
+            return await answer(ticket)
+        except QosError as e:
+            return e
+        except Exception as e:
+            log.exception("call.fail", path=path)
+            return QosError(f"internal error: {type(e).__name__}")
+
+    def _traced(self, context: Context, path: str) -> AbstractContextManager[Span]:
+        """As over REST: what changes something, and what its caller traces."""
+        caller = first(context, "traceparent")
+        if caller or not path.endswith(UNTRACED):
+            return self._tracer.request(path, caller, {"rpc.system": "grpc", "rpc.method": path})
+        return nullcontext(Unrecorded())
 
     def check_again(self, ticket: Ticket) -> None:
         """Before every event of a watch: its token may have ended before the watch did."""
@@ -53,12 +72,10 @@ class Door:
             raise Refusal(401, "Unauthorized", "the token of this watch has ended")
 
 
-def bearer(context: Context) -> bytes:
-    """The `authorization` of the metadata."""
-    for name, value in context.invocation_metadata() or ():
-        if name == "authorization":
-            return value if isinstance(value, bytes) else value.encode()
-    return b""
+def first(context: Context, name: str) -> str:
+    """The first value of that name in the caller's metadata; empty when there is none."""
+    values = (value for key, value in context.invocation_metadata() or () if key == name)
+    return str(next(values, ""))
 
 
 def address(peer: str) -> str:
