@@ -77,7 +77,7 @@ class Lines:
 
     def __init__(self, manager: Manager, path: str, query: str = "") -> None:
         self._app = manager.app
-        self._scope = {
+        self.scope = {
             "type": "http",
             "method": "GET",
             "path": path,
@@ -91,7 +91,7 @@ class Lines:
     async def __aenter__(self) -> Lines:
         self._group = asyncio.TaskGroup()
         await self._group.__aenter__()
-        self._group.create_task(self._app(self._scope, self._receive, self._send))
+        self._group.create_task(self._app(self.scope, self._receive, self._send))
         self.status = (await self._sent.get())["status"]
         return self
 
