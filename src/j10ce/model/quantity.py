@@ -61,21 +61,7 @@ class Quantity:
     @classmethod
     def parse(cls, text: str | int | float) -> Quantity:
         """Read one quantity; raises Invalid with what is allowed."""
-        found = NUMBER.fullmatch(str(text).strip()) if not isinstance(text, bool) else None
-        if found is None:
-            raise _bad(text, "not a quantity", "write a number, with a suffix or without: 500m, 1Gi, 100Mbit, 25%")
-        sign, digits, exponent, suffix = found.groups()
-        amount = Fraction(digits) * (Fraction(10) ** int(exponent) if exponent else 1)
-        if sign == "-" and amount:
-            raise _bad(text, "negative", "write zero or more")
-        if suffix == "%":
-            return cls(amount, percent=True)
-        if suffix and suffix not in SUFFIXES:
-            raise _bad(text, f"unknown suffix {suffix!r}", "use one of " + " ".join(s for s in SUFFIXES if s) + " or %")
-        amount *= SUFFIXES[suffix or ""]
-        if amount > LARGEST:
-            raise _bad(text, "too large", "the largest amount is 2^63-1")
-        return cls(amount)
+        return _read_text(text) if isinstance(text, str) else _read(text)
 
     def of(self, whole: float | Fraction) -> Fraction:
         """The amount itself, or that percentage of `whole`."""
@@ -93,6 +79,30 @@ class Quantity:
 
     def __str__(self) -> str:
         return format_quantity(self)
+
+
+def _read(text: str | int | float) -> Quantity:
+    found = NUMBER.fullmatch(str(text).strip()) if not isinstance(text, bool) else None
+    if found is None:
+        raise _bad(text, "not a quantity", "write a number, with a suffix or without: 500m, 1Gi, 100Mbit, 25%")
+    sign, digits, exponent, suffix = found.groups()
+    amount = Fraction(digits) * (Fraction(10) ** int(exponent) if exponent else 1)
+    if sign == "-" and amount:
+        raise _bad(text, "negative", "write zero or more")
+    if suffix == "%":
+        return Quantity(amount, percent=True)
+    if suffix and suffix not in SUFFIXES:
+        raise _bad(text, f"unknown suffix {suffix!r}", "use one of " + " ".join(s for s in SUFFIXES if s) + " or %")
+    amount *= SUFFIXES[suffix or ""]
+    if amount > LARGEST:
+        raise _bad(text, "too large", "the largest amount is 2^63-1")
+    return Quantity(amount)
+
+
+@lru_cache(4096)
+def _read_text(text: str) -> Quantity:
+    """The same few amounts are read again and again; numbers stay out, since True equals 1."""
+    return _read(text)
 
 
 @lru_cache(4096)
