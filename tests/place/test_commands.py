@@ -130,6 +130,7 @@ def test_a_node_is_described_with_every_term(fleet: Fleet) -> None:
     assert "Pressure:    cpu 25.0%" in told
     row = next(line for line in told.splitlines() if line.split()[:1] == ["cpu"])
     assert row.split() == ["cpu", "8", "6", "1", "2", "2500m", "3", "3", "2"]
+    assert next(line for line in told.splitlines() if line.split()[:1] == ["memory"]).split()[1:3] == ["32Gi", "1Gi"]
     rows = {tuple(line.split()[:2]): line for line in told.splitlines()}
     assert ("batch-cpu", "3400m") in rows, told
     assert "everyone together stays within 60 %" in rows["−", "margin"]

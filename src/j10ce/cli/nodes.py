@@ -13,6 +13,8 @@ from j10ce.cli.peers import ALIASES, Peers, complete_names
 from j10ce.errors import Conflict
 from j10ce.model.catalogue import KINDS
 from j10ce.model.cells import dig
+from j10ce.model.quantity import Quantity
+from j10ce.model.resource import spell
 
 NODE = KINDS["NodeQoS"]
 MOST_TRIES = 5
@@ -103,14 +105,12 @@ def _section(title: str, body: str) -> list[str]:
 
 def _resources(report: dict[str, Any]) -> str:
     """What there is, what is promised, what is used, and the peak to expect."""
+    paths = ("capacity.{}", "reserved.{}", "usage.{}.p50", "usage.{}.p95", "usage.{}.p98", "usage.{}.max")
+    paths += ("predicted.{}.node", "predicted.{}.protected")
     rows = [
-        (
-            name, whole, report.get("reserved", {}).get(name, "0"),
-            *(dig(report, f"usage.{name}.{p}") for p in ("p50", "p95", "p98", "max")),
-            dig(report, f"predicted.{name}.node"), dig(report, f"predicted.{name}.protected"),
-        )
-        for name, whole in report.get("capacity", {}).items()
-    ]  # fmt: skip
+        (name, *(_amount(name, dig(report, path.format(name))) for path in paths))
+        for name in report.get("capacity", {})
+    ]
     headings = ["RESOURCE", "CAPACITY", "RESERVED", "P50", "P95", "P98", "MAX", "PEAK", "PEAK-PROTECTED"]
     return table(headings, rows) if rows else ""
 
@@ -118,13 +118,20 @@ def _resources(report: dict[str, Any]) -> str:
 def _overcommit(status: dict[str, Any]) -> str:
     """Every result, and under it the steps that lead to it."""
     rows: list[tuple[str, str | None, str | None]] = []
-    terms = status.get("overcommitTerms", [])
     for result, amount in status.get("overcommit", {}).items():
-        rows.append((result, amount, None))
+        resource, terms = result.partition("-")[2], status.get("overcommitTerms", [])
+        rows.append((result, _amount(resource, amount), None))
         rows += [
-            (f"  {SIGNS[t['step']]} {t['name']}", t["amount"], t.get("why")) for t in terms if t["result"] == result
+            (f"  {SIGNS[t['step']]} {t['name']}", _amount(resource, t["amount"]), t.get("why"))
+            for t in terms
+            if t["result"] == result
         ]
     return table(["RECLAIMABLE", "AMOUNT", "WHY"], rows) if rows else ""
+
+
+def _amount(resource: str, told: str | None) -> str | None:
+    """Bytes are rounded to what people read; everything exact is in -o yaml."""
+    return spell(resource, Quantity.parse(told).bytes()) if told and resource == "memory" else told
 
 
 def _reservations(report: dict[str, Any]) -> str:

@@ -54,7 +54,8 @@ async def keep_overcommit(
 
 
 def _is_new(node: NodeQoS) -> bool:
-    return bool(node.status.node.demand) and not node.status.overcommit
+    """It measures something of which nothing was told yet."""
+    return any(f"batch-{resource}" not in node.status.overcommit for resource in node.status.node.demand)
 
 
 async def _tell(store: Store, node: NodeQoS) -> None:
