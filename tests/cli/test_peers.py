@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
@@ -78,6 +79,18 @@ def test_a_read_that_one_cannot_serve_is_taken_to_the_next(managers: list[Manage
     managers[0].status = 503
     client = Client(addresses(managers))
     assert client.get("/apis/x")["port"] == managers[1].server_address[1]
+
+
+def test_a_manager_that_takes_the_call_and_hangs_is_left_for_the_next(managers: list[Manager]) -> None:
+    with socket.socket() as hung:
+        hung.bind(("127.0.0.1", 0))
+        hung.listen()
+        where = f"http://127.0.0.1:{hung.getsockname()[1]},{addresses(managers)}"
+        assert Client(where, timeout=0.2).get("/apis/x")["port"] == managers[0].server_address[1]
+        client = Client(where, timeout=0.2)
+        with pytest.raises(Unreachable):
+            client.post("/apis/x", {})
+        assert client.post("/apis/x", {})["port"] == managers[0].server_address[1]
 
 
 def test_a_write_is_sent_once(managers: list[Manager]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
@@ -52,13 +52,8 @@ class Client:
         return self.call("DELETE", path, body, query=query)
 
     def call(self, method: str, path: str, body: object = None, *, query: Mapping[str, str] | None = None) -> Any:
-        """One request and its decoded answer."""
-        exchange, data = self._asked(method, path, body, query)
-        for _ in self._addresses[1:]:
-            if exchange.status != UNAVAILABLE or method != "GET":
-                break
-            self._addresses.append(self._addresses.pop(0))  # what one of several cannot serve another may
-            exchange, data = self._asked(method, path, body, query)
+        """One request and its decoded answer. A read that one of several peers does not serve is taken to the next."""
+        exchange, data = self._answered(method, path, body, query)
         if exchange.status >= 400:
             raise _error(exchange.status, data, f"{method} {path}")
         if exchange.json:
@@ -67,9 +62,24 @@ class Client:
             raise Unreachable(f"{self.where} answers, but it is no j10ce-qos API; check the address")
         return data.decode()
 
+    def _answered(
+        self, method: str, path: str, body: object, query: Mapping[str, str] | None
+    ) -> tuple[Exchange, bytes]:
+        for _ in self._addresses[1:] if method == "GET" else ():
+            with suppress(Unreachable):
+                exchange, data = self._asked(method, path, body, query)
+                if exchange.status != UNAVAILABLE:
+                    return exchange, data
+                self._pass_over()
+        return self._asked(method, path, body, query)
+
     def _asked(self, method: str, path: str, body: object, query: Mapping[str, str] | None) -> tuple[Exchange, bytes]:
         with self._exchange(method, path, body, query) as exchange:
             return exchange, b"".join(exchange.body())
+
+    def _pass_over(self) -> None:
+        """Whom we ask first is asked last from here on."""
+        self._addresses.append(self._addresses.pop(0))
 
     def stream(self, path: str, **query: str) -> Iterator[Any]:
         """A watch: one decoded document per line, until the peer ends it. Silence may last."""
@@ -97,6 +107,7 @@ class Client:
         except (FileNotFoundError, ConnectionRefusedError) as e:
             raise Unreachable(f"nobody listens on {self.where}; start the agent with `j10ce-qos up`") from e
         except (OSError, h11.RemoteProtocolError) as e:
+            self._pass_over()
             raise Unreachable(f"{self.where} does not answer: {e}") from e
 
     def _headers(self, data: bytes) -> list[tuple[str, str]]:
@@ -113,7 +124,7 @@ class Client:
             try:
                 return self._connect(self._addresses[0], min(self.timeout, IMPATIENT_S))
             except OSError:
-                self._addresses.append(self._addresses.pop(0))
+                self._pass_over()
         return self._connect(self._addresses[0], self.timeout)
 
     def _connect(self, where: str, patience_s: float) -> socket.socket:

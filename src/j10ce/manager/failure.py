@@ -24,6 +24,8 @@ from j10ce.errors import (
 )
 from j10ce.model.kinds import API_VERSION
 
+UNAVAILABLE: Final = 503  # come back soon
+
 
 class Refusal(QosError):
     """A refusal that exists in HTTP only."""
@@ -56,6 +58,8 @@ CODES: Final[tuple[tuple[type[QosError], int, str], ...]] = (
 def answer(error: QosError) -> Response:
     body = status(error)
     headers = error.headers if isinstance(error, Refusal) else None
+    if body["code"] == UNAVAILABLE:
+        headers = {"retry-after": "1", **(headers or {})}
     return Response(msgspec.json.encode(body), body["code"], headers, "application/json")
 
 
