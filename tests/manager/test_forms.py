@@ -15,9 +15,8 @@ from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL
 from tests.manager.conftest import BASE, POLICIES, Lines, Manager, assemble, policy
 
-TABLE = (
-    "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
-)
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+OLD_TABLE = "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
 PARTIAL = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 PARTIALS = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 SOON = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
