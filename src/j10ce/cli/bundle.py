@@ -28,6 +28,8 @@ KEPT_LOG_BYTES = 1 << 20
 # Command lines and logs may carry what looks like a credential; nobody wants it in a bug tracker.
 SECRET = re.compile(r"(?i)((?:bearer|token|password|passwd|secret|api[-_]?key)[\"']?\s*[=: ]\s*[\"']?)([^\s\"',}]+)")
 
+TOKEN = re.compile(r"j10ce\.[-a-z0-9.]{1,253}\.[-_A-Za-z0-9]{43}")
+
 
 @click.command("bundle")
 @click.option("--output", "-O", default="j10ce-qos-bundle.tar.gz", show_default=True, type=click.Path(path_type=Path))
@@ -52,6 +54,7 @@ def bundle_command(peers: Peers, output: Path) -> None:
 
 
 def redact(text: str) -> str:
+    text = TOKEN.sub("(removed)", text)
     return SECRET.sub(r"\1(removed)", text)
 
 

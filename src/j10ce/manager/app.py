@@ -75,33 +75,30 @@ class Gate:
         if scope["type"] != "http":
             raise RuntimeError(f"only HTTP is served, not {scope['type']}")
         began, act = time.perf_counter(), Act(source=source(scope))
-        told = Told(send, act, self._access, scope["path"] in OPEN_PATHS)
+        told = Told(send, act, scope, self._access, self._audit)
         with acting(act):
             try:
-                problem = await self._serve(scope, receive, told)
+                await self._serve(scope, receive, told)
             finally:
                 told.close()
         took_s = None if told.streamed else time.perf_counter() - began
         self._metrics.answered(scope["method"] if scope["method"] in METHODS else "other", told.code, took_s)
-        self._audit.record(act, told.code, problem, method=scope["method"], path=scope["path"])
 
-    async def _serve(self, scope: Scope, receive: Receive, told: Told) -> str:
-        """Answer the request; what was wrong with it, for the audit log."""
+    async def _serve(self, scope: Scope, receive: Receive, told: Told) -> None:
         try:
             told.recognised(self._access.check(scope))
             await self._app(scope, receive, told)
         except QosError as e:
+            told.problem = str(e)
             await answer(e)(scope, receive, told)
-            return str(e)
         except Exception as e:
             if told.revoked:
-                return "revoked while watching"
+                return
             log.exception("request.fail", method=scope["method"], path=scope["path"])
             if told.code:
                 raise
-            await answer(QosError(f"internal error: {type(e).__name__}"))(scope, receive, told)
-            return type(e).__name__
-        return ""
+            told.problem = f"internal error: {type(e).__name__}"
+            await answer(QosError(told.problem))(scope, receive, told)
 
 
 class Revoked(Exception):
@@ -110,12 +107,15 @@ class Revoked(Exception):
 
 class Told:
     """Notes what is sent, and lets nothing through that nobody allowed: no answer of a route that asked for no right,
-    no watch beyond the caller's share, no line of a watch whose token has ended meanwhile."""
+    no watch beyond the caller's share, no line of a watch whose token has ended meanwhile.
 
-    def __init__(self, send: Send, act: Act, access: Access, public: bool) -> None:
-        self._send, self._act, self._access, self._public = send, act, access, public
+    The audit log hears of an answer before the client does."""
+
+    def __init__(self, send: Send, act: Act, scope: Scope, access: Access, audit: Audit) -> None:
+        self._send, self._act, self._scope, self._access, self._audit = send, act, scope, access, audit
         self._ticket: Ticket | None = None
         self.code = 0
+        self.problem = ""
         self.streamed = self.revoked = self._watching = False
 
     def recognised(self, ticket: Ticket | None) -> None:
@@ -135,12 +135,13 @@ class Told:
         await self._send(message)
 
     def _begin(self, code: int) -> None:
-        if code < 400 and not self._act.verb and not self._public:
+        if code < 400 and not self._act.verb and self._scope["path"] not in OPEN_PATHS:
             raise RuntimeError("this route asks for no right: call roles.enter first")
         if code < 400 and self._act.verb == "watch":
             self._access.limits.open_watch(self._act.caller)
             self._watching = True
         self.code = code
+        self._audit.record(self._act, code, self.problem, method=self._scope["method"], path=self._scope["path"])
 
     def close(self) -> None:
         if self._watching:

@@ -48,10 +48,10 @@ class Enrolment:
         enter("create", ENROLMENT)
         if request.method != "POST":
             raise not_allowed(request, ("POST",))
-        if is_dry(request):
-            raise Refusal(400, "BadRequest", "a token cannot be issued for a rehearsal; leave dryRun out")
         wish = parse(await read_body(request, JSON_TYPES), NodeCredentialRequest)
         enter("create", ENROLMENT, name=wish.node)
+        if is_dry(request):
+            raise Refusal(400, "BadRequest", "a token cannot be issued for a rehearsal; leave dryRun out")
         if findings := [*syntax.name("node", wish.node, most=253 - len(PREFIX)), *_life(wish.lifetime)]:
             raise Invalid(findings, ENROLMENT)
         caller = current().caller
