@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import h11
 import msgspec
 
+from j10ce import __version__
 from j10ce.errors import Conflict, Denied, NotFound, QosError, Unreachable
 
 CONNECT_S: Final = 5.0
@@ -224,6 +225,7 @@ async def _connect(peer: Peer) -> tuple[asyncio.StreamReader, asyncio.StreamWrit
 def _headers(peer: Peer, data: bytes) -> list[tuple[str, str]]:
     host = "localhost" if peer.url.startswith("unix:") else urlsplit(peer.url).netloc
     headers = [("Host", host), ("Content-Length", str(len(data))), ("Content-Type", "application/json")]
+    headers.append(("User-Agent", f"j10ce-qos-agent/{__version__}"))
     if peer.token_file:  # read each time: tokens are rotated in place
         headers.append(("Authorization", f"Bearer {Path(peer.token_file).read_text().strip()}"))
     return headers

@@ -11,6 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 import h11
 
+from j10ce import __version__
 from j10ce.errors import Busy, Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
 
 UNAVAILABLE: Final = 503
@@ -112,6 +113,7 @@ class Client:
 
     def _headers(self, data: bytes) -> list[tuple[str, str]]:
         headers = [("Host", urlsplit(self._addresses[0]).netloc or "localhost"), ("Accept", "application/json")]
+        headers.append(("User-Agent", f"j10ce-qos/{__version__}"))
         if self.token:
             headers.append(("Authorization", f"Bearer {self.token}"))
         if data:

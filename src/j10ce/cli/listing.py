@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import click
 
 from j10ce.cli.address import name_of, path
-from j10ce.cli.output import cells, dump, headings, say, show_objects, table
+from j10ce.cli.output import cells, dump, headings, say, show_objects, table, without_owners
 from j10ce.cli.peers import (
     Peers,
     all_namespaces,
@@ -54,7 +54,7 @@ def get_command(
         if watch or selector or everywhere:
             raise click.UsageError("a name goes without --watch, --selector and --all-namespaces")
         obj = fetch(peers, found, namespace or "default", name)
-        say(dump(obj, output) if output in ("json", "yaml") else show_objects(found, [obj], output))
+        say(dump(without_owners(obj), output) if output in ("json", "yaml") else show_objects(found, [obj], output))
         return
     of_host = peers.of_host(found)
     where = None if everywhere else namespace or (None if of_host else "default")
@@ -170,7 +170,7 @@ def _print_changes(
     first = [("listed", o) for o in listed]
     if style in ("json", "yaml"):
         for event, obj in chain(first, changes):
-            told = {"event": event, "object": obj}
+            told = {"event": event, "object": without_owners(obj)}
             say(json.dumps(told, ensure_ascii=False) if style == "json" else f"---\n{dump(told, 'yaml')}")
         return
     lines = [["EVENT   ", *headings(kind, style)], *([event, *cells(kind, o, style)] for event, o in first)]

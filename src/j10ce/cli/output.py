@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from j10ce.model.catalogue import Column, Kind
-from j10ce.model.cells import dig
+from j10ce.model.cells import dig, text_of
 
 FORMATS = ("table", "wide", "json", "yaml")
 
@@ -24,8 +24,8 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, least: S
 def show_objects(kind: Kind, objects: Sequence[dict[str, Any]], style: str) -> str:
     """A listing of one kind in the asked style."""
     if style in ("json", "yaml"):
-        listing = {"apiVersion": "j10ce.io/v1alpha1", "kind": f"{kind.name}List", "items": list(objects)}
-        return dump(listing, style)
+        items = list(map(without_owners, objects))
+        return dump({"apiVersion": "j10ce.io/v1alpha1", "kind": f"{kind.name}List", "items": items}, style)
     return table(headings(kind, style), [cells(kind, o, style) for o in objects])
 
 
@@ -51,16 +51,13 @@ def dump(data: Any, style: str) -> str:
     return json.dumps(data, indent=2, ensure_ascii=False)
 
 
+def without_owners(obj: dict[str, Any]) -> dict[str, Any]:
+    """An object as a person reads it: who owns which field is the business of `kubectl --show-managed-fields`."""
+    return {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k != "managedFields"}}
+
+
 def _cell(value: object) -> str:
-    if value is None or value == "" or value == {}:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value)) or "-"
-    if isinstance(value, dict):
-        return "; ".join(f"{name}: {told}" for name, told in value.items())
-    return str(value)
+    return text_of(value) or "-"
 
 
 def say(text: str = "") -> None:
