@@ -114,7 +114,10 @@ class Table:
             log.wake()
 
     def _log(self, kind: str) -> Log:
-        return self._logs.setdefault(kind, Log(self._began))
+        log = self._logs.get(kind)
+        if log is None:
+            log = self._logs[kind] = Log(self._began)
+        return log
 
 
 class Log:
