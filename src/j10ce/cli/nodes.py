@@ -105,8 +105,10 @@ def _section(title: str, body: str) -> list[str]:
 
 def _resources(report: dict[str, Any]) -> str:
     """What there is, what is promised, what is used, and the peak to expect."""
-    paths = ("capacity.{}", "reserved.{}", "usage.{}.p50", "usage.{}.p95", "usage.{}.p98", "usage.{}.max")
-    paths += ("predicted.{}.node", "predicted.{}.protected")
+    paths = (
+        "capacity.{}", "reserved.{}", "usage.{}.p50", "usage.{}.p95", "usage.{}.p98", "usage.{}.max",
+        "predicted.{}.node", "predicted.{}.protected",
+    )  # fmt: skip
     rows = [
         (name, *(_amount(name, dig(report, path.format(name))) for path in paths))
         for name in report.get("capacity", {})
