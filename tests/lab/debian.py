@@ -30,36 +30,36 @@ def program(name: str) -> Path:
     return unpacked(package, suite=suite) / file
 
 
-def unpacked(package: str, *, suite: str = "") -> Path:
-    """The root of an unpacked package; fetched first where it is not cached."""
-    home = cache_dir() / (f"{package}-{suite}" if suite else package)
+def unpacked(*packages: str, suite: str = "") -> Path:
+    """The root of unpacked packages, one over the other; fetched first where they are not cached."""
+    home = cache_dir() / (f"{packages[0]}-{suite}" if suite else packages[0])
     with locked(cache_dir()):
         if not home.exists():
-            fetch(package, suite, home)
+            fetch(packages, suite, home)
     return home
 
 
-def fetch(package: str, suite: str, home: Path) -> None:
+def fetch(packages: tuple[str, ...], suite: str, home: Path) -> None:
     """Download and unpack beside `home`, then rename: a broken download leaves nothing behind."""
-    print(f"lab: fetching {package} into {home}", flush=True)
+    print(f"lab: fetching {' '.join(packages)} into {home}", flush=True)
     with tempfile.TemporaryDirectory(dir=home.parent) as scratch:
         apt = [*APT, *elsewhere(suite, Path(scratch, "apt"))] if suite else [*APT]
         debs, tree = Path(scratch, "debs"), Path(scratch, "tree")
         debs.mkdir()
-        if suite or subprocess.run([*apt, "download", package], cwd=debs, check=False).returncode:
+        if suite or subprocess.run([*apt, "download", *packages], cwd=debs, check=False).returncode:
             subprocess.run([*apt, "update"], check=True)
-            subprocess.run([*apt, "download", package], cwd=debs, check=True)
+            subprocess.run([*apt, "download", *packages], cwd=debs, check=True)
         for deb in debs.glob("*.deb"):
             subprocess.run(["dpkg-deb", "-x", deb, tree], check=True)
         tree.rename(home)
 
 
-def elsewhere(suite: str, folder: Path) -> list[str]:
+def elsewhere(suite: str, folder: Path, *, sources: bool = False) -> list[str]:
     """Options that make apt read another suite of this machine's mirror, and keep its books in `folder`."""
     for needed in ("state/lists/partial", "cache/archives/partial"):
         (folder / needed).mkdir(parents=True)
     (folder / "state/status").touch()
-    (folder / "list").write_text(f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n")
+    (folder / "list").write_text(f"{'deb-src' if sources else 'deb'} [signed-by={KEYRING}] {mirror()} {suite} main\n")
     settings = {
         "Dir::Etc::sourcelist": folder / "list",
         "Dir::Etc::sourceparts": "/dev/null",
