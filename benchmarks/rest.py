@@ -37,10 +37,11 @@ def main() -> int:
 
 
 @contextmanager
-def manager(folder: Path) -> Iterator[tuple[int, str]]:
+def manager(folder: Path, store: str = "") -> Iterator[tuple[int, str]]:
+    """Its port and token; the store is a SQLite file unless given."""
     kubeconfig = folder / "kubeconfig"
     files = ("--token-file", folder / "token", "--kubeconfig", kubeconfig)
-    argv = [sys.executable, "-m", "j10ce.manager.main", "--store", f"sqlite://{folder / 'objects.db'}"]
+    argv = [sys.executable, "-m", "j10ce.manager.main", "--store", store or f"sqlite://{folder}/objects.db"]
     with subprocess.Popen(
         [*argv, "--listen", "127.0.0.1:0", *files], env={**os.environ, "PYTHONPATH": str(SOURCES)}
     ) as child:
@@ -74,6 +75,9 @@ class Client:
     async def open(self) -> Client:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 22)
         return self
+
+    def close(self) -> None:
+        self._writer.close()
 
     async def call(self, method: str, path: str, body: bytes = b"") -> bytes:
         content = f"{self._content}Content-Length: {len(body)}\r\n" if body else ""

@@ -27,7 +27,7 @@ from j10ce.store.etcd_wire import (
 )
 from j10ce.store.patience import pauses
 
-TTL_S: Final = 5
+TTL_S: Final = 10
 log = structlog.get_logger()
 
 
