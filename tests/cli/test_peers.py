@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from j10ce.cli import kubeconfig
+from j10ce.cli.address import apart
 from j10ce.cli.client import Client
 from j10ce.cli.dirs import Dirs
 from j10ce.cli.kubeconfig import Account
-from j10ce.cli.peers import Peers
+from j10ce.cli.peers import Peers, find_kind
 from j10ce.errors import Invalid, Unreachable
 from tests.cli.session import free_port
 
@@ -197,3 +198,22 @@ def test_a_server_that_is_named_gets_the_token_and_the_authority_of_the_files(ho
     (home / "ca.crt").write_text(PEM)
     told = Peers("https://a:1,https://b:1", str(home / "token"), str(home / "ca.crt")).account()
     assert told == Account("https://a:1,https://b:1", "secret", PEM)
+
+
+def test_a_server_that_a_kubeconfig_knows_gets_its_token_and_no_other_does(home: Path) -> None:
+    written(home / ".j10ce" / "kubeconfig", config("https://a:1,https://b:1", token="secret"))
+    assert Peers("https://b:1").account() == Account("https://b:1", "secret")
+    assert Peers("https://evil:1").account().token == ""
+    assert Peers("https://a:1,https://evil:1").account().token == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "found"),
+    [
+        ("minimalreservationpolicy", "payments/db", ("payments", "db")),
+        ("minimalreservationpolicy", "db", ("default", "db")),
+        ("qosprofile", "a/b", ("default", "a/b")),
+    ],
+)
+def test_a_name_may_carry_its_namespace(kind: str, name: str, found: tuple[str, str]) -> None:
+    assert apart(find_kind(kind), "default", name) == found

@@ -22,6 +22,14 @@ def namespace_of(raw: dict[str, Any]) -> str:
     return str(dig(raw, "metadata.namespace") or "default")
 
 
+def apart(kind: Kind, namespace: str, name: str) -> tuple[str, str]:
+    """(namespace, name): `payments/db` says both in one word."""
+    if not kind.namespaced or "/" not in name:
+        return namespace, name
+    before, _, after = name.partition("/")
+    return before, after
+
+
 def name_of(kind: Kind, name: str) -> str:
     return canonical(name) if kind.name == "QoSProfile" else name
 

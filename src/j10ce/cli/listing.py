@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from j10ce.cli.address import name_of, path
+from j10ce.cli.address import apart, name_of, path
 from j10ce.cli.output import cells, dump, headings, say, show_objects, table, without_owners
 from j10ce.cli.peers import (
     Peers,
@@ -80,7 +80,7 @@ def describe_command(peers: Peers, kind: str, name: str, namespace: str) -> None
     \b
     Example:
       j10ce-qos describe qosprofile ls
-      j10ce-qos describe minimalreservationpolicy db
+      j10ce-qos describe minimalreservationpolicy payments/db
     """
     from j10ce.cli.describe import describe
     from j10ce.cli.nodes import describe_node
@@ -102,6 +102,7 @@ class Query(NamedTuple):
 
 def fetch(peers: Peers, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
     """One object; raises NotFound."""
+    namespace, name = apart(kind, namespace, name)
     if kind.name != "Hold" or not peers.of_host(kind):
         obj: dict[str, Any] = peers.for_kind(kind).get(path(kind, namespace, name_of(kind, name)))
         return obj

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from j10ce.cli.address import name_of, namespace_of, path, title
+from j10ce.cli.address import apart, name_of, namespace_of, path, title
 from j10ce.cli.client import Client
 from j10ce.cli.manifests import load
 from j10ce.cli.output import dump, say
@@ -62,7 +62,10 @@ def delete_command(
     if not files and not (kind and names):
         raise click.UsageError("name a kind and at least one object, or give -f")
     doomed = [(KINDS[o["kind"]], namespace_of(o), o["metadata"]["name"]) for o in (load(files) if files else [])]
-    doomed += [(found := find_kind(kind or ""), namespace, name_of(found, n)) for n in names]
+    for name in names:
+        found = find_kind(kind or "")
+        where, only = apart(found, namespace, name)
+        doomed.append((found, where, name_of(found, only)))
     for found, _, name in doomed:
         _refuse_workload(found, f"end the process of {name}, or let go of it with `j10ce-qos forget {name}`")
     api = peers.api()

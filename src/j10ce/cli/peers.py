@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -59,9 +60,17 @@ class Peers:
 
     def account(self) -> Account:
         """The API that --server or --kubeconfig names, the one that `up` on this host wrote down, or the user's own."""
-        if self.server:
-            token, ca = (Path(f).read_text() if f else "" for f in (self.token_file, self.ca_file))
-            return Account(self.server, token.strip(), ca)
+        if not self.server:
+            return self._kept()
+        token, ca = (Path(f).read_text() if f else "" for f in (self.token_file, self.ca_file))
+        if not token:
+            with suppress(Unreachable):
+                kept = self._kept()
+                if set(self.server.split(",")) <= set(kept.server.split(",")):  # a token goes nowhere else
+                    return kept._replace(server=self.server, ca=ca or kept.ca)
+        return Account(self.server, token.strip(), ca)
+
+    def _kept(self) -> Account:
         if self.kubeconfig:
             return kubeconfig.read(Path(self.kubeconfig))
         for path in kubeconfig.find(self.dirs.kubeconfig, os.environ):
