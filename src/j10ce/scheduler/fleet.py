@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
-import numpy as np
-
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.scheduler.exact import BUDGET
 from j10ce.scheduler.layout import Entry, Layout, left_of, topping
@@ -214,9 +212,8 @@ class Fleet:
 
     def _too_small(self, pledge: Pledge, seats: Placement, base: Amounts) -> Placement:
         """Workloads on nodes without room for what runs: beyond `seats` they count as using no unit."""
-        wanted = np.array(pledge.shape) > 0
         charged = self._charged(pledge)
-        over = [row for row in charged if bool(((base[row] < 0) & wanted).any())]
+        over = [row for row in charged if bool((base[row] < 0).any())]
         return {row: n for row in over if (n := charged[row] - seats.get(row, 0)) > 0}
 
     def _forbidden(self, new: Entry, old: Entry | None) -> Refusal | None:

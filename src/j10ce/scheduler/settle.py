@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from j10ce.scheduler.exact import search
-from j10ce.scheduler.layout import Entry, Layout, vector
+from j10ce.scheduler.layout import MOST, Entry, Layout, vector
+from j10ce.scheduler.pledge import Charge
 from j10ce.scheduler.witness import Amounts, Placement, Vector, hopeless, place, repack, stay
 
 
@@ -43,14 +44,22 @@ def _cut(layout: Layout) -> None:
             entry.seat()
             layout.changed.add(entry.source)
     for row in sorted(over):
-        lack = -layout.base[row]
+        lack, charged = -layout.base[row], layout.nodes[layout.names[row]].charged
         for entry in reversed(layout.entries.values()):
-            count = min(entry.charged.get(row, 0), _enough(lack, entry.shape))
-            lack = lack - entry.shape * count
+            each = _each(entry, charged.get(entry.source))
+            count = min(entry.charged.get(row, 0), _enough(lack, each))
+            lack = lack - each * count
             if count != entry.cut.get(row, 0):
                 entry.cut = {**{r: n for r, n in entry.cut.items() if r != row}, **({row: count} if count else {})}
                 entry.seat()
                 layout.changed.add(entry.source)
+
+
+def _each(entry: Entry, charge: Charge | None) -> Vector:
+    """What one of its workloads takes: as a rule a unit, more while the node still obeys an earlier generation."""
+    if charge is None or not charge.workloads:
+        return entry.shape
+    return np.maximum(entry.shape, vector(charge.amount, MOST) // charge.workloads)
 
 
 def _enough(lack: Vector, shape: Vector) -> int:
