@@ -203,7 +203,7 @@ async def test_a_lost_manager_is_left_for_another(tmp_path: Path) -> None:
     plane.watch = [event(GOOD)]
     nobody = ",".join(f"unix:{tmp_path}/nobody-{n}" for n in range(3))
     async with talking(plane, node, tmp_path / "s", f"{nobody},unix:{tmp_path}/s"):
-        await until(lambda: plane.reports() >= 2 and bool(plane.queries), plane)
+        await until(lambda: plane.reports() >= 3 and bool(plane.queries), plane)  # the third follows an answer
         async with asyncio.timeout(30):
             await node.moved.wait()
     assert node.told
