@@ -61,7 +61,6 @@ class Kubectl:
 def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("manager")
     running = process.start(folder)
-    running.kubeconfig = folder / "kubeconfig"  # type: ignore[attr-defined]
     yield running
     process.end(running.process)
 
@@ -76,7 +75,7 @@ def kubectl(request: pytest.FixtureRequest, manager: Running, home: tuple[str, P
     """Every test has a namespace of its own; nobody has to make it first."""
     name, folder = home
     namespace = f"{name}-{abs(hash(request.node.name)) % 10**8}"
-    return Kubectl(program(name), manager.kubeconfig, folder, namespace)  # type: ignore[attr-defined]
+    return Kubectl(program(name), manager.kubeconfig, folder, namespace)
 
 
 def policy(name: str = "db", *, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:

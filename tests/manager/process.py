@@ -19,7 +19,7 @@ class Running:
     """A manager that said that it is ready."""
 
     def __init__(self, process: subprocess.Popen[str], kubeconfig: Path) -> None:
-        self.process = process
+        self.process, self.kubeconfig = process, kubeconfig
         told = json.loads(kubeconfig.read_text())
         self.server = told["clusters"][0]["cluster"]["server"]
         self.token = told["users"][0]["user"]["token"]
