@@ -19,8 +19,8 @@ from j10ce.store.etcd_gateway import PATIENCE_S, Gateway
 from j10ce.store.etcd_upkeep import compact, keep_fence
 from j10ce.store.etcd_wire import Layout
 from j10ce.store.etcd_writer import Writer
-from j10ce.store.revise import Key, Part, key_of, removed, revise
-from j10ce.store.store import ANY, Event, Expect, Listing, Store
+from j10ce.store.revise import Key, Part, kept, key_of, removed, revise
+from j10ce.store.store import ANY, Event, Expect, Listing, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, Watch
 
 
@@ -55,6 +55,10 @@ class EtcdStore:
         self._start()
         return await self._writer.write(key_of(obj), decide)
 
+    async def restore(self, obj: Object) -> Object:
+        self._start()
+        return await self._writer.write(key_of(obj), lambda old, mark: kept(old, obj, revision=mark))
+
     async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
         key = Key(kind, namespace, name)
 
@@ -63,6 +67,10 @@ class EtcdStore:
 
         self._start()
         return await self._writer.write(key, decide, deletes=True)
+
+    async def snapshot(self) -> Listing:
+        await self._fresh()
+        return self._feed.table.everything()
 
     def watch(self, kind: str, since: str) -> EtcdWatch:
         return EtcdWatch(self, kind, since)
@@ -129,3 +137,4 @@ class EtcdWatch:
 
 
 _: type[Store] = EtcdStore
+__: type[Movable] = EtcdStore

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from j10ce.errors import Closed, StoreError, Unavailable, Unsure
@@ -36,14 +36,11 @@ from j10ce.store.etcd_wire import (
     revision,
 )
 from j10ce.store.patience import pauses
-from j10ce.store.revise import Key
+from j10ce.store.revise import Decide, Key
 
 MOST: Final = 64  # writes in a batch; etcd takes 128 operations
 MOST_BYTES: Final = 2**20  # etcd takes 1.5 MiB
 FENCE_TTL_S: Final = 600
-
-# What to store, given what is there and the text to put into resourceVersion. Raises when it must not be stored.
-Decide = Callable[[Object | None, str], Object]
 
 
 class Seen(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from j10ce.model.kinds import Object
-from j10ce.store.revise import Key, Part, key_of, removed, revise
-from j10ce.store.store import ANY, Event, Expect, Listing, Store
+from j10ce.store.revise import Decide, Key, Part, kept, key_of, removed, revise
+from j10ce.store.store import ANY, Event, Expect, Listing, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, Table, Watch, first_revision
 
 
@@ -22,11 +22,13 @@ class MemoryStore:
         return self._table.list(kind, namespace)
 
     async def put(self, obj: Object, *, expect: str | Expect = ANY, part: Part = "spec") -> Object:
-        old, revision = self._table.find(key_of(obj)), str(self._table.revision + 1)
-        new = revise(old, obj, expect=expect, part=part, revision=revision, wall=self._wall())
-        if new is not old:
-            self._table.apply(Event("MODIFIED" if old else "ADDED", new, revision, old))
-        return new
+        def decide(old: Object | None, revision: str) -> Object:
+            return revise(old, obj, expect=expect, part=part, revision=revision, wall=self._wall())
+
+        return self._write(key_of(obj), decide)
+
+    async def restore(self, obj: Object) -> Object:
+        return self._write(key_of(obj), lambda old, revision: kept(old, obj, revision=revision))
 
     async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
         key, revision = Key(kind, namespace, name), str(self._table.revision + 1)
@@ -38,8 +40,19 @@ class MemoryStore:
     def watch(self, kind: str, since: str) -> Watch:
         return self._table.watch(kind, since)
 
+    async def snapshot(self) -> Listing:
+        return self._table.everything()
+
     async def close(self) -> None:
         self._table.close()
 
+    def _write(self, key: Key, decide: Decide) -> Object:
+        old, revision = self._table.find(key), str(self._table.revision + 1)
+        new = decide(old, revision)
+        if new is not old:
+            self._table.apply(Event("MODIFIED" if old else "ADDED", new, revision, old))
+        return new
+
 
 _: type[Store] = MemoryStore
+__: type[Movable] = MemoryStore

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
@@ -14,6 +15,10 @@ from j10ce.model.kinds import Object, PolicyRevision
 from j10ce.store.store import Expect
 
 Part = Literal["spec", "status"]
+
+
+# What to store, given what is there, under a revision: `old` itself for nothing. Raises when it must not be stored.
+Decide = Callable[[Object | None, str], Object]
 
 
 class Key(NamedTuple):
@@ -46,6 +51,12 @@ def revise(old: Object | None, obj: Object, *, expect: str | Expect, part: Part,
         return old
     generation = old.metadata.generation + (_wish(merged) != _wish(old))
     return replace(merged, metadata=replace(merged.metadata, generation=generation, resource_version=revision))
+
+
+def kept(old: Object | None, obj: Object, *, revision: str) -> Object:
+    """An object out of a backup as it will be stored: itself, but for the revision."""
+    check(old, key_of(obj), Expect.ABSENT)
+    return replace(obj, metadata=replace(obj.metadata, resource_version=revision))
 
 
 def check(old: Object | None, key: Key, expect: str | Expect) -> None:

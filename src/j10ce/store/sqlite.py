@@ -14,8 +14,8 @@ from j10ce.errors import Closed, StoreError
 from j10ce.model.kinds import Object
 from j10ce.model.schema import encode
 from j10ce.store.database import BrokenDisk, Database, Row, Trim
-from j10ce.store.revise import Key, Part, key_of, removed, revise
-from j10ce.store.store import ANY, Event, Expect, Listing, Store
+from j10ce.store.revise import Decide, Key, Part, kept, key_of, removed, revise
+from j10ce.store.store import ANY, Event, Expect, Listing, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, Watch
 from j10ce.store.writer import Job, Jobs, Writer
 
@@ -39,14 +39,13 @@ class SqliteStore:
         return self._table.list(kind, namespace)
 
     async def put(self, obj: Object, *, expect: str | Expect = ANY, part: Part = "spec") -> Object:
-        key, revision = key_of(obj), str(self._revision + 1)
-        old = self._latest(key)
-        new = revise(old, obj, expect=expect, part=part, revision=revision, wall=self._wall())
-        if new is not old:
-            await self._commit(Event("MODIFIED" if old else "ADDED", new, revision, old))
-        elif key in self._coming:
-            await self._queued(None)
-        return new
+        def decide(old: Object | None, revision: str) -> Object:
+            return revise(old, obj, expect=expect, part=part, revision=revision, wall=self._wall())
+
+        return await self._write(key_of(obj), decide)
+
+    async def restore(self, obj: Object) -> Object:
+        return await self._write(key_of(obj), lambda old, revision: kept(old, obj, revision=revision))
 
     async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
         key, revision = Key(kind, namespace, name), str(self._revision + 1)
@@ -57,6 +56,9 @@ class SqliteStore:
 
     def watch(self, kind: str, since: str) -> Watch:
         return self._table.watch(kind, since)
+
+    async def snapshot(self) -> Listing:
+        return self._table.everything()
 
     async def close(self) -> None:
         """Waits until everything queued is on disk."""
@@ -71,6 +73,15 @@ class SqliteStore:
         if coming is None:
             return self._table.find(key)
         return None if coming.type == "DELETED" else coming.object
+
+    async def _write(self, key: Key, decide: Decide) -> Object:
+        old, revision = self._latest(key), str(self._revision + 1)
+        new = decide(old, revision)
+        if new is not old:
+            await self._commit(Event("MODIFIED" if old else "ADDED", new, revision, old))
+        elif key in self._coming:
+            await self._queued(None)
+        return new
 
     async def _commit(self, event: Event) -> None:
         if self._ended:
@@ -118,3 +129,4 @@ class SqliteStore:
 
 
 _: type[Store] = SqliteStore
+__: type[Movable] = SqliteStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from enum import Enum
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from j10ce.model.kinds import Object
 
@@ -62,3 +62,16 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Movable(Protocol):
+    """A store whose objects can be carried into another one with their uids, ages, generations and status."""
+
+    async def snapshot(self) -> Listing:
+        """All objects of all kinds at one revision."""
+        ...
+
+    async def restore(self, obj: Object) -> Object:
+        """Store it as it is; only the revision is the store's own. Conflict where its name is taken."""
+        ...

@@ -81,6 +81,13 @@ class Table:
             listed = tuple(obj for obj in listed if obj.metadata.namespace == namespace)
         return Listing(listed, str(self.revision))
 
+    def everything(self) -> Listing:
+        """All kinds at one revision, ordered by kind, namespace and name."""
+        if self._closed:
+            raise Closed()
+        held = {key: obj for objects in self._objects.values() for key, obj in objects.items()}
+        return Listing(tuple(held[key] for key in sorted(held)), str(self.revision))
+
     def apply(self, event: Event, size: int = 0) -> int | None:
         """Make a change visible; returns the new horizon of its kind when old changes were dropped."""
         key = key_of(event.object)
