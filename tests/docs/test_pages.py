@@ -36,9 +36,14 @@ def test_every_manifest_in_the_docs_is_valid(block: Block) -> None:
         assert validate(decode(raw)) == []
 
 
-@pytest.mark.parametrize("folder", ["standalone", "what-if"])
+@pytest.mark.parametrize("folder", ["standalone", "what-if", "fleet"])
 def test_every_example_is_valid(folder: str) -> None:
     assert load([str(CLONE / "examples" / folder)])
+
+
+def test_the_configuration_of_a_fleets_agents_is_valid(tmp_path: Path) -> None:
+    (tmp_path / "fleet.yaml").write_text((CLONE / "deploy/fleet/agent.yaml").read_text())
+    assert load_config(tmp_path, {}).server.count("https://") == 3
 
 
 def test_the_example_configuration_is_valid(tmp_path: Path) -> None:
