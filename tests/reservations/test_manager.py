@@ -81,6 +81,19 @@ def test_floors_of_running_workloads_count_towards_the_limit() -> None:
     assert limited.decide([policy(units=1, generation=2)], nodes, WALL)[DB].admitted.status == "True"
 
 
+def test_a_namespace_at_its_limit_gets_no_floors_beyond_units() -> None:
+    nodes = [node("a", charged={WEB: (3, "1")}), node("b"), node("c")]  # 3 of 12 CPUs, in namespace default
+    limited = Reservations(limit_percent=25)
+    web = policy("web", units=0)
+    decision = limited.decide([web], nodes, WALL)[WEB]
+    assert [(c.type, c.status) for c in decision.conditions] == [("Admitted", "True"), ("Limited", "True")]
+    assert decision.conditions[-1].message == (
+        "namespace default reserves cpu 3 of 3 that it may; workloads beyond units get no floor"
+    )
+    fewer = [node("a", charged={WEB: (2, "1")}), node("b"), node("c")]
+    assert len(limited.decide([web], fewer, WALL + LOOK_S)[WEB].conditions) == 1
+
+
 def test_an_expired_policy_frees_its_capacity_at_once(reservations: Reservations) -> None:
     short, late = policy(units=3, cpu="4", ttl="10m", age_s=60), policy("web", units=3, cpu="4")
     assert reservations.decide([short, late], three(), WALL)[WEB].admitted.status == "False"

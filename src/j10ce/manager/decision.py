@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from j10ce.model.kinds import Condition, MinimalReservationPolicy, UnitCount, Witness
 from j10ce.model.resource import spell
+from j10ce.policy.document import LIMITED
 from j10ce.scheduler.lending import Reclaim
 from j10ce.scheduler.pledge import Refusal, Standing
 
@@ -70,6 +71,13 @@ def held(policy: MinimalReservationPolicy, refusal: Refusal | None, h: Held, wal
         h.generation,
         s.missing > 0 or overdue,
     )
+
+
+def limited(policy: MinimalReservationPolicy, decision: Decision, full: str) -> Decision:
+    """The same, in a namespace that reserves as much as it may: agents grant no floors of it beyond units."""
+    why = f"namespace {policy.metadata.namespace} reserves {full} that it may; workloads beyond units get no floor"
+    condition = _condition(policy, LIMITED, "True", "NamespaceLimit", why)
+    return decision._replace(conditions=(*decision.conditions, condition))
 
 
 def _refusal(policy: MinimalReservationPolicy, refusal: Refusal, holds: int) -> Condition:

@@ -21,6 +21,7 @@ from j10ce.policy.document import (
     bare_hold,
     fingerprint,
     labels_of,
+    limit,
     obeyed_spec,
     own_part,
     placed,
@@ -259,7 +260,8 @@ def _wish(obj: Object) -> tuple[object, ...]:
     if isinstance(obj, MinimalReservationPolicy):
         status = obj.status
         judged = any(c.type == "Admitted" for c in status.conditions)
-        return meta.generation, meta.labels, status.rollout, status.witness, status.admitted_generation, judged
+        held = status.witness, status.admitted_generation, judged, limit(obj)
+        return meta.generation, meta.labels, status.rollout, held
     return meta.generation, meta.labels
 
 

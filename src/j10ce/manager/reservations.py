@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from j10ce.manager.decision import Decision, Held, expired, held, refused, unheld
+from j10ce.manager.decision import Decision, Held, expired, held, limited, refused, unheld
 from j10ce.manager.nodes import SILENT_S, stale_since
 from j10ce.manager.pledges import created, expires, in_force, to_node, to_pledge
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, PolicyRevision
@@ -45,6 +45,7 @@ class Reservations:
         self._loans = Loans()
         self._lent: Mapping[str, int] = {}
         self._since: float | None = None
+        self._full: dict[str, str] = {}  # namespaces at their limit, and what they have
         self._repack = self._look = 0.0  # wall clock of the next time
 
     def decide(
@@ -63,7 +64,7 @@ class Reservations:
         stirred = self._end(live) | self._take_in(nodes, wall) | self._take_over(live, revisions)
         self._admit(live, wall, stirred=stirred)
         self._refresh(wall)
-        return {source: self._decision(source, p, wall) for p in policies for source in (reference(p),)}
+        return {reference(p): self._decision(reference(p), p, wall) for p in policies}
 
     def _end(self, live: Mapping[str, MinimalReservationPolicy]) -> bool:
         """Policies that are deleted, over, or hold no units any more; also those that another one has the name of."""
@@ -141,6 +142,7 @@ class Reservations:
         if wall < self._look:
             return
         self._look = wall + LOOK_S
+        self._full = self._fleet.full()
         self._lend(wall)
         for pledge in self._fleet:
             if pledge.within_s is not None or self._fleet.standing(pledge.source).missing:
@@ -161,12 +163,13 @@ class Reservations:
         self._lent = self._loans.units()
 
     def _decision(self, source: str, policy: MinimalReservationPolicy, wall: float) -> Decision:
-        case = self._cases.get(source)
-        if case is None:
-            return unheld(policy) if expires(policy) > wall else expired(policy)
-        if case.decision is None:
-            case.decision = self._decided(source, case, wall)
-        return case.decision
+        if expires(policy) <= wall:
+            return expired(policy)
+        decision = unheld(policy)
+        if (case := self._cases.get(source)) is not None:
+            decision = case.decision = case.decision or self._decided(source, case, wall)
+        full = self._full.get(policy.metadata.namespace)
+        return limited(policy, decision, full) if full else decision
 
     def _decided(self, source: str, case: Case, wall: float) -> Decision:
         if source not in self._fleet:

@@ -28,6 +28,7 @@ class Promise(NamedTuple):
     created: float
     until: float
     notes: tuple[str, ...] = ()
+    limited: bool = False  # its namespace reserves as much as it may: no floors beyond units
 
     def held(self, units: int) -> Line:
         """The line for units that nobody uses. They are the first to be cut."""
@@ -110,7 +111,7 @@ class Book:
         return line.units if line else 0
 
     def _serve(self, claim: Claim) -> Refusal | None:
-        refusal: Refusal | None = None
+        refusal: Refusal | None = self._limited(claim)
         line = self.ledger.get(claim.holder)
         if line is not None and claim.amount.fits(line.amount) and not self._outranks(claim):
             return None
@@ -126,16 +127,26 @@ class Book:
         """How a claim can be served, the best way first; each is a set of lines to be written together."""
         amount = claim.amount if line is None else line.amount.at_least(claim.amount)
         own = Line(claim.holder, amount, claim.tier, claim.source)
-        unit = self._with_unit(own)
+        unit, limited = self._with_unit(own), self._limited(claim) is not None
         if line is None or self._outranks(claim):
             back = self._giving_back(line)
             if unit:
                 yield (*unit, *back)
-            yield (own, *back)
+            if not limited:
+                yield (own, *back)
         if line is not None:
-            yield (line._replace(amount=amount),)
+            if not limited:
+                yield (line._replace(amount=amount),)
             if unit and not line.units:
                 yield unit
+
+    def _limited(self, claim: Claim) -> Refusal | None:
+        """Why a claim is served from a unit or not at all."""
+        promise = self.promises.get(claim.source)
+        if promise is None or not promise.limited:
+            return None
+        because = f"namespace {promise.namespace} reserves as much of the fleet as it may, and no unit is free here"
+        return Refusal(claim.amount, self.ledger.free, self.ledger.capacity, (), because)
 
     def _outranks(self, claim: Claim) -> bool:
         """Whether the claim's source should pay instead of the one that does."""

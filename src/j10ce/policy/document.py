@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from j10ce.model.kinds import (
     IGNORE_LABEL,
     TRACE_ANNOTATION,
+    Condition,
     Hold,
     HoldStatus,
     Meta,
@@ -35,6 +36,7 @@ from j10ce.policy.rollout import Stage, stage, whole_before
 from j10ce.policy.select import Labels, matches
 
 FORMAT: Final = 2  # 1 had no `units`: each policy carried the node's own count in its spec
+LIMITED: Final = "Limited"  # condition of a policy whose namespace reserves as much of the fleet as it may
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"  # every node carries its own name under it
 
 Policy: TypeAlias = QoSProfile | MinimalReservationPolicy
@@ -211,7 +213,15 @@ def _bare(policy: Policy) -> Policy:
     if isinstance(policy, QoSProfile):
         return replace(policy, metadata=metadata, status=PolicyStatus())
     spec = replace(policy.spec, units=0) if decided(policy) else policy.spec
-    return replace(policy, metadata=metadata, spec=spec, status=MinimalReservationPolicyStatus())
+    return replace(
+        policy, metadata=metadata, spec=spec, status=MinimalReservationPolicyStatus(conditions=limit(policy))
+    )
+
+
+def limit(policy: MinimalReservationPolicy) -> tuple[Condition, ...]:
+    """The one condition that agents obey: the namespace reserves as much as it may. Without its numbers, which move."""
+    limited = any(c.type == LIMITED and c.status == "True" for c in policy.status.conditions)
+    return (Condition(type=LIMITED, status="True"),) if limited else ()
 
 
 def _lasting(meta: Meta) -> Meta:

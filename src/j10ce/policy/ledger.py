@@ -59,8 +59,11 @@ class Refusal(NamedTuple):
     free: Resources
     capacity: Resources
     held_by: tuple[tuple[str, str, int], ...]  # (holder, resource, amount), the largest of each scarce resource
+    because: str = ""  # when it is not the room that lacks
 
     def __str__(self) -> str:
+        if self.because:
+            return self.because
         lacks = [
             f"{name} {spell(name, want)} wanted, {spell(name, free)} free of {spell(name, whole)}"
             for name, want, free, whole in zip(RESOURCES, self.wanted, self.free, self.capacity, strict=True)

@@ -22,7 +22,7 @@ from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import Entitlement, Source, Workload
 from j10ce.policy.choose import Choice, Chooser
 from j10ce.policy.claims import Book, Claim, Promise, Refusals
-from j10ce.policy.document import NodeDocument, reference
+from j10ce.policy.document import NodeDocument, limit, reference
 from j10ce.policy.ledger import HEADROOM, Headroom, Ledger, guaranteeable
 from j10ce.policy.profiles import RESERVES_REQUEST
 from j10ce.policy.select import compiled
@@ -132,6 +132,7 @@ def _promise(policy: MinimalReservationPolicy, units: int, capacity: Resources) 
         created,
         math.inf if spec.ttl is UNSET else created + spec.ttl.seconds,
         tuple(f"{name} {spell(name, n)} cannot be promised here" for name, n in asked.minus(shape).named()),
+        bool(limit(policy)),
     )
 
 

@@ -15,7 +15,7 @@ from j10ce.scheduler.exact import BUDGET
 from j10ce.scheduler.layout import Entry, Layout, left_of, topping
 from j10ce.scheduler.pledge import NAMESPACE_LIMIT, Charge, Node, Pledge, Refusal, Standing
 from j10ce.scheduler.settle import arrange, rearrange, settle
-from j10ce.scheduler.shortage import no_room, nothing_promised, over_limit, owed
+from j10ce.scheduler.shortage import at_limit, no_room, nothing_promised, over_limit, owed
 from j10ce.scheduler.witness import Amounts, Placement, place
 
 
@@ -73,6 +73,12 @@ class Fleet:
             if entry.pledge.namespace == namespace:
                 total = total.plus(entry.beyond(self._charges.get(entry.source, {})))
         return total
+
+    def full(self) -> dict[str, str]:
+        """Namespaces that reserve as much as they may, and how much that is."""
+        namespaces = {*self._claimed, *(p.namespace for p in self)}
+        told = {ns: at_limit(self.reserved(ns), self.whole, self.limit_percent) for ns in sorted(namespaces)}
+        return {ns: full for ns, full in told.items() if full}
 
     def changed(self) -> set[str]:
         """Pledges whose standing may have changed since the last call."""

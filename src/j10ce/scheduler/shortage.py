@@ -82,6 +82,12 @@ def over_limit(new: Entry, has: Resources, wants: Resources, whole: Resources, p
     return Refusal("NamespaceLimit", new.pledge.shape, new.wanting, 0, 0, because=because, proven=True)
 
 
+def at_limit(has: Resources, whole: Resources, percent: int) -> str:
+    limit = Resources._make(n * percent // 100 for n in whole)
+    full = [n for n, most in enumerate(limit) if has[n] >= most > 0] if percent < 100 else []
+    return ", ".join(f"{RESOURCES[n]} {spell(RESOURCES[n], has[n])} of {spell(RESOURCES[n], limit[n])}" for n in full)
+
+
 def owed(layout: Layout, new: Entry, entries: Iterable[Entry]) -> Refusal | None:
     """Nothing is promised on nodes where an earlier promise waits for room."""
     for entry in entries:
