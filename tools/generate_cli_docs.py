@@ -22,6 +22,7 @@ GROUPS = {
     "Fleet": ("place", "cordon", "uncordon"),
     "Look": ("explain", "top", "status", "doctor"),
     "Steer": ("hold", "release", "disarm", "arm", "revert"),
+    "Keep": ("backup", "restore", "migrate"),
     "Set up": ("config", "certs", "token", "plugins", "completion", "bundle"),
 }
 HEAD = """# The `j10ce-qos` command

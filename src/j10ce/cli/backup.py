@@ -1,0 +1,158 @@
+"""backup, restore, migrate: all objects as a file, and from one store into another."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from j10ce.cli.client import Client
+from j10ce.cli.output import say
+from j10ce.cli.peers import Peers
+from j10ce.errors import Conflict, StoreError
+from j10ce.model.catalogue import KINDS
+from j10ce.model.kinds import GROUP, VERSION, Object
+from j10ce.model.schema import decode
+from j10ce.store import transfer
+from j10ce.store.opening import FORMS, open_store
+from j10ce.store.revise import Key, key_of
+from j10ce.store.store import Listing, Movable
+from j10ce.store.transfer import Imported, movable
+
+PASSES: Final = 5
+T = TypeVar("T")
+wall: Callable[[], float] = time.time  # noqa: TID251  the process's one wall clock
+merge_option = click.option("--merge", is_flag=True, help="Add what is missing to a store that is not empty.")
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--store", help=f"Read a store instead of asking the API: {FORMS}.")
+@click.pass_obj
+def backup_command(peers: Peers, file: Path, store: str | None) -> None:
+    """Write all objects into a file that only you can read.
+
+    \b
+    Example:
+      j10ce-qos backup objects.jsonl
+      j10ce-qos backup objects.jsonl --store sqlite:///var/lib/j10ce-qos/objects.db
+    """
+    listing = asyncio.run(_using(store, _snapshot)) if store else through_api(peers.api())
+    _create(file, transfer.written(listing, wall()))
+    say(f"{file}: {len(listing.items)} objects at revision {listing.revision}")
+
+
+@click.command("restore")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--store", required=True, help=f"Where to: {FORMS}.")
+@click.option("--dry-run", is_flag=True, help="Check the file, change nothing.")
+@merge_option
+def restore_command(file: Path, store: str, merge: bool, dry_run: bool) -> None:
+    """Bring the objects of a backup into an empty store, and prove that they arrived.
+
+    A SQLite file must not be in use: stop its manager first.
+
+    \b
+    Example:
+      j10ce-qos restore objects.jsonl --store sqlite:///var/lib/j10ce-qos/objects.db
+      j10ce-qos restore objects.jsonl --store etcd://127.0.0.1:2379 --merge
+    """
+    listing = transfer.read(file.read_bytes())
+    if dry_run:
+        say(f"{file}: {_count(listing)} at revision {listing.revision}, whole and consistent")
+        return
+    _report(asyncio.run(_using(store, lambda target: transfer.restore(target, listing, merge=merge))), store)
+
+
+@click.command("migrate")
+@click.argument("source")
+@click.argument("target")
+@merge_option
+def migrate_command(source: str, target: str, merge: bool) -> None:
+    """Copy all objects from one store into another, and prove that they arrived. The source stays as it is.
+
+    \b
+    Example:
+      j10ce-qos migrate sqlite:///var/lib/j10ce-qos/objects.db etcd://127.0.0.1:2379
+    """
+    listing = asyncio.run(_using(source, _snapshot))
+    carried = transfer.read(transfer.written(listing, wall()))
+    _report(asyncio.run(_using(target, lambda store: transfer.restore(store, carried, merge=merge))), target)
+
+
+def through_api(api: Client) -> Listing:
+    """All objects of one instant: read until two passes agree on everything but status, which agents always write."""
+    first, _ = _pass(api)
+    for _ in range(PASSES):
+        second, revision = _pass(api)
+        if _wishes(first) == _wishes(second):
+            return Listing(second, str(revision))
+        first = second
+    raise StoreError(f"objects changed during each of {PASSES} passes; try again when fewer people write")
+
+
+def _pass(api: Client) -> tuple[tuple[Object, ...], int]:
+    items: list[Object] = []
+    revision = 0
+    for kind in KINDS.values():
+        if kind.stored:
+            listing: dict[str, Any] = api.get(f"/apis/{GROUP}/{VERSION}/{kind.plural}")
+            items += map(decode, listing["items"])
+            revision = max(revision, int(listing["metadata"]["resourceVersion"]))
+    return tuple(items), revision
+
+
+def _wishes(objects: tuple[Object, ...]) -> dict[str, tuple[object, ...]]:
+    metas = (obj.metadata for obj in objects)
+    return {meta.uid: (meta.generation, meta.labels, meta.annotations) for meta in metas}
+
+
+async def _using(url: str, work: Callable[[Movable], Awaitable[T]]) -> T:
+    store = open_store(url, wall)
+    try:
+        return await work(movable(store, url))
+    finally:
+        await store.close()
+
+
+async def _snapshot(store: Movable) -> Listing:
+    return await store.snapshot()
+
+
+def _create(file: Path, data: bytes) -> None:
+    """On disk when it returns; a file that is there already stays."""
+    fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+    except BaseException:
+        with suppress(OSError):
+            file.unlink()
+        raise
+
+
+def _report(imported: Imported, store: str) -> None:
+    say(f"{store.partition('?')[0]}: added {_counted(imported.added)}; compared with the source: the same")
+    if imported.present:
+        say(f"there already: {_counted(imported.present)}")
+    if imported.conflicts:
+        some = ", ".join(map(str, imported.conflicts[:5]))
+        raise Conflict(f"{len(imported.conflicts)} objects are there with other content and were left alone: {some}")
+
+
+def _count(listing: Listing) -> str:
+    return _counted(tuple(map(key_of, listing.items)))
+
+
+def _counted(keys: tuple[Key, ...]) -> str:
+    """`3 Hold, 1 NodeQoS`."""
+    kinds = [key.kind for key in keys]
+    return ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds))) or "nothing"

@@ -1,0 +1,126 @@
+"""backup, restore and migrate as a user types them, between a running manager, SQLite files and etcd."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from j10ce.cli.main import cli
+from j10ce.errors import Busy, Conflict
+from j10ce.store.opening import open_store
+from j10ce.store.store import Listing, Movable
+from j10ce.store.transfer import digest
+from j10ce.testing.build import WALL, profile, reservation
+from j10ce.testing.conformance_store import with_cpu
+from tests.manager.process import end, start
+
+
+def typed(*words: object) -> Result:
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+def filled(url: str) -> Listing:
+    async def fill() -> Listing:
+        store = open_store(url, lambda: WALL)
+        await store.put(profile("mine"))
+        for n in range(150):
+            made = await store.put(reservation(f"db-{n}", cpu="1"))
+        await store.put(with_cpu(made, "2"))
+        assert isinstance(store, Movable)
+        listing = await store.snapshot()
+        await store.close()
+        return listing
+
+    return asyncio.run(fill())
+
+
+def held(url: str) -> Listing:
+    async def look() -> Listing:
+        store = open_store(url, lambda: WALL)
+        assert isinstance(store, Movable)
+        listing = await store.snapshot()
+        await store.close()
+        return listing
+
+    return asyncio.run(look())
+
+
+def digests(listing: Listing) -> list[str]:
+    return [digest(obj) for obj in listing.items]
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    return f"sqlite://{tmp_path}/objects.db"
+
+
+def test_a_move_from_sqlite_to_etcd_and_back(sqlite: str, url: str, tmp_path: Path) -> None:
+    source = filled(sqlite)
+    done = typed("migrate", sqlite, url)
+    assert done.exit_code == 0, done.output
+    assert "added 150 MinimalReservationPolicy, 1 QoSProfile; compared with the source: the same" in done.output
+    assert digests(held(url)) == digests(source)
+    back = f"sqlite://{tmp_path}/back.db"
+    assert typed("migrate", url, back).exit_code == 0
+    assert digests(held(back)) == digests(source)
+    assert digests(held(sqlite)) == digests(source), "the source stays"
+
+
+def test_a_backup_of_etcd_goes_into_sqlite(sqlite: str, url: str, tmp_path: Path) -> None:
+    source = filled(url)
+    file = tmp_path / "objects.jsonl"
+    assert typed("backup", file, "--store", url).exit_code == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    told = typed("restore", file, "--store", sqlite, "--dry-run").output
+    assert "150 MinimalReservationPolicy, 1 QoSProfile" in told
+    assert not Path(sqlite.removeprefix("sqlite://")).exists(), "a dry run makes nothing"
+    assert typed("restore", file, "--store", sqlite).exit_code == 0
+    assert digests(held(sqlite)) == digests(source)
+
+
+def test_a_file_that_is_there_is_not_overwritten(sqlite: str, tmp_path: Path) -> None:
+    filled(sqlite)
+    file = tmp_path / "precious"
+    file.write_text("mine")
+    assert isinstance(typed("backup", file, "--store", sqlite).exception, FileExistsError)
+    assert file.read_text() == "mine"
+
+
+def test_a_target_that_is_not_empty_is_refused_unless_merged(sqlite: str, url: str) -> None:
+    filled(sqlite)
+    filled(url)
+    assert isinstance(typed("migrate", sqlite, url).exception, Conflict)
+    merged = typed("migrate", sqlite, url, "--merge")
+    assert merged.exit_code == 0, merged.output
+    assert "there already: 150 MinimalReservationPolicy, 1 QoSProfile" in merged.output
+
+
+def test_a_backup_through_the_api_is_what_the_store_holds(tmp_path: Path, url: str) -> None:
+    running = start(tmp_path)
+    try:
+        wish = {"apiVersion": "j10ce.io/v1alpha1", "kind": "MinimalReservationPolicy", "metadata": {"name": "db"}}
+        with running.client() as client:
+            path = "/apis/j10ce.io/v1alpha1/namespaces/default/minimalreservationpolicies"
+            made: Any = client.post(path, json={**wish, "spec": {"minimum": {"cpu": "1m"}}})
+            assert made.status_code == 201, made.text
+        peer = ("--server", running.server, "--token-file", tmp_path / "token")
+        done = typed(*peer, "backup", tmp_path / "backup")
+        assert done.exit_code == 0, done.output
+        busy = typed("backup", tmp_path / "another", "--store", f"sqlite://{tmp_path}/objects.db")
+        assert isinstance(busy.exception, Busy), "a running manager owns its file"
+        assert running.stop() == 0
+    finally:
+        end(running.process)
+    lines = (tmp_path / "backup").read_text().splitlines()
+    names = {json.loads(line).get("metadata", {}).get("name") for line in lines}
+    assert {"db", "ls", "be"} <= names
+    assert typed("restore", tmp_path / "backup", "--store", url).exit_code == 0
+    wishes = [(o.kind, o.metadata.uid, o.metadata.generation) for o in held(url).items]
+    assert wishes == [
+        (o.kind, o.metadata.uid, o.metadata.generation) for o in held(f"sqlite://{tmp_path}/objects.db").items
+    ]
