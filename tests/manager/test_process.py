@@ -36,6 +36,12 @@ def kept(obj: Any) -> tuple[Any, ...]:
     return obj["metadata"]["name"], obj["metadata"]["uid"], obj["metadata"]["generation"], obj["spec"]
 
 
+def wish(obj: dict[str, Any]) -> dict[str, Any]:
+    """What a client said; the manager judges it meanwhile."""
+    meta = obj["metadata"]
+    return {"name": meta["name"], "uid": meta["uid"], "generation": meta["generation"], "spec": obj["spec"]}
+
+
 def test_it_serves_stops_and_comes_back_with_everything(start: Start, tmp_path: Path) -> None:
     manager = start()
     assert (tmp_path / "kubeconfig").stat().st_mode & 0o777 == 0o600

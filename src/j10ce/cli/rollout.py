@@ -11,7 +11,7 @@ from j10ce.cli.address import name_of, path
 from j10ce.cli.client import Client
 from j10ce.cli.output import dump, say, table
 from j10ce.cli.peers import Peers, find_kind, namespace_option
-from j10ce.errors import Finding, Invalid, NotFound
+from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.cells import dig
 
@@ -102,11 +102,11 @@ def undo(peers: Peers, policy: str, namespace: str, to_revision: int | None) -> 
     obj = it.get()
     kept = it.revisions(obj)
     target = _numbered(kept, to_revision) if to_revision is not None else _before(kept, obj)
-    if target["data"] == obj["spec"]:
+    done = it.edit(lambda _: dict(target["data"]))
+    if done is None:
         say(f"{it.title} unchanged: revision {target['revision']} says the same")
-        return
-    done = it.put({**obj, "spec": target["data"]})
-    say(f"{it.title} is what it was in revision {target['revision']}, as revision {done['metadata']['generation']}")
+    else:
+        say(f"{it.title} is what it was in revision {target['revision']}, as revision {done['metadata']['generation']}")
 
 
 @rollout_command.command("pause")
@@ -121,7 +121,7 @@ def pause(peers: Peers, policy: str, namespace: str) -> None:
       j10ce-qos rollout pause mrp/db
     """
     it = Policy.find(peers, policy, namespace)
-    it.steer(lambda obj, rollout: {**rollout, "paused": True})
+    it.edit(lambda obj: {**obj["spec"], "rollout": {**obj["spec"].get("rollout", {}), "paused": True}})
     say(f"{it.title} paused")
 
 
@@ -137,8 +137,7 @@ def resume(peers: Peers, policy: str, namespace: str) -> None:
       j10ce-qos rollout resume mrp/db
     """
     it = Policy.find(peers, policy, namespace)
-    changed = it.steer(_resumed)
-    say(f"{it.title} resumed" if changed else f"{it.title} is neither paused nor stopped")
+    say(f"{it.title} resumed" if it.edit(_resumed) else f"{it.title} is neither paused nor stopped")
 
 
 class Policy(NamedTuple):
@@ -169,19 +168,22 @@ class Policy(NamedTuple):
     def get(self) -> dict[str, Any]:
         return dict(self.api.get(self.path))
 
-    def put(self, obj: dict[str, Any]) -> dict[str, Any]:
-        """Conflicts when someone else was faster."""
-        return dict(self.api.put(self.path, {k: v for k, v in obj.items() if k != "status"}))
+    def edit(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any] | None:
+        """Write the spec that `change` makes of the policy; None when it says the same already.
 
-    def steer(self, change: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]) -> bool:
-        """Edit the rollout section alone; whether that changed it."""
-        obj = self.get()
-        before: dict[str, Any] = obj["spec"].get("rollout", {})
-        after = change(obj, before)
-        if after == before:
-            return False
-        self.put({**obj, "spec": {**obj["spec"], "rollout": after}})
-        return True
+        A status that was written meanwhile is no conflict, another spec is.
+        """
+        obj = first = self.get()
+        while True:
+            spec = change(obj)
+            if spec == obj["spec"]:
+                return None
+            try:
+                return dict(self.api.put(self.path, {**obj, "spec": spec}))
+            except Conflict:
+                obj = self.get()
+                if obj["metadata"]["generation"] != first["metadata"]["generation"]:
+                    raise
 
     def revisions(self, obj: dict[str, Any]) -> list[dict[str, Any]]:
         """Those that are kept, oldest first."""
@@ -218,12 +220,13 @@ def _progress(it: Policy, obj: dict[str, Any]) -> tuple[str, str]:
     return "Complete" if nodes["applied"] >= nodes["wanted"] else "", f"{it.title}: {having}"
 
 
-def _resumed(obj: dict[str, Any], rollout: dict[str, Any]) -> dict[str, Any]:
-    after = {k: v for k, v in rollout.items() if k != "paused"}
+def _resumed(obj: dict[str, Any]) -> dict[str, Any]:
+    spec: dict[str, Any] = obj["spec"]
+    rollout = {k: v for k, v in spec.get("rollout", {}).items() if k != "paused"}
     stopped = dig(obj, "status.rollout.stopped")
     if stopped and dig(obj, "status.rollout.revision") == obj["metadata"]["generation"]:
-        after["attempt"] = rollout.get("attempt", 0) + 1
-    return after
+        rollout["attempt"] = rollout.get("attempt", 0) + 1
+    return {**spec, "rollout": rollout} if "rollout" in spec else spec
 
 
 def _before(kept: list[dict[str, Any]], obj: dict[str, Any]) -> dict[str, Any]:
