@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
@@ -31,6 +32,8 @@ from j10ce.model.kinds import GROUP
 
 log = structlog.get_logger()
 METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"]
+OBJECTS: Final = f"{BASE}/"
+PERHAPS_BESIDE: Final = re.compile("/(?:nodecredentials|placements)(?:/|$)")
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -62,7 +65,23 @@ def build_app(
         _document("/openapi.json", openapi.document()),
         Route("/openapi/{path:path}", Documents().handle, methods=METHODS),
     ]
-    return Gate(Router(routes, default=_nothing_there, redirect_slashes=False), access, metrics, audit)
+    router = Router(routes, default=_nothing_there, redirect_slashes=False)
+    return Gate(ShortWay(router, resources), access, metrics, audit)
+
+
+class ShortWay:
+    """Nearly every request is for an object of a stored kind: those do not walk the table of routes."""
+
+    def __init__(self, router: ASGIApp, resources: Resources) -> None:
+        self._router, self._resources = router, resources
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        if not path.startswith(OBJECTS) or PERHAPS_BESIDE.search(path):
+            return await self._router(scope, receive, send)
+        scope["path_params"] = {"path": path[len(OBJECTS) :]}
+        response = await self._resources.handle(Request(scope, receive, send))
+        return await response(scope, receive, send)
 
 
 class Gate:

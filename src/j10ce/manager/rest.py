@@ -216,7 +216,7 @@ def _author(how: Options) -> Author:
 def _verb(request: Request, name: str) -> Verb:
     if request.method in WRITING:
         return WRITING[request.method]
-    if request.query_params.get("watch") in ("1", "true"):
+    if b"watch" in request.scope["query_string"] and request.query_params.get("watch") in ("1", "true"):
         return "watch"
     return "get" if name else "list"
 
