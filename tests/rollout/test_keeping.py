@@ -1,0 +1,176 @@
+"""What the leader does about policies by itself: a write per change, the stable revision kept, the expired removed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from j10ce.errors import NotFound
+from j10ce.manager.expiry import KEPT_S, ends, tidy
+from j10ce.manager.policies import Judge
+from j10ce.manager.reservations import Reservations
+from j10ce.manager.revisions import KEPT, keep_history
+from j10ce.manager.view import View
+from j10ce.model.kinds import (
+    PLACEMENT_LABEL,
+    Hold,
+    Meta,
+    MinimalReservationPolicy,
+    NodeQoS,
+    NodeQoSStatus,
+    NodeReport,
+    PolicyRevision,
+    QoSProfile,
+    Rollout,
+)
+from j10ce.model.progress import RolloutStatus
+from j10ce.store.memory import MemoryStore
+from j10ce.store.store import Store
+from j10ce.testing.build import WALL, hold, profile, reservation
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[Store]:
+    made = MemoryStore(lambda: WALL)
+    yield made
+    await made.close()
+
+
+async def revision(store: Store, kind: str, name: str) -> str:
+    found = (await store.list(kind)).items
+    return next(obj.metadata.resource_version for obj in found if obj.metadata.name == name)
+
+
+async def beside(*works: Awaitable[None], do: Callable[[], Awaitable[None]]) -> None:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(work) for work in works]  # type: ignore[arg-type]
+        await asyncio.wait_for(do(), 30)
+        for task in tasks:
+            task.cancel()
+
+
+async def test_a_round_writes_each_status_once_and_a_second_one_nothing(store: Store) -> None:
+    view = View(store)
+    judge = Judge(store, view, Reservations())
+
+    async def scene() -> None:
+        await store.put(profile("web"))
+        await store.put(reservation("db", cpu="1"))
+        await store.put(NodeQoS(metadata=Meta(name="n1")))
+        await view.ready()
+        await seen(view, lambda: len(view.all(NodeQoS)) == 1)
+        with view.heard(judge.reports.take):
+            await judge.round(WALL)
+            await seen(view, lambda: all(p.status.observed_generation for p in view.all(QoSProfile)))
+            await seen(view, lambda: all(p.status.observed_generation for p in view.all(MinimalReservationPolicy)))
+            written = [("QoSProfile", "web"), ("MinimalReservationPolicy", "db")]
+            before = [await revision(store, *what) for what in written]
+            await judge.round(WALL + 1)
+            await judge.round(WALL + 2)
+            assert [await revision(store, *what) for what in written] == before
+
+    await beside(view.run(), do=scene)
+
+
+async def test_a_heartbeat_makes_no_work_for_policies(store: Store) -> None:
+    view = View(store)
+    judge = Judge(store, view, Reservations())
+
+    def node(heard: float) -> NodeQoS:
+        told = NodeReport(heartbeat=datetime.fromtimestamp(heard, UTC), document=view.documents.of("n1").hash)
+        return NodeQoS(metadata=Meta(name="n1"), status=NodeQoSStatus(node=told))
+
+    async def scene() -> None:
+        await store.put(profile("web"))
+        await store.put(NodeQoS(metadata=Meta(name="n1")))
+        await view.ready()
+        await seen(view, lambda: len(view.all(QoSProfile)) == len(view.all(NodeQoS)) == 1)
+        with view.heard(judge.reports.take):
+            writes = set()
+            for n in range(3):
+                await store.put(node(WALL + n), part="status")
+                await seen(view, lambda n=n: view.all(NodeQoS)[0].status == node(WALL + n).status)  # type: ignore[misc]
+                await judge.round(WALL + n)
+                await seen(view, lambda: view.all(QoSProfile)[0].status.nodes.applied == 1)
+                writes.add(await revision(store, "QoSProfile", "web"))
+            assert len(writes) == 1
+
+    await beside(view.run(), do=scene)
+
+
+async def seen(view: View, holds: Callable[[], bool]) -> None:
+    while not holds():
+        await view.objects.moved(view.objects.epoch)
+
+
+async def test_the_stable_revision_is_kept_however_old_it_is(store: Store) -> None:
+    async def numbers() -> list[int]:
+        return sorted(r.revision for r in (await store.list("PolicyRevision")).items if isinstance(r, PolicyRevision))
+
+    async def until(wanted: list[int]) -> None:
+        while await numbers() != wanted:
+            await anext(store.watch("PolicyRevision", (await store.list("PolicyRevision")).revision))
+
+    async def scene() -> None:
+        made = await store.put(reservation("db", cpu="1"))
+        assert isinstance(made, MinimalReservationPolicy)
+        await until([1])
+        status = replace(made.status, rollout=RolloutStatus(revision=1, stable=1))
+        await store.put(replace(made, status=status), part="status")
+        for n in range(2, KEPT + 5):
+            await store.put(reservation("db", cpu=str(n), rollout=Rollout(canary_percent=1)))
+            await until([1, *range(max(2, n - KEPT + 1), n + 1)])
+        last = await store.get("MinimalReservationPolicy", "default", "db")
+        moved = replace(status, rollout=RolloutStatus(revision=KEPT + 4, stable=KEPT + 4))
+        await store.put(replace(last, status=moved), part="status")  # type: ignore[arg-type]
+        await until([*range(5, KEPT + 5)])
+        await store.delete("MinimalReservationPolicy", "default", "db")
+        await until([])
+
+    await beside(keep_history(store, "MinimalReservationPolicy"), do=scene)
+
+
+async def test_a_hold_that_is_over_says_so_and_is_removed_later(store: Store) -> None:
+    async def there() -> Hold:
+        found = await store.get("Hold", "default", "hold")
+        assert isinstance(found, Hold)
+        return found
+
+    await store.put(hold("node", "cpu.max", expires=WALL + 60))
+    await tidy(store, await there(), WALL + 59)
+    assert (await there()).status.conditions == ()
+    await tidy(store, await there(), WALL + 60)
+    assert [(c.type, c.status) for c in (await there()).status.conditions] == [("Expired", "True")]
+    await tidy(store, await there(), WALL + 60 + KEPT_S - 1)
+    assert await there()
+    await tidy(store, await there(), WALL + 60 + KEPT_S)
+    with pytest.raises(NotFound):
+        await there()
+
+
+async def test_a_hold_that_was_prolonged_meanwhile_stays(store: Store) -> None:
+    old = await store.put(hold("node", "cpu.max", expires=WALL))
+    assert isinstance(old, Hold)
+    fresh = await store.put(hold("node", "cpu.max", expires=WALL + 9999))
+    await tidy(store, old, WALL + KEPT_S)
+    assert await store.get("Hold", "default", "hold") == fresh
+
+
+def test_only_what_has_an_end_ends() -> None:
+    assert ends(reservation("db", cpu="1", ttl="10m")) == WALL + 600
+    assert ends(reservation("db", cpu="1")) == float("inf")
+
+
+async def test_a_placement_that_is_over_is_removed(store: Store) -> None:
+    made = reservation("placement-web", cpu="1", ttl="10m")
+    put = await store.put(replace(made, metadata=replace(made.metadata, labels={PLACEMENT_LABEL: "web"})))
+    assert isinstance(put, MinimalReservationPolicy)
+    await tidy(store, put, WALL + 600 + KEPT_S - 1)
+    assert await store.get("MinimalReservationPolicy", "default", "placement-web")
+    await tidy(store, put, WALL + 600 + KEPT_S)
+    with pytest.raises(NotFound):
+        await store.get("MinimalReservationPolicy", "default", "placement-web")
