@@ -140,13 +140,10 @@ class Fleet:
             return
         before = entry.seats.get(row, 0)
         entry.charged[row] = charge.workloads if charge else 0
-        entry.seat()
-        taken = entry.seats.get(row, 0) - before
-        if taken > 0:
-            layout.move(entry, row, -min(taken, entry.unused.get(row, 0)))
-        elif node.open and entry.rows[row]:
-            layout.move(entry, row, max(0, min(-taken, entry.missing)))
-        layout.changed.add(source)
+        layout.reseat(entry)
+        if node.open and entry.rows[row]:
+            left = before - entry.seats.get(row, 0)
+            layout.move(entry, row, max(0, min(left, entry.missing)))
 
     # -- pledges
 
@@ -181,12 +178,13 @@ class Fleet:
         if not any(pledge.shape):
             return
         by_row = {self.layout.row[name]: n for name, n in units.items() if name in self.layout.row}
-        base = self._rebased(pledge)
-        entry = self._entry(pledge, by_row, self._too_small(pledge, by_row, base))
-        self.layout.enter(entry, base, {})
-        for row in sorted(by_row):
-            if entry.rows[row]:
-                self.layout.move(entry, row, max(0, min(by_row[row] - entry.seats.get(row, 0), entry.missing)))
+        rows, charged = self.layout.mask(pledge.test), self._charged(pledge)
+        # Which of them are used is not told: all are unused until the next `update` seats the workloads again.
+        beside = {row: n for row, n in by_row.items() if not rows[row]}  # used where no unit may be unused
+        entry = Entry(pledge, rows, charged, beside, {row: n - beside.get(row, 0) for row, n in charged.items()})
+        self.layout.enter(entry, self._rebased(pledge), {})
+        for row in sorted(by_row.keys() - beside.keys()):
+            self.layout.move(entry, row, min(by_row[row], max(0, entry.missing)))
 
     def release(self, source: str, *, repack: bool = True) -> Pledge | None:
         """Free what `source` has; None when it had nothing."""
@@ -213,14 +211,10 @@ class Fleet:
         return {self.layout.row[name]: charge.workloads for name, charge in charges.items()}
 
     def _cut(self, pledge: Pledge, old: Entry | None, base: Amounts) -> Placement:
-        smaller = old is not None and pledge.shape.fits(old.pledge.shape)
-        return old.cut if old and smaller else self._too_small(pledge, {}, base)
-
-    def _too_small(self, pledge: Pledge, seats: Placement, base: Amounts) -> Placement:
-        """Workloads on nodes without room for what runs: beyond `seats` they count as using no unit."""
-        charged = self._charged(pledge)
-        over = [row for row in charged if bool((base[row] < 0).any())]
-        return {row: n for row in over if (n := charged[row] - seats.get(row, 0)) > 0}
+        """Workloads that count as using no unit, as their node has not even room for what runs."""
+        if old is not None and pledge.shape.fits(old.pledge.shape):
+            return old.cut
+        return {row: n for row, n in self._charged(pledge).items() if bool((base[row] < 0).any())}
 
     def _forbidden(self, new: Entry, old: Entry | None) -> Refusal | None:
         charges = self._charges.get(new.source, {})

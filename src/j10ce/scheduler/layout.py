@@ -46,13 +46,14 @@ class Entry:
         return self.wanting - self.placed
 
     def seat(self) -> None:
-        """Give units to workloads: those who have one keep it, the others follow in the order of their nodes."""
+        """Give units to workloads: first to those who have one or run where one is, then in the order of nodes."""
         left = self.pledge.units
         seats: Placement = {}
         there = {row: n for row in sorted(self.charged) if (n := self.charged[row] - self.cut.get(row, 0)) > 0}
         for first in (True, False):
             for row, n in there.items():
-                more = min(left, min(n, self.seats.get(row, 0)) if first else n - seats.get(row, 0))
+                near = min(n, self.seats.get(row, 0) + self.unused.get(row, 0))
+                more = min(left, near if first else n - seats.get(row, 0))
                 if more > 0:
                     seats[row] = seats.get(row, 0) + more
                     left -= more
@@ -177,6 +178,15 @@ class Layout:
             del entry.unused[row]
         entry.placed += units
         self.free[row] -= entry.shape * units
+        self.changed.add(entry.source)
+
+    def reseat(self, entry: Entry) -> None:
+        """Give units to workloads again; who gets one takes it from where it runs, if it is there."""
+        before = entry.seats
+        entry.seat()
+        for row, seats in entry.seats.items():
+            taken = seats - before.get(row, 0)
+            self.move(entry, row, -max(0, min(taken, entry.unused.get(row, 0))))
         self.changed.add(entry.source)
 
     def item(self, entry: Entry, units: int, at: Mapping[int, int]) -> Item:

@@ -37,22 +37,18 @@ def settle(layout: Layout, waiting: dict[str, Placement], budget: int, *, move: 
 
 def _cut(layout: Layout) -> None:
     """On a node that is too small for its workloads, units of the junior pledges do not count as used."""
-    over = {int(r) for r in np.flatnonzero((layout.base < 0).any(axis=1))}
-    for entry in layout.entries.values():
-        if entry.cut and set(entry.cut) - over:
-            entry.cut = {row: n for row, n in entry.cut.items() if row in over}
-            entry.seat()
-            layout.changed.add(entry.source)
-    for row in sorted(over):
+    cuts: dict[str, Placement] = {}
+    for row in np.flatnonzero((layout.base < 0).any(axis=1)).tolist():
         lack, charged = -layout.base[row], layout.nodes[layout.names[row]].charged
         for entry in reversed(layout.entries.values()):
             each = _each(entry, charged.get(entry.source))
-            count = min(entry.charged.get(row, 0), _enough(lack, each))
-            lack = lack - each * count
-            if count != entry.cut.get(row, 0):
-                entry.cut = {**{r: n for r, n in entry.cut.items() if r != row}, **({row: count} if count else {})}
-                entry.seat()
-                layout.changed.add(entry.source)
+            if count := min(entry.charged.get(row, 0), _enough(lack, each)):
+                cuts.setdefault(entry.source, {})[row] = count
+                lack = lack - each * count
+    for source, entry in layout.entries.items():
+        if (cut := cuts.get(source, {})) != entry.cut:
+            entry.cut = cut
+            layout.reseat(entry)
 
 
 def _each(entry: Entry, charge: Charge | None) -> Vector:
