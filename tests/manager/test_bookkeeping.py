@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from j10ce.manager.judgement import Basis, judged
 from j10ce.manager.nodes import SILENT_S, judge_nodes, readiness
 from j10ce.manager.policies import judge_policies
 from j10ce.manager.reports import Reports
-from j10ce.manager.revisions import KEPT, SYSTEM_NAMESPACE, ensure_built_in, keep_history
+from j10ce.manager.revisions import KEPT, SYSTEM_NAMESPACE, ensure_built_in, keep_history, revision_of
 from j10ce.manager.view import View
 from j10ce.model.kinds import (
     Condition,
@@ -35,6 +35,7 @@ from j10ce.model.kinds import (
     QoSProfile,
     ReservationReport,
 )
+from j10ce.model.progress import RolloutStatus
 from j10ce.model.quantity import Quantity
 from j10ce.policy.profiles import builtin
 from j10ce.store.memory import MemoryStore
@@ -49,9 +50,9 @@ def at(wall: float) -> datetime:
     return datetime.fromtimestamp(wall, UTC)
 
 
-def db(generation: int = 1, **more: str) -> MinimalReservationPolicy:
-    made = reservation("db", cpu="1", **more)  # type: ignore[arg-type]
-    return replace(made, metadata=replace(made.metadata, generation=generation))
+def db(generation: int = 1, uid: str = "", **more: Any) -> MinimalReservationPolicy:
+    made = reservation("db", cpu="1", **more)
+    return replace(made, metadata=replace(made.metadata, generation=generation, uid=uid))
 
 
 def node(
@@ -127,6 +128,23 @@ def test_a_policy_that_the_fleet_refuses_waits() -> None:
     basis = Basis(heard.standing(db()), heard.of(db()))
     status = judged(db(), basis, Decision((refused,)), WALL)
     assert (status.phase, condition(status, "Admitted").reason) == ("Pending", "NoRoom")
+
+
+def test_an_edit_that_the_fleet_refuses_is_not_rolled_out() -> None:
+    refused = Condition(type="Admitted", status="False", reason="NoRoom")
+    before = replace(
+        judge(db()), conditions=(refused,), admitted_generation=1, rollout=RolloutStatus(revision=1, stable=1)
+    )
+    edited = replace(db(2, units=3, uid="u"), status=before)
+    documents = Documents()
+    for obj in (revision_of(db(1, units=2, uid="u")), edited):
+        documents.take(Event("ADDED", obj, "1"))
+    basis = Basis(Reports(documents).standing(edited))
+    status = judged(edited, basis, Decision((refused,), generation=1), WALL)
+    assert (status.rollout.stable, status.phase) == (1, "Pending")
+    assert condition(status, "Progressing").reason == "NotAdmitted"
+    admitted = judged(edited, basis, Decision((GRANTED,), generation=2), WALL)
+    assert condition(admitted, "Progressing").reason == "Reaching"
 
 
 def test_a_silent_node_is_counted_and_not_blamed() -> None:

@@ -16,7 +16,7 @@ from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.cells import dig
 
 ROLLED_OUT: Final = ("QoSProfile", "MinimalReservationPolicy")
-HELD_UP: Final = ("Stopped", "Paused")
+HELD_UP: Final = ("Stopped", "Paused", "NotAdmitted")
 AT_REST: Final = ("Complete", "Canary", *HELD_UP)
 
 policy_argument = click.argument("policy", metavar="KIND/NAME")
@@ -39,7 +39,7 @@ def rollout_command() -> None:
 @click.option("-w", "--watch", is_flag=True, help="Wait until the nodes that should have it do, or it stopped.")
 @click.pass_obj
 def status(peers: Peers, policy: str, namespace: str, watch: bool) -> None:
-    """Show how far a change has come; exits 1 when it stopped or is paused.
+    """Show how far a change has come; exits 1 when it stopped, is paused, or is not admitted.
 
     \b
     Example:

@@ -73,6 +73,7 @@ class Documents:
         self._nodes: dict[str, NodeQoS] = {}  # known ones, and stand-ins for those that are followed
         self._followed: Counter[str] = Counter()
         self._policies: dict[str, Policy] = {}  # by uid
+        self._present: dict[str, Policy] = {}  # by uid: the revision that is being distributed
         self._revisions: dict[str, dict[int, PolicyRevision]] = {}  # by uid of the policy
         self._common: dict[Key, Fragment] = {}  # what every node obeys
         self._split: dict[Key, Source] = {}  # what some nodes obey, or in different revisions
@@ -95,12 +96,12 @@ class Documents:
     def in_force(self, policy: Policy) -> tuple[int, set[str] | None]:
         """The revision of a policy that is being distributed, and the nodes that have to obey it; None: all."""
         key = key_of(policy)
-        source = self._split.get(key)
-        if not isinstance(source, Spread):
-            return policy.metadata.generation, None
-        mark = fingerprint(source.present)
+        present = self._present.get(policy.metadata.uid, policy)
+        if not isinstance(self._split.get(key), Spread):
+            return present.metadata.generation, None
+        mark = fingerprint(present)
         nodes = {node for node in self._own.having(key) if self._own.of(node)[key].mark == mark}
-        return source.present.metadata.generation, nodes
+        return present.metadata.generation, nodes
 
     def revisions(self, policy: Policy) -> tuple[PolicyRevision, ...]:
         return tuple(self._revisions.get(policy.metadata.uid, {}).values())
@@ -149,9 +150,11 @@ class Documents:
         touched = self._count(policy, gone)
         if gone:
             self._policies.pop(uid, None)
+            self._present.pop(uid, None)
             return _either(touched, self._lay(key_of(policy), None))
-        self._policies[uid] = policy
-        return _either(touched, self._lay(key_of(policy), spread(policy, self.revisions(policy))))
+        where = spread(policy, self.revisions(policy))
+        self._policies[uid], self._present[uid] = policy, where.present
+        return _either(touched, self._lay(key_of(policy), where))
 
     def _revision(self, revision: PolicyRevision, gone: bool) -> Nodes:
         touched: Nodes = set()

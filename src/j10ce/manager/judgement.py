@@ -22,7 +22,7 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.progress import FailingNode, NodeCount
 from j10ce.policy.document import Policy
-from j10ce.policy.rollout import advance, progressing
+from j10ce.policy.rollout import advance, progressing, waiting
 
 MOST_NAMED: Final = 10  # failing nodes that a status names
 MOST_EFFECTIVE: Final = 200  # floors that a status lists: those that do not hold come first
@@ -48,7 +48,8 @@ def judged(
     obeying = [t for t in basis.told if t.report.generation == basis.standing.revision]
     effective = sorted((f for t in obeying for f in t.effective), key=_order)
     own = (*decision.conditions, _protection(policy, obeying), _effectiveness(policy, effective))
-    status = _judged(policy, policy.status, basis, own, wall)
+    admitted = decision.generation == policy.metadata.generation
+    status = _judged(policy, policy.status, basis, own, wall, admitted=admitted)
     return replace(
         status,
         phase=_phase(policy, decision, status, wall),
@@ -71,11 +72,16 @@ def stamped(conditions: Iterable[Condition], before: Iterable[Condition], wall: 
     return tuple(replace(c, last_transition_time=times.get((c.type, c.status), now)) for c in conditions)
 
 
-def _judged(policy: Policy, before: S, basis: Basis, own: Sequence[Condition], wall: float) -> S:
-    """What the status of both kinds of policy says."""
-    found = basis.standing.seen
-    rollout = advance(policy, found, basis.revisions, wall)
-    progress = progressing(policy, rollout, found)
+def _judged(
+    policy: Policy, before: S, basis: Basis, own: Sequence[Condition], wall: float, *, admitted: bool = True
+) -> S:
+    """What the status of both kinds of policy says. What the fleet has not admitted is not rolled out."""
+    found, revision, rollout = basis.standing.seen, basis.standing.revision, before.rollout
+    if revision == policy.metadata.generation:
+        rollout = advance(policy, found, basis.revisions, wall)
+        progress = progressing(policy, rollout, found)
+    else:
+        progress = waiting(policy, revision, admitted=admitted)
     return replace(
         before,
         observed_generation=policy.metadata.generation,

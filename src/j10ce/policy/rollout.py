@@ -151,6 +151,15 @@ def progressing(policy: Policy, state: RolloutStatus, seen: Seen) -> Condition |
     return _told(policy, "True", "Watching", f"{having}; watched for {WATCHED_S:g} s before it is the stable one")
 
 
+def waiting(policy: Policy, revision: int, *, admitted: bool) -> Condition:
+    """The condition while nodes obey an earlier revision because the fleet has not admitted the present one."""
+    present = policy.metadata.generation
+    if admitted:
+        return _told(policy, "True", "Reaching", f"revision {present} is admitted; nodes have yet to hear of it")
+    why = f"revision {present} is not admitted; nodes stay with revision {revision}"
+    return _told(policy, "False", "NotAdmitted", why)
+
+
 def _told(policy: Policy, status: str, reason: str, message: str) -> Condition:
     return Condition(
         type="Progressing",
