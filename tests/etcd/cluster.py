@@ -26,7 +26,7 @@ SERVER_NAMES = ("etcd-0", "etcd-1", "etcd-2", "etcd-3", "etcd-4")
 
 
 class Host(NamedTuple):
-    """Where a member runs: its address, and the words before its command (`ip netns exec …`)."""
+    """Where a member runs: its address, and the words before its command (`nsenter --net=…`)."""
 
     address: str = "127.0.0.1"
     inside: tuple[str, ...] = ()

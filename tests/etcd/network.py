@@ -23,7 +23,9 @@ class Network:
         self._bridge = f"j10e{self._id}"
         self._parted: set[tuple[int, int]] = set()
         self.names = tuple(f"j10e{self._id}-{n}" for n in range(count))
-        self.hosts = tuple(Host(self.address(n), ("ip", "netns", "exec", name)) for n, name in enumerate(self.names))
+        # Not `ip netns exec`: it mounts a /sys of its own, without cgroups.
+        inside = (("nsenter", f"--net=/run/netns/{name}") for name in self.names)
+        self.hosts = tuple(Host(self.address(n), words) for n, words in enumerate(inside))
 
     def address(self, n: int) -> str:
         return f"{self._net}.{n + 10}"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tests.agent.conftest import AgentProcess
 from tests.etcd.cluster import Cluster, Host
+from tests.etcd.network import Network, bridged
 from tests.fleet.managers import BASE, Manager, Managers, eventually
-from tests.fleet.network import Machine, Network, wired
 
 CONTROL = 3
 NODES = 3
@@ -22,9 +22,9 @@ PORT = 7443
 class Agent(AgentProcess):
     """An agent on a host of its own: network, run directory, state, and a cgroup below this machine's root."""
 
-    def __init__(self, folder: Path, top: str, clone: Path, machine: Machine, name: str) -> None:
+    def __init__(self, folder: Path, top: str, clone: Path, host: Host, number: int) -> None:
         super().__init__(folder, top, clone)
-        self.inside, self.machine, self.name = machine.inside, machine, name
+        self.inside, self.number, self.name = host.inside, number, f"node-{number}"
 
     def floor(self, workload: str) -> str:
         """What the agent gives a workload, as CPUs; empty: nothing."""
@@ -36,13 +36,10 @@ class Fleet:
     def __init__(self, folder: Path, clone: Path, top: str, network: Network) -> None:
         self.folder, self.clone, self.network = folder, clone, network
         self.control, self.nodes = network.hosts[:CONTROL], network.hosts[CONTROL:]
-        self.etcd = Cluster(folder / "etcd", [Host(m.address, m.inside) for m in self.control])
+        self.etcd = Cluster(folder / "etcd", self.control)
         self._secure()
-        self.managers = Managers([self._manager(n, machine) for n, machine in enumerate(self.control)])
-        self.agents = [
-            Agent(folder / f"node-{n}", f"{top}-{n}", clone, machine, f"node-{n}")
-            for n, machine in enumerate(self.nodes)
-        ]
+        self.managers = Managers([self._manager(n, host) for n, host in enumerate(self.control)])
+        self.agents = [Agent(folder / f"node-{n}", f"{top}-{n}", clone, host, n) for n, host in enumerate(self.nodes)]
 
     def cli(self, *words: str, code: int = 0) -> str:
         """The command as its user runs it; its standard output."""
@@ -77,6 +74,10 @@ class Fleet:
         listed = self.managers.leader().client.get(f"{BASE}/nodeqoses")["items"]
         return {node["metadata"]["name"] for node in listed if "heartbeat" in node["status"].get("node", {})}
 
+    def cut_off(self, agent: Agent) -> None:
+        """Its host hears nobody but this test."""
+        self.network.isolate(CONTROL + agent.number)
+
     def stop(self) -> None:
         with ExitStack() as stack:
             stack.callback(self.etcd.stop)
@@ -87,7 +88,7 @@ class Fleet:
     def _secure(self) -> None:
         pki = self.folder / "pki"
         self.ca, self.token = pki / "ca.crt", self.folder / "admin.token"
-        names = [word for machine in self.control for word in ("--host", machine.address)]
+        names = [word for host in self.control for word in ("--host", host.address)]
         self.cli("certs", "init")
         self.cli("certs", "server", *names)
         self.token.write_text(self.cli("token", "create", "admin", "--role", "admin", "--auth", str(pki / "auth.yaml")))
@@ -96,18 +97,18 @@ class Fleet:
             "--tls-key", str(pki / "server.key"), "--log-format", "json",
         ]  # fmt: skip
 
-    def _manager(self, n: int, machine: Machine) -> Manager:
+    def _manager(self, n: int, host: Host) -> Manager:
         folder, audit = self.folder / f"cp-{n}", self.folder / f"cp-{n}" / "audit.log"
         return Manager(
-            f"cp-{n}", folder, f"{machine.address}:{PORT}", [*self.flags, "--audit-log", str(audit)],
-            inside=machine.inside, ca=self.ca.read_text(), token=self.token.read_text().strip(),
+            f"cp-{n}", folder, f"{host.address}:{PORT}", [*self.flags, "--audit-log", str(audit)],
+            inside=host.inside, ca=self.ca.read_text(), token=self.token.read_text().strip(),
         )  # fmt: skip
 
 
 @contextmanager
 def standing(folder: Path, clone: Path, top: str) -> Iterator[Fleet]:
     """Everything runs and every node has reported; nothing of it is left when the block ends."""
-    with wired(CONTROL + NODES) as network:
+    with bridged(CONTROL + NODES) as network:
         fleet = Fleet(folder, clone, top, network)
         try:
             fleet.start()

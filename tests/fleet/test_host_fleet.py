@@ -112,24 +112,19 @@ def test_a_leader_that_is_told_to_stop_hands_over_at_once(fleet: Fleet) -> None:
     leader.wait()
 
 
-@pytest.mark.parametrize("fault", ["kill", "pause", "pull"])
+@pytest.mark.parametrize("fault", ["kill", "pause", "cut off"])
 def test_the_fleet_goes_on_without_one_etcd_member(fleet: Fleet, fault: str) -> None:
     n = fleet.etcd.leader()
-    machine = fleet.control[n]
-    if fault == "pull":
-        fleet.network.pull(machine)
-    else:
-        getattr(fleet.etcd, fault)(n)
+    {"kill": fleet.etcd.kill, "pause": fleet.etcd.pause, "cut off": fleet.network.isolate}[fault](n)
     try:
-        others = [m for number, m in enumerate(fleet.managers.members) if fault != "pull" or number != n]
-        name = f"without-{fault}"
+        others = [m for number, m in enumerate(fleet.managers.members) if fault != "cut off" or number != n]
+        name = f"without-{fault}".replace(" ", "-")
         assert eventually(lambda: others[0].client.post(policies(), reservation(name, cpu="1m")))
         assert eventually(lambda: any(m.leads for m in others))
         for member in others:
             assert eventually(lambda member=member: member.client.get(f"{policies()}/{name}"))
     finally:
-        {"kill": lambda: fleet.etcd.start(n), "pause": lambda: fleet.etcd.resume(n),
-         "pull": lambda: fleet.network.plug(machine)}[fault]()  # fmt: skip
+        {"kill": fleet.etcd.start, "pause": fleet.etcd.resume, "cut off": lambda _: fleet.network.heal()}[fault](n)
     for member in fleet.managers.members:
         assert eventually(lambda member=member: member.client.get(f"{policies()}/{name}"))
 
@@ -152,16 +147,16 @@ def test_agents_protect_without_any_manager_and_come_back_by_themselves(fleet: F
         assert eventually(lambda agent=agent: agent.floor("web") == agent.floor("late") == "150m")
 
 
-def test_a_host_whose_cable_was_pulled_protects_and_catches_up(fleet: Fleet) -> None:
+def test_a_host_that_is_cut_off_protects_and_catches_up(fleet: Fleet) -> None:
     lone, *others = fleet.agents
-    fleet.network.pull(lone.machine)
+    fleet.cut_off(lone)
     try:
         change(fleet, "web", "250m")
         for agent in others:
             assert eventually(lambda agent=agent: agent.floor("web") == "250m")
         assert lone.floor("web") == "150m"
     finally:
-        fleet.network.plug(lone.machine)
+        fleet.network.heal()
     assert eventually(lambda: lone.floor("web") == "250m", 150)
 
 

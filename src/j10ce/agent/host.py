@@ -106,6 +106,8 @@ class Host:
         self.usage = Usage(self.cache.histories(), self.cache.keep_histories)
         self.sync = self._sync(node.name)
         self.enrolment = self._enrolment(node.name)
+        if self.sync:
+            self.operations.server = self.sync.told
         self.trail = Trail(self.agent.document)
         self.triggers = Triggers()
         self._idle_since = self.shell.clock.read().now  # of an agent that ends when it is idle

@@ -42,6 +42,7 @@ class Operations:
         self.reload: Callable[[], Awaitable[dict[str, Any]]]
         self.handed_over = False
         self.unwritable = ""  # why nothing can be written on this machine
+        self.server: Callable[[], str] = lambda: "none"  # how the control plane is reached
 
     @property
     def report(self) -> Report:
@@ -162,6 +163,7 @@ class Operations:
     def status(self) -> dict[str, Any]:
         agent = self.shell.agent  # an order to disarm counts at once, not from the next report on
         told = {"armed": agent.armed, "warnings": self.cache.warnings, "document": agent.document.hash}
+        told["server"] = self.server()
         return views.status(self.report) | told | ({"unwritable": self.unwritable} if self.unwritable else {})
 
     async def top(self) -> dict[str, Any]:

@@ -63,10 +63,9 @@ class Sync:
     def error(self) -> str:
         return "; ".join(filter(None, self._troubles.values()))
 
-    @property
-    def server(self) -> str:
-        """The address in use."""
-        return self._servers.current.url
+    def told(self) -> str:
+        """For `status`: the address in use, and what is wrong with it."""
+        return self._servers.current.url + (f", lost: {self.error}" if self.error else "")
 
     def conditions(self) -> tuple[Condition, ...]:
         """What the control plane would not take."""
