@@ -61,7 +61,7 @@ def restore_command(file: Path, store: str, merge: bool, dry_run: bool) -> None:
     \b
     Example:
       j10ce-qos restore objects.jsonl --store sqlite:///var/lib/j10ce-qos/objects.db
-      j10ce-qos restore objects.jsonl --store etcd://127.0.0.1:2379 --merge
+      j10ce-qos restore --merge objects.jsonl --store etcd://127.0.0.1:2379
     """
     listing = transfer.read(file.read_bytes())
     if dry_run:

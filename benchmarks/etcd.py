@@ -1,0 +1,194 @@
+"""The fleet's store: what three clients reach with raw puts on one etcd, and what ours makes of it up to REST.
+
+All in one run on one real etcd, whose every acknowledged write is on disk. Rounds take turns, medians are shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import count
+from pathlib import Path
+
+import aetcd
+import aiohttp
+import httpx2
+import uvloop
+
+from benchmarks.facts import machine_facts
+from benchmarks.rest import COLLECTION, Client, manager, policy
+from j10ce.model.kinds import MinimalReservationPolicy
+from j10ce.model.schema import parse
+from j10ce.store.opening import open_store
+from j10ce.store.store import ABSENT
+from tests.etcd.cluster import running
+
+ROUNDS, CALLS, SINGLE, IN_FLIGHT = 3, 2000, 400, 32
+HOLDS = "/apis/j10ce.io/v1alpha1/namespaces/bench/holds"
+SHARE, GETS = 0.60, 5000.0  # goals
+Call = Callable[[int], Awaitable[object]]  # one call; the number tells parallel callers apart
+Opened = AbstractAsyncContextManager[Call]
+Rates = dict[str, dict[int, float]]
+NUMBERS = count()
+
+
+def main() -> int:
+    machine_facts()
+    where = Path(os.environ.get("J10CE_BENCH_DIR", Path.cwd()))
+    with (
+        tempfile.TemporaryDirectory(prefix=".bench-etcd-", dir=where) as folder,
+        running(Path(folder, "etcd"), count=1) as cluster,
+        manager(Path(folder), f"{cluster.url}/rest") as (port, token),
+    ):
+        found = uvloop.run(measure(cluster.endpoints[0], port, token))
+    return judge(found)
+
+
+async def measure(endpoint: str, port: int, token: str) -> Rates:
+    """Calls per second by name and number in flight."""
+    first = await Client(port, token).open()
+    await first.call("POST", COLLECTION, policy("known"))
+    first.close()
+    seen: dict[str, dict[int, list[float]]] = {}
+    for _ in range(ROUNDS):
+        for name, opened in arms(endpoint, port, token).items():
+            async with opened as call:
+                for parallel, calls in ((IN_FLIGHT, CALLS), (1, SINGLE)):
+                    seen.setdefault(name, {}).setdefault(parallel, []).append(await rate(call, calls, parallel))
+    return {name: {n: statistics.median(rates) for n, rates in row.items()} for name, row in seen.items()}
+
+
+def arms(endpoint: str, port: int, token: str) -> dict[str, Opened]:
+    return {
+        "raw puts, aiohttp on the JSON gateway": raw_aiohttp(endpoint),
+        "raw puts, aetcd (gRPC)": raw_aetcd(endpoint),
+        "raw puts, httpx2 on the JSON gateway": raw_httpx2(endpoint),
+        "our store: creates": our_store(endpoint),
+        "REST: creates of holds": rest(port, token, create_hold),
+        "REST: creates of policies, each judged and kept in history": rest(port, token, create_policy),
+        "REST: gets": rest(port, token, get_policy),
+    }
+
+
+async def rate(call: Call, calls: int, parallel: int) -> float:
+    numbers = iter(range(calls))
+
+    async def work(caller: int) -> None:
+        for _ in numbers:
+            await call(caller)
+
+    began = time.perf_counter()
+    await asyncio.gather(*map(work, range(parallel)))
+    return calls / (time.perf_counter() - began)
+
+
+def judge(found: Rates) -> int:
+    raw = {n: max(row[n] for name, row in found.items() if name.startswith("raw")) for n in (IN_FLIGHT, 1)}
+    print(f"\n{'per second':<62}{'32 in flight':>14}{'of fastest raw':>16}{'1 in flight':>13}{'of fastest raw':>16}")
+    for name, row in found.items():
+        cells = "".join(f"{row[n]:>14.0f}{row[n] / raw[n]:>15.0%}" for n in (IN_FLIGHT, 1))
+        print(f"{name:<62}{cells}")
+    share = found["REST: creates of holds"][IN_FLIGHT] / raw[IN_FLIGHT]
+    gets = found["REST: gets"][IN_FLIGHT]
+    print(f"REST on etcd: {share:.0%} of the fastest raw puts   target {SHARE:.0%}")
+    print(f"gets from cache: {gets:.0f}/s   target {GETS:.0f}")
+    return int(share < SHARE or gets < GETS)
+
+
+# -- the arms: each a context that yields one call
+
+
+def value(n: int) -> bytes:
+    """As large as what our store writes."""
+    return policy(f"p-{n}").replace(b'"metadata": {', b'"metadata": {"uid": "9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d", ')
+
+
+@asynccontextmanager
+async def raw_aiohttp(endpoint: str) -> AsyncIterator[Call]:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def put(_: int) -> None:
+            async with session.post(f"http://{endpoint}/v3/kv/put", data=put_body(next(NUMBERS))) as answer:
+                await answer.read()
+                answer.raise_for_status()
+
+        yield put
+
+
+@asynccontextmanager
+async def raw_httpx2(endpoint: str) -> AsyncIterator[Call]:
+    async with httpx2.AsyncClient() as client:
+
+        async def put(_: int) -> None:
+            answer = await client.post(f"http://{endpoint}/v3/kv/put", content=put_body(next(NUMBERS)))
+            answer.raise_for_status()
+
+        yield put
+
+
+def put_body(n: int) -> bytes:
+    key, data = base64.b64encode(f"/raw/{n}".encode()), base64.b64encode(value(n))
+    return json.dumps({"key": key.decode(), "value": data.decode()}).encode()
+
+
+@asynccontextmanager
+async def raw_aetcd(endpoint: str) -> AsyncIterator[Call]:
+    host, _, port = endpoint.rpartition(":")
+    async with aetcd.Client(host=host, port=int(port)) as client:
+
+        async def put(_: int) -> None:
+            n = next(NUMBERS)
+            await client.put(f"/raw/{n}".encode(), value(n))
+
+        yield put
+
+
+@asynccontextmanager
+async def our_store(endpoint: str) -> AsyncIterator[Call]:
+    store = open_store(f"etcd://{endpoint}/ours", time.time)  # noqa: TID251
+    await store.list("MinimalReservationPolicy")
+
+    async def create(_: int) -> None:
+        await store.put(parse(policy(f"p-{next(NUMBERS)}"), MinimalReservationPolicy), expect=ABSENT)
+
+    yield create
+    await store.close()
+
+
+@asynccontextmanager
+async def rest(port: int, token: str, verb: Callable[[Client], Awaitable[object]]) -> AsyncIterator[Call]:
+    clients = [await Client(port, token).open() for _ in range(IN_FLIGHT)]
+
+    async def call(caller: int) -> None:
+        await verb(clients[caller])
+
+    yield call
+    for client in clients:
+        client.close()
+
+
+async def create_policy(client: Client) -> None:
+    await client.call("POST", COLLECTION, policy(f"p-{next(NUMBERS)}"))
+
+
+async def create_hold(client: Client) -> None:
+    spec = {"target": "workload/bench/db", "knobs": ["cpu.weight"], "expires": "2036-01-01T00:00:00Z", "why": "bench"}
+    kind = {"apiVersion": "j10ce.io/v1alpha1", "kind": "Hold"}
+    meta = {"name": f"h-{next(NUMBERS)}", "namespace": "bench"}
+    await client.call("POST", HOLDS, json.dumps({**kind, "metadata": meta, "spec": spec}).encode())
+
+
+async def get_policy(client: Client) -> None:
+    await client.call("GET", f"{COLLECTION}/known")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
