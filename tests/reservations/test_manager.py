@@ -70,7 +70,7 @@ def test_a_namespace_cannot_take_the_fleet() -> None:
     decision = Reservations(limit_percent=25).decide([greedy], three(), WALL)[DB]
     assert decision.admitted.reason == "NamespaceLimit"
     assert decision.admitted.message == (
-        "namespace default may reserve 25 % of the fleet: cpu 3 of 12; it has 0 and wants 4 more"
+        "namespace default may reserve 25 % of the fleet: cpu 3 of 12, has 0, wants 4 more"
     )
 
 

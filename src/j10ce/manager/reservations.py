@@ -116,7 +116,7 @@ class Reservations:
             case = self._cases[source]
             edited = case.policy.metadata.generation != policy.metadata.generation
             case.policy, case.decision = policy, None if edited else case.decision
-            if case.generation == policy.metadata.generation:
+            if case.generation == policy.metadata.generation and source in self._fleet:
                 case.refusal = None
                 continue
             due = attempts > 0 and (case.tried != policy.metadata.generation or wall >= case.again)

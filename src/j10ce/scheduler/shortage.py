@@ -28,11 +28,12 @@ def no_room(layout: Layout, new: Entry, wanted: int, free: Amounts, *, proven: b
 
 
 def _lack(layout: Layout, new: Entry, wanted: int, free: Amounts, rows: Mask) -> Lack:
-    """Of the rows without room for one more, the one that lacks the smallest part of a unit."""
-    left = free - new.shape * room(free, new.shape, rows, wanted)[:, None]
+    """Of the rows without room for one more, the one that lacks the smallest part of a unit, least full of its own."""
+    fits = room(free, new.shape, rows, wanted)
+    left = free - new.shape * fits[:, None]
     asked = np.flatnonzero(new.shape)
     parts = np.maximum(1 - left[:, asked] / new.shape[asked], 0).max(axis=1)
-    row = int(np.argmin(np.where(rows, parts, np.inf)))
+    row = int(np.lexsort((fits, np.where(rows, parts, np.inf)))[0])
     there = Resources._make(max(0, n) for n in left[row].tolist())
     largest = Resources._make(max(0, n) for n in left[rows].max(axis=0).tolist())
     name = layout.names[row]
@@ -73,9 +74,9 @@ def over_limit(new: Entry, has: Resources, wants: Resources, whole: Resources, p
     over = [n for n, more in enumerate(wants) if more and has[n] + more > limit[n]]
     if not over:
         return None
-    told = ", ".join(
-        f"{RESOURCES[n]} {spell(RESOURCES[n], limit[n])} of {spell(RESOURCES[n], whole[n])}; "
-        f"it has {spell(RESOURCES[n], has[n])} and wants {spell(RESOURCES[n], wants[n])} more"
+    told = "; ".join(
+        f"{RESOURCES[n]} {spell(RESOURCES[n], limit[n])} of {spell(RESOURCES[n], whole[n])}, "
+        f"has {spell(RESOURCES[n], has[n])}, wants {spell(RESOURCES[n], wants[n])} more"
         for n in over
     )
     because = f"namespace {new.pledge.namespace} may reserve {percent} % of the fleet: {told}"
