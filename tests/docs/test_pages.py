@@ -55,7 +55,7 @@ def test_the_example_configuration_is_valid(tmp_path: Path) -> None:
 
 def typed() -> list[object]:
     found = [(b, c) for b in blocks() for c in commands(b) if c.startswith("j10ce-qos ")]
-    return [pytest.param(c, id=f"{b.page}:{b.line} {c[:40]}") for b, c in found]
+    return [pytest.param(c, id=f"{b.page}:{b.line} {c[:100]}") for b, c in found]
 
 
 @pytest.mark.parametrize("command", typed())
