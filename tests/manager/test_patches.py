@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
+from pathlib import Path
 from typing import Any
 
 import httpx2 as httpx
@@ -13,7 +15,9 @@ from hypothesis import strategies as st
 
 from j10ce.errors import Invalid, QosError
 from j10ce.manager.patches import MOST_OPERATIONS, merge, patched, read_operations
-from tests.manager.conftest import POLICIES, policy
+from j10ce.store.sqlite import SqliteStore
+from j10ce.testing.build import WALL
+from tests.manager.conftest import POLICIES, assemble, policy
 
 JSON_PATCH = {"content-type": "application/json-patch+json"}
 APPLY = {"content-type": "application/apply-patch+yaml"}
@@ -224,3 +228,15 @@ async def test_a_bad_apply_is_refused(api: httpx.AsyncClient, body: bytes, param
     answer = await api.patch(WHERE, content=body, headers=APPLY, params=params)
     assert (answer.status_code, answer.json()["kind"]) == (code, "Status")
     assert (await api.get(WHERE)).json() == made
+
+
+async def test_changes_at_the_same_time_all_happen(tmp_path: Path) -> None:
+    manager = assemble(SqliteStore(tmp_path / "objects.db", lambda: WALL))
+    async with manager.client() as api:
+        await api.post(POLICIES, json=policy())
+        merge = {"content-type": "application/merge-patch+json"}
+        labels = [{"metadata": {"labels": {f"l{n}": "x"}}} for n in range(8)]
+        answers = await asyncio.gather(*(api.patch(WHERE, json=label, headers=merge) for label in labels))
+        assert {answer.status_code for answer in answers} == {200}
+        assert len((await api.get(WHERE)).json()["metadata"]["labels"]) == 8
+    await manager.store.close()

@@ -35,6 +35,12 @@ async def test_a_created_object_is_stamped_and_found(api: httpx.AsyncClient) -> 
     assert (await api.get(f"{POLICIES}/db")).json() == made
 
 
+async def test_what_go_clients_leave_empty_is_empty(api: httpx.AsyncClient) -> None:
+    wish = policy("db", metadata={"creationTimestamp": None})
+    assert (await api.post(POLICIES, json=wish)).json()["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
+    assert (await api.post(POLICIES, json=policy("x", metadata={"labels": None}))).status_code == 422
+
+
 async def test_a_second_create_is_refused(api: httpx.AsyncClient) -> None:
     await create(api, "db")
     assert status_of(await api.post(POLICIES, json=policy("db"))) == (409, "AlreadyExists")

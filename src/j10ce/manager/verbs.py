@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -26,6 +27,7 @@ Validate = Callable[[Object], list[Finding]]
 Change = Callable[[Object], Object]
 
 MOST_TRIES: Final = 10
+PAUSE_S: Final = 0.001  # doubled before every further try
 SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # none that make words
 
 
@@ -176,7 +178,9 @@ class Verbs:
 
     async def _change(self, key: Key, part: Part, change: Change, *, claimed: str, dry: bool) -> Object:
         """Read, change, write; again when someone was faster, unless the caller claimed a revision."""
-        for _ in range(MOST_TRIES):
+        for attempt in range(MOST_TRIES):
+            if attempt:  # whoever was faster may still be on the way to the disk, and cannot be read before
+                await asyncio.sleep(PAUSE_S * 2**attempt)
             old = await self.store.get(*key)
             new = change(old)
             if new.metadata.uid not in ("", old.metadata.uid):
@@ -206,7 +210,7 @@ class Verbs:
         return Writer(by.name, part, self.wall())
 
     def _read(self, kind: Kind, raw: bytes, namespace: str, by: Author) -> Object:
-        obj: Object = parse(raw, kind.struct, by.strays)  # type: ignore[assignment]
+        obj = _parsed(raw, kind, by)
         if obj.metadata.namespace == namespace:
             return obj
         if obj.metadata.namespace:
@@ -229,6 +233,18 @@ def page(listing: Listing, query: Query) -> Page:
         return Page(items, revision)
     shown = items[: query.limit]
     return Page(shown, revision, Position(revision, key_of(shown[-1])), len(items) - query.limit)
+
+
+def _parsed(raw: bytes, kind: Kind, by: Author) -> Object:
+    """Clients written in Go send `creationTimestamp: null` with whatever they create."""
+    try:
+        return parse(raw, kind.struct, by.strays)  # type: ignore[return-value]
+    except Invalid:
+        told = parse_plain(raw)
+        meta = told.get("metadata") if isinstance(told, dict) else None
+        if not isinstance(meta, dict) or meta.pop("creationTimestamp", "") is not None:
+            raise
+        return convert(told, kind.struct, by.strays)  # type: ignore[return-value]
 
 
 def _named(wish: Object) -> Object:
