@@ -1,6 +1,7 @@
 """Rules for every suite: which tests run where, and when a skip is a failure.
 
-A test under tests/enforce is marked `host` (unless it says `vm`), a test under tests/systemd `vm_systemd`.  A test may
+A test under tests/enforce is marked `host` (unless it says `vm`), a test under tests/systemd `vm_systemd`, one under
+tests/kube `kube`.  A test may
 skip only because a probe says that this machine lacks a feature, with a reason that starts with "Unsupported:".  With
 CI=true any other skip fails the run, and so does a missing cgroup file in a guest, whose kernel is known to have it.
 """
@@ -45,6 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.host)
         elif folder == "systemd":
             item.add_marker(pytest.mark.vm_systemd)
+        elif folder == "kube":
+            item.add_marker(pytest.mark.kube)
         if needs := missing_for(item):
             item.add_marker(pytest.mark.skip(reason=f"Unsupported: {needs}"))
 

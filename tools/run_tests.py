@@ -26,9 +26,10 @@ class Ending(NamedTuple):
 
 # One after the other: the enforcement suites measure shares of the CPU and want the machine for themselves.
 SUITES = [
-    Suite("quick", [*PYTEST, "-n", "2", "-m", "not host and not vm and not vm_systemd and not soak"]),
-    Suite("host kernel", [*PYTEST, "-m", "host"]),
+    Suite("quick", [*PYTEST, "-n", "2", "-m", "not host and not vm and not vm_systemd and not kube and not soak"]),
+    Suite("host kernel", [*PYTEST, "-m", "host and not kube"]),
     Suite("guest, cgroup v2", [*LAB, "--", "-m", "host or vm", "tests/enforce"]),
+    Suite("Kubernetes", [*PYTEST, "-m", "kube", "tests/kube"]),
     Suite("guest, systemd", [*LAB, "--systemd", "--", "-m", "vm_systemd", "tests/systemd"]),
 ]
 

@@ -1,0 +1,132 @@
+"""What CRDs say beyond the shapes of the model: ranges, spellings, and rules between fields.
+
+`policy/validate.py` is the truth; this repeats what a schema can say of it, so that an API server alone refuses most
+mistakes. tests/kube/crd tries both with the same objects.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from j10ce.model.knob import KNOBS
+from j10ce.policy.profiles import builtin
+from j10ce.policy.sections import OWN_CPUS, PROTECTED
+from j10ce.policy.validate import MOST_PRIORITY, MOST_UNITS
+
+Json = dict[str, Any]
+
+# No look-ahead: the API server's regular expressions are RE2.
+NUMBER: Final = r"[+]?([0-9]{1,19}(\.[0-9]{0,12})?|\.[0-9]{1,12})"
+AMOUNT: Final = rf"^{NUMBER}([eE][+-]?[0-9]{{1,2}}|[numkMGTPE]|[KMGTPE]i|[kKMGT]?bit)?$"
+SHARE: Final = r"^[+]?(0*100(\.0*)?|0*[0-9]{1,2}(\.[0-9]{0,12})?|\.[0-9]{1,12})%$"
+QUANTITY: Final = rf"{AMOUNT}|{SHARE}"
+DURATION: Final = r"^([0-9]{1,6}d)?([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,9}(\.[0-9]{1,6})?s)?$"
+LABEL_VALUE: Final = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
+LABEL_KEY: Final = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+)
+STEP: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+NAME: Final = rf"{STEP}(\.{STEP})*"
+TARGET: Final = rf"^(node|group/|group(/[^/\x00-\x1f\x7f]{{1,255}})+|workload/{STEP}/{NAME}|part/{STEP}/{NAME}/{NAME})$"
+
+PERCENT: Final[Json] = {"minimum": 0, "maximum": 100}
+LATER: Final[Json] = {"allOf": [{"pattern": "[1-9]"}]}  # a duration that is longer than nothing
+COUNTER: Final[Json] = {"minimum": 0, "maximum": 2**53}
+LABELS: Final[Json] = {"additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE}}
+RATE: Final[Json] = {"minimum": 1, "pattern": AMOUNT}
+
+# Structure and field as JSON spells it -> what its schema says besides its type, or, with a type, instead of it.
+FIELDS: Final[dict[tuple[str, str], Json]] = {
+    ("QoSProfileSpec", "priority"): {"minimum": -MOST_PRIORITY, "maximum": MOST_PRIORITY},
+    ("CpuSection", "weight"): {"minimum": int(KNOBS["cpu.weight"].low), "maximum": int(KNOBS["cpu.weight"].high)},
+    ("CpuSection", "burst"): {"type": "string", "pattern": SHARE},
+    ("MemorySection", "minPercent"): PERCENT,
+    ("MemorySection", "lowPercent"): PERCENT,
+    ("MemorySection", "throttlingPercent"): PERCENT,
+    ("MemorySection", "oomPriority"): {"minimum": -1000, "maximum": 1000},
+    ("ReclaimSection", "targetPressure"): PERCENT,
+    ("IoSection", "weight"): {"minimum": 1, "maximum": 10_000},
+    ("IoSection", "readLimit"): RATE,
+    ("IoSection", "writeLimit"): RATE,
+    ("IoSection", "latency"): LATER,
+    ("CacheSection", "llcStartPercent"): PERCENT,
+    ("CacheSection", "llcEndPercent"): PERCENT,
+    ("CacheSection", "memoryBandwidthPercent"): {"minimum": 1, "maximum": 100},
+    ("Rollout", "canaryPercent"): PERCENT,
+    ("Rollout", "attempt"): COUNTER,
+    ("Selector", "matchLabels"): LABELS,
+    ("Requirement", "key"): {"maxLength": 317, "pattern": LABEL_KEY},
+    ("Requirement", "values"): {"items": LABELS["additionalProperties"]},
+    ("MinimalReservationPolicySpec", "minimum"): {"minProperties": 1},
+    ("MinimalReservationPolicySpec", "units"): {"minimum": 0, "maximum": MOST_UNITS},
+    ("MinimalReservationPolicySpec", "ttl"): LATER,
+    ("Lending", "within"): LATER,
+    ("NodeQoSSpec", "labels"): LABELS,
+    ("HoldSpec", "target"): {"pattern": TARGET},
+    ("HoldSpec", "knobs"): {"minItems": 1, "items": {"type": "string", "enum": list(KNOBS)}},
+    ("HoldSpec", "node"): {"maxLength": 253, "pattern": rf"^({NAME})?$"},
+    ("HoldSpec", "why"): {"pattern": r"\S"},
+    ("PolicyRevision", "revision"): COUNTER | {"minimum": 1},
+}
+
+_YIELDING: Final = sorted({"standard", "besteffort"} - {tier.value for tier in PROTECTED})
+_BUILT_IN: Final = [profile.metadata.name for profile in builtin()]
+_DISPLAYED: Final = [name.replace("-", "") for name in _BUILT_IN]
+_FLOORS: Final = ("cpu", "memory", "network", "diskRead", "diskWrite")
+
+
+def _not_a_share(field: str) -> str:
+    return f"(!has({field}) || type({field}) == int || !{field}.endsWith('%'))"
+
+
+# Structure -> (rule in CEL, what to do when it does not hold).
+RULES: Final[dict[str, list[tuple[str, str]]]] = {
+    "QoSProfile": [
+        (
+            f"!(self.metadata.name.replace('-', '') in {_DISPLAYED}) || self.metadata.name in {_BUILT_IN}",
+            "metadata.name is another spelling of a built-in profile: choose another name",
+        ),
+    ],
+    "QoSProfileSpec": [
+        (
+            f"self.tier in {_YIELDING} || !(self.cpu.idle || self.cpu.suppressible)",
+            "cpu.idle and cpu.suppressible: this tier is never held back, use tier standard or besteffort",
+        ),
+        (
+            f"!(self.cpu.latency == 'realtime' || self.cpu.pinning in {list(OWN_CPUS)})"
+            " || !(self.tier == 'besteffort' || self.cpu.idle || self.cpu.suppressible)",
+            "cpu.latency and cpu.pinning: who gives way to others can have no CPU for itself, use a better tier",
+        ),
+    ],
+    "MemorySection": [
+        (
+            "!has(self.minPercent) || !has(self.lowPercent) || self.lowPercent >= self.minPercent",
+            "lowPercent: below minPercent it changes nothing, leave it out or raise it",
+        ),
+    ],
+    "CacheSection": [
+        (
+            "(has(self.llcStartPercent) ? self.llcStartPercent : 0) < (has(self.llcEndPercent) ? self.llcEndPercent : 100)",
+            "llcStartPercent must be below llcEndPercent: leave at least one percent",
+        ),
+    ],
+    "Requirement": [
+        (
+            "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+            "values: In and NotIn need at least one, Exists and DoesNotExist take none",
+        ),
+    ],
+    "MinimalReservationPolicySpec": [
+        (
+            "self.units == 0 || " + " && ".join(_not_a_share(f"self.minimum.{name}") for name in _FLOORS),
+            "minimum: a percentage is not allowed with units, which are held before a node is known: write an amount",
+        ),
+    ],
+    "Lending": [
+        ("self.mode != 'None' || !has(self.within)", "within: nothing is lent, set mode to Reclaimable"),
+    ],
+    "HoldSpec": [
+        ("self.target != 'group/' || !has(self.value)", "value: the root's own settings are never written, leave it out"),
+    ],
+}  # fmt: skip
