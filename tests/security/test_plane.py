@@ -79,6 +79,7 @@ def test_a_role_that_is_changed_counts_at_once(two: tuple[Manager, Manager]) -> 
         assert client.get(PROFILES).status_code == 200
 
 
+@pytest.mark.slow
 async def test_whoever_asks_too_often_is_told_when_to_come_back(shared: Manager) -> None:
     """Everyone else, and the administrator, are served meanwhile."""
     token = shared.plane.tokens["viewer"]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final, Literal
 
-import msgspec
 import structlog
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -20,7 +19,7 @@ from j10ce.manager.roles import ENROLMENT, enter
 from j10ce.manager.tokens import Keyring, make
 from j10ce.model.kinds import API_VERSION, Credential, CredentialSpec, Meta, Strict
 from j10ce.model.quantity import Duration
-from j10ce.model.schema import parse
+from j10ce.model.schema import encode, parse
 from j10ce.policy import syntax
 from j10ce.store.store import ABSENT
 
@@ -35,8 +34,16 @@ PRIVATE: Final = {"cache-control": "no-store"}
 class NodeCredentialRequest(Strict, frozen=True, kw_only=True):
     node: str
     lifetime: Duration | UnsetType = UNSET  # 30 days when not said, and at most
-    api_version: str = API_VERSION
-    kind: str = ENROLMENT
+    api_version: Literal["j10ce.io/v1alpha1"] = API_VERSION
+    kind: Literal["NodeCredential"] = "NodeCredential"
+
+
+class NodeCredential(Strict, frozen=True, kw_only=True, omit_defaults=False):
+    node: str
+    token: str | UnsetType = UNSET  # told once
+    expires: datetime | UnsetType = UNSET
+    api_version: Literal["j10ce.io/v1alpha1"] = API_VERSION
+    kind: Literal["NodeCredential"] = "NodeCredential"
 
 
 class Enrolment:
@@ -62,7 +69,7 @@ class Enrolment:
         else:
             token = await self._enrol(caller, wish.node, expires)
         log.info("node.enrol", node=wish.node, by=caller.name, expires=expires.isoformat())
-        return _shown({"node": wish.node, "token": token, "expires": expires}, 201)
+        return _shown(NodeCredential(node=wish.node, token=token, expires=expires), 201)
 
     async def show(self, request: Request) -> Response:
         """GET: until when the node's token counts; nothing when it does not end."""
@@ -72,8 +79,7 @@ class Enrolment:
             raise not_allowed(request, ("GET",))
         caller = current().caller
         found = await self._own(caller.name if caller.role is Role.NODE else PREFIX + node)
-        expires = {} if found is None or found.spec.expires is UNSET else {"expires": found.spec.expires}
-        return _shown({"node": node, **expires}, 200)
+        return _shown(NodeCredential(node=node, expires=found.spec.expires if found else UNSET), 200)
 
     async def _enrol(self, caller: Caller, node: str, expires: datetime) -> str:
         """Whoever holds a bootstrap token must not become a node that is there already."""
@@ -134,6 +140,5 @@ def _life(lifetime: Duration | UnsetType) -> list[Finding]:
     return [Finding("lifetime", str(lifetime), "out of range", "between 1m and 30d")]
 
 
-def _shown(fields: dict[str, Any], code: int) -> Response:
-    body = {"apiVersion": API_VERSION, "kind": ENROLMENT} | fields
-    return Response(msgspec.json.encode(body), code, PRIVATE, "application/json")
+def _shown(told: NodeCredential, code: int) -> Response:
+    return Response(encode(told), code, PRIVATE, "application/json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, get_args
 
 import msgspec
@@ -9,6 +10,7 @@ from msgspec import Struct
 
 from j10ce import __version__
 from j10ce.manager.descriptions import described
+from j10ce.manager.enrolment import NodeCredential, NodeCredentialRequest
 from j10ce.manager.grpc_shape import messages
 from j10ce.manager.http import APPLY_PATCH, BASE, JSON_PATCH, MERGE_PATCH, MOST_MANAGER, FieldValidation
 from j10ce.manager.query import FLAGS, MOST
@@ -44,11 +46,12 @@ WRITING: Final = tuple(REFUSALS)
 def document() -> Json:
     kinds = tuple(KINDS.values())
     structs: list[type[Struct]] = [*(kind.struct for kind in kinds), NodeDocument, DeleteOptions, Placement]
+    structs += [NodeCredentialRequest, NodeCredential]
     _, components = json_schema(structs)
     _describe(components)
     schemas = components | {"Status": _status()} | {f"{kind.name}List": _list_of(kind) for kind in kinds}
     paths = {path: item for kind in kinds for path, item in _paths(kind).items()}
-    paths |= _document_path() | _placement_path()
+    paths |= _document_path() | _placement_path() | _enrolment_paths()
     return {
         "openapi": "3.1.0",
         "info": {"title": "j10ce-qos", "version": __version__, "description": "Quality of service for Linux workloads"},
@@ -176,10 +179,31 @@ def _document_path() -> dict[str, Json]:
         "parameters": [
             {"$ref": f"#/components/parameters/{name}"} for name in ("name", "watch", "timeoutSeconds", "hash")
         ],
-        "responses": {"200": _shows("NodeDocument")}
-        | {str(code): {"$ref": f"#/components/responses/{code}"} for code in READING},
+        "responses": {"200": _shows("NodeDocument")} | _refusals(READING),
     }
     return {f"{BASE}/nodedocuments/{{name}}": {"get": operation}}
+
+
+def _enrolment_paths() -> dict[str, Json]:
+    issue: Json = {
+        "operationId": "create_nodecredential",
+        "tags": ["NodeCredential"],
+        "description": "A token for a node, told this once: with a bootstrap token, or the node's own to renew it.",
+        "requestBody": {"required": True, "content": _content("NodeCredentialRequest")},
+        "responses": {"201": _shows("NodeCredential")} | _refusals(WRITING),
+    }
+    show: Json = {
+        "operationId": "get_nodecredential",
+        "tags": ["NodeCredential"],
+        "description": "Until when the token of a node counts.",
+        "parameters": [{"$ref": "#/components/parameters/name"}],
+        "responses": {"200": _shows("NodeCredential")} | _refusals(READING),
+    }
+    return {f"{BASE}/nodecredentials": {"post": issue}, f"{BASE}/nodecredentials/{{name}}": {"get": show}}
+
+
+def _refusals(codes: Iterable[int]) -> Json:
+    return {str(code): {"$ref": f"#/components/responses/{code}"} for code in codes}
 
 
 def _placement_path() -> dict[str, Json]:
@@ -189,8 +213,7 @@ def _placement_path() -> dict[str, Json]:
         "description": "Choose a node for a workload and hold its floor there; `dryRun` only says what would be.",
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in ("dryRun", "for", "unenforced")],
         "requestBody": {"required": True, "content": _content("Workload")},
-        "responses": {"200": _shows("Placement"), "201": _shows("Placement")}
-        | {str(code): {"$ref": f"#/components/responses/{code}"} for code in WRITING},
+        "responses": {"200": _shows("Placement"), "201": _shows("Placement")} | _refusals(WRITING),
     }
     return {f"{BASE}/placements": {"post": operation}}
 
