@@ -74,6 +74,20 @@ def test_a_bootstrap_token_is_used_up(manager: Manager) -> None:
     assert "rack7" in manager.admin("token", "list")
 
 
+async def test_a_rack_that_boots_at_once_is_enrolled_as_far_as_its_token_reaches(manager: Manager) -> None:
+    token = manager.admin("token", "create", "rack9", "--role", "bootstrap", "--uses", "20")
+    headers = {"authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(
+        base_url=manager.server, headers=headers, verify=manager.plane.trust(), timeout=60
+    ) as client:
+        while (await client.post(PATH, json={})).status_code == 401:
+            pass
+        answers = await asyncio.gather(*(client.post(PATH, json={"node": f"rack9-{n}"}) for n in range(25)))
+    codes = [a.status_code for a in answers]
+    assert codes.count(201) == 20
+    assert set(codes) <= {201, 401, 403}
+
+
 def test_there_is_no_rehearsal(shared: Manager) -> None:
     with shared.client("bootstrap") as client:
         assert client.post(PATH, json={"node": "n9"}, params={"dryRun": "All"}).status_code == 400

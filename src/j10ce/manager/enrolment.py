@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -27,6 +29,8 @@ log = structlog.get_logger()
 LIFE_S: Final = 30 * 86400.0
 SHORTEST_S: Final = 60.0
 OVERLAP_S: Final = 600.0  # the old token of a rotation goes on so long: an answer may be lost, a host may die
+MOST_TRIES: Final = 20
+PAUSE_S: Final = 0.1
 PREFIX: Final = "node."
 PRIVATE: Final = {"cache-control": "no-store"}
 
@@ -49,6 +53,7 @@ class NodeCredential(Strict, frozen=True, kw_only=True, omit_defaults=False):
 class Enrolment:
     def __init__(self, keyring: Keyring) -> None:
         self._keyring, self._store = keyring, keyring.store
+        self._counting = asyncio.Lock()
 
     async def issue(self, request: Request) -> Response:
         """POST: a token for a node, told this once."""
@@ -97,7 +102,16 @@ class Enrolment:
         return token
 
     async def _use(self, name: str) -> None:
-        """One use less; a Conflict when another node was faster, and the agent asks again."""
+        """One use less. A rack that boots comes all at once: here in a row, across managers again and again."""
+        async with self._counting:
+            for _ in range(MOST_TRIES):
+                try:
+                    return await self._count_down(name)
+                except Conflict:
+                    await asyncio.sleep(random.uniform(0.0, PAUSE_S))  # noqa: S311  a pause, not a secret
+        raise Conflict(f"too many nodes enrol with {name} at once; try again")
+
+    async def _count_down(self, name: str) -> None:
         found = await self._own(name)
         if found is None or found.spec.uses is UNSET:
             return  # of the auth file, where nothing is counted
