@@ -28,13 +28,16 @@ LABEL_KEY: Final = (
 )
 STEP: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 NAME: Final = rf"{STEP}(\.{STEP})*"
-TARGET: Final = rf"^(node|group/|group(/[^/\x00-\x1f\x7f]{{1,255}})+|workload/{STEP}/{NAME}|part/{STEP}/{NAME}/{NAME})$"
+_LETTER: Final = r"[^/\x00-\x1f\x7f]"
+_FIRST: Final = r"[^/.\x00-\x1f\x7f]"
+PATH_STEP: Final = rf"({_FIRST}{_LETTER}*|\.{_FIRST}{_LETTER}*|\.\.{_LETTER}+)"  # neither . nor ..
+TARGET: Final = rf"^(node|group/|group(/{PATH_STEP})+|workload/{STEP}/{NAME}|part/{STEP}/{NAME}/{NAME})$"
 
 PERCENT: Final[Json] = {"minimum": 0, "maximum": 100}
-LATER: Final[Json] = {"allOf": [{"pattern": "[1-9]"}]}  # a duration that is longer than nothing
+NOT_ZERO: Final[Json] = {"allOf": [{"pattern": "[1-9]"}]}
 COUNTER: Final[Json] = {"minimum": 0, "maximum": 2**53}
 LABELS: Final[Json] = {"additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE}}
-RATE: Final[Json] = {"minimum": 1, "pattern": AMOUNT}
+RATE: Final[Json] = {"minimum": 1, "pattern": AMOUNT, **NOT_ZERO}
 
 # Structure and field as JSON spells it -> what its schema says besides its type, or, with a type, instead of it.
 FIELDS: Final[dict[tuple[str, str], Json]] = {
@@ -49,7 +52,7 @@ FIELDS: Final[dict[tuple[str, str], Json]] = {
     ("IoSection", "weight"): {"minimum": 1, "maximum": 10_000},
     ("IoSection", "readLimit"): RATE,
     ("IoSection", "writeLimit"): RATE,
-    ("IoSection", "latency"): LATER,
+    ("IoSection", "latency"): NOT_ZERO,
     ("CacheSection", "llcStartPercent"): PERCENT,
     ("CacheSection", "llcEndPercent"): PERCENT,
     ("CacheSection", "memoryBandwidthPercent"): {"minimum": 1, "maximum": 100},
@@ -60,8 +63,8 @@ FIELDS: Final[dict[tuple[str, str], Json]] = {
     ("Requirement", "values"): {"items": LABELS["additionalProperties"]},
     ("MinimalReservationPolicySpec", "minimum"): {"minProperties": 1},
     ("MinimalReservationPolicySpec", "units"): {"minimum": 0, "maximum": MOST_UNITS},
-    ("MinimalReservationPolicySpec", "ttl"): LATER,
-    ("Lending", "within"): LATER,
+    ("MinimalReservationPolicySpec", "ttl"): NOT_ZERO,
+    ("Lending", "within"): NOT_ZERO,
     ("NodeQoSSpec", "labels"): LABELS,
     ("HoldSpec", "target"): {"pattern": TARGET},
     ("HoldSpec", "knobs"): {"minItems": 1, "items": {"type": "string", "enum": list(KNOBS)}},
