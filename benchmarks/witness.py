@@ -6,16 +6,26 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from benchmarks.facts import machine_facts
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
+from j10ce.scheduler.exact import BUDGET
 from j10ce.scheduler.fleet import Fleet
 from j10ce.scheduler.pledge import Charge, Node, Pledge
+from j10ce.scheduler.settle import arrange
 
 NODES, POLICIES, UNITS = 5_000, 500, 100
-ADMIT_MS, REWITNESS_S = 5.0, 2.0
+ADMIT_MS, REWITNESS_MS = 5.0, 2000.0
 Gi = 1 << 30
+
+
+class Took(NamedTuple):
+    """Milliseconds. CPU is what the ledger costs; the clock also counts whoever else runs on the machine."""
+
+    cpu: float
+    wall: float
 
 
 def main() -> int:
@@ -24,16 +34,23 @@ def main() -> int:
     fleet = Fleet(limit_percent=100)
     fleet.update(_nodes(draw))
     built = _timed(lambda: _admit_all(fleet, draw))
-    print(f"{NODES} nodes, {POLICIES} policies of {UNITS} units, filled to {_filled(fleet):.0%}, built in {built:.2f} s")
-    admit = [_timed(step) for step in _churn(fleet, draw)]
-    arrive = [_timed(step) for step in _arrivals(fleet, draw)]
-    again = _timed(lambda: _again(fleet))
-    moved = _timed(lambda: _lose(fleet, draw))
-    for what, times in (("admit + witness check", admit), ("workload arrives + witness check", arrive)):
-        print(f"{what}: p50 {_quantile(times, 0.5):.2f} ms, p99 {_quantile(times, 0.99):.2f} ms, {len(times)} times")
-    print(f"full re-witness from objects: {again:.2f} s; 100 nodes lost at once: {moved:.2f} s")
-    met = max(_quantile(admit, 0.99), _quantile(arrive, 0.99)) <= ADMIT_MS and again <= REWITNESS_S
-    print(f"promised: p99 ≤ {ADMIT_MS:.0f} ms, re-witness ≤ {REWITNESS_S:.0f} s: {'met' if met else 'MISSED'}")
+    print(f"{NODES} nodes, {POLICIES} policies of {UNITS} units, filled to {_filled(fleet):.0%} in {built.cpu:.0f} ms")
+    rows = {
+        "admit + witness check": [_timed(step) for step in _churn(fleet, draw)],
+        "workload arrives + witness check": [_timed(step) for step in _arrivals(fleet, draw)],
+        "refusal": [_timed(step) for step in _refusals(fleet)],
+        "full re-witness from objects": [_timed(lambda: _again(fleet)) for _ in range(3)],
+        "re-packing of all units": [_timed(lambda: _repack(fleet)) for _ in range(3)],
+        "100 nodes lost at once": [_timed(lambda: _lose(fleet, draw))],
+    }
+    for what, times in rows.items():
+        p50, p99 = _quantile(times, 0.5), _quantile(times, 0.99)
+        told = f"p50 {p50.cpu:.2f}, p99 {p99.cpu:.2f} ms of CPU ({p99.wall:.2f} by the clock)"
+        print(f"{what:34} {told}, {len(times)} times")
+    worst = {what: _quantile(times, 0.99).cpu for what, times in rows.items()}
+    quick, whole = list(worst.values())[:2], list(worst.values())[3:5]
+    met = max(quick) <= ADMIT_MS and max(whole) <= REWITNESS_MS
+    print(f"promised: p99 ≤ {ADMIT_MS:.0f} ms, re-witness ≤ {REWITNESS_MS:.0f} ms: {'met' if met else 'MISSED'}")
     return not met
 
 
@@ -79,6 +96,14 @@ def _arrivals(fleet: Fleet, draw: random.Random) -> Iterator[Callable[[], object
         yield lambda taken=taken: fleet.update([taken])
 
 
+def _refusals(fleet: Fleet) -> Iterator[Callable[[], object]]:
+    """More than there is: told why, with numbers."""
+    for n in range(50):
+        shape = Resources(Millicores(40_000 + n), Bytes(Gi))
+        pledge = Pledge("MinimalReservationPolicy/late/p", "late", shape, NODES, 1e9)
+        yield lambda pledge=pledge: fleet.admit(pledge)
+
+
 def _again(fleet: Fleet) -> None:
     """Every node and every policy, from nothing; no unit has a place yet."""
     other = Fleet(limit_percent=100)
@@ -87,6 +112,12 @@ def _again(fleet: Fleet) -> None:
         other.carry(pledge, {})
     other.update()
     assert not any(other.standing(p.source).missing for p in fleet)
+
+
+def _repack(fleet: Fleet) -> None:
+    layout = fleet.layout
+    found, _ = arrange(layout, layout.base, [(e, e.wanting) for e in layout.entries.values()], BUDGET)
+    assert found is not None
 
 
 def _lose(fleet: Fleet, draw: random.Random) -> None:
@@ -100,14 +131,15 @@ def _filled(fleet: Fleet) -> float:
     return max(1 - free[n] / whole for n, whole in enumerate(fleet.layout.whole) if whole and n < len(RESOURCES))
 
 
-def _timed(step: Callable[[], object]) -> float:
-    start = time.perf_counter()
+def _timed(step: Callable[[], object]) -> Took:
+    cpu, wall = time.process_time(), time.perf_counter()
     step()
-    return time.perf_counter() - start
+    return Took((time.process_time() - cpu) * 1000, (time.perf_counter() - wall) * 1000)
 
 
-def _quantile(times: list[float], q: float) -> float:
-    return sorted(times)[min(len(times) - 1, int(q * len(times)))] * 1000
+def _quantile(times: list[Took], q: float) -> Took:
+    at = min(len(times) - 1, int(q * len(times)))
+    return Took(sorted(t.cpu for t in times)[at], sorted(t.wall for t in times)[at])
 
 
 if __name__ == "__main__":
