@@ -10,7 +10,6 @@ from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.policy.select import Labels, Test
 
 NAMESPACE_LIMIT: Final = 25  # percent of the fleet that one namespace may reserve
-NO_LABELS: Final[Labels] = {}
 
 
 class Charge(NamedTuple):
@@ -24,7 +23,7 @@ class Charge(NamedTuple):
 class Node(NamedTuple):
     name: str
     capacity: Resources  # that may be promised; nothing while the node is lost
-    labels: Labels = NO_LABELS
+    labels: Labels = {}
     open: bool = True  # takes units; a cordoned node keeps what it has
     claimed: Mapping[str, Resources] = {}  # by namespace: promised to the workloads that run there
     charged: Mapping[str, Charge] = {}  # by policy: the part of it that policies pay

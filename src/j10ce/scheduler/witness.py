@@ -7,7 +7,7 @@ are equally good the first one wins.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,6 @@ Vector: TypeAlias = npt.NDArray[np.int64]  # [resource], or [row]
 Mask: TypeAlias = npt.NDArray[np.bool_]  # [row]
 Placement: TypeAlias = dict[int, int]  # row -> units
 
-NOWHERE: Final[Mapping[int, int]] = {}
-
 
 class Item(NamedTuple):
     """Equal units that want a place."""
@@ -27,7 +25,7 @@ class Item(NamedTuple):
     shape: Vector
     units: int
     rows: Mask  # that may take one
-    at: Mapping[int, int] = NOWHERE  # where they stand, and may stay
+    at: Mapping[int, int] = {}  # where they stand, and may stay
 
 
 def room(free: Amounts, shape: Vector, rows: Mask, most: int) -> Vector:
