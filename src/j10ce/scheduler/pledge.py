@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
-from j10ce.policy.select import Labels, Test
+from j10ce.policy.select import Test
 
 NAMESPACE_LIMIT: Final = 25  # percent of the fleet that one namespace may reserve
 
@@ -23,7 +23,7 @@ class Charge(NamedTuple):
 class Node(NamedTuple):
     name: str
     capacity: Resources  # that may be promised; nothing while the node is lost
-    labels: Labels = {}
+    labels: Mapping[str, str] = {}
     open: bool = True  # takes units; a cordoned node keeps what it has
     claimed: Mapping[str, Resources] = {}  # by namespace: promised to the workloads that run there
     charged: Mapping[str, Charge] = {}  # by policy: the part of it that policies pay
