@@ -212,7 +212,31 @@ def test_units_go_where_the_selector_allows(reservations: Reservations) -> None:
     assert where(reservations.decide([ssd], nodes, WALL)[DB]) == {"b": 2}
     nowhere = policy("web", units=1, nodes=selector({"disk": "tape"}))
     message = reservations.decide([ssd, nowhere], nodes, WALL)[WEB].admitted.message
-    assert message == "1 units of cpu 1 wanted, and no node that takes units matches nodeSelector"
+    assert message == "1 units of cpu 1 wanted; no node matches nodeSelector"
+
+
+def test_a_node_that_does_not_enforce_takes_no_units(reservations: Reservations) -> None:
+    nodes = [node("a", unschedulable=True), node("b", disarmed=True)]
+    message = reservations.decide([policy()], nodes, WALL)[DB].admitted.message
+    assert (
+        message == "1 units of cpu 1 wanted; 2 nodes match, and none takes units: they are cordoned, disarmed or silent"
+    )
+    nobody = Reservations().decide([policy()], [], WALL)[DB].admitted.message
+    assert nobody == "1 units of cpu 1 wanted; no node matches yet: none has reported"
+
+
+def test_many_refused_at_once_are_each_told(reservations: Reservations) -> None:
+    policies = [policy(f"p{n:02}", units=1, cpu="5", age_s=n) for n in range(30)]
+    decided = reservations.decide(policies, three(), WALL)
+    assert {d.admitted.reason for d in decided.values()} == {"NoRoom"}
+
+
+def test_room_that_an_edit_leaves_goes_to_whoever_waited(reservations: Reservations) -> None:
+    nodes, old, waits = three(), policy(units=3, cpu="3", age_s=60), policy("web", units=1, cpu="2")
+    assert reservations.decide([old, waits], nodes, WALL)[WEB].admitted.status == "False"
+    smaller = policy(units=3, cpu="1", age_s=60, generation=2)
+    assert reservations.decide([smaller, waits], nodes, WALL + 1)[DB].generation == 2
+    assert reservations.decide([smaller, waits], nodes, WALL + 2)[WEB].admitted.status == "True"
 
 
 LENDING = Lending(mode="Reclaimable", within=Duration(30))

@@ -46,6 +46,7 @@ class Reservations:
         self._lent: Mapping[str, int] = {}
         self._since: float | None = None
         self._full: dict[str, str] = {}  # namespaces at their limit, and what they have
+        self._stirred = False  # an edit may have left room for those who were refused before
         self._repack = self._look = 0.0  # wall clock of the next time
 
     def decide(
@@ -62,7 +63,7 @@ class Reservations:
         self._since = wall if self._since is None else self._since
         live = {reference(p): p for p in policies if p.spec.units and expires(p) > wall}
         stirred = self._end(live) | self._take_in(nodes, wall) | self._take_over(live, revisions)
-        self._admit(live, wall, stirred=stirred)
+        self._stirred = self._admit(live, wall, stirred=stirred or self._stirred)
         self._refresh(wall)
         return {reference(p): self._decision(reference(p), p, wall) for p in policies}
 
@@ -109,9 +110,12 @@ class Reservations:
             self._fleet.update()
         return bool(coming)
 
-    def _admit(self, live: Mapping[str, MinimalReservationPolicy], wall: float, *, stirred: bool) -> None:
-        """The earliest first; a refused one is tried again as things change, and from time to time by moving others."""
-        attempts = MOST_ATTEMPTS
+    def _admit(self, live: Mapping[str, MinimalReservationPolicy], wall: float, *, stirred: bool) -> bool:
+        """The earliest first; a refused one is tried again as things change, and from time to time by moving others.
+
+        Whether anyone was admitted.
+        """
+        attempts, admitted = MOST_ATTEMPTS, False
         for source, policy in sorted(live.items(), key=lambda p: (created(p[1]), p[0])):
             case = self._cases[source]
             edited = case.policy.metadata.generation != policy.metadata.generation
@@ -120,9 +124,11 @@ class Reservations:
                 case.refusal = None
                 continue
             due = attempts > 0 and (case.tried != policy.metadata.generation or wall >= case.again)
-            if due or stirred:
+            if due or stirred or edited or case.refusal is None:
                 self._try(case, wall, move=due)
                 attempts -= due and case.refusal is not None
+                admitted |= case.refusal is None
+        return admitted
 
     def _try(self, case: Case, wall: float, *, move: bool) -> None:
         policy = case.policy

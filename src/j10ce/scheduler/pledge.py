@@ -95,8 +95,6 @@ class Refusal(NamedTuple):
     def __str__(self) -> str:
         if self.because:
             return self.because
-        if not self.nodes:
-            return f"{self.units} units of {self.shape} wanted, and no node that takes units matches nodeSelector"
         parts = [f"{self.units} units of {self.shape} wanted, {self.fitting} fit on {self.nodes} nodes"]
         if self.lack:
             parts.append(str(self.lack))

@@ -20,11 +20,18 @@ def no_room(layout: Layout, new: Entry, wanted: int, free: Amounts, *, proven: b
     rows = new.rows & layout.open
     fitting = int(room(free, new.shape, rows, wanted).sum())
     if not rows.any():
-        return Refusal("NoRoom", new.pledge.shape, wanted, 0, 0, proven=True)
+        return Refusal("NoRoom", new.pledge.shape, wanted, 0, 0, because=_nowhere(new, wanted), proven=True)
     lack = _lack(layout, new, wanted, free, rows)
     scarce = [n for n, (want, free_there) in enumerate(zip(lack.wanted, lack.free, strict=True)) if want > free_there]
     held = tuple(_holders(layout, new.source, rows, scarce))
     return Refusal("NoRoom", new.pledge.shape, wanted, fitting, int(rows.sum()), lack, held, proven)
+
+
+def _nowhere(new: Entry, wanted: int) -> str:
+    told = f"{wanted} units of {new.pledge.shape} wanted"
+    if matching := int(new.rows.sum()):
+        return f"{told}; {matching} nodes match, and none takes units: they are cordoned, disarmed or silent"
+    return f"{told}; no node matches " + ("nodeSelector" if new.pledge.test else "yet: none has reported")
 
 
 def _lack(layout: Layout, new: Entry, wanted: int, free: Amounts, rows: Mask) -> Lack:
@@ -66,12 +73,12 @@ def nothing_promised(pledge: Pledge) -> Refusal:
 def over_limit(new: Entry, has: Resources, wants: Resources, whole: Resources, percent: int) -> Refusal | None:
     """What one namespace may reserve of the fleet; what it has in excess stays, but does not grow.
 
-    All of it is no limit: then it is the room that decides.
+    All of it is no limit, and of nothing there is none: then it is the room that decides.
     """
     if percent >= 100:
         return None
     limit = Resources._make(n * percent // 100 for n in whole)
-    over = [n for n, more in enumerate(wants) if more and has[n] + more > limit[n]]
+    over = [n for n, more in enumerate(wants) if more and whole[n] and has[n] + more > limit[n]]
     if not over:
         return None
     told = "; ".join(
