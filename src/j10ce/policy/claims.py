@@ -69,11 +69,24 @@ class Book:
             if old is not None and promise.shape.fits(Resources._make(n // old.units for n in old.amount)):
                 self.ledger.carry(promise.held(min(old.units, promise.units - used[promise.source])))
 
+    def forget(self, holder: str) -> None:
+        """Free what a workload has; a unit that it stands on is held for the next."""
+        line = self.ledger.release(holder)
+        for unit in self._giving_back(line):
+            self.ledger.carry(unit)
+
     def serve(self, claims: Mapping[str, Sequence[Claim]]) -> Refusals:
         """All claims, the earliest first, and every policy's units before its workloads."""
         units = [Claim(p.created, "", 0.0, p.source, NOTHING, Tier.BESTEFFORT) for p in self.promises.values()]
+        return self._in_turn([*units, *(c for asked in claims.values() for c in asked)])
+
+    def serve_late(self, claims: Mapping[str, Sequence[Claim]]) -> Refusals:
+        """Claims of those who came after everyone else. Units had their turn, also those that found no room then."""
+        return self._in_turn([c for asked in claims.values() for c in asked])
+
+    def _in_turn(self, claims: Sequence[Claim]) -> Refusals:
         refusals: Refusals = {}
-        for claim in sorted([*units, *(c for asked in claims.values() for c in asked)]):
+        for claim in sorted(claims):
             refusal = self._serve(claim) if claim.holder else self._hold_units(self.promises[claim.source])
             if refusal is not None:
                 refusals[claim.holder, claim.source] = refusal
@@ -158,6 +171,6 @@ class Book:
         return (own._replace(units=1), self.promises[own.charged].held(unused - 1)) if unused else ()
 
     def _giving_back(self, line: Line | None) -> tuple[Line, ...]:
-        if line is None or not line.units:
+        if line is None or not line.units or line.charged not in self.promises:  # its policy may be gone
             return ()
         return (self.promises[line.charged].held(self._unused(line.charged) + 1),)

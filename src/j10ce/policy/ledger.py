@@ -7,7 +7,7 @@ the promises and grants less: cut by tier from the bottom, in proportion within 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import nsmallest
 from operator import sub
 from typing import Final, NamedTuple
@@ -86,12 +86,9 @@ class Ledger:
         for line in lines:
             self.carry(line)
 
-    def without(self, holders: Collection[str]) -> Ledger:
-        """A book of its own with the same promises, less those of `holders`."""
+    def copy(self) -> Ledger:
         other = Ledger(self.capacity)
         other._lines, other._promised = dict(self._lines), self._promised
-        for holder in holders:
-            other.release(holder)
         return other
 
     def __len__(self) -> int:

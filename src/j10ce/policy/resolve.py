@@ -87,9 +87,10 @@ def admit(
     """
     promises = _promises(document, node.capacity, wall)
     asking = _asking(arrivals, document, promises, node.capacity)
-    # One that is back already starts over.
-    book = Book(before.ledger.without([a.target for a in asking]), promises)
-    refusals = book.serve({a.target: a.claims for a in asking if a.claims})
+    book = Book(before.ledger.copy(), promises)
+    for back in asking:  # one that was here before starts over
+        book.forget(back.target)
+    refusals = book.serve_late({a.target: a.claims for a in asking if a.claims})
     fresh = {a.target: _entitle(a, book, refusals) for a in asking}
     return Resolution({**before.entitlements, **fresh}, book.ledger, before.notes, before.until)
 
