@@ -72,7 +72,7 @@ class Client:
         self._notes.histories[key].append(op._replace(returned=next(self._notes.clock)))
 
     async def _call(self, op: Operation, key: str, known: Object | None) -> Object:
-        wish = labelled(reservation(key), value=str(op.value))
+        wish = labelled(reservation(key, cpu="1"), value=str(op.value))
         match op.kind:
             case "put":
                 return await self._store.put(wish)

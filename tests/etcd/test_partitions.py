@@ -11,7 +11,7 @@ import pytest
 
 from j10ce.store.etcd import EtcdStore
 from j10ce.store.etcd_address import read_address
-from j10ce.store.etcd_elector import EtcdElector
+from j10ce.store.etcd_elector import etcd_elector
 from j10ce.store.etcd_gateway import Gateway
 from j10ce.store.etcd_wire import Layout
 from j10ce.store.store import Store
@@ -108,7 +108,7 @@ async def test_a_leader_without_etcd_stops_before_another_starts(cluster: Cluste
     events: list[tuple[str, str]] = []
     working = asyncio.Event()
     gateways = [Gateway(read_address(f"etcd://{endpoint}"), patience_s=1) for endpoint in cluster.endpoints]
-    electors = [EtcdElector(gateway, Layout("/test"), str(n), ttl_s=3) for n, gateway in enumerate(gateways)]
+    electors = [etcd_elector(gateway, Layout("/test"), str(n), ttl_s=3) for n, gateway in enumerate(gateways)]
 
     async def work(n: int) -> None:
         events.append(("begin", str(n)))

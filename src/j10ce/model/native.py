@@ -106,6 +106,27 @@ class Lease(NativeObject, frozen=True, kw_only=True):
     spec: LeaseSpec = LeaseSpec()
 
 
+class Involved(Native, frozen=True, kw_only=True):
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class NativeEvent(NativeObject, frozen=True, kw_only=True):
+    """What happened to an object, for people: `kubectl describe` shows it."""
+
+    involved_object: Involved = Involved()
+    type: str = "Normal"
+    reason: str = ""
+    message: str = ""
+    count: int = 0
+
+    @property
+    def kind(self) -> str:
+        return "Event"
+
+
 class Pool:
     """Makes one value of equal ones: most pods are like others but for their names. Forgets everything when full."""
 

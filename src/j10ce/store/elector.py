@@ -10,7 +10,11 @@ Work = Callable[[], Awaitable[None]]
 
 class Elector(Protocol):
     leader: bool  # whether this process leads
-    holder: str  # who leads, as far as is known; empty during an election
+
+    @property
+    def holder(self) -> str:
+        """Who leads, as far as is known; empty during an election."""
+        ...
 
     async def lead(self, work: Work) -> None:
         """Run `work` while this process leads, cancel it when leadership is lost, start it again when it is back.

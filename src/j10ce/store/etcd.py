@@ -8,19 +8,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from j10ce.errors import Closed, StoreError
 from j10ce.model.kinds import Object
+from j10ce.store.deferred import DeferredWatch
 from j10ce.store.elector import Elector
 from j10ce.store.etcd_address import EtcdAddress
-from j10ce.store.etcd_elector import EtcdElector
+from j10ce.store.etcd_elector import etcd_elector
 from j10ce.store.etcd_feed import Feed
 from j10ce.store.etcd_gateway import PATIENCE_S, Gateway
 from j10ce.store.etcd_upkeep import compact, keep_fence
 from j10ce.store.etcd_wire import Layout
 from j10ce.store.etcd_writer import Writer
 from j10ce.store.revise import Key, Part, kept, key_of, removed, revise
-from j10ce.store.store import ANY, Event, Expect, Listing, Movable, Store
+from j10ce.store.store import ANY, Expect, Listing, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, Watch
 
 
@@ -72,22 +74,20 @@ class EtcdStore:
         await self._fresh()
         return self._feed.table.everything()
 
-    def watch(self, kind: str, since: str) -> EtcdWatch:
-        return EtcdWatch(self, kind, since)
+    def watch(self, kind: str, since: str) -> DeferredWatch:
+        return DeferredWatch(partial(self._watch_from, kind, since))
 
-    async def watch_from(self, kind: str, since: str) -> Watch:
+    async def _watch_from(self, kind: str, since: str) -> Watch:
         """Raises Compacted. A revision that this process has not seen yet may be another manager's answer."""
+        if self._closed:
+            raise Closed()
         table = self._feed.table
         if not table.knows(since):
             await self._fresh()
         return table.watch(kind, since)
 
     def elector(self, identity: str) -> Elector:
-        return EtcdElector(self._gateway, self._layout, identity)
-
-    @property
-    def closed(self) -> bool:
-        return self._closed
+        return etcd_elector(self._gateway, self._layout, identity)
 
     async def close(self) -> None:
         self._closed = True
@@ -116,24 +116,6 @@ class EtcdStore:
             group.create_task(self._writer.run())
             group.create_task(keep_fence(self._writer))
             group.create_task(compact(self._gateway, self._layout))
-
-
-class EtcdWatch:
-    """A wait may be cancelled and repeated: nothing is lost."""
-
-    def __init__(self, store: EtcdStore, kind: str, since: str) -> None:
-        self._store, self._kind, self._since = store, kind, since
-        self._watch: Watch | None = None
-
-    def __aiter__(self) -> EtcdWatch:
-        return self
-
-    async def __anext__(self) -> Event:
-        if self._watch is None:
-            if self._store.closed:
-                raise StopAsyncIteration
-            self._watch = await self._store.watch_from(self._kind, self._since)
-        return await anext(self._watch)
 
 
 _: type[Store] = EtcdStore

@@ -13,6 +13,7 @@ import msgspec
 from j10ce.errors import Closed, Compacted, QosError, StoreError, Unavailable, Unsure
 from j10ce.store.etcd_address import EtcdAddress
 from j10ce.store.etcd_wire import Credentials, Token, Trouble, Word
+from j10ce.store.lines import lines
 from j10ce.store.patience import pauses
 
 ATTEMPT_S: Final = 2.0  # an election of etcd's takes about one
@@ -82,11 +83,8 @@ class Gateway:
             ) as answer:
                 if answer.status != 200:
                     raise _refusal(endpoint, await answer.read())
-                rest = b""
-                async for chunk in answer.content.iter_any():
-                    *whole, rest = (rest + chunk).split(b"\n")
-                    for line in whole:
-                        yield line
+                async for line in lines(answer.content.iter_any()):
+                    yield line
         except (aiohttp.ClientError, TimeoutError, OSError) as e:
             self.avoid(endpoint)
             raise Unavailable(_silence(endpoint, e)) from None

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from typing import Protocol
 
 import structlog
 
-from j10ce.errors import Closed, Compacted, StoreError
+from j10ce.errors import Closed, Compacted, Denied, StoreError
 from j10ce.model.kinds import Object
 from j10ce.store.patience import pauses
 from j10ce.store.revise import Key, key_of
-from j10ce.store.store import Event, Listing, Store
+from j10ce.store.store import Event, Listing
 
 log = structlog.get_logger()
 
 
-def mirror(store: Store, kind: str) -> Mirror:
+class Source(Protocol):
+    """As much of a Store as a mirror needs."""
+
+    async def list(self, kind: str) -> Listing: ...
+
+    def watch(self, kind: str, since: str) -> AsyncIterator[Event]: ...
+
+
+def mirror(store: Source, kind: str) -> Mirror:
     return Mirror(store, kind)
 
 
 class Mirror:
     """What a store holds of one kind. `held` may be read at any time; it is complete once `synced` is set."""
 
-    def __init__(self, store: Store, kind: str) -> None:
+    def __init__(self, store: Source, kind: str) -> None:
         self._store, self._kind = store, kind
         self.held: dict[Key, Object] = {}
         self.synced = asyncio.Event()
@@ -33,33 +42,35 @@ class Mirror:
 
         The first listing arrives as ADDED. After a compaction, or while the store was away, what was missed arrives as
         differences: changes that cancelled each other out, and states in between, are not told. A store that is away
-        leaves `held` as it was. Raises Closed.
+        leaves `held` as it was, and so does one that refuses us: rights may come later. Raises Closed.
         """
         tries = pauses(first_s=0.1, most_s=5.0)
         while True:
             try:
                 listing = await self._store.list(self._kind)
                 for event in differences(self.held, listing):
-                    self._take(event)
-                    yield event
+                    yield self._take(event)
                 self.synced.set()
                 tries = pauses(first_s=0.1, most_s=5.0)
                 async for event in self._store.watch(self._kind, listing.revision):
-                    self._take(event)
-                    yield event
+                    yield self._take(event)
             except Compacted:
                 continue
             except Closed:
                 raise
-            except StoreError as e:
+            except (StoreError, Denied) as e:
                 log.warning("store.fail", kind=self._kind, error=str(e))
                 await asyncio.sleep(next(tries))
 
-    def _take(self, event: Event) -> None:
-        if event.type == "DELETED":
-            self.held.pop(key_of(event.object), None)
-        else:
-            self.held[key_of(event.object)] = event.object
+    def _take(self, event: Event) -> Event:
+        """The same, with what it was before where the store did not know."""
+        key = key_of(event.object)
+        old = self.held.get(key)
+        if event.type != "DELETED":
+            self.held[key] = event.object
+        elif old is not None:
+            del self.held[key]
+        return event if event.old is not None or old is None else event._replace(old=old)
 
 
 def differences(held: dict[Key, Object], listing: Listing) -> Iterator[Event]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,10 @@ from j10ce.store.sqlite import SqliteStore
 from j10ce.store.store import Store
 
 Wall = Callable[[], float]
-FORMS: Final = "use sqlite:///path/to/file, etcd://host:2379, etcds://host:2379?ca=/path, or memory:"
+FORMS: Final = (
+    "use sqlite:///path/to/file, etcd://host:2379, etcds://host:2379?ca=/path, kube: inside a pod, "
+    "kube:///path/to/kubeconfig, or memory:"
+)
 
 
 def open_store(url: str, wall: Wall) -> Store:
@@ -28,6 +32,11 @@ def open_store(url: str, wall: Wall) -> Store:
         from j10ce.store.etcd_address import read_address
 
         return EtcdStore(read_address(url), wall)
+    if scheme == "kube":
+        from j10ce.store.kube import KubeStore
+        from j10ce.store.kube_access import read_access
+
+        return KubeStore(read_access(url, os.environ), wall)
     raise Invalid([Finding("--store", url, "unknown store", FORMS)], "argument")
 
 

@@ -1,0 +1,153 @@
+"""The verbs of a Kubernetes API server, and how it writes lists and changes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Final, Literal, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from j10ce.errors import Unavailable, Unsure
+from j10ce.store.kube_access import KubeAccess
+from j10ce.store.kube_failure import failure, status_of
+from j10ce.store.kube_http import JSON, NO_QUERY, KubeHttp, Request
+
+PATIENCE_S: Final = 10.0
+PAGE: Final = 500
+PAGE_S: Final = 60.0
+WATCH_S: Final = (300, 600)  # the server ends a watch then; by chance, so that not all come back together
+FIELD_MANAGER: Final = "j10ce-qos"
+Patch = Literal["json", "merge", "apply"]
+CONTENT: Final[Mapping[Patch, str]] = {
+    "json": "application/json-patch+json",
+    "merge": "application/merge-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+W = TypeVar("W")
+
+
+class ListMeta(Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = field(name="continue", default="")
+
+
+class Page(Struct, rename="camel"):
+    metadata: ListMeta
+    items: Sequence[msgspec.Raw] | None = None
+
+
+class WatchLine(Struct):
+    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+    object: msgspec.Raw
+
+
+class KubeClient:
+    """Paths begin with /api or /apis. Bodies are JSON already, or made so. Answers are text, for the caller to decode.
+
+    Errors: NotFound, Conflict, Compacted (410), Invalid (422), Denied (401, 403); Unavailable where nothing was
+    changed, Unsure where a write may have happened. One that names a revision is repeated before that is said.
+    """
+
+    def __init__(
+        self, access: KubeAccess, *, patience_s: float = PATIENCE_S, field_manager: str = FIELD_MANAGER
+    ) -> None:
+        self.namespace = access.namespace
+        self._http = KubeHttp(access, patience_s=patience_s)
+        self._field_manager, self._who = field_manager, access.who
+
+    async def get(self, path: str) -> bytes:
+        return await self._http.ask(Request("GET", path))
+
+    async def revision(self, path: str) -> int:
+        """At which revision a collection is, by the API server's store."""
+        return int(_page(await self._http.ask(Request("GET", path, {"limit": "1"}))).metadata.resource_version)
+
+    async def pages(
+        self, path: str, query: Mapping[str, str] = NO_QUERY, *, size: int = PAGE
+    ) -> AsyncIterator[tuple[str, Sequence[msgspec.Raw]]]:
+        """(revision, objects) of all pages, of one instant. Raises Compacted when that instant became too long ago."""
+        more = ""
+        while True:
+            wanted = {**query, "limit": str(size), **({"continue": more} if more else {})}
+            page = _page(await self._http.ask(Request("GET", path, wanted, attempt_s=PAGE_S)))
+            yield page.metadata.resource_version, page.items or ()
+            more = page.metadata.continue_
+            if not more:
+                return
+
+    async def create(self, path: str, body: object) -> bytes:
+        """In a collection."""
+        return await self._write("POST", path, body, repeatable=False)
+
+    async def replace(self, path: str, body: object) -> bytes:
+        """`body` names the revision that it replaces."""
+        return await self._write("PUT", path, body, repeatable=True)
+
+    async def patch(
+        self, path: str, body: object, how: Patch, *, repeatable: bool = False, force: bool = False
+    ) -> bytes:
+        """`repeatable`: `body` names a revision. `force`, of an apply: take fields from other managers."""
+        query = {"force": "true"} if force else {}
+        return await self._write("PATCH", path, body, query, content=CONTENT[how], repeatable=repeatable)
+
+    async def delete(self, path: str, *, uid: str = "", revision: str = "") -> None:
+        """Conflict unless it has that uid and revision, where they are given."""
+        wanted = {"uid": uid, "resourceVersion": revision}
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {k: v for k, v in wanted.items() if v}}
+        await self._http.ask(Request("DELETE", path, body=msgspec.json.encode(body), repeatable=bool(revision)))
+
+    async def watch(
+        self, path: str, since: str, query: Mapping[str, str] = NO_QUERY
+    ) -> AsyncGenerator[WatchLine, None]:
+        """Every change after `since`, and bookmarks, until the server ends it. Close it after use.
+
+        Raises Compacted, Denied, and Unavailable when the connection is lost.
+        """
+        wanted = {
+            "watch": "1",
+            "resourceVersion": since,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(random.randint(*WATCH_S)),  # noqa: S311  chance, not a secret
+        }
+        request = Request("GET", path, {**query, **wanted})
+        async with aclosing(self._http.stream(request)) as told:
+            async for text in told:
+                yield self._line(text, request)
+
+    async def close(self) -> None:
+        await self._http.close()
+
+    async def _write(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        query: Mapping[str, str] = NO_QUERY,
+        *,
+        content: str = JSON,
+        repeatable: bool,
+    ) -> bytes:
+        data = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        owned = {**query, "fieldManager": self._field_manager}
+        return await self._http.ask(Request(method, path, owned, data, content, repeatable=repeatable))
+
+    def _line(self, text: bytes, request: Request) -> WatchLine:
+        try:
+            line = msgspec.json.decode(text, type=WatchLine)
+        except msgspec.MsgspecError as e:
+            raise Unavailable(f"{request}: not understood: {e}") from None
+        if line.type == "ERROR":
+            status = status_of(bytes(line.object))
+            refusal = failure(status.code, status, str(request), self._who)
+            raise Unavailable(str(refusal)) if isinstance(refusal, Unsure) else refusal
+        return line
+
+
+def _page(text: bytes) -> Page:
+    try:
+        return msgspec.json.decode(text, type=Page)
+    except msgspec.MsgspecError as e:
+        raise Unavailable(f"the API server's answer is not understood: {e}") from None

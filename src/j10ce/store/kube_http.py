@@ -1,0 +1,175 @@
+"""Requests to a Kubernetes API server: patient, with fresh tokens, and honest about what may have happened."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import aiohttp
+
+from j10ce import __version__
+from j10ce.errors import Closed, Conflict, Denied, NotFound, QosError, Unavailable, Unsure
+from j10ce.store.kube_access import KubeAccess
+from j10ce.store.kube_failure import Later, failure, status_of
+from j10ce.store.lines import lines
+from j10ce.store.patience import pauses
+
+ATTEMPT_S: Final = 5.0
+CONNECT_S: Final = 2.0
+SILENCE_S: Final = 150.0  # bookmarks come every minute: a stream that tells nothing for so long is dead
+AT_A_TIME: Final = 64  # requests
+NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
+JSON: Final = "application/json"
+
+
+class Request(NamedTuple):
+    method: str
+    path: str
+    query: Mapping[str, str] = NO_QUERY
+    body: bytes | None = None
+    content: str = JSON
+    attempt_s: float = ATTEMPT_S
+    repeatable: bool = True  # carried out twice, it does no more than once
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class KubeHttp:
+    """Used from one event loop."""
+
+    def __init__(self, access: KubeAccess, *, patience_s: float) -> None:
+        self._access, self._patience_s = access, patience_s
+        self._bearer = Bearer(access.token, access.token_file)
+        self._room = asyncio.Semaphore(AT_A_TIME)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def ask(self, request: Request) -> bytes:
+        """Tried again while the server is away or busy. Raises Unavailable when it was not carried out, Unsure when it
+        may have been, and what the server objects to."""
+        loop = asyncio.get_running_loop()
+        deadline, doubt = loop.time() + self._patience_s, False
+        for pause_s in pauses():
+            try:
+                async with self._room:
+                    return await self._once(request)
+            except (Unavailable, Unsure) as e:
+                doubt |= isinstance(e, Unsure) and request.method != "GET"
+                pause_s = max(pause_s, e.after_s if isinstance(e, Later) else 0)
+                if (doubt and not request.repeatable) or loop.time() + pause_s > deadline:
+                    raise _unsure(e) if doubt else Unavailable(str(e)) from None
+                await asyncio.sleep(pause_s)
+            except (Conflict, NotFound) as e:  # of our own making, perhaps: an attempt that was not answered
+                raise _unsure(e) if doubt else e from None
+        raise AssertionError("unreachable")
+
+    async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
+        """The lines of an answer, until the server ends it. Close it after use.
+
+        Raises Unavailable when the connection is lost, and what the server objects to.
+        """
+        try:
+            async with self._sent(
+                request, aiohttp.ClientTimeout(sock_connect=CONNECT_S, sock_read=SILENCE_S)
+            ) as answer:
+                if answer.status != 200:
+                    raise self._refusal(request, answer, await answer.read())
+                async for line in lines(answer.content.iter_any()):
+                    yield line
+        except (aiohttp.ClientError, TimeoutError, OSError) as e:
+            raise Unavailable(self._silence(request, e)) from None
+        except Unsure as e:
+            raise Unavailable(str(e)) from None
+
+    async def close(self) -> None:
+        if self._session:
+            await self._session.close()
+
+    async def _once(self, request: Request) -> bytes:
+        limits = aiohttp.ClientTimeout(total=request.attempt_s, sock_connect=min(CONNECT_S, request.attempt_s))
+        try:
+            async with self._sent(request, limits) as answer:
+                text = await answer.read()
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as e:
+            raise Unavailable(self._silence(request, e)) from None
+        except (aiohttp.ClientError, TimeoutError, OSError) as e:
+            raise Unsure(self._silence(request, e)) from None
+        if answer.status < 300:
+            return text
+        raise self._refusal(request, answer, text)
+
+    @asynccontextmanager
+    async def _sent(self, request: Request, limits: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
+        async with self._http().request(
+            request.method,
+            self._access.server + request.path,
+            params=request.query,
+            data=request.body,
+            headers={**self._bearer.header(), "Content-Type": request.content},
+            server_hostname=self._access.server_name or None,
+            timeout=limits,
+            allow_redirects=False,
+        ) as answer:
+            yield answer
+
+    def _http(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=0, ssl=self._access.tls or True, socket_factory=_connection)
+            headers = {
+                "User-Agent": f"j10ce-qos/{__version__}",
+                "Accept": JSON,
+                "Accept-Encoding": "identity",  # a server next door packs slower than it sends
+            }
+            self._session = aiohttp.ClientSession(connector=connector, headers=headers)
+            # Else it would silently repeat a DELETE that was carried out, and tell us that there is nothing to delete.
+            self._session._retry_connection = False
+        if self._session.closed:
+            raise Closed()
+        return self._session
+
+    def _refusal(self, request: Request, answer: aiohttp.ClientResponse, text: bytes) -> QosError:
+        after = answer.headers.get("Retry-After", "")
+        return failure(answer.status, status_of(text), str(request), self._access.who, after)
+
+    def _silence(self, request: Request, e: Exception) -> str:
+        return f"the API server at {self._access.server} does not answer {request}: {str(e) or type(e).__name__}"
+
+
+class Bearer:
+    """The token in force: a kubelet renews that of a pod in its file, long before it expires."""
+
+    def __init__(self, token: str, file: Path | None) -> None:
+        self._token, self._file = token, file
+        self._seen: object = None
+
+    def header(self) -> dict[str, str]:
+        """Raises Denied when the file cannot be read."""
+        if self._file:
+            try:
+                found = self._file.stat()
+                if self._seen != (found.st_ino, found.st_mtime_ns, found.st_size):
+                    self._token = self._file.read_text().strip()
+                    self._seen = (found.st_ino, found.st_mtime_ns, found.st_size)
+            except OSError as e:
+                raise Denied(f"cannot read the token in {self._file}: {e.strerror}") from None
+        return {"Authorization": f"Bearer {self._token}"} if self._token else {}
+
+
+def _unsure(e: Exception) -> Unsure:
+    return Unsure(f"{e}: it may or may not have happened; read it again")
+
+
+def _connection(address: aiohttp.AddrInfoType) -> socket.socket:
+    """One that notices within half a minute that its peer is gone, also while it only waits."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)):
+        made.setsockopt(socket.IPPROTO_TCP, option, value)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)  # ms
+    return made
