@@ -73,7 +73,7 @@ class Documents:
         self._nodes: dict[str, NodeQoS] = {}  # known ones, and stand-ins for those that are followed
         self._followed: Counter[str] = Counter()
         self._policies: dict[str, Policy] = {}  # by uid
-        self._present: dict[str, Policy] = {}  # by uid: the revision that is being distributed
+        self._spread: dict[str, Spread] = {}  # by uid
         self._revisions: dict[str, dict[int, PolicyRevision]] = {}  # by uid of the policy
         self._common: dict[Key, Fragment] = {}  # what every node obeys
         self._split: dict[Key, Source] = {}  # what some nodes obey, or in different revisions
@@ -96,7 +96,8 @@ class Documents:
     def in_force(self, policy: Policy) -> tuple[int, set[str] | None]:
         """The revision of a policy that is being distributed, and the nodes that have to obey it; None: all."""
         key = key_of(policy)
-        present = self._present.get(policy.metadata.uid, policy)
+        where = self._spread.get(policy.metadata.uid)
+        present = where.present if where else policy
         if not isinstance(self._split.get(key), Spread):
             return present.metadata.generation, None
         mark = fingerprint(present)
@@ -150,11 +151,11 @@ class Documents:
         touched = self._count(policy, gone)
         if gone:
             self._policies.pop(uid, None)
-            self._present.pop(uid, None)
+            self._spread.pop(uid, None)
             return _either(touched, self._lay(key_of(policy), None))
-        where = spread(policy, self.revisions(policy))
-        self._policies[uid], self._present[uid] = policy, where.present
-        return _either(touched, self._lay(key_of(policy), where))
+        before, where = self._spread.get(uid), spread(policy, self.revisions(policy))
+        self._policies[uid], self._spread[uid] = policy, where
+        return touched if where == before else _either(touched, self._lay(key_of(policy), where))
 
     def _revision(self, revision: PolicyRevision, gone: bool) -> Nodes:
         touched: Nodes = set()

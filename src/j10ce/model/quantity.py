@@ -38,18 +38,22 @@ FINEST: Final = 10**9  # nothing is finer than a billionth, as in Kubernetes
 class Quantity:
     """A non-negative amount, exact to a billionth and rounded up there, or a percentage of the node's. Immutable."""
 
-    __slots__ = ("amount", "percent")
+    __slots__ = ("_spelled", "amount", "percent")
     amount: Fraction
     percent: bool
+    _spelled: str  # once it was asked for: it is written far more often than made
 
     def __init__(self, amount: Fraction | int, percent: bool = False) -> None:
         object.__setattr__(self, "amount", Fraction(math.ceil(amount * FINEST), FINEST))
         object.__setattr__(self, "percent", percent)
+        object.__setattr__(self, "_spelled", "")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Quantity is immutable; cannot set {name}")
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return isinstance(other, Quantity) and (self.amount, self.percent) == (other.amount, other.percent)
 
     def __hash__(self) -> int:
@@ -78,7 +82,9 @@ class Quantity:
         return BitsPerSecond(math.ceil(self.of(node)))
 
     def __str__(self) -> str:
-        return format_quantity(self)
+        if not self._spelled:
+            object.__setattr__(self, "_spelled", format_quantity(self))
+        return self._spelled
 
 
 def _read(text: str | int | float) -> Quantity:

@@ -16,6 +16,7 @@ from j10ce.model.quantity import Duration, Quantity
 
 S = TypeVar("S", bound=Struct)
 MOST_FINDINGS: Final = 50
+CUSTOM: Final = (Quantity, Duration)  # written as text
 
 
 def decode(raw: object) -> Object:
@@ -107,7 +108,7 @@ def json_schema(structs: Iterable[type[Struct]]) -> tuple[list[dict[str, Any]], 
 
 
 def _decode_custom(into: type, raw: object) -> object:
-    if into in (Quantity, Duration):
+    if into in CUSTOM:
         try:
             if into is Quantity and isinstance(raw, str | int | float):
                 return Quantity.parse(raw)
@@ -121,7 +122,7 @@ def _decode_custom(into: type, raw: object) -> object:
 
 
 def _encode_custom(value: object) -> object:
-    if isinstance(value, Quantity | Duration):
+    if isinstance(value, CUSTOM):
         return str(value)
     raise NotImplementedError(f"no encoder for {type(value)}")
 

@@ -91,32 +91,30 @@ class Spread(NamedTuple):
     name: str
     stage: Stage
     present: Policy
-    earlier: Policy | None  # of the nodes that the rollout has not reached
+    earlier: Policy | None  # of the nodes that the rollout has not reached, where there are any
 
     @property
     def uniform(self) -> bool:
         """Every node obeys the same."""
-        return self._whole and (isinstance(self.present, QoSProfile) or self.present.spec.node_selector is UNSET)
+        everywhere = isinstance(self.present, QoSProfile) or self.present.spec.node_selector is UNSET
+        return self.stage.whole and everywhere
 
     def on(self, node: str, labels: Labels) -> Policy | None:
         """None where the policy does not concern the node."""
-        taken = self._whole or self.stage.takes(node, cohort(node, self.name))
+        taken = self.stage.whole or self.stage.takes(node, cohort(node, self.name))
         chosen = self.present if taken else self.earlier
         return chosen if chosen is not None and _concerns(chosen, labels) else None
-
-    @property
-    def _whole(self) -> bool:
-        return self.stage.share == 100 and not self.stage.back
 
 
 def spread(policy: Policy, revisions: Sequence[PolicyRevision]) -> Spread:
     """`revisions` are the policy's own."""
-    now = stage(policy)
+    now, present = stage(policy), _bare(_admitted(policy, revisions))
+    if now.whole:
+        return Spread(reference(policy), now, present, None)
     stable = whole_before(policy, revisions) if now.stable is None else now.stable
     earlier = _revision(policy, stable, revisions) if stable else None
     if stable and earlier is None:  # it is not kept: the present revision is better than no floor at all
         now = Stage(100)
-    present = _bare(_admitted(policy, revisions))
     return Spread(reference(policy), now, present, earlier and _bare(earlier))
 
 

@@ -43,6 +43,10 @@ class Stage(NamedTuple):
     back: frozenset[str] = frozenset()
     stable: int | None = None  # what everyone else has; 0: nothing, None: nobody has looked yet
 
+    @property
+    def whole(self) -> bool:
+        return self.share == 100 and not self.back
+
     def takes(self, node: str, cohort: int) -> bool:
         return cohort < self.share and node not in self.back
 
@@ -58,8 +62,10 @@ class Seen(NamedTuple):
 def stage(policy: Policy) -> Stage:
     """An edit resumes a rollout that stopped; an edit of `rollout` alone goes on with the same change."""
     rollout, state = policy.spec.rollout, policy.status.rollout
+    if rollout is UNSET:
+        return Stage(100)
     same = state.change == change(policy.spec)
-    if rollout is UNSET or (same and done(state)):
+    if same and done(state):
         return Stage(100)
     stable = state.stable if state.revision else None
     stopped = same and state.stopped and state.revision == policy.metadata.generation
