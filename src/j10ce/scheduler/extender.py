@@ -1,0 +1,170 @@
+"""The Scheduler Extender: which of the nodes that kube-scheduler would take leave reserved capacity alone.
+
+Only reservations are its business: a node that holds nothing is never refused. Pure but for its own book of offers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from j10ce.model.kinds import Minimum
+from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
+from j10ce.policy.ledger import NAMED_HOLDERS
+from j10ce.scheduler.cluster import Amounts, Cluster, Mask, Scores
+from j10ce.scheduler.demand import Demand, Request
+from j10ce.scheduler.occupancy import Guest, Occupancy, Stake
+from j10ce.scheduler.offers import Offers, Rows
+from j10ce.scheduler.place import decide
+from j10ce.scheduler.score import SCORERS
+
+AT_A_TIME: Final = 8  # a pod is offered an eighth of the nodes with units for it: the rest is for those right behind it
+MOST_SCORE: Final = 10
+
+
+class Filtered(NamedTuple):
+    fit: Sequence[str]
+    failed: Mapping[str, str]  # where it could fit once others are gone
+    hopeless: Mapping[str, str]  # where evictions would not help: what is reserved alone leaves no room
+
+
+class Extender:
+    def __init__(self, occupancy: Occupancy) -> None:
+        self.occupancy = occupancy
+        self.offers = Offers()
+
+    def filter(self, guest: Guest, names: Sequence[str], now: float) -> Filtered:
+        """Offers what fits, and charges the pod there. A node that is not known holds nothing."""
+        self.offers.expire(now)
+        self.offers.end(guest.uid)
+        row = self.occupancy.row
+        known = np.array([row[name] for name in names if name in row], np.int64)
+        seats = self._seats(guest, known)
+        if seats:
+            return self._seated(guest, names, seats, now)
+        fits = self._fits(guest, known, guest.request)
+        taken = known[fits]
+        self.offers.make(guest.uid, taken, _repeated(guest.request, len(taken)), {}, now)
+        if fits.all():
+            return Filtered(names, {}, {})
+        failed, hopeless = self._refusals(guest, known[~fits])
+        return Filtered([name for name in names if name not in failed and name not in hopeless], failed, hopeless)
+
+    def prioritize(self, guest: Guest, names: Iterable[str]) -> list[tuple[str, int]]:
+        """From 0 to 10, the best with the most."""
+        row = self.occupancy.row
+        totals = self._scores(guest, self._seats(guest, np.arange(len(self.occupancy.names))))
+        points = np.rint(totals / 100 * MOST_SCORE).astype(np.int64).tolist()
+        return [(name, points[row[name]] if name in row else 0) for name in names]
+
+    def preempt(self, guest: Guest, victims: Mapping[str, Iterable[str]]) -> set[str]:
+        """The nodes where the pod may go once the victims are gone: units that they leave stay held."""
+        self.offers.end(guest.uid)
+        return {node for node, uids in victims.items() if self._helps(guest, node, frozenset(uids))}
+
+    # -- units that are held for the pod
+
+    def _seats(self, guest: Guest, known: Rows) -> dict[int, Stake]:
+        """By row: the unit that it would take there."""
+        seats: dict[int, Stake] = {}
+        offered = set(known.tolist()) if (payers := self.occupancy.payers(guest)) else set()
+        for stake in payers:
+            rows = [self.occupancy.row[node] for node in stake.units if node in self.occupancy.row]
+            free = [r for r in rows if r in offered and r not in seats and self._unused(stake, r) > 0]
+            needed = guest.request.at_least(stake.shape)
+            fits = self._fits(guest, np.array(free, np.int64), needed, stake.shape)
+            seats |= {r: stake for r, fit in zip(free, fits.tolist(), strict=True) if fit}
+        return seats
+
+    def _unused(self, stake: Stake, row: int) -> int:
+        return self.occupancy.counts[row].unused.get(stake.source, 0) - self._offered(stake, row)
+
+    def _offered(self, stake: Stake, row: int) -> int:
+        return self.offers.units(stake.source, row)
+
+    def _seated(self, guest: Guest, names: Sequence[str], seats: Mapping[int, Stake], now: float) -> Filtered:
+        totals, all_names = self._scores(guest, seats), self.occupancy.names
+        best = sorted(seats, key=lambda r: (-totals[r], all_names[r]))[: max(1, len(seats) // AT_A_TIME)]
+        amounts = np.array([guest.request.minus(seats[r].shape) for r in best], np.int64)
+        self.offers.make(guest.uid, np.array(best, np.int64), amounts, {r: seats[r].source for r in best}, now)
+        fit = {all_names[r] for r in best}
+        told = f"a unit of {seats[best[0]].source} is held for it on {' or '.join(sorted(fit)[:NAMED_HOLDERS])}"
+        return Filtered([name for name in names if name in fit], {n: told for n in names if n not in fit}, {})
+
+    # -- room
+
+    def _fits(self, guest: Guest, rows: Rows, needed: Resources, covered: Resources = NOTHING) -> Mask:
+        book, charged = self.occupancy, self.offers.charged(len(self.occupancy.names))
+        held = book.held[rows] - book.lent[rows] if guest.gives_way else book.held[rows]
+        taken = book.used[rows] + charged[rows]
+        return _room(taken, held - _vector(covered), _vector(needed), book.allocatable[rows])
+
+    def _helps(self, guest: Guest, node: str, victims: frozenset[str]) -> bool:
+        row = self.occupancy.row.get(node)
+        if row is None:
+            return True
+        count = self.occupancy.counted(row, victims)
+        held = count.held.minus(count.lent) if guest.gives_way else count.held
+        taken = _vector(count.used) + self.offers.charged(row + 1)[row]
+        units = [s for s in self.occupancy.payers(guest) if count.unused.get(s.source, 0) > self._offered(s, row)]
+        ways = [(guest.request, NOTHING), *((guest.request.at_least(s.shape), s.shape) for s in units)]
+        whole = self.occupancy.allocatable[row]
+        return any(_room(taken, _vector(held) - _vector(own), _vector(need), whole).all() for need, own in ways)
+
+    # -- words
+
+    def _refusals(self, guest: Guest, rows: Rows) -> tuple[dict[str, str], dict[str, str]]:
+        """Few different sentences: the scheduler counts equal ones."""
+        book, request = self.occupancy, _vector(guest.request)
+        held = book.held[rows] - book.lent[rows] if guest.gives_way else book.held[rows]
+        alone = ~_room(np.zeros_like(held), held, request, book.allocatable[rows])
+        failed: dict[str, str] = {}
+        hopeless: dict[str, str] = {}
+        for row, amounts, never in zip(rows.tolist(), (held * (request > 0)).tolist(), alone.tolist(), strict=True):
+            unused = book.counts[row].unused
+            holders = sorted(unused, key=lambda source: (-unused[source], source))[:NAMED_HOLDERS]
+            (hopeless if never else failed)[book.names[row]] = _sentence(tuple(amounts), tuple(holders))
+        return failed, hopeless
+
+    # -- scores
+
+    def _scores(self, guest: Guest, seats: Mapping[int, Stake]) -> Scores:
+        """Of every row."""
+        rows = len(self.occupancy.names)
+        need, payer = _repeated(guest.request, rows), np.full(rows, -1, np.int64)
+        for stake in {s.source: s for s in seats.values()}.values():
+            rows_of = [row for row, seat in seats.items() if seat is stake]
+            need[rows_of], payer[rows_of] = guest.request.minus(stake.shape), 0
+        asked = Request(guest.name, guest.namespace, guest.labels, Minimum())
+        return decide(Demand(asked, need, need, np.zeros_like(need), payer), self._cluster(rows), (), SCORERS).totals
+
+    def _cluster(self, rows: int) -> Cluster:
+        """As far as scorers look at it."""
+        book = self.occupancy
+        whole, none, no = book.allocatable[:rows], np.zeros(rows), np.zeros(rows, np.bool_)
+        promised = book.used[:rows] + book.held[:rows] + self.offers.charged(rows)
+        names, lent = tuple(book.names), book.lent[:rows]
+        return Cluster(names, (), whole, whole, promised, lent, none, 0.0, no, no, {}, book.load[:rows], whole, ())
+
+
+@lru_cache(4096)
+def _sentence(held: tuple[int, ...], holders: tuple[str, ...]) -> str:
+    told = ", ".join(f"{name} {spell(name, n)}" for name, n in zip(RESOURCES, held, strict=True) if n > 0)
+    return f"{told} reserved by {', '.join(holders) or 'pods that ask for less than their unit'}"
+
+
+def _room(taken: Amounts, held: Amounts, needed: Amounts, whole: Amounts) -> Mask:
+    """By row. Where nobody holds a part of a resource, it is the scheduler's own business."""
+    over = (taken + held + needed > whole) & (held > 0) & (needed > 0)
+    return np.asarray(~over.any(axis=-1), np.bool_)
+
+
+def _vector(amount: Resources) -> Amounts:
+    return np.array(amount, np.int64)
+
+
+def _repeated(amount: Resources, rows: int) -> Amounts:
+    return np.tile(_vector(amount), (rows, 1))

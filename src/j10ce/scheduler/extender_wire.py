@@ -1,0 +1,138 @@
+"""How kube-scheduler writes to its extenders (kube-scheduler/extender/v1), and what it reads.
+
+Its types have no JSON names: keys are Go's field names, absent maps and lists are null, and case does not matter when
+reading. Pods inside are ordinary API objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from j10ce.errors import Finding, Invalid
+from j10ce.model.native import decode_native, read_amount
+from j10ce.model.pod import Pod
+
+CAPABLE: Final = "set nodeCacheCapable: true in the scheduler's configuration"
+
+
+class FilterCall(NamedTuple):
+    """Of filter and of prioritize."""
+
+    pod: Pod
+    nodes: Sequence[str]
+
+
+class PreemptCall(NamedTuple):
+    pod: Pod
+    victims: Mapping[str, tuple[Sequence[str], int]]  # by node: uids, and disruption budgets that it would break
+
+
+class BindCall(NamedTuple):
+    namespace: str
+    name: str
+    uid: str
+    node: str
+
+
+class FilterAnswer(Struct, frozen=True, kw_only=True, rename="pascal"):
+    nodes: None = None
+    node_names: Sequence[str] | None = None
+    failed_nodes: Mapping[str, str] | None = None
+    failed_and_unresolvable_nodes: Mapping[str, str] | None = None
+    error: str = ""
+
+
+class HostPriority(Struct, frozen=True, rename="pascal"):
+    host: str
+    score: int  # 0 to 10
+
+
+class MetaPod(Struct, frozen=True):
+    uid: str = field(name="UID")
+
+
+class MetaVictims(Struct, frozen=True):
+    pods: Sequence[MetaPod] = field(name="Pods")
+    violations: int = field(name="NumPDBViolations")
+
+
+class PreemptAnswer(Struct, frozen=True):
+    nodes: Mapping[str, MetaVictims] = field(name="NodeNameToMetaVictims")
+
+
+class BindAnswer(Struct, frozen=True, rename="pascal"):
+    error: str = ""
+
+
+def read_filter(text: bytes) -> FilterCall:
+    """Raises Invalid."""
+    given = _fields(text)
+    names = _one(given, "nodenames", list[str] | None)
+    if names is None and _one(given, "nodes", dict[str, Any] | None) is not None:
+        raise Invalid([Finding("NodeNames", None, "nodes came whole", CAPABLE)], "extender request")
+    return FilterCall(_pod(given), names or ())
+
+
+def read_preempt(text: bytes) -> PreemptCall:
+    """Raises Invalid."""
+    given = _fields(text)
+    victims = _one(given, "nodenametometavictims", dict[str, Raw] | None)
+    if victims is None and _one(given, "nodenametovictims", dict[str, Any] | None):
+        raise Invalid([Finding("NodeNameToMetaVictims", None, "victims came whole", CAPABLE)], "extender request")
+    return PreemptCall(_pod(given), {node: _victims(bytes(raw)) for node, raw in (victims or {}).items()})
+
+
+def read_bind(text: bytes) -> BindCall:
+    """Raises Invalid."""
+    given = _fields(text)
+    parts = [_one(given, name, str | None) or "" for name in ("podnamespace", "podname", "poduid", "node")]
+    if not all(parts):
+        raise Invalid([Finding("", None, "incomplete", "give PodNamespace, PodName, PodUID and Node")], "binding")
+    return BindCall(*parts)
+
+
+def _fields(text: bytes) -> dict[str, Raw]:
+    """By lower-case name."""
+    given = _decoded(text, dict[str, Raw], "")
+    return {key.lower(): value for key, value in given.items()}
+
+
+def _one(given: Mapping[str, Raw], name: str, kind: Any) -> Any:
+    return _decoded(bytes(given.get(name, b"null")), kind, name)
+
+
+def _pod(given: Mapping[str, Raw]) -> Pod:
+    text = bytes(given.get("pod", b"null"))
+    try:
+        return decode_native(text, Pod)
+    except msgspec.ValidationError:
+        pass  # perhaps for a null: Go writes one for every list that is empty and not optional
+    try:
+        return msgspec.convert(_without_nulls(msgspec.json.decode(text)), Pod, dec_hook=read_amount)
+    except msgspec.MsgspecError as e:
+        raise Invalid([Finding("Pod", None, str(e))], "extender request") from None
+
+
+def _without_nulls(told: Any) -> Any:
+    if isinstance(told, dict):
+        return {key: _without_nulls(value) for key, value in told.items() if value is not None}
+    return [_without_nulls(value) for value in told] if isinstance(told, list) else told
+
+
+def _victims(text: bytes) -> tuple[Sequence[str], int]:
+    given = _fields(text)
+    pods = [
+        {key.lower(): uid for key, uid in pod.items()} for pod in _one(given, "pods", list[dict[str, str]] | None) or ()
+    ]
+    return [pod.get("uid", "") for pod in pods], _one(given, "numpdbviolations", int | None) or 0
+
+
+def _decoded(text: bytes, kind: Any, path: str) -> Any:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.MsgspecError as e:
+        raise Invalid([Finding(path, None, str(e))], "extender request") from None

@@ -1,0 +1,205 @@
+"""What pods and unused units take of every node of a Kubernetes cluster: changed by events, read by answers.
+
+Requests are what kube-scheduler reckons with, so they are what this reckons with. A pod that stands on a unit takes
+what it asks for, at least the unit's shape; units that nobody stands on are held.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from j10ce.model.kinds import Selector
+from j10ce.model.resource import NOTHING, RESOURCES, Resources
+from j10ce.policy.select import Labels, Test, compiled
+from j10ce.scheduler.cluster import Amounts, Scores
+
+
+class Stake(NamedTuple):
+    """What one policy holds, as far as its units have a place."""
+
+    source: str
+    namespace: str
+    selector: Selector
+    shape: Resources
+    units: Mapping[str, int]  # by node, those in use included
+    lends: bool = False  # to pods that give way
+    until: float = math.inf  # wall clock
+
+
+class Guest(NamedTuple):
+    """A pod as it counts. Those that came first are seated first."""
+
+    uid: str
+    namespace: str
+    name: str
+    labels: Labels
+    request: Resources
+    node: str = ""  # empty until it is bound
+    since: float = 0.0
+    gives_way: bool = False  # best effort: runs on what is lent, and goes when that is wanted back
+
+
+class Count(NamedTuple):
+    """One node."""
+
+    used: Resources
+    held: Resources  # by units that nobody uses, and by what those in use are short of their shape
+    lent: Resources  # the part of it that pods which give way may use
+    unused: Mapping[str, int]  # units, by policy
+    standing: frozenset[str]  # uids of the pods on units
+
+
+NO_COUNT: Final = Count(NOTHING, NOTHING, NOTHING, {}, frozenset())
+
+
+class Occupancy:
+    """Rows are for life: a node that goes leaves an empty one behind, which it finds again when it is back."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.row: dict[str, int] = {}
+        self.allocatable = self.used = self.held = self.lent = _table(0)
+        self.load: Scores = np.zeros(0)  # 0 to 1: the peak to expect
+        self.counts: list[Count] = []
+        self.guests: dict[str, Guest] = {}
+        self.stakes: dict[str, Stake] = {}
+        self._there: list[dict[str, Guest]] = []
+        self._placed: list[dict[str, int]] = []  # units by row and policy
+        self._by_namespace: dict[str, dict[str, tuple[Test, Stake]]] = {}
+        self.whole = NOTHING
+
+    # -- events
+
+    def put_node(self, name: str, allocatable: Resources) -> None:
+        row = self._row(name)
+        before = Resources._make(self.allocatable[row].tolist())
+        self.whole = self.whole.plus(allocatable).minus(before)
+        self.allocatable[row] = allocatable
+
+    def put_load(self, name: str, load: float) -> None:
+        row = self._row(name)
+        self.load[row] = load
+
+    def remove_node(self, name: str) -> None:
+        self.put_node(name, NOTHING)
+
+    def put_guest(self, guest: Guest) -> None:
+        before = self.guests.get(guest.uid)
+        if before == guest:
+            return
+        self.guests[guest.uid] = guest
+        for node in {guest.node, before.node if before else ""} - {""}:
+            row = self._row(node)
+            self._there[row].pop(guest.uid, None)
+            if node == guest.node:
+                self._there[row][guest.uid] = guest
+            self._recount(row)
+
+    def remove_guest(self, uid: str) -> None:
+        guest = self.guests.pop(uid, None)
+        if guest is not None and guest.node:
+            row = self._row(guest.node)
+            self._there[row].pop(uid, None)
+            self._recount(row)
+
+    def put_stake(self, stake: Stake) -> None:
+        if self.stakes.get(stake.source) == stake:
+            return
+        touched = self._unplace(stake.source) | {self._row(node) for node, units in stake.units.items() if units > 0}
+        self.stakes[stake.source] = stake
+        self._by_namespace.setdefault(stake.namespace, {})[stake.source] = (compiled(stake.selector), stake)
+        for node, units in stake.units.items():
+            if units > 0:
+                self._placed[self.row[node]][stake.source] = units
+        for row in touched:
+            self._recount(row)
+
+    def remove_stake(self, source: str) -> None:
+        touched = self._unplace(source)
+        stake = self.stakes.pop(source, None)
+        if stake is not None:
+            del self._by_namespace[stake.namespace][source]
+        for row in touched:
+            self._recount(row)
+
+    # -- questions
+
+    def payers(self, guest: Guest) -> list[Stake]:
+        """Policies whose units the pod may take: the one with the largest dominant share first, ties by name."""
+        found = [s for test, s in self._by_namespace.get(guest.namespace, {}).values() if test(guest.labels)]
+        return sorted(found, key=lambda s: (-s.shape.dominant_share(self.whole), s.source)) if len(found) > 1 else found
+
+    def counted(self, row: int, without: Collection[str] = ()) -> Count:
+        """A row as it is, or as it would be once some pods are gone."""
+        left, there = dict(self._placed[row]), self._there[row].values()
+        used, short, standing = NOTHING, NOTHING, set()
+        for guest in sorted(there, key=lambda g: (g.since, g.uid)) if left else there:
+            if guest.uid in without:
+                continue
+            used = used.plus(guest.request)
+            if (payer := self._unit_for(guest, left)) is not None:
+                left[payer.source] -= 1
+                short = short.plus(payer.shape.minus(guest.request))
+                standing.add(guest.uid)
+        held, lent = self._sums(left)
+        return Count(used, held.plus(short), lent, {s: n for s, n in left.items() if n}, frozenset(standing))
+
+    def overfull(self) -> Iterator[int]:
+        """Rows where what pods ask for and what is held do not fit together."""
+        over = (self.used + self.held > self.allocatable) & (self.held > 0) & (self.allocatable > 0)
+        return iter(np.flatnonzero(over.any(axis=1)).tolist())
+
+    def there(self, row: int) -> Collection[Guest]:
+        return self._there[row].values()
+
+    # -- inside
+
+    def _unit_for(self, guest: Guest, left: Mapping[str, int]) -> Stake | None:
+        if not any(left.values()):
+            return None
+        return next((stake for stake in self.payers(guest) if left.get(stake.source)), None)
+
+    def _sums(self, left: Mapping[str, int]) -> tuple[Resources, Resources]:
+        held = lent = NOTHING
+        for source, units in left.items():
+            stake = self.stakes[source]
+            amount = Resources._make(n * units for n in stake.shape)
+            held = held.plus(amount)
+            lent = lent.plus(amount) if stake.lends else lent
+        return held, lent
+
+    def _recount(self, row: int) -> None:
+        count = self.counts[row] = self.counted(row)
+        self.used[row], self.held[row], self.lent[row] = count.used, count.held, count.lent
+
+    def _unplace(self, source: str) -> set[int]:
+        stake = self.stakes.get(source)
+        rows = {self.row[node] for node, units in stake.units.items() if units > 0} if stake else set()
+        for row in rows:
+            self._placed[row].pop(source, None)
+        return rows
+
+    def _row(self, name: str) -> int:
+        if name not in self.row:
+            row = self.row[name] = len(self.names)
+            self.names.append(name)
+            self.counts.append(NO_COUNT)
+            self._there.append({})
+            self._placed.append({})
+            if row == len(self.allocatable):
+                tables = (self.allocatable, self.used, self.held, self.lent)
+                self.allocatable, self.used, self.held, self.lent = (_grown(table) for table in tables)
+                self.load = np.concatenate([self.load, np.zeros(len(self.allocatable) - row)])
+        return self.row[name]
+
+
+def _table(rows: int) -> Amounts:
+    return np.zeros((rows, len(RESOURCES)), np.int64)
+
+
+def _grown(table: Amounts) -> Amounts:
+    return np.concatenate([table, _table(max(64, len(table)))])

@@ -1,0 +1,77 @@
+"""Pods that were offered nodes and are not bound yet.
+
+Which node the scheduler takes is not known until the binding is seen, so a pod is charged on every node that it was
+offered; for ten seconds at most, as it may take none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from j10ce.model.resource import RESOURCES
+from j10ce.scheduler.cluster import Amounts
+
+CHARGED_S: Final = 10.0
+Rows: TypeAlias = npt.NDArray[np.int64]
+
+
+class Offer(NamedTuple):
+    rows: Rows
+    amounts: Amounts  # by row, beside what a unit covers
+    units: Mapping[int, str]  # by row: the policy whose unit it would take
+    until: float
+
+
+class Offers:
+    """Times are of one monotonic clock."""
+
+    def __init__(self) -> None:
+        self._offers: dict[str, Offer] = {}  # by uid, the oldest first
+        self._charged: Amounts = np.zeros((0, len(RESOURCES)), np.int64)
+        self._units: Counter[tuple[str, int]] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._offers)
+
+    def charged(self, rows: int) -> Amounts:
+        """Of the first so many rows."""
+        if len(self._charged) < rows:
+            more = np.zeros((rows - len(self._charged), len(RESOURCES)), np.int64)
+            self._charged = np.concatenate([self._charged, more])
+        return self._charged[:rows]
+
+    def units(self, source: str, row: int) -> int:
+        return self._units[source, row]
+
+    def make(self, uid: str, rows: Rows, amounts: Amounts, units: Mapping[int, str], now: float) -> None:
+        """In place of the one that the pod has."""
+        self.end(uid)
+        if len(rows):
+            self.charged(int(rows.max()) + 1)
+            self._charged[rows] += amounts
+            self._units.update((source, row) for row, source in units.items())
+            self._offers[uid] = Offer(rows, amounts, units, now + CHARGED_S)
+
+    def end(self, uid: str) -> None:
+        offer = self._offers.pop(uid, None)
+        if offer is None:
+            return
+        self._charged[offer.rows] -= offer.amounts
+        for row, source in offer.units.items():
+            self._units[source, row] -= 1
+            if not self._units[source, row]:
+                del self._units[source, row]
+
+    def expire(self, now: float) -> None:
+        over = []
+        for uid, offer in self._offers.items():
+            if offer.until > now:
+                break
+            over.append(uid)
+        for uid in over:
+            self.end(uid)

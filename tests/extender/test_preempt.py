@@ -1,0 +1,44 @@
+"""Scores, and evictions that would be in vain."""
+
+from __future__ import annotations
+
+from tests.extender.book import amount, bind, extender, pod, policy
+
+NODES = {"a": amount(4, 16), "b": amount(4, 16)}
+
+
+def test_victims_help_where_what_they_leave_is_nobodys() -> None:
+    made = extender(NODES, policy("web", amount(2, 4), {"a": 1}))
+    bind(made, pod("victim", amount(2, 1)), "a")
+    assert made.preempt(pod("batch", amount(2, 1)), {"a": ["uid-victim"]}) == {"a"}
+
+
+def test_evicting_a_holder_frees_nothing_for_others() -> None:
+    made = extender(NODES, policy("web", amount(2, 4), {"a": 1}))
+    bind(made, pod("web-0", amount(2, 4), app="web"), "a")
+    bind(made, pod("other", amount(2, 4)), "a")
+    assert made.preempt(pod("batch", amount(2, 1)), {"a": ["uid-web-0"]}) == set()
+
+
+def test_a_holder_may_have_the_unit_that_another_holder_leaves() -> None:
+    made = extender(NODES, policy("web", amount(4, 4), {"a": 1}))
+    bind(made, pod("web-0", amount(4, 4), app="web"), "a")
+    assert made.preempt(pod("web-1", amount(4, 4), app="web"), {"a": ["uid-web-0"]}) == {"a"}
+
+
+def test_where_nothing_is_held_the_scheduler_decides_alone() -> None:
+    assert extender(NODES).preempt(pod("batch", amount(9, 9)), {"a": ["x"], "new": ["y"]}) == {"a", "new"}
+
+
+def test_the_witness_scores_highest() -> None:
+    made = extender(NODES, policy("web", amount(2, 4), {"b": 1}))
+    scores = dict(made.prioritize(pod("web-0", amount(2, 4), app="web"), ["a", "b"]))
+    assert scores["b"] > scores["a"]
+
+
+def test_scores_are_from_nought_to_ten_and_prefer_the_emptier_node() -> None:
+    made = extender(NODES)
+    bind(made, pod("neighbour", amount(3, 12)), "a")
+    scores = dict(made.prioritize(pod("batch", amount(1, 1)), ["a", "b", "new"]))
+    assert 0 <= scores["a"] < scores["b"] <= 10
+    assert scores["new"] == 0
