@@ -7,6 +7,7 @@ What dies with the kernel lies in the run directory, the rest in the state direc
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -17,6 +18,8 @@ from msgspec import Struct, field
 from j10ce.errors import Invalid
 from j10ce.model import schema
 from j10ce.model.kinds import Hold, Strict, Workload
+from j10ce.model.native import Native, read_amount
+from j10ce.model.pod import Pod
 from j10ce.model.workload import Handle
 from j10ce.observe.predict import Checkpoint
 from j10ce.policy.document import FORMAT as DOCUMENT_FORMAT
@@ -48,6 +51,10 @@ class LocalHolds(Strict, frozen=True, kw_only=True):
     released: tuple[str, ...] = ()  # names of holds that ended here and that the control plane may still list
 
 
+class Pods(Native, frozen=True, kw_only=True):
+    items: tuple[Pod, ...] = ()
+
+
 class Orders(Strict, frozen=True, kw_only=True):
     """What an operator told this agent, to be obeyed after a restart too."""
 
@@ -69,6 +76,7 @@ class Cache:
         self._histories = state_dir / "histories.json"
         self._workloads = run_dir / "workloads"
         self._orders = run_dir / "orders.json"
+        self._pods = run_dir / "pods.json"
         self.warnings: list[str] = []
 
     def document(self) -> NodeDocument | None:
@@ -103,6 +111,16 @@ class Cache:
     def keep_orders(self, orders: Orders) -> None:
         self._save(self._orders, orders)
 
+    def pods(self) -> tuple[Pod, ...]:
+        """As the API server told of them last, in this boot; one that cannot be read again is simply not known."""
+        try:
+            return msgspec.json.decode(self._pods.read_bytes(), type=Pods, dec_hook=read_amount).items
+        except (OSError, msgspec.MsgspecError):
+            return ()
+
+    def keep_pods(self, pods: Iterable[Pod]) -> None:
+        self._save(self._pods, Pods(items=tuple(pods)))
+
     def histories(self) -> Histories:
         return self._load(self._histories, Histories) or Histories()
 
@@ -111,7 +129,7 @@ class Cache:
 
     def forget_run(self) -> None:
         """After a retirement nothing of this boot is left to remember."""
-        for path in (*self._workloads.glob("*.json"), self._orders):
+        for path in (*self._workloads.glob("*.json"), self._orders, self._pods):
             path.unlink(missing_ok=True)
 
     def _load(self, path: Path, into: type[S], present: int = FORMAT) -> S | None:

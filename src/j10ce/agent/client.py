@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,7 +18,12 @@ from j10ce.errors import Conflict, Denied, NotFound, QosError, Unreachable
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 15.0
+JSON: Final = "application/json"
 MOST_BYTES: Final = 16 * 1024 * 1024  # of one answer, or of one line of a watch
+
+
+# What an answer means: (its head, its text, what was asked); raises where it is no success.
+Check = Callable[[h11.Response, bytes, str], None]
 
 
 class Peer(NamedTuple):
@@ -27,6 +32,9 @@ class Peer(NamedTuple):
     url: str
     token_file: str = ""
     ca_file: str = ""
+    token: str = ""  # where there is no file
+    tls: ssl.SSLContext | None = None  # made already, instead of one from `ca_file`
+    server_name: str = ""  # that the certificate is for, where it is not the host of `url`
 
 
 class Later(Unreachable):
@@ -66,39 +74,45 @@ class Client:
         self._turn = asyncio.Lock()
 
     async def call(self, method: str, path: str, body: object = None) -> Any:
-        """The decoded answer; raises Unreachable, Later, Denied, NotFound, Conflict, Refused or QosError.
+        """The decoded answer; raises Unreachable, Later, Denied, NotFound, Conflict, Refused or QosError."""
+        head, answer = await self.ask(method, path, body)
+        _check(head, answer, f"{method} {path}")
+        return msgspec.json.decode(answer) if answer else None
+
+    async def ask(
+        self, method: str, path: str, body: object = None, *, content: str = JSON, within_s: float = ANSWER_S
+    ) -> tuple[h11.Response, bytes]:
+        """Whatever is answered; raises Unreachable.
 
         A kept connection may have been closed while it rested: the request then goes out once more, on a fresh one.
         """
         data = b"" if body is None else msgspec.json.encode(body)
         async with self._turn:
             try:
-                async with asyncio.timeout(ANSWER_S):
-                    return await self._ask(method, path, data)
+                async with asyncio.timeout(within_s):
+                    return await self._ask(method, path, data, content)
             except TimeoutError:
                 await self.close()
-                raise Unreachable(f"{self.peer.url} did not answer within {ANSWER_S:g} s") from None
+                raise Unreachable(f"{self.peer.url} did not answer within {within_s:g} s") from None
 
     async def close(self) -> None:
         line, self._kept = self._kept, None
         if line is not None:
             await line.close()
 
-    async def _ask(self, method: str, path: str, data: bytes) -> Any:
+    async def _ask(self, method: str, path: str, data: bytes, content: str) -> tuple[h11.Response, bytes]:
         rested = self._kept is not None
         try:
-            head, answer = await self._exchange(method, path, data)
+            return await self._exchange(method, path, data, content)
         except Broken:
             if not rested:
                 raise
-            head, answer = await self._exchange(method, path, data)
-        _check(head, answer, f"{method} {path}")
-        return msgspec.json.decode(answer) if answer else None
+            return await self._exchange(method, path, data, content)
 
-    async def _exchange(self, method: str, path: str, data: bytes) -> tuple[h11.Response, bytes]:
+    async def _exchange(self, method: str, path: str, data: bytes, content: str) -> tuple[h11.Response, bytes]:
         line, self._kept = self._kept or await Line.open(self.peer), None
         try:
-            head = await line.ask(method, path, data)
+            head = await line.ask(method, path, data, content)
             answer = await line.whole()
         except BaseException:
             await line.close()
@@ -113,12 +127,21 @@ class Client:
 @asynccontextmanager
 async def watch(peer: Peer, path: str, *, quiet_s: float) -> AsyncIterator[AsyncIterator[Any]]:
     """A watch that the peer has begun: one decoded document per line. Raises Unreachable after `quiet_s` of silence."""
+    async with stream(peer, path, quiet_s=quiet_s) as lines:
+        yield (msgspec.json.decode(text) async for text in lines)
+
+
+@asynccontextmanager
+async def stream(
+    peer: Peer, path: str, *, quiet_s: float, check: Check | None = None
+) -> AsyncIterator[AsyncIterator[bytes]]:
+    """Lines as the peer sends them. `check` raises what an answer that is no stream means."""
     line = await Line.open(peer)
     try:
         async with asyncio.timeout(ANSWER_S):
             head = await line.ask("GET", path, b"")
             if head.status_code != 200:
-                _check(head, await line.whole(), f"GET {path}")
+                (check or _check)(head, await line.whole(), f"GET {path}")
                 raise Unreachable(f"{peer.url} answers HTTP {head.status_code} instead of a watch")
     except TimeoutError:
         await line.close()
@@ -132,14 +155,14 @@ async def watch(peer: Peer, path: str, *, quiet_s: float) -> AsyncIterator[Async
         await line.close()
 
 
-async def _lines(line: Line, quiet_s: float) -> AsyncIterator[Any]:
+async def _lines(line: Line, quiet_s: float) -> AsyncIterator[bytes]:
     chunks, rest = line.chunks(), b""
     while (chunk := await _next(chunks, quiet_s)) is not None:
         *whole, rest = (rest + chunk).split(b"\n")
         if len(rest) > MOST_BYTES:
             raise Unreachable(f"{line.peer.url} sent a line longer than {MOST_BYTES} bytes")
         for text in filter(None, whole):
-            yield msgspec.json.decode(text)
+            yield text
 
 
 async def _next(chunks: AsyncIterator[bytes], quiet_s: float) -> bytes | None:
@@ -166,9 +189,9 @@ class Line:
         except (OSError, TimeoutError) as e:
             raise Unreachable(f"{peer.url} does not answer: {str(e) or 'timed out'}") from e
 
-    async def ask(self, method: str, path: str, data: bytes) -> h11.Response:
+    async def ask(self, method: str, path: str, data: bytes, content: str = JSON) -> h11.Response:
         """Send a request; the head of its answer."""
-        request = h11.Request(method=method, target=path, headers=_headers(self.peer, data))
+        request = h11.Request(method=method, target=path, headers=_headers(self.peer, data, content))
         parts = (request, h11.Data(data=data), h11.EndOfMessage())
         self._writer.write(b"".join(self._http.send(part) or b"" for part in parts))
         head = await self._event()
@@ -218,16 +241,18 @@ async def _connect(peer: Peer) -> tuple[asyncio.StreamReader, asyncio.StreamWrit
         return await asyncio.open_unix_connection(peer.url.removeprefix("unix:"))
     url = urlsplit(peer.url)
     secure = url.scheme == "https"
-    context = ssl.create_default_context(cafile=peer.ca_file or None) if secure else None
-    return await asyncio.open_connection(url.hostname, url.port or (443 if secure else 80), ssl=context)
+    context = (peer.tls or ssl.create_default_context(cafile=peer.ca_file or None)) if secure else None
+    port, name = url.port or (443 if secure else 80), peer.server_name or None
+    return await asyncio.open_connection(url.hostname, port, ssl=context, server_hostname=name if secure else None)
 
 
-def _headers(peer: Peer, data: bytes) -> list[tuple[str, str]]:
+def _headers(peer: Peer, data: bytes, content: str) -> list[tuple[str, str]]:
     host = "localhost" if peer.url.startswith("unix:") else urlsplit(peer.url).netloc
-    headers = [("Host", host), ("Content-Length", str(len(data))), ("Content-Type", "application/json")]
+    headers = [("Host", host), ("Content-Length", str(len(data))), ("Content-Type", content)]
     headers.append(("User-Agent", f"j10ce-qos-agent/{__version__}"))
-    if peer.token_file:  # read each time: tokens are rotated in place
-        headers.append(("Authorization", f"Bearer {Path(peer.token_file).read_text().strip()}"))
+    # A file is read each time: tokens are rotated in place.
+    if token := Path(peer.token_file).read_text().strip() if peer.token_file else peer.token:
+        headers.append(("Authorization", f"Bearer {token}"))
     return headers
 
 

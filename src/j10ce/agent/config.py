@@ -28,6 +28,8 @@ TOP: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 NODE_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 ADDRESS: Final = re.compile(r"(127(\.\d{1,3}){3}|localhost|\[::1\]):(\d{1,5})")
 SHORTEST_PERIOD_S: Final = 0.1
+KUBE: Final = "kube:"
+SERVERS: Final = "http://…, https://… or unix:/path, several with commas; kube: or kube:///path/to/kubeconfig"
 
 
 class AgentConfig(Strict, frozen=True, kw_only=True):
@@ -42,10 +44,14 @@ class AgentConfig(Strict, frozen=True, kw_only=True):
     armed: bool = True
     protect_self: bool = True  # the agent's own cgroup, with a small floor
     drift: Literal["reassert", "yield"] = "reassert"  # what to do when someone else changed our knob
-    server: str = ""  # http://127.0.0.1:7443, https://…, unix:/path, or several with commas; empty: no control plane
+    # http://127.0.0.1:7443, https://…, unix:/path, or several with commas; on Kubernetes kube: inside a pod, or
+    # kube:///path/to/kubeconfig; empty: no control plane
+    server: str = ""
     token_file: str = ""  # bearer token for `server`
     bootstrap_token_file: str = ""  # enrols this node where token_file is missing
     ca_file: str = ""  # who signed the certificates of `server`; empty: the system's authorities
+    kubelet: str = ""  # https://address:10250 or http://127.0.0.1:10255: tells the pods while the API server is away
+    daemonset: str = ""  # namespace/name of what runs this agent: once it is deleted, every value goes back
     socket_mode: str = "0660"  # 0666 lets everyone read; writing always needs root or the group
     socket_group: str = "j10ce"
     metrics: str = ""  # loopback address:port that serves /metrics, besides the socket
@@ -111,7 +117,9 @@ def check(config: AgentConfig) -> list[Finding]:
             not config.metrics or bool(ADDRESS.fullmatch(config.metrics)),
             "a loopback address:port",
         ),
-        ("server", config.server, _is_server(config.server), "http://…, https://… or unix:/path, several with commas"),
+        ("server", config.server, _is_server(config.server), SERVERS),
+        ("kubelet", config.kubelet, _is_kubelet(config.kubelet), "https://address:10250"),
+        ("daemonset", config.daemonset, config.daemonset.count("/") == bool(config.daemonset), "namespace/name"),
     )
     return [Finding(path, value, "not usable", f"write {hint}") for path, value, ok, hint in rows if not ok] + [
         finding for name, raw in config.controllers.items() for finding in _check_controller(name, raw)
@@ -131,8 +139,18 @@ def _check_controller(name: str, raw: dict[str, Any]) -> list[Finding]:
     return []
 
 
+def _is_kubelet(text: str) -> bool:
+    """Without TLS only on this very host: whoever listens elsewhere could tell us anything."""
+    return not text or text.startswith(("https://", "http://127.0.0.1:", "http://localhost:", "http://[::1]:"))
+
+
 def _is_server(text: str) -> bool:
-    return not text or all(one.startswith(("http://", "https://", "unix:/")) for one in text.split(","))
+    return (
+        not text
+        or text == KUBE
+        or text.startswith(f"{KUBE}///")
+        or all(one.startswith(("http://", "https://", "unix:/")) for one in text.split(","))
+    )
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -10,18 +10,19 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import structlog
 from msgspec.structs import replace
 
+from j10ce.adapters.adapter import Adapter
 from j10ce.adapters.static import StaticAdapter
 from j10ce.agent.bootstrap import Enrolment, wanted
 from j10ce.agent.cache import Cache
 from j10ce.agent.client import Peer
 from j10ce.agent.clock import SystemClock
-from j10ce.agent.config import AgentConfig
+from j10ce.agent.config import KUBE, AgentConfig
 from j10ce.agent.guard import Guard
 from j10ce.agent.loop import Agent, Report
 from j10ce.agent.metrics import Metrics
@@ -62,6 +63,10 @@ from j10ce.observe.siblings import Siblings
 from j10ce.policy.document import NodeDocument, digest
 from j10ce.policy.profiles import builtin
 
+if TYPE_CHECKING:
+    from j10ce.agent.kube_node import KubeNode
+    from j10ce.agent.kube_sync import KubeSync
+
 log = structlog.get_logger()
 Tell = Callable[..., None]
 PATIENCE_S: Final = 60.0  # of an agent that waits for its first workload
@@ -81,7 +86,8 @@ class Host:
         owned = owner.choose(hierarchies, settings.tree, settings.top)
         self.unwritable = unwritable(hierarchies, owned)
         self.owned = owned
-        self.own = OwnCgroup(owned.tree)
+        self.kube = self._kube(node.name, hierarchies)
+        self.own = OwnCgroup(owned.tree, wanted=self.kube is None)
         self.plugins = self._plugins()
         memory = float(node.memory)
         journal = self._journal(node.boot_id)
@@ -99,7 +105,8 @@ class Host:
         self.agent.yields = settings.drift == "yield"
         places = Places(hierarchies, owned)
         self.local = StaticAdapter(places.surviving(self.cache.workloads(), node), places)
-        self.shell = Shell(self.agent, [self.local], SystemClock(), settings.period.seconds)
+        adapters: list[Adapter] = [self.local, *([self.kube.adapter] if self.kube else [])]
+        self.shell = Shell(self.agent, adapters, SystemClock(), settings.period.seconds)
         self.operations = Operations(self.shell, self.local, places, self.cache, settings)
         self.operations.unwritable = self.unwritable
         self.metrics = Metrics()
@@ -110,6 +117,7 @@ class Host:
             self.operations.server = self.sync.told
         self.trail = Trail(self.agent.document)
         self.triggers = Triggers()
+        self._leaving: asyncio.Queue[str] = asyncio.Queue()
         self._idle_since = self.shell.clock.read().now  # of an agent that ends when it is idle
 
     async def run(self, tell: Tell) -> int:
@@ -126,8 +134,10 @@ class Host:
             beside += [tasks.create_task(server.run_metrics(sock)) for sock in sockets[1:]]
             beside += [tasks.create_task(self.sync.run())] if self.sync else []
             beside += [tasks.create_task(self.enrolment.run())] if self.enrolment else []
+            beside += [tasks.create_task(self.kube.run(self._wanted))] if self.kube else []
             beside += [tasks.create_task(watch_reloads(self._on_reload, self.owned.bus))] if self.owned.bus else []
             beside.append(tasks.create_task(self._live(tell)))
+            beside.append(tasks.create_task(self._leave()))
             how = await self.shell.run()
             tell("STOPPING=1")
             for task in beside:
@@ -140,6 +150,10 @@ class Host:
 
     def stop(self, revert: bool, why: str) -> None:
         self.shell.stop(Stop(revert, why))
+
+    def leave(self, why: str) -> None:
+        """Settings stay for whoever comes next; on Kubernetes nobody does where the agents were uninstalled."""
+        self._leaving.put_nowait(why)
 
     def reconfigure(self, settings: AgentConfig) -> list[str]:
         """Take what can change while running; returns the fields that need a restart."""
@@ -198,14 +212,21 @@ class Host:
         bare = NodeDocument(node=node, profiles=builtin())
         return replace(bare, hash=digest(bare))
 
-    def _sync(self, node: str) -> Sync | None:
-        if not self.settings.server:
+    def _kube(self, node: str, hierarchies: Hierarchies) -> KubeNode | None:
+        if not self.settings.server.startswith(KUBE):
             return None
-        return Sync(self._peer(), node, self, self.agent.document)
+        from j10ce.agent.kube_node import KubeNode  # other hosts need none of it
+
+        return KubeNode(self.settings, node, self.cache, hierarchies)
+
+    def _sync(self, node: str) -> Sync | KubeSync | None:
+        if self.kube:
+            return self.kube.sync(self, self.agent.document)
+        return Sync(self._peer(), node, self, self.agent.document) if self.settings.server else None
 
     def _enrolment(self, node: str) -> Enrolment | None:
         bootstrap = self.settings.bootstrap_token_file
-        if not self.settings.server or not wanted(self._peer(), bootstrap):
+        if self.kube or not self.settings.server or not wanted(self._peer(), bootstrap):
             return None
         return Enrolment(self._peer(), node, bootstrap, lambda: self.shell.clock.read().wall)
 
@@ -274,6 +295,20 @@ class Host:
         while True:
             await asyncio.sleep(1.0)
             await self.shell.on_ring(tell, "WATCHDOG=1")
+
+    async def _leave(self) -> None:
+        why, life = await self._leaving.get(), self.kube.life if self.kube else None
+        removed = life is not None and await life.fate() == "removed"
+        self.stop(removed, f"{why}, removed for good" if removed else why)
+
+    async def _wanted(self, wanted: bool) -> None:
+        """Removed for good, the agent gives everything back at once and is silent until it is stopped, or wanted."""
+        if wanted:
+            self.agent.armed = self.settings.armed and not self.cache.orders().disarmed and not self.unwritable
+        else:
+            self.agent.armed = False
+            await self.shell.on_ring(self._retire)
+        self.shell.wake.set()
 
     def _after_run(self, report: Report) -> None:
         if report.cause == "tick":

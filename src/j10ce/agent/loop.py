@@ -22,7 +22,7 @@ from j10ce.control.controller import Controller
 from j10ce.kernel.drift import Drift
 from j10ce.kernel.kernel import Kernel
 from j10ce.model.kinds import Hold
-from j10ce.model.knob import TargetId
+from j10ce.model.knob import TargetId, part
 from j10ce.model.plan import HeldSetting, Join, Outcome, Plan
 from j10ce.model.snapshot import NodeFacts, Snapshot
 from j10ce.model.workload import Handle, Workload
@@ -76,6 +76,7 @@ class Agent:
         self._judged: tuple[float, int, Mapping[TargetId, Effective]] = (-math.inf, -1, {})
         self._yielded: dict[object, HeldSetting] = {}
         self._reloaded = False
+        self._doubted: set[TargetId] = set()  # whose maker may have written them again
 
     @property
     def writes(self) -> bool:
@@ -181,8 +182,10 @@ class Agent:
             target = event.workload.target
             if event.type != "DELETED":
                 known[target] = event.workload
+                if not event.workload.handle.made:  # whoever made it is at work on it
+                    self._doubted |= {target, *parts_of(event.workload)}
             elif (gone := known.pop(target, None)) is not None and not gone.handle.made and self.writes:
-                self.kernel.revert(only={target})
+                self.kernel.revert(only={target, *parts_of(gone)})
         self.workloads = known
         self._epoch += 1
 
@@ -232,10 +235,11 @@ class Agent:
         return (*own, *(h for h in self._yielded.values() if h.expires > at.wall))
 
     def _look_for_drift(self, at: Instant) -> None:
-        if self._reloaded:
-            self._reloaded = False
-            for drift in self.kernel.read_now({s.target for s in self.kernel.settings}):
-                self.kernel.forgive(drift.setting)  # a reload is nobody's wish: what it undid is simply done again
+        doubted = {s.target for s in self.kernel.settings} if self._reloaded else self._doubted
+        self._reloaded, self._doubted = False, set()
+        for drift in self.kernel.read_now(doubted) if doubted else ():
+            # Neither a reload nor the start of a container is a wish against ours: it is simply done again.
+            self.kernel.forgive(drift.setting)
         for drift in self.kernel.sweep(at.now):
             if self.yields:
                 why = "someone else set it, and the configuration yields to drift"
@@ -277,3 +281,7 @@ class Agent:
             found = effective(replace(snap, settings=self.kernel.settings))
             self._judged = (snap.now, snap.epoch, found)
         return found
+
+
+def parts_of(workload: Workload) -> list[TargetId]:
+    return [part(workload.namespace, workload.name, p.name) for p in workload.parts]

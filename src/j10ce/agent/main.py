@@ -46,7 +46,10 @@ def arguments() -> argparse.ArgumentParser:
         "j10ce-qos-agent", description="Gives the workloads of this host what they were promised."
     )
     parser.add_argument("--config-dir", type=Path, default=Path(os.environ.get("J10CE_CONFIG_DIR") or CONFIG_DIR))
-    parser.add_argument("--server", help="the control plane: http://…, https://… or unix:/path; several with commas")
+    parser.add_argument(
+        "--server",
+        help="the control plane: http://…, https://… or unix:/path; several with commas; kube: on Kubernetes",
+    )
     parser.add_argument("--token-file", help="bearer token for --server")
     parser.add_argument("--bootstrap-token-file", help="enrols this node where --token-file is missing, and writes it")
     parser.add_argument("--ca-file", help="who signed the certificates of --server; default: the system's authorities")
@@ -87,8 +90,8 @@ async def serve(settings: AgentConfig, options: argparse.Namespace) -> int:
         host = Host(settings, until_idle=options.until_idle)
         reload = Reload(host, options, address)
         loop = asyncio.get_running_loop()
-        for number, revert in ((signal.SIGTERM, False), (signal.SIGINT, True)):
-            loop.add_signal_handler(number, host.stop, revert, signal.Signals(number).name)
+        loop.add_signal_handler(signal.SIGINT, host.stop, True, "SIGINT")
+        loop.add_signal_handler(signal.SIGTERM, host.leave, "SIGTERM")
         loop.add_signal_handler(signal.SIGHUP, reload.on_signal)
         host.operations.reload = reload.now
         return await host.run(lambda *lines: notify(address, *lines))

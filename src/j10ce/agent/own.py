@@ -20,9 +20,10 @@ class OwnCgroup:
     Its weight and floor are proposed by the controller `own` like everyone else's.
     """
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, *, wanted: bool = True) -> None:
+        """Not `wanted`: something else looks after the agent, such as the kubelet after a pod."""
         self.top = tree.path_for("", "", "").path
-        self.path = f"{self.top}/agent" if tree.name == "plain" and os.geteuid() == 0 else ""
+        self.path = f"{self.top}/agent" if wanted and tree.name == "plain" and os.geteuid() == 0 else ""
         self.target = knob.group(self.path)
 
     def enter(self, kernel: Kernel) -> None:

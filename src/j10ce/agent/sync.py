@@ -171,11 +171,12 @@ def lost(known: NodeDocument, fresh: NodeDocument) -> str:
     """
     if not fresh.profiles and not fresh.policies:
         return "it is empty"
-    before, after = _uids(known), _uids(fresh)
+    before, after = uids(known), uids(fresh)
     if known.policies and not fresh.policies and before and not before & after:
         return f"all {len(known.policies)} reservations are gone, and so is every object known so far"
     return ""
 
 
-def _uids(document: NodeDocument) -> set[str]:
+def uids(document: NodeDocument) -> set[str]:
+    """Of its policies and profiles, as far as they have some."""
     return ({p.metadata.uid for p in document.profiles} | {p.metadata.uid for p in document.policies}) - {""}

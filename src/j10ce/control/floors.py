@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from j10ce.control.controller import Controller
 from j10ce.control.cpu_floors import TierWeights, levels, wishes
+from j10ce.control.parts import part_shares
 from j10ce.control.protection import Protection, claimed, promised
 from j10ce.control.reserved_cpus import Cpus, placements, reserve
 from j10ce.model.kinds import Strict
@@ -56,8 +57,14 @@ class Floors:
                 if kept.low:
                     reason = f"floor {floor}, of which memory.max lets {spell('memory', kept.min)} be memory.min"
                 yield from self._protect(snap, e.target, kept, reason)
+                yield from self._protect_parts(snap, e.target, kept, reason)
         for target, need in ancestors(snap).items():
             yield from self._protect(snap, target, need, "covers the floors inside it; not ours, so only upwards")
+
+    def _protect_parts(self, snap: Snapshot, target: TargetId, kept: Protection, reason: str) -> Iterator[Proposal]:
+        for share in part_shares(snap, snap.workloads[target]):
+            need = share.of(kept, snap.node.page)
+            yield from self._protect(snap, share.target, need, f"{share.memory:.0%} of {target}'s {reason}")
 
     def _protect(self, snap: Snapshot, target: TargetId, need: Protection, reason: str) -> Iterator[Proposal]:
         for knob, value in (("memory.min", need.min), ("memory.low", need.low)):

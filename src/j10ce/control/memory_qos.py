@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from j10ce.control.controller import Controller
+from j10ce.control.parts import part_shares
 from j10ce.control.protection import by_percent, high
 from j10ce.model.kinds import Strict
-from j10ce.model.knob import Setting
+from j10ce.model.knob import Setting, TargetId
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
@@ -30,8 +31,20 @@ class MemoryQos:
         for e in snap.entitlements.values():
             if e.chosen:
                 for knob, value, reason in self._wishes(e, snap):
-                    if snap.supports(knob):
-                        yield Proposal(Setting(e.target, knob), Bound.WANT, value, self.name, Rank.POLICY, reason)
+                    yield from self._want(snap, e.target, knob, value, reason)
+                yield from self._of_parts(e, snap)
+
+    def _want(self, snap: Snapshot, target: TargetId, knob: str, value: float, reason: str) -> Iterator[Proposal]:
+        if snap.supports(knob):
+            yield Proposal(Setting(target, knob), Bound.WANT, value, self.name, Rank.POLICY, reason)
+
+    def _of_parts(self, e: Entitlement, snap: Snapshot) -> Iterator[Proposal]:
+        kept = by_percent(e, snap.node.page)
+        for share in part_shares(snap, snap.workloads[e.target]) if any(kept) else ():
+            for knob, value in zip(("memory.min", "memory.low"), share.of(kept, snap.node.page), strict=True):
+                if value:
+                    why = f"{share.memory:.0%} of what {e.target} has, profile {e.profile}"
+                    yield from self._want(snap, share.target, knob, value, why)
 
     def _wishes(self, e: Entitlement, snap: Snapshot) -> Iterator[tuple[str, float, str]]:
         m, page = e.memory, snap.node.page

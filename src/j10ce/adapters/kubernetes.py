@@ -1,0 +1,228 @@
+"""The pods of one node: what the API server tells of them, put together with the cgroups that are there.
+
+A pod is a workload from the moment its cgroup exists until that is gone, whatever its phase. While the API server is
+away the pods it told of last stay, whoever has a cgroup; those of a kubelet, or remembered from before a restart, stand
+in until it answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
+
+import structlog
+
+from j10ce.adapters.adapter import Adapter, WorkloadEvent
+from j10ce.adapters.kubernetes_cgroups import PodTree
+from j10ce.adapters.kubernetes_workload import cgroup_uid, running, workload
+from j10ce.errors import NotFound, QosError
+from j10ce.model.knob import TargetId
+from j10ce.model.knob import workload as target_of
+from j10ce.model.native import Namespace
+from j10ce.model.pod import Pod
+from j10ce.model.workload import Handle, Workload
+from j10ce.store.mirror import Mirror
+from j10ce.store.revise import Key
+
+log = structlog.get_logger()
+SOON_S: Final = 0.02  # while a cgroup is awaited
+LATER_S: Final = 1.0  # a pod that was deleted, a container that was restarted
+PATIENT_S: Final = 60.0  # a pod without a cgroup for so long is not about to start
+FIRST_S: Final = 5.0  # for the API server's first answer; then whoever stands in is asked
+AWAY_S: Final = 10.0
+RETRY_S: Final = 15.0  # of an eviction that a disruption budget did not allow
+NOBODY: Final[Mapping[str, str]] = {}
+
+
+class Cluster(Protocol):
+    """What the adapter needs besides the two mirrors."""
+
+    @property
+    def lost(self) -> bool:
+        """The API server does not answer, or does not let us see our pods."""
+        ...
+
+    async def stand_in(self) -> Sequence[Pod]:
+        """Pods of this node by word of someone else."""
+        ...
+
+    async def evict(self, namespace: str, name: str, uid: str) -> bool:
+        """Whether it was granted; False: a disruption budget does not allow it now."""
+        ...
+
+
+class Known(NamedTuple):
+    """What a workload was made of: it is not made again from the same."""
+
+    pod: Pod
+    labels: Mapping[str, str]
+    handle: Handle
+    containers: Mapping[str, Handle]
+    workload: Workload
+
+    @property
+    def complete(self) -> bool:
+        """Every container that runs was found."""
+        return all(found in self.containers for found in running(self.pod).values())
+
+
+class KubernetesAdapter:
+    """All of it runs on the event loop; `run` beside `workloads`."""
+
+    def __init__(self, pods: Mirror, namespaces: Mirror, tree: PodTree, cluster: Cluster) -> None:
+        self._pods, self._namespaces, self._tree, self._cluster = pods, namespaces, tree, cluster
+        self._others: dict[TargetId, Pod] = {}  # while the API server is away
+        self._known: dict[TargetId, Known] = {}
+        self._awaited: dict[TargetId, float] = {}  # since when, without a cgroup
+        self._evictions: dict[TargetId, str] = {}  # asked for, not granted yet
+        self._moved = asyncio.Event()
+
+    async def run(self) -> None:
+        """What `workloads` lives on; for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow(self._pods))
+            tasks.create_task(self._follow(self._namespaces))
+            tasks.create_task(self._stand_in())
+            tasks.create_task(self._evict_again())
+
+    async def workloads(self) -> AsyncIterator[WorkloadEvent]:
+        await self._first()
+        for event in self._changes():
+            yield event
+        yield WorkloadEvent("SYNCED", None)
+        while True:
+            await self._rest()
+            for event in self._changes():
+                yield event
+
+    def pods(self) -> list[Pod]:
+        """All that are known, to be remembered over a restart."""
+        return list(self._present().values())
+
+    async def evict(self, target: TargetId, why: str) -> None:
+        """Through the Eviction API, which heeds disruption budgets; what they do not allow is asked for again."""
+        if target not in self._known:
+            raise NotFound(f"{target} is no pod of this node")
+        self._evictions[target] = why
+        await self._try_evicting(target)
+
+    # ------------------------------------------------------------------ who is there
+
+    async def _follow(self, mirror: Mirror) -> None:
+        async for _ in mirror.changes():
+            self._moved.set()
+
+    async def _first(self) -> None:
+        try:
+            async with asyncio.timeout(FIRST_S):
+                await self._pods.synced.wait()
+                await self._namespaces.synced.wait()
+        except TimeoutError:
+            await self._ask_others()
+
+    async def _stand_in(self) -> None:
+        while True:
+            await asyncio.sleep(AWAY_S)
+            if self._cluster.lost:
+                await self._ask_others()
+            elif self._others:
+                self._others = {}
+                self._moved.set()
+
+    async def _ask_others(self) -> None:
+        self._others = {_target(pod): pod for pod in await self._cluster.stand_in()}
+        self._moved.set()
+
+    async def _rest(self) -> None:
+        now = asyncio.get_running_loop().time()
+        soon = any(now - since < PATIENT_S for since in self._awaited.values())
+        try:
+            async with asyncio.timeout(SOON_S if soon else LATER_S):
+                await self._moved.wait()
+        except TimeoutError:
+            pass
+        self._moved.clear()
+
+    def _present(self) -> dict[TargetId, Pod]:
+        held: Mapping[Key, object] = self._pods.held
+        return {**self._others, **{_target(pod): pod for pod in held.values() if isinstance(pod, Pod)}}
+
+    # ------------------------------------------------------------------ what changed
+
+    def _changes(self) -> Iterator[WorkloadEvent]:
+        """From what was told to what is."""
+        self._tree.look()
+        now = asyncio.get_running_loop().time()
+        found = dict(self._placed(now))
+        for target, old in list(self._known.items()):
+            new = found.get(target)
+            if new is None or new.pod.metadata.uid != old.pod.metadata.uid:
+                del self._known[target]
+                yield WorkloadEvent("DELETED", old.workload)
+        for target, new in found.items():
+            before = self._known.get(target)
+            self._known[target] = new
+            if before is None:
+                yield WorkloadEvent("ADDED", new.workload)
+            elif before.workload != new.workload:
+                yield WorkloadEvent("MODIFIED", new.workload)
+
+    def _placed(self, now: float) -> Iterator[tuple[TargetId, Known]]:
+        """Every pod that has a cgroup; the others are awaited."""
+        awaited: dict[TargetId, float] = {}
+        for target, pod in self._present().items():
+            if pod.ended:
+                continue
+            handle = self._tree.pod(cgroup_uid(pod))
+            known = None if handle is None else self._made(target, pod, handle)
+            if known is not None:
+                yield target, known
+            if known is None or not known.complete:
+                awaited[target] = self._awaited.get(target, now)
+        self._awaited = awaited
+
+    def _made(self, target: TargetId, pod: Pod, handle: Handle) -> Known:
+        before, labels = self._known.get(target), self._labels(pod.metadata.namespace)
+        same = before is not None and before.pod is pod and before.labels is labels and before.handle == handle
+        if before is not None and same and before.complete:
+            return before
+        containers = self._tree.containers(handle)
+        if before is not None and same and before.containers == containers:
+            return before
+        return Known(pod, labels, handle, containers, workload(pod, labels, handle, containers))
+
+    def _labels(self, namespace: str) -> Mapping[str, str]:
+        held: Mapping[Key, object] = self._namespaces.held
+        found = held.get(Key("Namespace", "", namespace))
+        return found.metadata.labels if isinstance(found, Namespace) else NOBODY
+
+    # ------------------------------------------------------------------ evictions
+
+    async def _evict_again(self) -> None:
+        while True:
+            await asyncio.sleep(RETRY_S)
+            for target in list(self._evictions):
+                await self._try_evicting(target)
+
+    async def _try_evicting(self, target: TargetId) -> None:
+        known = self._known.get(target)
+        if known is None:  # gone, by whoever's hand
+            self._evictions.pop(target, None)
+            return
+        meta, why = known.pod.metadata, self._evictions[target]
+        try:
+            granted = await self._cluster.evict(meta.namespace, meta.name, meta.uid)
+        except QosError as e:
+            log.warning("evict.fail", workload=target, why=why, error=str(e))
+            return
+        log.info("evict.asked", workload=target, why=why, granted=granted)
+        if granted:
+            self._evictions.pop(target, None)
+
+
+def _target(pod: Pod) -> TargetId:
+    return target_of(pod.metadata.namespace, pod.metadata.name)
+
+
+_: type[Adapter] = KubernetesAdapter
