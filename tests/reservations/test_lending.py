@@ -47,9 +47,9 @@ def test_the_deadline_runs_from_when_the_holder_came() -> None:
     loans.observe("n", NOTHING, resources(0, "8Gi"), [offer(units=2)], 0.0)
     assert loans.units() == {"db": 2}
     for wall in (10.0, 20.0):
-        loans.observe("n", NOTHING, resources(0, "7Gi"), [offer(units=1, used=1)], wall)
+        loans.observe("n", resources(0, "1Gi"), resources(0, "7Gi"), [offer(units=1, used=1)], wall)
     (reclaim,) = loans.reclaims("db")
-    assert (reclaim.units, reclaim.deadline, reclaim.excess) == (1, 40.0, 3 << 30)
+    assert (reclaim.units, reclaim.deadline, reclaim.excess) == (1, 40.0, 2 << 30)
     loans.observe("n", NOTHING, resources(0, "4Gi"), [offer(units=1, used=1)], 30.0)
     assert loans.reclaims("db") == []
     assert loans.units() == {"db": 1}

@@ -61,6 +61,21 @@ def test_the_exact_search_agrees_with_the_solver(seed: int) -> None:
     assert 5 < seen["found"] < 55, "puzzles are neither trivial nor hopeless"
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_equal_nodes_are_searched_once_and_not_too_little(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(60):
+        size = [draw.randint(4, 9), draw.randint(4, 9)]
+        free = np.array([size] * draw.randint(2, 5), np.int64)
+        rows = np.ones(len(free), np.bool_)
+        items = [
+            Item(f"p{n}", np.array([draw.randint(1, 5), draw.randint(0, 5)]), draw.randint(1, 5), rows)
+            for n in range(draw.randint(1, 3))
+        ]
+        answer = search(free, items)
+        assert (answer.placements is not None) == feasible(free.tolist(), [ask(i) for i in items])
+
+
 def test_the_search_gives_up_within_its_budget() -> None:
     draw = random.Random(7)
     cases = [puzzle(draw) for _ in range(300)]

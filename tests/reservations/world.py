@@ -142,6 +142,10 @@ class World:
         node = self.running.pop(name).node
         self.report(node)
 
+    def overdrawn(self) -> bool:
+        """Some node has shrunk below what runs there: whose unit that is may change with every arrival."""
+        return bool((self.fleet.layout.base < 0).any())
+
     def charged(self, key: str) -> int:
         return sum(r.payer == key and any(r.floor) for r in self.running.values())
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from j10ce.scheduler.exact import search
 from j10ce.scheduler.layout import MOST, Entry, Layout, vector
-from j10ce.scheduler.pledge import Charge
 from j10ce.scheduler.witness import Amounts, Placement, Vector, hopeless, place, repack, stay
 
 
@@ -41,21 +40,16 @@ def _cut(layout: Layout) -> None:
     for row in np.flatnonzero((layout.base < 0).any(axis=1)).tolist():
         lack, charged = -layout.base[row], layout.nodes[layout.names[row]].charged
         for entry in reversed(layout.entries.values()):
-            each = _each(entry, charged.get(entry.source))
-            if count := min(entry.charged.get(row, 0), _enough(lack, each)):
-                cuts.setdefault(entry.source, {})[row] = count
-                lack = lack - each * count
+            if (charge := charged.get(entry.source)) is not None and charge.workloads:
+                there = np.maximum(np.minimum(entry.shape, MOST) * charge.workloads, vector(charge.amount, MOST))
+                each = -(-there // charge.workloads)  # as a rule a unit; more where an earlier generation is obeyed
+                if count := min(charge.workloads, _enough(lack, each)):
+                    cuts.setdefault(entry.source, {})[row] = count
+                    lack = lack - np.minimum(there, each * count)
     for source, entry in layout.entries.items():
         if (cut := cuts.get(source, {})) != entry.cut:
             entry.cut = cut
             layout.reseat(entry)
-
-
-def _each(entry: Entry, charge: Charge | None) -> Vector:
-    """What one of its workloads takes: as a rule a unit, more while the node still obeys an earlier generation."""
-    if charge is None or not charge.workloads:
-        return entry.shape
-    return np.maximum(entry.shape, vector(charge.amount, MOST) // charge.workloads)
 
 
 def _enough(lack: Vector, shape: Vector) -> int:
