@@ -8,13 +8,13 @@ import random
 import signal
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
 from j10ce.errors import Busy, Corrupt, Denied, StoreError, Unsupported
-from j10ce.store.database import Database
+from j10ce.store.database import MOST_ROWS, Database, Row, Trim
 from j10ce.store.sqlite import SqliteStore
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND
@@ -208,15 +208,39 @@ async def test_writers_that_wait_together_share_commits(path: Path, monkeypatch:
     sizes: list[int] = []
     write = store._writer._database.write
 
-    def counted(work: Iterator[object]) -> None:
-        rows = list(work)
+    def counted(rows: Sequence[Row], trims: Iterable[Trim] = ()) -> None:
         sizes.append(len(rows))
-        write(rows)  # type: ignore[arg-type]
+        write(rows, trims)
 
     monkeypatch.setattr(store._writer._database, "write", counted)
     await asyncio.gather(*(store.put(reservation(f"p-{n}")) for n in range(100)))
     assert sum(sizes) == 100
     assert len(sizes) < 20
+    await store.close()
+
+
+async def test_what_is_written_together_is_read_after_a_restart(path: Path) -> None:
+    """More rows than one statement takes; and of one object everything that can happen to it, in one transaction."""
+    store = SqliteStore(path, wall)
+    async with asyncio.TaskGroup() as group:
+        for n in range(2 * MOST_ROWS + 1):
+            group.create_task(store.put(reservation(f"p-{n}")))
+        for name in ("gone", "back"):
+            group.create_task(store.put(reservation(name, cpu="1")))
+            group.create_task(store.delete(KIND, "default", name))
+        group.create_task(store.put(reservation("back", cpu="2")))
+    written = await store.list(KIND)
+    await store.close()
+    store = SqliteStore(path, wall)
+    assert await store.list(KIND) == written
+    names = {obj.metadata.name for obj in written.items}
+    assert names == {f"p-{n}" for n in range(2 * MOST_ROWS + 1)} | {"back"}
+    watch = store.watch(KIND, str(int(written.revision) - 3))
+    assert [(e.type, e.object.metadata.name) for e in [await anext(watch) for _ in range(3)]] == [
+        ("ADDED", "back"),
+        ("DELETED", "back"),
+        ("ADDED", "back"),
+    ]
     await store.close()
 
 

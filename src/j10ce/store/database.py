@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,6 +20,7 @@ from j10ce.store.table import Table, first_revision
 
 FORMAT: Final = 1  # PRAGMA user_version
 APPLICATION: Final = 0x6A313063  # PRAGMA application_id: "j10c"
+MOST_ROWS: Final = 64  # in one statement
 LASTING_DAMAGE: Final = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 SCHEMA: Final = """
@@ -76,12 +78,13 @@ class Database:
             raise _corrupt(self.path, str(e)) from None
         return table
 
-    def write(self, work: Iterable[Row | Trim]) -> None:
+    def write(self, rows: Sequence[Row], trims: Iterable[Trim] = ()) -> None:
         """All of it in one transaction that survives power loss, or nothing of it and a StoreError."""
         try:
             self._sql.execute("BEGIN IMMEDIATE")
-            for piece in work:
-                self._trim(piece) if isinstance(piece, Trim) else self._record(piece)
+            self._record(rows)
+            for trim in trims:
+                self._trim(trim)
             self._sql.execute("COMMIT")
         except sqlite3.Error as e:
             self._roll_back()
@@ -90,14 +93,21 @@ class Database:
     def close(self) -> None:
         self._sql.close()
 
-    def _record(self, row: Row) -> None:
-        event, key = row.event, key_of(row.event.object)
-        if event.type == "DELETED":
-            self._sql.execute("DELETE FROM objects WHERE kind = ? AND namespace = ? AND name = ?", key)
-        else:
-            self._sql.execute("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?)", (*key, row.data))
-        change = (int(event.revision), key.kind, event.type, row.data)
-        self._sql.execute("INSERT INTO changes VALUES (?, ?, ?, ?)", change)
+    def _record(self, rows: Sequence[Row]) -> None:
+        last = {key_of(row.event.object): row for row in rows}
+        gone = [key for key, row in last.items() if row.event.type == "DELETED"]
+        self._sql.executemany("DELETE FROM objects WHERE kind = ? AND namespace = ? AND name = ?", gone)
+        kept = [(*key, row.data) for key, row in last.items() if row.event.type != "DELETED"]
+        self._insert("INSERT OR REPLACE INTO objects VALUES", kept)
+        changes = [(int(e.revision), e.object.kind, e.type, data) for e, data in rows]
+        self._insert("INSERT INTO changes VALUES", changes)
+
+    def _insert(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+        """Every statement gives the interpreter away and has to win it back: so one takes many rows."""
+        for begin in range(0, len(rows), MOST_ROWS):
+            some = rows[begin : begin + MOST_ROWS]
+            places = ",".join([f"({','.join('?' * len(some[0]))})"] * len(some))
+            self._sql.execute(f"{statement} {places}", tuple(chain.from_iterable(some)))
 
     def _trim(self, trim: Trim) -> None:
         self._sql.execute("DELETE FROM changes WHERE kind = ? AND revision <= ?", trim)
@@ -112,7 +122,8 @@ class Database:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    sql = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
+    kept = 4 * MOST_ROWS  # every number of rows is a statement of its own
+    sql = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5, cached_statements=kept)
     try:
         # One owner: no shared-memory file, and a second manager is refused.
         sql.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -69,7 +69,7 @@ class Writer:
         try:
             rows = [job.row for job in jobs if job.row]
             if rows or trims:
-                self._database.write(chain(rows, trims))
+                self._database.write(rows, trims)
         except StoreError as e:
             failure = e
             if jobs:
