@@ -66,6 +66,8 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "kind": "Its kind.",
         "name": "Its name.",
         "uid": "Its uid.",
+        "controller": "Whether it is the one that manages the object; for tools of Kubernetes.",
+        "block_owner_deletion": "Whether Kubernetes keeps the owner until the object is gone.",
     },
     "ManagedFields": {
         "": "Who decided which fields: server-side apply does not take them from others unless forced.",

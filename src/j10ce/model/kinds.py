@@ -68,6 +68,8 @@ class Owner(Strict, frozen=True, kw_only=True):
     kind: str
     name: str
     uid: str
+    controller: bool = False  # what tools of Kubernetes make of it; we keep it for them
+    block_owner_deletion: bool = False
 
 
 class ManagedFields(Strict, frozen=True, kw_only=True, omit_defaults=False):

@@ -17,10 +17,11 @@ from j10ce.store.deferred import DeferredWatch
 from j10ce.store.elector import Elector
 from j10ce.store.kube_access import KubeAccess
 from j10ce.store.kube_body import changes, creation
-from j10ce.store.kube_client import PAGE, PATIENCE_S, KubeClient
+from j10ce.store.kube_client import PATIENCE_S, KubeClient
 from j10ce.store.kube_elector import Wall, kube_elector
 from j10ce.store.kube_feed import Feed
 from j10ce.store.kube_resource import Resource, Unreadable, resources
+from j10ce.store.kube_wire import PAGE
 from j10ce.store.patience import pauses
 from j10ce.store.revise import Key, Part, check, key_of, revise
 from j10ce.store.store import ABSENT, ANY, Expect, Listing, Store
@@ -116,9 +117,15 @@ class KubeStore:
                 group.create_task((await self._wanted.get()).run())
 
     async def _listed(self, resource: Resource, namespace: str | None, *, size: int = PAGE) -> Listing:
-        pages = [page async for page in self.client.pages(resource.collection(namespace), size=size)]
-        found = resource.readable(text for _, texts in pages for text in texts)
-        return Listing(tuple(sorted(found, key=key_of)), pages[0][0])
+        found: list[Object] = []
+        unread: set[Key] = set()
+        revision = ""
+        async for at, texts in self.client.pages(resource.collection(namespace), size=size):
+            found += resource.page(texts, unread)
+            revision = revision or at
+        if namespace is None:
+            resource.unread &= unread
+        return Listing(tuple(sorted(found, key=key_of)), revision)
 
     async def _overwrite(self, obj: Object, part: Part) -> Object:
         for pause_s in pauses(first_s=0.005):

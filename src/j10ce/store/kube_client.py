@@ -1,24 +1,19 @@
-"""The verbs of a Kubernetes API server, and how it writes lists and changes."""
+"""The verbs of a Kubernetes API server."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 import msgspec
-from msgspec import Struct, field
 
-from j10ce.errors import Unavailable, Unsure
 from j10ce.store.kube_access import KubeAccess
-from j10ce.store.kube_failure import failure, status_of
 from j10ce.store.kube_http import JSON, NO_QUERY, KubeHttp, Request
+from j10ce.store.kube_wire import PAGE, Line, line_of, page_of, watching
 
 PATIENCE_S: Final = 10.0
-PAGE: Final = 500
 PAGE_S: Final = 60.0
-WATCH_S: Final = (300, 600)  # the server ends a watch then; by chance, so that not all come back together
 FIELD_MANAGER: Final = "j10ce-qos"
 Patch = Literal["json", "merge", "apply"]
 CONTENT: Final[Mapping[Patch, str]] = {
@@ -26,22 +21,6 @@ CONTENT: Final[Mapping[Patch, str]] = {
     "merge": "application/merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
-W = TypeVar("W")
-
-
-class ListMeta(Struct, rename="camel"):
-    resource_version: str = ""
-    continue_: str = field(name="continue", default="")
-
-
-class Page(Struct, rename="camel"):
-    metadata: ListMeta
-    items: Sequence[msgspec.Raw] | None = None
-
-
-class WatchLine(Struct):
-    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
-    object: msgspec.Raw
 
 
 class KubeClient:
@@ -63,7 +42,7 @@ class KubeClient:
 
     async def revision(self, path: str) -> int:
         """At which revision a collection is, by the API server's store."""
-        return int(_page(await self._http.ask(Request("GET", path, {"limit": "1"}))).metadata.resource_version)
+        return int(page_of(await self._http.ask(Request("GET", path, {"limit": "1"}))).metadata.resource_version)
 
     async def pages(
         self, path: str, query: Mapping[str, str] = NO_QUERY, *, size: int = PAGE
@@ -72,7 +51,7 @@ class KubeClient:
         more = ""
         while True:
             wanted = {**query, "limit": str(size), **({"continue": more} if more else {})}
-            page = _page(await self._http.ask(Request("GET", path, wanted, attempt_s=PAGE_S)))
+            page = page_of(await self._http.ask(Request("GET", path, wanted, attempt_s=PAGE_S)))
             yield page.metadata.resource_version, page.items or ()
             more = page.metadata.continue_
             if not more:
@@ -99,23 +78,15 @@ class KubeClient:
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {k: v for k, v in wanted.items() if v}}
         await self._http.ask(Request("DELETE", path, body=msgspec.json.encode(body), repeatable=bool(revision)))
 
-    async def watch(
-        self, path: str, since: str, query: Mapping[str, str] = NO_QUERY
-    ) -> AsyncGenerator[WatchLine, None]:
+    async def watch(self, path: str, since: str, query: Mapping[str, str] = NO_QUERY) -> AsyncGenerator[Line, None]:
         """Every change after `since`, and bookmarks, until the server ends it. Close it after use.
 
         Raises Compacted, Denied, and Unavailable when the connection is lost.
         """
-        wanted = {
-            "watch": "1",
-            "resourceVersion": since,
-            "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(random.randint(*WATCH_S)),  # noqa: S311  chance, not a secret
-        }
-        request = Request("GET", path, {**query, **wanted})
+        request = Request("GET", path, {**query, **watching(since)})
         async with aclosing(self._http.stream(request)) as told:
             async for text in told:
-                yield self._line(text, request)
+                yield line_of(text, str(request), self._who)
 
     async def close(self) -> None:
         await self._http.close()
@@ -133,21 +104,3 @@ class KubeClient:
         data = body if isinstance(body, bytes) else msgspec.json.encode(body)
         owned = {**query, "fieldManager": self._field_manager}
         return await self._http.ask(Request(method, path, owned, data, content, repeatable=repeatable))
-
-    def _line(self, text: bytes, request: Request) -> WatchLine:
-        try:
-            line = msgspec.json.decode(text, type=WatchLine)
-        except msgspec.MsgspecError as e:
-            raise Unavailable(f"{request}: not understood: {e}") from None
-        if line.type == "ERROR":
-            status = status_of(bytes(line.object))
-            refusal = failure(status.code, status, str(request), self._who)
-            raise Unavailable(str(refusal)) if isinstance(refusal, Unsure) else refusal
-        return line
-
-
-def _page(text: bytes) -> Page:
-    try:
-        return msgspec.json.decode(text, type=Page)
-    except msgspec.MsgspecError as e:
-        raise Unavailable(f"the API server's answer is not understood: {e}") from None

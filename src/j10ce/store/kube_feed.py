@@ -6,22 +6,18 @@ import asyncio
 import sys
 from collections.abc import Callable
 from contextlib import aclosing
-from typing import Final, Literal
+from typing import Final
 
-import msgspec
 import structlog
-from msgspec import Struct
 
-from j10ce.errors import Closed, Compacted, Denied, StoreError, Unavailable
-from j10ce.store.kube_client import KubeClient, WatchLine
+from j10ce.errors import Closed, Compacted, Denied, StoreError
+from j10ce.store.kube_client import KubeClient
 from j10ce.store.kube_failure import Later
-from j10ce.store.kube_resource import Resource, Unreadable
+from j10ce.store.kube_resource import Resource
+from j10ce.store.kube_wire import Line, event_of, revision_of
 from j10ce.store.patience import pauses
-from j10ce.store.revise import key_of
-from j10ce.store.store import Event
 from j10ce.store.table import KEPT_BYTES, Log, Watch
 
-Change = Literal["ADDED", "MODIFIED", "DELETED"]
 LONGEST_REVISION: Final = 19  # digits
 log = structlog.get_logger()
 
@@ -89,52 +85,19 @@ class Feed:
                 self._take(line)
         return self._at > before
 
-    def _take(self, line: WatchLine) -> None:
-        revision = _revision(line)
-        if revision <= self._at:
+    def _take(self, line: Line) -> None:
+        revision = revision_of(line)
+        if int(revision) <= self._at:
             return
-        if (line.type == "ADDED" or line.type == "MODIFIED" or line.type == "DELETED") and (
-            event := self._event(line.type, line.object, str(revision))
-        ):
+        if event := event_of(self._resource, line, revision):
             self._log.append(event, len(bytes(line.object)))
             self._log.wake()
             self._log.trim(self._kept, KEPT_BYTES)
-        self._at = revision
-        self._seen = max(self._seen, revision)
-
-    def _event(self, type_: Change, text: msgspec.Raw, revision: str) -> Event | None:
-        """None for what cannot be read, and could not before: to us, it does not exist."""
-        unread = self._resource.unread
-        try:
-            obj = self._resource.read(text)
-        except Unreadable as e:
-            if e.key not in unread and type_ != "ADDED":
-                raise Compacted(str(e)) from None  # whoever holds it learns from a listing that it is gone
-            self._resource.skip(e, gone=type_ == "DELETED")
-            return None
-        key = key_of(obj)
-        if key in unread:
-            unread.discard(key)
-            type_ = "ADDED" if type_ == "MODIFIED" else type_
-        return Event(type_, obj, revision)
+        self._at = int(revision)
+        self._seen = max(self._seen, self._at)
 
     def _end(self) -> None:
         self._running = False
         if not self._closed:
             self._log.horizon = sys.maxsize
             self._log.wake()
-
-
-class _Meta(Struct, frozen=True, rename="camel"):
-    resource_version: str = ""
-
-
-class _Versioned(Struct):
-    metadata: _Meta = _Meta()
-
-
-def _revision(line: WatchLine) -> int:
-    try:
-        return int(msgspec.json.decode(line.object, type=_Versioned).metadata.resource_version)
-    except ValueError as e:  # MsgspecError is one
-        raise Unavailable(f"the API server told of a {line.type} without a revision: {e}") from None

@@ -16,12 +16,12 @@ from j10ce import __version__
 from j10ce.errors import Closed, Conflict, Denied, NotFound, QosError, Unavailable, Unsure
 from j10ce.store.kube_access import KubeAccess
 from j10ce.store.kube_failure import Later, failure, status_of
+from j10ce.store.kube_wire import QUIET_S
 from j10ce.store.lines import lines
 from j10ce.store.patience import pauses
 
 ATTEMPT_S: Final = 5.0
 CONNECT_S: Final = 2.0
-SILENCE_S: Final = 150.0  # bookmarks come every minute: a stream that tells nothing for so long is dead
 AT_A_TIME: Final = 64  # requests
 NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
 JSON: Final = "application/json"
@@ -74,9 +74,7 @@ class KubeHttp:
         Raises Unavailable when the connection is lost, and what the server objects to.
         """
         try:
-            async with self._sent(
-                request, aiohttp.ClientTimeout(sock_connect=CONNECT_S, sock_read=SILENCE_S)
-            ) as answer:
+            async with self._sent(request, aiohttp.ClientTimeout(sock_connect=CONNECT_S, sock_read=QUIET_S)) as answer:
                 if answer.status != 200:
                     raise self._refusal(request, answer, await answer.read())
                 async for line in lines(answer.content.iter_any()):

@@ -59,14 +59,20 @@ class Resource:
 
     def readable(self, texts: Iterable[msgspec.Raw]) -> list[Any]:
         """Those of a whole listing that make sense."""
-        found, unread = [], set()
+        unread: set[Key] = set()
+        found = self.page(texts, unread)
+        self.unread &= unread
+        return found
+
+    def page(self, texts: Iterable[msgspec.Raw], unread: set[Key]) -> list[Any]:
+        """Those of a part of a listing that make sense; the others are added to `unread`."""
+        found = []
         for text in texts:
             try:
                 found.append(self.read(text))
             except Unreadable as e:
                 self.skip(e)
                 unread.add(e.key)
-        self.unread &= unread
         return found
 
     def skip(self, e: Unreadable, *, gone: bool = False) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from typing import Protocol
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Literal, Protocol, TypeVar, cast
 
 import structlog
 
 from j10ce.errors import Closed, Compacted, Denied, StoreError
 from j10ce.model.kinds import Object
+from j10ce.model.native import NativeObject
 from j10ce.store.patience import pauses
 from j10ce.store.revise import Key, key_of
 from j10ce.store.store import Event, Listing
@@ -27,6 +28,37 @@ class Source(Protocol):
 
 def mirror(store: Source, kind: str) -> Mirror:
     return Mirror(store, kind)
+
+
+N = TypeVar("N", bound=NativeObject, covariant=True)
+
+
+class NativeChange(Protocol[N]):
+    """An Event of one of Kubernetes' own kinds."""
+
+    @property
+    def type(self) -> Literal["ADDED", "MODIFIED", "DELETED"]: ...
+
+    @property
+    def object(self) -> N: ...
+
+    @property
+    def old(self) -> N | None: ...
+
+
+class NativeMirror(Protocol[N]):
+    @property
+    def held(self) -> Mapping[Key, N]: ...
+
+    @property
+    def synced(self) -> asyncio.Event: ...
+
+    def changes(self) -> AsyncIterator[NativeChange[N]]: ...
+
+
+def native_mirror(store: Source, kind: type[N]) -> NativeMirror[N]:
+    """A mirror looks at names and revisions only, so it holds what any store with such a kind gives it."""
+    return cast("NativeMirror[N]", Mirror(store, kind().kind))
 
 
 class Mirror:

@@ -386,16 +386,20 @@ class CredentialSpec(_message.Message):
     def __init__(self, role: _Optional[_Union[CredentialSpec.Role, str]] = ..., hash: _Optional[str] = ..., node: _Optional[str] = ..., expires: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., uses: _Optional[int] = ..., former_hash: _Optional[str] = ..., former_expires: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Owner(_message.Message):
-    __slots__ = ("api_version", "kind", "name", "uid")
+    __slots__ = ("api_version", "kind", "name", "uid", "controller", "block_owner_deletion")
     API_VERSION_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     UID_FIELD_NUMBER: _ClassVar[int]
+    CONTROLLER_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_OWNER_DELETION_FIELD_NUMBER: _ClassVar[int]
     api_version: str
     kind: str
     name: str
     uid: str
-    def __init__(self, api_version: _Optional[str] = ..., kind: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ...) -> None: ...
+    controller: bool
+    block_owner_deletion: bool
+    def __init__(self, api_version: _Optional[str] = ..., kind: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., controller: _Optional[bool] = ..., block_owner_deletion: _Optional[bool] = ...) -> None: ...
 
 class ManagedFields(_message.Message):
     __slots__ = ("manager", "operation", "api_version", "time", "fields_v1", "subresource")
