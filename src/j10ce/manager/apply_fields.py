@@ -5,7 +5,7 @@ A step is `f:name`, `k:{"type":"Ready"}` for an item of a keyed list, or `v:"cpu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from j10ce.model.topology import LEAF, Shape
 Path = tuple[str, ...]
 Tree = dict[str, Any]
 ITSELF: Final = "."
+SEQUENCES: Final = (list, tuple)
 
 
 def leaves(value: object, shape: Shape, beside: object = None, path: Path = ()) -> Iterator[tuple[Path, object]]:
@@ -43,11 +44,13 @@ def leaves(value: object, shape: Shape, beside: object = None, path: Path = ()) 
 def children(value: object, shape: Shape) -> dict[str, tuple[Any, Shape]] | None:
     """What a granular value holds, by step; None: it is a leaf."""
     found: dict[str, tuple[Any, Shape]] = {}
-    if isinstance(value, Struct | dict):
-        found = {f"f:{name}": (v, below) for name, v in _members(value) if (below := shape.below(name))}
-    elif isinstance(value, list | tuple) and shape.items:
+    if isinstance(value, Struct):
+        found = _said(value, shape)
+    elif isinstance(value, dict):
+        found = {f"f:{name}": (member, below) for name, member in value.items() if (below := shape.below(name))}
+    elif isinstance(value, SEQUENCES) and shape.items:
         found = {step_of(item, shape.key): (item, shape.items) for item in value}
-    elif isinstance(value, list | tuple) and shape.unordered:
+    elif isinstance(value, SEQUENCES) and shape.unordered:
         found = {f"v:{_json(item)}": (item, LEAF) for item in value}
     return found or None
 
@@ -60,21 +63,21 @@ def step_of(item: object, key: str) -> str:
     return "k:" + _json({key: name})
 
 
-def _members(value: Struct | Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _said(value: Struct, shape: Shape) -> dict[str, tuple[Any, Shape]]:
     """Default values are left out: saying them and not saying anything is the same."""
-    if not isinstance(value, Struct):
-        yield from value.items()
-        return
-    for attribute, name, default in _fields(type(value)):
+    found: dict[str, tuple[Any, Shape]] = {}
+    for attribute, name, step, default in _fields(type(value)):
         member = getattr(value, attribute)
-        if member is not UNSET and member != default:
-            yield name, member
+        if member is not default and member is not UNSET and member != default and (below := shape.below(name)):
+            found[step] = (member, below)
+    return found
 
 
 @cache
-def _fields(struct: type[Struct]) -> tuple[tuple[str, str, object], ...]:
+def _fields(struct: type[Struct]) -> tuple[tuple[str, str, str, object], ...]:
+    """(attribute, name, step, default)"""
     return tuple(
-        (f.name, f.encode_name, f.default_factory() if callable(f.default_factory) else f.default)
+        (f.name, f.encode_name, f"f:{f.encode_name}", f.default_factory() if callable(f.default_factory) else f.default)
         for f in msgspec.structs.fields(struct)
     )
 

@@ -23,7 +23,7 @@ from j10ce.manager.placements import Placements
 from j10ce.manager.rest import Resources
 from j10ce.manager.server import Server, announce
 from j10ce.manager.settings import Config
-from j10ce.manager.trace import Traced, Tracer
+from j10ce.manager.trace import Tracer, traced
 from j10ce.manager.verbs import Verbs
 from j10ce.manager.view import View
 from j10ce.manager.workloads import AgentProxy
@@ -53,7 +53,7 @@ class ControlPlane:
         self._verbs = Verbs(store, validate, wall)
         resources = Resources(self._verbs, self._view, AgentProxy(config.agent_socket), self._stop)
         app = build_app(self._defence.access, resources, self._view, metrics, self._defence.audit, self._beside())
-        self._server = Server(Traced(app, tracer), self._defence.tls)
+        self._server = Server(traced(app, tracer), self._defence.tls)
         self._grpc = open_grpc(config, self._verbs, self._defence, metrics, tracer, self._stop)
 
     def stop(self) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from time import perf_counter
 from typing import Final
 
@@ -17,6 +16,7 @@ from j10ce.store.revise import Part, key_of
 from j10ce.store.store import ANY, Event, Expect, Listing, Store
 
 ANSWERS: Final = (NotFound, Conflict, Compacted)  # the store works, and says no
+READS: Final = ("get", "list")
 
 
 class ObservedStore:
@@ -24,26 +24,26 @@ class ObservedStore:
     wherever other processes write to it."""
 
     def __init__(self, store: Store, metrics: Metrics, tracer: Tracer) -> None:
-        self._store, self._metrics, self._tracer = store, metrics, tracer
+        self._store, self.metrics, self._tracer = store, metrics, tracer
         self.trouble = ""
 
     async def get(self, kind: str, namespace: str, name: str) -> Object:
-        with self._measured("get"), self._judged():
+        with Measured(self, "get"):
             return await self._store.get(kind, namespace, name)
 
     async def list(self, kind: str, namespace: str | None = None) -> Listing:
-        with self._measured("list"), self._judged():
+        with Measured(self, "list"):
             return await self._store.list(kind, namespace)
 
     async def put(self, obj: Object, *, expect: str | Expect = ANY, part: Part = "spec") -> Object:
-        with self._measured("put"), self._tracer.step("store.put", _facts(obj)) as span:
+        with Measured(self, "put"), self._tracer.step("store.put", _facts(obj)) as span:
             if span.trace and part == "spec":
                 obj = await self._marked(obj, span)
             return await self._store.put(obj, expect=expect, part=part)
 
     async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
         facts = {"j10ce.kind": kind, "j10ce.namespace": namespace, "j10ce.name": name}
-        with self._measured("delete"), self._tracer.step("store.delete", facts):
+        with Measured(self, "delete"), self._tracer.step("store.delete", facts):
             return await self._store.delete(kind, namespace, name, expect=expect)
 
     def watch(self, kind: str, since: str) -> AsyncIterator[Event]:
@@ -51,31 +51,6 @@ class ObservedStore:
 
     async def close(self) -> None:
         await self._store.close()
-
-    @contextmanager
-    def _measured(self, operation: str) -> Iterator[None]:
-        began = perf_counter()
-        try:
-            yield
-        except ANSWERS:
-            raise
-        except StoreError as e:
-            self._metrics.store_failed(operation, type(e).__name__)
-            raise
-        finally:
-            self._metrics.store_answered(operation, perf_counter() - began)
-
-    @contextmanager
-    def _judged(self) -> Iterator[None]:
-        try:
-            yield
-        except ANSWERS:
-            self.trouble = ""
-            raise
-        except StoreError as e:
-            self.trouble = str(e)
-            raise
-        self.trouble = ""
 
     async def _marked(self, obj: Object, span: Span) -> Object:
         """A spec that changes says for which request it did; agents pass it on with what they make of it.
@@ -95,6 +70,26 @@ class ObservedStore:
 
 
 _: type[Store] = ObservedStore
+
+
+class Measured:
+    """Around one call of the store."""
+
+    __slots__ = ("_began", "_operation", "_seen")
+
+    def __init__(self, seen: ObservedStore, operation: str) -> None:
+        self._seen, self._operation = seen, operation
+
+    def __enter__(self) -> None:
+        self._began = perf_counter()
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        seen, answered = self._seen, error is None or isinstance(error, ANSWERS)
+        seen.metrics.store_answered(self._operation, perf_counter() - self._began)
+        if not answered and isinstance(error, StoreError):
+            seen.metrics.store_failed(self._operation, type(error).__name__)
+        if self._operation in READS and (answered or isinstance(error, StoreError)):
+            seen.trouble = "" if answered else str(error)
 
 
 def _facts(obj: Object) -> dict[str, str]:

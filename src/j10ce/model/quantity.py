@@ -33,6 +33,8 @@ NUMBER: Final = re.compile(r"([+-]?)(\d{1,19}(?:\.\d{0,12})?|\.\d{1,12})(?:[eE](
 LARGEST: Final = Fraction(2**63 - 1)
 MOST_DIGITS: Final = 19
 FINEST: Final = 10**9  # nothing is finer than a billionth, as in Kubernetes
+# The largest first, in billionths.
+SPELLINGS: Final = [(s, int(n * FINEST)) for s, n in (*reversed(BINARY.items()), *reversed(DECIMAL.items()))]
 
 
 class Quantity:
@@ -118,9 +120,10 @@ def format_quantity(q: Quantity) -> str:
         return f"{_decimal(q.amount)}%"
     if not q.amount:
         return "0"
-    for suffix, factor in (*reversed(BINARY.items()), *reversed(DECIMAL.items())):
-        count = q.amount / factor
-        if count.denominator == 1 and count < 10**MOST_DIGITS:
+    billionths = q.amount.numerator * (FINEST // q.amount.denominator)
+    for suffix, size in SPELLINGS:
+        count, rest = divmod(billionths, size)
+        if not rest and count < 10**MOST_DIGITS:
             return f"{count}{suffix}"
     return _decimal(q.amount)
 
