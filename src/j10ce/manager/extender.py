@@ -1,0 +1,125 @@
+"""The door that kube-scheduler knocks at: POST /extender/{filter,prioritize,preempt,bind}.
+
+Every pod that is scheduled waits for it. Only the leader answers: a second one would not know what the first has
+offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+from urllib.parse import quote
+
+import msgspec
+import structlog
+from starlette.types import Receive, Scope, Send
+
+from j10ce.errors import Denied, Invalid, NotFound, QosError
+from j10ce.manager.auth import is_loopback, source
+from j10ce.manager.doors import posted, reply
+from j10ce.manager.failure import Refusal
+from j10ce.manager.occupants import Occupants
+from j10ce.scheduler import extender_wire as wire
+
+log = structlog.get_logger()
+PREFIX: Final = "/extender/"
+MOST_BYTES: Final = 8 << 20  # the names of 50,000 nodes, and any pod
+
+
+class Binder(Protocol):
+    """As much of an API server's client as a binding needs."""
+
+    async def create(self, path: str, body: object) -> bytes: ...
+
+
+class ExtenderDoor:
+    """`leads`: whether this manager does. `binder` None: no bindings are made here.
+
+    `certified`: whoever is not on this machine needs a client certificate; kube-scheduler can send nothing else.
+    """
+
+    def __init__(
+        self,
+        occupants: Occupants,
+        leads: Callable[[], bool],
+        clock: Callable[[], float],
+        *,
+        binder: Binder | None = None,
+        certified: bool = False,
+    ) -> None:
+        self._occupants, self._leads, self._clock = occupants, leads, clock
+        self._binder, self._certified = binder, certified
+        self._verbs: dict[str, Callable[[bytes], Any]] = {
+            "filter": self._filter,
+            "prioritize": self._prioritize,
+            "preempt": self._preempt,
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises Refusal 503 where another manager has to be asked; an ignorable extender is then ignored."""
+        self._check(scope)
+        text = await posted(scope, receive, most=MOST_BYTES)
+        verb = scope["path"].removeprefix(PREFIX)
+        if verb == "bind" and self._binder is not None:
+            answer = await self._bind(self._binder, text)
+        elif verb in self._verbs:
+            answer = self._verbs[verb](text)
+        else:
+            raise NotFound(f"there is no {scope['path']}; the verbs are {', '.join(self._verbs)}")
+        await reply(send, msgspec.json.encode(answer))
+
+    def _check(self, scope: Scope) -> None:
+        known = is_loopback(source(scope)) or scope.get("state", {}).get("certified") is not None
+        if self._certified and not known:
+            raise Denied("a client certificate of the client CA is needed: set certFile and keyFile in tlsConfig")
+        if not self._leads():
+            raise Refusal(503, "ServiceUnavailable", "another manager leads")
+        if not self._occupants.complete:
+            raise Refusal(503, "ServiceUnavailable", "pods and nodes are still being read")
+
+    def _filter(self, text: bytes) -> wire.FilterAnswer:
+        try:
+            call = wire.read_filter(text)
+        except Invalid as e:
+            log.warning("extender.refuse", error=str(e))
+            return wire.FilterAnswer(error=str(e))
+        guest = self._occupants.guest(call.pod)
+        found = self._occupants.extender.filter(guest, call.nodes, self._clock())
+        log.debug("extender.filter", pod=f"{guest.namespace}/{guest.name}", offered=len(call.nodes), fit=len(found.fit))
+        return wire.FilterAnswer(
+            node_names=found.fit, failed_nodes=found.failed, failed_and_unresolvable_nodes=found.hopeless
+        )
+
+    def _prioritize(self, text: bytes) -> list[wire.HostPriority]:
+        call = wire.read_filter(text)
+        scores = self._occupants.extender.prioritize(self._occupants.guest(call.pod), call.nodes)
+        return [wire.HostPriority(name, score) for name, score in scores]
+
+    def _preempt(self, text: bytes) -> wire.PreemptAnswer:
+        call = wire.read_preempt(text)
+        victims = {node: uids for node, (uids, _) in call.victims.items() if uids}
+        kept = self._occupants.extender.preempt(self._occupants.guest(call.pod), victims)
+        return wire.PreemptAnswer(
+            {
+                node: wire.MetaVictims([wire.MetaPod(uid) for uid in uids], violations)
+                for node, (uids, violations) in call.victims.items()
+                if node in kept
+            }
+        )
+
+    async def _bind(self, binder: Binder, text: bytes) -> wire.BindAnswer:
+        """The binding is made by the API server; a uid that does not fit is its refusal."""
+        try:
+            call = wire.read_bind(text)
+            binding = {
+                "apiVersion": "v1",
+                "kind": "Binding",
+                "metadata": {"name": call.name, "namespace": call.namespace, "uid": call.uid},
+                "target": {"apiVersion": "v1", "kind": "Node", "name": call.node},
+            }
+            namespace, name = quote(call.namespace, safe=""), quote(call.name, safe="")
+            await binder.create(f"/api/v1/namespaces/{namespace}/pods/{name}/binding", binding)
+        except QosError as e:
+            log.warning("extender.refuse", error=str(e))
+            return wire.BindAnswer(str(e))
+        return wire.BindAnswer()
