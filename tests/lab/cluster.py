@@ -133,6 +133,9 @@ class Cluster:
             "leaderElection": {"leaderElect": False},
             "clientConnection": connection,
         }
+        if self.version == "old":
+            place = f"127.0.0.1:{free_ports(1)[0]}"  # else it takes the same port for every cluster
+            base |= {"healthzBindAddress": place, "metricsBindAddress": place}
         file.write_text(json.dumps(base | dict(config or {})))
         flags = {"config": file} | self._serving_flags(name, "scheduler")
         self.start(name, [binary(name, self.version), *_flags(flags)])
@@ -264,7 +267,8 @@ class Cluster:
 
     def _serving_flags(self, name: str, user: str) -> dict[str, object]:
         pki = self.pki.folder
-        return {
+        insecure = {"port": 0} if self.version == "old" else {}  # again the same one for every cluster
+        return insecure | {
             "authentication-kubeconfig": self.kubeconfig(user),
             "authorization-kubeconfig": self.kubeconfig(user),
             "bind-address": "127.0.0.1",

@@ -87,6 +87,7 @@ class KubeHttp:
     async def close(self) -> None:
         if self._session:
             await self._session.close()
+            await asyncio.sleep(0)  # connections that are being dropped go with the next turn of the loop
 
     async def _once(self, request: Request) -> bytes:
         limits = aiohttp.ClientTimeout(total=request.attempt_s, sock_connect=min(CONNECT_S, request.attempt_s))
