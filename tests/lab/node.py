@@ -17,7 +17,7 @@ import signal
 import subprocess
 import tarfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -156,9 +156,9 @@ class LabNode:
 
     def _end_containers(self) -> None:
         """What runs in the pods' cgroups, which are ours alone, then the shims of our containerd."""
-        for file in (file for root in kubepods() for file in root.rglob("cgroup.procs")):
+        for group in _groups():
             with suppress(OSError):
-                _kill(map(int, file.read_text().split()))
+                _kill(map(int, (group / "cgroup.procs").read_text().split()))
         _kill(self._shims())
 
     def _shims(self) -> Iterator[int]:
@@ -268,6 +268,11 @@ def kubepods() -> list[Path]:
     return [*CGROUPS.glob("kubepods"), *CGROUPS.glob("*/kubepods")]
 
 
+def _groups() -> list[Path]:
+    """All of them, children before parents; some may be gone by the time they are listed."""
+    return [Path(path) for root in kubepods() for path, _, _ in os.walk(root, topdown=False)]
+
+
 def _images(home: Path) -> Path:
     """An archive with one image, busybox asleep, under two names."""
     busybox, out = unpacked("busybox-static") / "bin/busybox", home / "images"
@@ -295,7 +300,11 @@ def _images(home: Path) -> Path:
     return home / "images.tar"
 
 
-def _kill(pids: Iterator[int]) -> None:
+def _succeeds(command: Sequence[str | Path]) -> bool:
+    return not subprocess.run(command, check=False, capture_output=True).returncode
+
+
+def _kill(pids: Iterable[int]) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -318,8 +327,8 @@ def _mounts(path: Path) -> list[str]:
 def _remove_cgroups() -> None:
     """They are busy for a moment after their last process has died."""
     deadline = time.monotonic() + PATIENCE_S
-    while groups := kubepods():
-        for group in sorted((p for root in groups for p in (root, *root.rglob("*")) if p.is_dir()), reverse=True):
+    while groups := _groups():
+        for group in groups:
             with suppress(OSError):
                 group.rmdir()
         if time.monotonic() > deadline:

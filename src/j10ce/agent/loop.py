@@ -200,6 +200,17 @@ class Agent:
         if before is None or fresh.entitlements != before.entitlements:
             self._epoch += 1
         self.resolution, self._resolved_for, self._resolve_at = fresh, facts, at.now + RESOLVE_S
+        self._give_back_unchosen(fresh)
+
+    def _give_back_unchosen(self, resolution: Resolution) -> None:
+        """What nobody chooses any more is its maker's again: it gets its own values back, and is left alone."""
+        if not self.writes:
+            return
+        ours = {s.target for s in self.kernel.originals}
+        adopted = (w for w in self.workloads.values() if not w.handle.made)
+        unchosen = (w for w in adopted if not resolution.entitlements[w.target].chosen)
+        if left := ours.intersection(t for w in unchosen for t in (w.target, *parts_of(w))):
+            self.kernel.revert(only=left)
 
     def _find_places(self) -> None:
         """A workload that has no cgroup yet gets one in its tier; the kernel is told where everyone is."""
