@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -61,14 +63,16 @@ def kubectl(request: pytest.FixtureRequest, cluster: Cluster, namespace: str, tm
     return Kubectl(program(request.param), cluster.kubeconfig("admin"), tmp_path, namespace)
 
 
-def install_crds(cluster: Cluster, folder: Path = BASES) -> None:
-    """Returns once objects of every kind can be written."""
-    files = sorted(folder.glob("*.yaml"))
-    assert files, folder
-    for file in files:
-        made = yaml.safe_load(file.read_text())
-        path = f"{DEFINITIONS}/{made['metadata']['name']}"
-        cluster.call("PATCH", f"{path}?fieldManager=tests&force=true", made, content="application/apply-patch+yaml")
+def definitions() -> list[Any]:
+    return [yaml.safe_load(file.read_text()) for file in sorted(BASES.glob("*.yaml"))]
+
+
+def install_crds(cluster: Cluster, made: Iterable[Any] = ()) -> None:
+    """Those of config/crd/bases unless others are given. Returns once objects of every kind can be written."""
+    for definition in made or definitions():
+        path = f"{DEFINITIONS}/{definition['metadata']['name']}"
+        apply = f"{path}?fieldManager=tests&force=true"
+        cluster.call("PATCH", apply, definition, content="application/apply-patch+yaml")
         cluster.wait(path, established(cluster, path))
 
 
@@ -79,3 +83,10 @@ def established(cluster: Cluster, path: str) -> Callable[[], bool]:
         return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
     return probe
+
+
+def built(folder: Path, kubectl: str = "kubectl") -> list[Any]:
+    """The objects of a kustomization."""
+    done = subprocess.run([program(kubectl), "kustomize", folder], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return list(yaml.safe_load_all(done.stdout))
