@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from j10ce.model.kinds import Condition, MinimalReservationPolicy, UnitCount, Witness
@@ -45,9 +46,15 @@ def expired(policy: MinimalReservationPolicy) -> Decision:
 
 def unheld(policy: MinimalReservationPolicy) -> Decision:
     """A policy without units asks nothing of the fleet."""
+    return _granted(policy.metadata.generation, policy.spec.units)
+
+
+@lru_cache(1024)
+def _granted(generation: int, units: int) -> Decision:
+    """Thousands of policies share a few of these."""
     why = "it holds no units; each matching workload has its floor while its node has room"
-    granted = _condition(policy, "Admitted", "True", "Granted", why)
-    return Decision((granted,), _wanted(policy), generation=policy.metadata.generation)
+    granted = Condition(type="Admitted", status="True", reason="Granted", message=why, observed_generation=generation)
+    return Decision((granted,), UnitCount(wanted=units), generation=generation)
 
 
 def refused(policy: MinimalReservationPolicy, refusal: Refusal) -> Decision:

@@ -104,6 +104,14 @@ class Documents:
         nodes = {node for node in self._own.having(key) if self._own.of(node)[key].mark == mark}
         return present.metadata.generation, nodes
 
+    def asked(self, policy: Policy) -> tuple[object, ...]:
+        """Names what is distributed of a policy, and how far: when it is another one, nodes have to obey it anew.
+
+        Where its units are does not count: a node that holds one unit more or less obeys it all the while.
+        """
+        where = self._spread.get(policy.metadata.uid)
+        return (policy.metadata.uid, where.present.metadata.generation, where.stage) if where else ()
+
     def revisions(self, policy: Policy) -> tuple[PolicyRevision, ...]:
         return tuple(self._revisions.get(policy.metadata.uid, {}).values())
 

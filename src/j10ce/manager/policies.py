@@ -52,6 +52,7 @@ async def judge_policies(
     await view.ready()
     loop, judge = asyncio.get_running_loop(), Judge(store, view, Reservations(limit_percent=namespace_limit))
     with view.heard(judge.reports.take):
+        judge.reports.take_over([*view.all(QoSProfile), *view.all(MinimalReservationPolicy)], wall())
         while True:
             epoch, began = view.objects.epoch, loop.time()
             await judge.round(wall())

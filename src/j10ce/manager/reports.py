@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, TypeVar
 
 from j10ce.manager.documents import Documents, Nodes
@@ -12,7 +12,8 @@ from j10ce.policy.document import Policy, reference
 from j10ce.policy.rollout import Seen
 from j10ce.store.store import Event
 
-NEVER: Final = -1
+NEVER: Final = -2
+EARLIER: Final = -1  # before this leader; its own epochs count from 0
 V = TypeVar("V")
 
 
@@ -56,26 +57,39 @@ class Reports:
         self._problems: dict[str, dict[str, str]] = {}  # by policy and node
         self._versions: dict[str, int] = {}  # by policy
         self._silent: set[str] = set()
+        self._stuck: set[str] = set()  # silent ones whose document was not known to be right
         self._floor = 0  # the oldest epoch that a reporting node obeys
         self._epoch = 0  # counts changes of what is to be obeyed
-        self._changed: dict[str, int] = {}  # policy: the epoch of its last change
+        self._asked: dict[str, tuple[object, ...]] = {}  # by policy
+        self._changed: dict[str, int] = {}  # policy: the epoch in which something else was asked
         self._obeyed: dict[str, int] = {}  # node: the epoch up to which its document is known to be right
         self._behind: set[str] = set()  # nodes whose document was not known to be right when they last spoke
 
     def take(self, event: Event, touched: Nodes) -> None:
         """`touched` are the nodes whose document the change made another one."""
-        obj = event.object
+        obj, gone = event.object, event.type == "DELETED"
         if isinstance(obj, NodeQoS):
-            self._node(obj, gone=event.type == "DELETED")
+            self._node(obj, gone=gone)
         if touched is None or touched:
             self._epoch += 1
             self._behind.update(self._nodes if touched is None else touched & self._nodes.keys())
-            if isinstance(obj, Policy):
-                self._changed[reference(obj)] = self._epoch
+        if isinstance(obj, Policy):
+            self._policy(obj, gone=gone)
+
+    def take_over(self, policies: Iterable[Policy], wall: float) -> None:
+        """Once everything that is there was taken: what the last leader saw obeyed by all who report stays so.
+
+        Nodes that have another document than they should are busy with a later change, and have not lost the earlier
+        ones. Nobody vouches for those that were silent.
+        """
+        self._changed |= {reference(p): EARLIER for p in policies if _settled(p)}
+        busy = (node for node in self._behind if stale_since(self._nodes[node], wall) is None)
+        self._obeyed |= dict.fromkeys(busy, EARLIER)
 
     def look(self, wall: float) -> None:
         """Silence happens without an event."""
         self._silent = {name for name, node in self._nodes.items() if stale_since(node, wall) is not None}
+        self._stuck = self._behind & self._silent
         live = self._behind - self._silent
         self._floor = min((self._obeyed.get(node, NEVER) for node in live), default=self._epoch)
 
@@ -88,9 +102,9 @@ class Reports:
         ref = reference(policy)
         revision, nodes = self._documents.in_force(policy)
         wanted = self._nodes.keys() if nodes is None else nodes & self._nodes.keys()
-        silent = self._silent & wanted
+        silent = self._silent if nodes is None else self._silent & wanted
         # Everyone who reports obeys what has not changed for a while: then only the silent are asked.
-        pool = self._behind if self._changed.get(ref, 0) > self._floor else self._behind & silent
+        pool = self._behind if self._changed.get(ref, 0) > self._floor else self._stuck
         behind = {node for node in pool if node in wanted and not self._obeys(node, ref, revision)}
         lost, out = silent - behind, behind | silent
         problems = self._problems.get(ref, {})
@@ -104,6 +118,14 @@ class Reports:
         if told is not None and told.report.generation:
             return told.report.generation == revision
         return self._obeyed.get(node, NEVER) >= self._changed.get(ref, 0)
+
+    def _policy(self, policy: Policy, *, gone: bool) -> None:
+        ref, asked = reference(policy), self._documents.asked(policy)
+        if gone:
+            self._asked.pop(ref, None)
+            self._changed.pop(ref, None)
+        elif self._asked.get(ref) != asked:
+            self._asked[ref], self._changed[ref] = asked, self._epoch
 
     def _node(self, node: NodeQoS, *, gone: bool) -> None:
         name, before = node.metadata.name, self._nodes.get(node.metadata.name)
@@ -134,6 +156,12 @@ class Reports:
                 _put(self._told, source, node, told)
                 _put(self._problems, source, node, told and told.problem)
                 self._versions[source] = self._versions.get(source, 0) + 1
+
+
+def _settled(policy: Policy) -> bool:
+    """As its status tells: everyone who reported obeyed it as it is."""
+    told, nodes = policy.status.observed_generation, policy.status.nodes
+    return told == policy.metadata.generation and 0 < nodes.applied == nodes.wanted - nodes.silent
 
 
 def falls_short(floor: EffectiveFloor) -> bool:
