@@ -54,15 +54,15 @@ def build_app(
         Route(BASE + "/nodecredentials/{node}", enrolment.show, methods=METHODS),
         *beside,
         Route(BASE + "/{path:path}", resources.handle, methods=METHODS),
-        _fixed("/healthz", lambda: PlainTextResponse("ok\n")),
-        _fixed("/readyz", ready),
-        _fixed("/metrics", metrics.render, METRICS),
-        _document("/version", discovery.version(), ""),
+        fixed("/healthz", lambda: PlainTextResponse("ok\n")),
+        fixed("/readyz", ready),
+        fixed("/metrics", metrics.render, METRICS),
+        document("/version", discovery.version(), ""),
         Route("/api", discovery.core, methods=METHODS),
         Route("/apis", discovery.groups, methods=METHODS),
-        _document(f"/apis/{GROUP}", discovery.group()),
-        _document(BASE, discovery.resources()),
-        _document("/openapi.json", openapi.document()),
+        document(f"/apis/{GROUP}", discovery.group()),
+        document(BASE, discovery.resources()),
+        document("/openapi.json", openapi.document()),
         Route("/openapi/{path:path}", Documents().handle, methods=METHODS),
     ]
     router = Router(routes, default=_nothing_there, redirect_slashes=False)
@@ -167,7 +167,7 @@ class Told:
             self._access.limits.close_watch(self._act.caller)
 
 
-def _fixed(path: str, make: Callable[[], Response], kind: str = "") -> Route:
+def fixed(path: str, make: Callable[[], Response], kind: str = "") -> Route:
     """`kind`: what the caller must be allowed to get; nothing for what anyone may."""
 
     async def handle(request: Request) -> Response:
@@ -180,9 +180,9 @@ def _fixed(path: str, make: Callable[[], Response], kind: str = "") -> Route:
     return Route(path, handle, methods=METHODS)
 
 
-def _document(path: str, content: dict[str, Any], kind: str = DISCOVERY) -> Route:
+def document(path: str, content: dict[str, Any], kind: str = DISCOVERY) -> Route:
     data = msgspec.json.encode(content)
-    return _fixed(path, lambda: json(data), kind)
+    return fixed(path, lambda: json(data), kind)
 
 
 async def _nothing_there(scope: Scope, receive: Receive, send: Send) -> None:

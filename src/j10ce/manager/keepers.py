@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Final, NamedTuple
 
 import structlog
 
 from j10ce.errors import StoreError
 from j10ce.manager.expiry import expire
+from j10ce.manager.happenings import Tell, ignore
 from j10ce.manager.nodes import judge_nodes
 from j10ce.manager.overcommit import keep_overcommit
 from j10ce.manager.policies import judge_policies
 from j10ce.manager.revisions import ensure_built_in, keep_history
+from j10ce.manager.roster import Roster
 from j10ce.manager.spans import tell_applied
 from j10ce.manager.trace import Tracer
 from j10ce.manager.view import View
@@ -26,19 +29,38 @@ RETRY_S: Final = 5.0
 Keep = Callable[[], Awaitable[None]]
 
 
+class Surroundings(NamedTuple):
+    """What differs between a fleet of hosts and a cluster of Kubernetes."""
+
+    roster: Roster | None = None  # None: nodes are what their agents report
+    tell: Tell = ignore
+    also: Mapping[str, Keep] = {}
+
+
+HOSTS: Final = Surroundings()
+
+
 async def keep_all(
-    store: Store, view: View, wall: Callable[[], float], tracer: Tracer, *, namespace_limit: int = NAMESPACE_LIMIT
+    store: Store,
+    view: View,
+    wall: Callable[[], float],
+    tracer: Tracer,
+    *,
+    namespace_limit: int = NAMESPACE_LIMIT,
+    around: Surroundings = HOSTS,
 ) -> None:
     """For ever. Every keeper finds out by itself where its predecessor, on this manager or another, came to."""
+    judge = partial(judge_policies, roster=around.roster, tell=around.tell, namespace_limit=namespace_limit)
     keeps: dict[str, Keep] = {
         "built-in profiles": lambda: _built_in(store),
         "history of profiles": lambda: keep_history(store, "QoSProfile"),
         "history of policies": lambda: keep_history(store, "MinimalReservationPolicy"),
-        "policies": lambda: judge_policies(store, view, wall, namespace_limit=namespace_limit),
+        "policies": lambda: judge(store, view, wall),
         "nodes": lambda: judge_nodes(store, view, wall),
         "expiry": lambda: expire(store, view, wall),
         "overcommit": lambda: keep_overcommit(store, view, wall),
         "traces": lambda: tell_applied(view, tracer, wall()),
+        **around.also,
     }
     async with asyncio.TaskGroup() as group:
         for name, keep in keeps.items():

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 import uvloop
@@ -20,8 +20,12 @@ from j10ce.manager.compose import ControlPlane
 from j10ce.manager.private import read_token
 from j10ce.manager.server import listen
 from j10ce.manager.settings import Config
-from j10ce.manager.trace import open_tracer
+from j10ce.manager.trace import Tracer, open_tracer
 from j10ce.store.opening import elector_for, open_store
+from j10ce.store.store import Store
+
+if TYPE_CHECKING:
+    from j10ce.manager.kube_compose import KubePlane
 
 log = structlog.get_logger()
 SWITCH_S: Final = 0.0005  # the store's writer takes the interpreter once per statement; it must not wait 5 ms each time
@@ -49,11 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 async def serve(config: Config) -> None:
     """Run until SIGTERM or SIGINT; everything acknowledged is on disk when it returns."""
     listener = listen(config)
-    token = read_token(config.token_file) if config.token_file else ""
     tracer = open_tracer(config.otel_endpoint, config.identity)
     store = open_store(config.store, wall)
     try:
-        plane = ControlPlane(config, store, elector_for(store, config.identity), token, wall, tracer)
+        plane = compose(config, store, tracer)
         for signum in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(signum, plane.stop)
         await plane.run(listener)
@@ -61,6 +64,16 @@ async def serve(config: Config) -> None:
         await store.close()
         await asyncio.to_thread(tracer.close)
         log.info("manager.stop")
+
+
+def compose(config: Config, store: Store, tracer: Tracer) -> ControlPlane | KubePlane:
+    elector = elector_for(store, config.identity)
+    if config.kubernetes:
+        from j10ce.manager import kube_compose  # its HTTP client is heavy, and of an extra
+
+        return kube_compose.KubePlane(config, store, elector, wall, tracer)
+    token = read_token(config.token_file) if config.token_file else ""
+    return ControlPlane(config, store, elector, token, wall, tracer)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from j10ce.manager.documents import Nodes
@@ -46,6 +46,14 @@ class Occupants:
         mirrors = (self._pods, self._nodes, self._namespaces)
         return self._view.complete and all(m.synced.is_set() for m in mirrors)
 
+    async def ready(self) -> None:
+        for each in (self._pods, self._nodes, self._namespaces):
+            await each.synced.wait()
+
+    def nodes(self) -> list[Node]:
+        held: Mapping[Key, object] = self._nodes.held
+        return [node for node in held.values() if isinstance(node, Node)]
+
     async def run(self) -> None:
         with self._view.heard(self._take):
             async with asyncio.TaskGroup() as group:
@@ -71,8 +79,12 @@ class Occupants:
         )
 
     def namespace_labels(self, name: str) -> Labels:
+        return {NAMESPACE_NAME_LABEL: name, **(self.known_namespace(name) or {})}
+
+    def known_namespace(self, name: str) -> Labels | None:
+        """Its labels."""
         found = self._namespaces.held.get(Key("Namespace", "", name))
-        return {NAMESPACE_NAME_LABEL: name, **(found.metadata.labels if found else {})}
+        return found.metadata.labels if found else None
 
     def _gives_way(self, namespace: str, labels: Labels) -> bool:
         choice = self._chooser.choose(Workload(namespace, "", labels, self.namespace_labels(namespace)))
@@ -85,6 +97,7 @@ class Occupants:
             pod: object = event.object
             if isinstance(pod, Pod):
                 self._take_pod(pod, gone=event.type == "DELETED")
+                self._view.objects.move()
 
     def _take_pod(self, pod: Pod, *, gone: bool) -> None:
         uid, book = pod.metadata.uid, self.extender
@@ -101,6 +114,7 @@ class Occupants:
             if isinstance(node, Node):
                 there = NOTHING if event.type == "DELETED" else resources(node.status.allocatable)
                 self.extender.occupancy.put_node(node.metadata.name, there)
+                self._view.objects.move()
 
     async def _follow_namespaces(self) -> None:
         async for event in self._namespaces.changes():

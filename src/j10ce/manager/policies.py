@@ -11,9 +11,11 @@ from msgspec.structs import replace
 
 from j10ce.errors import Conflict, NotFound
 from j10ce.manager.decision import Decision
+from j10ce.manager.happenings import Tell, happenings, ignore
 from j10ce.manager.judgement import Basis, expired, judged, judged_profile
 from j10ce.manager.reports import Reports, Standing
 from j10ce.manager.reservations import Reservations
+from j10ce.manager.roster import Roster
 from j10ce.manager.view import View
 from j10ce.model.kinds import (
     MinimalReservationPolicy,
@@ -46,11 +48,18 @@ class Ground(NamedTuple):
 
 
 async def judge_policies(
-    store: Store, view: View, wall: Callable[[], float], *, namespace_limit: int = NAMESPACE_LIMIT
+    store: Store,
+    view: View,
+    wall: Callable[[], float],
+    *,
+    roster: Roster | None = None,
+    tell: Tell = ignore,
+    namespace_limit: int = NAMESPACE_LIMIT,
 ) -> None:
-    """Keep the status of every policy true, for ever."""
+    """Keep the status of every policy true, for ever. `tell` hears what has become of one, after it was written."""
     await view.ready()
-    loop, judge = asyncio.get_running_loop(), Judge(store, view, Reservations(limit_percent=namespace_limit))
+    reservations = Reservations(roster, limit_percent=namespace_limit)
+    loop, judge = asyncio.get_running_loop(), Judge(store, view, reservations, tell)
     with view.heard(judge.reports.take):
         judge.reports.take_over([*view.all(QoSProfile), *view.all(MinimalReservationPolicy)], wall())
         while True:
@@ -65,8 +74,8 @@ async def judge_policies(
 
 
 class Judge:
-    def __init__(self, store: Store, view: View, reservations: Reservations) -> None:
-        self._store, self._view, self._reservations = store, view, reservations
+    def __init__(self, store: Store, view: View, reservations: Reservations, tell: Tell = ignore) -> None:
+        self._store, self._view, self._reservations, self._tell = store, view, reservations, tell
         self._grounds: dict[str, Ground] = {}  # by uid
         self._rounds = 0
         self.reports = Reports(view.documents)
@@ -109,10 +118,12 @@ class Judge:
             await self._store.put(replace(policy, status=status), expect=expect, part="status")
         except (Conflict, NotFound):
             return  # it moved on, and its next event brings us back
-        _tell(policy, status)
+        _log(policy, status)
+        for happening in happenings(policy, status):
+            self._tell(policy, happening)
 
 
-def _tell(policy: Policy, status: PolicyStatus) -> None:
+def _log(policy: Policy, status: PolicyStatus) -> None:
     """One line in the log for each turn that an operator may look for."""
     before, name = policy.status, reference(policy)
     phases = [s.phase for s in (before, status) if isinstance(s, MinimalReservationPolicyStatus)]

@@ -6,20 +6,19 @@ admitted and where it stood, and goes on from there; in between, each call takes
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
 
 from j10ce.manager.decision import Decision, Held, expired, held, limited, refused, unheld
-from j10ce.manager.nodes import SILENT_S, stale_since
-from j10ce.manager.pledges import created, expires, in_force, to_node, to_pledge
+from j10ce.manager.pledges import created, expires, in_force, to_pledge
+from j10ce.manager.roster import ReportedRoster, Roster
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, PolicyRevision
-from j10ce.policy.document import by_owner, labels_of, reference
+from j10ce.policy.document import by_owner, reference
 from j10ce.scheduler.fleet import Fleet
 from j10ce.scheduler.lending import Loans, Offer
-from j10ce.scheduler.pledge import NAMESPACE_LIMIT, Node, Pledge, Refusal
+from j10ce.scheduler.pledge import NAMESPACE_LIMIT, Pledge, Refusal
 
 RETRY_S: Final = 10.0  # between attempts that move others: to place what is short, to admit what was refused
 LOOK_S: Final = 5.0  # between looks at what is lent
@@ -38,13 +37,12 @@ class Case(Struct):
 
 
 class Reservations:
-    def __init__(self, *, limit_percent: int = NAMESPACE_LIMIT) -> None:
+    def __init__(self, roster: Roster | None = None, *, limit_percent: int = NAMESPACE_LIMIT) -> None:
         self._fleet = Fleet(limit_percent=limit_percent)
-        self._nodes: dict[str, tuple[NodeQoS, bool]] = {}  # as taken in, and whether lost
+        self._roster = roster or ReportedRoster()
         self._cases: dict[str, Case] = {}
         self._loans = Loans()
         self._lent: Mapping[str, int] = {}
-        self._since: float | None = None
         self._full: dict[str, str] = {}  # namespaces at their limit, and what they have
         self._stirred = False  # an edit may have left room for those who were refused before
         self._repack = self._look = 0.0  # wall clock of the next time
@@ -60,12 +58,12 @@ class Reservations:
 
         `revisions` serve a leader that takes over: an edit that was refused leaves an earlier one in force.
         """
-        self._since = wall if self._since is None else self._since
-        live = {reference(p): p for p in policies if p.spec.units and expires(p) > wall}
-        stirred = self._end(live) | self._take_in(nodes, wall) | self._take_over(live, revisions)
+        named = {reference(p): p for p in policies}
+        live = {source: p for source, p in named.items() if p.spec.units and expires(p) > wall}
+        stirred = self._end(live) | self._take_in(nodes, policies, wall) | self._take_over(live, revisions)
         self._stirred = self._admit(live, wall, stirred=stirred or self._stirred)
         self._refresh(wall)
-        return {reference(p): self._decision(reference(p), p, wall) for p in policies}
+        return {source: self._decision(source, p, wall) for source, p in named.items()}
 
     def _end(self, live: Mapping[str, MinimalReservationPolicy]) -> bool:
         """Policies that are deleted, over, or hold no units any more; also those that another one has the name of."""
@@ -75,26 +73,13 @@ class Reservations:
             self._fleet.release(source, repack=False)
         return bool(over)
 
-    def _take_in(self, nodes: Iterable[NodeQoS], wall: float) -> bool:
-        fresh: list[Node] = []
-        known = self._nodes
-        self._nodes = {node.metadata.name: (node, self._lost(node, wall)) for node in nodes}
-        for name, (node, lost) in self._nodes.items():
-            before = known.get(name)
-            if before is None or before[0] is not node or before[1] != lost:
-                fresh.append(to_node(node, lost=lost))
-        gone = known.keys() - self._nodes.keys()
-        fewer = gone or any(lost and not known.get(name, (node, True))[1] for name, (node, lost) in self._nodes.items())
-        if fresh or gone or wall >= self._repack:
-            self._fleet.update(fresh, gone, repack=bool(fewer) or wall >= self._repack)
-            self._repack = wall + RETRY_S if fewer or wall >= self._repack else self._repack
-        return bool(fresh or gone)
-
-    def _lost(self, node: NodeQoS, wall: float) -> bool:
-        """Silent for too long, as far as this manager can know: whoever takes over listens for a while first."""
-        since = wall if self._since is None else self._since
-        silent_s = stale_since(node, wall)
-        return silent_s is not None and (silent_s == math.inf or wall - since > SILENT_S)
+    def _take_in(self, nodes: Iterable[NodeQoS], policies: Collection[MinimalReservationPolicy], wall: float) -> bool:
+        change, due = self._roster.look(nodes, policies, wall), wall >= self._repack
+        stirred = bool(change.fresh or change.gone)
+        if stirred or due:
+            self._fleet.update(change.fresh, change.gone, repack=change.fewer or due)
+            self._repack = wall + RETRY_S if change.fewer or due else self._repack
+        return stirred
 
     def _take_over(self, live: Mapping[str, MinimalReservationPolicy], revisions: Iterable[PolicyRevision]) -> bool:
         """What was admitted by whoever led before."""
@@ -194,8 +179,7 @@ class Reservations:
         return held(case.policy, case.refusal, stands, wall)
 
     def _lost_for(self, pledge: Pledge) -> Iterator[str]:
-        lost = (node for node, lost in self._nodes.values() if lost)
-        return (n.metadata.name for n in lost if pledge.test is None or pledge.test(labels_of(n)))
+        return (name for name, labels in self._roster.lost() if pledge.test is None or pledge.test(labels))
 
 
 def _same(one: MinimalReservationPolicy, other: MinimalReservationPolicy | None) -> bool:

@@ -58,7 +58,8 @@ def listen(config: Config) -> socket.socket:
     host, _, port = config.listen.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise Invalid([Finding("--listen", config.listen, "not address:port", "such as 127.0.0.1:7443")], "argument")
-    check(config.guarding(str(config.token_file or "")))
+    if not config.kubernetes:
+        check(config.guarding(str(config.token_file or "")))
     host = host.removeprefix("[").removesuffix("]")
     try:
         family, kind, *_, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]

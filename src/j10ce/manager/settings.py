@@ -34,6 +34,11 @@ class Config(NamedTuple):
     log_level: str = "info"
     otel_endpoint: str = ""
 
+    @property
+    def kubernetes(self) -> bool:
+        """Whether a cluster keeps the objects, and knows who may do what."""
+        return self.store.startswith("kube:")
+
     def guarding(self, token: str) -> Options:
         return Options(self.listen, token, self.auth, self.tls_cert, self.tls_key, self.client_ca, self.audit_log)
 

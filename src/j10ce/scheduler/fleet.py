@@ -121,7 +121,7 @@ class Fleet:
     def _occupied(self, node: Node, coming: Pledge | None = None) -> Resources:
         """What runs there, each used unit at its full shape."""
         total = NOTHING
-        for amount in node.claimed.values():
+        for amount in (*node.claimed.values(), *node.occupied.values()):
             total = total.plus(amount)
         for source, charge in node.charged.items():
             if coming is not None and coming.source == source:

@@ -28,6 +28,7 @@ class Node(NamedTuple):
     claimed: Mapping[str, Resources] = {}  # by namespace: promised to the workloads that run there
     charged: Mapping[str, Charge] = {}  # by policy: the part of it that policies pay
     best_effort: Resources = NOTHING  # in use by workloads that give way
+    occupied: Mapping[str, Resources] = {}  # by namespace: what workloads have on top that nobody promised them
 
 
 class Pledge(NamedTuple):

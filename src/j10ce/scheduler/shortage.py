@@ -52,7 +52,8 @@ def _holders(layout: Layout, source: str, rows: Mask, scarce: list[int]) -> Iter
     for n in scarce:
         held: Counter[str] = Counter()
         for name in names:
-            for namespace, amount in layout.nodes[name].claimed.items():
+            node = layout.nodes[name]
+            for namespace, amount in (*node.claimed.items(), *node.occupied.items()):
                 held[f"workloads of {namespace}"] += amount[n]
             for charged, charge in layout.nodes[name].charged.items():
                 held[charged] += charge.amount[n]

@@ -1,0 +1,184 @@
+"""A manager of a Kubernetes cluster put together: the same keepers as of a fleet, on CRDs.
+
+The API server keeps the objects, knows its users and serves both; this process serves what Kubernetes asks of it:
+health, metrics, the Scheduler Extender and webhooks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from starlette.responses import PlainTextResponse
+from starlette.routing import Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from j10ce.errors import Denied, NotFound, QosError
+from j10ce.manager import census, discovery, extender, webhook
+from j10ce.manager.app import document, fixed
+from j10ce.manager.auth import is_loopback
+from j10ce.manager.certificate_keeper import Certificates
+from j10ce.manager.doors import Doors
+from j10ce.manager.extender import ExtenderDoor
+from j10ce.manager.failure import answer
+from j10ce.manager.health import Health
+from j10ce.manager.http import BASE
+from j10ce.manager.keepers import Surroundings, keep_all, persist
+from j10ce.manager.kube_events import Recorder
+from j10ce.manager.kube_nodes import keep_extended, keep_owned
+from j10ce.manager.kube_roster import KubeRoster
+from j10ce.manager.metrics import Metrics
+from j10ce.manager.observed import ObservedStore
+from j10ce.manager.occupants import Occupants
+from j10ce.manager.server import Server, announce
+from j10ce.manager.settings import Config
+from j10ce.manager.tls import server_context
+from j10ce.manager.trace import Tracer
+from j10ce.manager.view import View
+from j10ce.manager.webhook import WebhookDoor
+from j10ce.manager.webhook_pods import PodRules
+from j10ce.model.kinds import QoSProfile
+from j10ce.policy.profiles import builtin
+from j10ce.store.elector import Elector
+from j10ce.store.kube import KubeStore
+from j10ce.store.store import Store
+
+SERVICE: Final = "j10ce-controller-manager"
+ELSEWHERE: Final = (
+    "objects are kept by Kubernetes: use kubectl, or j10ce-qos --kubeconfig with the cluster's own kubeconfig; "
+    "tokens, enrolment and placements exist on fleets of hosts alone"
+)
+
+
+class KubePlane:
+    """Leader and follower alike answer webhooks; the leader alone keeps status, events and nodes true."""
+
+    def __init__(
+        self, config: Config, store: Store, elector: Elector, wall: Callable[[], float], tracer: Tracer
+    ) -> None:
+        """Raises Denied where a given certificate cannot be used."""
+        self._config, self._elector, self._wall, self._tracer = config, elector, wall, tracer
+        if not isinstance(store, KubeStore):
+            raise TypeError(f"a {type(store).__name__} is no cluster")
+        self._client, self._stop = store.client, asyncio.Event()
+        self._wanted = {profile.metadata.name for profile in builtin()}
+        metrics = Metrics()
+        self._store = ObservedStore(store, metrics, tracer)
+        self._view = View(self._store)
+        self._occupants = Occupants(self._store, self._view, wall)
+        self._events = Recorder(store.client, config.identity, wall)
+        self._health = Health(self._store, elector, self._complete, metrics)
+        metrics.also(partial(census.families, self._view, wall))
+        self._certificates = self._own_certificates()
+        self._server = Server(self._app(metrics), self._certificates.context if self._certificates else tls_of(config))
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    async def run(self, listener: socket.socket) -> None:
+        """Serve until `stop`; leadership is handed over at once, and what is under way is finished."""
+        async with asyncio.TaskGroup() as group:
+            always = [
+                group.create_task(persist(self._view.run)),
+                group.create_task(persist(self._occupants.run)),
+                group.create_task(self._health.run()),
+            ]
+            if self._certificates:
+                always.append(group.create_task(self._certificates.run()))
+            leading = group.create_task(persist(self._lead))
+            serving = group.create_task(self._server.serve(sockets=[listener]))
+            ready = group.create_task(self._announce(listener))
+            await asyncio.wait([serving, group.create_task(self._stop.wait())], return_when=asyncio.FIRST_COMPLETED)
+            leading.cancel()
+            ready.cancel()
+            self._stop.set()
+            self._server.should_exit = True
+            await serving
+            for task in always:
+                task.cancel()
+
+    async def _lead(self) -> None:
+        await self._elector.lead(self._keep)
+
+    async def _keep(self) -> None:
+        await self._occupants.ready()  # a fleet without pods would look empty
+        also = {
+            "owners of nodes": lambda: keep_owned(self._store, self._view, self._occupants),
+            "extended resources": lambda: keep_extended(self._client, self._view, self._occupants),
+            "events": self._events.run,
+        }
+        around = Surroundings(KubeRoster(self._occupants), self._events.tell, also)
+        limit = self._config.namespace_limit
+        await keep_all(self._store, self._view, self._wall, self._tracer, namespace_limit=limit, around=around)
+
+    async def _announce(self, listener: socket.socket) -> None:
+        await self._view.ready()
+        await self._occupants.ready()
+        while not self._complete():
+            await self._view.objects.moved(self._view.objects.epoch)
+        announce(self._config, listener, "")
+
+    def _complete(self) -> bool:
+        """Everything is read, and the built-in profiles are there: pods may name them."""
+        if not self._occupants.complete:
+            return False
+        return self._wanted <= {profile.metadata.name for profile in self._view.all(QoSProfile)}
+
+    def _own_certificates(self) -> Certificates | None:
+        """Made and renewed by ourselves, unless files are given or nobody else can connect."""
+        if self._config.tls_cert or is_loopback(self._config.listen):
+            return None
+        namespace = self._client.namespace
+        hosts = (f"{SERVICE}.{namespace}.svc", f"{SERVICE}.{namespace}", f"{SERVICE}.{namespace}.svc.cluster.local")
+        return Certificates(self._client, namespace, hosts, self._wall)
+
+    def _profiles(self) -> list[QoSProfile] | None:
+        return self._view.all(QoSProfile) if self._view.complete else None
+
+    def _app(self, metrics: Metrics) -> ASGIApp:
+        routes = [
+            fixed("/healthz", lambda: PlainTextResponse("ok\n")),
+            self._health.route(),
+            fixed("/metrics", metrics.render),
+            document("/version", discovery.version(), ""),
+        ]
+        certified = self._config.client_ca is not None
+        doors: dict[str, ASGIApp] = {
+            extender.PREFIX: ExtenderDoor(
+                self._occupants, lambda: self._elector.leader, time.monotonic, binder=self._client, certified=certified
+            ),
+            webhook.PREFIX: WebhookDoor(PodRules(self._store, self._occupants.known_namespace, self._profiles)),
+        }
+        return Doors(Answering(Router(routes, default=_nothing_there, redirect_slashes=False)), doors)
+
+
+class Answering:
+    """Every refusal as a Status."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except QosError as e:
+            await answer(e)(scope, receive, send)
+
+
+def tls_of(config: Config) -> ssl.SSLContext | None:
+    """By files; None where none are given."""
+    if bool(config.tls_cert) != bool(config.tls_key):
+        raise Denied("--tls-cert and --tls-key go together: give both")
+    if config.tls_cert and config.tls_key:
+        return server_context(config.tls_cert, config.tls_key, config.client_ca)
+    return None
+
+
+async def _nothing_there(scope: Scope, receive: Receive, send: Send) -> None:
+    path: str = scope["path"]
+    raise NotFound(f"there is no {path}" + (f"; {ELSEWHERE}" if path.startswith(BASE) else ""))

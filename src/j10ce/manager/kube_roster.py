@@ -1,0 +1,226 @@
+"""The fleet on Kubernetes: nodes by what they can allocate, filled with what their pods ask for.
+
+kube-scheduler fills nodes by requests, so requests are what units have to fit beside. What agents report comes on top:
+whether they enforce, how much they can guarantee, and which pods they had to refuse a floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from msgspec import UNSET
+
+from j10ce.manager.nodes import stale_since
+from j10ce.manager.occupants import Occupants
+from j10ce.manager.pledges import expires
+from j10ce.manager.roster import Changes, Roster
+from j10ce.model import native
+from j10ce.model.kinds import IGNORE_LABEL, MinimalReservationPolicy, Minimum, NodeQoS, NodeReport
+from j10ce.model.resource import NOTHING, Resources
+from j10ce.policy.document import HOSTNAME_LABEL, labels_of, reference
+from j10ce.policy.ledger import guaranteeable
+from j10ce.policy.resolve import amounts
+from j10ce.policy.select import Labels, Test, compiled
+from j10ce.scheduler.cluster import resources
+from j10ce.scheduler.occupancy import Count, Guest
+from j10ce.scheduler.pledge import Charge, Node
+
+AGENT_GONE_S: Final = 300.0  # a node whose agent is silent for longer takes no more units
+CLOSING_TAINTS: Final = (
+    "node.kubernetes.io/",
+    "node-role.kubernetes.io/",
+)  # what nobody's pods tolerate
+
+
+class Promise(NamedTuple):
+    """A policy, as pods count for it."""
+
+    source: str
+    namespace: str
+    test: Test
+    node_test: Test | None
+    minimum: Minimum
+    shape: Resources  # without what is a percentage
+    units: int
+    percents: bool
+
+    def floor(self, capacity: Resources) -> Resources:
+        return amounts(self.minimum, capacity) if self.percents else self.shape
+
+
+class Ground(NamedTuple):
+    """All that a node is made of, but policies."""
+
+    node: native.Node
+    guests: Count | None  # another instance whenever a pod comes, goes or changes
+    said: tuple[object, ...] = ()  # by its agent; a heartbeat is no news
+
+    def same(self, other: Ground | None) -> bool:
+        return other is not None and self.node is other.node and self.guests is other.guests and self.said == other.said
+
+
+class KubeRoster:
+    def __init__(self, occupants: Occupants) -> None:
+        self._occupants = occupants
+        self._told: dict[str, Node] = {}
+        self._seen: dict[str, Ground] = {}  # what each was made of
+        self._policies: dict[str, MinimalReservationPolicy] = {}
+        self._promises: dict[str, list[Promise]] = {}  # by namespace, whoever pays first first
+        self._reports: dict[str, NodeQoS] = {}
+
+    def look(self, nodes: Iterable[NodeQoS], policies: Collection[MinimalReservationPolicy], wall: float) -> Changes:
+        """Costs what has changed, and a glance at every node."""
+        self._reports = {node.metadata.name: node for node in nodes}
+        natives = {node.metadata.name: node for node in self._occupants.nodes()}
+        dirty = self._take_policies({reference(p): p for p in policies if expires(p) > wall})
+        fresh: list[Node] = []
+        for name, node in natives.items():
+            ground = self._ground(name, node, wall)
+            if name in dirty or not ground.same(self._seen.get(name)):
+                self._seen[name] = ground
+                if (made := self._node(name, node, wall)) != self._told.get(name):
+                    fresh.append(made)
+        gone = self._told.keys() - natives.keys()
+        lost = [n for n in fresh if not any(n.capacity) and n.name in self._told and any(self._told[n.name].capacity)]
+        for name in gone:
+            del self._told[name], self._seen[name]
+        self._told.update((n.name, n) for n in fresh)
+        return Changes(fresh, gone, bool(gone or lost))
+
+    def lost(self) -> Iterator[tuple[str, Labels]]:
+        return ((name, node.labels) for name, node in self._told.items() if not any(node.capacity))
+
+    # -- what has changed
+
+    def _take_policies(self, live: Mapping[str, MinimalReservationPolicy]) -> set[str]:
+        """The nodes where a change of policies may count."""
+        before, self._policies = self._policies, dict(live)
+        changed = {
+            source
+            for source in before.keys() | live.keys()
+            if source not in before or source not in live or before[source].spec != live[source].spec
+        }
+        if not changed:
+            return set()
+        namespaces = {(before.get(source) or live[source]).metadata.namespace for source in changed}
+        whole = self._occupants.extender.occupancy.whole
+        for namespace in namespaces:
+            promises = [_promise(p) for p in live.values() if p.metadata.namespace == namespace]
+            self._promises[namespace] = sorted(promises, key=lambda p: (-p.shape.dominant_share(whole), p.source))
+        return {g.node for g in self._occupants.extender.occupancy.guests.values() if g.namespace in namespaces}
+
+    def _ground(self, name: str, node: native.Node, wall: float) -> Ground:
+        book, told = self._occupants.extender.occupancy, self._reports.get(name)
+        count = book.counts[book.row[name]] if name in book.row else None
+        if told is None:
+            return Ground(node, count)
+        report = told.status.node
+        waiting = tuple((r.source, r.unprotected) for r in report.reservations if r.unprotected)
+        enforces = report.armed, _silent(told, wall)
+        said = told.metadata.labels, told.spec, enforces, report.capacity, report.best_effort, waiting
+        return Ground(node, count, said)
+
+    # -- what it amounts to
+
+    def _node(self, name: str, node: native.Node, wall: float) -> Node:
+        told = self._reports.get(name)
+        labels = {**node.metadata.labels, HOSTNAME_LABEL: name, **(labels_of(told) if told else {})}
+        if _lost(node):
+            return Node(name, NOTHING, labels, open=False)
+        report = told.status.node if told else NodeReport()
+        capacity = promisable(node, report)
+        book = self._occupants.extender.occupancy
+        guests = sorted(book.there(book.row[name]), key=lambda g: (g.since, g.uid)) if name in book.row else []
+        return self._filled(Node(name, capacity, labels, _open(node, told, wall)), guests, report)
+
+    def _filled(self, node: Node, guests: Sequence[Guest], report: NodeReport) -> Node:
+        """A pod that may stand on a unit counts with what it asks for: the ledger tops it up to the unit's shape.
+        One with a floor beyond units counts with that floor at least."""
+        waiting = {r.source: r.unprotected for r in report.reservations if r.unprotected}
+        left = self._paid(node, guests, waiting)
+        claimed: dict[str, Resources] = {}
+        occupied: dict[str, Resources] = {}
+        charged = {source: Charge(0, NOTHING, n) for source, n in waiting.items()}
+        for guest in guests:
+            if guest.gives_way:
+                continue
+            part = NOTHING
+            if (promise := left.get(guest.uid)) is not None:
+                floor = promise.floor(node.capacity)
+                part = guest.request.at_most(floor) if promise.units else floor
+                before = charged.get(promise.source) or Charge(0, NOTHING)
+                charged[promise.source] = Charge(before.workloads + 1, before.amount.plus(part), before.waiting)
+                claimed[guest.namespace] = claimed.get(guest.namespace, NOTHING).plus(part)
+            occupied[guest.namespace] = occupied.get(guest.namespace, NOTHING).plus(guest.request.minus(part))
+        return node._replace(
+            claimed=claimed, charged=charged, occupied=occupied, best_effort=resources(report.best_effort)
+        )
+
+    def _paid(self, node: Node, guests: Iterable[Guest], waiting: Mapping[str, int]) -> dict[str, Promise]:
+        """Who pays for a pod, by uid: the policy with the largest dominant share, ties by name. Those that came last
+        wait, where the agent had to refuse some."""
+        by_source: dict[str, list[tuple[str, Promise]]] = {}
+        for guest in guests:
+            promise = next((p for p in self._promises.get(guest.namespace, ()) if self._counts(guest, p, node)), None)
+            if promise is not None:
+                by_source.setdefault(promise.source, []).append((guest.uid, promise))
+        return dict(
+            paid
+            for source, matched in by_source.items()
+            for paid in matched[: max(0, len(matched) - waiting.get(source, 0))]
+        )
+
+    def _counts(self, guest: Guest, promise: Promise, node: Node) -> bool:
+        ignored = guest.labels.get(IGNORE_LABEL) == "true" or (
+            self._occupants.namespace_labels(guest.namespace).get(IGNORE_LABEL) == "true"
+        )
+        there = promise.node_test is None or promise.node_test(node.labels)
+        return there and promise.test(guest.labels) and not ignored
+
+
+_: type[Roster] = KubeRoster
+
+
+def promisable(node: native.Node, report: NodeReport) -> Resources:
+    """What the node lets pods have, as far as its agent can guarantee it; that alone knows of networks and disks."""
+    has = resources(node.status.allocatable)
+    if not report.capacity:
+        return has
+    can = guaranteeable(resources(report.capacity))
+    return can._replace(cpu=min(has.cpu, can.cpu), memory=min(has.memory, can.memory))
+
+
+def _promise(policy: MinimalReservationPolicy) -> Promise:
+    spec, least = policy.spec, policy.spec.minimum
+    fields = (least.cpu, least.memory, least.network, least.disk_read, least.disk_write)
+    return Promise(
+        reference(policy),
+        policy.metadata.namespace,
+        compiled(spec.selector),
+        None if spec.node_selector is UNSET else compiled(spec.node_selector),
+        least,
+        amounts(least, NOTHING),
+        spec.units,
+        any(q.percent for q in fields if q is not UNSET),
+    )
+
+
+def _lost(node: native.Node) -> bool:
+    """Its kubelet does not answer. One that has not said anything yet is not lost."""
+    return any(c.type == "Ready" and c.status != "True" for c in node.status.conditions)
+
+
+def _open(node: native.Node, told: NodeQoS | None, wall: float) -> bool:
+    """Takes units: pods may come, and what is promised to them would be enforced."""
+    closing = (t for t in node.spec.taints if t.effect != "PreferNoSchedule" and t.key.startswith(CLOSING_TAINTS))
+    if node.spec.unschedulable or any(closing) or node.metadata.labels.get(IGNORE_LABEL) == "true":
+        return False
+    if told is None or told.status.node.heartbeat is UNSET:
+        return told is None or not told.spec.unschedulable  # its agent is still to come
+    enforces = told.status.node.armed and not _silent(told, wall)
+    return enforces and not (told.spec.unschedulable or told.spec.disarmed)
+
+
+def _silent(told: NodeQoS, wall: float) -> bool:
+    return (stale_since(told, wall) or 0.0) > AGENT_GONE_S
