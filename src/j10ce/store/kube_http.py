@@ -114,7 +114,11 @@ class KubeHttp:
             timeout=limits,
             allow_redirects=False,
         ) as answer:
-            yield answer
+            try:
+                yield answer
+            finally:
+                if answer.connection and answer.connection.transport:
+                    answer.connection.transport.abort()  # not read to its end: nobody waits for TLS to say goodbye
 
     def _http(self) -> aiohttp.ClientSession:
         if self._session is None:
