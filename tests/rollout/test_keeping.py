@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from j10ce.errors import NotFound
+from j10ce.manager.decision import Decision
 from j10ce.manager.expiry import KEPT_S, ends, tidy
+from j10ce.manager.pace import TURN_S, unhurried
 from j10ce.manager.policies import Judge
 from j10ce.manager.reservations import Reservations
 from j10ce.manager.revisions import KEPT, keep_history
@@ -24,10 +29,12 @@ from j10ce.model.kinds import (
     NodeQoSStatus,
     NodeReport,
     PolicyRevision,
+    PolicyStatus,
     QoSProfile,
     Rollout,
 )
 from j10ce.model.progress import RolloutStatus
+from j10ce.policy.document import Policy
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, hold, profile, reservation
@@ -100,6 +107,82 @@ async def test_a_heartbeat_makes_no_work_for_policies(store: Store) -> None:
             assert len(writes) == 1
 
     await beside(view.run(), do=scene)
+
+
+class Counted(Judge):
+    """Counts judgements."""
+
+    judgements = 0
+
+    def _status(self, policy: Policy, wall: float) -> PolicyStatus:
+        self.judgements += 1
+        return super()._status(policy, wall)
+
+
+async def test_what_the_judge_wrote_itself_is_not_judged_again(store: Store) -> None:
+    view = View(store)
+    judge = Counted(store, view, Reservations())
+
+    async def scene() -> None:
+        await store.put(reservation("db", cpu="1"))
+        await view.ready()
+        await seen(view, lambda: len(view.all(MinimalReservationPolicy)) == 1)
+        with view.heard(judge.reports.take):
+            await judge.round(WALL)
+            await seen(view, lambda: bool(view.all(MinimalReservationPolicy)[0].status.observed_generation))
+            await judge.round(WALL + 1)
+            assert judge.judgements == 1
+            await store.put(reservation("db", cpu="2"))
+            await seen(view, lambda: view.all(MinimalReservationPolicy)[0].metadata.generation == 2)
+            await judge.round(WALL + 2)
+            assert judge.judgements == 2
+
+    await beside(view.run(), do=scene)
+
+
+class Slow(Reservations):
+    """Takes as long as it is told to."""
+
+    go_on = threading.Event()
+
+    def weigh(self, *given: Any) -> Mapping[str, Decision]:
+        assert self.go_on.wait(30), "nobody else had a turn"
+        return super().weigh(*given)
+
+
+async def test_a_fleet_that_takes_long_to_decide_keeps_nobody_waiting(store: Store) -> None:
+    """The event loop carries requests, and the lease that the leader leads by."""
+    view, fleet = View(store), Slow()
+
+    async def scene() -> None:
+        await view.ready()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(Judge(store, view, fleet).round(WALL))
+            await asyncio.sleep(0)
+            await store.put(reservation("db", cpu="1"))
+            fleet.go_on.set()
+
+    await beside(view.run(), do=scene)
+
+
+async def test_others_have_their_turn_in_a_long_round() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def scene() -> None:
+        async for before in unhurried([0, 1, 2]):
+            assert turns >= before
+            until = perf_counter() + TURN_S
+            while perf_counter() < until:
+                pass
+
+    await beside(others(), do=scene)
+    assert turns >= 3
 
 
 async def seen(view: View, holds: Callable[[], bool]) -> None:

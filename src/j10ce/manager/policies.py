@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 import structlog
@@ -13,6 +13,7 @@ from j10ce.errors import Conflict, NotFound
 from j10ce.manager.decision import Decision
 from j10ce.manager.happenings import Tell, happenings, ignore
 from j10ce.manager.judgement import Basis, expired, judged, judged_profile
+from j10ce.manager.pace import unhurried
 from j10ce.manager.reports import Reports, Standing
 from j10ce.manager.reservations import Reservations
 from j10ce.manager.roster import Roster
@@ -34,7 +35,7 @@ log = structlog.get_logger()
 LOOK_S: Final = 5.0  # expiry and silence happen without an event
 SETTLE_S: Final = 0.1  # reports that come together are judged together
 REST: Final = 9  # after a round it rests so many times as long as the round took: judging gets a tenth of the time
-TOGETHER: Final = 64  # writes under way at once
+TOGETHER: Final = 16  # writes under way at once: whoever asks for something waits for no more
 
 
 class Ground(NamedTuple):
@@ -65,7 +66,7 @@ async def judge_policies(
         while True:
             epoch, began = view.objects.epoch, loop.time()
             await judge.round(wall())
-            await asyncio.sleep(max(SETTLE_S, REST * (loop.time() - began)))
+            await asyncio.sleep(max(SETTLE_S, min(LOOK_S, REST * (loop.time() - began))))
             try:
                 async with asyncio.timeout(LOOK_S):
                     await view.objects.moved(epoch)
@@ -82,25 +83,29 @@ class Judge:
 
     async def round(self, wall: float) -> None:
         """Judge every policy whose ground has moved, with one write for each whose status is another one."""
-        promises = self._view.all(MinimalReservationPolicy)
-        decisions = self._reservations.decide(promises, self._view.all(NodeQoS), wall, self._view.all(PolicyRevision))
+        promises, fleet = self._view.all(MinimalReservationPolicy), self._reservations
+        nodes, revisions = fleet.look(promises, self._view.all(NodeQoS), wall), self._view.all(PolicyRevision)
+        decisions = await asyncio.to_thread(fleet.weigh, promises, nodes, wall, revisions)
         self.reports.look(wall)
         self._rounds += 1
         policies: list[Policy] = [*self._view.all(QoSProfile), *promises]
-        grounds = {p.metadata.uid: self._ground(p, decisions.get(reference(p)), wall) for p in policies}
+        grounds = {p.metadata.uid: self._ground(p, decisions, wall) async for p in unhurried(policies)}
         moved = [p for p in policies if self._grounds.get(p.metadata.uid) != grounds[p.metadata.uid]]
         self._grounds = grounds
         room = asyncio.Semaphore(TOGETHER)
         async with asyncio.TaskGroup() as group:
-            for policy, status in [(p, self._status(p, wall)) for p in moved]:
-                if status != policy.status:
+            async for policy in unhurried(moved):
+                if (status := self._status(policy, wall)) != policy.status:
                     await room.acquire()
                     group.create_task(self._write(policy, status)).add_done_callback(lambda _: room.release())
 
-    def _ground(self, policy: Policy, decision: Decision | None, wall: float) -> Ground:
+    def _ground(self, policy: Policy, decisions: Mapping[str, Decision], wall: float) -> Ground:
         over = isinstance(policy, MinimalReservationPolicy) and expired(policy, wall)
-        clock = 0 if done(policy.status.rollout) else self._rounds
-        return Ground(policy.metadata.resource_version, self.reports.standing(policy), decision, over, clock)
+        standing, decision = self.reports.standing(policy), decisions.get(reference(policy))
+        return Ground(policy.metadata.resource_version, standing, decision, over, self._clock(policy.status))
+
+    def _clock(self, status: PolicyStatus) -> int:
+        return 0 if done(status.rollout) else self._rounds
 
     def _status(self, policy: Policy, wall: float) -> PolicyStatus:
         ground = self._grounds[policy.metadata.uid]
@@ -115,9 +120,11 @@ class Judge:
     async def _write(self, policy: Policy, status: PolicyStatus) -> None:
         try:
             expect = policy.metadata.resource_version
-            await self._store.put(replace(policy, status=status), expect=expect, part="status")
+            written = await self._store.put(replace(policy, status=status), expect=expect, part="status")
         except (Conflict, NotFound):
             return  # it moved on, and its next event brings us back
+        revision, ground = written.metadata.resource_version, self._grounds[policy.metadata.uid]
+        self._grounds[policy.metadata.uid] = ground._replace(revision=revision, round=self._clock(status))
         _log(policy, status)
         for happening in happenings(policy, status):
             self._tell(policy, happening)

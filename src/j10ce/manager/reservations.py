@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from j10ce.manager.decision import Decision, Held, expired, held, limited, refused, unheld
 from j10ce.manager.pledges import created, expires, in_force, to_pledge
-from j10ce.manager.roster import ReportedRoster, Roster
+from j10ce.manager.roster import Changes, ReportedRoster, Roster
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, PolicyRevision
 from j10ce.policy.document import by_owner, reference
 from j10ce.scheduler.fleet import Fleet
@@ -58,9 +58,23 @@ class Reservations:
 
         `revisions` serve a leader that takes over: an edit that was refused leaves an earlier one in force.
         """
+        return self.weigh(policies, self.look(policies, nodes, wall), wall, revisions)
+
+    def look(self, policies: Collection[MinimalReservationPolicy], nodes: Collection[NodeQoS], wall: float) -> Changes:
+        """The short first half of `decide`: who is in the fleet."""
+        return self._roster.look(nodes, policies, wall)
+
+    def weigh(
+        self,
+        policies: Collection[MinimalReservationPolicy],
+        nodes: Changes,
+        wall: float,
+        revisions: Iterable[PolicyRevision] = (),
+    ) -> Mapping[str, Decision]:
+        """The long second half: seconds, when many units have to move. Any thread may run it, one at a time."""
         named = {reference(p): p for p in policies}
         live = {source: p for source, p in named.items() if p.spec.units and expires(p) > wall}
-        stirred = self._end(live) | self._take_in(nodes, policies, wall) | self._take_over(live, revisions)
+        stirred = self._end(live) | self._take_in(nodes, wall) | self._take_over(live, revisions)
         self._stirred = self._admit(live, wall, stirred=stirred or self._stirred)
         self._refresh(wall)
         return {source: self._decision(source, p, wall) for source, p in named.items()}
@@ -73,9 +87,8 @@ class Reservations:
             self._fleet.release(source, repack=False)
         return bool(over)
 
-    def _take_in(self, nodes: Iterable[NodeQoS], policies: Collection[MinimalReservationPolicy], wall: float) -> bool:
-        change, due = self._roster.look(nodes, policies, wall), wall >= self._repack
-        stirred = bool(change.fresh or change.gone)
+    def _take_in(self, change: Changes, wall: float) -> bool:
+        stirred, due = bool(change.fresh or change.gone), wall >= self._repack
         if stirred or due:
             self._fleet.update(change.fresh, change.gone, repack=change.fewer or due)
             self._repack = wall + RETRY_S if change.fewer or due else self._repack
