@@ -27,7 +27,7 @@ def describe(kind: Kind, obj: dict[str, Any]) -> str:
     if kind.name == "QoSProfile":
         lines += [
             "Effect:",
-            indented(table(["KNOB", "WHAT THE PROFILE DOES"], profiles.describe(convert(obj, QoSProfile)))),
+            indented(table(["KNOB", "WHAT THE PROFILE DOES"], profiles.describe(convert(obj, QoSProfile, [])))),
         ]
     lines += distribution(obj.get("status") or {})
     lines += conditions(dig(obj, "status.conditions") or dig(obj, "status.node.conditions") or [])

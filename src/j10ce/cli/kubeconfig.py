@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from j10ce.errors import Finding, Invalid
+from j10ce.errors import Finding, Invalid, Unsupported
 
 
 class Account(NamedTuple):
@@ -18,7 +18,7 @@ class Account(NamedTuple):
     server: str
     token: str = ""
     ca: str = ""  # PEM; empty: the system's authorities
-    certificate: tuple[str, str] | None = None  # files: certificate and key of the caller
+    certificate: tuple[str, str] | None = None  # of the caller, and its key: files, or PEM
 
 
 def find(local: Path, environ: Mapping[str, str]) -> Iterator[Path]:
@@ -30,6 +30,7 @@ def find(local: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     yield from (Path(path) for path in environ.get("KUBECONFIG", "").split(":") if path)
     if home := environ.get("HOME"):
         yield Path(home, ".j10ce", "kubeconfig")
+        yield Path(home, ".kube", "config")
 
 
 def read(path: Path) -> Account:
@@ -41,6 +42,8 @@ def read(path: Path) -> Account:
         context = _named(told, "contexts", str(told["current-context"]))["context"]
         cluster = _named(told, "clusters", str(context["cluster"]))["cluster"]
         user = _named(told, "users", str(context["user"]))["user"] if context.get("user") else {}
+        if user.get("exec") or user.get("auth-provider"):
+            raise Unsupported(f"programs that log in, in {path}", needs="a token or a client certificate in it")
         server, password = _address(str(cluster["server"]))
         token = _token(path, user) or password
         return Account(server, token, _authority(path, cluster), _certificate(path, user))
@@ -79,5 +82,7 @@ def _authority(path: Path, cluster: Mapping[str, Any]) -> str:
 
 
 def _certificate(path: Path, user: Mapping[str, Any]) -> tuple[str, str] | None:
+    if (data := user.get("client-certificate-data")) and (secret := user.get("client-key-data")):
+        return b64decode(data).decode(), b64decode(secret).decode()
     cert, key = user.get("client-certificate"), user.get("client-key")
     return (str(Path(path.parent, cert)), str(Path(path.parent, key))) if cert and key else None

@@ -25,7 +25,15 @@ def explain_command(peers: Peers, name: str, knob: str | None, namespace: str, o
     Example:
       j10ce-qos explain web
       j10ce-qos explain crunch cpu.max
+      j10ce-qos explain pod/web-0 -n shop     # on Kubernetes, from anywhere
     """
+    if name.startswith("pod/"):
+        from j10ce.cli.pod import PREFIX, explain_pod
+
+        told = explain_pod(peers.api(), namespace, name.removeprefix(PREFIX))
+        facts = {key: value for key, value in told.items() if key != "text"}
+        say(dump(facts, output) if output in ("json", "yaml") else told["text"])
+        return
     query = {"target": target(namespace, name)} | ({"knob": knob} if knob else {})
     told = peers.agent().get("/v1/explain", **query)
     say(dump(told, output) if output in ("json", "yaml") else told["text"])

@@ -8,9 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,10 @@ def work(cluster: Cluster, namespace: str) -> Work:
     return Work(cluster, namespace)
 
 
+def stamp() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
 @contextmanager
 def agent(cluster: Cluster, node: str, **report: Any) -> Iterator[Callable[..., None]]:
     """The NodeQoS of a node, and how its agent would report: call it with what changes."""
@@ -166,7 +170,7 @@ def agent(cluster: Cluster, node: str, **report: Any) -> Iterator[Callable[..., 
 
     def tell(**more: Any) -> None:
         said.update(more)
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = stamp()
         told = {"heartbeat": now, "armed": True, "capacity": {"cpu": "32", "memory": "256Gi"}, **said}
         cluster.call("PATCH", f"{path}/status", {"status": {"node": told}}, content=MERGE)
 
@@ -184,7 +188,7 @@ def plain_node(cluster: Cluster, name: str, cpu: str = "8", **labels: str) -> It
     cluster.call("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": labels}})
 
     def ready(well: bool) -> None:
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = stamp()
         word = {"type": "Ready", "status": str(well), "reason": "Test", "lastHeartbeatTime": now}
         status = {"capacity": has, "allocatable": has, "conditions": [word | {"lastTransitionTime": now}]}
         cluster.call("PATCH", f"{path}/status", {"status": status}, content=MERGE)

@@ -1,0 +1,105 @@
+"""explain pod/NAME: what a pod of Kubernetes is entitled to, by whom, and whether its node's agent says that it holds.
+
+All of it comes from the API server: the agent of a node reports into the node's NodeQoS. Single settings and who lost
+against whom are known on the node alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from j10ce.adapters.kubernetes_workload import workload
+from j10ce.cli.address import path
+from j10ce.cli.client import Client
+from j10ce.cli.describe import effective, indented
+from j10ce.cli.output import table
+from j10ce.errors import NotFound
+from j10ce.model.catalogue import KINDS
+from j10ce.model.cells import dig
+from j10ce.model.kinds import MinimalReservationPolicy, QoSProfile
+from j10ce.model.native import read_amount
+from j10ce.model.pod import Pod
+from j10ce.model.resource import NOTHING
+from j10ce.model.schema import convert
+from j10ce.model.workload import Handle, Workload
+from j10ce.policy.choose import Chooser
+from j10ce.policy.resolve import amounts
+from j10ce.policy.select import compiled
+
+PREFIX: Final = "pod/"
+MRP: Final = "MinimalReservationPolicy"
+
+
+def explain_pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
+    """Facts, and a `text` for people. Raises NotFound."""
+    raw = api.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
+    pod = msgspec.convert(raw, Pod, dec_hook=read_amount)
+    labels = dig(api.get(f"/api/v1/namespaces/{namespace}"), "metadata.labels") or {}
+    told = workload(pod, labels, Handle(), {})
+    profiles = _items(api, "QoSProfile", None)
+    choice = Chooser([convert(p, QoSProfile, []) for p in profiles]).choose(told)
+    facts: dict[str, Any] = {
+        "pod": f"{namespace}/{name}",
+        "node": pod.spec.node_name,
+        "tier": choice.tier.value,
+        "profile": choice.profile.metadata.name if choice.profile else "",
+        "why": choice.why,
+        "notes": list(choice.notes),
+        "policies": [] if choice.ignored else [_policy(p) for p in _items(api, MRP, namespace) if _selects(p, told)],
+        **_reported(api, pod.spec.node_name, f"{namespace}/{name}"),
+    }
+    return facts | {"text": "\n".join(_text(facts))}
+
+
+def _items(api: Client, kind: str, namespace: str | None) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = api.get(path(KINDS[kind], namespace))["items"]
+    return [item | {"apiVersion": "j10ce.io/v1alpha1", "kind": kind} for item in listed]
+
+
+def _selects(raw: dict[str, Any], pod: Workload) -> bool:
+    return compiled(convert(raw, MinimalReservationPolicy, []).spec.selector)(pod.labels)
+
+
+def _policy(raw: dict[str, Any]) -> dict[str, str]:
+    policy = convert(raw, MinimalReservationPolicy, [])
+    wrong = [c for c in policy.status.conditions if (c.type, c.status) in (("Admitted", "False"), ("Degraded", "True"))]
+    return {
+        "name": policy.metadata.name,
+        "phase": policy.status.phase,
+        "minimum": str(amounts(policy.spec.minimum, NOTHING)),
+        "why": "; ".join(c.message for c in wrong),
+    }
+
+
+def _reported(api: Client, node: str, pod: str) -> dict[str, Any]:
+    """By the agent of its node; nothing where there is none."""
+    if not node:
+        return {"heartbeat": "", "effective": []}
+    try:
+        told = api.get(path(KINDS["NodeQoS"], None, node))
+    except NotFound:
+        return {"heartbeat": "", "effective": []}
+    floors = dig(told, "status.node.effective") or []
+    mine = [f for f in floors if f["workload"] == pod]
+    return {"heartbeat": dig(told, "status.node.heartbeat") or "", "effective": mine}
+
+
+def _text(facts: dict[str, Any]) -> Iterator[str]:
+    node = facts["node"]
+    yield f"pod {facts['pod']}" + (f" on node {node}" if node else ", not bound to a node yet")
+    chosen = f"profile {facts['profile']}, tier {facts['tier']}" if facts["profile"] else f"no profile; {facts['tier']}"
+    yield f"{chosen}, by {facts['why']}"
+    yield from (f"note: {note}" for note in facts["notes"])
+    if not facts["policies"]:
+        yield "no MinimalReservationPolicy selects it"
+    else:
+        rows = [(p["name"], p["phase"], p["minimum"], p["why"]) for p in facts["policies"]]
+        yield from ("Promised by:", indented(table(["POLICY", "PHASE", "MINIMUM", "WHY NOT"], rows)))
+    yield from effective(facts["effective"])
+    if node and not facts["heartbeat"]:
+        yield f"no agent reports from node {node}: nothing is enforced there"
+    elif node:
+        yield f"reported by the agent of {node} at {facts['heartbeat']}; ask there for single settings"
