@@ -158,10 +158,12 @@ class Cluster:
 
     # ------------------------------------------------------------------ its API
 
-    def call(self, method: str, path: str, body: object = None, *, content: str = "application/json") -> Any:
-        """As admin; raises Answer for what is no success."""
+    def call(
+        self, method: str, path: str, body: object = None, *, content: str = "application/json", token: str = ""
+    ) -> Any:
+        """As admin unless a token is given; raises Answer for what is no success."""
         data = None if body is None else json.dumps(body)
-        headers = {"Authorization": f"Bearer {self.tokens['admin']}", "Content-Type": content}
+        headers = {"Authorization": f"Bearer {token or self.tokens['admin']}", "Content-Type": content}
         with closing(self._connect()) as connection:  # one each: a server that starts drops those it has
             connection.request(method, path, data, headers)
             response = connection.getresponse()
