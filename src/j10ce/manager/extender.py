@@ -35,7 +35,8 @@ class Binder(Protocol):
 class ExtenderDoor:
     """`leads`: whether this manager does. `binder` None: no bindings are made here.
 
-    `certified`: whoever is not on this machine needs a client certificate; kube-scheduler can send nothing else.
+    `certified`: whoever is not on this machine needs a client certificate; kube-scheduler can send nothing else. For
+    bindings it is always needed.
     """
 
     def __init__(
@@ -57,9 +58,9 @@ class ExtenderDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises Refusal 503 where another manager has to be asked; an ignorable extender is then ignored."""
-        self._check(scope)
-        text = await posted(scope, receive, most=MOST_BYTES)
         verb = scope["path"].removeprefix(PREFIX)
+        self._check(scope, strictly=self._certified or verb == "bind")
+        text = await posted(scope, receive, most=MOST_BYTES)
         if verb == "bind" and self._binder is not None:
             answer = await self._bind(self._binder, text)
         elif verb in self._verbs:
@@ -68,9 +69,9 @@ class ExtenderDoor:
             raise NotFound(f"there is no {scope['path']}; the verbs are {', '.join(self._verbs)}")
         await reply(send, msgspec.json.encode(answer))
 
-    def _check(self, scope: Scope) -> None:
+    def _check(self, scope: Scope, *, strictly: bool) -> None:
         known = is_loopback(source(scope)) or scope.get("state", {}).get("certified") is not None
-        if self._certified and not known:
+        if strictly and not known:
             raise Denied("a client certificate of the client CA is needed: set certFile and keyFile in tlsConfig")
         if not self._leads():
             raise Refusal(503, "ServiceUnavailable", "another manager leads")
@@ -86,8 +87,10 @@ class ExtenderDoor:
         guest = self._occupants.guest(call.pod)
         found = self._occupants.extender.filter(guest, call.nodes, self._clock())
         log.debug("extender.filter", pod=f"{guest.namespace}/{guest.name}", offered=len(call.nodes), fit=len(found.fit))
+        # Schedulers before 1.21 know nothing of the last field, and would not tell why; later ones let it win.
+        failed = {**found.failed, **found.hopeless}
         return wire.FilterAnswer(
-            node_names=found.fit, failed_nodes=found.failed, failed_and_unresolvable_nodes=found.hopeless
+            node_names=found.fit, failed_nodes=failed, failed_and_unresolvable_nodes=found.hopeless
         )
 
     def _prioritize(self, text: bytes) -> list[wire.HostPriority]:

@@ -1,0 +1,163 @@
+"""Stock kube-scheduler with the extender, as deploy/scheduler configures it, on nodes without machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.kube.conftest import CLONE, install_crds
+from tests.kube.plane import NAMESPACE, Plane, managing
+from tests.lab.cluster import Cluster, running
+from tests.lab.kubernetes import Version
+
+FILES = {"current": "v1.yaml", "old": "v1beta1.yaml"}
+CAPACITY = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+POLICIES = "/apis/j10ce.io/v1alpha1/namespaces/shop/minimalreservationpolicies"
+PODS = "/api/v1/namespaces/shop/pods"
+
+
+def scheduler_config(version: Version, url: str) -> dict[str, Any]:
+    """The file of deploy/scheduler with the address of this manager."""
+    config: dict[str, Any] = yaml.safe_load((CLONE / "deploy/scheduler" / FILES[version]).read_text())
+    (extender,) = config["extenders"]
+    assert extender["ignorable"]
+    assert extender["httpTimeout"] == "1s"
+    for key in ("enableHTTPS", "tlsConfig"):
+        del extender[key]
+    extender["urlPrefix"] = f"{url}/extender"
+    return {key: value for key, value in config.items() if key not in ("apiVersion", "kind")}
+
+
+class Shop:
+    """Four nodes of eight CPUs."""
+
+    def __init__(self, cluster: Cluster, plane: Plane) -> None:
+        self.cluster, self.plane = cluster, plane
+
+    def pod(self, name: str, cpu: str, *, priority: str = "", **labels: str) -> None:
+        container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+        spec = {"containers": [container], "terminationGracePeriodSeconds": 0}
+        spec |= {"priorityClassName": priority} if priority else {}
+        self.cluster.call("POST", PODS, {"metadata": {"name": name, "labels": labels}, "spec": spec})
+
+    def reserve(self, name: str, cpu: str, units: int, **more: Any) -> None:
+        spec = {"selector": {"matchLabels": {"app": name}}, "minimum": {"cpu": cpu}, "units": units, **more}
+        made = {"apiVersion": "j10ce.io/v1alpha1", "kind": "MinimalReservationPolicy", "metadata": {"name": name}}
+        self.cluster.call("POST", POLICIES, {**made, "spec": spec})
+        self.cluster.wait(f"a witness of {name}", lambda: sum(self.witness(name).values()) == units)
+
+    def witness(self, name: str) -> dict[str, int]:
+        told = self.cluster.call("GET", f"{POLICIES}/{name}").get("status", {}).get("witness", ())
+        return {w["node"]: w["units"] for w in told}
+
+    def condition(self, name: str, kind: str) -> dict[str, str]:
+        told: list[dict[str, str]] = self.cluster.call("GET", f"{POLICIES}/{name}")["status"]["conditions"]
+        return next(c for c in told if c["type"] == kind)
+
+    def node_of(self, name: str) -> str:
+        found: str = self.cluster.call("GET", f"{PODS}/{name}")["spec"].get("nodeName", "")
+        return found
+
+    def placed(self, *names: str) -> list[str]:
+        self.cluster.wait(f"{names} to be placed", lambda: all(map(self.node_of, names)))
+        return [self.node_of(name) for name in names]
+
+    def refused(self, name: str) -> str:
+        """What the pod's events say."""
+        query = f"/api/v1/namespaces/shop/events?fieldSelector=involvedObject.name={name},reason=FailedScheduling"
+        told: list[str] = []
+
+        def there() -> bool:
+            told[:] = [event.get("message") or event.get("note") for event in self.cluster.call("GET", query)["items"]]
+            return bool(told)
+
+        self.cluster.wait(f"a refusal of {name}", there)
+        assert not self.node_of(name)
+        return told[-1]
+
+
+@pytest.fixture(scope="module")
+def started(version: Version, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    folder = tmp_path_factory.mktemp("extender")
+    with running(folder, version, controllers=True) as cluster:
+        install_crds(cluster)
+        cluster.call("POST", "/api/v1/namespaces", NAMESPACE)
+        cluster.start_kwok(4, CAPACITY)
+        with managing(cluster, folder) as plane:
+            cluster.start_scheduler(scheduler_config(version, plane.url))
+            yield Shop(cluster, plane)
+
+
+@pytest.fixture
+def shop(started: Shop) -> Iterator[Shop]:
+    started.cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
+    account = "/api/v1/namespaces/shop/serviceaccounts/default"
+    started.cluster.wait("its service account", lambda: started.cluster.call("GET", account))
+    yield started
+    started.cluster.call("DELETE", "/api/v1/namespaces/shop")
+    started.cluster.wait("an empty cluster", lambda: not _namespace_there(started.cluster))
+
+
+def _namespace_there(cluster: Cluster) -> bool:
+    return any(ns["metadata"]["name"] == "shop" for ns in cluster.call("GET", "/api/v1/namespaces")["items"])
+
+
+def test_pods_without_a_reservation_stay_out_of_held_capacity_and_holders_get_it(shop: Shop) -> None:
+    shop.reserve("web", "6", 2)
+    held = set(shop.witness("web"))
+    for n in range(2):
+        shop.pod(f"batch-{n}", "5")
+    free = shop.placed("batch-0", "batch-1")
+    assert len({*free, *held}) == 4
+
+    shop.pod("batch-2", "5")
+    told = shop.refused("batch-2")
+    assert "reserved by MinimalReservationPolicy/shop/web" in told
+
+    for n in range(2):
+        shop.pod(f"web-{n}", "6", app="web")
+    assert set(shop.placed("web-0", "web-1")) == held
+
+
+def test_what_fits_beside_the_held_capacity_is_placed(shop: Shop) -> None:
+    shop.reserve("web", "6", 4)
+    for n in range(4):
+        shop.pod(f"batch-{n}", "2")
+    assert len(set(shop.placed(*(f"batch-{n}" for n in range(4))))) == 4
+
+
+def test_nobody_is_evicted_in_vain(shop: Shop) -> None:
+    """Without the preempt verb kube-scheduler would evict `small` for capacity that stays reserved."""
+    urgent = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "urgent"},
+        "value": 1000,
+    }
+    shop.cluster.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", urgent)
+    shop.reserve("web", "6", 4)
+    for n in range(4):
+        shop.pod(f"small-{n}", "2")
+    shop.placed(*(f"small-{n}" for n in range(4)))
+    shop.pod("urgent", "7", priority="urgent")
+    shop.refused("urgent")
+    assert "nominatedNodeName" not in shop.cluster.call("GET", f"{PODS}/urgent")["status"]
+    assert all(shop.node_of(f"small-{n}") for n in range(4))
+
+
+def test_without_the_manager_pods_are_still_placed(shop: Shop) -> None:
+    shop.reserve("web", "6", 4)
+    shop.plane.kill()
+    try:
+        shop.pod("batch", "5")
+        shop.placed("batch")
+    finally:
+        shop.plane.start()
+        shop.cluster.wait("a leader", lambda: shop.plane.log.read_text().count("leader.start") == 2)
+    shop.pod("late", "5")
+    assert "reserved by" in shop.refused("late")
+    shop.cluster.wait("a degraded policy", lambda: shop.condition("web", "Degraded")["status"] == "True")
+    print(shop.condition("web", "Degraded"))

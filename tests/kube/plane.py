@@ -1,0 +1,67 @@
+"""The controller-manager as a process of its own, on the objects of a cluster."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.etcd.cluster import free_ports
+from tests.lab.cluster import Cluster
+
+SOURCES = Path(__file__).resolve().parents[2] / "src"
+NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "j10ce-system"}}
+
+
+class Plane:
+    """Reached on loopback; with `open_to` an address, it makes certificates of its own."""
+
+    def __init__(self, cluster: Cluster, folder: Path, *, host: str = "127.0.0.1", name: str = "manager") -> None:
+        self._cluster, self._name, self._host = cluster, name, host
+        self.log = folder / f"{name}.log"
+        (self.port,) = free_ports(1)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Returns at once."""
+        argv = [sys.executable, "-m", "j10ce.manager.main", "--store", f"kube://{self._cluster.kubeconfig('admin')}"]
+        argv += ["--listen", f"{self._host}:{self.port}", "--namespace-limit", "100", "--identity", self._name]
+        with self.log.open("ab") as log:
+            env = {**os.environ, "PYTHONPATH": str(SOURCES)}
+            self._process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def kill(self) -> None:
+        """As a power cut would."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
+    def said(self, text: str) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self.log.read_text()[-3000:]
+        return text in self.log.read_text()
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(60)
+
+
+@contextmanager
+def managing(cluster: Cluster, folder: Path, *, host: str = "127.0.0.1", name: str = "manager") -> Iterator[Plane]:
+    """Returns once it leads and has read everything."""
+    plane = Plane(cluster, folder, host=host, name=name)
+    try:
+        plane.start()
+        cluster.wait("the manager", lambda: plane.said("manager.start"))
+        yield plane
+    finally:
+        plane.close()
