@@ -18,7 +18,7 @@ from j10ce.manager.expiry import KEPT_S, ends, tidy
 from j10ce.manager.pace import TURN_S, unhurried
 from j10ce.manager.policies import Judge
 from j10ce.manager.reservations import Reservations
-from j10ce.manager.revisions import KEPT, keep_history
+from j10ce.manager.revisions import KEPT, keep_history, revision_of
 from j10ce.manager.view import View
 from j10ce.model.kinds import (
     PLACEMENT_LABEL,
@@ -28,6 +28,7 @@ from j10ce.model.kinds import (
     NodeQoS,
     NodeQoSStatus,
     NodeReport,
+    Object,
     PolicyRevision,
     PolicyStatus,
     QoSProfile,
@@ -215,6 +216,42 @@ async def test_the_stable_revision_is_kept_however_old_it_is(store: Store) -> No
         await until([])
 
     await beside(keep_history(store, "MinimalReservationPolicy"), do=scene)
+
+
+class Told(MemoryStore):
+    """Notes what it was asked to write."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: WALL)
+        self.asked: list[str] = []
+
+    async def put(self, obj: Object, **how: Any) -> Object:
+        self.asked.append(f"{obj.kind} {obj.metadata.name}")
+        return await super().put(obj, **how)
+
+
+async def test_a_fresh_leader_does_not_record_again_what_is_in_the_history() -> None:
+    store = Told()
+    view = View(store)
+    old, fresh = await store.put(reservation("old", cpu="1")), reservation("fresh", cpu="1")
+    assert isinstance(old, MinimalReservationPolicy)
+    await store.put(revision_of(old))
+    store.asked.clear()
+
+    async def scene() -> None:
+        await store.put(fresh)
+        await seen(view, lambda: len(view.all(PolicyRevision)) == 2)
+        assert [asked.partition("-")[0] for asked in store.asked] == [
+            "MinimalReservationPolicy fresh",
+            "PolicyRevision fresh",
+        ]
+
+    async def history() -> None:
+        await view.ready()
+        await keep_history(store, "MinimalReservationPolicy", view.documents.recorded)
+
+    await beside(view.run(), history(), do=scene)
+    await store.close()
 
 
 async def test_a_hold_that_is_over_says_so_and_is_removed_later(store: Store) -> None:

@@ -115,6 +115,10 @@ class Documents:
     def revisions(self, policy: Policy) -> tuple[PolicyRevision, ...]:
         return tuple(self._revisions.get(policy.metadata.uid, {}).values())
 
+    def recorded(self, policy: Policy) -> bool:
+        """Whether its present revision is in the history."""
+        return policy.metadata.generation in self._revisions.get(policy.metadata.uid, ())
+
     def follow(self, node: str) -> None:
         """Keep the document of a node that may not be known yet."""
         self._followed[node] += 1

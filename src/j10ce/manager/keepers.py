@@ -53,8 +53,8 @@ async def keep_all(
     judge = partial(judge_policies, roster=around.roster, tell=around.tell, namespace_limit=namespace_limit)
     keeps: dict[str, Keep] = {
         "built-in profiles": lambda: _built_in(store),
-        "history of profiles": lambda: keep_history(store, "QoSProfile"),
-        "history of policies": lambda: keep_history(store, "MinimalReservationPolicy"),
+        "history of profiles": lambda: _history(store, view, "QoSProfile"),
+        "history of policies": lambda: _history(store, view, "MinimalReservationPolicy"),
         "policies": lambda: judge(store, view, wall),
         "nodes": lambda: judge_nodes(store, view, wall),
         "expiry": lambda: expire(store, view, wall),
@@ -85,6 +85,11 @@ async def persist(keep: Keep) -> None:
         except* StoreError as e:
             log.error("store.fail", error=str(e.exceptions[0]))
             await asyncio.sleep(RETRY_S)
+
+
+async def _history(store: Store, view: View, kind: str) -> None:
+    await view.ready()
+    await keep_history(store, kind, view.documents.recorded)
 
 
 async def _built_in(store: Store) -> None:

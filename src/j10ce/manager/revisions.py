@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import structlog
@@ -19,21 +19,46 @@ from j10ce.store.store import ABSENT, Event, Store
 log = structlog.get_logger()
 Policy = QoSProfile | MinimalReservationPolicy
 
+POLICIES: Final = (QoSProfile, MinimalReservationPolicy)
 KEPT: Final = 10
-TOGETHER: Final = 64
+SETTLE_S: Final = 0.1
+TOGETHER: Final = 16
 SYSTEM_NAMESPACE: Final = "j10ce-system"  # where the revisions of kinds without a namespace live
 SHIPPED: Final = "j10ce.io/shipped"  # annotation of a built-in profile: digest of the spec it came with
 
 
-async def keep_history(store: Store, kind: str) -> None:
+async def keep_history(store: Store, kind: str, known: Callable[[Policy], bool] = lambda _: False) -> None:
     """Follow one kind of policy for ever. Revisions of a policy end with it.
 
-    Writes that are under way together share a flush of the disk; a store decides them in the order they began.
+    What comes within SETTLE_S is written together, and shares flushes of the disk: whoever changes policies one by one
+    waits for their own write, not for ours. A store decides writes in the order they began. What is `known` to be
+    recorded when we begin is left alone.
     """
+    waiting: list[Event] = []
+    arrived = asyncio.Event()
+
+    async def write() -> None:
+        while True:
+            await arrived.wait()
+            await asyncio.sleep(SETTLE_S)
+            arrived.clear()
+            events = waiting[:]
+            waiting.clear()
+            await _record_all(store, events)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(write())
+        async for event in mirror(store, kind).changes():
+            if isinstance(event.object, POLICIES) and not (event.type == "ADDED" and known(event.object)):
+                waiting.append(event)
+                arrived.set()
+
+
+async def _record_all(store: Store, events: Iterable[Event]) -> None:
     room = asyncio.Semaphore(TOGETHER)
     async with asyncio.TaskGroup() as group:
-        async for event in mirror(store, kind).changes():
-            if isinstance(event.object, QoSProfile | MinimalReservationPolicy):
+        for event in events:
+            if isinstance(event.object, POLICIES):
                 await room.acquire()
                 group.create_task(record(store, event, event.object)).add_done_callback(lambda _: room.release())
 
@@ -44,7 +69,7 @@ async def record(store: Store, event: Event, policy: Policy) -> None:
     if event.type == "DELETED":
         await _drop(store, policy, {stable, *range(max(1, generation - 2 * KEPT), generation + 1)} - {0})
         return
-    old = event.old if isinstance(event.old, QoSProfile | MinimalReservationPolicy) else None
+    old = event.old if isinstance(event.old, POLICIES) else None
     if old is not None and old.metadata.generation == generation:
         if 0 < old.status.rollout.stable <= generation - KEPT and old.status.rollout.stable != stable:
             await _drop(store, policy, [old.status.rollout.stable])
