@@ -23,6 +23,7 @@ from j10ce.errors import NotFound
 from j10ce.model import kinds, native, schema
 from j10ce.model.kinds import API_VERSION, Condition, Hold, Meta, MinimalReservationPolicy, NodeQoS, QoSProfile
 from j10ce.policy.document import NodeDocument, render
+from j10ce.policy.profiles import builtin
 from j10ce.store.mirror import Mirror, mirror
 from j10ce.store.revise import Key
 
@@ -96,7 +97,7 @@ class KubeSync:
     def _document(self) -> NodeDocument:
         return render(
             self._own(),
-            profiles=self._held("QoSProfile", QoSProfile),
+            profiles=self._held("QoSProfile", QoSProfile) or builtin(),  # the manager is yet to store them
             policies=self._held("MinimalReservationPolicy", MinimalReservationPolicy),
             holds=self._held("Hold", Hold),
             revisions=self._held("PolicyRevision", kinds.PolicyRevision),

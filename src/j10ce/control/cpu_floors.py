@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from msgspec import UNSET
 
 from j10ce.control.besteffort import idlers
-from j10ce.control.parts import part_shares
 from j10ce.control.weights import Division, Grid, Member, divide, grid
 from j10ce.model.kinds import Strict, Tier
 from j10ce.model.knob import IDLE_SHARES, PERIOD_US, ROOT, Setting, TargetId
@@ -93,7 +92,7 @@ def _plain_reason(snap: Snapshot, target: TargetId, shares: float) -> str:
 def _standing(snap: Snapshot, tiers: TierWeights, on: Grid) -> dict[TargetId, Member]:
     """What every target brings to the contest with its siblings."""
     lowest = IDLE_SHARES if snap.supports("cpu.idle") else on.low
-    members = dict.fromkeys(idlers(snap), Member(lowest)) | _parts(snap)
+    members = dict.fromkeys(idlers(snap), Member(lowest))
     managed: set[TargetId] = set()
     for target in reversed(snap.groups.from_top()):
         e = snap.entitlements.get(target)
@@ -110,16 +109,6 @@ def _standing(snap: Snapshot, tiers: TierWeights, on: Grid) -> dict[TargetId, Me
             floor = math.fsum(members[c].floor for c in children)
             members[target] = Member(_present(snap, target), floor)
     return members
-
-
-def _parts(snap: Snapshot) -> dict[TargetId, Member]:
-    """A part keeps the weight it came with, and is raised to its share of the workload's floor."""
-    return {
-        share.target: Member(_present(snap, share.target), share.cpu * e.floor.cpu)
-        for e in snap.entitlements.values()
-        if e.chosen and e.floor.cpu and (w := snap.workloads.get(e.target)) is not None and w.parts
-        for share in part_shares(snap, w)
-    }
 
 
 def _workload(e: Entitlement, snap: Snapshot) -> Member:

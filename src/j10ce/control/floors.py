@@ -64,7 +64,7 @@ class Floors:
     def _protect_parts(self, snap: Snapshot, target: TargetId, kept: Protection, reason: str) -> Iterator[Proposal]:
         for share in part_shares(snap, snap.workloads[target]):
             need = share.of(kept, snap.node.page)
-            yield from self._protect(snap, share.target, need, f"{share.memory:.0%} of {target}'s {reason}")
+            yield from self._protect(snap, share.target, need, f"{share.fraction:.0%} of {target}'s {reason}")
 
     def _protect(self, snap: Snapshot, target: TargetId, need: Protection, reason: str) -> Iterator[Proposal]:
         for knob, value in (("memory.min", need.min), ("memory.low", need.low)):

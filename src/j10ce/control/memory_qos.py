@@ -43,7 +43,7 @@ class MemoryQos:
         for share in part_shares(snap, snap.workloads[e.target]) if any(kept) else ():
             for knob, value in zip(("memory.min", "memory.low"), share.of(kept, snap.node.page), strict=True):
                 if value:
-                    why = f"{share.memory:.0%} of what {e.target} has, profile {e.profile}"
+                    why = f"{share.fraction:.0%} of what {e.target} has, profile {e.profile}"
                     yield from self._want(snap, share.target, knob, value, why)
 
     def _wishes(self, e: Entitlement, snap: Snapshot) -> Iterator[tuple[str, float, str]]:

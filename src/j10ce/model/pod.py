@@ -125,7 +125,7 @@ def limits(pod: Pod) -> Amounts:
     containers = (*pod.spec.containers, *pod.spec.init_containers)
     bounded = set.intersection(*(set(c.resources.limits) for c in containers)) if containers else set()
     bounded |= _as_a_whole(pod.spec.resources.limits).keys()
-    total = _total(pod.spec, lambda resources: resources.limits)
+    total = _plus(_total(pod.spec, lambda resources: resources.limits), pod.spec.overhead)
     return {name: amount for name, amount in total.items() if name in bounded}
 
 

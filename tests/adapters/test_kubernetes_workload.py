@@ -1,0 +1,182 @@
+"""What a pod is as a workload: its requests and limits as a kubelet reckons, its containers, its standing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from j10ce.adapters.kubernetes_workload import cgroup_uid, critical, workload
+from j10ce.model.native import decode_native
+from j10ce.model.pod import Pod
+from j10ce.model.workload import Ceiling, Handle, Workload
+
+AT = Handle("kubepods/podx", made=False)
+GIB = 2**30
+
+
+def container(name: str = "main", **fields: Any) -> dict[str, Any]:
+    return {"name": name, **fields}
+
+
+def asking(cpu: str = "", memory: str = "") -> dict[str, str]:
+    return {key: value for key, value in (("cpu", cpu), ("memory", memory)) if value}
+
+
+def pod(*containers: dict[str, Any], status: dict[str, Any] | None = None, **spec: Any) -> Pod:
+    meta = {"name": "web", "namespace": "shop", "uid": "u-1", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    raw = {"metadata": meta, "spec": {"containers": containers, **spec}, "status": status or {}}
+    return decode_native(msgspec.json.encode(raw), Pod)
+
+
+def made(found: Pod) -> Workload:
+    return workload(found, {}, AT, {})
+
+
+def test_containers_add_up() -> None:
+    one = container("a", resources={"requests": asking("100m", "1Gi"), "limits": asking("1", "2Gi")})
+    two = container("b", resources={"requests": asking("300m"), "limits": asking("500m", "1Gi")})
+    found = made(pod(one, two))
+    assert (found.requests.cpu, found.requests.memory) == (400, 2 * GIB)  # a limit without a request is one
+    assert found.limits == Ceiling(1500, 3 * GIB)
+    assert found.native_class == "Burstable"
+
+
+def test_a_container_without_a_limit_leaves_the_pod_without_one() -> None:
+    found = made(pod(container("a", resources={"limits": asking("1", "1Gi")}), container("b")))
+    assert found.limits == Ceiling()
+
+
+def test_init_containers_count_where_they_need_more_and_sidecars_always() -> None:
+    init = container("init", resources={"requests": asking("2")})
+    sidecar = container("proxy", restartPolicy="Always", resources={"requests": asking("500m")})
+    main = container("main", resources={"requests": asking("1")})
+    assert made(pod(main, initContainers=[init])).requests.cpu == 2000
+    assert made(pod(main, initContainers=[sidecar])).requests.cpu == 1500
+    assert made(pod(main, initContainers=[sidecar, init])).requests.cpu == 2500
+
+
+def test_what_is_asked_for_the_pod_as_a_whole_goes_before_its_containers() -> None:
+    main = container(resources={"requests": asking("1"), "limits": asking("1")})
+    whole = {"requests": asking("2", "1Gi"), "limits": asking("3", "2Gi")}
+    found = made(pod(main, resources=whole))
+    assert (found.requests.cpu, found.requests.memory) == (2000, GIB)
+    assert found.limits == Ceiling(3000, 2 * GIB)
+
+
+def test_overhead_is_on_top_of_requests_and_of_limits_that_there_are() -> None:
+    main = container(resources={"requests": asking("1"), "limits": asking("2")})
+    found = made(pod(main, overhead=asking("100m", "64Mi")))
+    assert found.requests.cpu == 1100
+    assert found.limits == Ceiling(2100, math.inf)
+
+
+RESIZE_STATUS = {
+    "name": "main",
+    "state": {"running": {}},
+    "allocatedResources": asking("1"),
+    "resources": {"requests": asking("1"), "limits": asking("1")},
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "cpu"),
+    [
+        ({"resize": "Deferred"}, 1000),
+        ({"resize": "InProgress"}, 1000),
+        ({"conditions": [{"type": "PodResizePending", "status": "True"}]}, 1000),
+        ({"conditions": [{"type": "PodResizePending", "status": "False"}]}, 2000),
+        ({}, 2000),
+    ],
+)
+def test_while_it_is_resized_a_pod_has_what_its_status_tells(status: dict[str, Any], cpu: int) -> None:
+    main = container(resources={"requests": asking("2"), "limits": asking("2")})
+    found = made(pod(main, status={"containerStatuses": [RESIZE_STATUS], **status}))
+    assert (found.requests.cpu, found.limits.cpu) == (cpu, cpu)
+
+
+@pytest.mark.parametrize(
+    ("meta", "spec", "expected"),
+    [
+        ({}, {}, False),
+        ({}, {"priorityClassName": "system-node-critical"}, True),
+        ({}, {"priorityClassName": "system-cluster-critical"}, True),
+        ({}, {"priorityClassName": "high"}, False),
+        ({"annotations": {"kubernetes.io/config.mirror": "abc"}}, {}, True),
+        ({"annotations": {"kubernetes.io/config.source": "file"}}, {}, True),
+        ({"annotations": {"kubernetes.io/config.source": "api"}}, {}, False),
+        ({"namespace": "j10ce-system"}, {}, True),
+    ],
+)
+def test_who_is_never_below_tier_system(meta: dict[str, Any], spec: dict[str, Any], expected: bool) -> None:
+    found = decode_native(msgspec.json.encode({"metadata": meta, "spec": spec}), Pod)
+    assert critical(found) is expected
+
+
+def test_a_mirror_pods_cgroup_has_the_kubelets_uid() -> None:
+    meta = {"uid": "api", "annotations": {"kubernetes.io/config.mirror": "0f1e"}}
+    assert cgroup_uid(decode_native(msgspec.json.encode({"metadata": meta}), Pod)) == "0f1e"
+
+
+def status(name: str, state: str, id_: str) -> dict[str, Any]:
+    return {"name": name, "containerID": f"containerd://{id_}", "state": {state: {}}}
+
+
+def test_parts_are_the_containers_that_run_and_have_a_cgroup() -> None:
+    found = pod(
+        container("main", resources={"requests": asking("100m")}),
+        container("ended"),
+        container("unseen"),
+        initContainers=[container("proxy", restartPolicy="Always"), container("init")],
+        status={
+            "containerStatuses": [
+                status("main", "running", "a1"),
+                status("ended", "terminated", "b2"),
+                status("unseen", "running", "c3"),
+            ],
+            "initContainerStatuses": [status("proxy", "running", "d4"), status("init", "terminated", "e5")],
+        },
+    )
+    handles = {id_: Handle(f"kubepods/podx/{id_}", made=False) for id_ in ("a1", "b2", "d4", "e5")}
+    parts = workload(found, {}, AT, handles).parts
+    assert [(p.name, p.handle.path.rpartition("/")[2], p.requests.cpu) for p in parts] == [
+        ("proxy", "d4", 0),
+        ("main", "a1", 100),
+    ]
+
+
+def test_its_namespace_is_known_by_name_on_old_versions_too() -> None:
+    found = workload(pod(container()), {"team": "shop"}, AT, {})
+    assert found.namespace_labels == {"kubernetes.io/metadata.name": "shop", "team": "shop"}
+    assert found.since == 1767225600.0
+
+
+amounts = st.dictionaries(st.sampled_from(["cpu", "memory"]), st.integers(0, 64).map(str))
+resources = st.fixed_dictionaries({"requests": amounts, "limits": amounts})
+containers = st.lists(resources, max_size=4).map(
+    lambda all_: [container(f"c{n}", resources=r) for n, r in enumerate(all_)]
+)
+inits = st.lists(st.tuples(resources, st.booleans()), max_size=3).map(
+    lambda all_: [
+        container(f"i{n}", resources=r, **({"restartPolicy": "Always"} if along else {}))
+        for n, (r, along) in enumerate(all_)
+    ]
+)
+
+
+@given(containers, inits)
+def test_a_pod_asks_for_at_least_what_any_of_its_containers_asks(
+    mains: list[dict[str, Any]], first: list[dict[str, Any]]
+) -> None:
+    found = made(pod(*mains, initContainers=first))
+    for each in (*mains, *first):
+        asked = {**each["resources"]["limits"], **each["resources"]["requests"]}
+        assert found.requests.cpu >= int(asked.get("cpu", 0)) * 1000
+        assert found.requests.memory >= int(asked.get("memory", 0))
+    for limit, name in zip((found.limits.cpu, found.limits.memory), ("cpu", "memory"), strict=True):
+        unlimited = any(name not in each["resources"]["limits"] for each in (*mains, *first))
+        assert not (unlimited and limit != math.inf)

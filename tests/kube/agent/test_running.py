@@ -1,0 +1,147 @@
+"""What happens to pods while they run: contention, resizes, restarts, other writers, an API server that is away."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.agent.conftest import eventually
+from tests.kube.agent.conftest import Installed, PodAgent
+from tests.kube.agent.test_pods import QOS, read
+from tests.lab.node import BUSY, container, pod
+
+MEASURED_S = 3.0
+
+
+def used(group: Path) -> int:
+    return read(Path(str(group).replace("/cpu/", "/cpuacct/")), "cpuacct.usage")
+
+
+def cpus(*groups: Path) -> list[float]:
+    """In use on average, of all groups over the same span."""
+    begun, before = time.monotonic(), [used(g) for g in groups]
+    time.sleep(MEASURED_S)
+    after, span_s = [used(g) for g in groups], time.monotonic() - begun
+    return [(b - a) / 1e9 / span_s for a, b in zip(before, after, strict=True)]
+
+
+def test_a_protected_pod_beside_hogs_gets_its_floor(lab: Installed, agent: PodAgent) -> None:
+    """All three are alike to the kubelet; one has a reservation, one is best-effort by profile."""
+    lab.policy("db", selector={"matchLabels": {"app": "db"}}, minimum={"cpu": "300m"})
+    busy = [container(f"c{n}", command=BUSY, requests={"cpu": "10m"}) for n in range(2)]
+    uids = [
+        lab.node.run("db", labels={"app": "db"}, containers=busy),
+        lab.node.run("hog", labels={QOS: "be"}, containers=busy),
+        lab.node.run("plain", containers=busy),
+    ]
+    groups = [lab.node.cgroup(uid) for uid in uids]
+    agent.begin()
+    assert eventually(lambda: read(groups[0]) > 20 and read(groups[1], "cpu.idle") == 1)
+    db, hog, plain = cpus(*groups)
+    assert hog < db / 4
+    assert db > plain * 1.5
+
+
+def test_containers_share_the_floor_of_their_pod(lab: Installed, agent: PodAgent) -> None:
+    lab.policy("db", minimum={"cpu": "400m"})
+    pair = [container("big", requests={"cpu": "90m"}), container("small", requests={"cpu": "30m"})]
+    uid = lab.node.run("db", containers=pair)
+    agent.begin()
+    assert eventually(lambda: read(lab.node.cgroup(uid)) > 122)
+    shares = {name: read(group) for name, group in lab.node.containers(uid, "db").items()}
+    assert 2.5 < shares["big"] / shares["small"] < 3.5
+    listed = agent.workloads()["db"]
+    assert sorted(listed["spec"]["parts"]) == ["big", "small"]
+
+
+def test_a_container_that_restarts_is_a_part_again(lab: Installed, agent: PodAgent) -> None:
+    lab.policy("db", minimum={"cpu": "400m"})
+    uid = lab.node.run("db", command=["/bin/sh", "-c", "sleep 3"], restartPolicy="Always")
+    agent.begin()
+    assert agent.knows("db")
+    first = lab.node.containers(uid, "db")["main"]
+    assert eventually(lambda: lab.node.containers(uid, "db")["main"] != first)
+    assert eventually(lambda: agent.workloads()["db"]["spec"]["parts"] == ["main"])
+    assert agent.workloads()["db"]["status"]["floor"]["cpu"] == "400m"
+
+
+def test_a_sidecar_is_a_part(lab: Installed, agent: PodAgent) -> None:
+    if lab.cluster.version == "old":
+        pytest.skip("Unsupported: sidecars need Kubernetes 1.29")
+    lab.policy("db", minimum={"cpu": "100m"})
+    sidecar = container("proxy", restartPolicy="Always")
+    lab.node.run("db", initContainers=[sidecar])
+    agent.begin()
+    assert eventually(lambda: agent.workloads()["db"]["spec"]["parts"] == ["proxy", "main"])
+
+
+def test_a_resized_pod_keeps_its_floor(lab: Installed, agent: PodAgent) -> None:
+    """The kubelet writes what the pod asks for now; ours is on top again, and nobody is told of a conflict."""
+    if lab.cluster.version == "old":
+        pytest.skip("Unsupported: in-place resize needs Kubernetes 1.27")
+    lab.policy("db", minimum={"cpu": "500m"})
+    uid = lab.node.run("db", requests={"cpu": "100m"})
+    group = lab.node.cgroup(uid)
+    agent.begin()
+    assert eventually(lambda: read(group) > 102)
+    patch = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "120m"}}}]}}
+    path = "/api/v1/namespaces/default/pods/db/resize"
+    lab.cluster.call("PATCH", path, patch, content="application/strategic-merge-patch+json")
+    (inner,) = lab.node.containers(uid, "db").values()
+    assert eventually(lambda: read(inner) == 122)
+    assert eventually(lambda: agent.workloads()["db"]["spec"]["requests"]["cpu"] == "120m")
+    assert eventually(lambda: read(group) > 122)
+
+
+def test_a_static_pod_is_found_by_the_uid_of_its_cgroup(lab: Installed, agent: PodAgent) -> None:
+    manifest = lab.node.home / "manifests/static.json"
+    body = pod("static", labels={QOS: "be"})
+    del body["spec"]["nodeName"]
+    manifest.write_text(json.dumps(body))
+    try:
+        agent.begin()
+        name = f"static-{lab.node.name}"
+        assert agent.knows(name)
+        assert agent.workloads()[name]["status"]["tier"] == "system"
+    finally:
+        manifest.unlink()
+    assert eventually(lambda: name not in agent.workloads())
+
+
+def test_who_else_writes_is_answered_three_times_then_yielded_to(lab: Installed, agent: PodAgent) -> None:
+    lab.policy("db", minimum={"cpu": "500m"})
+    group = lab.node.cgroup(lab.node.run("db", requests={"cpu": "100m"}))
+    agent.configure(period="0.2s", daemonset="j10ce-system/j10ce-agent")
+    agent.begin()
+    assert eventually(lambda: read(group) > 102)
+    for _ in range(3):
+        (group / "cpu.shares").write_text("77")
+        assert eventually(lambda: read(group) > 102, 60)
+    (group / "cpu.shares").write_text("77")
+    assert eventually(lambda: "yield" in json.dumps(agent.client.get("/v1/status")).lower(), 60)
+    assert read(group) == 77
+
+
+def test_without_the_api_server_floors_stay_and_survive_a_restart(lab: Installed, agent: PodAgent) -> None:
+    lab.policy("db", minimum={"cpu": "500m"})
+    group = lab.node.cgroup(lab.node.run("db", requests={"cpu": "100m"}))
+    lab.node.run("gone")
+    agent.begin()
+    assert eventually(lambda: read(group) > 102)
+    assert eventually(lambda: (agent.run_dir / "pods.json").exists())
+    lab.cluster.kill("kube-apiserver")
+    try:
+        agent.stop()
+        agent.begin()
+        assert agent.knows("db", "gone")
+        assert agent.workloads()["db"]["status"]["floor"]["cpu"] == "500m"
+        assert read(group) > 102
+        assert "lost" in agent.client.get("/v1/status")["server"]
+    finally:
+        lab.cluster.restart("kube-apiserver")
+    assert eventually(lambda: "lost" not in agent.client.get("/v1/status")["server"], 60)
+    assert agent.knows("db", "gone")
+    assert read(group) > 102
