@@ -11,6 +11,7 @@ from j10ce.model.catalogue import KINDS
 from tests.kube.conftest import BASES, DEFINITIONS
 from tests.kubectl.conftest import Kubectl, policy
 from tests.lab.cluster import Cluster
+from tests.lab.kubernetes import Version
 
 API = "j10ce.io/v1alpha1"
 STORED = sorted({"QoSProfile", "MinimalReservationPolicy", "NodeQoS", "Hold", "PolicyRevision"})
@@ -81,7 +82,11 @@ def test_status_is_written_apart_from_spec(crds: Cluster, kubectl: Kubectl, name
     assert (spec["spec"]["units"], spec["metadata"]["generation"]) == (3, made["metadata"]["generation"] + 1)
 
 
-def test_two_writers_each_own_their_conditions(crds: Cluster, kubectl: Kubectl, namespace: str) -> None:
+def test_two_writers_each_own_their_conditions(
+    crds: Cluster, kubectl: Kubectl, namespace: str, version: Version
+) -> None:
+    if version == "old":
+        pytest.skip("Unsupported: v1.20.2 applies objects without looking at the schema of their CRD")
     kubectl("create", "-f", "-", given=policy("db"))
     path = f"/apis/{API}/namespaces/{namespace}/minimalreservationpolicies/db/status"
     for writer in ("Admitted", "Effective"):
