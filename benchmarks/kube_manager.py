@@ -1,0 +1,192 @@
+"""A controller-manager with 5,000 nodes of 20 pods each: its memory, and how long a change of a policy takes."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import statistics
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import structlog
+from msgspec import Raw
+from msgspec.structs import replace
+
+from benchmarks.facts import machine_facts
+from j10ce.manager.kube_roster import KubeRoster
+from j10ce.manager.occupants import Occupants
+from j10ce.manager.policies import judge_policies
+from j10ce.manager.revisions import ensure_built_in
+from j10ce.manager.view import View
+from j10ce.model.kinds import Meta, MinimalReservationPolicy, NodeQoS, NodeQoSStatus, NodeReport
+from j10ce.model.quantity import Quantity
+from j10ce.model.schema import convert
+from j10ce.policy.profiles import builtin
+from j10ce.store.kube_resource import resources
+from j10ce.store.memory import MemoryStore
+from j10ce.store.store import Event, Listing
+
+NODES, PODS, NAMESPACES, POLICIES = 5_000, 20, 50, 200
+CHANGES = 10
+MOST_MIB, MOST_S = 600.0, 2.0
+
+
+class Cluster:
+    """Pods and nodes as an API server would list them; nothing happens to them."""
+
+    async def list(self, kind: str) -> Listing:
+        resource = resources()[kind]
+        make = {"Pod": _pods, "Node": _nodes, "Namespace": _namespaces}[kind]
+        return Listing(tuple(resource.read(Raw(json.dumps(obj).encode())) for obj in make()), "1")
+
+    async def watch(self, kind: str, since: str) -> AsyncIterator[Event]:
+        await asyncio.Event().wait()
+        yield  # type: ignore[misc]  # never
+
+
+async def measure() -> bool:
+    store = MemoryStore(time.time)  # noqa: TID251
+    await ensure_built_in(store, builtin())
+    for n in range(NODES):
+        await store.put(_told(n))
+    for n in range(POLICIES):
+        await store.put(_policy(n))
+    view = View(store)
+    occupants = Occupants(Cluster(), view, time.time)  # noqa: TID251
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(view.run()), group.create_task(occupants.run())]
+        began = time.perf_counter()
+        await occupants.ready()
+        print(f"{NODES} nodes and {NODES * PODS} pods read in {time.perf_counter() - began:.1f} s")
+        roster = KubeRoster(occupants)
+        tasks.append(
+            group.create_task(judge_policies(store, view, time.time, roster=roster, namespace_limit=100))  # noqa: TID251
+        )
+        await _judged(store, f"p{POLICIES - 1:03}", f"team-{(POLICIES - 1) % NAMESPACES}", 1)
+        print(f"{POLICIES} policies decided after {time.perf_counter() - began:.1f} s")
+        await _obey(store, view)
+        took = [await _change(store, n) for n in range(CHANGES)]
+        gc.collect()
+        mib = _rss_mib()
+        for task in tasks:
+            task.cancel()
+    print(f"{'memory':34} {mib:.0f} MiB")
+    print(f"{'a policy change, fully processed':34} p50 {statistics.median(took):.2f} s, at most {max(took):.2f} s")
+    met = mib <= MOST_MIB and max(took) <= MOST_S
+    print(f"promised: ≤ {MOST_MIB:.0f} MiB, ≤ {MOST_S:g} s: {'met' if met else 'MISSED'}")
+    return met
+
+
+async def _obey(store: MemoryStore, view: View) -> None:
+    """Every agent reports that it has taken in what there is."""
+    now = datetime.fromtimestamp(int(time.time()), UTC)  # noqa: TID251
+    for n in range(NODES):
+        node = await store.get("NodeQoS", "", _name(n))
+        assert isinstance(node, NodeQoS)
+        report = replace(node.status.node, document=view.documents.of(_name(n)).hash, heartbeat=now)
+        await store.put(replace(node, status=replace(node.status, node=report)), part="status")
+
+
+async def _change(store: MemoryStore, n: int) -> float:
+    """One more unit, of another shape, for pods on every node."""
+    name, namespace = f"p{n:03}", f"team-{n % NAMESPACES}"
+    policy = await store.get("MinimalReservationPolicy", namespace, name)
+    assert isinstance(policy, MinimalReservationPolicy)
+    least = replace(policy.spec.minimum, cpu=Quantity.parse("750m"))
+    began = time.perf_counter()
+    put = await store.put(replace(policy, spec=replace(policy.spec, minimum=least, units=policy.spec.units + 1)))
+    await _judged(store, name, namespace, put.metadata.generation)
+    return time.perf_counter() - began
+
+
+async def _judged(store: MemoryStore, name: str, namespace: str, generation: int) -> None:
+    while True:
+        policy = await store.get("MinimalReservationPolicy", namespace, name)
+        if isinstance(policy, MinimalReservationPolicy) and policy.status.admitted_generation == generation:
+            return
+        await asyncio.sleep(0.01)
+
+
+def _pods() -> Iterator[dict[str, Any]]:
+    for n in range(NODES * PODS):
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"app-{n % 400}-7d9f", "controller": True}
+        resources = {"requests": {"cpu": "250m", "memory": "512Mi"}, "limits": {"memory": "1Gi"}}
+        yield {
+            "metadata": {
+                "name": f"app-{n % 400}-7d9f-{n:06}",
+                "namespace": f"team-{n % NAMESPACES}",
+                "uid": str(uuid.UUID(int=n)),
+                "resourceVersion": str(n),
+                "creationTimestamp": "2024-01-01T00:00:00Z",
+                "labels": {"app": f"app-{n % 400}", "pod-template-hash": "7d9f"},
+                "ownerReferences": [owner | {"uid": str(uuid.UUID(int=n % 400))}],
+            },
+            "spec": {
+                "nodeName": _name(n // PODS),
+                "schedulerName": "default-scheduler",
+                "priority": 0,
+                "containers": [{"name": "main", "image": "registry/app:1", "resources": resources}],
+            },
+            "status": {"phase": "Running", "qosClass": "Burstable", "podIP": "10.0.0.1"},
+        }
+
+
+def _nodes() -> Iterator[dict[str, Any]]:
+    has = {"cpu": "32", "memory": "128Gi", "pods": "110"}
+    for n in range(NODES):
+        labels = {"zone": f"z{n % 3}", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+        yield {
+            "metadata": {"name": _name(n), "uid": str(uuid.UUID(int=n)), "resourceVersion": str(n), "labels": labels},
+            "status": {"capacity": has, "allocatable": has, "conditions": [{"type": "Ready", "status": "True"}]},
+        }
+
+
+def _namespaces() -> Iterator[dict[str, Any]]:
+    return ({"metadata": {"name": f"team-{n}", "uid": str(n), "resourceVersion": "1"}} for n in range(NAMESPACES))
+
+
+def _told(n: int) -> NodeQoS:
+    capacity = {"cpu": Quantity.parse("32"), "memory": Quantity.parse("128Gi")}
+    usage = {r: {p: Quantity.parse("12") for p in ("p50", "p95", "p98", "max")} for r in ("cpu", "memory")}
+    report = NodeReport(armed=True, boot_id=str(uuid.UUID(int=n)), capacity=capacity, usage=usage, workloads=PODS)
+    return NodeQoS(metadata=Meta(name=_name(n)), status=NodeQoSStatus(node=report))
+
+
+def _policy(n: int) -> MinimalReservationPolicy:
+    raw = {
+        "apiVersion": "j10ce.io/v1alpha1",
+        "kind": "MinimalReservationPolicy",
+        "metadata": {"name": f"p{n:03}", "namespace": f"team-{n % NAMESPACES}"},
+        "spec": {
+            "selector": {"matchLabels": {"app": f"app-{n}"}},
+            "minimum": {"cpu": "500m", "memory": "1Gi"},
+            "units": 50,
+        },
+    }
+    return convert(raw, MinimalReservationPolicy)
+
+
+def _name(n: int) -> str:
+    return f"node-{n:05}"
+
+
+def _rss_mib() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / (1 << 20)
+
+
+def main() -> int:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    machine_facts()
+    return not asyncio.run(measure())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
