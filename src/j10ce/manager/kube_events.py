@@ -60,6 +60,12 @@ class Recorder:
                 await self._write(policy, happening)
             except QosError as e:
                 log.warning("event.fail", object=policy.metadata.name, reason=happening.reason, error=str(e))
+            finally:
+                self._waiting.task_done()
+
+    async def written(self) -> None:
+        """Returns once everything told so far was written or given up."""
+        await self._waiting.join()
 
     def _afford(self, uid: str) -> bool:
         now = self._wall()
