@@ -12,7 +12,8 @@ LAB := $(BIN)/python -m tests.lab
 JOBS ?= 2
 PINNED := pyproject.toml requirements/constraints.txt
 
-.PHONY: help setup setup-dev setup-lab up check test test-quick test-host test-vm test-systemd lint format soak bench docs generate pins clean
+.PHONY: help setup setup-dev setup-lab setup-compat up check test test-quick test-host test-vm test-systemd test-kube test-compat
+.PHONY: lint format soak bench docs generate build docker-build pins clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -22,14 +23,18 @@ setup: $(VENV)/.setup  ## the j10ce-qos command: venv, pinned packages, link on 
 
 setup-dev: setup $(VENV)/.setup-dev  ## the above and what contributors need: pytest, mypy, ruff, ...
 
-setup-lab: setup-dev  ## the above and what the test guests need: QEMU, a Debian kernel
+setup-lab: setup-dev  ## the above and what the lab needs: QEMU, a Debian kernel, a Kubernetes control plane (built once)
 	@tools/apt-need qemu-system-x86_64:qemu-system-x86 busybox:busybox-static depmod:kmod dbus-daemon:dbus \
 	    /lib/systemd/systemd:systemd /usr/lib/systemd/user/dbus.socket:dbus-user-session mke2fs:e2fsprogs
 	$(LAB) fetch
 
+setup-compat: setup-lab  ## the above and the oldest Kubernetes that is supported, v1.20.2 (built once)
+	@tools/apt-need rsync jq make dpkg-source:dpkg-dev
+	$(LAB) fetch --kubernetes old
+
 $(VENV)/.setup: $(PINNED)
 	@tools/make-venv $(PYTHON) $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements/constraints.txt -e '.[standalone,fleet]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements/constraints.txt -e '.[standalone,fleet,kubernetes]'
 	touch $@
 
 $(VENV)/.setup-dev: $(VENV)/.setup
@@ -52,20 +57,26 @@ format: setup-dev  ## rewrite the sources as ruff wants them
 	@$(BIN)/ruff check --fix-only -q .
 	$(BIN)/ruff format .
 
-test: setup-lab  ## everything: quick and slow tests, host kernel, both guests (under 25 minutes)
+test: setup-lab  ## everything: quick and slow tests, host kernel, both guests, Kubernetes (under 25 minutes)
 	@$(BIN)/python tools/run_tests.py
 
 test-quick: setup-dev  ## pure tests, a few minutes
 	@$(PYTEST) -q -n $(JOBS)
 
 test-host: setup-dev  ## everything that needs this machine's own kernel: enforcement, agent, command line (root)
-	@$(PYTEST) -m host
+	@$(PYTEST) -m "host and not kube"
 
 test-vm: setup-lab  ## enforcement in the plain cgroup v2 guest
 	@$(LAB) pytest -- -m "host or vm" tests/enforce
 
 test-systemd: setup-lab  ## the suite of the guest whose PID 1 is systemd
 	@$(LAB) pytest --systemd -- -m vm_systemd tests/systemd
+
+test-kube: setup-lab  ## everything that needs a Kubernetes control plane: CRDs, managers, agents, webhooks, extender (root)
+	@$(PYTEST) -m kube tests/kube
+
+test-compat: setup-compat  ## the same on v1.20.2
+	@J10CE_KUBE_VERSION=old $(PYTEST) -m kube tests/kube
 
 soak: setup-dev  ## long random runs: a million reservations, faults in the store, fail-overs (hours)
 	@$(PYTEST) -m soak -n0
@@ -80,6 +91,13 @@ generate: setup-dev  ## rewrite every derived file
 	@shopt -s nullglob
 	for script in tools/generate_*.py; do echo "$$script"; $(BIN)/python "$$script"; done
 
+build: setup-dev  ## wheel and sdist, into dist/
+	@rm -rf dist
+	$(BIN)/python -m hatchling build
+
+docker-build:  ## the images of build/*.Dockerfile, by docker, podman or buildah; REGISTRY=... names them
+	@tools/build-images
+
 pins: setup-dev  ## take the newest versions that pyproject.toml allows into the constraints
 	@echo "# Pins of everything the project installs, run time and development; \`make pins\` writes this file." > requirements/constraints.tmp
 	$(BIN)/python -m pip install -q --disable-pip-version-check uv
@@ -88,5 +106,5 @@ pins: setup-dev  ## take the newest versions that pyproject.toml allows into the
 	mv requirements/constraints.tmp requirements/constraints.txt
 
 clean:  ## remove the venv and all caches of the clone
-	@rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,7 @@
 """The lab's command line.
 
-python -m tests.lab fetch                                       cache the kernel, etcd and two kubectls
+python -m tests.lab fetch                                       cache the kernel, etcd, two kubectls and Kubernetes
+python -m tests.lab fetch --kubernetes old                      cache the control plane of v1.20.2
 python -m tests.lab pytest -- tests/enforce                     plain guest, cgroup v2
 python -m tests.lab pytest --cgroup v1 -- tests/enforce         or v1, or hybrid
 python -m tests.lab pytest --systemd -- -k scope tests/systemd  systemd as the first process
@@ -22,6 +23,7 @@ from xml.etree import ElementTree
 from tests.lab.debian import PROGRAMS, program
 from tests.lab.guest import Cgroup
 from tests.lab.kernel import kernel
+from tests.lab.kubernetes import COMPONENTS, Version, binary
 from tests.lab.machine import CLONE, NO_GUEST, Machine, run
 
 # Only what pyproject.toml configures: every further plugin costs a second of emulated import.
@@ -33,10 +35,7 @@ PASSED_ON = ("CI",)
 def main() -> int:
     options = parse(sys.argv[1:])
     if options.verb == "fetch":
-        found = kernel()
-        print(f"lab: kernel {found.version} in {found.image.parent}")
-        for name, *_ in PROGRAMS:
-            print(f"lab: {name} in {program(name)}")
+        fetch(options.kubernetes)
         return 0
     machine = Machine(
         cgroup=Cgroup.SYSTEMD if options.systemd else Cgroup(options.cgroup),
@@ -52,6 +51,15 @@ def main() -> int:
         if options.verb == "run":
             return run(machine, options.command, env, Path(results))
         return run_pytest(machine, options.command, env, Path(results))
+
+
+def fetch(version: Version) -> None:
+    found = kernel()
+    print(f"lab: kernel {found.version} in {found.image.parent}")
+    for name, *_ in PROGRAMS:
+        print(f"lab: {name} in {program(name)}")
+    for name in (*COMPONENTS, *(("kwok",) if version == "current" else ())):
+        print(f"lab: {name} ({version}) in {binary(name, version)}", flush=True)
 
 
 def run_pytest(machine: Machine, arguments: list[str], env: dict[str, str], results: Path) -> int:
@@ -77,7 +85,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         prog="tests.lab", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("fetch")
+    fetching = verbs.add_parser("fetch")
+    fetching.add_argument("--kubernetes", choices=["current", "old"], default="current", help="which control plane")
     for verb in ("run", "pytest"):
         options = verbs.add_parser(verb)
         options.add_argument("--systemd", action="store_true", help="boot this machine's systemd as the first process")

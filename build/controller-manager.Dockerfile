@@ -1,0 +1,27 @@
+# The control plane: policies, reservations, webhooks and the Scheduler Extender.  From the root of the clone:
+#   docker build -f build/controller-manager.Dockerfile -t j10ce-qos-controller-manager .
+FROM python:3.11-slim-bookworm AS build
+WORKDIR /src
+COPY pyproject.toml README.md LICENSE ./
+COPY requirements/constraints.txt requirements/
+COPY src src
+# No pip inside: what is installed here is all there will ever be.
+RUN python -m venv --without-pip /opt/j10ce-qos \
+    && pip --python /opt/j10ce-qos/bin/python install --no-cache-dir --only-binary :all: --no-binary j10ce-qos \
+       --constraint requirements/constraints.txt ".[manager,kubernetes]"
+
+FROM python:3.11-slim-bookworm
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="j10ce-qos-controller-manager" \
+      org.opencontainers.image.description="Control plane of j10ce-qos, quality of service for Linux workloads" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="https://github.com/turtacn/j10ce-qos" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=build /opt/j10ce-qos /opt/j10ce-qos
+ENV PATH=/opt/j10ce-qos/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+USER 65532:65532
+ENTRYPOINT ["j10ce-qos-controller-manager"]
