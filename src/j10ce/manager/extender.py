@@ -6,7 +6,8 @@ offered.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
@@ -20,9 +21,12 @@ from j10ce.manager.doors import posted, reply
 from j10ce.manager.failure import Refusal
 from j10ce.manager.occupants import Occupants
 from j10ce.scheduler import extender_wire as wire
+from j10ce.scheduler.extender import Filtered
+from j10ce.scheduler.occupancy import Guest
 
 log = structlog.get_logger()
 PREFIX: Final = "/extender/"
+PATIENCE_S: Final = 0.25  # of the second that kube-scheduler has
 MOST_BYTES: Final = 8 << 20  # the names of 50,000 nodes, and any pod
 
 
@@ -51,7 +55,6 @@ class ExtenderDoor:
         self._occupants, self._leads, self._clock = occupants, leads, clock
         self._binder, self._certified = binder, certified
         self._verbs: dict[str, Callable[[bytes], Any]] = {
-            "filter": self._filter,
             "prioritize": self._prioritize,
             "preempt": self._preempt,
         }
@@ -61,12 +64,15 @@ class ExtenderDoor:
         verb = scope["path"].removeprefix(PREFIX)
         self._check(scope, strictly=self._certified or verb == "bind")
         text = await posted(scope, receive, most=MOST_BYTES)
-        if verb == "bind" and self._binder is not None:
+        answer: Any
+        if verb == "filter":
+            answer = await self._filter(text)
+        elif verb == "bind" and self._binder is not None:
             answer = await self._bind(self._binder, text)
         elif verb in self._verbs:
             answer = self._verbs[verb](text)
         else:
-            raise NotFound(f"there is no {scope['path']}; the verbs are {', '.join(self._verbs)}")
+            raise NotFound(f"there is no {scope['path']}; the verbs are filter, {', '.join(self._verbs)}")
         await reply(send, msgspec.json.encode(answer))
 
     def _check(self, scope: Scope, *, strictly: bool) -> None:
@@ -78,20 +84,34 @@ class ExtenderDoor:
         if not self._occupants.complete:
             raise Refusal(503, "ServiceUnavailable", "pods and nodes are still being read")
 
-    def _filter(self, text: bytes) -> wire.FilterAnswer:
+    async def _filter(self, text: bytes) -> wire.FilterAnswer:
         try:
             call = wire.read_filter(text)
         except Invalid as e:
             log.warning("extender.refuse", error=str(e))
             return wire.FilterAnswer(error=str(e))
         guest = self._occupants.guest(call.pod)
-        found = self._occupants.extender.filter(guest, call.nodes, self._clock())
+        found = await self._offer(guest, call.nodes)
         log.debug("extender.filter", pod=f"{guest.namespace}/{guest.name}", offered=len(call.nodes), fit=len(found.fit))
         # Schedulers before 1.21 know nothing of the last field, and would not tell why; later ones let it win.
         failed = {**found.failed, **found.hopeless}
         return wire.FilterAnswer(
             node_names=found.fit, failed_nodes=failed, failed_and_unresolvable_nodes=found.hopeless
         )
+
+    async def _offer(self, guest: Guest, nodes: Sequence[str]) -> Filtered:
+        """Pods that came a moment ago may be about to be bound elsewhere: it waits a little for that to be seen, as a
+        pod that is refused waits for seconds."""
+        bound, until = self._occupants.bound, self._clock() + PATIENCE_S
+        while True:
+            epoch, found = bound.epoch, self._occupants.extender.filter(guest, nodes, self._clock())
+            if not found.soon or self._clock() >= until:
+                return found
+            try:
+                async with asyncio.timeout(until - self._clock()):
+                    await bound.moved(epoch)
+            except TimeoutError:
+                return found
 
     def _prioritize(self, text: bytes) -> list[wire.HostPriority]:
         call = wire.read_filter(text)
@@ -101,7 +121,9 @@ class ExtenderDoor:
     def _preempt(self, text: bytes) -> wire.PreemptAnswer:
         call = wire.read_preempt(text)
         victims = {node: uids for node, (uids, _) in call.victims.items() if uids}
-        kept = self._occupants.extender.preempt(self._occupants.guest(call.pod), victims)
+        guest = self._occupants.guest(call.pod)
+        kept = self._occupants.extender.preempt(guest, victims)
+        log.debug("extender.preempt", pod=f"{guest.namespace}/{guest.name}", offered=len(victims), kept=len(kept))
         return wire.PreemptAnswer(
             {
                 node: wire.MetaVictims([wire.MetaPod(uid) for uid in uids], violations)

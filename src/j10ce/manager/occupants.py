@@ -8,7 +8,7 @@ from typing import Final
 
 from j10ce.manager.documents import Nodes
 from j10ce.manager.pledges import expires, in_force
-from j10ce.manager.view import View
+from j10ce.manager.view import Signal, View
 from j10ce.model.kinds import NAMESPACE_NAME_LABEL, WORKLOAD_LABEL, MinimalReservationPolicy, NodeQoS, QoSProfile, Tier
 from j10ce.model.native import Node
 from j10ce.model.pod import Pod, requests
@@ -40,6 +40,7 @@ class Occupants:
         self._chooser = Chooser(())
         self._doubtful = asyncio.Event()  # who gives way
         self.extender = Extender(Occupancy())
+        self.bound = Signal()  # moves with every offer that ends
 
     @property
     def complete(self) -> bool:
@@ -103,6 +104,7 @@ class Occupants:
         uid, book = pod.metadata.uid, self.extender
         if gone or pod.ended or pod.spec.node_name:
             book.offers.end(uid)
+            self.bound.move()
         if gone or pod.ended:
             book.occupancy.remove_guest(uid)
         elif pod.spec.node_name:

@@ -29,6 +29,7 @@ class Filtered(NamedTuple):
     fit: Sequence[str]
     failed: Mapping[str, str]  # where it could fit once others are gone
     hopeless: Mapping[str, str]  # where evictions would not help: what is reserved alone leaves no room
+    soon: bool = False  # nothing fits for now, but would if pods that were offered nodes took others
 
 
 class Extender:
@@ -51,7 +52,9 @@ class Extender:
         if fits.all():
             return Filtered(names, {}, {})
         failed, hopeless = self._refusals(guest, known[~fits])
-        return Filtered([name for name in names if name not in failed and name not in hopeless], failed, hopeless)
+        left = [name for name in names if name not in failed and name not in hopeless]
+        soon = not left and bool(self._fits(guest, known, guest.request, offers=False).any())
+        return Filtered(left, failed, hopeless, soon)
 
     def prioritize(self, guest: Guest, names: Iterable[str]) -> list[tuple[str, int]]:
         """From 0 to 10, the best with the most."""
@@ -96,10 +99,14 @@ class Extender:
 
     # -- room
 
-    def _fits(self, guest: Guest, rows: Rows, needed: Resources, covered: Resources = NOTHING) -> Mask:
-        book, charged = self.occupancy, self.offers.charged(len(self.occupancy.names))
+    def _fits(
+        self, guest: Guest, rows: Rows, needed: Resources, covered: Resources = NOTHING, *, offers: bool = True
+    ) -> Mask:
+        book = self.occupancy
         held = book.held[rows] - book.lent[rows] if guest.gives_way else book.held[rows]
-        taken = book.used[rows] + charged[rows]
+        taken = book.used[rows]
+        if offers:
+            taken = taken + self.offers.charged(len(book.names))[rows]
         return _room(taken, held - _vector(covered), _vector(needed), book.allocatable[rows])
 
     def _helps(self, guest: Guest, node: str, victims: frozenset[str]) -> bool:

@@ -129,8 +129,10 @@ def test_what_fits_beside_the_held_capacity_is_placed(shop: Shop) -> None:
     assert len(set(shop.placed(*(f"batch-{n}" for n in range(4))))) == 4
 
 
-def test_nobody_is_evicted_in_vain(shop: Shop) -> None:
+def test_nobody_is_evicted_in_vain(shop: Shop, version: Version) -> None:
     """Without the preempt verb kube-scheduler would evict `small` for capacity that stays reserved."""
+    if version == "old":
+        pytest.skip("Unsupported: kube-scheduler asks no extender before it evicts (kubernetes/kubernetes#102971)")
     urgent = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
