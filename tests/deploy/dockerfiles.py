@@ -1,0 +1,42 @@
+"""Dockerfiles as lists of instructions."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+CLONE = Path(__file__).resolve().parents[2]
+FILES = sorted((CLONE / "build").glob("*.Dockerfile"))
+
+
+class Instruction(NamedTuple):
+    word: str
+    text: str
+
+    @property
+    def words(self) -> list[str]:
+        """Of the exec form, or by spaces."""
+        return list(json.loads(self.text)) if self.text.startswith("[") else self.text.split()
+
+
+def instructions(file: Path) -> list[Instruction]:
+    lines = [line for line in file.read_text().splitlines() if not line.lstrip().startswith("#")]
+    joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
+    return [Instruction(*line.split(maxsplit=1)) for line in joined.splitlines() if line.strip()]
+
+
+def stages(file: Path) -> list[list[Instruction]]:
+    found: list[list[Instruction]] = []
+    for instruction in instructions(file):
+        if instruction.word == "FROM":
+            found.append([])
+        found[-1].append(instruction)
+    return found
+
+
+def program(file: Path) -> str:
+    """What an image runs."""
+    (entry,) = (i for i in stages(file)[-1] if i.word == "ENTRYPOINT")
+    return entry.words[0]
