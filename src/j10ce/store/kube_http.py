@@ -90,7 +90,7 @@ class KubeHttp:
             await asyncio.sleep(0)  # connections that are being dropped go with the next turn of the loop
 
     async def _once(self, request: Request) -> bytes:
-        limits = aiohttp.ClientTimeout(total=request.attempt_s, sock_connect=min(CONNECT_S, request.attempt_s))
+        limits = aiohttp.ClientTimeout(request.attempt_s, sock_connect=CONNECT_S, sock_read=self._patience_s)
         try:
             async with self._sent(request, limits) as answer:
                 text = await answer.read()

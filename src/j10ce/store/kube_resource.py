@@ -147,7 +147,7 @@ def _loose(struct: type[Struct]) -> type[Struct]:
         if f.name not in ("api_version", "kind"):
             kind = LooseMeta if f.name == "metadata" else f.type
             shape.append((f.name, kind) if f.required else (f.name, kind, f.default))
-    return defstruct(f"Loose{struct.__name__}", shape, kw_only=True, rename="camel")
+    return defstruct(struct.__name__, shape, kw_only=True, rename="camel")
 
 
 class _Named(Struct):

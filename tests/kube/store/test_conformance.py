@@ -17,7 +17,7 @@ pytestmark = pytest.mark.kube
 
 
 class TestStore(StoreConformance):
-    many = 2_000
+    many = 1_000
 
 
 class TestElector(ElectorConformance):
