@@ -20,6 +20,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from benchmarks.facts import machine_facts
+from j10ce.manager.kube_compose import LONGEST_REST_S
 from j10ce.manager.kube_roster import KubeRoster
 from j10ce.manager.occupants import Occupants
 from j10ce.manager.policies import judge_policies
@@ -36,6 +37,7 @@ from j10ce.store.store import Event, Listing
 NODES, PODS, NAMESPACES, POLICIES = 5_000, 20, 50, 200
 CHANGES = 10
 MOST_MIB, MOST_S = 600.0, 2.0
+wall = time.time  # noqa: TID251
 
 
 class Cluster:
@@ -52,23 +54,29 @@ class Cluster:
 
 
 async def measure() -> bool:
-    store = MemoryStore(time.time)  # noqa: TID251
+    store = MemoryStore(wall)
     await ensure_built_in(store, builtin())
     for n in range(NODES):
         await store.put(_told(n))
     for n in range(POLICIES):
         await store.put(_policy(n))
     view = View(store)
-    occupants = Occupants(Cluster(), view, time.time)  # noqa: TID251
+    occupants = Occupants(Cluster(), view, wall)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(view.run()), group.create_task(occupants.run())]
         began = time.perf_counter()
         await occupants.ready()
         print(f"{NODES} nodes and {NODES * PODS} pods read in {time.perf_counter() - began:.1f} s")
         roster = KubeRoster(occupants)
-        tasks.append(
-            group.create_task(judge_policies(store, view, time.time, roster=roster, namespace_limit=100))  # noqa: TID251
+        judging = judge_policies(
+            store,
+            view,
+            wall,
+            roster=roster,
+            namespace_limit=100,
+            longest_rest_s=LONGEST_REST_S,
         )
+        tasks.append(group.create_task(judging))
         await _judged(store, f"p{POLICIES - 1:03}", f"team-{(POLICIES - 1) % NAMESPACES}", 1)
         print(f"{POLICIES} policies decided after {time.perf_counter() - began:.1f} s")
         await _obey(store, view)
@@ -86,7 +94,7 @@ async def measure() -> bool:
 
 async def _obey(store: MemoryStore, view: View) -> None:
     """Every agent reports that it has taken in what there is."""
-    now = datetime.fromtimestamp(int(time.time()), UTC)  # noqa: TID251
+    now = datetime.fromtimestamp(int(wall()), UTC)
     for n in range(NODES):
         node = await store.get("NodeQoS", "", _name(n))
         assert isinstance(node, NodeQoS)

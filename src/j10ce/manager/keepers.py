@@ -14,7 +14,7 @@ from j10ce.manager.expiry import expire
 from j10ce.manager.happenings import Tell, ignore
 from j10ce.manager.nodes import judge_nodes
 from j10ce.manager.overcommit import keep_overcommit
-from j10ce.manager.policies import judge_policies
+from j10ce.manager.policies import LOOK_S, judge_policies
 from j10ce.manager.revisions import ensure_built_in, keep_history
 from j10ce.manager.roster import Roster
 from j10ce.manager.spans import tell_applied
@@ -35,6 +35,7 @@ class Surroundings(NamedTuple):
     roster: Roster | None = None  # None: nodes are what their agents report
     tell: Tell = ignore
     also: Mapping[str, Keep] = {}
+    longest_rest_s: float = LOOK_S  # between judgements of policies, however long one takes
 
 
 HOSTS: Final = Surroundings()
@@ -50,7 +51,13 @@ async def keep_all(
     around: Surroundings = HOSTS,
 ) -> None:
     """For ever. Every keeper finds out by itself where its predecessor, on this manager or another, came to."""
-    judge = partial(judge_policies, roster=around.roster, tell=around.tell, namespace_limit=namespace_limit)
+    judge = partial(
+        judge_policies,
+        roster=around.roster,
+        tell=around.tell,
+        namespace_limit=namespace_limit,
+        longest_rest_s=around.longest_rest_s,
+    )
     keeps: dict[str, Keep] = {
         "built-in profiles": lambda: _built_in(store),
         "history of profiles": lambda: _history(store, view, "QoSProfile"),

@@ -48,6 +48,7 @@ from j10ce.store.elector import Elector
 from j10ce.store.kube import KubeStore
 from j10ce.store.store import Store
 
+LONGEST_REST_S: Final = 1.0  # pods wait for units that move; agents here ask the API server, not this process
 SERVICE: Final = "j10ce-controller-manager"
 ELSEWHERE: Final = (
     "objects are kept by Kubernetes: use kubectl, or j10ce-qos --kubeconfig with the cluster's own kubeconfig; "
@@ -112,7 +113,7 @@ class KubePlane:
             "extended resources": lambda: keep_extended(self._client, self._view, self._occupants),
             "events": self._events.run,
         }
-        around = Surroundings(KubeRoster(self._occupants), self._events.tell, also)
+        around = Surroundings(KubeRoster(self._occupants), self._events.tell, also, LONGEST_REST_S)
         limit = self._config.namespace_limit
         await keep_all(self._store, self._view, self._wall, self._tracer, namespace_limit=limit, around=around)
 

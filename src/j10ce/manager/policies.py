@@ -56,6 +56,7 @@ async def judge_policies(
     roster: Roster | None = None,
     tell: Tell = ignore,
     namespace_limit: int = NAMESPACE_LIMIT,
+    longest_rest_s: float = LOOK_S,
 ) -> None:
     """Keep the status of every policy true, for ever. `tell` hears what has become of one, after it was written."""
     await view.ready()
@@ -66,7 +67,7 @@ async def judge_policies(
         while True:
             epoch, began = view.objects.epoch, loop.time()
             await judge.round(wall())
-            await asyncio.sleep(max(SETTLE_S, min(LOOK_S, REST * (loop.time() - began))))
+            await asyncio.sleep(max(SETTLE_S, min(longest_rest_s, REST * (loop.time() - began))))
             try:
                 async with asyncio.timeout(LOOK_S):
                     await view.objects.moved(epoch)
