@@ -36,6 +36,7 @@ from j10ce.store.store import Event, Listing
 
 NODES, PODS, NAMESPACES, POLICIES = 5_000, 20, 50, 200
 CHANGES = 10
+SETTLE_S = 5.0  # for five thousand reports at once to be judged
 MOST_MIB, MOST_S = 600.0, 2.0
 wall = time.time  # noqa: TID251
 
@@ -80,6 +81,7 @@ async def measure() -> bool:
         await _judged(store, f"p{POLICIES - 1:03}", f"team-{(POLICIES - 1) % NAMESPACES}", 1)
         print(f"{POLICIES} policies decided after {time.perf_counter() - began:.1f} s")
         await _obey(store, view)
+        await asyncio.sleep(SETTLE_S)
         took = [await _change(store, n) for n in range(CHANGES)]
         gc.collect()
         mib = _rss_mib()
