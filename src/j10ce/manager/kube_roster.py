@@ -114,6 +114,17 @@ class KubeRoster:
     def lost(self) -> Iterator[tuple[str, Labels]]:
         return ((name, node.labels) for name, node in self._told.items() if not any(node.capacity))
 
+    def outsiders(self, node: str) -> Sequence[str]:
+        """Pods on no unit, whoever placed them."""
+        book = self._occupants.extender.occupancy
+        if node not in book.row:
+            return ()
+        row = book.row[node]
+        whole, standing = Resources._make(book.allocatable[row].tolist()), book.counts[row].standing
+        beside = [g for g in list(book.there(row)) if g.uid not in standing and any(g.request)]
+        beside.sort(key=lambda g: (-g.request.dominant_share(whole), g.namespace, g.name))
+        return [f"{g.namespace}/{g.name}" for g in beside]
+
     # -- what has changed
 
     def _take_policies(self, live: Mapping[str, MinimalReservationPolicy]) -> set[str]:

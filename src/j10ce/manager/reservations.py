@@ -16,6 +16,7 @@ from j10ce.manager.pledges import created, expires, in_force, to_pledge
 from j10ce.manager.roster import Changes, ReportedRoster, Roster
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, PolicyRevision
 from j10ce.policy.document import by_owner, reference
+from j10ce.policy.ledger import NAMED_HOLDERS
 from j10ce.scheduler.fleet import Fleet
 from j10ce.scheduler.lending import Loans, Offer
 from j10ce.scheduler.pledge import NAMESPACE_LIMIT, Pledge, Refusal
@@ -183,13 +184,20 @@ class Reservations:
         stands = Held(
             case.generation,
             standing,
-            str(shortage or ""),
+            self._told(shortage),
             tuple(self._lost_for(pledge)) if shortage else (),
             pledge.within_s is not None,
             self._lent.get(source, 0),
             self._loans.reclaims(source),
         )
         return held(case.policy, case.refusal, stands, wall)
+
+    def _told(self, shortage: Refusal | None) -> str:
+        """With the names of those who could make room where the least is missing."""
+        if shortage is None or shortage.lack is None:
+            return str(shortage or "")
+        names = self._roster.outsiders(shortage.lack.node)[:NAMED_HOLDERS]
+        return f"{shortage}; on {shortage.lack.node}: {', '.join(names)}" if names else str(shortage)
 
     def _lost_for(self, pledge: Pledge) -> Iterator[str]:
         return (name for name, labels in self._roster.lost() if pledge.test is None or pledge.test(labels))

@@ -31,6 +31,10 @@ class Roster(Protocol):
         """Nodes that exist and can hold nothing, by name, with their labels."""
         ...
 
+    def outsiders(self, node: str) -> Sequence[str]:
+        """Who has room on a node that no promise gave them, as far as is known; who has most goes first."""
+        ...
+
 
 class ReportedRoster:
     """A node is what its agent says. Objects of the last look that are the same instances cost nothing."""
@@ -54,6 +58,9 @@ class ReportedRoster:
 
     def lost(self) -> Iterator[tuple[str, Labels]]:
         return ((name, labels_of(node)) for name, (node, lost) in self._nodes.items() if lost)
+
+    def outsiders(self, node: str) -> Sequence[str]:
+        return ()  # an agent tells of what it protects
 
     def _lost(self, node: NodeQoS, wall: float) -> bool:
         """Silent for too long, as far as this manager can know: whoever takes over listens for a while first."""

@@ -37,10 +37,11 @@ class Shop:
     def __init__(self, cluster: Cluster, plane: Plane) -> None:
         self.cluster, self.plane = cluster, plane
 
-    def pod(self, name: str, cpu: str, *, priority: str = "", **labels: str) -> None:
+    def pod(self, name: str, cpu: str, *, priority: str = "", node: str = "", **labels: str) -> None:
         container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}
         spec = {"containers": [container], "terminationGracePeriodSeconds": 0}
         spec |= {"priorityClassName": priority} if priority else {}
+        spec |= {"nodeName": node} if node else {}
         self.cluster.call("POST", PODS, {"metadata": {"name": name, "labels": labels}, "spec": spec})
 
     def reserve(self, name: str, cpu: str, units: int, **more: Any) -> None:
@@ -162,4 +163,14 @@ def test_without_the_manager_pods_are_still_placed(shop: Shop) -> None:
     shop.pod("late", "5")
     assert "reserved by" in shop.refused("late")
     shop.cluster.wait("a degraded policy", lambda: shop.condition("web", "Degraded")["status"] == "True")
-    print(shop.condition("web", "Degraded"))
+    assert "shop/batch" in shop.condition("web", "Degraded")["message"]
+
+
+def test_units_move_away_from_a_pod_that_another_scheduler_placed(shop: Shop) -> None:
+    shop.reserve("web", "6", 1)
+    (taken,) = shop.witness("web")
+    shop.pod("foreign", "5", node=taken)
+    shop.cluster.wait("another witness", lambda: set(shop.witness("web")) not in ({taken}, set()))
+    assert shop.condition("web", "Degraded")["status"] == "False"
+    shop.pod("web-0", "6", app="web")
+    assert shop.placed("web-0") == list(shop.witness("web"))
