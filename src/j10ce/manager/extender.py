@@ -26,7 +26,7 @@ from j10ce.scheduler.occupancy import Guest
 
 log = structlog.get_logger()
 PREFIX: Final = "/extender/"
-PATIENCE_S: Final = 0.25  # of the second that kube-scheduler has
+PATIENCE_S: Final = 0.5  # of the second that kube-scheduler has
 MOST_BYTES: Final = 8 << 20  # the names of 50,000 nodes, and any pod
 
 
@@ -104,7 +104,7 @@ class ExtenderDoor:
         pod that is refused waits for seconds."""
         bound, until = self._occupants.bound, self._clock() + PATIENCE_S
         while True:
-            epoch, found = bound.epoch, self._occupants.extender.filter(guest, nodes, self._clock())
+            epoch, found = bound.epoch, self._occupants.offer(guest, nodes, self._clock())
             if not found.soon or self._clock() >= until:
                 return found
             try:

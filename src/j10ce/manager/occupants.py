@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from j10ce.manager.documents import Nodes
@@ -19,7 +19,7 @@ from j10ce.policy.document import reference
 from j10ce.policy.resolve import amounts
 from j10ce.policy.select import Labels
 from j10ce.scheduler.cluster import resources, row
-from j10ce.scheduler.extender import Extender
+from j10ce.scheduler.extender import Extender, Filtered
 from j10ce.scheduler.layout import MOST
 from j10ce.scheduler.occupancy import Guest, Occupancy, Stake
 from j10ce.store.mirror import Source, mirror
@@ -28,6 +28,7 @@ from j10ce.store.store import Event
 
 LOOK_S: Final = 1.0  # between looks for policies whose time is over
 SETTLE_S: Final = 0.2  # profiles and namespaces that change together are taken in together
+REMEMBERED: Final = 10_000  # pods that ended
 TOGETHER: Final = 500  # pods looked at before others have a turn
 
 
@@ -41,6 +42,7 @@ class Occupants:
         self._doubtful = asyncio.Event()  # who gives way
         self.extender = Extender(Occupancy())
         self.bound = Signal()  # moves with every offer that ends
+        self._over: dict[str, None] = {}  # uids of pods that ended, the oldest first
 
     @property
     def complete(self) -> bool:
@@ -79,6 +81,13 @@ class Occupants:
             self._gives_way(meta.namespace, meta.labels),
         )
 
+    def offer(self, guest: Guest, nodes: Sequence[str], now: float) -> Filtered:
+        """Which nodes the pod may have. A scheduler that has not heard yet of its end makes us hold nothing for it."""
+        found = self.extender.filter(guest, nodes, now)
+        if guest.uid in self._over:
+            self.extender.offers.end(guest.uid)
+        return found
+
     def namespace_labels(self, name: str) -> Labels:
         return {NAMESPACE_NAME_LABEL: name, **(self.known_namespace(name) or {})}
 
@@ -107,6 +116,9 @@ class Occupants:
             self.bound.move()
         if gone or pod.ended:
             book.occupancy.remove_guest(uid)
+            self._over[uid] = None
+            if len(self._over) > REMEMBERED:
+                del self._over[next(iter(self._over))]
         elif pod.spec.node_name:
             book.occupancy.put_guest(self.guest(pod))
 
