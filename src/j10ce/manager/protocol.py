@@ -6,7 +6,7 @@ Uvicorn itself limits only how long a connection may rest between two requests.
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -14,6 +14,7 @@ from j10ce.manager.tls import certified
 from j10ce.manager.tokens import Ticket
 
 MOST_HEADERS: Final = 64 * 1024
+MOST_HELD: Final = 64 * 1024
 ARRIVAL_S: Final = 30.0  # for all of a request, and for the first byte of a connection
 
 
@@ -26,7 +27,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _certified: Ticket | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(Joined(transport, self.loop))  # type: ignore[arg-type]
         if (tls := transport.get_extra_info("ssl_object")) is not None:
             self._certified = certified(tls.getpeercert())
         self._expect()
@@ -64,3 +65,32 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+class Joined:
+    """A transport whose writes of one turn of the event loop leave together: a head and its body are one packet."""
+
+    __slots__ = ("_held", "_loop", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._held = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._held:
+            self._loop.call_soon(self._leave)
+        self._held += data
+        if len(self._held) >= MOST_HELD:  # the transport says when it is too much
+            self._leave()
+
+    def close(self) -> None:
+        self._leave()
+        self._transport.close()
+
+    def _leave(self) -> None:
+        if self._held and not self._transport.is_closing():
+            self._transport.write(self._held)
+        self._held = b""
