@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from copy import deepcopy
@@ -86,6 +87,30 @@ async def test_what_is_held_stays_while_the_server_is_away_and_is_right_afterwar
 
 def name_of(obj: Object) -> str:
     return obj.metadata.name
+
+
+async def test_a_store_that_was_restored_is_noticed(victim: Cluster, store: KubeStore) -> None:
+    await store.put(reservation("old", cpu="1"))
+    data, saved = victim.folder / "etcd", victim.folder / "saved"
+    await asyncio.to_thread(exchange, victim, lambda: shutil.copytree(data, saved))
+    followed = mirror(store, KIND)
+    changes = followed.changes()
+    for n in range(20):
+        await store.put(reservation("new", cpu=f"{n + 1}"))
+    await until(followed, changes, "new")
+    await asyncio.to_thread(exchange, victim, lambda: (shutil.rmtree(data), saved.rename(data)))
+    while any(key.name == "new" for key in followed.held):
+        await soon(anext(changes))
+    assert [key.name for key in followed.held] == ["old"]
+
+
+def exchange(cluster: Cluster, work: Callable[[], object]) -> None:
+    """While nothing runs."""
+    cluster.kill(API)
+    cluster.kill(ETCD)
+    work()
+    cluster.start(ETCD, cluster._commands[ETCD])
+    cluster.restart(API)
 
 
 async def test_a_server_that_hangs_is_given_up_and_found_again(victim: Cluster, store: KubeStore) -> None:
