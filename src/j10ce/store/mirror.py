@@ -76,14 +76,14 @@ class Mirror:
         differences: changes that cancelled each other out, and states in between, are not told. A store that is away
         leaves `held` as it was, and so does one that refuses us: rights may come later. Raises Closed.
         """
-        tries = pauses(first_s=0.1, most_s=5.0)
+        tries, told = pauses(first_s=0.1, most_s=5.0), ""
         while True:
             try:
                 listing = await self._store.list(self._kind)
                 for event in differences(self.held, listing):
                     yield self._take(event)
                 self.synced.set()
-                tries = pauses(first_s=0.1, most_s=5.0)
+                tries, told = pauses(first_s=0.1, most_s=5.0), ""
                 async for event in self._store.watch(self._kind, listing.revision):
                     yield self._take(event)
             except Compacted:
@@ -91,7 +91,9 @@ class Mirror:
             except Closed:
                 raise
             except (StoreError, Denied) as e:
-                log.warning("store.fail", kind=self._kind, error=str(e))
+                if str(e) != told:
+                    log.warning("store.fail", kind=self._kind, error=str(e))
+                told = str(e)
                 await asyncio.sleep(next(tries))
 
     def _take(self, event: Event) -> Event:

@@ -31,9 +31,10 @@ def whole_again(lab: Installed) -> Iterator[None]:
 
 
 def protected(lab: Installed, agent: PodAgent) -> tuple[Path, dict[str, str]]:
-    """The cgroup of a pod with a floor, and all that it had before."""
-    lab.policy("db", minimum={"cpu": "500m"})
-    group = lab.node.cgroup(lab.node.run("db", requests={"cpu": "100m"}))
+    """The cgroup of a pod with a floor, and all that it had before. A heavy neighbour makes it need more weight."""
+    lab.policy("db", selector={"matchLabels": {"app": "db"}}, minimum={"cpu": "500m"})
+    lab.node.run("heavy", requests={"cpu": "1"})
+    group = lab.node.cgroup(lab.node.run("db", labels={"app": "db"}, requests={"cpu": "100m"}))
     before = settings(group)
     agent.begin()
     assert eventually(lambda: read(group) > 102)
