@@ -28,10 +28,11 @@ from j10ce.manager.extender import ExtenderDoor
 from j10ce.manager.failure import answer
 from j10ce.manager.health import Health
 from j10ce.manager.http import BASE
-from j10ce.manager.keepers import Surroundings, keep_all, persist
+from j10ce.manager.keepers import Keep, Surroundings, keep_all, persist
 from j10ce.manager.kube_events import Recorder
 from j10ce.manager.kube_nodes import keep_extended, keep_owned
 from j10ce.manager.kube_roster import KubeRoster
+from j10ce.manager.leader_address import keep_address
 from j10ce.manager.metrics import Metrics
 from j10ce.manager.observed import ObservedStore
 from j10ce.manager.occupants import Occupants
@@ -48,7 +49,7 @@ from j10ce.store.elector import Elector
 from j10ce.store.kube import KubeStore
 from j10ce.store.store import Store
 
-LONGEST_REST_S: Final = 1.0  # pods wait for units that move; agents here ask the API server, not this process
+LONGEST_REST_S: Final = 0.5  # pods wait for units that move; agents here ask the API server, not this process
 SERVICE: Final = "j10ce-controller-manager"
 ELSEWHERE: Final = (
     "objects are kept by Kubernetes: use kubectl, or j10ce-qos --kubeconfig with the cluster's own kubeconfig; "
@@ -108,11 +109,14 @@ class KubePlane:
 
     async def _keep(self) -> None:
         await self._occupants.ready()  # a fleet without pods would look empty
-        also = {
+        also: dict[str, Keep] = {
             "owners of nodes": lambda: keep_owned(self._store, self._view, self._occupants),
             "extended resources": lambda: keep_extended(self._client, self._view, self._occupants),
             "events": self._events.run,
         }
+        if self._config.advertise:
+            where = partial(keep_address, self._client, self._client.namespace, self._config.advertise)
+            also["address of the extender"] = where
         around = Surroundings(KubeRoster(self._occupants), self._events.tell, also, LONGEST_REST_S)
         limit = self._config.namespace_limit
         await keep_all(self._store, self._view, self._wall, self._tracer, namespace_limit=limit, around=around)

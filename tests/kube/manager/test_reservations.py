@@ -102,6 +102,7 @@ def test_an_edit_that_does_not_fit_leaves_the_one_before_in_force(work: Work) ->
 def test_history_is_kept_and_ends_with_its_policy(cluster: Cluster, work: Work) -> None:
     path = f"/apis/j10ce.io/v1alpha1/namespaces/{work.namespace}/policyrevisions"
     work.policy("db", minimum={"cpu": "1"})
+    cluster.wait("a revision", lambda: cluster.call("GET", path)["items"])
     work.edit("db", minimum={"cpu": "2"})
     cluster.wait("two revisions", lambda: len(cluster.call("GET", path)["items"]) == 2)
     policies = path.replace("policyrevisions", "minimalreservationpolicies")
