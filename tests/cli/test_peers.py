@@ -145,7 +145,9 @@ def test_authorities_and_tokens_may_be_data_or_files_beside_it(tmp_path: Path) -
     (tmp_path / "token").write_text("secret\n")
     told = config("https://cp:7443", tokenFile="token", **{"client-certificate": "me.crt", "client-key": "me.key"})
     told["clusters"][1]["cluster"]["certificate-authority"] = "ca.crt"
-    pair = (str(tmp_path / "me.crt"), str(tmp_path / "me.key"))
+    pair = ("a certificate", "its key")
+    for file, text in zip(("me.crt", "me.key"), pair, strict=True):
+        (tmp_path / file).write_text(text)
     assert kubeconfig.read(written(tmp_path / "a", told)) == Account("https://cp:7443", "secret", PEM, pair)
     told["clusters"][1]["cluster"] = {
         "server": "https://cp:7443",

@@ -129,9 +129,9 @@ def test_a_broken_file_says_where(tmp_path: Path, text: str, error: type[QosErro
 
 def test_files_that_are_missing_or_no_certificates_are_named(tmp_path: Path) -> None:
     with pytest.raises(Denied, match=r"cannot read .*/missing: No such file"):
-        read_kubeconfig(tmp_path / "missing")
+        read_access(f"kube://{tmp_path / 'missing'}", {})
     with pytest.raises(Denied, match=r"cannot read .*/ca.crt"):
-        read_kubeconfig(written(tmp_path, {"certificate-authority": "ca.crt"}))
+        read_access(f"kube://{written(tmp_path, {'certificate-authority': 'ca.crt'})}", {})
     with pytest.raises(Invalid, match="not base64"):
         read_kubeconfig(written(tmp_path, {"certificate-authority-data": "a"}))
     (tmp_path / "ca.crt").write_text("rubbish")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +15,7 @@ from j10ce import __version__
 from j10ce.errors import Busy, Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
 
 if TYPE_CHECKING:
-    import ssl  # loaded where it is used: half of all calls go to a unix socket
+    pass  # loaded where it is used: half of all calls go to a unix socket
 
 UNAVAILABLE: Final = 503
 IMPATIENT_S: Final = 3.0  # for a peer to take the call while there are others
@@ -37,7 +36,7 @@ class Client:
         certificate: tuple[str, str] | None = None,
         timeout: float = 30.0,
     ) -> None:
-        """`where` may list addresses, separated by commas; `ca` is PEM; `certificate`: itself and its key."""
+        """`where` may list addresses, separated by commas; `ca` is PEM; `certificate`: itself and its key, in PEM."""
         self.where = where
         self.token = token
         self.timeout = timeout
@@ -153,11 +152,13 @@ class Client:
     def _secured(self, sock: socket.socket, host: str, where: str) -> socket.socket:
         import ssl
 
+        from j10ce.store.kube_access import load_certificate
+
         context = ssl.create_default_context(cadata=self._ca or None)
         # Python 3.13 asks more of a CA than clusters have been giving theirs for years.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if self._certificate:
-            _load_certificate(context, *self._certificate)
+            load_certificate(context, *self._certificate)
         try:
             return context.wrap_socket(sock, server_hostname=host)
         except ssl.SSLCertVerificationError as e:
@@ -192,17 +193,6 @@ class Exchange:
         while (event := self._http.next_event()) is h11.NEED_DATA:
             self._http.receive_data(self.sock.recv(65536))
         return event
-
-
-def _load_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    if not certificate.startswith("-----BEGIN"):
-        context.load_cert_chain(certificate, key)
-        return
-    # The library takes files only; this one is ours alone, and gone at once.
-    with tempfile.NamedTemporaryFile("w", prefix="j10ce-", suffix=".pem") as file:
-        file.write(f"{certificate}\n{key}\n")
-        file.flush()
-        context.load_cert_chain(file.name)
 
 
 def _address(where: str) -> tuple[bool, str, int | None]:

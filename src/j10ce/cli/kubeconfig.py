@@ -1,15 +1,13 @@
-"""kubeconfig files, as far as this command needs them: where the API is, whom to trust, and how to say who asks."""
+"""kubeconfig files, as far as this command needs them: where they are, and what their current context says."""
 
 from __future__ import annotations
 
-from base64 import b64decode
-from binascii import Error as NotBase64
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
-from j10ce.errors import Finding, Invalid, Unsupported
+from j10ce.store.kubeconfig import read_kubeconfig
 
 
 class Account(NamedTuple):
@@ -18,7 +16,7 @@ class Account(NamedTuple):
     server: str
     token: str = ""
     ca: str = ""  # PEM; empty: the system's authorities
-    certificate: tuple[str, str] | None = None  # of the caller, and its key: files, or PEM
+    certificate: tuple[str, str] | None = None  # of the caller, and its key: PEM
 
 
 def find(local: Path, environ: Mapping[str, str]) -> Iterator[Path]:
@@ -34,23 +32,12 @@ def find(local: Path, environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def read(path: Path) -> Account:
-    """What the current context of a file says; raises Invalid, and OSError where it cannot be read."""
-    import yaml
-
-    try:
-        told = yaml.safe_load(path.read_text())
-        context = _named(told, "contexts", str(told["current-context"]))["context"]
-        cluster = _named(told, "clusters", str(context["cluster"]))["cluster"]
-        user = _named(told, "users", str(context["user"]))["user"] if context.get("user") else {}
-        if user.get("exec") or user.get("auth-provider"):
-            raise Unsupported(f"programs that log in, in {path}", needs="a token or a client certificate in it")
-        server, password = _address(str(cluster["server"]))
-        token = _token(path, user) or password
-        return Account(server, token, _authority(path, cluster), _certificate(path, user))
-    except KeyError as e:
-        raise Invalid([Finding(str(path), None, f"has no {e.args[0]}", "write it anew")], "kubeconfig") from None
-    except (yaml.YAMLError, TypeError, NotBase64, UnicodeDecodeError) as e:
-        raise Invalid([Finding(str(path), None, " ".join(str(e).split()))], "kubeconfig") from None
+    """What the current context of a file says; raises Invalid, Unsupported, and OSError where it cannot be read."""
+    found = read_kubeconfig(path)
+    server, password = _address(found.server)
+    token = found.token_file.read_text().strip() if found.token_file else found.token
+    certificate = (found.certificate, found.key) if found.certificate and found.key else None
+    return Account(server, token or password, found.ca, certificate)
 
 
 def _address(server: str) -> tuple[str, str]:
@@ -58,31 +45,3 @@ def _address(server: str) -> tuple[str, str]:
     scheme, _, rest = server.partition("://")
     account, _, host = rest.rpartition("@")
     return (f"{scheme}://{host}", unquote(account.partition(":")[2])) if account else (server, "")
-
-
-def _named(told: Mapping[str, Any], group: str, name: str) -> Mapping[str, Any]:
-    for one in told[group]:
-        if one.get("name") == name:
-            found: Mapping[str, Any] = one
-            return found
-    raise KeyError(f"{name} among its {group}")
-
-
-def _token(path: Path, user: Mapping[str, Any]) -> str:
-    if file := user.get("tokenFile"):
-        return Path(path.parent, file).read_text().strip()
-    return str(user.get("token") or "")
-
-
-def _authority(path: Path, cluster: Mapping[str, Any]) -> str:
-    if data := cluster.get("certificate-authority-data"):
-        return b64decode(data).decode()
-    file = cluster.get("certificate-authority")
-    return Path(path.parent, file).read_text() if file else ""
-
-
-def _certificate(path: Path, user: Mapping[str, Any]) -> tuple[str, str] | None:
-    if (data := user.get("client-certificate-data")) and (secret := user.get("client-key-data")):
-        return b64decode(data).decode(), b64decode(secret).decode()
-    cert, key = user.get("client-certificate"), user.get("client-key")
-    return (str(Path(path.parent, cert)), str(Path(path.parent, key))) if cert and key else None

@@ -58,7 +58,10 @@ def _in_cluster(environ: Mapping[str, str], account: Path) -> KubeAccess:
 
 def _by_kubeconfig(path: Path, context: str) -> KubeAccess:
     """The Lease is where the cluster's own managers have theirs, whatever namespace a person works in."""
-    return _access(read_kubeconfig(path, context), f"the user of {path}", SYSTEM_NAMESPACE)
+    try:
+        return _access(read_kubeconfig(path, context), f"the user of {path}", SYSTEM_NAMESPACE)
+    except OSError as e:
+        raise Denied(f"cannot read {e.filename or path}: {e.strerror}") from None
 
 
 def _access(config: Kubeconfig, who: str, namespace: str) -> KubeAccess:
@@ -74,15 +77,15 @@ def _context(config: Kubeconfig, who: str) -> ssl.SSLContext:
         if not config.verify:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         if config.certificate:
-            _load_certificate(context, config)
+            load_certificate(context, config.certificate, config.key)
     except (OSError, ssl.SSLError) as e:
         raise Denied(f"cannot use the certificates of {who}: {e.strerror or e}") from None
     return context
 
 
-def _load_certificate(context: ssl.SSLContext, config: Kubeconfig) -> None:
-    """The library takes files only; this one is ours alone, and gone at once."""
+def load_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    """Of the caller, in PEM. The library takes files only; this one is ours alone, and gone at once."""
     with tempfile.NamedTemporaryFile("w", prefix="j10ce-", suffix=".pem") as file:
-        file.write(f"{config.certificate}\n{config.key}\n")
+        file.write(f"{certificate}\n{key}\n")
         file.flush()
         context.load_cert_chain(file.name)

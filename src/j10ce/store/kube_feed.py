@@ -53,18 +53,20 @@ class Feed:
 
     async def run(self) -> None:
         """Until changes were lost; whoever watches has to list again then."""
-        tries = pauses()
+        tries, told = pauses(), ""
         try:
             while True:
                 pause_s = 0.0
                 try:
                     if await self._follow():
-                        tries = pauses()
+                        tries, told = pauses(), ""
                 except Compacted as e:
                     log.info("store.reload", kind=self._resource.kind, reason=str(e))
                     return
                 except (StoreError, Denied) as e:
-                    log.warning("store.fail", kind=self._resource.kind, error=str(e))
+                    if str(e) != told:
+                        log.warning("store.fail", kind=self._resource.kind, error=str(e))
+                    told = str(e)
                     pause_s = e.after_s if isinstance(e, Later) else 0
                 await asyncio.sleep(max(pause_s, next(tries)))
         finally:

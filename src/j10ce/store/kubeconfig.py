@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec.yaml
 
-from j10ce.errors import Denied, Finding, Invalid, Unsupported
+from j10ce.errors import Finding, Invalid, Unsupported
 
 INSTEAD: Final = "a token (`kubectl create token ACCOUNT`) or a client certificate in the kubeconfig"
 REFUSED: Final = {
@@ -38,11 +38,9 @@ class Kubeconfig(NamedTuple):
 
 
 def read_kubeconfig(path: Path, context: str = "") -> Kubeconfig:
-    """`context`: another than the current one. Raises Invalid, Denied for an unreadable file, and Unsupported."""
+    """`context`: another than the current one. Raises Invalid, Unsupported, and OSError for an unreadable file."""
     try:
         return _of(_Section(str(path), path.parent, _loaded(path)), context)
-    except OSError as e:
-        raise Denied(f"cannot read {e.filename or path}: {e.strerror}") from None
     except (NotBase64, UnicodeDecodeError) as e:
         raise Invalid([Finding(str(path), None, f"not base64 of PEM: {e}")], "kubeconfig") from None
 
