@@ -12,6 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from j10ce.errors import Conflict, NotFound
+from j10ce.manager.pace import unhurried
 from j10ce.manager.view import View
 from j10ce.model.kinds import PLACEMENT_LABEL, Condition, Hold, HoldStatus, MinimalReservationPolicy
 from j10ce.store.revise import key_of
@@ -26,9 +27,9 @@ async def expire(store: Store, view: View, wall: Callable[[], float]) -> None:
     """For ever. Agents end a hold by themselves, to the second; this is the bookkeeping after it."""
     await view.ready()
     while True:
-        for hold in view.all(Hold):
+        async for hold in unhurried(view.all(Hold)):
             await tidy(store, hold, wall())
-        for policy in view.all(MinimalReservationPolicy):
+        async for policy in unhurried(view.all(MinimalReservationPolicy)):
             if PLACEMENT_LABEL in policy.metadata.labels:
                 await tidy(store, policy, wall())
         await asyncio.sleep(LOOK_S)

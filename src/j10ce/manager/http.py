@@ -33,9 +33,9 @@ class Options(NamedTuple):
 
 def options(request: Request) -> Options:
     """Raises Refusal."""
-    params = request.query_params
-    if not params:
+    if not request.scope["query_string"]:
         return Options(manager=_agent(request))
+    params = request.query_params
     validation = params.get("fieldValidation") or "Strict"
     if validation not in get_args(FieldValidation):
         raise Refusal(400, "BadRequest", f"fieldValidation={validation!r} is not known; use Strict, Warn or Ignore")

@@ -12,6 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from j10ce.errors import Conflict, NotFound
+from j10ce.manager.pace import unhurried
 from j10ce.manager.view import View
 from j10ce.model.kinds import Condition, NodeQoS
 from j10ce.store.store import Store
@@ -25,7 +26,7 @@ async def judge_nodes(store: Store, view: View, wall: Callable[[], float]) -> No
     """Keep the Ready condition of every node true, for ever."""
     await view.ready()
     while True:
-        for node in view.all(NodeQoS):
+        async for node in unhurried(view.all(NodeQoS)):
             await _judge(store, node, wall())
         await asyncio.sleep(LOOK_S)
 

@@ -13,6 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from j10ce.errors import Conflict, NotFound
+from j10ce.manager.pace import unhurried
 from j10ce.manager.view import View
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, NodeQoSStatus, OvercommitTerm
 from j10ce.model.quantity import Quantity
@@ -27,7 +28,6 @@ from j10ce.store.store import Store
 log = structlog.get_logger()
 LOOK_S: Final = 15.0
 SOON_S: Final = 1.0
-BREATHE: Final = 50  # nodes between two breaths of the event loop
 
 Policies = Mapping[str, MinimalReservationPolicy]
 
@@ -43,13 +43,11 @@ async def keep_overcommit(
         due = [n for n in nodes if _is_new(n) or now - looked.get(n.metadata.name, -math.inf) >= every_s]
         looked = {n.metadata.name: looked.get(n.metadata.name, now) for n in nodes}
         looked |= {n.metadata.name: now for n in due}
-        policies = {reference(p): p for p in view.all(MinimalReservationPolicy)}
-        for n, node in enumerate(due):
+        policies = {reference(p): p for p in view.all(MinimalReservationPolicy)} if due else {}
+        async for node in unhurried(due):
             status = judged(node, policies, now, strategy)
             if status is not None:
                 await _tell(store, replace(node, status=status))
-            if n % BREATHE == 0:
-                await asyncio.sleep(0)
         await asyncio.sleep(min(every_s, SOON_S))
 
 
