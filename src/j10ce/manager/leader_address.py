@@ -1,0 +1,46 @@
+"""Where the Scheduler Extender is: a Service without a selector leads to whoever leads.
+
+Followers would answer 503, and a scheduler that may ignore its extender would then ignore reservations.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from ipaddress import ip_address
+from typing import Any, Final, Protocol
+
+import structlog
+
+from j10ce.errors import Finding, Invalid, NotFound
+
+log = structlog.get_logger()
+SERVICE: Final = "j10ce-extender"
+AGAIN_S: Final = 30.0  # someone may have changed it
+
+
+class Patching(Protocol):
+    async def patch(self, path: str, body: object, how: Any) -> bytes: ...
+
+
+async def keep_address(api: Patching, namespace: str, address: str) -> None:
+    """For ever; `address` is ip:port. The next leader writes over it."""
+    path, body = f"/api/v1/namespaces/{namespace}/endpoints/{SERVICE}", endpoints(address)
+    while True:
+        try:
+            await api.patch(path, body, "merge")
+        except NotFound:
+            log.warning("extender.hidden", endpoints=SERVICE, error="it is not there; apply deploy/ again")
+        await asyncio.sleep(AGAIN_S)
+
+
+def endpoints(address: str) -> dict[str, Any]:
+    """Raises Invalid."""
+    host, _, port = address.rpartition(":")
+    try:
+        ip = str(ip_address(host.removeprefix("[").removesuffix("]")))
+        number = int(port)
+    except ValueError:
+        hint = "write 10.1.2.3:9443 or [fd00::1]:9443"
+        raise Invalid([Finding("--advertise", address, "not address:port", hint)], "argument") from None
+    ports = [{"name": "https", "port": number, "protocol": "TCP"}]
+    return {"subsets": [{"addresses": [{"ip": ip}], "ports": ports}]}
