@@ -17,10 +17,10 @@ NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "j10c
 
 
 class Plane:
-    """Reached on loopback; with `open_to` an address, it makes certificates of its own."""
+    """Reached on loopback. With `host` 0.0.0.0 it makes certificates of its own."""
 
-    def __init__(self, cluster: Cluster, folder: Path, *, host: str = "127.0.0.1", name: str = "manager") -> None:
-        self._cluster, self._name, self._host = cluster, name, host
+    def __init__(self, cluster: Cluster, folder: Path, host: str, name: str, level: str) -> None:
+        self._cluster, self._name, self._host, self._level = cluster, name, host, level
         self.log = folder / f"{name}.log"
         (self.port,) = free_ports(1)
         self._process: subprocess.Popen[bytes] | None = None
@@ -33,7 +33,7 @@ class Plane:
         """Returns at once."""
         argv = [sys.executable, "-m", "j10ce.manager.main", "--store", f"kube://{self._cluster.kubeconfig('admin')}"]
         argv += ["--listen", f"{self._host}:{self.port}", "--namespace-limit", "100", "--identity", self._name]
-        argv += ["--log-level", "debug"]
+        argv += ["--log-level", self._level]
         with self.log.open("ab") as log:
             env = {**os.environ, "PYTHONPATH": str(SOURCES)}
             self._process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -57,9 +57,11 @@ class Plane:
 
 
 @contextmanager
-def managing(cluster: Cluster, folder: Path, *, host: str = "127.0.0.1", name: str = "manager") -> Iterator[Plane]:
+def managing(
+    cluster: Cluster, folder: Path, *, host: str = "127.0.0.1", name: str = "manager", level: str = "debug"
+) -> Iterator[Plane]:
     """Returns once it leads and has read everything."""
-    plane = Plane(cluster, folder, host=host, name=name)
+    plane = Plane(cluster, folder, host, name, level)
     try:
         plane.start()
         cluster.wait("the manager", lambda: plane.said("manager.start"))
