@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import AsyncIterator, Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 import h11
 import msgspec
-from msgspec import Struct, field
 
 from j10ce.agent import client
 from j10ce.agent.client import JSON, Client, Peer
 from j10ce.errors import Compacted, QosError, StoreError, Unavailable
 from j10ce.store.kube_access import KubeAccess
 from j10ce.store.kube_failure import failure, status_of
-from j10ce.store.kube_resource import Resource, Unreadable
+from j10ce.store.kube_resource import Resource
+from j10ce.store.kube_wire import PAGE, QUIET_S, event_of, line_of, page_of, revision_of, watching
 from j10ce.store.store import Event, Listing
 
-PAGE: Final = 500
-QUIET_S: Final = 150.0  # bookmarks come every minute
-WATCH_S: Final = (300, 600)  # the server ends a watch then; by chance, so that not all nodes come back together
 APPLY: Final = "application/apply-patch+yaml"
 ANSWER_S: Final = 15.0
-
-
-class ListMeta(Struct, rename="camel"):
-    resource_version: str = ""
-    continue_: str = field(name="continue", default="")
-
-
-class Page(Struct):
-    metadata: ListMeta
-    items: list[msgspec.Raw] | None = None
-
-
-class Line(Struct):
-    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
-    object: msgspec.Raw
-
-
-class Bookmark(Struct):
-    metadata: ListMeta
 
 
 class Watched(NamedTuple):
@@ -80,12 +57,12 @@ class KubeApi:
         try:
             while True:
                 query = _query(watched, {"limit": str(PAGE)} | ({"continue": more} if more else {}))
-                page = msgspec.json.decode(await self.ask("GET", query), type=Page)
+                page = page_of(await self.ask("GET", query))
                 items += page.items or ()
                 more = page.metadata.continue_
                 if not more:
                     break
-        except (QosError, msgspec.MsgspecError, OSError) as e:
+        except (QosError, OSError) as e:
             raise self._trouble(kind, e) from None
         self.troubles[kind] = ""
         return Listing(tuple(watched.resource.readable(items)), page.metadata.resource_version)
@@ -94,35 +71,25 @@ class KubeApi:
         """For ever, watch after watch. Raises Compacted and StoreError."""
         watched = self._watched[kind]
         while True:
-            ends_s = random.randint(*WATCH_S)  # noqa: S311  chance, not a secret
-            told = {"watch": "1", "resourceVersion": since, "allowWatchBookmarks": "true", "timeoutSeconds": ends_s}
-            path = _query(watched, told)
+            path = _query(watched, watching(since))
             try:
                 async with client.stream(self.peer, path, quiet_s=QUIET_S, check=self._check) as lines:
                     self.troubles[kind] = ""
                     async for text in lines:
-                        event, since = self._event(watched.resource, text, path, since)
+                        event, since = self._event(watched.resource, text, path)
                         if event is not None:
                             yield event
-            except (QosError, msgspec.MsgspecError, OSError) as e:
+            except (QosError, OSError) as e:
                 raise self._trouble(kind, e) from None
 
-    def _event(self, resource: Resource, text: bytes, path: str, since: str) -> tuple[Event | None, str]:
-        """(what it tells, how far we are). An object that makes no sense is read again with all others."""
-        line = msgspec.json.decode(text, type=Line)
-        if line.type == "BOOKMARK":
-            return None, msgspec.json.decode(line.object, type=Bookmark).metadata.resource_version
-        if line.type == "ERROR":
-            status = status_of(bytes(line.object))
-            raise failure(status.code, status, f"GET {path}", self._who)
-        try:
-            obj = resource.read(line.object)
-        except Unreadable as e:
-            raise Compacted(str(e)) from None
-        if line.type == "DELETED" and resource.kind != "Pod":
-            self.deleted.add(obj.metadata.uid)
-        since = obj.metadata.resource_version
-        return Event(line.type, obj, since), since
+    def _event(self, resource: Resource, text: bytes, path: str) -> tuple[Event | None, str]:
+        """(what it tells, how far we are)."""
+        line = line_of(text, f"GET {path}", self._who)
+        since = revision_of(line)
+        event = event_of(resource, line, since)
+        if event and event.type == "DELETED" and resource.kind != "Pod":
+            self.deleted.add(event.object.metadata.uid)
+        return event, since
 
     def _trouble(self, kind: str, e: Exception) -> StoreError:
         if isinstance(e, Compacted):
