@@ -34,7 +34,7 @@ LARGEST: Final = Fraction(2**63 - 1)
 MOST_DIGITS: Final = 19
 FINEST: Final = 10**9  # nothing is finer than a billionth, as in Kubernetes
 # The largest first, in billionths.
-SPELLINGS: Final = [(s, int(n * FINEST)) for s, n in (*reversed(BINARY.items()), *reversed(DECIMAL.items()))]
+SPELLINGS: Final = tuple((s, int(n * FINEST)) for s, n in (*reversed(BINARY.items()), *reversed(DECIMAL.items())))
 
 
 class Quantity:
