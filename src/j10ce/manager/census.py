@@ -28,6 +28,10 @@ def families(view: View, wall: Callable[[], float]) -> Iterable[GaugeMetricFamil
     yield _family("j10ce_overcommit", "What may be lent, all nodes together.", "resource", lendable(nodes))
 
 
+def unreadable(by_kind: Mapping[str, int]) -> Iterable[GaugeMetricFamily]:
+    yield _family("j10ce_objects_unreadable", "Stored objects that make no sense: left out.", "kind", by_kind)
+
+
 def units(policies: Iterable[MinimalReservationPolicy]) -> dict[str, float]:
     told = [p.status.units for p in policies]
     return {

@@ -76,6 +76,7 @@ class KubePlane:
         self._events = Recorder(store.client, config.identity, wall)
         self._health = Health(self._store, elector, self._complete, metrics)
         metrics.also(partial(census.families, self._view, wall))
+        metrics.also(lambda: census.unreadable(store.unreadable()))
         self._certificates = self._own_certificates()
         self._server = Server(self._app(metrics), self._certificates.context if self._certificates else tls_of(config))
 
