@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from j10ce.errors import NotFound, StoreError
+from j10ce.errors import Denied, NotFound, StoreError
 from j10ce.manager.failure import Refusal
 from j10ce.manager.http import not_allowed
 from j10ce.manager.metrics import Metrics
@@ -62,7 +62,7 @@ class Health:
                 await self._store.get("QoSProfile", "", "system")
             except NotFound:
                 pass  # an answer
-            except StoreError as e:
+            except (StoreError, Denied) as e:  # an API server that has just started knows nobody's rights yet
                 if not away:
                     log.error("store.away", error=str(e))
             if away and not self._store.trouble:
