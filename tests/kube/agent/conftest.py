@@ -68,6 +68,12 @@ class Installed:
         path = f"{BASE}/namespaces/{namespace}/minimalreservationpolicies/{name}?fieldManager=tests"
         self.cluster.call("PATCH", path, body, content=APPLY)
 
+    def reserved(self) -> str:
+        """A pod `db` with a floor of 500m that asks for 100m; its uid. A heavy neighbour makes it need more weight."""
+        self.policy("db", selector={"matchLabels": {"app": "db"}}, minimum={"cpu": "500m"})
+        self.node.run("heavy", requests={"cpu": "1"})
+        return self.node.run("db", labels={"app": "db"}, requests={"cpu": "100m"})
+
     def tidy(self) -> None:
         """As after `install`."""
         for path in (f"{BASE}/qosprofiles", f"{BASE}/namespaces/default/minimalreservationpolicies"):

@@ -31,10 +31,8 @@ def whole_again(lab: Installed) -> Iterator[None]:
 
 
 def protected(lab: Installed, agent: PodAgent) -> tuple[Path, dict[str, str]]:
-    """The cgroup of a pod with a floor, and all that it had before. A heavy neighbour makes it need more weight."""
-    lab.policy("db", selector={"matchLabels": {"app": "db"}}, minimum={"cpu": "500m"})
-    lab.node.run("heavy", requests={"cpu": "1"})
-    group = lab.node.cgroup(lab.node.run("db", labels={"app": "db"}, requests={"cpu": "100m"}))
+    """The cgroup of a pod with a floor, and all that it had before."""
+    group = lab.node.cgroup(lab.reserved())
     before = settings(group)
     agent.begin()
     assert eventually(lambda: read(group) > 102)
@@ -96,6 +94,7 @@ def test_a_node_that_the_daemonset_excludes_is_given_back(lab: Installed, agent:
     lab.cluster.call("PATCH", f"{DAEMONSET}/j10ce-agent", selector, content="application/json-patch+json")
     assert agent.stop() == 0
     assert settings(group) == before
+    lab.remove("DaemonSet")  # an apply would keep what a patch added
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])

@@ -21,9 +21,7 @@ def settings(group: Path) -> dict[str, str]:
 
 
 def test_a_pod_with_a_reservation_gets_the_weight_its_floor_needs(lab: Installed, agent: PodAgent) -> None:
-    lab.policy("db", selector={"matchLabels": {"app": "db"}}, minimum={"cpu": "500m"})
-    uid = lab.node.run("db", labels={"app": "db"}, requests={"cpu": "100m"})
-    group = lab.node.cgroup(uid)
+    group = lab.node.cgroup(lab.reserved())
     assert read(group) == 102
     agent.begin()
     assert eventually(lambda: read(group) > 102)
@@ -33,9 +31,8 @@ def test_a_pod_with_a_reservation_gets_the_weight_its_floor_needs(lab: Installed
 
 
 def test_a_pod_that_starts_later_has_its_knobs_written_when_its_cgroup_exists(lab: Installed, agent: PodAgent) -> None:
-    lab.policy("db", selector={"matchLabels": {"app": "db"}}, minimum={"cpu": "500m"})
     agent.begin()
-    uid = lab.node.run("db", labels={"app": "db"}, requests={"cpu": "100m"})
+    uid = lab.reserved()
     assert eventually(lambda: read(lab.node.cgroup(uid)) > 102)
 
 
@@ -64,9 +61,7 @@ def test_nothing_is_written_for_pods_that_nobody_chose(lab: Installed, agent: Po
 
 
 def test_what_a_pod_had_comes_back_when_its_policy_goes(lab: Installed, agent: PodAgent) -> None:
-    lab.policy("db", minimum={"cpu": "500m"})
-    uid = lab.node.run("db", requests={"cpu": "100m"})
-    group = lab.node.cgroup(uid)
+    group = lab.node.cgroup(lab.reserved())
     agent.begin()
     assert eventually(lambda: read(group) > 102)
     lab.cluster.call("DELETE", "/apis/j10ce.io/v1alpha1/namespaces/default/minimalreservationpolicies/db")

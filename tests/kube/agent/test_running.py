@@ -50,11 +50,9 @@ def test_containers_share_the_floor_of_their_pod(lab: Installed, agent: PodAgent
     pair = [container("big", requests={"cpu": "90m"}), container("small", requests={"cpu": "30m"})]
     uid = lab.node.run("db", containers=pair)
     agent.begin()
-    assert eventually(lambda: read(lab.node.cgroup(uid)) > 122)
-    shares = {name: read(group) for name, group in lab.node.containers(uid, "db").items()}
-    assert 2.5 < shares["big"] / shares["small"] < 3.5
-    listed = agent.workloads()["db"]
-    assert sorted(listed["spec"]["parts"]) == ["big", "small"]
+    assert eventually(lambda: sorted(agent.workloads()["db"]["spec"]["parts"]) == ["big", "small"])
+    assert agent.workloads()["db"]["status"]["floor"]["cpu"] == "400m"
+    assert {name: read(group) for name, group in lab.node.containers(uid, "db").items()} == {"big": 92, "small": 30}
 
 
 def test_a_container_that_restarts_is_a_part_again(lab: Installed, agent: PodAgent) -> None:
@@ -82,8 +80,7 @@ def test_a_resized_pod_keeps_its_floor(lab: Installed, agent: PodAgent) -> None:
     """The kubelet writes what the pod asks for now; ours is on top again, and nobody is told of a conflict."""
     if lab.cluster.version == "old":
         pytest.skip("Unsupported: in-place resize needs Kubernetes 1.27")
-    lab.policy("db", minimum={"cpu": "500m"})
-    uid = lab.node.run("db", requests={"cpu": "100m"})
+    uid = lab.reserved()
     group = lab.node.cgroup(uid)
     agent.begin()
     assert eventually(lambda: read(group) > 102)
@@ -112,8 +109,7 @@ def test_a_static_pod_is_found_by_the_uid_of_its_cgroup(lab: Installed, agent: P
 
 
 def test_who_else_writes_is_answered_three_times_then_yielded_to(lab: Installed, agent: PodAgent) -> None:
-    lab.policy("db", minimum={"cpu": "500m"})
-    group = lab.node.cgroup(lab.node.run("db", requests={"cpu": "100m"}))
+    group = lab.node.cgroup(lab.reserved())
     agent.configure(period="0.2s", daemonset="j10ce-system/j10ce-agent")
     agent.begin()
     assert eventually(lambda: read(group) > 102)
@@ -126,8 +122,7 @@ def test_who_else_writes_is_answered_three_times_then_yielded_to(lab: Installed,
 
 
 def test_without_the_api_server_floors_stay_and_survive_a_restart(lab: Installed, agent: PodAgent) -> None:
-    lab.policy("db", minimum={"cpu": "500m"})
-    group = lab.node.cgroup(lab.node.run("db", requests={"cpu": "100m"}))
+    group = lab.node.cgroup(lab.reserved())
     lab.node.run("gone")
     agent.begin()
     assert eventually(lambda: read(group) > 102)
