@@ -110,7 +110,8 @@ RULES: Final[dict[str, list[tuple[str, str]]]] = {
     ],
     "CacheSection": [
         (
-            "(has(self.llcStartPercent) ? self.llcStartPercent : 0) < (has(self.llcEndPercent) ? self.llcEndPercent : 100)",
+            "(has(self.llcStartPercent) ? self.llcStartPercent : 0)"
+            " < (has(self.llcEndPercent) ? self.llcEndPercent : 100)",
             "llcStartPercent must be below llcEndPercent: leave at least one percent",
         ),
     ],
@@ -130,6 +131,9 @@ RULES: Final[dict[str, list[tuple[str, str]]]] = {
         ("self.mode != 'None' || !has(self.within)", "within: nothing is lent, set mode to Reclaimable"),
     ],
     "HoldSpec": [
-        ("self.target != 'group/' || !has(self.value)", "value: the root's own settings are never written, leave it out"),
+        (
+            "self.target != 'group/' || !has(self.value)",
+            "value: the root's own settings are never written, leave it out",
+        ),
     ],
-}  # fmt: skip
+}

@@ -40,14 +40,18 @@ KEPT_BY_THE_SERVER: Final[Json] = {
 
 
 def schema_of(kind: Kind) -> Json:
-    """A whole object. Status has defaults only where a column shows them: every other one is a line in every report."""
+    """A whole object.
+
+    Status has defaults only where a column shows them: every other one is a line in every report. And amounts in it are
+    taken as they are told: a report that is refused helps nobody.
+    """
     made = struct_schema(kind.struct)
     made["properties"] = KEPT_BY_THE_SERVER | made["properties"] | KEPT_BY_THE_SERVER
     made["required"].remove("metadata")
     if not made["required"]:
         del made["required"]
     if status := made["properties"].get("status"):
-        keep_defaults(status, "status", {column.path for column in kind.columns})
+        as_told(status, "status", {column.path for column in kind.columns})
     return made
 
 
@@ -67,8 +71,8 @@ def struct_schema(struct: type[Struct]) -> Json:
 
 def field_schema(struct: type[Struct], field: Field) -> Json:
     known = FIELDS.get((struct.__name__, field.encode_name), {})
-    made = {"description": ""} | (known if "type" in known else type_schema(field.type) | known)
-    made["description"] = described(struct, field.name)
+    shape = known if "type" in known else type_schema(field.type) | known
+    made: Json = {"description": "", **shape} | {"description": described(struct, field.name)}
     if isinstance(field.default, Struct):
         return made | ({"default": {}} if gives(made) else {})
     if isinstance(field.default, int | float) or (isinstance(field.default, str) and field.default):
@@ -96,7 +100,8 @@ def type_schema(t: Type) -> Json:
             return {"x-kubernetes-int-or-string": True, "minimum": 0, "pattern": QUANTITY}
         case CustomType():
             return {"type": "string", "minLength": 1, "pattern": DURATION}
-    return dict(PLAIN[type(t)])
+        case _:
+            return dict(PLAIN[type(t)])
 
 
 LIST_OF_CONDITIONS: Final[Json] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
@@ -114,11 +119,14 @@ def gives(schema: Json) -> bool:
     return any("default" in below for below in schema.get("properties", {}).values())
 
 
-def keep_defaults(schema: Json, path: str, wanted: Collection[str]) -> None:
-    """Drop all other defaults here and below; an object keeps its own while that still gives something."""
+def as_told(schema: Json, path: str, wanted: Collection[str]) -> None:
+    """Drop bounds and other defaults here and below; an object keeps its default while that still gives something."""
     for name, below in schema.get("properties", {}).items():
-        keep_defaults(below, f"{path}.{name}", wanted)
-    if "items" in schema:
-        keep_defaults(schema["items"], f"{path}[]", wanted)
+        as_told(below, f"{path}.{name}", wanted)
+    for inner in ("items", "additionalProperties"):
+        if inner in schema:
+            as_told(schema[inner], f"{path}[]", wanted)
+    if "x-kubernetes-int-or-string" in schema:
+        del schema["pattern"], schema["minimum"]
     if path not in wanted and not gives(schema):
         schema.pop("default", None)

@@ -70,9 +70,14 @@ def test_an_image_has_pinned_packages_alone(image: tuple[str, Path]) -> None:
     pins = set((CLONE / "requirements/constraints.txt").read_text().splitlines())
     (found,) = venv.glob("lib/python*/site-packages")
     listed = subprocess.run(
-        [sys.executable, "-m", "pip", "--python", venv / "bin/python", "freeze"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "pip", "--python", venv / "bin/python", "freeze"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    foreign = [line for line in listed.stdout.lower().replace("_", "-").split("\n") if "==" in line and line not in pins]
+    foreign = [
+        line for line in listed.stdout.lower().replace("_", "-").split("\n") if "==" in line and line not in pins
+    ]
     assert foreign == []
     assert not (found / "pip").exists()
     assert not (found / "rich").exists(), "structlog would import it"
@@ -82,7 +87,14 @@ def test_what_an_image_runs_starts_and_ends(image: tuple[str, Path], tmp_path: P
     name, venv = image
     started = {
         "j10ce-qos-agent": ["--unarmed"],
-        "j10ce-qos-controller-manager": ["--store", "memory:", "--listen", "127.0.0.1:0", "--token-file", f"{tmp_path}/token"],
+        "j10ce-qos-controller-manager": [
+            "--store",
+            "memory:",
+            "--listen",
+            "127.0.0.1:0",
+            "--token-file",
+            f"{tmp_path}/token",
+        ],
     }
     with running(venv / "bin" / name, started[name], tmp_path) as process:
         process.send_signal(signal.SIGTERM)
@@ -96,7 +108,13 @@ def running(executable: Path, arguments: list[str], box: Path) -> Iterator[subpr
         told.bind(str(box / "notify"))
         told.settimeout(60)
         dirs = {f"J10CE_{what}_DIR": str(box / what.lower()) for what in ("RUN", "STATE", "CONFIG")}
-        env = {"HOME": str(box), "PATH": os.defpath, "NOTIFY_SOCKET": str(box / "notify"), "J10CE_TOP": "j10ceimage", **dirs}
+        env = {
+            "HOME": str(box),
+            "PATH": os.defpath,
+            "NOTIFY_SOCKET": str(box / "notify"),
+            "J10CE_TOP": "j10ceimage",
+            **dirs,
+        }
         with subprocess.Popen([executable, *arguments], env=env, cwd=box, text=True) as process:
             try:
                 while b"READY=1" not in told.recv(4096):

@@ -59,7 +59,12 @@ def test_a_node_tells_its_story_in_one_line(crds: Cluster, kubectl: Kubectl, nam
 
 def test_names_for_people_find_objects(crds: Cluster, kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", given=policy("db"))
-    for word in ("mrp", "minimalreservationpolicy", "minimalreservationpolicies", "minimalreservationpolicies.j10ce.io"):
+    for word in (
+        "mrp",
+        "minimalreservationpolicy",
+        "minimalreservationpolicies",
+        "minimalreservationpolicies.j10ce.io",
+    ):
         assert kubectl("get", word, "db", "-o", "name").strip() == "minimalreservationpolicy.j10ce.io/db"
     assert "minimalreservationpolicy.j10ce.io/db" in kubectl("get", "j10ce", "-o", "name")
 
@@ -90,11 +95,10 @@ def test_two_writers_each_own_their_conditions(
     kubectl("create", "-f", "-", given=policy("db"))
     path = f"/apis/{API}/namespaces/{namespace}/minimalreservationpolicies/db/status"
     for writer in ("Admitted", "Effective"):
-        condition = {"type": writer, "status": "True"}
-        body = policy("db") | {"status": {"conditions": [condition]}}
+        body = policy("db") | {"status": {"conditions": [{"type": writer, "status": "True"}]}}
         del body["spec"]
-        seen = crds.call("PATCH", f"{path}?fieldManager={writer}", body, content="application/apply-patch+yaml")
-    assert [c["type"] for c in seen["status"]["conditions"]] == ["Admitted", "Effective"]
+        crds.call("PATCH", f"{path}?fieldManager={writer}", body, content="application/apply-patch+yaml")
+    assert [c["type"] for c in crds.call("GET", path)["status"]["conditions"]] == ["Admitted", "Effective"]
 
 
 def hold(name: str) -> dict[str, Any]:

@@ -39,6 +39,9 @@ def test_file_after_file_is_the_same(empty: Cluster, kubectls: Callable[[str], K
         kubectl("apply", "-f", str(file))
     whole = kubectl("apply", "-k", str(DEPLOY)).splitlines()
     new = [line for line in whole if line.endswith(" created")]
-    assert [line.partition(".")[0] for line in new] == ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"]
+    assert [line.partition(".")[0] for line in new] == [
+        "mutatingwebhookconfiguration",
+        "validatingwebhookconfiguration",
+    ]
     for file in files:
         kubectl("delete", "--ignore-not-found", "-f", str(file))

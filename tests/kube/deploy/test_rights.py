@@ -89,9 +89,7 @@ def spread(rule: dict[str, list[str]]) -> Iterator[Right]:
 
 
 @pytest.mark.parametrize(("account", "what"), [pytest.param(*row, id=" ".join(row)) for row in FORBIDDEN])
-def test_an_account_must_not(
-    installed: Cluster, kubectls: Callable[[str], Kubectl], account: str, what: str
-) -> None:
+def test_an_account_must_not(installed: Cluster, kubectls: Callable[[str], Kubectl], account: str, what: str) -> None:
     verb, _, resource = what.partition(" ")
     resource, _, subresource = resource.partition("/")
     words = ("auth", "can-i", verb, resource, *((f"--subresource={subresource}",) if subresource else ()))
