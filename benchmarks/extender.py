@@ -85,9 +85,10 @@ async def rate(cluster: Cluster, plane: Plane, verbs: Mapping[str, Any]) -> floa
             moments = await bound(client, since)
         finally:
             cluster.kill("kube-scheduler")
-        await client.delete(f"{PATH}?gracePeriodSeconds=0")
     finally:
         await client.close()
+    cluster.call("DELETE", f"{PATH}?gracePeriodSeconds=0")
+    cluster.wait("an empty cluster", lambda: not cluster.call("GET", f"{PATH}?limit=1")["items"])
     middle = moments[PODS // 10 : PODS * 9 // 10]
     return len(middle) / (middle[-1] - middle[0])
 
