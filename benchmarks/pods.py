@@ -18,10 +18,11 @@ from typing import NamedTuple
 from benchmarks.facts import machine_facts
 from tests.kube.agent.conftest import Installed, PodAgent
 from tests.lab.cluster import running
-from tests.lab.node import CGROUPS, joined
+from tests.lab.node import CGROUPS, joined, pod
 
 PODS = int(os.environ.get("J10CE_BENCH_PODS", "30"))
-REQUESTED = "102\n"  # cpu.shares as the kubelet writes them for 100m
+REQUESTED = "10\n"  # cpu.shares as the kubelet writes them for 10m
+FRESH = "1024\n"  # as the kernel makes it
 LOOK_S = 0.001
 PATIENCE_S = 60.0
 
@@ -30,7 +31,6 @@ class Times(NamedTuple):
     """Seconds since the pod was made."""
 
     cgroup: float
-    kubelet: float  # has written what the pod asks for
     ours: float
 
 
@@ -44,26 +44,23 @@ class Watcher(threading.Thread):
         self.times: Times | None = None
 
     def run(self) -> None:
-        cgroup = kubelet = 0.0
+        cgroup = 0.0
         while (passed := time.monotonic() - self.begun) < PATIENCE_S:
             try:
                 text = self.file.read_text()
             except OSError:
                 text = ""
             cgroup = cgroup or (passed if text else 0.0)
-            kubelet = kubelet or (passed if text == REQUESTED else 0.0)
-            if text and text not in (REQUESTED, "1024\n") and kubelet:
-                self.times = Times(cgroup, kubelet, passed)
+            if text not in ("", FRESH, REQUESTED):
+                self.times = Times(cgroup, passed)
                 return
             time.sleep(LOOK_S)
 
 
 def measure(lab: Installed) -> list[Times]:
-    from tests.lab.node import pod
-
     found = []
     for number in range(PODS):
-        body = pod(f"db-{number}", labels={"app": "db"}, requests={"cpu": "100m"})
+        body = pod(f"db-{number}", labels={"app": "db"}, requests={"cpu": "10m"})
         made = lab.cluster.call("POST", "/api/v1/namespaces/default/pods", body)
         watcher = Watcher(made["metadata"]["uid"])
         watcher.start()
@@ -82,7 +79,8 @@ def main() -> int:
         with joined(cluster) as node:
             lab = Installed(cluster, node)
             lab.install()
-            lab.policy("db", selector={"matchLabels": {"app": "db"}}, minimum={"cpu": "500m"})
+            lab.policy("db", selector={"matchLabels": {"app": "db"}}, minimum={"cpu": "150m"})
+            node.run("heavy", requests={"cpu": "1"})  # without a rival no floor needs a weight
             agent = PodAgent(Path(folder, "agent"), clone, lab)
             (Path(folder) / "agent").mkdir()
             agent.begin()

@@ -78,14 +78,17 @@ class KubeNode:
 
     async def stand_in(self) -> Sequence[Pod]:
         """The kubelet, else what was known before a restart."""
-        if self._kubelet is not None:
-            try:
-                head, text = await self._kubelet.ask("GET", "/pods")
-                if head.status_code == 200:
-                    return msgspec.json.decode(text, type=Pods, dec_hook=read_amount).items
-                log.warning("kubelet.refuses", kubelet=self._kubelet.peer.url, status=head.status_code)
-            except (QosError, OSError, msgspec.MsgspecError) as e:
-                log.warning("kubelet.fail", kubelet=self._kubelet.peer.url, error=str(e))
+        if self._kubelet is None:
+            return self._cache.pods()
+        try:
+            head, text = await self._kubelet.ask("GET", "/pods")
+            if head.status_code == 200:
+                return msgspec.json.decode(text, type=Pods, dec_hook=read_amount).items
+            log.warning("kubelet.refuses", kubelet=self._kubelet.peer.url, status=head.status_code)
+        except (QosError, OSError, msgspec.MsgspecError) as e:
+            log.warning("kubelet.fail", kubelet=self._kubelet.peer.url, error=str(e))
+        finally:
+            await self._kubelet.close()
         return self._cache.pods()
 
     async def evict(self, namespace: str, name: str, uid: str) -> bool:
