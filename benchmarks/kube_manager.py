@@ -69,14 +69,8 @@ async def measure() -> bool:
         await occupants.ready()
         print(f"{NODES} nodes and {NODES * PODS} pods read in {time.perf_counter() - began:.1f} s")
         roster = KubeRoster(occupants)
-        judging = judge_policies(
-            store,
-            view,
-            wall,
-            roster=roster,
-            namespace_limit=100,
-            longest_rest_s=LONGEST_REST_S,
-        )
+        how = {"roster": roster, "namespace_limit": 100, "longest_rest_s": LONGEST_REST_S}
+        judging = judge_policies(store, view, wall, **how)
         tasks.append(group.create_task(judging))
         await _judged(store, f"p{POLICIES - 1:03}", f"team-{(POLICIES - 1) % NAMESPACES}", 1)
         print(f"{POLICIES} policies decided after {time.perf_counter() - began:.1f} s")

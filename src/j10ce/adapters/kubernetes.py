@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 import structlog
@@ -32,7 +33,6 @@ PATIENT_S: Final = 60.0  # a pod without a cgroup for so long is not about to st
 FIRST_S: Final = 5.0  # for the API server's first answer; then whoever stands in is asked
 AWAY_S: Final = 10.0
 RETRY_S: Final = 15.0  # of an eviction that a disruption budget did not allow
-NOBODY: Final[Mapping[str, str]] = {}
 
 
 class Cluster(Protocol):
@@ -195,7 +195,7 @@ class KubernetesAdapter:
     def _labels(self, namespace: str) -> Mapping[str, str]:
         held: Mapping[Key, object] = self._namespaces.held
         found = held.get(Key("Namespace", "", namespace))
-        return found.metadata.labels if isinstance(found, Namespace) else NOBODY
+        return found.metadata.labels if isinstance(found, Namespace) else {}
 
     # ------------------------------------------------------------------ evictions
 

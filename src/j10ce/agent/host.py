@@ -51,6 +51,8 @@ from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.owner import Owner
 from j10ce.model.kinds import Hold, NodeReport
 from j10ce.model.plan import ValueChange
+from j10ce.model.snapshot import NodeFacts
+from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import APART
 from j10ce.observe import node as machine
 from j10ce.observe.cgroup import CgroupSensor
@@ -92,11 +94,7 @@ class Host:
         memory = float(node.memory)
         journal = self._journal(node.boot_id)
         kernel = Kernel(owned.tree, owned.backends, journal, guard=WriteGuard.of_this_process(memory))
-        tops = (owned.tree.path_for(tier, "", "").path for tier in ("", APART))
-        layout = Layout(hierarchies, files, *tops, everywhere=owned.units is None)
-        tree = GroupTree(layout, Siblings(hierarchies))
-        sensors: list[Sensor] = [NodeSensor(files), CgroupSensor(hierarchies, files, tree.own)]
-        observer = Observer(node, sensors, tree, lambda facts: machine.refresh(facts, files))
+        observer = _observer(node, hierarchies, files, owned)
         self.agent = Agent(kernel, observer, self._guards(), self._document(node.name))
         self.agent.quick = self._quick()
         remembered = self.cache.holds()
@@ -211,6 +209,13 @@ class Host:
             return kept
         bare = NodeDocument(node=node, profiles=builtin())
         return replace(bare, hash=digest(bare))
+
+    def _observer(self, node: NodeFacts, hierarchies: Hierarchies, files: Files) -> Observer:
+        tops = (self.owned.tree.path_for(tier, "", "").path for tier in ("", APART))
+        layout = Layout(hierarchies, files, *tops, everywhere=self.owned.units is None)
+        tree = GroupTree(layout, Siblings(hierarchies))
+        sensors: list[Sensor] = [NodeSensor(files), CgroupSensor(hierarchies, files, tree.own)]
+        return Observer(node, sensors, tree, lambda facts: machine.refresh(facts, files))
 
     def _kube(self, node: str, hierarchies: Hierarchies) -> KubeNode | None:
         if not self.settings.server.startswith(KUBE):
@@ -365,3 +370,11 @@ def unwritable(hierarchies: Hierarchies, owned: Owner) -> str:
         return "no cgroup hierarchy is mounted"
     closed = [m.path for m in mounts if not (m.writable and os.access(m.path, os.W_OK))]
     return f"{closed[0]} cannot be written by uid {os.geteuid()}" if closed else ""
+
+
+def _observer(node: NodeFacts, hierarchies: Hierarchies, files: Files, owned: Owner) -> Observer:
+    tops = (owned.tree.path_for(tier, "", "").path for tier in ("", APART))
+    layout = Layout(hierarchies, files, *tops, everywhere=owned.units is None)
+    tree = GroupTree(layout, Siblings(hierarchies))
+    sensors: list[Sensor] = [NodeSensor(files), CgroupSensor(hierarchies, files, tree.own)]
+    return Observer(node, sensors, tree, lambda facts: machine.refresh(facts, files))

@@ -65,7 +65,7 @@ class Life:
             held: Mapping[Key, object] = self._mirror.held
             wanted = _stands(held.get(self._key))
             if wanted != before:
-                log.info("agent.wanted" if wanted else "agent.removed", daemonset=str(self._key))
+                log.info("agent.judge", wanted=wanted, daemonset=str(self._key))
                 await decide(wanted)
             before = wanted
 
