@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol
 
 import structlog

@@ -52,7 +52,6 @@ from j10ce.kernel.owner import Owner
 from j10ce.model.kinds import Hold, NodeReport
 from j10ce.model.plan import ValueChange
 from j10ce.model.snapshot import NodeFacts
-from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import APART
 from j10ce.observe import node as machine
 from j10ce.observe.cgroup import CgroupSensor
@@ -209,13 +208,6 @@ class Host:
             return kept
         bare = NodeDocument(node=node, profiles=builtin())
         return replace(bare, hash=digest(bare))
-
-    def _observer(self, node: NodeFacts, hierarchies: Hierarchies, files: Files) -> Observer:
-        tops = (self.owned.tree.path_for(tier, "", "").path for tier in ("", APART))
-        layout = Layout(hierarchies, files, *tops, everywhere=self.owned.units is None)
-        tree = GroupTree(layout, Siblings(hierarchies))
-        sensors: list[Sensor] = [NodeSensor(files), CgroupSensor(hierarchies, files, tree.own)]
-        return Observer(node, sensors, tree, lambda facts: machine.refresh(facts, files))
 
     def _kube(self, node: str, hierarchies: Hierarchies) -> KubeNode | None:
         if not self.settings.server.startswith(KUBE):
