@@ -18,23 +18,29 @@ SERVICE: Final = "j10ce-extender"
 AGAIN_S: Final = 30.0  # someone may have changed it
 
 
-class Patching(Protocol):
+class Api(Protocol):
+    """As much of an API server's client as is needed."""
+
+    async def create(self, path: str, body: object) -> bytes: ...
+
     async def patch(self, path: str, body: object, how: Any) -> bytes: ...
 
 
-async def keep_address(api: Patching, namespace: str, address: str) -> None:
+async def keep_address(api: Api, namespace: str, address: str) -> None:
     """For ever; `address` is ip:port. The next leader writes over it."""
-    path, body = f"/api/v1/namespaces/{namespace}/endpoints/{SERVICE}", endpoints(address)
+    collection, body = f"/api/v1/namespaces/{namespace}/endpoints", endpoints(address)
     while True:
         try:
-            await api.patch(path, body, "merge")
+            await api.patch(f"{collection}/{SERVICE}", body, "merge")
         except NotFound:
-            log.warning("extender.hidden", endpoints=SERVICE, error="it is not there; apply deploy/ again")
+            await api.create(collection, body)
+            log.info("extender.announce", address=address)
         await asyncio.sleep(AGAIN_S)
 
 
 def endpoints(address: str) -> dict[str, Any]:
-    """Raises Invalid."""
+    """As they stand behind the Service. Not part of deploy/: whoever removes a Service removes its endpoints, too, and a
+    second removal would fail. Raises Invalid."""
     host, _, port = address.rpartition(":")
     try:
         ip = str(ip_address(host.removeprefix("[").removesuffix("]")))
@@ -43,4 +49,5 @@ def endpoints(address: str) -> dict[str, Any]:
         hint = "write 10.1.2.3:9443 or [fd00::1]:9443"
         raise Invalid([Finding("--advertise", address, "not address:port", hint)], "argument") from None
     ports = [{"name": "https", "port": number, "protocol": "TCP"}]
-    return {"subsets": [{"addresses": [{"ip": ip}], "ports": ports}]}
+    named = {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": SERVICE}}
+    return named | {"subsets": [{"addresses": [{"ip": ip}], "ports": ports}]}

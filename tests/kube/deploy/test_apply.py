@@ -19,7 +19,7 @@ def test_everything_installs_again_and_again_and_is_removed(empty: Cluster, kube
     assert len(told) == len(built(DEPLOY))
     assert all(line.endswith(" created") for line in told), told
     assert len(kubectl("apply", "-k", str(DEPLOY), "--dry-run=server").splitlines()) == len(told)
-    kubectl("delete", "-k", str(DEPLOY))
+    kubectl("delete", "--ignore-not-found", "-k", str(DEPLOY))
     assert left_over(empty) == []
 
 
@@ -28,7 +28,7 @@ def test_a_file_applies_on_its_own(empty: Cluster, kubectls: Callable[[str], Kub
     kubectl = kubectls("kubectl")
     told = kubectl("apply", "-f", str(DEPLOY / name)).splitlines()
     assert all(line.endswith(" created") for line in told), told
-    kubectl("delete", "-f", str(DEPLOY / name))
+    kubectl("delete", "--ignore-not-found", "-f", str(DEPLOY / name))
     assert left_over(empty) == []
 
 

@@ -1,0 +1,49 @@
+"""Every command of docs/kubernetes.md that begins with `$` works, typed in order on a fresh cluster."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import CLONE, blocks, commands
+from tests.kube.deploy.conftest import left_over
+from tests.kubectl.conftest import Kubectl
+from tests.lab.cluster import Cluster
+from tests.lab.debian import program
+
+KOORDINATOR = CLONE / "examples/kubernetes/koordinator"
+
+
+@pytest.mark.parametrize("name", ["kubectl-old", "kubectl"])
+def test_the_page_can_be_typed(empty: Cluster, tmp_path: Path, name: str) -> None:
+    (tmp_path / "kubectl").symlink_to(program(name))
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "HOME": str(tmp_path), "KUBECONFIG": str(empty.kubeconfig("admin"))}
+    lines = [line for block in blocks() if block.page == "docs/kubernetes.md" for line in commands(block)]
+    lines = [line for line in lines if line.startswith("kubectl ")]
+    assert len(lines) >= 6
+    for line in lines:
+        done = subprocess.run(["bash", "-c", line], cwd=CLONE, env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        assert done.stdout, f"{line} says nothing"
+    assert left_over(empty) == []
+
+
+def test_pods_of_koordinators_guide_are_taken_as_they_stand(
+    installed: Cluster, kubectls: Callable[[str], Kubectl]
+) -> None:
+    kubectl = kubectls("kubectl")
+    files = [word for file in sorted(KOORDINATOR.glob("*.yaml")) for word in ("-f", str(file))]
+    told = kubectl("apply", "-n", "default", *files).splitlines()
+    assert len(told) == 10
+    assert all(line.endswith(" created") for line in told), told
+    classes = {"system", "lse", "lsr", "ls", "be"}
+    assert {f"koordinator-{name}" for name in classes} <= set(kubectl("get", "qp", "-o", NAMES).split())
+    kubectl("delete", "-n", "default", *files)
+
+
+NAMES = "jsonpath={.items[*].metadata.name}"
