@@ -33,7 +33,7 @@ class Plane:
         """Returns at once."""
         argv = [sys.executable, "-m", "j10ce.manager.main", "--store", f"kube://{self._cluster.kubeconfig('admin')}"]
         argv += ["--listen", f"{self._host}:{self.port}", "--namespace-limit", "100", "--identity", self._name]
-        argv += ["--log-level", self._level]
+        argv += ["--log-level", self._level, "--advertise", f"10.9.8.7:{self.port}"]
         with self.log.open("ab") as log:
             env = {**os.environ, "PYTHONPATH": str(SOURCES)}
             self._process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -39,8 +39,10 @@ async def keep_address(api: Api, namespace: str, address: str) -> None:
 
 
 def endpoints(address: str) -> dict[str, Any]:
-    """As they stand behind the Service. Not part of deploy/: whoever removes a Service removes its endpoints, too, and a
-    second removal would fail. Raises Invalid."""
+    """As they stand behind the Service; raises Invalid.
+
+    Not part of deploy/: whoever removes a Service removes its endpoints, too, and a second removal would fail.
+    """
     host, _, port = address.rpartition(":")
     try:
         ip = str(ip_address(host.removeprefix("[").removesuffix("]")))

@@ -151,6 +151,14 @@ def test_nobody_is_evicted_in_vain(shop: Shop, version: Version) -> None:
     assert all(shop.node_of(f"small-{n}") for n in range(4))
 
 
+def test_schedulers_find_the_manager_that_leads(shop: Shop) -> None:
+    path = "/api/v1/namespaces/j10ce-system/endpoints/j10ce-extender"
+    shop.cluster.wait("its address", lambda: shop.cluster.call("GET", path))
+    (subset,) = shop.cluster.call("GET", path)["subsets"]
+    assert [a["ip"] for a in subset["addresses"]] == ["10.9.8.7"]
+    assert [p["port"] for p in subset["ports"]] == [shop.plane.port]
+
+
 def test_without_the_manager_pods_are_still_placed(shop: Shop) -> None:
     shop.reserve("web", "6", 4)
     shop.plane.kill()
