@@ -183,7 +183,7 @@ class KubernetesAdapter:
 
     def _made(self, target: TargetId, pod: Pod, handle: Handle) -> Known:
         before, labels = self._known.get(target), self._labels(pod.metadata.namespace)
-        same = before is not None and before.pod is pod and before.labels is labels and before.handle == handle
+        same = before is not None and before.pod is pod and before.labels == labels and before.handle == handle
         if before is not None and same and before.complete:
             return before
         containers = self._tree.containers(handle)
