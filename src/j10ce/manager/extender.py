@@ -93,7 +93,7 @@ class ExtenderDoor:
         guest = self._occupants.guest(call.pod)
         found = await self._offer(guest, call.nodes)
         log.debug("extender.filter", pod=f"{guest.namespace}/{guest.name}", offered=len(call.nodes), fit=len(found.fit))
-        # Schedulers before 1.21 know nothing of the last field, and would not tell why; later ones let it win.
+        # kube-scheduler 1.20.2 knows nothing of the last field, and would not tell why; where it is known, it wins.
         failed = {**found.failed, **found.hopeless}
         return wire.FilterAnswer(
             node_names=found.fit, failed_nodes=failed, failed_and_unresolvable_nodes=found.hopeless
