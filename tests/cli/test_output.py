@@ -18,7 +18,7 @@ def test_wide_shows_more_than_table() -> None:
     kind = KINDS["QoSProfile"]
     narrow, wide = (show_objects(kind, [LS], style).splitlines()[0].split() for style in ("table", "wide"))
     assert narrow == ["NAME", "TIER", "PRIORITY"]
-    assert wide == ["NAME", "TIER", "PRIORITY", "PINNING", "IDLE"]
+    assert wide == ["NAME", "TIER", "PRIORITY", "PINNING", "IDLE", "NODES", "FAILING"]
 
 
 @pytest.mark.parametrize(("style", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])

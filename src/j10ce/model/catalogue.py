@@ -39,10 +39,16 @@ _KINDS: Final = (
     Kind("QoSProfile", "qosprofiles", QoSProfile, False, ("qp", "qos"), columns=(
         Column("TIER", "spec.tier"), Column("PRIORITY", "spec.priority", default="0"),
         Column("PINNING", "spec.cpu.pinning", wide=True, default="none"),
-        Column("IDLE", "spec.cpu.idle", wide=True, default="no"))),
+        Column("IDLE", "spec.cpu.idle", wide=True, default="no"),
+        Column("NODES", "status.nodes.applied", wide=True, default="0"),
+        Column("FAILING", "status.nodes.failing", wide=True, default="0"))),
     Kind("MinimalReservationPolicy", "minimalreservationpolicies", MinimalReservationPolicy, True, ("mrp",), columns=(
         Column("PHASE", "status.phase", default="Pending"), Column("CPU", "spec.minimum.cpu"),
         Column("MEMORY", "spec.minimum.memory"), Column("UNITS", "spec.units", default="0"),
+        Column("PLACED", "status.units.placed", wide=True, default="0"),
+        Column("USED", "status.units.used", wide=True, default="0"),
+        Column("ADMITTED", "status.conditions.Admitted.status", wide=True, default="Unknown"),
+        Column("FAILING", "status.nodes.failing", wide=True, default="0"),
         Column("TTL", "spec.ttl", wide=True))),
     Kind("NodeQoS", "nodeqoses", NodeQoS, False, ("nq",), columns=(
         Column("READY", "status.conditions.Ready.status", default="Unknown"),
