@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -36,3 +38,16 @@ def commands(block: Block) -> list[str]:
     if block.language == "console":
         return [line[2:] for line in block.text.splitlines() if line.startswith("$ ")]
     return [line.split("  #")[0].strip() for line in block.text.splitlines() if line.startswith("j10ce-qos ")]
+
+
+def type_kubectl(page: str, executable: Path, kubeconfig: Path, home: Path) -> int:
+    """Type every kubectl command of a page, in order; each has to succeed and say something. How many there are."""
+    (home / "kubectl").symlink_to(executable)
+    env = {**os.environ, "PATH": f"{home}:{os.environ['PATH']}", "HOME": str(home), "KUBECONFIG": str(kubeconfig)}
+    typed = (line for block in blocks() if block.page == page for line in commands(block))
+    lines = [line for line in typed if line.startswith("kubectl ")]
+    for line in lines:
+        done = subprocess.run(["bash", "-c", line], cwd=CLONE, env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        assert done.stdout, f"{line} says nothing"
+    return len(lines)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import CLONE, blocks, commands
+from tests.docs.pages import CLONE, type_kubectl
 from tests.kube.deploy.conftest import left_over
 from tests.kubectl.conftest import Kubectl
 from tests.lab.cluster import Cluster
@@ -20,16 +18,7 @@ KOORDINATOR = CLONE / "examples/kubernetes/koordinator"
 
 @pytest.mark.parametrize("name", ["kubectl-old", "kubectl"])
 def test_the_page_can_be_typed(empty: Cluster, tmp_path: Path, name: str) -> None:
-    (tmp_path / "kubectl").symlink_to(program(name))
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    env = {**os.environ, "PATH": path, "HOME": str(tmp_path), "KUBECONFIG": str(empty.kubeconfig("admin"))}
-    lines = [line for block in blocks() if block.page == "docs/kubernetes.md" for line in commands(block)]
-    lines = [line for line in lines if line.startswith("kubectl ")]
-    assert len(lines) >= 6
-    for line in lines:
-        done = subprocess.run(["bash", "-c", line], cwd=CLONE, env=env, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, f"{line}\n{done.stderr}"
-        assert done.stdout, f"{line} says nothing"
+    assert type_kubectl("docs/kubernetes.md", program(name), empty.kubeconfig("admin"), tmp_path) >= 6
     assert left_over(empty) == []
 
 
