@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 from msgspec.structs import replace
 
-from j10ce.errors import NotFound, StoreError
+from j10ce.errors import Denied, NotFound, StoreError
 from j10ce.manager import keepers
 from j10ce.manager.decision import Decision
 from j10ce.manager.documents import Documents
@@ -19,6 +19,8 @@ from j10ce.manager.nodes import SILENT_S, judge_nodes, readiness
 from j10ce.manager.policies import judge_policies
 from j10ce.manager.reports import Reports
 from j10ce.manager.revisions import KEPT, SYSTEM_NAMESPACE, ensure_built_in, keep_history, revision_of
+from j10ce.manager.roster import Changes, ReportedRoster
+from j10ce.manager.trace import Silent
 from j10ce.manager.view import View
 from j10ce.model.kinds import (
     Condition,
@@ -250,7 +252,8 @@ def _sorted(revisions: list[PolicyRevision]) -> list[PolicyRevision]:
 
 async def test_a_failing_store_does_not_stop_the_bookkeeping(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keepers, "RETRY_S", 0)
-    failures: list[Exception] = [StoreError("full"), ExceptionGroup("tasks", [StoreError("full"), StoreError("full")])]
+    both = ExceptionGroup("tasks", [StoreError("full"), Denied("no rights yet")])
+    failures: list[Exception] = [StoreError("full"), both]
     third = asyncio.Event()
 
     async def keep() -> None:
@@ -260,6 +263,52 @@ async def test_a_failing_store_does_not_stop_the_bookkeeping(monkeypatch: pytest
         await asyncio.Event().wait()
 
     await while_running(keepers.persist(keep), do=lambda: asyncio.wait_for(third.wait(), 30))  # type: ignore[arg-type,return-value]
+
+
+@pytest.mark.parametrize("error", [StoreError("away"), LookupError("a fault of ours")])
+async def test_a_keeper_ends_when_leadership_does_whatever_fails_with_it(error: Exception) -> None:
+    begun = asyncio.Event()
+
+    async def write() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise error
+
+    async def keep() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(write())
+            await asyncio.sleep(0)
+            begun.set()
+
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        keeping = group.create_task(keepers.contain("any", keep))
+        await begun.wait()
+        keeping.cancel()
+    assert keeping.cancelled()
+
+
+async def test_a_judge_that_begins_again_is_told_of_every_node_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A roster tells each node once: one that another judge has listened to would leave the fleet empty."""
+    monkeypatch.setattr(keepers, "RETRY_S", 0)
+    made: list[ReportedRoster] = []
+    again = asyncio.Event()
+
+    class Broken(ReportedRoster):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+
+        def look(self, *_: object) -> Changes:
+            if made != [self]:
+                again.set()
+            raise LookupError("a fault of ours")
+
+    view = View(store)
+    keeping = keepers.keep_all(store, view, lambda: WALL, Silent(), around=keepers.Surroundings(Broken))
+    await while_running(view.run(), keeping, do=lambda: asyncio.wait_for(again.wait(), 30))  # type: ignore[arg-type,return-value]
 
 
 async def test_built_in_profiles_are_created_once(store: Store) -> None:

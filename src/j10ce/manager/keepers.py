@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from j10ce.errors import StoreError
+from j10ce.errors import Denied, StoreError
 from j10ce.manager.expiry import expire
 from j10ce.manager.happenings import Tell, ignore
 from j10ce.manager.nodes import judge_nodes
 from j10ce.manager.overcommit import keep_overcommit
 from j10ce.manager.policies import LOOK_S, judge_policies
 from j10ce.manager.revisions import ensure_built_in, keep_history
-from j10ce.manager.roster import Roster
+from j10ce.manager.roster import ReportedRoster, Roster
 from j10ce.manager.spans import tell_applied
 from j10ce.manager.trace import Tracer
 from j10ce.manager.view import View
@@ -32,7 +32,7 @@ Keep = Callable[[], Awaitable[None]]
 class Surroundings(NamedTuple):
     """What differs between a fleet of hosts and a cluster of Kubernetes."""
 
-    roster: Roster | None = None  # None: nodes are what their agents report
+    roster: Callable[[], Roster] = ReportedRoster  # a fresh one for every judge: it tells each node once
     tell: Tell = ignore
     also: Mapping[str, Keep] = {}
     longest_rest_s: float = LOOK_S  # between judgements of policies, however long one takes
@@ -52,17 +52,13 @@ async def keep_all(
 ) -> None:
     """For ever. Every keeper finds out by itself where its predecessor, on this manager or another, came to."""
     judge = partial(
-        judge_policies,
-        roster=around.roster,
-        tell=around.tell,
-        namespace_limit=namespace_limit,
-        longest_rest_s=around.longest_rest_s,
+        judge_policies, tell=around.tell, namespace_limit=namespace_limit, longest_rest_s=around.longest_rest_s
     )
     keeps: dict[str, Keep] = {
         "built-in profiles": lambda: _built_in(store),
         "history of profiles": lambda: _history(store, view, "QoSProfile"),
         "history of policies": lambda: _history(store, view, "MinimalReservationPolicy"),
-        "policies": lambda: judge(store, view, wall),
+        "policies": lambda: judge(store, view, wall, roster=around.roster()),
         "nodes": lambda: judge_nodes(store, view, wall),
         "expiry": lambda: expire(store, view, wall),
         "overcommit": lambda: keep_overcommit(store, view, wall),
@@ -80,18 +76,30 @@ async def contain(name: str, keep: Keep) -> None:
         try:
             await persist(keep)
         except* Exception as e:
+            _end_if_cancelled()
             log.error("keeper.fail", keeper=name, exc_info=e)
             await asyncio.sleep(RETRY_S)
 
 
 async def persist(keep: Keep) -> None:
-    """A store that is away, or a disk that is full, stops the bookkeeping, not the manager: reads and watches go on."""
+    """A store that is away or full stops the bookkeeping, not the manager: reads and watches go on.
+
+    So does one that refuses us: an API server that has just started does not know anybody's rights yet.
+    """
     while True:
         try:
             await keep()
-        except* StoreError as e:
+        except* (StoreError, Denied) as e:
+            _end_if_cancelled()
             log.error("store.fail", error=str(e.exceptions[0]))
             await asyncio.sleep(RETRY_S)
+
+
+def _end_if_cancelled() -> None:
+    """Before Python 3.13 a TaskGroup that is cancelled tells of a child's error instead: who leads no more must end."""
+    task = asyncio.current_task()
+    if task and task.cancelling():
+        raise asyncio.CancelledError
 
 
 async def _history(store: Store, view: View, kind: str) -> None:

@@ -118,7 +118,7 @@ class KubePlane:
         if self._config.advertise:
             where = partial(keep_address, self._client, self._client.namespace, self._config.advertise)
             also["address of the extender"] = where
-        around = Surroundings(KubeRoster(self._occupants), self._events.tell, also, LONGEST_REST_S)
+        around = Surroundings(partial(KubeRoster, self._occupants), self._events.tell, also, LONGEST_REST_S)
         limit = self._config.namespace_limit
         await keep_all(self._store, self._view, self._wall, self._tracer, namespace_limit=limit, around=around)
 
