@@ -288,6 +288,24 @@ async def test_a_keeper_ends_when_leadership_does_whatever_fails_with_it(error: 
     assert keeping.cancelled()
 
 
+async def test_a_keeper_goes_on_after_a_task_of_its_own_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keepers, "RETRY_S", 0)
+    attempts, third = [0], asyncio.Event()
+
+    async def write() -> None:
+        await asyncio.sleep(0)
+        raise (StoreError, LookupError)[attempts[0] % 2]("failed")
+
+    async def keep() -> None:
+        attempts[0] += 1
+        if attempts[0] == 3:
+            third.set()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(write())
+
+    await while_running(keepers.contain("any", keep), do=lambda: asyncio.wait_for(third.wait(), 30))  # type: ignore[arg-type,return-value]
+
+
 async def test_a_judge_that_begins_again_is_told_of_every_node_again(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

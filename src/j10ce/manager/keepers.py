@@ -88,18 +88,27 @@ async def persist(keep: Keep) -> None:
     """
     while True:
         try:
-            await keep()
+            # In a task of its own: a TaskGroup that fails leaves its task looking cancelled, before Python 3.13.
+            await asyncio.get_running_loop().create_task(_awaited(keep))
         except* (StoreError, Denied) as e:
             _end_if_cancelled()
-            log.error("store.fail", error=str(e.exceptions[0]))
+            log.error("store.fail", error=str(_first(e)))
             await asyncio.sleep(RETRY_S)
 
 
+async def _awaited(keep: Keep) -> None:
+    await keep()
+
+
 def _end_if_cancelled() -> None:
-    """Before Python 3.13 a TaskGroup that is cancelled tells of a child's error instead: who leads no more must end."""
+    """A TaskGroup that is cancelled while a child fails tells of the child alone: who leads no more must end."""
     task = asyncio.current_task()
     if task and task.cancelling():
         raise asyncio.CancelledError
+
+
+def _first(e: BaseException) -> BaseException:
+    return _first(e.exceptions[0]) if isinstance(e, BaseExceptionGroup) else e
 
 
 async def _history(store: Store, view: View, kind: str) -> None:
