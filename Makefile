@@ -57,7 +57,7 @@ format: setup-dev  ## rewrite the sources as ruff wants them
 	@$(BIN)/ruff check --fix-only -q .
 	$(BIN)/ruff format .
 
-test: setup-lab  ## everything: quick and slow tests, host kernel, both guests, Kubernetes (under 25 minutes)
+test: setup-lab  ## everything but Kubernetes (test-kube): quick and slow tests, host kernel, both guests (under 25 minutes)
 	@$(BIN)/python tools/run_tests.py
 
 test-quick: setup-dev  ## pure tests, a few minutes

@@ -43,7 +43,6 @@ SUITES = [
     ),
     Suite("host kernel", [*PYTEST, "-m", "host and not kube"]),
     Suite("guest, cgroup v2", [*LAB, "--", "-m", "host or vm"], ("tests/enforce",)),
-    Suite("Kubernetes", [*PYTEST, "-m", "kube"], ("tests/kube",)),
     Suite("guest, systemd", [*LAB, "--systemd", "--", "-m", "vm_systemd"], ("tests/systemd",)),
 ]
 
