@@ -9,7 +9,6 @@ and set back; whatever existed before is left alone. Pods run busybox; nothing i
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.etcd.cluster import free_ports
+from tests.lab.archive import Image, archived
 from tests.lab.cluster import PATIENCE_S, REAL_NODE, Cluster
 from tests.lab.debian import unpacked
 from tests.lab.kernel import cache_dir, locked
@@ -30,6 +30,7 @@ from tests.lab.kubernetes import binary
 
 IMAGE = "localhost/busybox:lab"
 PAUSE = "localhost/pause:lab"
+OTHERS = [f"docker.io/library/{name}" for name in ("busybox:1.37", "nginx:1.29", "redis:8")]  # those of examples/
 CGROUPS = Path("/sys/fs/cgroup")
 # What a kubelet, containerd and CNI change outside of their own folders, whatever their configuration says.
 SYSCTLS = (
@@ -110,7 +111,7 @@ class LabNode:
             shutil.rmtree(path, ignore_errors=True)
 
     def _start_containerd(self) -> None:
-        programs = unpacked("containerd", suite="sid" if self.cluster.version == "current" else "") / "usr/bin"
+        programs = self._programs()
         cni = unpacked("containernetworking-plugins") / "usr/lib/cni"
         ipam = {"type": "host-local", "dataDir": f"{self.home}/ipam", "ranges": [[{"subnet": "10.88.0.0/24"}]]}
         network = {"cniVersion": "0.4.0", "name": "lab", "plugins": [{"type": "ptp", "ipam": ipam}]}
@@ -119,12 +120,21 @@ class LabNode:
         config = self._write("config.toml", CONTAINERD.format(home=self.home, pause=PAUSE, cni=cni, runc=runc))
         path = {"PATH": f"{programs}:{runc.parent}:{os.environ['PATH']}:/usr/sbin:/sbin"}
         self.cluster.start("containerd", [programs / "containerd", "--config", config], path)
-        ctr = [programs / "ctr", "--address", self.home / "containerd.sock", "--namespace", "k8s.io"]
-        answers = [*ctr, "version"]
-        self.cluster.wait(
-            "containerd", lambda: not subprocess.run(answers, check=False, capture_output=True).returncode
-        )
-        subprocess.run([*ctr, "images", "import", _images(self.home)], check=True, capture_output=True)
+        self.cluster.wait("containerd", lambda: self._ctr("version").returncode == 0)
+        self.load(_busybox(self.home))
+
+    def load(self, archive: Path) -> None:
+        """Images that pods may then run."""
+        done = self._ctr("images", "import", archive)
+        if done.returncode:
+            raise RuntimeError(f"{archive}: {done.stderr}")
+
+    def _ctr(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        ctr = [self._programs() / "ctr", "--address", self.home / "containerd.sock", "--namespace", "k8s.io"]
+        return subprocess.run([*ctr, *words], check=False, capture_output=True, text=True)
+
+    def _programs(self) -> Path:
+        return unpacked("containerd", suite="sid" if self.cluster.version == "current" else "") / "usr/bin"
 
     def _kubelet_config(self) -> dict[str, Any]:
         pki = self.cluster.pki.folder
@@ -155,10 +165,7 @@ class LabNode:
         return told | newer | {"containerRuntimeEndpoint": f"unix://{self.home}/containerd.sock"}
 
     def _end_containers(self) -> None:
-        """What runs in the pods' cgroups, which are ours alone, then the shims of our containerd."""
-        for group in _groups():
-            with suppress(OSError):
-                _kill(map(int, (group / "cgroup.procs").read_text().split()))
+        _end_pods()
         _kill(self._shims())
 
     def _shims(self) -> Iterator[int]:
@@ -253,19 +260,33 @@ def joined(cluster: Cluster) -> Iterator[LabNode]:
     """One at a time on this machine; waits for its turn."""
     if os.geteuid():
         raise PermissionError("a real node needs root")
-    with locked(cache_dir() / "real-node"):
+    place = cache_dir() / "real-node"
+    with locked(place):
+        ours = place / "ours"  # there while a node of the lab exists, and after one whose tests were killed
+        if ours.exists():
+            _end_pods()
+            _remove_cgroups()
         if kubepods():
             raise RuntimeError(f"another kubelet runs on this machine: {kubepods()}")
         node = LabNode(cluster)
+        ours.touch()
         try:
             node.start()
             yield node
         finally:
             node.stop()
+            ours.unlink()
 
 
 def kubepods() -> list[Path]:
     return [*CGROUPS.glob("kubepods"), *CGROUPS.glob("*/kubepods")]
+
+
+def _end_pods() -> None:
+    """What runs in the pods' cgroups, which are ours alone."""
+    for group in _groups():
+        with suppress(OSError):
+            _kill(map(int, (group / "cgroup.procs").read_text().split()))
 
 
 def _groups() -> list[Path]:
@@ -273,35 +294,18 @@ def _groups() -> list[Path]:
     return [Path(path) for root in kubepods() for path, _, _ in os.walk(root, topdown=False)]
 
 
-def _images(home: Path) -> Path:
-    """An archive with one image, busybox asleep, under two names."""
-    busybox, out = unpacked("busybox-static") / "bin/busybox", home / "images"
-    out.mkdir()
+def _busybox(home: Path) -> Path:
+    """An archive with one image, busybox asleep, under many names."""
+    busybox = unpacked("busybox-static") / "bin/busybox"
     applets = subprocess.run([busybox, "--list"], check=True, capture_output=True, text=True).stdout.split()
-    with tarfile.open(out / "layer.tar", "w") as layer:
+    with tarfile.open(home / "busybox.layer", "w") as layer:
         layer.add(busybox, "bin/busybox")
         for applet in set(applets) - {"busybox"}:
             link = tarfile.TarInfo(f"bin/{applet}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             layer.addfile(link)
-    digest = hashlib.sha256((out / "layer.tar").read_bytes()).hexdigest()
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
-    config = {
-        "architecture": machine,
-        "os": "linux",
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
-        "config": {"Cmd": FOREVER, "Env": ["PATH=/bin"]},
-    }
-    manifest = [{"Config": "config.json", "RepoTags": [PAUSE, IMAGE], "Layers": ["layer.tar"]}]
-    (out / "config.json").write_text(json.dumps(config))
-    (out / "manifest.json").write_text(json.dumps(manifest))
-    with tarfile.open(home / "images.tar", "w") as archive:
-        archive.add(out, ".")
-    return home / "images.tar"
-
-
-def _succeeds(command: Sequence[str | Path]) -> bool:
-    return not subprocess.run(command, check=False, capture_output=True).returncode
+    config = {"Cmd": FOREVER, "Env": ["PATH=/bin"]}
+    return archived([Image([PAUSE, IMAGE, *OTHERS], [home / "busybox.layer"], config)], home / "busybox.tar")
 
 
 def _kill(pids: Iterable[int]) -> None:
