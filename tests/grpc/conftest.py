@@ -19,9 +19,7 @@ from j10ce.manager.limits import Limits
 from j10ce.manager.metrics import Metrics
 from j10ce.manager.proto import services_pb2_grpc
 from j10ce.manager.trace import Silent
-from j10ce.manager.verbs import Verbs
 from j10ce.model.catalogue import KINDS
-from j10ce.policy.validate import validate
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL
 from tests.manager.conftest import TOKEN, Manager, assemble
@@ -65,9 +63,7 @@ async def running(audit: Path) -> AsyncIterator[Both]:
     manager = assemble(MemoryStore(wall), wall=wall)
     metrics = Metrics()
     access = Access(manager.keyring, Limits(wall), loopback=True)
-    server = GrpcServer(
-        Verbs(manager.store, validate, wall), Door(access, Audit(audit, wall), metrics, Silent()), manager.stop
-    )
+    server = GrpcServer(manager.verbs, Door(access, Audit(audit, wall), metrics, Silent()), manager.stop)
     port = server.listen("127.0.0.1:0")
     async with asyncio.TaskGroup() as group:
         keepers = [group.create_task(manager.view.run()), group.create_task(manager.keyring.follow())]

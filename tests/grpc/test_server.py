@@ -59,7 +59,7 @@ def assembled(stop: asyncio.Event) -> GrpcServer:
     keyring = Keyring(store, lambda: WALL, owner=TOKEN)
     access = Access(keyring, Limits(lambda: WALL), loopback=True)
     return GrpcServer(
-        Verbs(store, validate, lambda: WALL), Door(access, Audit(None, lambda: WALL), Metrics(), Silent()), stop
+        Verbs(store, validate, lambda: WALL, {}), Door(access, Audit(None, lambda: WALL), Metrics(), Silent()), stop
     )
 
 

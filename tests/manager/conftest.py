@@ -38,6 +38,7 @@ class Manager(NamedTuple):
     view: View
     stop: asyncio.Event
     keyring: Keyring
+    verbs: Verbs
 
     def client(self, **headers: str) -> httpx.AsyncClient:
         sent = {"authorization": f"Bearer {TOKEN}", "host": "127.0.0.1:7443"} | headers
@@ -46,11 +47,12 @@ class Manager(NamedTuple):
 
 def assemble(store: Store, agent: Path | None = None, wall: Callable[[], float] = lambda: WALL) -> Manager:
     view, stop = View(store), asyncio.Event()
-    resources = Resources(Verbs(store, validate, wall), view, AgentProxy(agent), stop)
     keyring = Keyring(store, wall, owner=TOKEN)
+    verbs = Verbs(store, validate, wall, {**view.mirrors, "Credential": keyring.objects})
+    resources = Resources(verbs, view, AgentProxy(agent), stop)
     access = Access(keyring, Limits(wall), loopback=True)
     app = build_app(access, resources, view, Metrics(), Audit(None, wall))
-    return Manager(app, store, view, stop, keyring)
+    return Manager(app, store, view, stop, keyring, verbs)
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def verdict(policy: MinimalReservationPolicy, fits: bool) -> Condition:
 async def manager(scene: Scene, decide_s: float = 30.0) -> AsyncIterator[httpx.AsyncClient]:
     store, wall = scene.store, scene.clock
     view, keyring = View(store), Keyring(store, wall, owner=TOKEN)
-    resources = Resources(Verbs(store, validate, wall), view, AgentProxy(None), asyncio.Event())
+    resources = Resources(Verbs(store, validate, wall, {}), view, AgentProxy(None), asyncio.Event())
     access = Access(keyring, Limits(wall), loopback=True)
     beside = Placements(store, view, wall, decide_s).routes()
     app = build_app(access, resources, view, Metrics(), Audit(None, wall), beside)

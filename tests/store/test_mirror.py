@@ -82,3 +82,19 @@ async def test_closing_the_store_ends_the_mirror() -> None:
     await store.close()
     with pytest.raises(Closed):
         await soon(anext(changes))
+
+
+async def test_a_listing_of_a_mirror_is_ordered_and_a_watch_from_it_goes_on() -> None:
+    store = MemoryStore(lambda: WALL)
+    for name in ("b", "a"):
+        await store.put(reservation(name))
+    changes = (followed := mirror(store, KIND)).changes()
+    for _ in range(2):
+        await soon(anext(changes))
+    late = await store.put(reservation("c"))
+    assert (await soon(anext(changes))).object == late
+    listing = followed.listing()
+    assert [obj.metadata.name for obj in listing.items] == ["a", "b", "c"]
+    assert not followed.listing("elsewhere").items
+    after = await store.put(reservation("d"))
+    assert (await soon(anext(store.watch(KIND, listing.revision)))).object == after

@@ -50,7 +50,8 @@ class ControlPlane:
         self._health = Health(store, elector, self._complete, metrics)
         metrics.also(partial(census.families, self._view, wall))
         metrics.watchers.set_function(lambda: float(self._defence.access.limits.watches))
-        self._verbs = Verbs(store, validate, wall)
+        mirrors = {**self._view.mirrors, "Credential": self._defence.keyring.objects}
+        self._verbs = Verbs(store, validate, wall, mirrors)
         resources = Resources(self._verbs, self._view, AgentProxy(config.agent_socket), self._stop)
         app = build_app(self._defence.access, resources, self._view, metrics, self._defence.audit, self._beside())
         self._server = Server(traced(app, tracer), self._defence.tls)

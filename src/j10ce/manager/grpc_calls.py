@@ -51,12 +51,11 @@ class Calls:
         return {name: self._unary(name, call) for name, call in every.items()} | {"Watch": self._stream()}
 
     async def get(self, request: Any, key: Key) -> Any:
-        return message_of(await self._verbs.get(key))
+        return message_of(await self._verbs.get(key, request.resource_version))
 
     async def list(self, request: Any, key: Key) -> Any:
-        asked = query.read(
-            _parameters(request, limit=request.limit, **{"continue": request.continue_token}), self._kind
-        )
+        more = {"continue": request.continue_token, "resourceVersion": request.resource_version}
+        asked = query.read(_parameters(request, limit=request.limit, **more), self._kind)
         page = await self._verbs.list(self._kind, key.namespace or None, asked)
         meta = requests_pb2.ListMeta(
             resource_version=page.revision,

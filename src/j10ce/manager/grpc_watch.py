@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from j10ce.manager import watch
-from j10ce.manager.query import Query
+from j10ce.manager.query import ANY_REVISION, Query
 from j10ce.manager.stream import seen_through
 from j10ce.manager.verbs import Verbs
 from j10ce.model.catalogue import Kind
@@ -17,7 +17,7 @@ async def watched(verbs: Verbs, kind: Kind, namespace: str | None, query: Query)
     """Changes as the caller sees them; a bare revision says where the watch stands. Raises Compacted."""
     query = query.within(namespace)
     at = query.since
-    if at in ("", "0"):
+    if at in ("", ANY_REVISION):
         listing = await verbs.list(kind, namespace, query._replace(limit=0, position=None))
         at = listing.revision
         for obj in listing.items:

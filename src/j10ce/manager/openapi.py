@@ -94,7 +94,7 @@ QUERY_PARAMETERS: Final = (
     ),
     _in_query("continue", "Where the page before ended"),
     _in_query("watch", "Stream changes as JSON lines", enum=list(FLAGS)),
-    _in_query("resourceVersion", "Watch from here; without it the present state comes first"),
+    _in_query("resourceVersion", "Watch from here, without it from the present state; 0: from memory"),
     _in_query("timeoutSeconds", "End a watch after so long", type="integer", minimum=0, maximum=MOST),
     _in_query("allowWatchBookmarks", "Say where the watch stands when nothing happens", enum=list(FLAGS)),
     _in_query("sendInitialEvents", "Whether a watch begins with the present state", enum=list(FLAGS)),
@@ -120,7 +120,8 @@ def _paths(kind: Kind) -> dict[str, Json]:
     if scope:
         found[inside] = {"get": _listing(kind, scope, "list")}
     one = (*scope, "name")
-    found[f"{inside}/{{name}}"] = {"get": _operation("get", kind, one, kind.name)}
+    asked = (*one, "resourceVersion") if kind.stored else one
+    found[f"{inside}/{{name}}"] = {"get": _operation("get", kind, asked, kind.name)}
     if not kind.stored:
         return found
     found[inside]["post"] = _operation(
@@ -130,7 +131,7 @@ def _paths(kind: Kind) -> dict[str, Json]:
         "delete": _operation("delete", kind, (*one, "dryRun"), "Status", body="DeleteOptions", optional=True)
     }
     if kind.struct is not PolicyRevision:
-        status = {"get": _operation("get_status", kind, one, kind.name)}
+        status = {"get": _operation("get_status", kind, asked, kind.name)}
         found[f"{inside}/{{name}}/status"] = status | _changes(kind, one, "_status")
     return found
 

@@ -25,6 +25,7 @@ TERM: Final = re.compile(
 FIELD_TERM: Final = re.compile(r"([A-Za-z.]+)(==|=|!=)(.*)")
 NAME, NAMESPACE = "metadata.name", "metadata.namespace"
 FIELDS: Final = (NAME, NAMESPACE)
+ANY_REVISION: Final = "0"  # what is at hand, however old: Kubernetes' own word for it
 FLAGS: Final = ("1", "true", "0", "false")
 MOST: Final = 1_000_000
 LONGEST_S: Final = 3600.0

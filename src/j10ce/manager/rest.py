@@ -142,7 +142,7 @@ class Resources:
         asked = asked.within(at.namespace)
         first: tuple[Event, ...] = ()
         since = asked.since
-        if asked.initial or since in ("", "0"):
+        if asked.initial or since in ("", query.ANY_REVISION):
             listing = await self._verbs.list(at.kind, at.namespace, asked._replace(limit=0, position=None))
             shown = () if asked.initial is False else listing.items
             first = tuple(Event("ADDED", obj, obj.metadata.resource_version) for obj in shown)
@@ -151,7 +151,8 @@ class Resources:
         return Stream(Watched(at.kind, asked, form, first, events, since).lines(), self._stop, asked.timeout_s)
 
     async def get(self, request: Request, at: Address) -> ASGIApp:
-        return json(self._form(request, at.kind).object(await self._verbs.get(at.key)))
+        since = request.query_params.get("resourceVersion", "") if request.scope["query_string"] else ""
+        return json(self._form(request, at.kind).object(await self._verbs.get(at.key, since)))
 
     async def create(self, request: Request, at: Address) -> ASGIApp:
         if at.kind.namespaced and at.namespace is None:

@@ -77,14 +77,14 @@ class Keyring:
     def __init__(self, store: Store, wall: Callable[[], float], *, owner: str = "") -> None:
         self.store, self.wall = store, wall
         self.static: Mapping[str, Entry] = {}
-        self._objects = mirror(store, "Credential")
-        self.synced = self._objects.synced
+        self.objects = mirror(store, "Credential")
+        self.synced = self.objects.synced
         self._stored: dict[str, Entry] = {}
         self._owner = Entry(OWNER, _digest(owner.encode())) if owner else None
 
     async def follow(self) -> None:
         """Keep up with the Credential objects, for ever: a revocation counts as soon as its event is here."""
-        async for event in self._objects.changes():
+        async for event in self.objects.changes():
             self._stored.pop(event.object.metadata.name, None)
             if isinstance(event.object, Credential) and event.type != "DELETED":
                 self.take(event.object)

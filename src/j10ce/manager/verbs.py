@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -15,11 +15,12 @@ from j10ce.manager import apply_config
 from j10ce.manager.apply import Writer, applied, refuse, updated
 from j10ce.manager.failure import AlreadyExists, Refusal
 from j10ce.manager.patches import merge, patched, read_operations
-from j10ce.manager.query import Position, Query
+from j10ce.manager.query import ANY_REVISION, Position, Query
 from j10ce.manager.roles import admit
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import NodeQoS, Object, Strict
 from j10ce.model.schema import convert, encode, parse, parse_plain, plain
+from j10ce.store.mirror import Mirror
 from j10ce.store.revise import Key, Part, check, key_of, revise
 from j10ce.store.store import ABSENT, Listing, Store
 
@@ -67,14 +68,22 @@ class DeleteOptions(Strict, frozen=True, kw_only=True):
 
 
 class Verbs:
-    def __init__(self, store: Store, validate: Validate, wall: Callable[[], float]) -> None:
-        self.store = store
-        self._validate, self.wall = validate, wall
+    """`mirrors`, by kind, answer those who ask for any revision (0): at once, also while the store is away."""
 
-    async def get(self, key: Key) -> Object:
+    def __init__(
+        self, store: Store, validate: Validate, wall: Callable[[], float], mirrors: Mapping[str, Mirror]
+    ) -> None:
+        self.store = store
+        self._validate, self.wall, self._mirrors = validate, wall, mirrors
+
+    async def get(self, key: Key, since: str = "") -> Object:
+        if since == ANY_REVISION and (held := self._held(key.kind)):
+            return held.get(key)
         return await self.store.get(*key)
 
     async def list(self, kind: Kind, namespace: str | None, query: Query) -> Page:
+        if query.since == ANY_REVISION and not query.exact and (held := self._held(kind.name)):
+            return page(held.listing(namespace), query)
         return page(await self.store.list(kind.name, namespace), query)
 
     async def create(self, kind: Kind, namespace: str, raw: bytes, *, dry: bool = False, by: Author = NOBODY) -> Object:
@@ -205,6 +214,11 @@ class Verbs:
         listing = await self.store.list(obj.kind, obj.metadata.namespace)
         old = next((o for o in listing.items if o.metadata.name == obj.metadata.name), None)
         return revise(old, obj, expect=ABSENT, part="spec", revision="", wall=self.wall())
+
+    def _held(self, kind: str) -> Mirror | None:
+        """None before everything is read: then only the store can tell."""
+        held = self._mirrors.get(kind)
+        return held if held is not None and held.synced.is_set() else None
 
     def _writer(self, by: Author, part: Part) -> Writer:
         return Writer(by.name, part, self.wall())

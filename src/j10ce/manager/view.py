@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import takewhile
 from typing import Final, TypeAlias, TypeVar
@@ -44,7 +44,7 @@ class Signal:
 
 class View:
     def __init__(self, store: Store) -> None:
-        self._mirrors: dict[str, Mirror] = {kind.__name__: mirror(store, kind.__name__) for kind in MIRRORED}
+        self.mirrors: Final[Mapping[str, Mirror]] = {kind.__name__: mirror(store, kind.__name__) for kind in MIRRORED}
         self._waiting: dict[str, set[asyncio.Future[bool]]] = {}  # by node
         self._patience: dict[asyncio.Future[bool], float] = {}  # since when each waits, in that order
         self._touched: set[str] | None = set()  # nodes to wake; None: all
@@ -57,25 +57,25 @@ class View:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._wake())
             group.create_task(self._mark())
-            for held in self._mirrors.values():
+            for held in self.mirrors.values():
                 group.create_task(self._follow(held))
 
     async def ready(self) -> None:
         """Everything is listed: a document made before would lack something."""
-        for held in self._mirrors.values():
+        for held in self.mirrors.values():
             await held.synced.wait()
 
     @property
     def complete(self) -> bool:
-        return all(held.synced.is_set() for held in self._mirrors.values())
+        return all(held.synced.is_set() for held in self.mirrors.values())
 
     def all(self, kind: type[K]) -> list[K]:
-        return [obj for obj in self._mirrors[kind.__name__].held.values() if isinstance(obj, kind)]
+        return [obj for obj in self.mirrors[kind.__name__].held.values() if isinstance(obj, kind)]
 
     @contextmanager
     def heard(self, listener: Listener) -> Iterator[None]:
         """Tell every change to `listener`, what is held already as ADDED first."""
-        for held in self._mirrors.values():
+        for held in self.mirrors.values():
             for obj in held.held.values():
                 listener(Event("ADDED", obj, obj.metadata.resource_version), set())
         self._listeners.append(listener)

@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TypeVar, cast
 
 import structlog
 
-from j10ce.errors import Closed, Compacted, Denied, StoreError
+from j10ce.errors import Closed, Compacted, Denied, NotFound, StoreError
 from j10ce.model.kinds import Object
 from j10ce.model.native import NativeObject
 from j10ce.store.patience import pauses
@@ -68,6 +68,19 @@ class Mirror:
         self._store, self._kind = store, kind
         self.held: dict[Key, Object] = {}
         self.synced = asyncio.Event()
+        self._revision = ""  # of the last change that `held` has taken in
+
+    def get(self, key: Key) -> Object:
+        """Raises NotFound."""
+        found = self.held.get(key)
+        if found is None:
+            raise NotFound(f"{key} does not exist")
+        return found
+
+    def listing(self, namespace: str | None = None) -> Listing:
+        """As the store's own list, of a moment ago, and also while the store is away. Once `synced`."""
+        keys = sorted(key for key in self.held if namespace in (None, key.namespace))
+        return Listing(tuple(self.held[key] for key in keys), self._revision)
 
     async def changes(self) -> AsyncIterator[Event]:
         """Keep `held` current, for ever, and tell each change after it was taken in. One consumer only.
@@ -82,9 +95,11 @@ class Mirror:
                 listing = await self._store.list(self._kind)
                 for event in differences(self.held, listing):
                     yield self._take(event)
+                self._revision = listing.revision
                 self.synced.set()
                 tries, told = pauses(first_s=0.1, most_s=5.0), ""
                 async for event in self._store.watch(self._kind, listing.revision):
+                    self._revision = event.revision
                     yield self._take(event)
             except Compacted:
                 continue

@@ -24,29 +24,29 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dj10ce/v1alpha1/requests.proto\x12\x0ej10ce.v1alpha1\"-\n\nGetRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"w\n\x0bListRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x16\n\x0elabel_selector\x18\x02 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\x03\x12\x16\n\x0e\x63ontinue_token\x18\x05 \x01(\t\"Z\n\x08ListMeta\x12\x18\n\x10resource_version\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontinue_token\x18\x02 \x01(\t\x12\x1c\n\x14remaining_item_count\x18\x03 \x01(\x03\"\x8f\x01\n\x0cPatchRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\'\n\x04type\x18\x03 \x01(\x0e\x32\x19.j10ce.v1alpha1.PatchType\x12\r\n\x05patch\x18\x04 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\x12\x15\n\rfield_manager\x18\x06 \x01(\t\"w\n\rDeleteRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\rpreconditions\x18\x03 \x01(\x0b\x32\x1d.j10ce.v1alpha1.Preconditions\x12\x0f\n\x07\x64ry_run\x18\x04 \x01(\x08\"6\n\rPreconditions\x12\x0b\n\x03uid\x18\x01 \x01(\t\x12\x18\n\x10resource_version\x18\x02 \x01(\t\"~\n\x0cWatchRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x16\n\x0elabel_selector\x18\x02 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x03 \x01(\t\x12\x18\n\x10resource_version\x18\x04 \x01(\t\x12\x11\n\tbookmarks\x18\x05 \x01(\x08*R\n\tPatchType\x12\x1a\n\x16PATCH_TYPE_UNSPECIFIED\x10\x00\x12\x14\n\x10PATCH_TYPE_MERGE\x10\x01\x12\x13\n\x0fPATCH_TYPE_JSON\x10\x02*\x87\x01\n\tEventType\x12\x1a\n\x16\x45VENT_TYPE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x45VENT_TYPE_ADDED\x10\x01\x12\x17\n\x13\x45VENT_TYPE_MODIFIED\x10\x02\x12\x16\n\x12\x45VENT_TYPE_DELETED\x10\x03\x12\x17\n\x13\x45VENT_TYPE_BOOKMARK\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dj10ce/v1alpha1/requests.proto\x12\x0ej10ce.v1alpha1\"G\n\nGetRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x18\n\x10resource_version\x18\x03 \x01(\t\"\x91\x01\n\x0bListRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x16\n\x0elabel_selector\x18\x02 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\x03\x12\x16\n\x0e\x63ontinue_token\x18\x05 \x01(\t\x12\x18\n\x10resource_version\x18\x06 \x01(\t\"Z\n\x08ListMeta\x12\x18\n\x10resource_version\x18\x01 \x01(\t\x12\x16\n\x0e\x63ontinue_token\x18\x02 \x01(\t\x12\x1c\n\x14remaining_item_count\x18\x03 \x01(\x03\"\x8f\x01\n\x0cPatchRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\'\n\x04type\x18\x03 \x01(\x0e\x32\x19.j10ce.v1alpha1.PatchType\x12\r\n\x05patch\x18\x04 \x01(\t\x12\x0f\n\x07\x64ry_run\x18\x05 \x01(\x08\x12\x15\n\rfield_manager\x18\x06 \x01(\t\"w\n\rDeleteRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x34\n\rpreconditions\x18\x03 \x01(\x0b\x32\x1d.j10ce.v1alpha1.Preconditions\x12\x0f\n\x07\x64ry_run\x18\x04 \x01(\x08\"6\n\rPreconditions\x12\x0b\n\x03uid\x18\x01 \x01(\t\x12\x18\n\x10resource_version\x18\x02 \x01(\t\"~\n\x0cWatchRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x16\n\x0elabel_selector\x18\x02 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x03 \x01(\t\x12\x18\n\x10resource_version\x18\x04 \x01(\t\x12\x11\n\tbookmarks\x18\x05 \x01(\x08*R\n\tPatchType\x12\x1a\n\x16PATCH_TYPE_UNSPECIFIED\x10\x00\x12\x14\n\x10PATCH_TYPE_MERGE\x10\x01\x12\x13\n\x0fPATCH_TYPE_JSON\x10\x02*\x87\x01\n\tEventType\x12\x1a\n\x16\x45VENT_TYPE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x45VENT_TYPE_ADDED\x10\x01\x12\x17\n\x13\x45VENT_TYPE_MODIFIED\x10\x02\x12\x16\n\x12\x45VENT_TYPE_DELETED\x10\x03\x12\x17\n\x13\x45VENT_TYPE_BOOKMARK\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'j10ce.v1alpha1.requests_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PATCHTYPE']._serialized_start=760
-  _globals['_PATCHTYPE']._serialized_end=842
-  _globals['_EVENTTYPE']._serialized_start=845
-  _globals['_EVENTTYPE']._serialized_end=980
+  _globals['_PATCHTYPE']._serialized_start=813
+  _globals['_PATCHTYPE']._serialized_end=895
+  _globals['_EVENTTYPE']._serialized_start=898
+  _globals['_EVENTTYPE']._serialized_end=1033
   _globals['_GETREQUEST']._serialized_start=49
-  _globals['_GETREQUEST']._serialized_end=94
-  _globals['_LISTREQUEST']._serialized_start=96
-  _globals['_LISTREQUEST']._serialized_end=215
-  _globals['_LISTMETA']._serialized_start=217
-  _globals['_LISTMETA']._serialized_end=307
-  _globals['_PATCHREQUEST']._serialized_start=310
-  _globals['_PATCHREQUEST']._serialized_end=453
-  _globals['_DELETEREQUEST']._serialized_start=455
-  _globals['_DELETEREQUEST']._serialized_end=574
-  _globals['_PRECONDITIONS']._serialized_start=576
-  _globals['_PRECONDITIONS']._serialized_end=630
-  _globals['_WATCHREQUEST']._serialized_start=632
-  _globals['_WATCHREQUEST']._serialized_end=758
+  _globals['_GETREQUEST']._serialized_end=120
+  _globals['_LISTREQUEST']._serialized_start=123
+  _globals['_LISTREQUEST']._serialized_end=268
+  _globals['_LISTMETA']._serialized_start=270
+  _globals['_LISTMETA']._serialized_end=360
+  _globals['_PATCHREQUEST']._serialized_start=363
+  _globals['_PATCHREQUEST']._serialized_end=506
+  _globals['_DELETEREQUEST']._serialized_start=508
+  _globals['_DELETEREQUEST']._serialized_end=627
+  _globals['_PRECONDITIONS']._serialized_start=629
+  _globals['_PRECONDITIONS']._serialized_end=683
+  _globals['_WATCHREQUEST']._serialized_start=685
+  _globals['_WATCHREQUEST']._serialized_end=811
 # @@protoc_insertion_point(module_scope)

@@ -29,26 +29,30 @@ EVENT_TYPE_DELETED: EventType
 EVENT_TYPE_BOOKMARK: EventType
 
 class GetRequest(_message.Message):
-    __slots__ = ("namespace", "name")
+    __slots__ = ("namespace", "name", "resource_version")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     name: str
-    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+    resource_version: str
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., resource_version: _Optional[str] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("namespace", "label_selector", "field_selector", "limit", "continue_token")
+    __slots__ = ("namespace", "label_selector", "field_selector", "limit", "continue_token", "resource_version")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
     FIELD_SELECTOR_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     CONTINUE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     label_selector: str
     field_selector: str
     limit: int
     continue_token: str
-    def __init__(self, namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., limit: _Optional[int] = ..., continue_token: _Optional[str] = ...) -> None: ...
+    resource_version: str
+    def __init__(self, namespace: _Optional[str] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., limit: _Optional[int] = ..., continue_token: _Optional[str] = ..., resource_version: _Optional[str] = ...) -> None: ...
 
 class ListMeta(_message.Message):
     __slots__ = ("resource_version", "continue_token", "remaining_item_count")

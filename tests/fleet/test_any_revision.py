@@ -1,0 +1,83 @@
+"""Who asks for any revision (`resourceVersion=0`) is answered from memory, also while etcd hangs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import grpc
+import httpx2 as httpx
+import pytest
+
+from j10ce.manager.proto import requests_pb2 as ask
+from j10ce.manager.proto import services_pb2_grpc as stubs
+from tests.etcd.cluster import Cluster, running
+from tests.fleet.managers import BASE, eventually
+from tests.grpc.test_server import address_of
+from tests.manager import process
+from tests.manager.conftest import POLICIES, policy
+
+PROFILES, CREDENTIALS = f"{BASE}/qosprofiles", f"{BASE}/credentials"
+ANY = {"resourceVersion": "0"}
+
+
+class Standing(NamedTuple):
+    etcd: Cluster
+    api: httpx.Client
+    channel: grpc.Channel
+    known: tuple[tuple[str, str]]
+
+
+@pytest.fixture
+def standing(tmp_path: Path) -> Iterator[Standing]:
+    with running(tmp_path / "etcd", 1) as etcd:
+        manager = process.start(tmp_path, "--store", etcd.url, "--grpc-listen", "127.0.0.1:0")
+        try:
+            known = (("authorization", f"Bearer {manager.token}"),)
+            with manager.client() as api, grpc.insecure_channel(address_of(manager)) as channel:
+                yield Standing(etcd, api, channel, known)
+        finally:
+            etcd.resume(0)
+            process.end(manager.process)
+
+
+def test_reads_of_any_revision_go_on_while_etcd_hangs(standing: Standing) -> None:
+    api = standing.api
+    made = api.post(POLICIES, json=policy("db")).json()["metadata"]["name"]
+    assert eventually(lambda: api.get(f"{POLICIES}/{made}", params=ANY).status_code == 200)
+    fresh = {path: api.get(path).json()["items"] for path in (PROFILES, CREDENTIALS)}
+    standing.etcd.pause(0)
+    assert api.get(PROFILES).status_code == 503, "without a revision it has to be fresh"
+    assert {path: api.get(path, params=ANY).json()["items"] for path in fresh} == fresh
+    assert api.get(f"{PROFILES}/ls", params=ANY).json() in fresh[PROFILES]
+    assert api.get(f"{PROFILES}/nothing", params=ANY).status_code == 404
+    assert len(api.get(PROFILES, params={**ANY, "limit": 2}).json()["items"]) == 2
+
+
+def test_a_watch_of_any_revision_begins_while_etcd_hangs_and_goes_on_after(standing: Standing) -> None:
+    api = standing.api
+    assert api.get(PROFILES, params=ANY).json()["items"]
+    standing.etcd.pause(0)
+    with api.stream("GET", POLICIES, params={**ANY, "watch": "1", "sendInitialEvents": "true",
+                                             "allowWatchBookmarks": "true"}) as watch:  # fmt: skip
+        lines = watch.iter_lines()
+        assert json.loads(next(lines))["type"] == "BOOKMARK"
+        standing.etcd.resume(0)
+        assert eventually(lambda: api.post(POLICIES, json=policy("db")).status_code == 201)
+        event = json.loads(next(lines))
+    assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "db")
+
+
+def test_grpc_reads_of_any_revision_go_on_while_etcd_hangs(standing: Standing) -> None:
+    profiles, known = stubs.QoSProfileServiceStub(standing.channel), standing.known
+    fresh = profiles.List(ask.ListRequest(), metadata=known).items
+    standing.etcd.pause(0)
+    with pytest.raises(grpc.RpcError) as refused:
+        profiles.Get(ask.GetRequest(name="ls"), metadata=known)
+    assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+    assert profiles.List(ask.ListRequest(resource_version="0"), metadata=known).items == fresh
+    assert profiles.Get(ask.GetRequest(name="ls", resource_version="0"), metadata=known) in fresh
+    first = next(iter(profiles.Watch(ask.WatchRequest(resource_version="0"), metadata=known)))
+    assert first.object in fresh
