@@ -18,18 +18,20 @@ import ssl
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from tests.etcd.cluster import free_ports
 from tests.lab import kwok
 from tests.lab.debian import program
+from tests.lab.kernel import cache_dir, locked
 from tests.lab.kubernetes import Version, binary
 from tests.lab.pki import CLIENT, Authority
 
 PATIENCE_S = 120.0  # a wait that ends by an event, never by this
-NAMES = ("127.0.0.1", "10.96.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+FOR_PODS = "10.96.0.1"  # where pods are told that the API server is
+NAMES = ("127.0.0.1", FOR_PODS, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 REAL_NODE = "127.0.0.1"  # named by an address, the kubelet reports it as its own: logs and exec stay on loopback
 QPS = 5000
 USERS: dict[str, tuple[str, str]] = {  # kubeconfig: user, group
@@ -49,9 +51,12 @@ class Answer(Exception):
 
 
 class Cluster:
-    def __init__(self, folder: Path, version: Version = "current", *, controllers: bool = False) -> None:
+    def __init__(
+        self, folder: Path, version: Version = "current", *, controllers: bool = False, for_pods: bool = False
+    ) -> None:
         self.folder, self.version, self.controllers = folder, version, controllers
-        self._etcd, self._peer, self.port = free_ports(3)
+        self._etcd, self._peer, free = free_ports(3)
+        self.host, self.port = (FOR_PODS, 443) if for_pods else ("127.0.0.1", free)
         self._serving = dict(zip(("kube-scheduler", "kube-controller-manager"), free_ports(2), strict=True))
         self.tokens = {name: secrets.token_hex(24) for name in USERS}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -185,7 +190,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        return f"https://127.0.0.1:{self.port}"
+        return f"https://{self.host}:{self.port}"
 
     def write_kubeconfig(self, name: str, token: str) -> Path:
         cluster = {"server": self.url, "certificate-authority": str(self.pki.file)}
@@ -223,7 +228,7 @@ class Cluster:
     # ------------------------------------------------------------------ its flags
 
     def _connect(self) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection("127.0.0.1", self.port, context=self._trust, timeout=30)
+        return http.client.HTTPSConnection(self.host, self.port, context=self._trust, timeout=30)
 
     def _certify(self) -> None:
         self.pki.sign("server", "lab", hosts=NAMES)
@@ -238,7 +243,7 @@ class Cluster:
     def _api_flags(self, etcd: str) -> list[str]:
         pki = self.pki.folder
         flags: dict[str, object] = {
-            "bind-address": "127.0.0.1",
+            "bind-address": self.host,
             "advertise-address": "127.0.0.1",
             "secure-port": self.port,
             "etcd-servers": etcd,
@@ -262,6 +267,8 @@ class Cluster:
         if self.version == "current":
             # Debian 12's etcd cannot serve streamed lists; clients would retry them, ever slower, and not fall back.
             flags["feature-gates"] = "WatchList=false"
+        if self.host == FOR_PODS:
+            flags["enable-aggregator-routing"] = "true"  # webhooks are called at the addresses of their pods
         if not self.controllers:
             # These wait for work that only the controller manager does: without it no pod is admitted or placed.
             flags["disable-admission-plugins"] = "ServiceAccount,TaintNodesByCondition"
@@ -282,20 +289,42 @@ class Cluster:
 
 @contextmanager
 def running(
-    folder: Path, version: Version = "current", *, scheduler: bool = False, controllers: bool = False, nodes: int = 0
+    folder: Path,
+    version: Version = "current",
+    *,
+    scheduler: bool = False,
+    controllers: bool = False,
+    nodes: int = 0,
+    for_pods: bool = False,
 ) -> Iterator[Cluster]:
-    cluster = Cluster(folder, version, controllers=controllers)
-    try:
-        cluster.start_control_plane()
-        if controllers:
-            cluster.start_controllers()
-        if scheduler:
-            cluster.start_scheduler()
-        if nodes:
-            cluster.start_kwok(nodes)
-        yield cluster
-    finally:
-        cluster.stop()
+    """`for_pods`: the API server is where pods look for it, without a proxy of services. Root only, one at a time."""
+    cluster = Cluster(folder, version, controllers=controllers, for_pods=for_pods)
+    with _address_for_pods() if for_pods else nullcontext():
+        try:
+            cluster.start_control_plane()
+            if controllers:
+                cluster.start_controllers()
+            if scheduler:
+                cluster.start_scheduler()
+            if nodes:
+                cluster.start_kwok(nodes)
+            yield cluster
+        finally:
+            cluster.stop()
+
+
+@contextmanager
+def _address_for_pods() -> Iterator[None]:
+    with locked(cache_dir() / "service-address"):
+        _ip("replace")
+        try:
+            yield
+        finally:
+            _ip("delete")
+
+
+def _ip(verb: str) -> None:
+    subprocess.run(["ip", "address", verb, f"{FOR_PODS}/32", "dev", "lo"], check=True, capture_output=True)
 
 
 def _flags(flags: Mapping[str, object]) -> list[str]:

@@ -1,0 +1,139 @@
+"""The images of build/*.Dockerfile without an engine.
+
+Each is three layers: this machine's Python where python:slim has its own, what the RUN line installs, and the wheel of
+this clone. The first two are kept in the cache, named by what they are made of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from tests.deploy.dockerfiles import CLONE, FILES, stages
+from tests.lab.archive import Image, archived, packed
+from tests.lab.kernel import cache_dir, locked
+
+VENV = "opt/j10ce-qos"
+PREFIX = "usr/local"  # of Python, in python:slim
+PATH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
+LIBRARY = f"lib/python{sysconfig.get_python_version()}"
+PACKAGES = f"{VENV}/{LIBRARY}/site-packages"
+UNUSED = ("test", "site-packages", "idlelib", "*tkinter*", "ensurepip", "lib2to3", "config-*", "*.opt-*")
+PINNED = (CLONE / "pyproject.toml", CLONE / "requirements/constraints.txt")
+Fill = Callable[[Path], None]  # puts files below a folder that becomes the root of a layer
+
+
+def images(folder: Path, tag: str) -> Path:
+    """An archive with the image of every Dockerfile, under the names that deploy/ has for them."""
+    python = _kept("python", [Path(sys.executable).resolve()], _interpreter)
+    code = _layer(folder / "code.tar", _code)
+    made = [
+        Image([f"docker.io/library/j10ce-qos-{file.stem}:{tag}"], [python, _dependencies(file), code], _config(file))
+        for file in FILES
+    ]
+    return archived(made, folder / "j10ce-qos.tar")
+
+
+def _config(file: Path) -> dict[str, object]:
+    last = stages(file)[-1]
+    told = {instruction.word: instruction for instruction in last}
+    env = [word.replace("$PATH", PATH) for word in told["ENV"].words]
+    return {"Entrypoint": told["ENTRYPOINT"].words, "User": told["USER"].text, "Env": env}
+
+
+# ------------------------------------------------------------------ layers
+
+
+def _interpreter(root: Path) -> None:
+    executable = Path(sys.executable).resolve()
+    (root / PREFIX / "bin").mkdir(parents=True)
+    shutil.copy2(executable, root / PREFIX / "bin/python3")
+    (root / PREFIX / "bin/python").symlink_to("python3")
+    library = root / PREFIX / LIBRARY
+    shutil.copytree(sysconfig.get_path("stdlib"), library, symlinks=True, ignore=shutil.ignore_patterns(*UNUSED))
+    _add_libraries(root, [executable, *library.glob("lib-dynload/*.so")])
+    (root / "etc").mkdir()
+    (root / "etc/passwd").write_text("root:x:0:0:root:/root:/sbin/nologin\n")
+    (root / "tmp").mkdir()
+    (root / "tmp").chmod(0o1777)
+
+
+def _dependencies(file: Path) -> Path:
+    """What the RUN line installs, but for our own package."""
+    return _kept(file.stem, [file, *PINNED, Path(sys.executable).resolve()], lambda root: _install(file, root))
+
+
+def _install(file: Path, root: Path) -> None:
+    venv = root / VENV
+    (run,) = (i for i in stages(file)[0] if i.word == "RUN")
+    line = run.text.replace(f"/{VENV}", str(venv)).replace("&& pip ", f"&& {sys.executable} -m pip -q ")
+    line = line.replace("python -m venv", f"{sys.executable} -m venv")
+    subprocess.run(["sh", "-ec", line], cwd=CLONE, check=True)
+    for ours in (root / PACKAGES).glob("j10ce*"):
+        shutil.rmtree(ours)
+    _settle(venv)
+    _add_libraries(root, venv.rglob("*.so"))
+
+
+def _settle(venv: Path) -> None:
+    """As if it had been made where it will be."""
+    for link in (venv / "bin").glob("python*"):
+        link.unlink()
+        link.symlink_to(f"/{PREFIX}/bin/python3")
+    for file in (venv / "pyvenv.cfg", *(f for f in (venv / "bin").iterdir() if not f.is_symlink())):
+        text = file.read_text().replace(str(venv), f"/{VENV}")
+        file.write_text(text.replace(str(Path(sys.executable).resolve().parent), f"/{PREFIX}/bin"))
+
+
+def _code(root: Path) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", scratch]
+        subprocess.run(build, cwd=CLONE, check=True, capture_output=True)
+        (wheel,) = Path(scratch).glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(root / PACKAGES)
+    compiled = [sys.executable, "-m", "compileall", "-q", "-s", str(root), "-p", "/", str(root)]
+    subprocess.run(compiled, check=True)
+
+
+def _add_libraries(root: Path, programs: Iterable[Path]) -> None:
+    """What they are linked against; those beside this machine's Python go where a loader looks by itself."""
+    told = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False).stdout
+    words = (word for line in told.splitlines() for word in line.split())
+    for library in {Path(word) for word in words if word.startswith("/") and not word.endswith(":")}:
+        if library.is_relative_to(root):
+            continue
+        beside = library.is_relative_to(sys.base_prefix) and not library.is_relative_to("/usr")
+        target = root / ("usr/lib" if beside else str(library.parent)[1:]) / library.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(library, target)
+
+
+def _layer(target: Path, fill: Fill) -> Path:
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        root = Path(scratch, "root")
+        root.mkdir()
+        fill(root)
+        packed(root, Path(scratch, "layer"))
+        Path(scratch, "layer").rename(target)
+    return target
+
+
+def _kept(name: str, made_of: Iterable[Path], fill: Fill) -> Path:
+    home = cache_dir() / "images"
+    sources = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=6)
+    for file in made_of:
+        sources.update(file.read_bytes())
+    target = home / f"{name}-{sources.hexdigest()}.tar"
+    with locked(home):
+        if not target.exists():
+            print(f"lab: packing {target.name}", flush=True)
+            _layer(target, fill)
+    return target
