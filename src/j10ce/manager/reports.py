@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Set
 from typing import Final, NamedTuple, TypeVar
 
 from j10ce.manager.documents import Documents, Nodes
@@ -47,6 +48,27 @@ class Standing(NamedTuple):
     told: int = 0  # moves whenever a node says something else about the policy
 
 
+class Laggards:
+    """Nodes whose document is not known to be right, by the epoch up to which it was.
+
+    Policies share the answers: there are few epochs, and many policies.
+    """
+
+    def __init__(self, nodes: Iterable[str], obeyed: Mapping[str, int]) -> None:
+        self._nodes: dict[int, set[str]] = {}
+        for node in nodes:
+            self._nodes.setdefault(obeyed.get(node, NEVER), set()).add(node)
+        self._epochs = sorted(self._nodes)
+        self._made: dict[int, Set[str]] = {}
+
+    def before(self, epoch: int) -> Set[str]:
+        """Those that are not known to obey what changed in an epoch."""
+        late = bisect_left(self._epochs, epoch)
+        if late not in self._made:
+            self._made[late] = frozenset().union(*(self._nodes[e] for e in self._epochs[:late]))
+        return self._made[late]
+
+
 class Reports:
     """Takes every change of the view, see `View.heard`, after the documents have."""
 
@@ -57,13 +79,12 @@ class Reports:
         self._problems: dict[str, dict[str, str]] = {}  # by policy and node
         self._versions: dict[str, int] = {}  # by policy
         self._silent: set[str] = set()
-        self._stuck: set[str] = set()  # silent ones whose document was not known to be right
-        self._floor = 0  # the oldest epoch that a reporting node obeys
         self._epoch = 0  # counts changes of what is to be obeyed
         self._asked: dict[str, tuple[object, ...]] = {}  # by policy
         self._changed: dict[str, int] = {}  # policy: the epoch in which something else was asked
         self._obeyed: dict[str, int] = {}  # node: the epoch up to which its document is known to be right
         self._behind: set[str] = set()  # nodes whose document was not known to be right when they last spoke
+        self._laggards: Laggards | None = None  # of the last two; made anew when asked for
 
     def take(self, event: Event, touched: Nodes) -> None:
         """`touched` are the nodes whose document the change made another one."""
@@ -73,6 +94,7 @@ class Reports:
         if touched is None or touched:
             self._epoch += 1
             self._behind.update(self._nodes if touched is None else touched & self._nodes.keys())
+            self._laggards = None
         if isinstance(obj, Policy):
             self._policy(obj, gone=gone)
 
@@ -85,13 +107,11 @@ class Reports:
         self._changed |= {reference(p): EARLIER for p in policies if _settled(p)}
         busy = (node for node in self._behind if stale_since(self._nodes[node], wall) is None)
         self._obeyed |= dict.fromkeys(busy, EARLIER)
+        self._laggards = None
 
     def look(self, wall: float) -> None:
         """Silence happens without an event."""
         self._silent = {name for name, node in self._nodes.items() if stale_since(node, wall) is not None}
-        self._stuck = self._behind & self._silent
-        live = self._behind - self._silent
-        self._floor = min((self._obeyed.get(node, NEVER) for node in live), default=self._epoch)
 
     def of(self, policy: Policy) -> list[Told]:
         """From the nodes that are not silent, in the order of their names."""
@@ -103,9 +123,7 @@ class Reports:
         revision, nodes = self._documents.in_force(policy)
         wanted = self._nodes.keys() if nodes is None else nodes & self._nodes.keys()
         silent = self._silent if nodes is None else self._silent & wanted
-        # Everyone who reports obeys what has not changed for a while: then only the silent are asked.
-        pool = self._behind if self._changed.get(ref, 0) > self._floor else self._stuck
-        behind = {node for node in pool if node in wanted and not self._obeys(node, ref, revision)}
+        behind = self._late(ref, revision) & wanted
         lost, out = silent - behind, behind | silent
         problems = self._problems.get(ref, {})
         failing = {node: why for node, why in problems.items() if node in wanted and node not in out}
@@ -113,11 +131,14 @@ class Reports:
         seen = Seen(len(wanted) - len(silent) + len(lost), len(wanted) - len(out), {**failing, **gone})
         return Standing(revision, len(wanted), len(silent), failing, seen, self._versions.get(ref, 0))
 
-    def _obeys(self, node: str, ref: str, revision: int) -> bool:
-        told = self._told.get(ref, {}).get(node)
-        if told is not None and told.report.generation:
-            return told.report.generation == revision
-        return self._obeyed.get(node, NEVER) >= self._changed.get(ref, 0)
+    def _late(self, ref: str, revision: int) -> set[str]:
+        """Who does not obey a policy yet: its own word about it counts first, then its document."""
+        self._laggards = self._laggards or Laggards(self._behind, self._obeyed)
+        late, told = set(self._laggards.before(self._changed.get(ref, 0))), self._told.get(ref, {})
+        for node in told.keys() & self._behind:
+            if generation := told[node].report.generation:
+                late.discard(node) if generation == revision else late.add(node)
+        return late
 
     def _policy(self, policy: Policy, *, gone: bool) -> None:
         ref, asked = reference(policy), self._documents.asked(policy)
@@ -128,7 +149,7 @@ class Reports:
             self._asked[ref], self._changed[ref] = asked, self._epoch
 
     def _node(self, node: NodeQoS, *, gone: bool) -> None:
-        name, before = node.metadata.name, self._nodes.get(node.metadata.name)
+        name, before, self._laggards = node.metadata.name, self._nodes.get(node.metadata.name), None
         old = before.status.node if before else NodeReport()
         new = NodeReport() if gone else node.status.node
         if gone:

@@ -139,7 +139,7 @@ class Fleet:
         if entry is None:
             return
         before = entry.seats.get(row, 0)
-        entry.charged[row] = charge.workloads if charge else 0
+        entry.recharge(row, charge.workloads if charge else 0)
         layout.reseat(entry)
         if node.open and entry.rows[row]:
             left = before - entry.seats.get(row, 0)

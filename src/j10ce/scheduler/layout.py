@@ -29,6 +29,7 @@ class Entry:
         self.seats = seats  # of the others, which use a unit
         self.unused: Placement = {}
         self.used = self.placed = 0  # sums of the last two
+        self._topped: Resources | None = None  # by all its workloads; a fleet asks far more often than they change
         self.seat()
 
     @property
@@ -75,10 +76,15 @@ class Entry:
 
     def beyond(self, charges: Mapping[str, Charge]) -> Resources:
         """What it reserves beyond what its workloads have claimed."""
-        total = _times(self.pledge.shape, self.wanting)
-        for charge in charges.values():
-            total = total.plus(topping(self.pledge, charge))
-        return total
+        if self._topped is None:
+            self._topped = NOTHING
+            for charge in charges.values():
+                self._topped = self._topped.plus(topping(self.pledge, charge))
+        return _times(self.pledge.shape, self.wanting).plus(self._topped)
+
+    def recharge(self, row: int, workloads: int) -> None:
+        """It pays for so many workloads there, whatever they have claimed."""
+        self.charged[row], self._topped = workloads, None
 
 
 def topping(pledge: Pledge, charge: Charge) -> Resources:
