@@ -122,7 +122,7 @@ class PodAgent(AgentProcess):
         return node
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # no longer: there can be one real node at a time
 def installed(version: Version, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     if os.geteuid():
         pytest.skip("Unsupported: a real node needs root")
