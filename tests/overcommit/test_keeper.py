@@ -10,10 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.manager.overcommit import inputs, judged, keep_overcommit, withheld
+from j10ce.manager.strategies import Strategies, parse
 from j10ce.manager.view import View
 from j10ce.model.kinds import Lending, MinimalReservationPolicy, NodeQoS, ReservationReport
 from j10ce.model.quantity import Quantity
-from j10ce.policy.overcommit import DEFAULT, results
+from j10ce.policy.overcommit import results
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, reservation
@@ -36,7 +37,7 @@ def used(cpu: str = "2", *, heard: float = WALL, units: int = 0) -> NodeQoS:
 
 
 def told(made: NodeQoS, wall: float = WALL, policies: dict[str, MinimalReservationPolicy] | None = None) -> NodeQoS:
-    status = judged(made, policies or {}, wall)
+    status = judged(made, policies or {}, wall, Strategies())
     return made if status is None else replace(made, status=status)
 
 
@@ -59,8 +60,8 @@ def test_a_small_change_is_not_told_and_a_large_one_is() -> None:
     before = told(used("2"))
     moved = used("2200m")
     moved = replace(moved, status=replace(before.status, node=moved.status.node))
-    assert judged(moved, {}, WALL + 10) is None
-    assert judged(moved, {}, WALL + 300) is not None
+    assert judged(moved, {}, WALL + 10, Strategies()) is None
+    assert judged(moved, {}, WALL + 300, Strategies()) is not None
     jumped = replace(before, status=replace(before.status, node=used("4").status.node))
     assert told(jumped, WALL + 10).status.overcommit["batch-cpu"] == Quantity.parse("1500m")
 
@@ -84,7 +85,7 @@ def test_a_node_that_comes_back_lends_again() -> None:
 
 
 def test_a_node_that_measures_nothing_lends_nothing() -> None:
-    assert judged(node(), {}, WALL) is None
+    assert judged(node(), {}, WALL, Strategies()) is None
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,25 @@ def test_memory_counts_in_bytes() -> None:
     assert (found.capacity, found.usage, found.system, found.headroom) == (100 << 30, 10 << 30, 20 << 30, 5 << 30)
 
 
+def test_a_node_is_judged_by_the_strategy_that_selects_it_and_says_so() -> None:
+    pool = parse(b"{nodes: [{name: pool, nodeSelector: {matchLabels: {pool: batch}}, cpu: {thresholdPercent: 80}}]}")
+    made = used()
+    chosen = replace(made, spec=replace(made.spec, labels={"pool": "batch"}))
+    for node_, name, batch in ((made, "default", "3500m"), (chosen, "pool", "5500m")):
+        status = judged(node_, {}, WALL, pool)
+        assert status is not None
+        assert (status.overcommit_strategy, status.overcommit["batch-cpu"]) == (name, Quantity.parse(batch))
+
+
+def test_another_strategy_is_told_although_the_amounts_stay() -> None:
+    before = told(used())
+    same = parse(b"{nodes: [{name: own, nodeSelector: {matchExpressions: [{key: pool, operator: DoesNotExist}]}}]}")
+    status = judged(before, {}, WALL, same)
+    assert status is not None
+    assert (status.overcommit_strategy, status.overcommit) == ("own", before.status.overcommit)
+    assert judged(replace(before, status=status), {}, WALL, same) is None
+
+
 # -- with a store
 
 
@@ -127,7 +147,7 @@ async def test_the_keeper_writes_beside_the_agent(store: Store) -> None:
     await store.put(used(), part="status")
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(view.run())]
-        running.append(group.create_task(keep_overcommit(store, view, lambda: WALL, DEFAULT, every_s=0.01)))
+        running.append(group.create_task(keep_overcommit(store, view, lambda: WALL, every_s=0.01)))
         async with asyncio.timeout(30):
             while True:
                 listing = await store.list("NodeQoS")

@@ -128,7 +128,8 @@ def _overcommit(status: dict[str, Any]) -> str:
             for t in terms
             if t["result"] == result
         ]
-    return table(["RECLAIMABLE", "AMOUNT", "WHY"], rows) if rows else ""
+    by = f"by the strategy {status['overcommitStrategy']}\n" if status.get("overcommitStrategy") else ""
+    return by + table(["RECLAIMABLE", "AMOUNT", "WHY"], rows) if rows else ""
 
 
 def _amount(resource: str, told: str | None) -> str | None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from pathlib import Path
-from typing import Final
 
-import msgspec
 import structlog
 
 from j10ce.errors import Denied, Finding, Invalid
+from j10ce.manager.plainfile import MOST_BYTES, plain_of
 from j10ce.manager.tokens import Entry, Keyring, entry
 from j10ce.model.kinds import CredentialSpec, Strict
 from j10ce.model.schema import convert
@@ -18,7 +16,6 @@ from j10ce.policy import syntax
 from j10ce.policy.credential import credential
 
 log = structlog.get_logger()
-MOST_BYTES: Final = 4 << 20
 
 
 class Known(CredentialSpec, frozen=True, kw_only=True):
@@ -47,10 +44,9 @@ def load(path: Path) -> AuthFile:
 
 def parse(text: bytes) -> AuthFile:
     """YAML or JSON; raises Invalid with every finding."""
-    if len(text) > MOST_BYTES:
-        raise Invalid([Finding("", None, f"larger than {MOST_BYTES} bytes")], "auth file")
+    plain = plain_of(text, "auth file") or {}
     try:
-        told = convert(_plain(text) or {}, AuthFile)
+        told = convert(plain, AuthFile)
     except Invalid as e:
         # A value that does not belong may be a token that was pasted into the wrong place.
         raise Invalid([finding._replace(value=None) for finding in e.findings], "auth file") from None
@@ -78,19 +74,6 @@ def reload(keyring: Keyring, path: Path) -> None:
         log.error("auth.refused", file=str(path), error=str(e))
     else:
         log.info("auth.load", file=str(path), tokens=len(keyring.static))
-
-
-def _plain(text: bytes) -> object:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        yaml = importlib.import_module("yaml")
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError, AttributeError) as e:
-        where = getattr(e, "problem_mark", None)
-        line = f" in line {where.line + 1}" if where else ""
-        raise Invalid([Finding("", None, f"neither JSON nor YAML{line}")], "auth file") from None
 
 
 def _check(where: str, known: Known) -> list[Finding]:

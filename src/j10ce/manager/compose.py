@@ -23,6 +23,7 @@ from j10ce.manager.placements import Placements
 from j10ce.manager.rest import Resources
 from j10ce.manager.server import Server, announce
 from j10ce.manager.settings import Config
+from j10ce.manager.strategies import StrategyFile
 from j10ce.manager.trace import Tracer, traced
 from j10ce.manager.verbs import Verbs
 from j10ce.manager.view import View
@@ -46,6 +47,7 @@ class ControlPlane:
         metrics = Metrics()
         self._store = store = ObservedStore(store, metrics, tracer)
         self._view = View(store)
+        self._strategies = StrategyFile(config.overcommit)
         self._defence = Defence(config.guarding(token), store, wall, time.monotonic)
         self._health = Health(store, elector, self._complete, metrics)
         metrics.also(partial(census.families, self._view, wall))
@@ -68,6 +70,7 @@ class ControlPlane:
                 group.create_task(persist(self._view.run)),
                 group.create_task(persist(self._defence.run)),
                 group.create_task(self._health.run()),
+                group.create_task(self._strategies.run()),
             ]
             leading = group.create_task(persist(self._lead))
             serving = group.create_task(self._server.serve(sockets=[listener]))
@@ -84,9 +87,9 @@ class ControlPlane:
                 task.cancel()
 
     async def _lead(self) -> None:
-        limit = self._config.namespace_limit
-        keep = partial(keep_all, self._store, self._view, self._wall, self._tracer, namespace_limit=limit)
-        await self._elector.lead(keep)
+        limit, strategies = self._config.namespace_limit, self._strategies
+        keep = partial(keep_all, self._store, self._view, self._wall, self._tracer)
+        await self._elector.lead(partial(keep, namespace_limit=limit, strategies=strategies))
 
     async def _ready(self, listener: socket.socket) -> None:
         await self._known()

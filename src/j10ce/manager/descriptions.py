@@ -247,6 +247,7 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "": "The agent's and the manager's part.",
         "node": "What its agent reports.",
         "overcommit": "What may be lent to reclaimable workloads, by result: batch-cpu, mid-memory, …",
+        "overcommit_strategy": "By which strategy of the overcommit file; `default` is that of the fleet.",
         "overcommit_terms": "How that was computed, step by step.",
         "overcommit_time": "When.",
     },

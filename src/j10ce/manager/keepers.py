@@ -18,6 +18,7 @@ from j10ce.manager.policies import LOOK_S, judge_policies
 from j10ce.manager.revisions import ensure_built_in, keep_history
 from j10ce.manager.roster import ReportedRoster, Roster
 from j10ce.manager.spans import tell_applied
+from j10ce.manager.strategies import Strategies
 from j10ce.manager.trace import Tracer
 from j10ce.manager.view import View
 from j10ce.policy.profiles import builtin
@@ -48,6 +49,7 @@ async def keep_all(
     tracer: Tracer,
     *,
     namespace_limit: int = NAMESPACE_LIMIT,
+    strategies: Callable[[], Strategies] = Strategies,
     around: Surroundings = HOSTS,
 ) -> None:
     """For ever. Every keeper finds out by itself where its predecessor, on this manager or another, came to."""
@@ -61,7 +63,7 @@ async def keep_all(
         "policies": lambda: judge(store, view, wall, roster=around.roster()),
         "nodes": lambda: judge_nodes(store, view, wall),
         "expiry": lambda: expire(store, view, wall),
-        "overcommit": lambda: keep_overcommit(store, view, wall),
+        "overcommit": lambda: keep_overcommit(store, view, wall, strategies),
         "traces": lambda: tell_applied(view, tracer, wall()),
         **around.also,
     }

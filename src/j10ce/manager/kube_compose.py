@@ -38,6 +38,7 @@ from j10ce.manager.observed import ObservedStore
 from j10ce.manager.occupants import Occupants
 from j10ce.manager.server import Server, announce
 from j10ce.manager.settings import Config
+from j10ce.manager.strategies import StrategyFile
 from j10ce.manager.tls import server_context
 from j10ce.manager.trace import Tracer
 from j10ce.manager.view import View
@@ -72,6 +73,7 @@ class KubePlane:
         metrics = Metrics()
         self._store = ObservedStore(store, metrics, tracer)
         self._view = View(self._store)
+        self._strategies = StrategyFile(config.overcommit)
         self._occupants = Occupants(self._store, self._view, wall)
         self._events = Recorder(store.client, config.identity, wall)
         self._health = Health(self._store, elector, self._complete, metrics)
@@ -90,6 +92,7 @@ class KubePlane:
                 group.create_task(persist(self._view.run)),
                 group.create_task(persist(self._occupants.run)),
                 group.create_task(self._health.run()),
+                group.create_task(self._strategies.run()),
             ]
             if self._certificates:
                 always.append(group.create_task(self._certificates.run()))
@@ -119,8 +122,8 @@ class KubePlane:
             where = partial(keep_address, self._client, self._client.namespace, self._config.advertise)
             also["address of the extender"] = where
         around = Surroundings(partial(KubeRoster, self._occupants), self._events.tell, also, LONGEST_REST_S)
-        limit = self._config.namespace_limit
-        await keep_all(self._store, self._view, self._wall, self._tracer, namespace_limit=limit, around=around)
+        keep = partial(keep_all, self._store, self._view, self._wall, self._tracer, strategies=self._strategies)
+        await keep(namespace_limit=self._config.namespace_limit, around=around)
 
     async def _announce(self, listener: socket.socket) -> None:
         await self._view.ready()

@@ -14,13 +14,14 @@ from msgspec.structs import replace
 
 from j10ce.errors import Conflict, NotFound
 from j10ce.manager.pace import unhurried
+from j10ce.manager.strategies import Strategies
 from j10ce.manager.view import View
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, NodeQoSStatus, OvercommitTerm
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
 from j10ce.policy.document import reference
 from j10ce.policy.ledger import guaranteeable
-from j10ce.policy.overcommit import DEFAULT, Inputs, Strategy, degraded, reclaimable, results, worth_telling
+from j10ce.policy.overcommit import Inputs, Strategy, degraded, reclaimable, results, worth_telling
 from j10ce.policy.resolve import amounts
 from j10ce.scheduler.cluster import ZERO, resources
 from j10ce.store.store import Store
@@ -33,9 +34,16 @@ Policies = Mapping[str, MinimalReservationPolicy]
 
 
 async def keep_overcommit(
-    store: Store, view: View, wall: Callable[[], float], strategy: Strategy = DEFAULT, every_s: float = LOOK_S
+    store: Store,
+    view: View,
+    wall: Callable[[], float],
+    strategies: Callable[[], Strategies] = Strategies,
+    every_s: float = LOOK_S,
 ) -> None:
-    """Keep `status.overcommit` of every node true, for ever: a first word soon, others every `every_s`."""
+    """Keep `status.overcommit` of every node true, for ever: a first word soon, others every `every_s`.
+
+    `strategies` are those in force at the moment.
+    """
     await view.ready()
     looked: dict[str, float] = {}
     while True:
@@ -45,7 +53,7 @@ async def keep_overcommit(
         looked |= {n.metadata.name: now for n in due}
         policies = {reference(p): p for p in view.all(MinimalReservationPolicy)} if due else {}
         async for node in unhurried(due):
-            status = judged(node, policies, now, strategy)
+            status = judged(node, policies, now, strategies())
             if status is not None:
                 await _tell(store, replace(node, status=status))
         await asyncio.sleep(min(every_s, SOON_S))
@@ -65,16 +73,18 @@ async def _tell(store: Store, node: NodeQoS) -> None:
     log.info("overcommit.tell", node=node.metadata.name, **told)
 
 
-def judged(node: NodeQoS, policies: Policies, wall: float, strategy: Strategy = DEFAULT) -> NodeQoSStatus | None:
+def judged(node: NodeQoS, policies: Policies, wall: float, strategies: Strategies) -> NodeQoSStatus | None:
     """The status that a node deserves; None when what it has is good enough."""
     status = node.status
+    name, strategy = strategies.of(node)
     terms = _terms(node, policies, wall, strategy)
     fresh = results(terms)
     age_s = math.inf if status.overcommit_time is UNSET else wall - status.overcommit_time.timestamp()
-    if not worth_telling(status.overcommit, fresh, strategy, age_s):
+    renamed = bool(fresh) and status.overcommit_strategy != name
+    if not renamed and not worth_telling(status.overcommit, fresh, strategy, age_s):
         return None
     now = datetime.fromtimestamp(int(wall), UTC)
-    return replace(status, overcommit=fresh, overcommit_terms=terms, overcommit_time=now)
+    return replace(status, overcommit=fresh, overcommit_strategy=name, overcommit_terms=terms, overcommit_time=now)
 
 
 def _terms(node: NodeQoS, policies: Policies, wall: float, strategy: Strategy) -> tuple[OvercommitTerm, ...]:

@@ -31,6 +31,7 @@ class Config(NamedTuple):
     advertise: str = ""
     identity: str = ""
     namespace_limit: int = NAMESPACE_LIMIT
+    overcommit: Path | None = None
     log_format: Format = "console"
     log_level: str = "info"
     otel_endpoint: str = ""
@@ -62,6 +63,9 @@ def parser() -> argparse.ArgumentParser:
         "--namespace-limit", type=percent, default=NAMESPACE_LIMIT, metavar="PERCENT",
         help="of the fleet that one namespace may reserve; 100: no limit (default: %(default)s)",
     )  # fmt: skip
+    made.add_argument(
+        "--overcommit", type=Path, metavar="FILE", help="how much of which nodes may be lent, YAML or JSON; followed"
+    )
     _add_security(made)
     _add_telling(made)
     made.add_argument("--kubeconfig", type=Path, help="written with address and token, mode 0600")

@@ -274,6 +274,7 @@ class OvercommitTerm(Strict, frozen=True, kw_only=True):
 class NodeQoSStatus(Strict, frozen=True, kw_only=True):
     node: NodeReport = NodeReport()
     overcommit: dict[str, Quantity] = field(default_factory=dict)  # result -> what may be lent to reclaimable workloads
+    overcommit_strategy: str = ""
     overcommit_terms: tuple[OvercommitTerm, ...] = ()
     overcommit_time: datetime | UnsetType = UNSET
     conditions: tuple[Condition, ...] = ()

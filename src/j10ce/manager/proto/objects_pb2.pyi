@@ -243,7 +243,7 @@ class NodeQoSSpec(_message.Message):
     def __init__(self, unschedulable: _Optional[bool] = ..., disarmed: _Optional[bool] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class NodeQoSStatus(_message.Message):
-    __slots__ = ("node", "overcommit", "overcommit_terms", "overcommit_time", "conditions")
+    __slots__ = ("node", "overcommit", "overcommit_strategy", "overcommit_terms", "overcommit_time", "conditions")
     class OvercommitEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -253,15 +253,17 @@ class NodeQoSStatus(_message.Message):
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     NODE_FIELD_NUMBER: _ClassVar[int]
     OVERCOMMIT_FIELD_NUMBER: _ClassVar[int]
+    OVERCOMMIT_STRATEGY_FIELD_NUMBER: _ClassVar[int]
     OVERCOMMIT_TERMS_FIELD_NUMBER: _ClassVar[int]
     OVERCOMMIT_TIME_FIELD_NUMBER: _ClassVar[int]
     CONDITIONS_FIELD_NUMBER: _ClassVar[int]
     node: NodeReport
     overcommit: _containers.ScalarMap[str, str]
+    overcommit_strategy: str
     overcommit_terms: _containers.RepeatedCompositeFieldContainer[OvercommitTerm]
     overcommit_time: _timestamp_pb2.Timestamp
     conditions: _containers.RepeatedCompositeFieldContainer[Condition]
-    def __init__(self, node: _Optional[_Union[NodeReport, _Mapping]] = ..., overcommit: _Optional[_Mapping[str, str]] = ..., overcommit_terms: _Optional[_Iterable[_Union[OvercommitTerm, _Mapping]]] = ..., overcommit_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ...) -> None: ...
+    def __init__(self, node: _Optional[_Union[NodeReport, _Mapping]] = ..., overcommit: _Optional[_Mapping[str, str]] = ..., overcommit_strategy: _Optional[str] = ..., overcommit_terms: _Optional[_Iterable[_Union[OvercommitTerm, _Mapping]]] = ..., overcommit_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ...) -> None: ...
 
 class HoldSpec(_message.Message):
     __slots__ = ("target", "knobs", "expires", "why", "who", "node", "value", "breaks_reservation")
