@@ -32,7 +32,7 @@ class Authority:
     def sign(self, who: str, *, common: str = "") -> Files:
         """Good for both ends of a connection to 127.0.0.1: etcd's gateway is a client of its own server.
 
-        The gateway refuses clients whose certificate has a common name, where users sign in with passwords.
+        etcd takes the common name for the user; its JSON gateway refuses clients that have one.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])

@@ -3,40 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+
+import grpc
+import grpc.aio
+
+from j10ce.store.etcd_wire import TXN, WATCH
+from j10ce.store.proto import etcd_pb2 as pb
 
 Fate = Literal["pass", "lose request", "lose answer", "delay"]
-Judge = Callable[[str, Any], Fate]
+Judge = Callable[[str, bytes], Fate]
+Context = grpc.aio.ServicerContext
 
 
 def always(fate: Fate) -> Judge:
     return lambda path, body: fate
 
 
-class Proxy:
+class Late(NamedTuple):
+    path: str
+    body: bytes
+
+
+class Proxy(grpc.GenericRpcHandler):  # type: ignore[misc]
     """`judge` decides the fate of every request by its path and body; `late` holds those that were delayed."""
 
     def __init__(self, upstream: str) -> None:
-        self._host, _, port = upstream.rpartition(":")
-        self._port = int(port)
-        self._open: set[asyncio.StreamWriter] = set()
+        self._up = grpc.aio.insecure_channel(upstream)
+        self._open: set[grpc.aio.Call] = set()
         self.judge = always("pass")
-        self.late: list[bytes] = []
+        self.late: list[Late] = []
         self.lost = asyncio.Event()
         self.address = ""
 
-    async def release(self) -> list[Any]:
+    async def release(self) -> list[pb.TxnResponse]:
         """Carry the delayed requests out; etcd's answers to them."""
-        return [await self._carry_out(self.late.pop(0)) for _ in self.late[:]]
+        return [pb.TxnResponse.FromString(await self._up.unary_unary(path)(body)) for path, body in self._taken()]
 
     def lose(self, fate: Fate, *, then: Fate = "pass") -> None:
         """The next batch of writes; `then` is the fate of all that follows."""
 
-        def judge(path: str, body: Any) -> Fate:
-            if path != "/v3/kv/txn" or "request_txn" not in json.dumps(body):
+        def judge(path: str, body: bytes) -> Fate:
+            if path != TXN.path or not any(op.HasField("request_txn") for op in pb.TxnRequest.FromString(body).success):
                 return "pass"
             self.judge = always(then)
             return fate
@@ -44,77 +54,71 @@ class Proxy:
         self.judge = judge
 
     def cut(self) -> None:
-        """Break every connection."""
-        for writer in tuple(self._open):
-            writer.close()
+        """Break every call that is under way."""
+        for call in tuple(self._open):
+            call.cancel()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        up_reader, up_writer = await asyncio.open_connection(self._host, self._port)
-        self._open |= {writer, up_writer}
+    async def close(self) -> None:
+        self.cut()
+        await self._up.close()
+
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+        async def answer(body: bytes, context: Context) -> bytes:
+            return await self._answer(details.method, body, context)
+
+        async def answers(body: bytes, context: Context) -> AsyncIterator[bytes]:
+            async for answer in self._answers(details.method, body, context):
+                yield answer
+
+        if details.method == WATCH.path:
+            return grpc.unary_stream_rpc_method_handler(answers)
+        return grpc.unary_unary_rpc_method_handler(answer)
+
+    async def _answer(self, path: str, body: bytes, context: Context) -> bytes:
+        fate = self.judge(path, body)
+        if fate == "delay":
+            self.late.append(Late(path, body))
+        if fate in ("lose request", "delay"):
+            return await self._silence(context)
         try:
-            async with asyncio.TaskGroup() as group:
-                back = group.create_task(pump(up_reader, writer))
-                while request := await read_request(reader):
-                    fate = self.judge(*parsed(request))
-                    if fate != "pass":
-                        back.cancel()
-                        await self._lose(fate, request)
-                        break
-                    up_writer.write(request)
-                back.cancel()
+            answer: bytes = await self._up.unary_unary(path)(body)
+        except grpc.aio.AioRpcError as e:
+            return await context.abort(e.code(), e.details() or "")
+        return await self._silence(context) if fate == "lose answer" else answer
+
+    async def _answers(self, path: str, body: bytes, context: Context) -> AsyncIterator[bytes]:
+        if self.judge(path, body) != "pass":
+            await self._silence(context)
+        call = self._up.unary_stream(path)(body)
+        self._open.add(call)
+        try:
+            async for answer in call:
+                yield answer
+        except asyncio.CancelledError:
+            await self._silence(context)
         finally:
-            self._open -= {writer, up_writer}
-            writer.close()
-            up_writer.close()
+            self._open.discard(call)
+            call.cancel()
 
-    async def _lose(self, fate: Fate, request: bytes) -> None:
-        if fate == "lose answer":
-            await self._carry_out(request)
-        elif fate == "delay":
-            self.late.append(request)
+    async def _silence(self, context: Context) -> Any:
+        """As of a connection that broke."""
         self.lost.set()
+        await context.abort(grpc.StatusCode.UNAVAILABLE, "Socket closed")
 
-    async def _carry_out(self, request: bytes) -> Any:
-        reader, writer = await asyncio.open_connection(self._host, self._port)
-        writer.write(request.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
-        _, _, body = (await reader.read()).partition(b"\r\n\r\n")
-        writer.close()
-        return json.loads(body[body.index(b"{") : body.rindex(b"}") + 1])
+    def _taken(self) -> list[Late]:
+        taken, self.late = self.late, []
+        return taken
 
 
 @asynccontextmanager
 async def proxied(upstream: str) -> AsyncIterator[Proxy]:
     proxy = Proxy(upstream)
-    server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
-    proxy.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((proxy,))
+    proxy.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    await server.start()
     try:
         yield proxy
     finally:
-        server.close()
-        proxy.cut()
-        await server.wait_closed()
-
-
-async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while data := await reader.read(1 << 16):
-            writer.write(data)
-            await writer.drain()
-    except ConnectionError:
-        pass
-    writer.close()
-
-
-async def read_request(reader: asyncio.StreamReader) -> bytes:
-    """Empty when the client is gone."""
-    try:
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = head.lower().partition(b"content-length: ")[2].partition(b"\r")[0]
-        return head + await reader.readexactly(int(length or 0))
-    except (asyncio.IncompleteReadError, ConnectionError):
-        return b""
-
-
-def parsed(request: bytes) -> tuple[str, Any]:
-    head, _, body = request.partition(b"\r\n\r\n")
-    return head.split(b" ", 2)[1].decode(), json.loads(body or b"{}")
+        await server.stop(None)
+        await proxy.close()

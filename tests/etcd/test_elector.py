@@ -10,10 +10,11 @@ from j10ce.store.elector import Alone
 from j10ce.store.etcd_address import read_address
 from j10ce.store.etcd_elector import etcd_elector
 from j10ce.store.etcd_gateway import Gateway
-from j10ce.store.etcd_wire import Delete, Layout, Lease, Nothing, Range, RangeAnswer
+from j10ce.store.etcd_wire import DELETE, RANGE, REVOKE, Layout
 from j10ce.store.leading import ClaimElector
 from j10ce.store.memory import MemoryStore
 from j10ce.store.opening import elector_for, open_store
+from j10ce.store.proto import etcd_pb2 as pb
 from j10ce.testing.build import WALL
 from j10ce.testing.conformance_elector import Elect, ElectorConformance, Steal
 
@@ -38,11 +39,11 @@ class TestEtcd(ElectorConformance):
     @pytest.fixture(params=["lease", "key"])
     def steal(self, request: pytest.FixtureRequest, gateway: Gateway, layout: Layout) -> Steal:
         async def revoke() -> None:
-            (key,) = (await gateway.ask("kv/range", Range(layout.leader), RangeAnswer)).kvs
-            await gateway.ask("lease/revoke", Lease(key.lease), Nothing)
+            (key,) = (await gateway.ask(RANGE, pb.RangeRequest(key=layout.leader))).kvs
+            await gateway.ask(REVOKE, pb.LeaseRequest(id=key.lease))
 
         async def delete() -> None:
-            await gateway.ask("kv/deleterange", Delete(layout.leader), Nothing)
+            await gateway.ask(DELETE, pb.DeleteRangeRequest(key=layout.leader))
 
         return revoke if request.param == "lease" else delete
 

@@ -88,7 +88,7 @@ async def test_a_create_that_comes_late_does_not_bring_a_deleted_object_back(
     await store.put(reservation("db"), expect=ABSENT)
     await other.delete(KIND, "default", "db")
     (answer,) = await proxy.release()
-    assert not answer.get("succeeded"), "the fence stops it"
+    assert not answer.succeeded, "the fence stops it"
     with pytest.raises(NotFound):
         await other.get(KIND, "default", "db")
 

@@ -15,8 +15,9 @@ from j10ce.errors import Compacted, Denied, Invalid, StoreError, Unavailable
 from j10ce.store.etcd import EtcdStore
 from j10ce.store.etcd_address import read_address
 from j10ce.store.etcd_upkeep import compact
-from j10ce.store.etcd_wire import Range, RangeAnswer
+from j10ce.store.etcd_wire import RANGE
 from j10ce.store.opening import elector_for, open_store
+from j10ce.store.proto import etcd_pb2 as pb
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, names, take
@@ -30,6 +31,7 @@ class Secure(NamedTuple):
     cluster: Cluster
     ca: Path
     client: Files
+    named: Files  # after the user
     password_file: Path
 
     def url(self, prefix: str = "j10ce", **changes: str | None) -> str:
@@ -50,7 +52,7 @@ class Secure(NamedTuple):
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secure]:
     folder = tmp_path_factory.mktemp("secure")
     authority = Authority(folder)
-    server, client = authority.sign("server"), authority.sign("client")
+    server, client, named = authority.sign("server"), authority.sign("client"), authority.sign("named", common=USER)
     context = ssl.create_default_context(cafile=authority.file)
     context.load_cert_chain(*client)
     files = {"cert-file": server.cert, "key-file": server.key, "trusted-ca-file": authority.file}
@@ -58,7 +60,7 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secure]:
     (folder / "password").write_text(f"{PASSWORD}\n")
     with running(folder, count=1, flags=flags, tls=context) as cluster:
         add_users(cluster)
-        yield Secure(cluster, authority.file, client, folder / "password")
+        yield Secure(cluster, authority.file, client, named, folder / "password")
 
 
 def add_users(cluster: Cluster) -> None:
@@ -100,7 +102,7 @@ async def test_a_user_may_lead_and_compact(store: Store) -> None:
         async with asyncio.timeout(0.2):
             await compact(store._gateway, store._layout, every_s=0.01)
     with pytest.raises(Compacted):
-        await store._gateway.ask("kv/range", Range(store._layout.mark, revision=1), RangeAnswer)
+        await store._gateway.ask(RANGE, pb.RangeRequest(key=store._layout.mark, revision=1))
 
 
 async def test_an_expired_token_is_renewed(store: Store) -> None:
@@ -114,12 +116,22 @@ async def test_an_expired_token_is_renewed(store: Store) -> None:
         await store.delete(KIND, "default", name)
 
 
+async def test_a_certificate_may_name_the_user(secure: Secure) -> None:
+    cert, key = map(str, secure.named)
+    store = open_store(secure.url(cert=cert, key=key, user=None, password_file=None), lambda: WALL)
+    made = await store.put(reservation("db"))
+    assert await store.delete(KIND, "default", "db", expect=made.metadata.resource_version)
+    await store.close()
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "told"),
     [
-        pytest.param({"ca": None}, Unavailable, "certificate verify failed", id="an unknown authority"),
+        pytest.param({"ca": None}, Unavailable, "CERTIFICATE_VERIFY_FAILED", id="an unknown authority"),
         pytest.param({"cert": None, "key": None}, Unavailable, "does not answer", id="no client certificate"),
-        pytest.param({"user": None, "password_file": None}, StoreError, "user name is empty", id="no user"),
+        pytest.param(
+            {"user": None, "password_file": None}, StoreError, "grant the user", id="no user but the certificate's"
+        ),
         pytest.param({"user": "stranger"}, StoreError, "authentication failed", id="an unknown user"),
         pytest.param({"prefix": "elsewhere"}, StoreError, "grant the user readwrite", id="another prefix"),
     ],
@@ -158,6 +170,6 @@ def test_a_file_that_cannot_be_read_is_named(option: str) -> None:
 
 def test_an_address_is_read_wholly() -> None:
     address = read_address("etcd://a:1,[::1]:2/fleet/one/")
-    assert address.endpoints == ("http://a:1", "http://[::1]:2")
+    assert address.endpoints == ("a:1", "[::1]:2")
     assert address.prefix == "/fleet/one"
     assert read_address("etcd://a:1").prefix == "/j10ce"

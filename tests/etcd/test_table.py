@@ -16,8 +16,9 @@ from j10ce.model.kinds import Object
 from j10ce.store.etcd import EtcdStore
 from j10ce.store.etcd_address import read_address
 from j10ce.store.etcd_upkeep import compact
-from j10ce.store.etcd_wire import PLACES, Compaction, Delete, Nothing, Put, Range, RangeAnswer
+from j10ce.store.etcd_wire import COMPACT, DELETE, PLACES, PUT, RANGE
 from j10ce.store.mirror import mirror
+from j10ce.store.proto import etcd_pb2 as pb
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, names, soon, take
 from tests.etcd.cluster import Cluster, running
@@ -119,8 +120,8 @@ async def test_a_hole_in_etcds_history_is_told_and_filled(store: EtcdStore, behi
     proxy.cut()
     await store.delete(KIND, "default", "goes")
     await store.put(reservation("comes"))
-    present = await store._gateway.ask("kv/range", Range(b"x"), RangeAnswer)
-    await store._gateway.ask("kv/compaction", Compaction(present.header.revision), Nothing)
+    present = await store._gateway.ask(RANGE, pb.RangeRequest(key=b"x"))
+    await store._gateway.ask(COMPACT, pb.CompactionRequest(revision=present.header.revision))
     proxy.judge = always("pass")
     with pytest.raises(Compacted):
         await soon(missing)
@@ -131,10 +132,11 @@ async def test_a_hole_in_etcds_history_is_told_and_filled(store: EtcdStore, behi
 
 async def test_managers_compact_what_is_old_and_keep_what_is_recent(store: EtcdStore) -> None:
     gateway, layout = store._gateway, store._layout
-    old = Range(layout.objects, layout.end, revision=main(await store.put(reservation("db", cpu="1"))))
+    first = await store.put(reservation("db", cpu="1"))
+    old = pb.RangeRequest(key=layout.objects, range_end=layout.end, revision=main(first))
 
     async def until_compacted() -> None:
-        while await gateway.ask("kv/range", old, RangeAnswer):
+        while await gateway.ask(RANGE, old):
             await store.put(reservation("other"))
 
     async with asyncio.TaskGroup() as group:
@@ -144,8 +146,8 @@ async def test_managers_compact_what_is_old_and_keep_what_is_recent(store: EtcdS
         for task in rounds:
             task.cancel()
     made = await store.put(reservation("db", cpu="2"))
-    recent = Range(layout.objects, layout.end, revision=main(made))
-    assert len((await gateway.ask("kv/range", recent, RangeAnswer)).kvs) == 2
+    recent = pb.RangeRequest(key=layout.objects, range_end=layout.end, revision=main(made))
+    assert len((await gateway.ask(RANGE, recent)).kvs) == 2
 
 
 def main(obj: Object) -> int:
@@ -157,12 +159,12 @@ async def test_what_is_no_object_stops_reads_with_its_key_until_it_is_gone(store
     gateway, layout = store._gateway, store._layout
     await store.put(reservation("db"))
     rubbish = layout.objects + b"Hold//rubbish"
-    await gateway.ask("kv/put", Put(rubbish, b'{"kind": "Hold", "colour": "red"}'), Nothing)
+    await gateway.ask(PUT, pb.PutRequest(key=rubbish, value=b'{"kind": "Hold", "colour": "red"}'))
     later = opened(url)
     later._gateway.patience_s = 1.0
     with pytest.raises(StoreError, match="Hold//rubbish holds no object"):
         await later.list(KIND)
-    await gateway.ask("kv/deleterange", Delete(rubbish), Nothing)
+    await gateway.ask(DELETE, pb.DeleteRangeRequest(key=rubbish))
     later._gateway.patience_s = 60.0
     assert names(await later.list(KIND)) == ["default/db"]
     await later.close()

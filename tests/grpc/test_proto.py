@@ -20,6 +20,7 @@ from j10ce.model.kinds import Tier
 
 CLONE = Path(__file__).resolve().parents[2]
 PROTO = CLONE / "src/j10ce/manager/proto"
+ETCD = CLONE / "src/j10ce/store/proto"
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +58,13 @@ def test_the_committed_files_follow_from_the_model(generator: ModuleType) -> Non
     assert generator.LOCK.read_text() == generator.spelled(numbers)
 
 
+@pytest.mark.parametrize("home", ["HOME", "ETCD_HOME"])
+def test_the_committed_code_follows_from_the_proto(generator: ModuleType, home: str, tmp_path: Path) -> None:
+    package = generator.PACKAGE if home == "HOME" else generator.ETCD_PACKAGE
+    made = generator.compiled(getattr(generator, home), package, tmp_path)
+    assert made == {file: file.read_text() for file in made}, "run `make generate`"
+
+
 @pytest.mark.parametrize("struct", [pytest.param(s, id=s.__name__) for s in shape.messages()])
 def test_the_compiled_code_has_every_field(struct: type[Struct]) -> None:
     found: Descriptor = getattr(objects_pb2, struct.__name__).DESCRIPTOR
@@ -89,8 +97,9 @@ def test_a_field_keeps_its_type(generator: ModuleType) -> None:
         generator.message(Changed, numbers)
 
 
-def test_buf_finds_nothing_to_say(tmp_path: Path) -> None:
+@pytest.mark.parametrize("proto", [pytest.param(PROTO, id="ours"), pytest.param(ETCD, id="etcd's")])
+def test_buf_finds_nothing_to_say(proto: Path, tmp_path: Path) -> None:
     buf = Path(sys.executable).with_name("buf")
     env = {**os.environ, "BUF_CACHE_DIR": str(tmp_path), "HOME": str(tmp_path)}
-    said = subprocess.run([buf, "lint"], cwd=PROTO, env=env, capture_output=True, text=True, timeout=60)
+    said = subprocess.run([buf, "lint"], cwd=proto, env=env, capture_output=True, text=True, timeout=60)
     assert (said.returncode, said.stdout, said.stderr) == (0, "", "")

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from j10ce.store.kube_access import KubeAccess
 from j10ce.store.kube_client import KubeClient
-from tests.etcd.proxy import read_request
 
 
 class Reply(NamedTuple):
@@ -72,3 +71,13 @@ async def serving(*script: Reply | Literal["hang up"]) -> AsyncIterator[ApiServe
         for client in api.clients:
             await client.close()
         server.close()
+
+
+async def read_request(reader: asyncio.StreamReader) -> bytes:
+    """Empty when the client is gone."""
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = head.lower().partition(b"content-length: ")[2].partition(b"\r")[0]
+        return head + await reader.readexactly(int(length or 0))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return b""

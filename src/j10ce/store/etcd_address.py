@@ -14,10 +14,18 @@ OPTIONS: Final = ("ca", "cert", "key", "user", "password-file")
 PREFIX: Final = "/j10ce"
 
 
+class Tls(NamedTuple):
+    """All in PEM."""
+
+    authorities: bytes
+    certificate: bytes | None = None
+    key: bytes | None = None
+
+
 class EtcdAddress(NamedTuple):
-    endpoints: tuple[str, ...]  # http://host:port
+    endpoints: tuple[str, ...]  # host:port
     prefix: str = PREFIX
-    tls: ssl.SSLContext | None = None
+    tls: Tls | None = None
     user: str = ""
     password: str = ""
 
@@ -40,11 +48,10 @@ def read_address(url: str) -> EtcdAddress:
         findings.append(Finding("--store", url, "user and password-file belong together", "give both"))
     if findings:
         raise Invalid(findings, "argument")
-    web = "https" if scheme == "etcds" else "http"
     return EtcdAddress(
-        tuple(f"{web}://{host}" for host in hosts.split(",")),
+        tuple(hosts.split(",")),
         f"/{prefix.strip('/')}" if prefix.strip("/") else PREFIX,
-        _context(options) if scheme == "etcds" else None,
+        _tls(options) if scheme == "etcds" else None,
         options.get("user", ""),
         _password(options.get("password-file", "")),
     )
@@ -55,15 +62,23 @@ def _is_address(host: str) -> bool:
     return bool(name) and port.isdecimal() and 0 < int(port) < 65536
 
 
-def _context(options: dict[str, str]) -> ssl.SSLContext:
+def _tls(options: dict[str, str]) -> Tls:
+    files = {name: Path(options[name]) for name in ("ca", "cert", "key") if name in options}
     try:
         context = ssl.create_default_context(cafile=options.get("ca"))
         if "cert" in options:
             context.load_cert_chain(options["cert"], options["key"])
+        held = {name: file.read_bytes() for name, file in files.items()}
     except (OSError, ssl.SSLError) as e:
-        files = ", ".join(options[name] for name in ("ca", "cert", "key") if name in options)
-        raise Denied(f"cannot use {files} for TLS: {e.strerror or e}") from None
-    return context
+        raise Denied(f"cannot use {', '.join(map(str, files.values()))} for TLS: {e.strerror or e}") from None
+    return Tls(held.get("ca") or _system_authorities(), held.get("cert"), held.get("key"))
+
+
+def _system_authorities() -> bytes:
+    """Those that this machine trusts; gRPC would bring its own."""
+    known = ssl.get_default_verify_paths()
+    files = [Path(known.cafile)] if known.cafile else sorted(Path(known.capath or "/dev/null").glob("*.[0-9]"))
+    return b"\n".join(file.read_bytes() for file in files)
 
 
 def _password(file: str) -> str:

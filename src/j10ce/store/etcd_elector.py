@@ -8,21 +8,9 @@ from typing import Final, NamedTuple
 
 from j10ce.errors import StoreError
 from j10ce.store.etcd_gateway import Gateway
-from j10ce.store.etcd_wire import (
-    Compare,
-    Layout,
-    Lease,
-    LeaseLine,
-    Op,
-    Put,
-    Range,
-    RangeAnswer,
-    Txn,
-    TxnAnswer,
-    Watch,
-    WatchCreate,
-)
+from j10ce.store.etcd_wire import GRANT, KEEP_ALIVE, RANGE, REVOKE, TXN, Layout, changed_at, put_op, read_op
 from j10ce.store.leading import ClaimElector, Claims, Lapsed
+from j10ce.store.proto import etcd_pb2 as pb
 
 TTL_S: Final = 10
 
@@ -47,27 +35,27 @@ class EtcdClaims:
         while True:
             await self._released()
             asked_at = asyncio.get_running_loop().time()
-            grant = await self._gateway.ask("lease/grant", Lease(TTL=self._ttl_s), Lease)
+            grant = await self._gateway.ask(GRANT, pb.LeaseGrantRequest(ttl=self._ttl_s))
             try:
-                created_at = await self._create(grant.ID)
+                created_at = await self._create(grant.id)
             except StoreError:
-                await self._revoke(grant.ID)
+                await self._revoke(grant.id)
                 raise
             if created_at:
-                return EtcdClaim(grant.ID, created_at, asked_at)
-            await self._revoke(grant.ID)
+                return EtcdClaim(grant.id, created_at, asked_at)
+            await self._revoke(grant.id)
 
     async def renewed(self, claim: EtcdClaim, within_s: float) -> EtcdClaim:
         asked_at = asyncio.get_running_loop().time()
         answer = await self._gateway.ask(
-            "lease/keepalive", Lease(claim.lease), LeaseLine, patience_s=within_s, attempt_s=self._ttl_s / 5
+            KEEP_ALIVE, pb.LeaseRequest(id=claim.lease), patience_s=within_s, attempt_s=self._ttl_s / 5
         )
-        if not answer.result.TTL or not await self.holds(claim):
+        if not answer.ttl or not await self.holds(claim):
             raise Lapsed("the claim has expired in etcd, or its key was deleted")
         return claim._replace(asked_at=asked_at)
 
     async def holds(self, claim: EtcdClaim) -> bool:
-        answer = await self._gateway.ask("kv/range", Range(self._key), RangeAnswer)
+        answer = await self._gateway.ask(RANGE, pb.RangeRequest(key=self._key))
         return bool(answer.kvs) and answer.kvs[0].create_revision == claim.created_at
 
     async def release(self, claim: EtcdClaim) -> None:
@@ -75,9 +63,9 @@ class EtcdClaims:
 
     async def _create(self, lease: int) -> int:
         """etcd's revision of our key, or 0 when someone was faster."""
-        mine = Op(request_put=Put(self._key, self._identity.encode(), lease))
-        look = Op(request_range=Range(self._key))
-        answer = await self._gateway.ask("kv/txn", Txn((Compare(self._key, 0),), (mine,), (look,)), TxnAnswer)
+        mine, look = put_op(self._key, self._identity.encode(), lease), read_op(self._key)
+        unless_taken = pb.TxnRequest(compare=[changed_at(self._key, 0)], success=[mine], failure=[look])
+        answer = await self._gateway.ask(TXN, unless_taken)
         if answer.succeeded:
             return answer.header.revision
         kvs = answer.responses[0].response_range.kvs
@@ -86,20 +74,20 @@ class EtcdClaims:
     async def _released(self) -> None:
         """Returns once nobody leads. A watch may die silently with its member, so etcd is asked now and then."""
         while True:
-            answer = await self._gateway.ask("kv/range", Range(self._key), RangeAnswer)
+            answer = await self._gateway.ask(RANGE, pb.RangeRequest(key=self._key))
             if not answer.kvs:
                 self.holder = ""
                 return
             self.holder = answer.kvs[0].value.decode(errors="replace")
-            request = Watch(WatchCreate(self._key, start_revision=answer.header.revision + 1))
+            request = pb.WatchCreateRequest(key=self._key, start_revision=answer.header.revision + 1)
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._ttl_s), aclosing(self._gateway.lines("watch", request)) as lines:
-                    await anext(lines)  # it stands
-                    await anext(lines)  # something happened
+                async with asyncio.timeout(self._ttl_s), aclosing(self._gateway.watch(request)) as answers:
+                    await anext(answers)  # it stands
+                    await anext(answers)  # something happened
 
     async def _revoke(self, lease: int) -> None:
         with suppress(StoreError):  # it expires by itself
-            await self._gateway.ask("lease/revoke", Lease(lease), Lease, patience_s=0)
+            await self._gateway.ask(REVOKE, pb.LeaseRequest(id=lease), patience_s=0)
 
 
 _: type[Claims[EtcdClaim]] = EtcdClaims

@@ -10,29 +10,14 @@ import asyncio
 from contextlib import aclosing
 from typing import Final
 
-import msgspec
 import structlog
 
 from j10ce.errors import Compacted, StoreError, Unavailable
 from j10ce.model.kinds import Object
 from j10ce.store.etcd_gateway import Gateway
-from j10ce.store.etcd_wire import (
-    DELETE_PLACE,
-    PLACES,
-    Change,
-    Changes,
-    Layout,
-    Range,
-    RangeAnswer,
-    Watch,
-    WatchCreate,
-    WatchLine,
-    at_revision,
-    restored,
-    revision,
-    whole,
-)
+from j10ce.store.etcd_wire import DELETE_PLACE, PLACES, RANGE, Layout, at_revision, restored, revision, whole
 from j10ce.store.patience import pauses
+from j10ce.store.proto import etcd_pb2 as pb
 from j10ce.store.revise import key_of
 from j10ce.store.store import Event
 from j10ce.store.table import Table
@@ -114,7 +99,7 @@ class Feed:
     async def _catch_up(self) -> StoreError | None:
         before = self.table.revision
         try:
-            answer = await self._gateway.ask("kv/range", Range(self._layout.mark), RangeAnswer)
+            answer = await self._gateway.ask(RANGE, pb.RangeRequest(key=self._layout.mark))
             current = answer.header.revision
             if self._loaded and before > whole(current):
                 self._begin_again(f"etcd is at revision {current}, behind {before // PLACES}: it was restored")
@@ -139,7 +124,7 @@ class Feed:
 
     async def _load(self) -> None:
         """From a little earlier than the present, so that watches of a manager that ended can go on with this one."""
-        present = (await self._gateway.ask("kv/range", Range(self._layout.mark), RangeAnswer)).header.revision
+        present = (await self._gateway.ask(RANGE, pb.RangeRequest(key=self._layout.mark))).header.revision
         at = max(1, present - BACKLOG)
         try:
             objects = await self._objects(at)
@@ -156,55 +141,53 @@ class Feed:
         objects: list[Object] = []
         start, more = self._layout.objects, True
         while more:
-            request = Range(start, self._layout.end, PAGE, at)
-            page = await self._gateway.ask("kv/range", request, RangeAnswer)
+            request = pb.RangeRequest(key=start, range_end=self._layout.end, limit=PAGE, revision=at)
+            page = await self._gateway.ask(RANGE, request)
             objects += map(restored, page.kvs)
             more, start = page.more, page.kvs[-1].key + b"\0" if page.kvs else start
         return objects
 
     async def _follow(self) -> None:
         start = (self.table.revision + 1) // PLACES
-        request = Watch(WatchCreate(self._layout.mark, self._layout.end, start, fragment=True))
+        request = pb.WatchCreateRequest(
+            key=self._layout.mark, range_end=self._layout.end, start_revision=start, fragment=True
+        )
         try:
             async with (
                 asyncio.timeout(None) as self._watching,
-                aclosing(self._gateway.lines("watch", request)) as lines,
+                aclosing(self._gateway.watch(request)) as answers,
             ):
-                async for line in lines:
-                    self._take(msgspec.json.decode(line, type=WatchLine, strict=False))
+                async for changes in answers:
+                    self._take(changes)
         except TimeoutError:
             self._gateway.avoid()
             raise Unavailable("etcd does not answer: a watch fell behind") from None
-        except msgspec.MsgspecError as e:
-            raise Unavailable(f"etcd's answer is not understood: {e}") from None
         finally:
             self._watching = None
 
-    def _take(self, line: WatchLine) -> None:
-        changes = line.result
+    def _take(self, changes: pb.WatchResponse) -> None:
         if changes.compact_revision:
             raise Compacted(f"etcd keeps nothing before revision {changes.compact_revision}")
-        if line.error or changes.canceled:
-            why = line.error.message if line.error else changes.cancel_reason
-            raise Unavailable(f"etcd ended a watch: {why}")
+        if changes.canceled:
+            raise Unavailable(f"etcd ended a watch: {changes.cancel_reason}")
         for change in changes.events:
             self._apply(change)
         if changes.events:
             self._complete(changes)
 
-    def _complete(self, changes: Changes) -> None:
+    def _complete(self, changes: pb.WatchResponse) -> None:
         """Events of one revision come in one answer, unless it was cut into fragments."""
         if not changes.fragment:
             self.table.revision = max(self.table.revision, whole(changes.events[-1].kv.mod_revision))
         self._wake()
 
-    def _apply(self, change: Change) -> None:
+    def _apply(self, change: pb.Event) -> None:
         kv = change.kv
         if kv.key == self._layout.mark:
             writer, _, number = kv.value.decode().partition("/")
             self.marks[writer] = (int(number or 0), kv.mod_revision)
             return
-        if change.type == "PUT":
+        if change.type == pb.EVENT_TYPE_PUT:
             new = restored(kv)
             at = int(new.metadata.resource_version)
             old = self.table.find(key_of(new))
@@ -216,7 +199,9 @@ class Feed:
             new = at_revision(old, at)
         if at > self.table.revision:  # a watch that resumes inside a batch repeats its beginning
             event = Event("MODIFIED" if old else "ADDED", new, str(at), old)
-            self.table.apply(event._replace(type="DELETED") if change.type == "DELETE" else event, len(kv.value))
+            self.table.apply(
+                event._replace(type="DELETED") if change.type == pb.EVENT_TYPE_DELETE else event, len(kv.value)
+            )
 
     def _wake(self) -> None:
         self._moved.set()

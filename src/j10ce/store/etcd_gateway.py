@@ -1,29 +1,37 @@
-"""HTTP to etcd's JSON gateway: endpoints that take over from each other, tokens, and honest errors."""
+"""gRPC to etcd: endpoints that take over from each other, tokens, and honest errors."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from collections.abc import AsyncGenerator
-from typing import Final, TypeVar
+from typing import Final
 
-import aiohttp
-import msgspec
+import grpc
+import grpc.aio
 
 from j10ce.errors import Closed, Compacted, QosError, StoreError, Unavailable, Unsure
 from j10ce.store.etcd_address import EtcdAddress
-from j10ce.store.etcd_wire import Credentials, Token, Trouble, Word
-from j10ce.store.lines import lines
+from j10ce.store.etcd_wire import AUTHENTICATE, WATCH, A, Method, Q
 from j10ce.store.patience import pauses
+from j10ce.store.proto import etcd_pb2 as pb
 
 ATTEMPT_S: Final = 2.0  # an election of etcd's takes about one
-CONNECT_S: Final = 1.0
 PATIENCE_S: Final = 10.0
 SIGN_INS: Final = 3
 BUSY, DENIED, OUT_OF_RANGE, UNAUTHENTICATED = 8, 7, 11, 16  # gRPC's codes
 UNKNOWN_OUTCOMES: Final = (1, 2, 4, 10, 13, 14)  # the request may have been carried out nevertheless
+NOT_SENT: Final = "failed to connect to all addresses"
 USERS_CHANGED: Final = "revision of auth store is old"
-W = TypeVar("W")
+CHANNEL: Final = (
+    ("grpc.min_reconnect_backoff_ms", 1000),  # for how long a connection may be in the making
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.keepalive_time_ms", 10_000),  # etcd takes more than one in five seconds for an attack
+    ("grpc.keepalive_timeout_ms", 2000),
+    ("grpc.max_receive_message_length", -1),  # a page of large objects
+    ("grpc.enable_http_proxy", 0),
+)
 
 
 class Gateway:
@@ -35,13 +43,14 @@ class Gateway:
         self._endpoints = address.endpoints
         self._tls, self._user, self._password = address.tls, address.user, address.password
         self._at = random.randrange(len(self._endpoints))  # noqa: S311  processes spread over the members
-        self._session: aiohttp.ClientSession | None = None
+        self._channels: dict[str, grpc.aio.Channel] = {}
+        self._closed = False
         self._token = ""
         self._signing_in = asyncio.Lock()
 
     async def ask(
-        self, path: str, body: Word, into: type[W], *, patience_s: float | None = None, attempt_s: float = ATTEMPT_S
-    ) -> W:
+        self, method: Method[Q, A], request: Q, *, patience_s: float | None = None, attempt_s: float = ATTEMPT_S
+    ) -> A:
         """A call that may be carried out twice: repeated, at the next endpoint, until one answers.
 
         Raises Unavailable when none does, Compacted, or StoreError with what etcd objects to.
@@ -49,7 +58,7 @@ class Gateway:
         deadline = asyncio.get_running_loop().time() + (self.patience_s if patience_s is None else patience_s)
         for pause_s in pauses():
             try:
-                return await self.once(path, body, into, attempt_s)
+                return await self.once(method, request, attempt_s)
             except (Unavailable, Unsure) as e:
                 self.fault = str(e)
                 if asyncio.get_running_loop().time() + pause_s > deadline:
@@ -57,41 +66,39 @@ class Gateway:
                 await asyncio.sleep(pause_s)
         raise AssertionError("unreachable")
 
-    async def once(self, path: str, body: Word, into: type[W], attempt_s: float = ATTEMPT_S) -> W:
+    async def once(self, method: Method[Q, A], request: Q, attempt_s: float = ATTEMPT_S) -> A:
         """One call at one endpoint.
 
         Raises Unavailable when it was not carried out, Unsure when it may have been, and others as `ask` does.
         """
-        data = msgspec.json.encode(body)
         for _ in range(SIGN_INS):
             token = await self._signed_in()
             try:
-                return _decoded(await self._post(path, data, token, attempt_s), into)
+                return await self._call(method, request, token, attempt_s)
             except _SignInAgain:
-                self._token = "" if self._token == token else self._token
+                self._forget(token)
         raise StoreError(f"etcd refuses every token of user {self._user}")
 
-    async def lines(self, path: str, body: Word) -> AsyncGenerator[bytes, None]:
-        """The lines of an answer without end; raises Unavailable when it ends. Close it after use."""
+    async def watch(self, request: pb.WatchCreateRequest) -> AsyncGenerator[pb.WatchResponse, None]:
+        """Answers without end; raises Unavailable when they end. Close it after use."""
         token, endpoint = await self._signed_in(), self._endpoint()
+        # etcd keeps a watch whose caller has nothing more to ask.
+        multi = self._channel(endpoint).unary_stream(
+            WATCH.path, WATCH.request.SerializeToString, WATCH.answer.FromString
+        )
+        call = multi(pb.WatchRequest(create_request=request), metadata=_metadata(token))
+        refusal: QosError = Unavailable(f"etcd does not answer: {endpoint} ended a watch")
         try:
-            async with self._http().post(
-                f"{endpoint}/v3/{path}",
-                data=msgspec.json.encode(body),
-                headers=_headers(token),
-                timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_S),
-            ) as answer:
-                if answer.status != 200:
-                    raise _refusal(endpoint, await answer.read())
-                async for line in lines(answer.content.iter_any()):
-                    yield line
-        except (aiohttp.ClientError, TimeoutError, OSError) as e:
-            self.avoid(endpoint)
-            raise Unavailable(_silence(endpoint, e)) from None
-        except _SignInAgain:
-            self._token = "" if self._token == token else self._token
+            async for answer in call:
+                yield answer
+        except grpc.aio.AioRpcError as e:
+            refusal = _refusal(endpoint, e)
+        finally:
+            call.cancel()
         self.avoid(endpoint)
-        raise Unavailable(f"etcd does not answer: {endpoint} ended a watch")
+        if isinstance(refusal, _SignInAgain):
+            self._forget(token)
+        raise Unavailable(str(refusal)) if isinstance(refusal, _SignInAgain | Unsure) else refusal
 
     def avoid(self, endpoint: str = "") -> None:
         """Go on with the next endpoint; without a name, whichever is in use."""
@@ -99,88 +106,79 @@ class Gateway:
             self._at = (self._at + 1) % len(self._endpoints)
 
     async def close(self) -> None:
-        if self._session:
-            await self._session.close()
+        self._closed = True
+        for channel in self._channels.values():
+            await channel.close()
 
     def _endpoint(self) -> str:
         return self._endpoints[self._at]
 
-    def _http(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, ssl=self._tls or True)
-            self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False)
-        if self._session.closed:
+    def _channel(self, endpoint: str) -> grpc.aio.Channel:
+        if self._closed:
             raise Closed()
-        return self._session
+        channel = self._channels.get(endpoint)
+        if channel is None:
+            channel = self._channels[endpoint] = self._connect(endpoint)
+        return channel
 
-    async def _post(self, path: str, data: bytes, token: str, attempt_s: float = ATTEMPT_S) -> bytes:
+    def _connect(self, endpoint: str) -> grpc.aio.Channel:
+        if self._tls is None:
+            return grpc.aio.insecure_channel(endpoint, CHANNEL)
+        trust = grpc.ssl_channel_credentials(self._tls.authorities, self._tls.key, self._tls.certificate)
+        return grpc.aio.secure_channel(endpoint, trust, CHANNEL)
+
+    async def _call(self, method: Method[Q, A], request: Q, token: str, attempt_s: float) -> A:
         endpoint = self._endpoint()
-        limits = aiohttp.ClientTimeout(total=attempt_s, sock_connect=min(attempt_s, CONNECT_S))
+        channel = self._channel(endpoint)
+        call = channel.unary_unary(method.path, method.request.SerializeToString, method.answer.FromString)
         try:
-            async with self._http().post(
-                f"{endpoint}/v3/{path}", data=data, headers=_headers(token), timeout=limits
-            ) as answer:
-                text = await answer.read()
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as e:
-            self.avoid(endpoint)
-            raise Unavailable(_silence(endpoint, e)) from None
-        except (aiohttp.ClientError, TimeoutError, OSError) as e:
-            self.avoid(endpoint)
-            raise Unsure(_silence(endpoint, e)) from None
-        if answer.status == 200:
-            return text
-        refusal = _refusal(endpoint, text)
-        if isinstance(refusal, Unavailable | Unsure):
-            self.avoid(endpoint)
-        raise refusal
+            return await call(request, timeout=attempt_s, metadata=_metadata(token))
+        except grpc.aio.AioRpcError as e:
+            refusal = _refusal(endpoint, e)
+            if isinstance(refusal, Unavailable | Unsure):
+                self.avoid(endpoint)
+            raise refusal from None
+        except asyncio.CancelledError:
+            if self._closed:  # the channel's end, not the caller's
+                raise Closed() from None
+            raise
 
     async def _signed_in(self) -> str:
         if self._user and not self._token:
             async with self._signing_in:
                 if not self._token:
-                    body = msgspec.json.encode(Credentials(self._user, self._password))
+                    request = pb.AuthenticateRequest(name=self._user, password=self._password)
                     try:
-                        self._token = _decoded(await self._post("auth/authenticate", body, ""), Token).token
+                        self._token = (await self._call(AUTHENTICATE, request, "", ATTEMPT_S)).token
                     except Unsure as e:  # signing in carries nothing out
                         raise Unavailable(str(e)) from None
         return self._token
+
+    def _forget(self, token: str) -> None:
+        if self._token == token:
+            self._token = ""
 
 
 class _SignInAgain(QosError):
     """The token has expired, or users were changed since."""
 
 
-def _headers(token: str) -> dict[str, str]:
-    return {"Authorization": token} if token else {}
+def _metadata(token: str) -> tuple[tuple[str, str], ...]:
+    return (("token", token),) if token else ()
 
 
-def _decoded(text: bytes, into: type[W]) -> W:
-    try:
-        # Not strict: the gateway writes 64-bit numbers as strings.
-        return msgspec.json.decode(text, type=into, strict=False)
-    except msgspec.MsgspecError as e:
-        raise Unsure(f"etcd's answer is not understood: {e}") from None
-
-
-def _silence(endpoint: str, e: Exception) -> str:
-    return f"etcd does not answer: {endpoint}: {str(e) or type(e).__name__}"
-
-
-def _refusal(endpoint: str, text: bytes) -> QosError:
-    try:
-        trouble = msgspec.json.decode(text, type=Trouble, strict=False)
-    except msgspec.MsgspecError:
-        return Unsure(f"etcd does not answer: {endpoint}: {text[:200].decode(errors='replace')}")
-    told = (trouble.message or trouble.error).removeprefix("etcdserver: ")
-    if trouble.code == UNAUTHENTICATED or USERS_CHANGED in told:
+def _refusal(endpoint: str, e: grpc.aio.AioRpcError) -> QosError:
+    code, told = e.code().value[0], (e.details() or e.code().name).removeprefix("etcdserver: ")
+    if code == UNAUTHENTICATED or USERS_CHANGED in told:
         return _SignInAgain(told)
-    if trouble.code == OUT_OF_RANGE:
+    if code == OUT_OF_RANGE:
         return Compacted(f"etcd: {told}: list again")
-    if trouble.code == BUSY and "space" in told:
+    if code == BUSY and "space" in told:
         return StoreError(f"etcd's database is full ({told}): compact, defragment and disarm its alarm")
-    if trouble.code == BUSY:
+    if code == BUSY:
         return Unavailable(f"etcd is busy: {endpoint}: {told}")
-    if trouble.code in UNKNOWN_OUTCOMES:
-        return Unsure(f"etcd does not answer: {endpoint}: {told}")
-    hint = "; grant the user readwrite on the prefix" if trouble.code == DENIED else ""
+    if code in UNKNOWN_OUTCOMES:
+        outcome = Unavailable if NOT_SENT in told else Unsure
+        return outcome(f"etcd does not answer: {endpoint}: {told}")
+    hint = "; grant the user readwrite on the prefix" if code == DENIED else ""
     return StoreError(f"etcd refuses: {told}{hint}")

@@ -9,8 +9,9 @@ import structlog
 
 from j10ce.errors import StoreError
 from j10ce.store.etcd_gateway import Gateway
-from j10ce.store.etcd_wire import Compaction, Compare, Layout, Nothing, Op, Put, Range, Txn, TxnAnswer
+from j10ce.store.etcd_wire import COMPACT, TXN, Layout, changed_at, put_op, read_op
 from j10ce.store.etcd_writer import FENCE_TTL_S, Writer
+from j10ce.store.proto import etcd_pb2 as pb
 
 COMPACT_EVERY_S: Final = 300.0  # so that the last 5 to 10 minutes are kept
 log = structlog.get_logger()
@@ -43,11 +44,13 @@ async def compact(gateway: Gateway, layout: Layout, every_s: float = COMPACT_EVE
 async def _round(gateway: Gateway, layout: Layout, noted_at: int) -> int:
     """etcd's revision of the latest note."""
     key = layout.compaction
-    note, look = Op(request_put=Put(key, b"")), Op(request_range=Range(key))
-    answer = await gateway.ask("kv/txn", Txn((Compare(key, noted_at),), (note,), (look,)), TxnAnswer)
+    unless_noted = pb.TxnRequest(
+        compare=[changed_at(key, noted_at)], success=[put_op(key, b"")], failure=[read_op(key)]
+    )
+    answer = await gateway.ask(TXN, unless_noted)
     if not answer.succeeded:  # someone else was first
         kvs = answer.responses[0].response_range.kvs
         return kvs[0].mod_revision if kvs else 0
     if noted_at:
-        await gateway.ask("kv/compaction", Compaction(noted_at), Nothing)
+        await gateway.ask(COMPACT, pb.CompactionRequest(revision=noted_at))
     return answer.header.revision

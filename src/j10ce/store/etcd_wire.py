@@ -1,4 +1,4 @@
-"""etcd's words, as its JSON gateway spells them, and how objects lie in it. Pure.
+"""etcd's methods and words, and how objects lie in it. Pure.
 
     PREFIX/objects                      the mark: which batch of writes was the last one
     PREFIX/objects/KIND/NAMESPACE/NAME  an object as JSON; its resourceVersion is its place in the batch that wrote it
@@ -12,9 +12,10 @@ revision = etcd's revision × 128 + place, where 0 is the one delete that a batc
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
+from google.protobuf.message import Message
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -22,6 +23,7 @@ from j10ce.errors import Invalid, StoreError
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Object
 from j10ce.model.schema import parse
+from j10ce.store.proto import etcd_pb2 as pb
 from j10ce.store.revise import Key
 
 PLACES: Final = 128
@@ -71,152 +73,42 @@ class Layout(NamedTuple):
         return Key(*path.removeprefix(self.objects).decode().split("/", 2))
 
 
-class Word(Struct, frozen=True, omit_defaults=True):
-    """Base of all that goes over the wire; bytes travel in base64."""
+Q = TypeVar("Q", bound=Message)
+A = TypeVar("A", bound=Message)
 
 
-class Nothing(Word, frozen=True):
-    pass
+class Method(NamedTuple, Generic[Q, A]):
+    path: str
+    request: type[Q]
+    answer: type[A]
 
 
-class KeyValue(Word, frozen=True):
-    key: bytes = b""
-    value: bytes = b""
-    create_revision: int = 0
-    mod_revision: int = 0
-    lease: int = 0
+RANGE: Final = Method("/etcdserverpb.KV/Range", pb.RangeRequest, pb.RangeResponse)
+PUT: Final = Method("/etcdserverpb.KV/Put", pb.PutRequest, pb.Nothing)
+DELETE: Final = Method("/etcdserverpb.KV/DeleteRange", pb.DeleteRangeRequest, pb.Nothing)
+TXN: Final = Method("/etcdserverpb.KV/Txn", pb.TxnRequest, pb.TxnResponse)
+COMPACT: Final = Method("/etcdserverpb.KV/Compact", pb.CompactionRequest, pb.Nothing)
+WATCH: Final = Method("/etcdserverpb.Watch/Watch", pb.WatchRequest, pb.WatchResponse)
+GRANT: Final = Method("/etcdserverpb.Lease/LeaseGrant", pb.LeaseGrantRequest, pb.LeaseResponse)
+REVOKE: Final = Method("/etcdserverpb.Lease/LeaseRevoke", pb.LeaseRequest, pb.Nothing)
+KEEP_ALIVE: Final = Method("/etcdserverpb.Lease/LeaseKeepAlive", pb.LeaseRequest, pb.LeaseResponse)
+AUTHENTICATE: Final = Method("/etcdserverpb.Auth/Authenticate", pb.AuthenticateRequest, pb.AuthenticateResponse)
 
 
-class Header(Word, frozen=True):
-    revision: int = 0
+def changed_at(key: bytes, main: int) -> pb.Compare:
+    """That a key was last changed at etcd's revision `main`; 0: that there is no such key."""
+    return pb.Compare(target=pb.COMPARE_TARGET_MOD, key=key, mod_revision=main)
 
 
-class Range(Word, frozen=True):
-    key: bytes
-    range_end: bytes = b""
-    limit: int = 0
-    revision: int = 0
+def read_op(key: bytes, at: int = 0) -> pb.RequestOp:
+    return pb.RequestOp(request_range=pb.RangeRequest(key=key, revision=at))
 
 
-class RangeAnswer(Word, frozen=True):
-    header: Header = Header()
-    kvs: tuple[KeyValue, ...] = ()
-    more: bool = False
+def put_op(key: bytes, value: bytes, lease: int = 0) -> pb.RequestOp:
+    return pb.RequestOp(request_put=pb.PutRequest(key=key, value=value, lease=lease))
 
 
-class Put(Word, frozen=True):
-    key: bytes
-    value: bytes
-    lease: int = 0
-
-
-class Delete(Word, frozen=True):
-    key: bytes
-
-
-class Compare(Word, frozen=True, omit_defaults=False):
-    """That a key was last changed at a revision; revision 0: that there is no such key."""
-
-    key: bytes
-    mod_revision: int
-    target: Literal["MOD"] = "MOD"
-
-
-class Txn(Word, frozen=True):
-    compare: tuple[Compare, ...] = ()
-    success: tuple[Op, ...] = ()
-    failure: tuple[Op, ...] = ()
-
-
-class Op(Word, frozen=True):
-    """Exactly one of them."""
-
-    request_put: Put | None = None
-    request_range: Range | None = None
-    request_delete_range: Delete | None = None
-    request_txn: Txn | None = None
-
-
-class OpAnswer(Word, frozen=True):
-    response_range: RangeAnswer = RangeAnswer()
-    response_txn: TxnAnswer | None = None
-
-
-class TxnAnswer(Word, frozen=True):
-    header: Header = Header()
-    succeeded: bool = False
-    responses: tuple[OpAnswer, ...] = ()
-
-
-class WatchCreate(Word, frozen=True):
-    key: bytes
-    range_end: bytes = b""
-    start_revision: int = 0
-    fragment: bool = False
-
-
-class Watch(Word, frozen=True):
-    create_request: WatchCreate
-
-
-class Change(Word, frozen=True):
-    type: Literal["PUT", "DELETE"] = "PUT"
-    kv: KeyValue = KeyValue()
-
-
-class Changes(Word, frozen=True):
-    header: Header = Header()
-    created: bool = False
-    canceled: bool = False
-    compact_revision: int = 0
-    cancel_reason: str = ""
-    fragment: bool = False
-    events: tuple[Change, ...] = ()
-
-
-class Trouble(Word, frozen=True):
-    """A refusal; its code is gRPC's."""
-
-    code: int = 2
-    message: str = ""
-    error: str = ""
-
-
-class StreamTrouble(Word, frozen=True):
-    grpc_code: int = 2
-    message: str = ""
-
-
-class WatchLine(Word, frozen=True):
-    result: Changes = Changes()
-    error: StreamTrouble | None = None
-
-
-class Lease(Word, frozen=True):
-    """Of grants, keep-alives and revocations alike."""
-
-    ID: int = 0
-    TTL: int = 0
-
-
-class LeaseLine(Word, frozen=True):
-    result: Lease = Lease()
-
-
-class Credentials(Word, frozen=True):
-    name: str
-    password: str
-
-
-class Token(Word, frozen=True):
-    token: str
-
-
-class Compaction(Word, frozen=True):
-    revision: int
-
-
-def restored(kv: KeyValue) -> Object:
+def restored(kv: pb.KeyValue) -> Object:
     """The object in a key; raises StoreError."""
     try:
         kind = msgspec.json.decode(kv.value, type=_KindOnly).kind

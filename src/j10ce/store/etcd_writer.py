@@ -19,23 +19,21 @@ from j10ce.store.etcd_feed import Feed
 from j10ce.store.etcd_gateway import Gateway
 from j10ce.store.etcd_wire import (
     DELETE_PLACE,
+    GRANT,
+    KEEP_ALIVE,
     PLACES,
-    Compare,
-    Delete,
-    KeyValue,
+    REVOKE,
+    TXN,
     Layout,
-    Lease,
-    LeaseLine,
-    Op,
-    Put,
-    Range,
-    Txn,
-    TxnAnswer,
     at_revision,
+    changed_at,
+    put_op,
+    read_op,
     restored,
     revision,
 )
 from j10ce.store.patience import pauses
+from j10ce.store.proto import etcd_pb2 as pb
 from j10ce.store.revise import Decide, Key
 
 MOST: Final = 64  # writes in a batch; etcd takes 128 operations
@@ -116,13 +114,13 @@ class Writer:
     async def keep_fence(self) -> None:
         """To be called well within the fence's time to live; a fence that is lost is set up again by the next batch."""
         if self._lease:
-            await self._gateway.ask("lease/keepalive", Lease(self._lease), LeaseLine)
+            await self._gateway.ask(KEEP_ALIVE, pb.LeaseRequest(id=self._lease))
 
     async def close(self) -> None:
         for write in self._queue:
             _refuse(write, Closed())
         if self._lease:
-            await self._gateway.ask("lease/revoke", Lease(self._lease), Lease, patience_s=0)
+            await self._gateway.ask(REVOKE, pb.LeaseRequest(id=self._lease), patience_s=0)
 
     # -- a batch
 
@@ -174,16 +172,17 @@ class Writer:
     async def _carry_out(self, steps: Sequence[Step]) -> None:
         """Raises Unavailable when nothing of it happened."""
         if not any(step.new for step in steps):
-            answer = await self._gateway.ask("kv/txn", Txn(success=tuple(map(self._op, steps))), TxnAnswer)
+            answer = await self._gateway.ask(TXN, pb.TxnRequest(success=map(self._op, steps)))
             return self._settle(steps, answer)
         if not self._fenced_at:
             await self._move_fence()
         self._batch += 1
-        mark = Op(request_put=Put(self._layout.mark, f"{self._name}/{self._batch}".encode()))
-        batch = Txn((Compare(self._fence, self._fenced_at),), (*map(self._op, steps), mark))
+        mark = put_op(self._layout.mark, f"{self._name}/{self._batch}".encode())
+        fence = changed_at(self._fence, self._fenced_at)
+        batch = pb.TxnRequest(compare=[fence], success=[*map(self._op, steps), mark])
         self._sent = frozenset(step.write.done for step in steps)
         try:
-            answer = await self._gateway.once("kv/txn", batch, TxnAnswer)
+            answer = await self._gateway.once(TXN, batch)
         except Unsure:
             return await self._find_out(steps)
         finally:
@@ -193,17 +192,19 @@ class Writer:
             raise Unavailable("the fence was lost")
         return self._settle(steps, answer)
 
-    def _op(self, step: Step) -> Op:
+    def _op(self, step: Step) -> pb.RequestOp:
         path = self._layout.path(step.write.key)
-        look = Op(request_range=Range(path))
-        if step.new is None:
-            return Op(request_txn=Txn(failure=(look,), compare=(Compare(path, -1),)))
-        change = Op(request_delete_range=Delete(path)) if step.write.deletes else Op(request_put=Put(path, step.data))
-        return Op(request_txn=Txn((Compare(path, _main(step.old)),), (change,), (look,)))
+        main = _main(step.old) if step.new else -1  # which never holds: it only looks
+        if step.write.deletes:
+            change = pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=path))
+        else:
+            change = put_op(path, step.data)
+        nested = pb.TxnRequest(compare=[changed_at(path, main)], success=[change], failure=[read_op(path)])
+        return pb.RequestOp(request_txn=nested)
 
-    def _settle(self, steps: Sequence[Step], answer: TxnAnswer) -> None:
+    def _settle(self, steps: Sequence[Step], answer: pb.TxnResponse) -> None:
         for step, told in zip(steps, answer.responses, strict=False):
-            inner = told.response_txn or TxnAnswer()
+            inner = told.response_txn
             if inner.succeeded and step.new:
                 self._happened(step.write, step.new, revision(answer.header.revision, step.place))
             else:
@@ -215,7 +216,7 @@ class Writer:
         if not write.done.done():
             write.done.set_result(made)
 
-    def _found(self, write: Write, kvs: Sequence[KeyValue]) -> None:
+    def _found(self, write: Write, kvs: Sequence[pb.KeyValue]) -> None:
         """Something else is there than was thought: this decides, or the write is tried once more on top of it."""
         try:
             current = restored(kvs[0]) if kvs else None
@@ -250,10 +251,10 @@ class Writer:
         """What became of the steps of a batch that happened at etcd's revision `main`."""
         reads = tuple(
             # A put shows at the batch's revision; a delete is known by what it deleted, just before.
-            Op(request_range=Range(self._layout.path(step.write.key), revision=main - step.write.deletes))
+            read_op(self._layout.path(step.write.key), main - step.write.deletes)
             for step in steps
         )
-        answer = await self._gateway.ask("kv/txn", Txn(success=reads), TxnAnswer)
+        answer = await self._gateway.ask(TXN, pb.TxnRequest(success=reads))
         for step, told in zip(steps, answer.responses, strict=True):
             kvs = told.response_range.kvs
             changed_at = kvs[0].mod_revision if kvs else 0
@@ -265,10 +266,10 @@ class Writer:
     async def _move_fence(self) -> int:
         """Batches sent so far can happen no more. Returns etcd's revision of the last mark before the move."""
         self._fenced_at = 0
-        grant = await self._gateway.ask("lease/grant", Lease(TTL=FENCE_TTL_S), Lease)
-        move = Op(request_put=Put(self._fence, b"", grant.ID)), Op(request_range=Range(self._layout.mark))
-        answer = await self._gateway.ask("kv/txn", Txn(success=move), TxnAnswer)
-        self._lease, self._fenced_at = grant.ID, answer.header.revision
+        grant = await self._gateway.ask(GRANT, pb.LeaseGrantRequest(ttl=FENCE_TTL_S))
+        move = put_op(self._fence, b"", grant.id), read_op(self._layout.mark)
+        answer = await self._gateway.ask(TXN, pb.TxnRequest(success=move))
+        self._lease, self._fenced_at = grant.id, answer.header.revision
         marks = answer.responses[1].response_range.kvs
         return marks[0].mod_revision if marks else 0
 

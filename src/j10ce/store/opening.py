@@ -28,7 +28,7 @@ def open_store(url: str, wall: Wall) -> Store:
     if scheme == "sqlite" and rest.startswith("///"):
         return SqliteStore(Path(rest.removeprefix("//")), wall)
     if scheme in ("etcd", "etcds") and rest.startswith("//"):
-        from j10ce.store.etcd import EtcdStore  # its HTTP client is heavy, and of the fleet's extra
+        from j10ce.store.etcd import EtcdStore  # gRPC is heavy, and of the fleet's extra
         from j10ce.store.etcd_address import read_address
 
         return EtcdStore(read_address(url), wall)
