@@ -7,7 +7,7 @@ holds is left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from j10ce.model.resource import NOTHING, Resources
@@ -90,33 +90,40 @@ class Fleet:
     def update(self, nodes: Iterable[Node] = (), gone: Iterable[str] = (), *, repack: bool = True) -> None:
         """Nodes that came or changed, and those that are no more; the witness follows."""
         coming = sorted(nodes, key=lambda n: n.name)
-        for name in sorted(set(gone) & self.layout.nodes.keys()):
-            self._take_in(Node(name, NOTHING, open=False))
+        going = sorted(set(gone) & self.layout.nodes.keys())
+        self._take_in([Node(name, NOTHING, open=False) for name in going])
+        for name in going:
             del self.layout.nodes[name]
         names = {*self.layout.nodes, *(n.name for n in coming)}
         if names != self.layout.row.keys():
             self.layout.index(names)
-        for node in coming:
-            self._take_in(node)
+        self._take_in(coming)
         self._settle(repack=repack)
 
-    def _take_in(self, node: Node) -> None:
+    def _take_in(self, nodes: Iterable[Node]) -> None:
+        recharged: dict[str, list[Node]] = {}
+        for node in nodes:
+            before = self.layout.nodes.get(node.name)
+            charged = before.charged if before else {}
+            self._put(node, before)
+            for source in {**charged, **node.charged}:
+                if charged.get(source) != node.charged.get(source):
+                    recharged.setdefault(source, []).append(node)
+        for source, concerned in recharged.items():
+            self._recharge(source, concerned)
+
+    def _put(self, node: Node, before: Node | None) -> None:
         layout, row = self.layout, self.layout.row[node.name]
-        old = layout.nodes.get(node.name)
-        before = old or Node(node.name, NOTHING)
-        for claimed, sign in ((before.claimed, -1), (node.claimed, 1)):
+        for claimed, sign in ((before.claimed if before else {}, -1), (node.claimed, 1)):
             for namespace, amount in claimed.items():
                 has = self._claimed.get(namespace, NOTHING)
                 self._claimed[namespace] = Resources._make(h + sign * a for h, a in zip(has, amount, strict=True))
         layout.put(node, self._occupied(node))
-        if old is None or old.labels != node.labels:
+        if before is None or before.labels != node.labels:
             for entry in layout.entries.values():
                 entry.rows[row] = entry.pledge.test is None or entry.pledge.test(node.labels)
                 if not entry.rows[row]:
                     layout.move(entry, row, -entry.unused.get(row, 0))
-        for source in {**before.charged, **node.charged}:
-            if before.charged.get(source) != node.charged.get(source):
-                self._recharge(source, node)
 
     def _occupied(self, node: Node, coming: Pledge | None = None) -> Resources:
         """What runs there, each used unit at its full shape."""
@@ -130,20 +137,25 @@ class Fleet:
                 total = total.plus(topping(self.pledge(source), charge))
         return total
 
-    def _recharge(self, source: str, node: Node) -> None:
+    def _recharge(self, source: str, nodes: Sequence[Node]) -> None:
         """Workloads take the units that are on their node, and leave them there when they go."""
-        charge, layout, row = node.charged.get(source), self.layout, self.layout.row[node.name]
-        _set(self._charges.setdefault(source, {}), node.name, charge)
-        _set(self._waiting.setdefault(source, {}), node.name, charge.waiting if charge else None)
-        entry = layout.entries.get(source)
+        layout, entry = self.layout, self.layout.entries.get(source)
+        charges, waiting = self._charges.setdefault(source, {}), self._waiting.setdefault(source, {})
+        for node in nodes:
+            charge = node.charged.get(source)
+            _set(charges, node.name, charge)
+            _set(waiting, node.name, charge.waiting if charge else None)
+            if entry is not None:
+                entry.recharge(layout.row[node.name], charge.workloads if charge else 0)
         if entry is None:
             return
-        before = entry.seats.get(row, 0)
-        entry.recharge(row, charge.workloads if charge else 0)
+        before = entry.seats
         layout.reseat(entry)
-        if node.open and entry.rows[row]:
-            left = before - entry.seats.get(row, 0)
-            layout.move(entry, row, max(0, min(left, entry.missing)))
+        for node in nodes:
+            row = layout.row[node.name]
+            if node.open and entry.rows[row]:
+                left = before.get(row, 0) - entry.seats.get(row, 0)
+                layout.move(entry, row, max(0, min(left, entry.missing)))
 
     # -- pledges
 

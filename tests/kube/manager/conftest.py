@@ -57,18 +57,20 @@ def managing(cluster: Cluster, folder: Path, name: str = "one", *more: str) -> I
     argv += ["--listen", f"127.0.0.1:{port}", "--identity", name, "--namespace-limit", "100", *more]
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, log.open("ab") as told:
         notify.bind(str(folder / f"{name}.{secrets.token_hex(3)}"))
-        notify.settimeout(120)
+        notify.setblocking(False)
         env = {**os.environ, "PYTHONPATH": str(CLONE / "src"), "NOTIFY_SOCKET": notify.getsockname()}
         process = subprocess.Popen(argv, env=env, stdout=told, stderr=told, text=True)
         try:
-            try:
-                assert notify.recv(100) == b"READY=1"
-            except TimeoutError:
-                raise AssertionError(log.read_text()[-3000:]) from None
+            cluster.wait("a ready manager", lambda: _ready(notify, process, log))
             yield Manager(process, port, log)
         finally:
             process.kill()
             process.wait()
+
+
+def _ready(notify: socket.socket, process: subprocess.Popen[str], log: Path) -> bool:
+    assert process.poll() is None, f"the manager ended: {log.read_text()[-3000:]}"
+    return notify.recv(100) == b"READY=1"  # BlockingIOError until it is told
 
 
 @contextmanager
