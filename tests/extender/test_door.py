@@ -12,9 +12,11 @@ import msgspec
 import pytest
 
 from j10ce.errors import Invalid, NotFound
+from j10ce.manager.door_metrics import DoorMetrics
 from j10ce.manager.doors import Doors
 from j10ce.manager.extender import PREFIX, ExtenderDoor
 from j10ce.manager.leader_address import endpoints
+from j10ce.manager.metrics import Metrics
 from j10ce.manager.occupants import Occupants
 from j10ce.manager.view import View
 from j10ce.model.native import Namespace, NativeMeta, Node, NodeStatus, decode_native
@@ -63,9 +65,10 @@ class Api:
 class Rig:
     def __init__(self, occupants: Occupants, cluster: Cluster, api: Api, *, leads: bool, certified: bool) -> None:
         self.occupants, self.cluster, self.api = occupants, cluster, api
-        loop = asyncio.get_running_loop()
-        door = ExtenderDoor(occupants, lambda: leads, loop.time, binder=api, certified=certified)
-        self._app = Doors(nothing, {PREFIX: door})  # type: ignore[arg-type]
+        loop, self.told = asyncio.get_running_loop(), Metrics()
+        self.seen = DoorMetrics(self.told.registry)
+        door = ExtenderDoor(occupants, lambda: leads, loop.time, self.seen, binder=api, certified=certified)
+        self._app = Doors(nothing, {PREFIX: door}, self.seen.answered)  # type: ignore[arg-type]
 
     async def ask(self, verb: str, body: Any, client: str = "127.0.0.1") -> httpx.Response:
         transport = httpx.ASGITransport(self._app, client=(client, 1))  # type: ignore[arg-type]
@@ -194,3 +197,26 @@ def test_the_leader_tells_where_it_is(address: str, ip: str) -> None:
 def test_an_address_is_an_address(address: str) -> None:
     with pytest.raises(Invalid, match="--advertise"):
         endpoints(address)
+
+
+async def test_what_schedulers_are_told_is_counted() -> None:
+    async with rig() as r:
+        await r.filter(pod("web-0", "2", app="web"))
+        await r.filter(pod("batch", "3"))
+        await r.filter({"metadata": {}, "spec": 7})
+        await r.ask("filter", {"Pod": pod("x", "1"), "Nodes": {"items": []}})
+        await r.ask("no/such/verb", {})
+        told = bytes(r.told.render().body).decode()
+    for line in (
+        'j10ce_manager_door_requests_total{code="200",door="extender",verb="filter"} 4.0',
+        'j10ce_manager_door_requests_total{code="404",door="extender",verb="other"} 1.0',
+        'j10ce_manager_door_seconds_count{door="extender",verb="filter"} 4.0',
+        'j10ce_manager_extender_pods_total{verdict="seated"} 1.0',
+        'j10ce_manager_extender_pods_total{verdict="offered"} 1.0',
+        'j10ce_manager_extender_pods_total{verdict="malformed"} 2.0',
+        'j10ce_manager_extender_nodes_refused_total{reason="elsewhere"} 1.0',
+        'j10ce_manager_extender_nodes_refused_total{reason="hopeless"} 1.0',
+    ):
+        assert f"\n{line}\n" in told, told
+    assert r.occupants.extender.offers
+    assert f"\nj10ce_manager_extender_offers {len(r.occupants.extender.offers):.1f}\n" in told

@@ -9,14 +9,17 @@ from typing import Any
 
 import httpx2 as httpx
 import pytest
+import structlog
 
-from j10ce.errors import Conflict, NotFound, StoreError, Unavailable
+from j10ce.errors import Conflict, Denied, NotFound, StoreError, Unavailable
 from j10ce.manager import census
+from j10ce.manager.health import Health
 from j10ce.manager.metrics import Metrics
 from j10ce.manager.observed import ObservedStore
 from j10ce.manager.trace import Silent
 from j10ce.model.kinds import Meta, NodeQoS, NodeQoSStatus, Object
 from j10ce.model.quantity import Quantity
+from j10ce.store.elector import Alone
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import ABSENT
 from j10ce.testing import build
@@ -29,7 +32,7 @@ from tests.manager.process import end, start
 class Broken(MemoryStore):
     """Answers until it is told not to."""
 
-    failure: StoreError | None = None
+    failure: StoreError | Denied | None = None
 
     async def get(self, kind: str, namespace: str, name: str) -> Object:
         if self.failure:
@@ -56,6 +59,29 @@ async def test_the_store_is_in_trouble_from_a_failed_read_to_one_that_is_answere
     counted = metrics(bytes(told.render().body).decode())
     assert counted['j10ce_manager_store_errors_total{error="Unavailable",operation="get"}'] == 1
     assert counted['j10ce_manager_store_seconds_count{operation="get"}'] == 2
+
+
+async def test_a_right_that_is_lost_is_told_until_it_is_back() -> None:
+    store = Broken(lambda: build.WALL)
+    seen = ObservedStore(store, told := Metrics(), Silent())
+    health = Health(seen, Alone("one"), lambda: True, told, lambda: {"watch Pod": "not yours"})
+    store.failure = Denied("the API server refuses manager: get")
+    for _ in range(2):
+        with structlog.testing.capture_logs() as logged, pytest.raises(Denied):
+            await seen.get("QoSProfile", "", "system")
+    assert logged == []  # told once
+    assert seen.trouble == ""  # it answers
+    for word in ("get QoSProfile: the API server refuses manager", "watch Pod: not yours"):
+        assert word in health.problem
+        assert f"refused: {word}" in health.told()
+    line = 'j10ce_manager_store_refused{kind="QoSProfile",operation="get"}'
+    assert metrics(bytes(told.render().body).decode())[line] == 1
+    store.failure = None
+    with structlog.testing.capture_logs() as logged, pytest.raises(NotFound):
+        await seen.get("QoSProfile", "", "system")
+    assert [entry["event"] for entry in logged] == ["right.regain"]
+    assert "QoSProfile" not in health.problem
+    assert metrics(bytes(told.render().body).decode())[line] == 0
 
 
 async def test_an_answer_that_says_no_is_no_failure_of_the_store() -> None:

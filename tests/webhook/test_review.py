@@ -12,7 +12,9 @@ import msgspec
 import pytest
 
 from j10ce.errors import NotFound, Unavailable
+from j10ce.manager.door_metrics import DoorMetrics
 from j10ce.manager.doors import Doors
+from j10ce.manager.metrics import Metrics
 from j10ce.manager.webhook import PREFIX, WebhookDoor
 from j10ce.manager.webhook_pods import PodRules
 from j10ce.model.kinds import Meta, Object, QoSProfile, QoSProfileSpec, Selector, Tier
@@ -49,7 +51,9 @@ class Hook:
     ) -> None:
         known = None if reading else [*builtin(), *profiles]
         rules = PodRules(objects or Objects(), lambda _: labels or {}, lambda: known)
-        self._app = Doors(nothing, {PREFIX: WebhookDoor(rules)})  # type: ignore[arg-type]
+        self.told = Metrics()
+        seen = DoorMetrics(self.told.registry)
+        self._app = Doors(nothing, {PREFIX: WebhookDoor(rules, seen)}, seen.answered)  # type: ignore[arg-type]
 
     def ask(self, path: str, request: Mapping[str, Any]) -> dict[str, Any]:
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u", **request}}
@@ -189,3 +193,22 @@ def test_what_is_no_review_is_refused(body: bytes) -> None:
 
 def test_there_are_two_webhooks() -> None:
     assert Hook().post("elsewhere", b"{}").status_code == 404
+
+
+def test_what_becomes_of_objects_is_counted() -> None:
+    hook = Hook(labels={LABEL: "ls"})
+    hook.ask("mutate", pod())
+    hook.ask("validate", pod({LABEL: "nobody"}))
+    hook.ask("validate", pod({LABEL: "ls"}))
+    hook.ask("validate", {"kind": {"group": "", "version": "v1", "kind": "Anything"}, "operation": "CREATE"})
+    hook.post("validate", b"{}")
+    told = bytes(hook.told.render().body).decode()
+    for line in (
+        'j10ce_manager_webhook_reviews_total{kind="Pod",verdict="changed",webhook="mutate"} 1.0',
+        'j10ce_manager_webhook_reviews_total{kind="Pod",verdict="refused",webhook="validate"} 1.0',
+        'j10ce_manager_webhook_reviews_total{kind="Pod",verdict="admitted",webhook="validate"} 1.0',
+        'j10ce_manager_webhook_reviews_total{kind="other",verdict="admitted",webhook="validate"} 1.0',
+        'j10ce_manager_door_requests_total{code="400",door="webhooks",verb="validate"} 1.0',
+        'j10ce_manager_door_seconds_count{door="webhooks",verb="validate"} 4.0',
+    ):
+        assert f"\n{line}\n" in told, told

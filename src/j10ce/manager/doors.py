@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from time import perf_counter
+from typing import Final, Protocol, TypeAlias
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from j10ce.errors import QosError
 from j10ce.manager.failure import Refusal, answer
 
+OTHER: Final = "other"  # whatever a stranger may write must not become a series of its own
+Answered: TypeAlias = Callable[[str, str, int, float], None]  # door, verb, code, seconds
+
+
+class Door(Protocol):
+    @property
+    def verbs(self) -> Collection[str]: ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises QosError before anything was sent."""
+        ...
+
 
 class Doors:
-    """Paths that begin with a door's prefix go to it, all others to `app`."""
+    """Paths that begin with a door's prefix go to it, all others to `app`. `answered` hears of each call of a door."""
 
-    def __init__(self, app: ASGIApp, doors: Mapping[str, ASGIApp]) -> None:
-        self._app, self._doors = app, doors
+    def __init__(self, app: ASGIApp, doors: Mapping[str, Door], answered: Answered) -> None:
+        self._app, self._doors, self._answered = app, doors, answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope.get("path", "")
         for prefix, door in self._doors.items():
             if path.startswith(prefix):
-                try:
-                    return await door(scope, receive, send)
-                except QosError as e:
-                    return await answer(e)(scope, receive, send)
+                return await self._enter(prefix, door, scope, receive, send)
         return await self._app(scope, receive, send)
+
+    async def _enter(self, prefix: str, door: Door, scope: Scope, receive: Receive, send: Send) -> None:
+        began, code, verb = perf_counter(), 500, scope["path"].removeprefix(prefix)
+        try:
+            await door(scope, receive, send)
+            code = 200
+        except QosError as e:
+            told = answer(e)
+            code = told.status_code
+            await told(scope, receive, send)
+        finally:
+            known = verb if verb in door.verbs else OTHER
+            self._answered(prefix.strip("/"), known, code, perf_counter() - began)
 
 
 async def posted(scope: Scope, receive: Receive, *, most: int) -> bytes:

@@ -7,7 +7,7 @@ offered.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from j10ce.errors import Denied, Invalid, NotFound, QosError
 from j10ce.manager.auth import is_loopback, source
+from j10ce.manager.door_metrics import DoorMetrics
 from j10ce.manager.doors import posted, reply
 from j10ce.manager.failure import Refusal
 from j10ce.manager.occupants import Occupants
@@ -48,16 +49,22 @@ class ExtenderDoor:
         occupants: Occupants,
         leads: Callable[[], bool],
         clock: Callable[[], float],
+        metrics: DoorMetrics,
         *,
         binder: Binder | None = None,
         certified: bool = False,
     ) -> None:
         self._occupants, self._leads, self._clock = occupants, leads, clock
-        self._binder, self._certified = binder, certified
+        self._binder, self._certified, self._metrics = binder, certified, metrics
+        metrics.offers(lambda: len(occupants.extender.offers))
         self._verbs: dict[str, Callable[[bytes], Any]] = {
             "prioritize": self._prioritize,
             "preempt": self._preempt,
         }
+
+    @property
+    def verbs(self) -> Collection[str]:
+        return ("filter", "bind", *self._verbs) if self._binder else ("filter", *self._verbs)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises Refusal 503 where another manager has to be asked; an ignorable extender is then ignored."""
@@ -72,7 +79,7 @@ class ExtenderDoor:
         elif verb in self._verbs:
             answer = self._verbs[verb](text)
         else:
-            raise NotFound(f"there is no {scope['path']}; the verbs are filter, {', '.join(self._verbs)}")
+            raise NotFound(f"there is no {scope['path']}; the verbs are {', '.join(self.verbs)}")
         await reply(send, msgspec.json.encode(answer))
 
     def _check(self, scope: Scope, *, strictly: bool) -> None:
@@ -89,9 +96,11 @@ class ExtenderDoor:
             call = wire.read_filter(text)
         except Invalid as e:
             log.warning("extender.refuse", error=str(e))
+            self._metrics.malformed()
             return wire.FilterAnswer(error=str(e))
         guest = self._occupants.guest(call.pod)
         found = await self._offer(guest, call.nodes)
+        self._metrics.filtered(found)
         log.debug("extender.filter", pod=f"{guest.namespace}/{guest.name}", offered=len(call.nodes), fit=len(found.fit))
         # kube-scheduler 1.20.2 knows nothing of the last field, and would not tell why; where it is known, it wins.
         failed = {**found.failed, **found.hopeless}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import structlog
@@ -20,11 +20,22 @@ from j10ce.store.elector import Elector
 
 log = structlog.get_logger()
 LOOK_S: Final = 2.0
+PROBE: Final = ("QoSProfile", "", "system")
+ASKED_AGAIN: Final = ("list ", "watch ", f"get {PROBE[0]}")  # a refusal of these ends as soon as the right is back
 
 
 class Health:
-    def __init__(self, store: ObservedStore, elector: Elector, complete: Callable[[], bool], metrics: Metrics) -> None:
-        self._store, self._elector, self._complete = store, elector, complete
+    """`refused`: what the store does not let us do beside what `store` knows of."""
+
+    def __init__(
+        self,
+        store: ObservedStore,
+        elector: Elector,
+        complete: Callable[[], bool],
+        metrics: Metrics,
+        refused: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        self._store, self._elector, self._complete, self._also_refused = store, elector, complete, refused
         metrics.leader.set_function(lambda: float(elector.leader))
         metrics.store_up.set_function(lambda: float(not store.trouble))
 
@@ -35,6 +46,8 @@ class Health:
             return "objects are still being read"
         if self._store.trouble:
             return f"the store does not answer ({self._store.trouble}); what is known is still served"
+        if blind := [f"{what}: {why}" for what, why in self._refused() if what.startswith(ASKED_AGAIN)]:
+            return f"the store refuses us a right; what is known is still served. {'; '.join(blind)}"
         return ""
 
     def told(self) -> str:
@@ -42,7 +55,11 @@ class Health:
         role = "leader" if self._elector.leader else f"follower of {self._elector.holder or 'nobody yet'}"
         return f"role: {role}\nobjects: {'read' if self._complete() else 'being read'}\n" + (
             f"store: {self._store.trouble or 'answers'}\n"
+            + "".join(f"refused: {what}: {why}\n" for what, why in self._refused())
         )
+
+    def _refused(self) -> list[tuple[str, str]]:
+        return sorted({**self._also_refused(), **self._store.refused}.items())
 
     def route(self) -> Route:
         async def ready(request: Request) -> Response:
@@ -59,10 +76,12 @@ class Health:
         away = ""
         while True:
             try:
-                await self._store.get("QoSProfile", "", "system")
+                await self._store.get(*PROBE)
             except NotFound:
                 pass  # an answer
-            except (StoreError, Denied) as e:  # an API server that has just started knows nobody's rights yet
+            except Denied:
+                pass  # an answer as well; the store has told of it
+            except StoreError as e:
                 if not away:
                     log.error("store.away", error=str(e))
             if away and not self._store.trouble:

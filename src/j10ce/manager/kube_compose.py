@@ -23,7 +23,8 @@ from j10ce.manager import census, discovery, extender, webhook
 from j10ce.manager.app import document, fixed
 from j10ce.manager.auth import is_loopback
 from j10ce.manager.certificate_keeper import Certificates
-from j10ce.manager.doors import Doors
+from j10ce.manager.door_metrics import DoorMetrics
+from j10ce.manager.doors import Door, Doors
 from j10ce.manager.extender import ExtenderDoor
 from j10ce.manager.failure import answer
 from j10ce.manager.health import Health
@@ -76,7 +77,7 @@ class KubePlane:
         self._strategies = StrategyFile(config.overcommit)
         self._occupants = Occupants(self._store, self._view, wall)
         self._events = Recorder(store.client, config.identity, wall)
-        self._health = Health(self._store, elector, self._complete, metrics)
+        self._health = Health(self._store, elector, self._complete, metrics, store.refused)
         metrics.also(partial(census.families, self._view, wall))
         metrics.also(lambda: census.unreadable(store.unreadable()))
         self._certificates = self._own_certificates()
@@ -157,13 +158,14 @@ class KubePlane:
             document("/version", discovery.version(), ""),
         ]
         certified = self._config.client_ca is not None
-        doors: dict[str, ASGIApp] = {
+        seen, leads = DoorMetrics(metrics.registry), lambda: self._elector.leader
+        doors: dict[str, Door] = {
             extender.PREFIX: ExtenderDoor(
-                self._occupants, lambda: self._elector.leader, time.monotonic, binder=self._client, certified=certified
+                self._occupants, leads, time.monotonic, seen, binder=self._client, certified=certified
             ),
-            webhook.PREFIX: WebhookDoor(PodRules(self._store, self._occupants.known_namespace, self._profiles)),
+            webhook.PREFIX: WebhookDoor(PodRules(self._store, self._occupants.known_namespace, self._profiles), seen),
         }
-        return Doors(Answering(Router(routes, default=_nothing_there, redirect_slashes=False)), doors)
+        return Doors(Answering(Router(routes, default=_nothing_there, redirect_slashes=False)), doors, seen.answered)
 
 
 class Answering:

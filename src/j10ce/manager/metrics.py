@@ -18,7 +18,7 @@ TOO_MANY: Final = 429
 
 class Metrics:
     def __init__(self) -> None:
-        self._registry = registry = CollectorRegistry()
+        self.registry = registry = CollectorRegistry()
         requests = Counter("j10ce_manager_requests", "Answered requests.", ("method", "code"), registry=registry)
         seconds = Histogram(
             "j10ce_manager_request_seconds",
@@ -36,6 +36,10 @@ class Metrics:
         self._store_seconds = cache(store_seconds.labels)
         self._store_errors = Counter(
             "j10ce_manager_store_errors", "Calls that the store did not answer.", ("operation", "error"),
+            registry=registry,
+        )  # fmt: skip
+        self._refused = Gauge(
+            "j10ce_manager_store_refused", "1 for what the store does not let us do.", ("operation", "kind"),
             registry=registry,
         )  # fmt: skip
         self.leader = Gauge("j10ce_manager_leader", "1 on the manager that leads.", registry=registry)
@@ -59,12 +63,15 @@ class Metrics:
     def store_failed(self, operation: str, error: str) -> None:
         self._store_errors.labels(operation, error).inc()
 
+    def store_refused(self, operation: str, kind: str, *, refused: bool) -> None:
+        self._refused.labels(operation, kind).set(refused)
+
     def also(self, families: Callable[[], Iterable[GaugeMetricFamily]]) -> None:
         """Tell these, too, made when somebody asks."""
-        self._registry.register(Made(families))
+        self.registry.register(Made(families))
 
     def render(self) -> Response:
-        return Response(generate_latest(self._registry), headers={"content-type": CONTENT_TYPE_LATEST})
+        return Response(generate_latest(self.registry), headers={"content-type": CONTENT_TYPE_LATEST})
 
 
 class Made(Collector):

@@ -2,48 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from time import perf_counter
 from typing import Final
 
+import structlog
 from msgspec.structs import replace
 
-from j10ce.errors import Compacted, Conflict, NotFound, StoreError
+from j10ce.errors import Compacted, Conflict, Denied, NotFound, StoreError
 from j10ce.manager.metrics import Metrics
 from j10ce.manager.trace import Span, Tracer
 from j10ce.model.kinds import TRACE_ANNOTATION, Hold, MinimalReservationPolicy, Object, QoSProfile
 from j10ce.store.revise import Part, key_of
 from j10ce.store.store import ANY, Event, Expect, Listing, Store
 
+log = structlog.get_logger()
 ANSWERS: Final = (NotFound, Conflict, Compacted)  # the store works, and says no
 READS: Final = ("get", "list")
 
 
 class ObservedStore:
     """`trouble` is what a read last failed with, empty since one was answered. A read goes to the store, not to memory,
-    wherever other processes write to it."""
+    wherever other processes write to it.
+
+    `refused` is what the store does not let us do, by operation and kind, until it does: `get Pod`.
+    """
 
     def __init__(self, store: Store, metrics: Metrics, tracer: Tracer) -> None:
         self._store, self.metrics, self._tracer = store, metrics, tracer
         self.trouble = ""
+        self._refused: dict[tuple[str, str], str] = {}
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        return {f"{operation} {kind}": why for (operation, kind), why in self._refused.items()}
 
     async def get(self, kind: str, namespace: str, name: str) -> Object:
-        with Measured(self, "get"):
+        with Measured(self, "get", kind):
             return await self._store.get(kind, namespace, name)
 
     async def list(self, kind: str, namespace: str | None = None) -> Listing:
-        with Measured(self, "list"):
+        with Measured(self, "list", kind):
             return await self._store.list(kind, namespace)
 
     async def put(self, obj: Object, *, expect: str | Expect = ANY, part: Part = "spec") -> Object:
-        with Measured(self, "put"), self._tracer.step("store.put", _facts(obj)) as span:
+        with Measured(self, "put", obj.kind), self._tracer.step("store.put", _facts(obj)) as span:
             if span.trace and part == "spec":
                 obj = await self._marked(obj, span)
             return await self._store.put(obj, expect=expect, part=part)
 
     async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
         facts = {"j10ce.kind": kind, "j10ce.namespace": namespace, "j10ce.name": name}
-        with Measured(self, "delete"), self._tracer.step("store.delete", facts):
+        with Measured(self, "delete", kind), self._tracer.step("store.delete", facts):
             return await self._store.delete(kind, namespace, name, expect=expect)
 
     def watch(self, kind: str, since: str) -> AsyncIterator[Event]:
@@ -68,6 +78,29 @@ class ObservedStore:
         annotations = {**obj.metadata.annotations, TRACE_ANNOTATION: span.trace}
         return replace(obj, metadata=replace(obj.metadata, annotations=annotations))
 
+    def answered(self, operation: str, kind: str, error: BaseException | None, took_s: float) -> None:
+        answered = error is None or isinstance(error, ANSWERS)
+        self.metrics.store_answered(operation, took_s)
+        if not answered and isinstance(error, StoreError | Denied):
+            self.metrics.store_failed(operation, type(error).__name__)
+        if operation in READS and (answered or isinstance(error, StoreError)):
+            self.trouble = "" if answered else str(error)
+        if answered or isinstance(error, Denied):
+            self._note_right(operation, kind, "" if answered else str(error))
+
+    def _note_right(self, operation: str, kind: str, refusal: str) -> None:
+        had = (operation, kind) not in self._refused
+        if refusal:
+            self._refused[operation, kind] = refusal
+        elif not had:
+            del self._refused[operation, kind]
+        if had == bool(refusal):
+            self.metrics.store_refused(operation, kind, refused=had)
+            if had:
+                log.error("right.lose", operation=operation, kind=kind, error=refusal)
+            else:
+                log.info("right.regain", operation=operation, kind=kind)
+
 
 _: type[Store] = ObservedStore
 
@@ -75,21 +108,16 @@ _: type[Store] = ObservedStore
 class Measured:
     """Around one call of the store."""
 
-    __slots__ = ("_began", "_operation", "_seen")
+    __slots__ = ("_began", "_kind", "_operation", "_seen")
 
-    def __init__(self, seen: ObservedStore, operation: str) -> None:
-        self._seen, self._operation = seen, operation
+    def __init__(self, seen: ObservedStore, operation: str, kind: str) -> None:
+        self._seen, self._operation, self._kind = seen, operation, kind
 
     def __enter__(self) -> None:
         self._began = perf_counter()
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        seen, answered = self._seen, error is None or isinstance(error, ANSWERS)
-        seen.metrics.store_answered(self._operation, perf_counter() - self._began)
-        if not answered and isinstance(error, StoreError):
-            seen.metrics.store_failed(self._operation, type(error).__name__)
-        if self._operation in READS and (answered or isinstance(error, StoreError)):
-            seen.trouble = "" if answered else str(error)
+        self._seen.answered(self._operation, self._kind, error, perf_counter() - self._began)
 
 
 def _facts(obj: Object) -> dict[str, str]:

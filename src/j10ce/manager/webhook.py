@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from starlette.types import Receive, Scope, Send
 
 from j10ce.errors import Invalid, NotFound, QosError
+from j10ce.manager.door_metrics import DoorMetrics, Verdict
 from j10ce.manager.doors import posted, reply
 from j10ce.manager.failure import Refusal, status
 from j10ce.manager.webhook_pods import PodRules
@@ -65,16 +66,23 @@ Judge = Callable[[Request], Awaitable[Response]]
 
 
 class WebhookDoor:
-    def __init__(self, pods: PodRules) -> None:
-        self._pods = pods
+    def __init__(self, pods: PodRules, metrics: DoorMetrics) -> None:
+        self._pods, self._metrics = pods, metrics
         self._judges: Mapping[str, Judge] = {"validate": self._validate, "mutate": self._mutate}
 
+    @property
+    def verbs(self) -> Collection[str]:
+        return self._judges.keys()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        judge = self._judges.get(scope["path"].removeprefix(PREFIX))
+        name = scope["path"].removeprefix(PREFIX)
+        judge = self._judges.get(name)
         if judge is None:
             raise NotFound(f"there is no {scope['path']}; the webhooks are {', '.join(self._judges)}")
         text = await posted(scope, receive, most=MOST_BYTES)
-        response = await self._judged(judge, _read(text))
+        request = _read(text)
+        response = await self._judged(judge, request)
+        self._metrics.reviewed(name, request.kind.kind, _verdict(response))
         told = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
         await reply(send, msgspec.json.encode(told))
 
@@ -112,6 +120,14 @@ class WebhookDoor:
             return Response(request.uid, allowed=True)
         patch = b64encode(msgspec.json.encode(_labelled(request.object, PROFILE_LABEL, profile))).decode()
         return Response(request.uid, allowed=True, patch_type="JSONPatch", patch=patch)
+
+
+def _verdict(response: Response) -> Verdict:
+    if not response.allowed:
+        return "refused"
+    if response.warnings:
+        return "skipped"
+    return "changed" if response.patch else "admitted"
 
 
 def _read(text: bytes) -> Request:

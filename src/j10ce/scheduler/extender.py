@@ -29,6 +29,7 @@ class Filtered(NamedTuple):
     fit: Sequence[str]
     failed: Mapping[str, str]  # where it could fit once others are gone
     hopeless: Mapping[str, str]  # where evictions would not help: what is reserved alone leaves no room
+    seated: bool = False  # a unit is held for it, on those that fit
     soon: bool = False  # nothing fits for now, but would if pods that were offered nodes took others
 
 
@@ -54,7 +55,7 @@ class Extender:
         failed, hopeless = self._refusals(guest, known[~fits])
         left = [name for name in names if name not in failed and name not in hopeless]
         soon = not left and bool(self._fits(guest, known, guest.request, offers=False).any())
-        return Filtered(left, failed, hopeless, soon)
+        return Filtered(left, failed, hopeless, soon=soon)
 
     def prioritize(self, guest: Guest, names: Iterable[str]) -> list[tuple[str, int]]:
         """From 0 to 10, the best with the most."""
@@ -95,7 +96,8 @@ class Extender:
         self.offers.make(guest.uid, np.array(best, np.int64), amounts, {r: seats[r].source for r in best}, now)
         fit = {all_names[r] for r in best}
         told = f"a unit of {seats[best[0]].source} is held for it on {' or '.join(sorted(fit)[:NAMED_HOLDERS])}"
-        return Filtered([name for name in names if name in fit], {n: told for n in names if n not in fit}, {})
+        left = [name for name in names if name in fit]
+        return Filtered(left, {n: told for n in names if n not in fit}, {}, seated=True)
 
     # -- room
 

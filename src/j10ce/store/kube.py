@@ -93,6 +93,10 @@ class KubeStore:
         """How many objects of each kind are stored and make no sense, as far as was seen."""
         return {kind: len(resource.unread) for kind, resource in self._resources.items()}
 
+    def refused(self) -> Mapping[str, str]:
+        """What the API server does not let us follow, and why: `watch Pod`."""
+        return {f"watch {kind}": feed.refused for kind, feed in self._feeds.items() if feed.refused}
+
     async def close(self) -> None:
         for feed in self._feeds.values():
             feed.close()

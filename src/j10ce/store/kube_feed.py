@@ -35,6 +35,7 @@ class Feed:
         self._at = 0  # the API server has told us everything up to here
         self._seen = 0  # a revision of this collection is at most this, as far as we know
         self._closed = False
+        self.refused = ""  # why the API server does not let us watch
 
     async def watch(self, since: str) -> Watch:
         """Raises Compacted: also for what cannot be a revision of this API server."""
@@ -67,6 +68,7 @@ class Feed:
                     if str(e) != told:
                         log.warning("store.fail", kind=self._resource.kind, error=str(e))
                     told = str(e)
+                    self.refused = told if isinstance(e, Denied) else ""
                     pause_s = e.after_s if isinstance(e, Later) else 0
                 await asyncio.sleep(max(pause_s, next(tries)))
         finally:
@@ -74,12 +76,13 @@ class Feed:
 
     def close(self) -> None:
         self._closed = self._log.closed = True
-        self._log.wake()
+        self._log.changed.ring()
 
     async def _follow(self) -> bool:
         """Whether the API server told us anything before it ended the watch. Raises Compacted."""
         path, before = self._resource.collection(), self._at
         present = await self._client.revision(path)
+        self.refused = ""
         if present < self._at:
             raise Compacted(f"the API server is at revision {present}, behind {self._at}: its store was restored")
         async with aclosing(self._client.watch(path, str(self._at))) as told:
@@ -93,7 +96,7 @@ class Feed:
             return
         if event := event_of(self._resource, line, revision):
             self._log.append(event, len(bytes(line.object)))
-            self._log.wake()
+            self._log.changed.ring()
             self._log.trim(self._kept, KEPT_BYTES)
         self._at = int(revision)
         self._seen = max(self._seen, self._at)
@@ -102,4 +105,4 @@ class Feed:
         self._running = False
         if not self._closed:
             self._log.horizon = sys.maxsize
-            self._log.wake()
+            self._log.changed.ring()

@@ -1,0 +1,21 @@
+"""The pages name every metric of the manager, and none that it does not have."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from j10ce.manager.door_metrics import DoorMetrics
+from j10ce.manager.metrics import Metrics
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def test_the_pages_and_the_manager_agree_on_metrics() -> None:
+    metrics = Metrics()
+    DoorMetrics(metrics.registry)
+    told = {
+        f"{family.name}_total" if family.type == "counter" else family.name for family in metrics.registry.collect()
+    }
+    pages = "".join((DOCS / name).read_text() for name in ("fleet.md", "kubernetes-manager.md"))
+    assert set(re.findall(r"`(j10ce_manager_\w+)", pages)) == told
