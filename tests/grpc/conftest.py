@@ -13,11 +13,14 @@ import pytest
 
 from j10ce.manager.audit import Audit
 from j10ce.manager.auth import Access
+from j10ce.manager.enrolment import Enrolment
 from j10ce.manager.grpc import GrpcServer
+from j10ce.manager.grpc_actions import Actions
 from j10ce.manager.grpc_door import Door
 from j10ce.manager.limits import Limits
 from j10ce.manager.metrics import Metrics
-from j10ce.manager.proto import services_pb2_grpc
+from j10ce.manager.placements import Placements
+from j10ce.manager.proto import actions_pb2_grpc, services_pb2_grpc
 from j10ce.manager.trace import Silent
 from j10ce.model.catalogue import KINDS
 from j10ce.store.memory import MemoryStore
@@ -37,7 +40,10 @@ class Both(NamedTuple):
     metrics: Metrics
 
     def stub(self, kind: str) -> Any:
-        return getattr(services_pb2_grpc, f"{kind}ServiceStub")(Tokened(self.channel))
+        """Of a kind, or of what is done beside them."""
+        name = f"{kind}ServiceStub"
+        made = getattr(services_pb2_grpc, name, None) or getattr(actions_pb2_grpc, name)
+        return made(Tokened(self.channel))
 
 
 class Tokened:
@@ -60,10 +66,11 @@ async def running(audit: Path) -> AsyncIterator[Both]:
     def wall() -> float:
         return WALL
 
-    manager = assemble(MemoryStore(wall), wall=wall)
+    manager = assemble(MemoryStore(wall), wall=wall, places=True)
     metrics = Metrics()
     access = Access(manager.keyring, Limits(wall), loopback=True)
-    server = GrpcServer(manager.verbs, Door(access, Audit(audit, wall), metrics, Silent()), manager.stop)
+    actions = Actions(Placements(manager.store, manager.view, wall), Enrolment(manager.keyring))
+    server = GrpcServer(manager.verbs, actions, Door(access, Audit(audit, wall), metrics, Silent()), manager.stop)
     port = server.listen("127.0.0.1:0")
     async with asyncio.TaskGroup() as group:
         keepers = [group.create_task(manager.view.run()), group.create_task(manager.keyring.follow())]

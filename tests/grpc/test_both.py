@@ -13,11 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from j10ce.manager import grpc_shape as shape
 from j10ce.manager.grpc_codec import message_of, plain_of
+from j10ce.manager.proto import actions_pb2 as act
 from j10ce.manager.proto import requests_pb2 as ask
 from j10ce.manager.proto import services_pb2 as send
 from j10ce.model.catalogue import KINDS
-from j10ce.model.kinds import Object
+from j10ce.model.kinds import Object, Workload
+from j10ce.model.placement import Placement
 from j10ce.model.schema import convert, encode, parse
 from j10ce.policy.profiles import builtin
 from j10ce.store.store import ABSENT
@@ -81,6 +84,30 @@ async def shown_alike(both: Both, obj: Object) -> None:
             assert over_grpc == stored
     finally:
         await both.rest.store.delete(obj.kind, obj.metadata.namespace, "x")
+
+
+@given(st.one_of([of(struct) for struct in shape.ANSWERS]))
+@settings(max_examples=60, deadline=None)
+def test_what_is_answered_beside_objects_survives_the_way(answer: Any) -> None:
+    assert convert(plain_of(message_of(answer), type(answer)), type(answer)) == answer
+
+
+@given(of(Workload))
+@settings(max_examples=100, deadline=None)
+def test_a_placement_ends_alike_over_both(loop: Loop, wanted: Workload) -> None:
+    loop.run(placed_alike(loop.both, wanted))
+
+
+async def placed_alike(both: Both, wanted: Workload) -> None:
+    async with both.rest.client() as api:
+        answer = await api.post(f"{BASE}/placements?dryRun=All", content=encode(wanted), headers=JSON)
+    try:
+        made = await both.stub("Placement").Place(act.PlaceRequest(workload=message_of(wanted), dry_run=True))
+    except Refused as refused:
+        assert_alike(answer.json(), refused)
+    else:
+        assert answer.status_code == 200, answer.text
+        assert convert(plain_of(made, Placement), Placement) == parse(answer.content, Placement)
 
 
 @given(objects(), st.sampled_from(["x", ""]))

@@ -22,15 +22,20 @@ from j10ce.cli.authority import Authority, Wish
 from j10ce.errors import Denied
 from j10ce.manager.audit import Audit
 from j10ce.manager.auth import Access
-from j10ce.manager.grpc import Certificate, GrpcServer
+from j10ce.manager.enrolment import Enrolment
+from j10ce.manager.grpc import GrpcServer
+from j10ce.manager.grpc_actions import Actions
+from j10ce.manager.grpc_certificate import Certificate
 from j10ce.manager.grpc_door import Door
 from j10ce.manager.limits import Limits
 from j10ce.manager.metrics import Metrics
+from j10ce.manager.placements import Placements
 from j10ce.manager.proto import requests_pb2 as ask
 from j10ce.manager.proto import services_pb2_grpc
 from j10ce.manager.tokens import Keyring
 from j10ce.manager.trace import Silent
 from j10ce.manager.verbs import Verbs
+from j10ce.manager.view import View
 from j10ce.policy.validate import validate
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL
@@ -58,9 +63,9 @@ def assembled(stop: asyncio.Event) -> GrpcServer:
     store = MemoryStore(lambda: WALL)
     keyring = Keyring(store, lambda: WALL, owner=TOKEN)
     access = Access(keyring, Limits(lambda: WALL), loopback=True)
-    return GrpcServer(
-        Verbs(store, validate, lambda: WALL, {}), Door(access, Audit(None, lambda: WALL), Metrics(), Silent()), stop
-    )
+    actions = Actions(Placements(store, View(store), lambda: WALL), Enrolment(keyring))
+    door = Door(access, Audit(None, lambda: WALL), Metrics(), Silent())
+    return GrpcServer(Verbs(store, validate, lambda: WALL, {}), actions, door, stop)
 
 
 @asynccontextmanager
@@ -116,6 +121,45 @@ async def shown(port: int) -> str:
 
 def fetched(port: int) -> str:
     return ssl.get_server_certificate(("127.0.0.1", port), timeout=30)
+
+
+def shows(port: int, authority: Authority, name: str) -> grpc.aio.Channel:
+    """A client that shows the certificate of that name."""
+    files = (authority.folder / f"{name}{end}" for end in (".key", ".crt"))
+    roots = authority.certificate.read_bytes()
+    return grpc.aio.secure_channel(
+        f"127.0.0.1:{port}", grpc.ssl_channel_credentials(roots, *(file.read_bytes() for file in files))
+    )
+
+
+async def test_a_client_certificate_is_an_identity(authority: Authority) -> None:
+    authority.issue("eve", Wish("eve", 3600, role="viewer"), renew=False)
+    authority.issue("stranger", Wish("stranger", 3600, ("localhost",)), renew=False)
+    pair = Certificate(authority.folder / "server.crt", authority.folder / "server.key", authority.certificate)
+    async with serving(pair, at_once) as port:
+        async with shows(port, authority, "eve") as channel:
+            profiles: Any = services_pb2_grpc.QoSProfileServiceStub(channel)
+            assert not (await profiles.List(ask.ListRequest(), timeout=30)).items
+            for request, metadata, code in (
+                (ask.DeleteRequest(name="x"), (), grpc.StatusCode.PERMISSION_DENIED),
+                (ask.DeleteRequest(name="x"), KNOWN, grpc.StatusCode.NOT_FOUND),
+                (ask.DeleteRequest(name="x"), (("authorization", "Bearer no"),), grpc.StatusCode.UNAUTHENTICATED),
+            ):
+                with pytest.raises(grpc.aio.AioRpcError) as refused:
+                    await profiles.Delete(request, metadata=metadata, timeout=30)
+                assert refused.value.code() is code
+        async with shows(port, authority, "stranger") as channel:
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await services_pb2_grpc.QoSProfileServiceStub(channel).List(ask.ListRequest(), timeout=30)
+            assert refused.value.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNAVAILABLE)
+
+
+async def test_who_shows_no_certificate_gets_no_connection_where_they_are_asked_for(authority: Authority) -> None:
+    pair = Certificate(authority.folder / "server.crt", authority.folder / "server.key", authority.certificate)
+    async with serving(pair, at_once) as port, secured(port, authority) as channel:
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await listed(channel)
+        assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
 def test_an_address_that_others_reach_needs_tls() -> None:

@@ -17,6 +17,7 @@ from j10ce.manager.audit import Audit
 from j10ce.manager.auth import Access
 from j10ce.manager.limits import Limits
 from j10ce.manager.metrics import Metrics
+from j10ce.manager.placements import Placements
 from j10ce.manager.rest import Resources
 from j10ce.manager.tokens import Keyring
 from j10ce.manager.verbs import Verbs
@@ -45,13 +46,16 @@ class Manager(NamedTuple):
         return httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://127.0.0.1", headers=sent)
 
 
-def assemble(store: Store, agent: Path | None = None, wall: Callable[[], float] = lambda: WALL) -> Manager:
+def assemble(
+    store: Store, agent: Path | None = None, wall: Callable[[], float] = lambda: WALL, *, places: bool = False
+) -> Manager:
     view, stop = View(store), asyncio.Event()
     keyring = Keyring(store, wall, owner=TOKEN)
     verbs = Verbs(store, validate, wall, {**view.mirrors, "Credential": keyring.objects})
     resources = Resources(verbs, view, AgentProxy(agent), stop)
     access = Access(keyring, Limits(wall), loopback=True)
-    app = build_app(access, resources, view, Metrics(), Audit(None, wall))
+    beside = Placements(store, view, wall).routes() if places else []
+    app = build_app(access, resources, view, Metrics(), Audit(None, wall), beside)
     return Manager(app, store, view, stop, keyring, verbs)
 
 

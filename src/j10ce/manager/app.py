@@ -50,8 +50,8 @@ def build_app(
     metrics.audit_lost.set_function(lambda: audit.lost)
     enrolment = Enrolment(access.keyring)
     routes = [
-        Route(BASE + "/nodecredentials", enrolment.issue, methods=METHODS),
-        Route(BASE + "/nodecredentials/{node}", enrolment.show, methods=METHODS),
+        Route(BASE + "/nodecredentials", enrolment.handle_issue, methods=METHODS),
+        Route(BASE + "/nodecredentials/{node}", enrolment.handle_show, methods=METHODS),
         *beside,
         Route(BASE + "/{path:path}", resources.handle, methods=METHODS),
         fixed("/healthz", lambda: PlainTextResponse("ok\n")),

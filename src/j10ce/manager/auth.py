@@ -36,13 +36,16 @@ class Access:
         if scope["path"] in OPEN_PATHS:
             return None
         certified: Ticket | None = scope.get("state", {}).get("certified")
-        if certified is not None and b"authorization" not in given and self.keyring.holds(certified):
+        return self.authenticate(given.get(b"authorization", b""), source(scope), certified)
+
+    def authenticate(self, authorization: bytes, source: str, certified: Ticket | None = None) -> Ticket:
+        """Who sends this `Authorization`, over any protocol; without one, whom the client's certificate names.
+
+        Raises Refusal 401 or 429.
+        """
+        if certified is not None and not authorization and self.keyring.holds(certified):
             self.limits.request(certified.caller)
             return certified
-        return self.authenticate(given.get(b"authorization", b""), source(scope))
-
-    def authenticate(self, authorization: bytes, source: str) -> Ticket:
-        """Who sends this `Authorization`, over any protocol; raises Refusal 401 or 429."""
         token = _token(authorization, basic=self._loopback)
         ticket = self.keyring.recognise(token) if token else None
         if ticket is None:

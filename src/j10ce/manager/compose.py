@@ -54,10 +54,11 @@ class ControlPlane:
         metrics.watchers.set_function(lambda: float(self._defence.access.limits.watches))
         mirrors = {**self._view.mirrors, "Credential": self._defence.keyring.objects}
         self._verbs = Verbs(store, validate, wall, mirrors)
+        self._placements = Placements(store, self._view, wall)
         resources = Resources(self._verbs, self._view, AgentProxy(config.agent_socket), self._stop)
         app = build_app(self._defence.access, resources, self._view, metrics, self._defence.audit, self._beside())
         self._server = Server(traced(app, tracer), self._defence.tls)
-        self._grpc = open_grpc(config, self._verbs, self._defence, metrics, tracer, self._stop)
+        self._grpc = open_grpc(config, self._verbs, self._placements, self._defence, metrics, tracer, self._stop)
 
     def stop(self) -> None:
         self._stop.set()
@@ -110,4 +111,4 @@ class ControlPlane:
         return self._wanted <= there
 
     def _beside(self) -> list[Route]:
-        return [self._health.route(), *Placements(self._store, self._view, self._wall).routes()]
+        return [self._health.route(), *self._placements.routes()]

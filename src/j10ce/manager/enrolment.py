@@ -55,7 +55,7 @@ class Enrolment:
         self._keyring, self._store = keyring, keyring.store
         self._counting = asyncio.Lock()
 
-    async def issue(self, request: Request) -> Response:
+    async def handle_issue(self, request: Request) -> Response:
         """POST: a token for a node, told this once."""
         enter("create", ENROLMENT)
         if request.method != "POST":
@@ -64,6 +64,18 @@ class Enrolment:
         enter("create", ENROLMENT, name=wish.node)
         if is_dry(request):
             raise Refusal(400, "BadRequest", "a token cannot be issued for a rehearsal; leave dryRun out")
+        return _shown(await self.issue(wish), 201)
+
+    async def handle_show(self, request: Request) -> Response:
+        """GET: until when the node's token counts; nothing when it does not end."""
+        node = request.path_params["node"]
+        enter("get", ENROLMENT, name=node)
+        if request.method != "GET":
+            raise not_allowed(request, ("GET",))
+        return _shown(await self.show(node), 200)
+
+    async def issue(self, wish: NodeCredentialRequest) -> NodeCredential:
+        enter("create", ENROLMENT, name=wish.node)
         if findings := [*syntax.name("node", wish.node, most=253 - len(PREFIX)), *_life(wish.lifetime)]:
             raise Invalid(findings, ENROLMENT)
         caller = current().caller
@@ -74,17 +86,13 @@ class Enrolment:
         else:
             token = await self._enrol(caller, wish.node, expires)
         log.info("node.enrol", node=wish.node, by=caller.name, expires=expires.isoformat())
-        return _shown(NodeCredential(node=wish.node, token=token, expires=expires), 201)
+        return NodeCredential(node=wish.node, token=token, expires=expires)
 
-    async def show(self, request: Request) -> Response:
-        """GET: until when the node's token counts; nothing when it does not end."""
-        node = request.path_params["node"]
+    async def show(self, node: str) -> NodeCredential:
         enter("get", ENROLMENT, name=node)
-        if request.method != "GET":
-            raise not_allowed(request, ("GET",))
         caller = current().caller
         found = await self._own(caller.name if caller.role is Role.NODE else PREFIX + node)
-        return _shown(NodeCredential(node=node, expires=found.spec.expires if found else UNSET), 200)
+        return NodeCredential(node=node, expires=found.spec.expires if found else UNSET)
 
     async def _enrol(self, caller: Caller, node: str, expires: datetime) -> str:
         """Whoever holds a bootstrap token must not become a node that is there already."""

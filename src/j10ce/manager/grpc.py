@@ -1,11 +1,9 @@
-"""The API Server's gRPC half: a service per kind, health and reflection, on an address of its own."""
+"""The API Server's gRPC half: a service per kind, placement, enrolment, health and reflection."""
 
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Any, Final
 
 import grpc
@@ -15,11 +13,12 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from j10ce.errors import Denied
 from j10ce.manager.auth import is_loopback
+from j10ce.manager.grpc_actions import PACKAGE, Actions
 from j10ce.manager.grpc_calls import Calls
+from j10ce.manager.grpc_certificate import Certificate
 from j10ce.manager.grpc_door import Context, Door
 from j10ce.manager.http import MOST_BYTES
 from j10ce.manager.roles import DISCOVERY, enter
-from j10ce.manager.tls import load_certificate
 from j10ce.manager.tokens import Ticket
 from j10ce.manager.verbs import Verbs
 from j10ce.model.catalogue import KINDS, Kind
@@ -35,47 +34,19 @@ OPTIONS: Final = (
 )
 
 
-class Certificate:
-    """A certificate and its key, read again for every connection: a renewal needs no restart."""
-
-    def __init__(self, cert: Path, key: Path) -> None:
-        self._cert, self._key = cert, key
-        load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), cert, key)
-        self._held = (key.read_bytes(), cert.read_bytes())
-
-    def credentials(self) -> grpc.ServerCredentials:
-        # The stubs do not know that None means: no change.
-        return grpc.dynamic_ssl_server_credentials(_configuration(self._held), self.renewed)  # type: ignore[arg-type]
-
-    def renewed(self) -> grpc.ServerCertificateConfiguration | None:
-        """What is in the files, if it is another pair and a whole one: a renewal writes two files."""
-        try:
-            found = (self._key.read_bytes(), self._cert.read_bytes())
-            if found == self._held:
-                return None
-            load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self._cert, self._key)
-        except (OSError, Denied):
-            return None
-        self._held = found
-        return _configuration(found)
-
-
-def _configuration(pair: tuple[bytes, bytes]) -> grpc.ServerCertificateConfiguration:
-    return grpc.ssl_server_certificate_configuration([pair])
-
-
 class GrpcServer:
     """`stop` ends watches and then the server; what is under way has GRACE_S to finish."""
 
-    def __init__(self, verbs: Verbs, door: Door, stop: asyncio.Event) -> None:
+    def __init__(self, verbs: Verbs, actions: Actions, door: Door, stop: asyncio.Event) -> None:
         self._stop = stop
         self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(options=OPTIONS)
         stored = [kind for kind in KINDS.values() if kind.stored]
-        self._services = (*map(service_name, stored), health.SERVICE_NAME, reflection.SERVICE_NAME)
-        for kind in stored:
-            calls = Calls(kind, verbs, door, stop).handlers()
-            self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service_name(kind), calls),))
+        calls = {service_name(kind): Calls(kind, verbs, door, stop).handlers() for kind in stored}
+        calls |= actions.handlers(door)
+        self._services = (*calls, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        handlers = [grpc.method_handlers_generic_handler(service, methods) for service, methods in calls.items()]
+        self._server.add_generic_rpc_handlers(handlers)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection_pb2_grpc.add_ServerReflectionServicer_to_server(Reflection(self._services, door), self._server)
 
@@ -129,4 +100,4 @@ class Reflection(reflection.aio.ReflectionServicer):  # type: ignore[misc]
 
 
 def service_name(kind: Kind) -> str:
-    return f"j10ce.v1alpha1.{kind.name}Service"
+    return f"{PACKAGE}.{kind.name}Service"

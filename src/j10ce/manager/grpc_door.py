@@ -16,6 +16,7 @@ from j10ce.manager import failure
 from j10ce.manager.audit import Audit
 from j10ce.manager.auth import Access
 from j10ce.manager.failure import Refusal
+from j10ce.manager.grpc_certificate import certified_by
 from j10ce.manager.grpc_failure import refuse
 from j10ce.manager.identity import Act, acting
 from j10ce.manager.metrics import Metrics
@@ -50,7 +51,9 @@ class Door:
         self, context: Context, act: Act, path: str, answer: Callable[[Ticket], Awaitable[T]]
     ) -> T | QosError:
         try:
-            ticket = self.access.authenticate(first(context, "authorization").encode(), act.source)
+            shown = next(iter((context.auth_context() or {}).get("x509_pem_cert", ())), None)
+            certified = certified_by(shown) if shown else None
+            ticket = self.access.authenticate(first(context, "authorization").encode(), act.source, certified)
             act.caller, act.proof = ticket.caller, ticket.digest
             return await answer(ticket)
         except QosError as e:

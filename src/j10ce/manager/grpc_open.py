@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from j10ce.errors import Finding, Invalid, Unsupported
+from j10ce.errors import Denied, Finding, Invalid, Unsupported
 from j10ce.manager.defence import Defence
+from j10ce.manager.enrolment import Enrolment
 from j10ce.manager.metrics import Metrics
+from j10ce.manager.placements import Placements
 from j10ce.manager.settings import Config
 from j10ce.manager.trace import Tracer
 from j10ce.manager.verbs import Verbs
@@ -21,25 +23,50 @@ log = structlog.get_logger()
 
 
 def open_grpc(
-    config: Config, verbs: Verbs, defence: Defence, metrics: Metrics, tracer: Tracer, stop: asyncio.Event
+    config: Config,
+    verbs: Verbs,
+    placements: Placements,
+    defence: Defence,
+    metrics: Metrics,
+    tracer: Tracer,
+    stop: asyncio.Event,
 ) -> GrpcServer | None:
-    """A server that listens on --grpc-listen, to be run; None without that flag.
+    """A server that listens on --grpc-listen and --grpc-mtls-listen, to be run; None without these flags.
 
     Raises Unsupported where the packages are missing, Invalid or Denied for an address that cannot be served.
     """
-    if not config.grpc_listen:
+    if not config.grpc_listen and not config.grpc_mtls_listen:
         return None
     try:
-        from j10ce.manager.grpc import Certificate, GrpcServer
+        from j10ce.manager.grpc import GrpcServer
+        from j10ce.manager.grpc_actions import Actions
         from j10ce.manager.grpc_door import Door
     except ImportError as e:
         raise Unsupported("--grpc-listen", needs=f"the packages of j10ce-qos[fleet]: there is no {e.name}") from None
-    host, _, port = config.grpc_listen.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        hint = "such as 127.0.0.1:7444"
-        raise Invalid([Finding("--grpc-listen", config.grpc_listen, "not address:port", hint)], "argument")
-    server = GrpcServer(verbs, Door(defence.access, defence.audit, metrics, tracer), stop)
-    pair = Certificate(config.tls_cert, config.tls_key) if config.tls_cert and config.tls_key else None
-    bound = server.listen(config.grpc_listen, pair)
-    log.info("grpc.start", address=f"{host}:{bound}", tls=pair is not None)
+    actions = Actions(placements, Enrolment(defence.keyring))
+    server = GrpcServer(verbs, actions, Door(defence.access, defence.audit, metrics, tracer), stop)
+    _listen(server, config)
     return server
+
+
+def _listen(server: GrpcServer, config: Config) -> None:
+    from j10ce.manager.grpc_certificate import Certificate
+
+    pair = (config.tls_cert, config.tls_key) if config.tls_cert and config.tls_key else None
+    if config.grpc_listen:
+        host = _host("--grpc-listen", config.grpc_listen)
+        bound = server.listen(config.grpc_listen, Certificate(*pair) if pair else None)
+        log.info("grpc.start", address=f"{host}:{bound}", tls=pair is not None)
+    if config.grpc_mtls_listen:
+        host = _host("--grpc-mtls-listen", config.grpc_mtls_listen)
+        if pair is None or config.client_ca is None:
+            raise Denied("--grpc-mtls-listen needs certificates: give --tls-cert, --tls-key and --client-ca")
+        bound = server.listen(config.grpc_mtls_listen, Certificate(*pair, config.client_ca))
+        log.info("grpc.start", address=f"{host}:{bound}", tls=True, certificates=True)
+
+
+def _host(flag: str, address: str) -> str:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise Invalid([Finding(flag, address, "not address:port", "such as 127.0.0.1:7444")], "argument")
+    return host

@@ -26,9 +26,12 @@ from msgspec.inspect import (
     VarTupleType,
 )
 
+from j10ce.manager.enrolment import NodeCredential
 from j10ce.model.catalogue import KINDS, Kind
+from j10ce.model.placement import Placement
 
 TIMESTAMP: Final = "google.protobuf.Timestamp"
+ANSWERS: Final = (Placement, NodeCredential)  # of what is no verb of an object
 RENAMED: Final = {"class": "traffic_class"}  # a field cannot be called so in most languages
 
 
@@ -114,9 +117,9 @@ def fields(struct: type[Struct]) -> tuple[Field, ...]:
 
 
 def messages() -> tuple[type[Struct], ...]:
-    """Every struct that the kinds are made of, each once, a user before what it uses."""
+    """Every struct that the kinds and ANSWERS are made of, each once, a user before what it uses."""
     found: dict[type[Struct], None] = {}
-    waiting = [kind.struct for kind in KINDS.values()]
+    waiting: list[type[Struct]] = [*(kind.struct for kind in KINDS.values()), *ANSWERS]
     while waiting:
         struct = waiting.pop(0)
         found[struct] = None

@@ -71,12 +71,16 @@ class Placements:
         if http.method != "POST":
             raise not_allowed(http, ("POST",))
         dry, namespace = is_dry(http), http.path_params.get("namespace", "")
-        enter("get" if dry else "create", PLACEMENT, namespace)
+        self.enter(namespace, dry=dry)
         terms = read_terms(http.query_params, dry=dry)
         workload = parse(await read_body(http, JSON_TYPES), Workload)
         if namespace:
             workload = replace(workload, metadata=replace(workload.metadata, namespace=namespace))
         return json(encode(await self.place(workload, terms)), 200 if dry else 201)
+
+    def enter(self, namespace: str, *, dry: bool) -> None:
+        """Raises Denied for a caller that may not ask, or may only ask what would be."""
+        enter("get" if dry else "create", PLACEMENT, namespace)
 
     async def place(self, workload: Workload, terms: Terms) -> Placement:
         """A node and its reservation; Conflict with the numbers when there is none.

@@ -28,6 +28,7 @@ class Config(NamedTuple):
     client_ca: Path | None = None
     audit_log: Path | None = None
     grpc_listen: str = ""
+    grpc_mtls_listen: str = ""
     advertise: str = ""
     identity: str = ""
     namespace_limit: int = NAMESPACE_LIMIT
@@ -55,6 +56,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--store", required=True, help=FORMS)
     made.add_argument("--listen", default="127.0.0.1:7443", help="address:port; port 0 takes a free one")
     made.add_argument("--grpc-listen", default="", help="address:port of the gRPC API; without it there is none")
+    made.add_argument(
+        "--grpc-mtls-listen", default="", help="the same for clients that show a certificate of --client-ca"
+    )
     made.add_argument(
         "--advertise", default="", metavar="IP:PORT", help="on Kubernetes: where schedulers find the leader's extender"
     )

@@ -53,7 +53,12 @@ def certified(peer: Mapping[str, Any] | None) -> Ticket | None:
     if not peer:
         return None
     subject = {key: value for part in peer.get("subject", ()) for key, value in part}
-    name, group = subject.get("commonName", ""), subject.get("organizationName", "")
+    ends = float(ssl.cert_time_to_seconds(peer["notAfter"]))
+    return named(subject.get("commonName", ""), subject.get("organizationName", ""), ends)
+
+
+def named(name: str, group: str, expires: float) -> Ticket | None:
+    """Whom the CN and O of a verified certificate mean; None: nobody that we know."""
     try:
         role = Role(group.removeprefix(ORGANISATION)) if group.startswith(ORGANISATION) else None
     except ValueError:
@@ -61,7 +66,7 @@ def certified(peer: Mapping[str, Any] | None) -> Ticket | None:
     if not name or role is None:
         return None
     caller = Caller(name, role, name if role is Role.NODE else "")
-    return Ticket(caller, "", b"", expires=ssl.cert_time_to_seconds(peer["notAfter"]))
+    return Ticket(caller, "", b"", expires=expires)
 
 
 async def follow_files(reloads: Mapping[tuple[Path, ...], Callable[[], None]], asked: asyncio.Event) -> None:

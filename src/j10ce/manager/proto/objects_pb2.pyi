@@ -97,6 +97,54 @@ class Credential(_message.Message):
     status: PolicyStatus
     def __init__(self, metadata: _Optional[_Union[Meta, _Mapping]] = ..., spec: _Optional[_Union[CredentialSpec, _Mapping]] = ..., status: _Optional[_Union[PolicyStatus, _Mapping]] = ...) -> None: ...
 
+class Placement(_message.Message):
+    __slots__ = ("metadata", "node", "reservation", "expires", "stands_on", "floor", "message", "refused", "nodes", "dry_run")
+    class FloorEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class RefusedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    RESERVATION_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_FIELD_NUMBER: _ClassVar[int]
+    STANDS_ON_FIELD_NUMBER: _ClassVar[int]
+    FLOOR_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    metadata: Meta
+    node: str
+    reservation: str
+    expires: _timestamp_pb2.Timestamp
+    stands_on: str
+    floor: _containers.ScalarMap[str, str]
+    message: str
+    refused: _containers.ScalarMap[str, int]
+    nodes: _containers.RepeatedCompositeFieldContainer[NodeVerdict]
+    dry_run: bool
+    def __init__(self, metadata: _Optional[_Union[Meta, _Mapping]] = ..., node: _Optional[str] = ..., reservation: _Optional[str] = ..., expires: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., stands_on: _Optional[str] = ..., floor: _Optional[_Mapping[str, str]] = ..., message: _Optional[str] = ..., refused: _Optional[_Mapping[str, int]] = ..., nodes: _Optional[_Iterable[_Union[NodeVerdict, _Mapping]]] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+
+class NodeCredential(_message.Message):
+    __slots__ = ("node", "token", "expires")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    token: str
+    expires: _timestamp_pb2.Timestamp
+    def __init__(self, node: _Optional[str] = ..., token: _Optional[str] = ..., expires: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
 class Meta(_message.Message):
     __slots__ = ("name", "generate_name", "namespace", "uid", "resource_version", "generation", "creation_timestamp", "labels", "annotations", "owner_references", "managed_fields")
     class LabelsEntry(_message.Message):
@@ -386,6 +434,22 @@ class CredentialSpec(_message.Message):
     former_hash: str
     former_expires: _timestamp_pb2.Timestamp
     def __init__(self, role: _Optional[_Union[CredentialSpec.Role, str]] = ..., hash: _Optional[str] = ..., node: _Optional[str] = ..., expires: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., uses: _Optional[int] = ..., former_hash: _Optional[str] = ..., former_expires: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class NodeVerdict(_message.Message):
+    __slots__ = ("node", "fits", "score", "reason", "refused_by", "scores")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    FITS_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_BY_FIELD_NUMBER: _ClassVar[int]
+    SCORES_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    fits: bool
+    score: float
+    reason: str
+    refused_by: _containers.RepeatedScalarFieldContainer[str]
+    scores: _containers.RepeatedCompositeFieldContainer[Score]
+    def __init__(self, node: _Optional[str] = ..., fits: _Optional[bool] = ..., score: _Optional[float] = ..., reason: _Optional[str] = ..., refused_by: _Optional[_Iterable[str]] = ..., scores: _Optional[_Iterable[_Union[Score, _Mapping]]] = ...) -> None: ...
 
 class Owner(_message.Message):
     __slots__ = ("api_version", "kind", "name", "uid", "controller", "block_owner_deletion")
@@ -817,6 +881,18 @@ class OvercommitTerm(_message.Message):
     amount: str
     why: str
     def __init__(self, result: _Optional[str] = ..., step: _Optional[_Union[OvercommitTerm.Step, str]] = ..., name: _Optional[str] = ..., amount: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
+
+class Score(_message.Message):
+    __slots__ = ("name", "points", "of", "why")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    POINTS_FIELD_NUMBER: _ClassVar[int]
+    OF_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    points: float
+    of: float
+    why: str
+    def __init__(self, name: _Optional[str] = ..., points: _Optional[float] = ..., of: _Optional[float] = ..., why: _Optional[str] = ...) -> None: ...
 
 class Requirement(_message.Message):
     __slots__ = ("key", "operator", "values")
