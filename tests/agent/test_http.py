@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -132,3 +134,20 @@ async def test_a_crowd_is_answered_few_at_a_time(path: Path) -> None:
 async def test_nobody_there_is_unreachable(tmp_path: Path) -> None:
     with pytest.raises(Unreachable):
         await client.call(Peer(f"unix:{tmp_path}/nobody"), "GET", "/")
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_no_connection_is_lost_when_the_server_ends_as_it_comes(tmp_path: Path, turns: int) -> None:
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind(str(tmp_path / "s"))
+    with warnings.catch_warnings(record=True) as lost, socket.socket(socket.AF_UNIX) as caller, sock:
+        warnings.simplefilter("always")
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(http.listen(sock, echo))
+            await asyncio.sleep(0)
+            caller.connect(str(tmp_path / "s"))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+        gc.collect()
+    assert [str(told.message) for told in lost] == []

@@ -106,12 +106,28 @@ async def listen(sock: socket.socket, handler: Handler) -> None:
 
 
 async def _accept(sock: socket.socket) -> socket.socket:
+    """Nothing is awaited between taking a connection and returning it: the loop's own sock_accept, when it is
+    cancelled in that moment, loses one."""
     while True:
         try:
-            return (await asyncio.get_running_loop().sock_accept(sock))[0]
+            peer, _ = sock.accept()
+            peer.setblocking(False)
+        except BlockingIOError:
+            await _readable(sock)
         except OSError as e:  # out of descriptors, or the peer left: neither may end the server
             log.warning("socket.accept_failed", error=str(e))
             await asyncio.sleep(0.05)
+        else:
+            return peer
+
+
+async def _readable(sock: socket.socket) -> None:
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sock, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(sock)
 
 
 def _leave(peer: socket.socket, peers: set[socket.socket], room: asyncio.Semaphore, _: asyncio.Task[None]) -> None:
