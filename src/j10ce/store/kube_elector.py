@@ -74,10 +74,16 @@ class KubeClaims:
 
     async def release(self, claim: KubeClaim) -> None:
         """Its duration is cut as well, for those who go by that alone."""
-        with suppress(TimeoutError, Conflict, NotFound):
+        found: Lease | None = claim.lease
+        with suppress(TimeoutError, NotFound):
             async with asyncio.timeout(RELEASE_S):
-                given_up = self._spelled(claim.lease.spec) | {"holderIdentity": "", "leaseDurationSeconds": 1}
-                await self._write(claim.lease, given_up)
+                while found and self._is_ours(found, claim):
+                    given_up = self._spelled(found.spec) | {"holderIdentity": "", "leaseDurationSeconds": 1}
+                    try:
+                        await self._write(found, given_up)
+                        return
+                    except Conflict:  # a renewal that was on its way when the work ended
+                        found = await self._find()
 
     def _left_s(self, spec: LeaseSpec) -> float:
         """How long the claim may stand unless it changes; not above 0: it may be taken."""

@@ -153,6 +153,18 @@ async def test_a_claim_is_taken_over_once_it_was_not_renewed(victim: Cluster, st
         leading.cancel()
 
 
+async def test_a_renewal_that_was_on_its_way_does_not_keep_a_released_claim(victim: Cluster, store: KubeStore) -> None:
+    claims = kube_elector(store.client, "a", time.time, ttl_s=3600)._claims  # noqa: TID251
+    claim = await claims.claimed()
+    await claims.renewed(claim, LONG_S)  # and nobody hears of it
+    await claims.release(claim)
+    heir = Candidate(kube_elector(store.client, "heir", time.time, ttl_s=3600))  # noqa: TID251
+    async with asyncio.TaskGroup() as group:
+        leading = group.create_task(heir.lead())
+        await first(heir)
+        leading.cancel()
+
+
 async def test_kinds_may_come_late(version: Version, tmp_path_factory: pytest.TempPathFactory) -> None:
     with running(tmp_path_factory.mktemp("late"), version) as cluster:
         store, hasty = opened(cluster), opened(cluster, patience_s=1)
