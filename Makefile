@@ -57,7 +57,7 @@ format: setup-dev  ## rewrite the sources as ruff wants them
 	@$(BIN)/ruff check --fix-only -q .
 	$(BIN)/ruff format .
 
-test: setup-lab  ## everything but Kubernetes (test-kube): quick and slow tests, host kernel, both guests (under 25 minutes)
+test: setup-lab  ## everything: quick and slow tests, host kernel, both guests, a current Kubernetes (under 25 minutes)
 	@$(BIN)/python tools/run_tests.py
 
 test-quick: setup-dev  ## pure tests, a few minutes
@@ -73,12 +73,12 @@ test-systemd: setup-lab  ## the suite of the guest whose PID 1 is systemd
 	@$(LAB) pytest --systemd -- -m vm_systemd tests/systemd
 
 test-kube: setup-lab  ## everything that needs a Kubernetes control plane: CRDs, managers, agents, webhooks, extender (root)
-	@$(PYTEST) -m kube tests/kube
+	@$(BIN)/python tools/run_tests.py kube
 
 test-compat: setup-compat  ## the same on v1.20.2
-	@J10CE_KUBE_VERSION=old $(PYTEST) -m kube tests/kube
+	@J10CE_KUBE_VERSION=old $(BIN)/python tools/run_tests.py kube
 
-soak: setup-dev  ## long random runs: a million reservations, faults in the store, fail-overs (hours)
+soak: setup-lab  ## long random runs: a million reservations, faults in the store, fail-overs (hours)
 	@$(PYTEST) -m soak -n0
 
 bench: setup-dev  ## print the numbers that the README promises
