@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from benchmarks.facts import machine_facts
 from j10ce.manager.kube_compose import LONGEST_REST_S
 from j10ce.manager.kube_roster import KubeRoster
+from j10ce.manager.main import COLLECT
 from j10ce.manager.occupants import Occupants
 from j10ce.manager.policies import judge_policies
 from j10ce.manager.revisions import ensure_built_in
@@ -192,6 +193,8 @@ def _rss_mib() -> float:
 def main() -> int:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     machine_facts()
+    gc.set_threshold(*COLLECT)  # as the process does
+    gc.freeze()
     return not asyncio.run(measure())
 
 

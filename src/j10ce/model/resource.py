@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import add
+from operator import add, sub
 from typing import Final, NamedTuple
 
 from j10ce.model.quantity import BitsPerSecond, Bytes, Millicores
@@ -25,7 +25,7 @@ class Resources(NamedTuple):
 
     def minus(self, other: Resources) -> Resources:
         """Never below zero."""
-        return Resources._make(max(0, a - b) for a, b in zip(self, other, strict=True))
+        return Resources._make(map(max, map(sub, self, other), NOTHING))
 
     def at_least(self, other: Resources) -> Resources:
         return Resources._make(map(max, self, other))

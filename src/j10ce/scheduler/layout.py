@@ -93,7 +93,7 @@ def topping(pledge: Pledge, charge: Charge) -> Resources:
 
 
 def _times(amount: Resources, units: int) -> Resources:
-    return Resources._make(n * units for n in amount)
+    return Resources._make(map(units.__mul__, amount))
 
 
 def vector(amount: Resources, most: int = LARGEST) -> Vector:
