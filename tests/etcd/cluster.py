@@ -71,6 +71,9 @@ class Cluster:
         for n in numbers or range(len(self.members)):
             self.wait(n)
 
+    def pid(self, n: int) -> int:
+        return self._processes[n].pid
+
     def kill(self, n: int) -> None:
         """As a power cut would: no goodbye."""
         process = self._processes.pop(n)

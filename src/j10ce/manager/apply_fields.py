@@ -66,9 +66,13 @@ def step_of(item: object, key: str) -> str:
 def _said(value: Struct, shape: Shape) -> dict[str, tuple[Any, Shape]]:
     """Default values are left out: saying them and not saying anything is the same."""
     found: dict[str, tuple[Any, Shape]] = {}
+    within, anywhere = shape.fields, shape.values
     for attribute, name, step, default in _fields(type(value)):
+        below = within.get(name) if within else anywhere
+        if below is None:
+            continue
         member = getattr(value, attribute)
-        if member is not default and member is not UNSET and member != default and (below := shape.below(name)):
+        if member is not default and member is not UNSET and member != default:
             found[step] = (member, below)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -29,7 +30,8 @@ class Encoded:
     """Objects as they are."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], bytes] = {}
+        # A plain dict is slow to tell its oldest entry when many before it are gone.
+        self._kept: OrderedDict[tuple[str, str], bytes] = OrderedDict()
 
     def object(self, obj: Object) -> bytes:
         revision = (obj.metadata.uid, obj.metadata.resource_version)
@@ -39,7 +41,7 @@ class Encoded:
         if data is None:
             data = encode(obj)
             if len(self._kept) >= MOST:
-                del self._kept[next(iter(self._kept))]
+                self._kept.popitem(last=False)
             self._kept[revision] = data
         return data
 

@@ -59,7 +59,7 @@ def ends(obj: Hold | MinimalReservationPolicy) -> float:
 def told(hold: Hold, wall: float) -> HoldStatus:
     others = tuple(c for c in hold.status.conditions if c.type != "Expired")
     if wall < ends(hold):
-        return replace(hold.status, conditions=others)
+        return hold.status if others == hold.status.conditions else replace(hold.status, conditions=others)
     end, generation = hold.spec.expires.astimezone(UTC).replace(microsecond=0), hold.metadata.generation
     expired = Condition(
         type="Expired",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple, cast, get_args
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from j10ce.manager.failure import Refusal
@@ -46,33 +46,43 @@ def options(request: Request) -> Options:
     return Options(is_dry(request), manager, force, cast(FieldValidation, validation))
 
 
+def header(request: Request, name: bytes, default: str = "") -> str:
+    """The first of this name, which is given in lower case."""
+    for key, value in request.scope["headers"]:
+        if key == name:
+            return str(value, "latin-1")
+    return default
+
+
 def _agent(request: Request) -> str:
     """`kubectl` of `kubectl/v1.36.4 (linux/amd64)`, as Kubernetes names a writer that gives no name."""
-    name = request.headers.get("user-agent", "").partition("/")[0][:MOST_MANAGER]
+    name = header(request, b"user-agent").partition("/")[0][:MOST_MANAGER]
     return name if name and name.isprintable() else "unknown"
 
 
 def content_type(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return header(request, b"content-type").partition(";")[0].strip().lower()
 
 
 async def read_body(request: Request, types: tuple[str, ...]) -> bytes:
     """The body, if it is of one of these content types and not too large."""
     content = content_type(request)
-    length = request.headers.get("content-length", "0")
+    length = header(request, b"content-length")
     if length.isdecimal() and int(length) > MOST_BYTES:
         raise _too_large()
-    body = bytearray()
-    try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MOST_BYTES:
-                raise _too_large()
-    except ClientDisconnect:
-        raise Refusal(400, "BadRequest", "the connection broke in the middle of the body") from None
-    if body and content not in types:
+    parts: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise Refusal(400, "BadRequest", "the connection broke in the middle of the body")
+        parts.append(message.get("body", b""))
+        size, more = size + len(parts[-1]), message.get("more_body", False)
+        if size > MOST_BYTES:
+            raise _too_large()
+    if size and content not in types:
         raise unread(types)
-    return bytes(body)
+    return b"".join(parts)
 
 
 def unread(types: Iterable[str]) -> Refusal:

@@ -23,7 +23,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     _deadline: asyncio.TimerHandle | None = None
     _head_bytes = 0
-    _in_head = True
+    _in_head = _arriving = True
+    _begun = False
     _certified: Ticket | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -38,23 +39,28 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._head_bytes += len(data)
+        self._begun = False
         super().data_received(data)
+        if not self._arriving:
+            self._arrived()
+        elif self._begun:
+            self._expect()
         if self._in_head and self._head_bytes > MOST_HEADERS:
             self.transport.close()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._in_head, self._head_bytes = True, 0
+        self._in_head = self._arriving = self._begun = True
+        self._head_bytes = 0
         if self._certified is not None:
             self.scope.setdefault("state", {})["certified"] = self._certified
-        self._expect()
 
     def on_headers_complete(self) -> None:
         self._in_head = False
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self._arrived()
+        self._arriving = False
         super().on_message_complete()
 
     def _expect(self) -> None:
@@ -70,10 +76,11 @@ class BoundedProtocol(HttpToolsProtocol):
 class Joined:
     """A transport whose writes of one turn of the event loop leave together: a head and its body are one packet."""
 
-    __slots__ = ("_held", "_loop", "_transport")
+    __slots__ = ("_held", "_loop", "_transport", "is_closing")
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport, self._loop = transport, loop
+        self.is_closing = transport.is_closing
         self._held = b""
 
     def __getattr__(self, name: str) -> Any:
@@ -91,6 +98,6 @@ class Joined:
         self._transport.close()
 
     def _leave(self) -> None:
-        if self._held and not self._transport.is_closing():
+        if self._held and not self.is_closing():
             self._transport.write(self._held)
         self._held = b""

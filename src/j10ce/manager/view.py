@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from j10ce.manager.documents import Document, Documents, Nodes, changes_a_wish
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeQoS, PolicyRevision, QoSProfile
+from j10ce.store.bell import Bell
 from j10ce.store.mirror import Mirror, mirror
 from j10ce.store.store import Event, Store
 
@@ -29,12 +30,11 @@ class Signal:
 
     def __init__(self) -> None:
         self.epoch = 0
-        self._moved = asyncio.Event()
+        self._moved = Bell()
 
     def move(self) -> None:
         self.epoch += 1
-        self._moved.set()
-        self._moved = asyncio.Event()
+        self._moved.ring()
 
     async def moved(self, since: int) -> None:
         """Returns once the counter is past `since`."""

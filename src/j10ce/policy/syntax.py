@@ -64,14 +64,16 @@ def selector(path: str, wanted: Selector) -> Iterator[Finding]:
 
 def target(path: str, value: str) -> Iterator[Finding]:
     """`node`, `group/<path>`, `workload/<ns>/<name>` or `part/<ns>/<name>/<part>`."""
-    kind, *steps = value.split("/")
-    well_made = {
-        "node": not steps,
-        "group": steps == [""] or (bool(steps) and all(PATH_STEP.fullmatch(s) for s in steps)),
-        "workload": len(steps) == 2 and _named(steps),
-        "part": len(steps) == 3 and _named(steps),
-    }
-    if not well_made.get(kind, False):
+    match value.split("/"):
+        case ["node"] | ["group", ""]:
+            well_made = True
+        case ["group", *steps]:
+            well_made = bool(steps) and all(PATH_STEP.fullmatch(s) for s in steps)
+        case ["workload", _, _] | ["part", _, _, _] as named:
+            well_made = _named(named[1:])
+        case _:
+            well_made = False
+    if not well_made:
         hint = "use node, group/<path>, workload/<namespace>/<name> or part/<namespace>/<name>/<part>"
         yield Finding(path, value, "not a target", hint)
 

@@ -114,6 +114,7 @@ class EtcdStore:
             group.create_task(self._feed.run())
             group.create_task(self._feed.confirm())
             group.create_task(self._writer.run())
+            group.create_task(self._writer.watch_patience())
             group.create_task(keep_fence(self._writer))
             group.create_task(compact(self._gateway, self._layout))
 

@@ -7,18 +7,20 @@ the last batch of writes, and are served once the table has taken it in.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import aclosing
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
 from j10ce.errors import Compacted, StoreError, Unavailable
 from j10ce.model.kinds import Object
+from j10ce.store.bell import Bell
 from j10ce.store.etcd_gateway import Gateway
 from j10ce.store.etcd_wire import DELETE_PLACE, PLACES, RANGE, Layout, at_revision, restored, revision, whole
 from j10ce.store.patience import pauses
 from j10ce.store.proto import etcd_pb2 as pb
-from j10ce.store.revise import key_of
+from j10ce.store.revise import Key
 from j10ce.store.store import Event
 from j10ce.store.table import Table
 
@@ -29,14 +31,31 @@ CHECK_S: Final = 2.0  # how often that is looked at while nobody reads
 log = structlog.get_logger()
 
 
+class Sent(NamedTuple):
+    """What this process may be writing."""
+
+    data: bytes
+    object: Object
+    place: int
+
+
+class Written(NamedTuple):
+    """What this process has written."""
+
+    revision: int
+    object: Object | None  # None: it was deleted
+
+
 class Feed:
     def __init__(self, gateway: Gateway, layout: Layout, *, kept: int) -> None:
         self.table = Table(-1, kept=kept)  # knows no revision before it is loaded
         self.marks: dict[str, tuple[int, int]] = {}  # the last batch of each writer, and etcd's revision of it
+        self.sent: Mapping[Key, Sent] = {}  # in the last batch
+        self.written: dict[Key, Written] = {}  # and perhaps not yet in the table
         self.loads = 0
         self._gateway, self._layout = gateway, layout
         self._loaded = False
-        self._moved = asyncio.Event()
+        self._moved = Bell()
         self._fault: StoreError = Unavailable("etcd does not answer: not asked yet")
         self._watching: asyncio.Timeout | None = None
         self._asked = asyncio.Event()
@@ -135,7 +154,7 @@ class Feed:
         self.marks.clear()
         self.loads += 1
         self._loaded = True
-        self._wake()
+        self._moved.ring()
 
     async def _objects(self, at: int) -> list[Object]:
         objects: list[Object] = []
@@ -179,7 +198,7 @@ class Feed:
         """Events of one revision come in one answer, unless it was cut into fragments."""
         if not changes.fragment:
             self.table.revision = max(self.table.revision, whole(changes.events[-1].kv.mod_revision))
-        self._wake()
+        self._moved.ring()
 
     def _apply(self, change: pb.Event) -> None:
         kv = change.kv
@@ -187,22 +206,27 @@ class Feed:
             writer, _, number = kv.value.decode().partition("/")
             self.marks[writer] = (int(number or 0), kv.mod_revision)
             return
+        key = self._layout.key(kv.key)
+        old = self.table.find(key)
         if change.type == pb.EVENT_TYPE_PUT:
-            new = restored(kv)
+            new = self._own(key, kv) or restored(kv)
             at = int(new.metadata.resource_version)
-            old = self.table.find(key_of(new))
-        else:
+        elif old is not None:
             at = revision(kv.mod_revision, DELETE_PLACE)
-            old = self.table.find(self._layout.key(kv.key))
-            if old is None:
-                return
             new = at_revision(old, at)
+        else:
+            return
         if at > self.table.revision:  # a watch that resumes inside a batch repeats its beginning
             event = Event("MODIFIED" if old else "ADDED", new, str(at), old)
             self.table.apply(
                 event._replace(type="DELETED") if change.type == pb.EVENT_TYPE_DELETE else event, len(kv.value)
             )
 
-    def _wake(self) -> None:
-        self._moved.set()
-        self._moved = asyncio.Event()
+    def _own(self, key: Key, kv: pb.KeyValue) -> Object | None:
+        """What this process has written itself need not be decoded."""
+        written, sent = self.written.get(key), self.sent.get(key)
+        if written and written.revision // PLACES == kv.mod_revision:
+            return written.object
+        if sent and sent.data == kv.value:  # the answer is still on its way
+            return at_revision(sent.object, revision(kv.mod_revision, sent.place))
+        return None

@@ -39,29 +39,14 @@ def whole(main: int) -> int:
     return revision(main, PLACES - 1)
 
 
-class Layout(NamedTuple):
-    prefix: str
-
-    @property
-    def mark(self) -> bytes:
-        return f"{self.prefix}/objects".encode()
-
-    @property
-    def objects(self) -> bytes:
-        return f"{self.prefix}/objects/".encode()
-
-    @property
-    def end(self) -> bytes:
-        """Behind the mark and all objects: "0" follows "/"."""
-        return f"{self.prefix}/objects0".encode()
-
-    @property
-    def leader(self) -> bytes:
-        return f"{self.prefix}/election/leader".encode()
-
-    @property
-    def compaction(self) -> bytes:
-        return f"{self.prefix}/compaction".encode()
+class Layout:
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.mark = f"{prefix}/objects".encode()
+        self.objects = f"{prefix}/objects/".encode()
+        self.end = f"{prefix}/objects0".encode()  # behind the mark and all objects: "0" follows "/"
+        self.leader = f"{prefix}/election/leader".encode()
+        self.compaction = f"{prefix}/compaction".encode()
 
     def writer(self, name: str) -> bytes:
         return f"{self.prefix}/writers/{name}".encode()

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from j10ce.errors import Closed, StoreError, Unavailable, Unsure
 from j10ce.model.kinds import Object
 from j10ce.model.schema import encode
-from j10ce.store.etcd_feed import Feed
+from j10ce.store.etcd_feed import Feed, Sent, Written
 from j10ce.store.etcd_gateway import Gateway
 from j10ce.store.etcd_wire import (
     DELETE_PLACE,
@@ -39,6 +39,7 @@ from j10ce.store.revise import Decide, Key
 MOST: Final = 64  # writes in a batch; etcd takes 128 operations
 MOST_BYTES: Final = 2**20  # etcd takes 1.5 MiB
 FENCE_TTL_S: Final = 600
+TICK_S: Final = 0.1
 
 
 class Seen(NamedTuple):
@@ -52,6 +53,7 @@ class Write(NamedTuple):
     decide: Decide
     deletes: bool
     done: asyncio.Future[Object]
+    until: float  # on the event loop's clock
     seen: Seen | None = None  # else the table's word is taken, which may be late
 
 
@@ -75,23 +77,21 @@ class Writer:
         self._batch = 0
         self._queue: deque[Write] = deque()
         self._arrived = asyncio.Event()
+        self._waiting: dict[asyncio.Future[Object], Write] = {}
         self._sent: frozenset[asyncio.Future[Object]] = frozenset()
-        self._newer: dict[Key, tuple[int, Object | None]] = {}  # written by us, not yet in the table
 
     async def write(self, key: Key, decide: Decide, *, deletes: bool = False) -> Object:
         """The object as stored. Raises what `decide` raises for what is there, Unavailable, or Unsure."""
-        done: asyncio.Future[Object] = asyncio.get_running_loop().create_future()
-        self._queue.append(Write(key, decide, deletes, done))
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Object] = loop.create_future()
+        write = Write(key, decide, deletes, done, loop.time() + self._gateway.patience_s)
+        self._queue.append(write)
         self._arrived.set()
+        self._waiting[done] = write
         try:
-            async with asyncio.timeout(self._gateway.patience_s):
-                return await done
-        except TimeoutError:
-            fault, waited = self._gateway.fault, f"within {self._gateway.patience_s:.0f} s"
-            if done in self._sent:
-                told = f"no answer {waited}: the write of {key} may or may not have happened; read it again"
-                raise Unsure(f"{fault}: {told}") from None
-            raise Unavailable(f"{fault}: {key} was not written {waited}") from None
+            return await done
+        finally:
+            del self._waiting[done]
 
     async def run(self) -> None:
         """For ever; one batch at a time, so that writes are decided on top of those before."""
@@ -122,11 +122,28 @@ class Writer:
         if self._lease:
             await self._gateway.ask(REVOKE, pb.LeaseRequest(id=self._lease), patience_s=0)
 
+    async def watch_patience(self) -> None:
+        """For ever: tell those who have waited too long. No timer each: they would be a good part of a write's cost."""
+        while True:
+            await asyncio.sleep(TICK_S)
+            now = asyncio.get_running_loop().time()
+            for write in [write for write in self._waiting.values() if write.until <= now]:
+                self._give_up(write)
+
+    def _give_up(self, write: Write) -> None:
+        fault, waited = self._gateway.fault, f"within {self._gateway.patience_s:.0f} s"
+        if write.done in self._sent:
+            told = f"no answer {waited}: the write of {write.key} may or may not have happened; read it again"
+            _refuse(write, Unsure(f"{fault}: {told}"))
+        else:
+            _refuse(write, Unavailable(f"{fault}: {write.key} was not written {waited}"))
+
     # -- a batch
 
     def _take(self) -> list[Step]:
         """The oldest writes, one per key and at most one delete; the others keep their order."""
-        self._newer = {key: own for key, own in self._newer.items() if own[0] > self._feed.table.revision}
+        feed = self._feed
+        feed.written = {key: own for key, own in feed.written.items() if own.revision > feed.table.revision}
         steps: list[Step] = []
         later: list[Write] = []
         busy: set[Key] = set()
@@ -166,21 +183,21 @@ class Writer:
         return Step(write, old, place, new, data)
 
     def _latest(self, key: Key) -> Object | None:
-        own = self._newer.get(key)
-        return own[1] if own else self._feed.table.find(key)
+        own = self._feed.written.get(key)
+        return own.object if own else self._feed.table.find(key)
 
     async def _carry_out(self, steps: Sequence[Step]) -> None:
         """Raises Unavailable when nothing of it happened."""
         if not any(step.new for step in steps):
-            answer = await self._gateway.ask(TXN, pb.TxnRequest(success=map(self._op, steps)))
-            return self._settle(steps, answer)
+            return self._settle(steps, await self._gateway.ask(TXN, self._nested(steps)))
         if not self._fenced_at:
             await self._move_fence()
         self._batch += 1
-        mark = put_op(self._layout.mark, f"{self._name}/{self._batch}".encode())
-        fence = changed_at(self._fence, self._fenced_at)
-        batch = pb.TxnRequest(compare=[fence], success=[*map(self._op, steps), mark])
+        batch = self._nested(steps)
+        batch.compare.append(changed_at(self._fence, self._fenced_at))
+        batch.success.append(put_op(self._layout.mark, f"{self._name}/{self._batch}".encode()))
         self._sent = frozenset(step.write.done for step in steps)
+        self._feed.sent = {s.write.key: Sent(s.data, s.new, s.place) for s in steps if s.new and s.data}
         try:
             answer = await self._gateway.once(TXN, batch)
         except Unsure:
@@ -192,15 +209,21 @@ class Writer:
             raise Unavailable("the fence was lost")
         return self._settle(steps, answer)
 
-    def _op(self, step: Step) -> pb.RequestOp:
-        path = self._layout.path(step.write.key)
-        main = _main(step.old) if step.new else -1  # which never holds: it only looks
-        if step.write.deletes:
-            change = pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=path))
-        else:
-            change = put_op(path, step.data)
-        nested = pb.TxnRequest(compare=[changed_at(path, main)], success=[change], failure=[read_op(path)])
-        return pb.RequestOp(request_txn=nested)
+    def _nested(self, steps: Sequence[Step]) -> pb.TxnRequest:
+        """Made in place: a message that is handed over is copied."""
+        batch = pb.TxnRequest()
+        for step in steps:
+            path, nested = self._layout.path(step.write.key), batch.success.add().request_txn
+            expected = nested.compare.add()
+            expected.target, expected.key = pb.COMPARE_TARGET_MOD, path
+            expected.mod_revision = _main(step.old) if step.new else -1  # which never holds: it only looks
+            if step.write.deletes:
+                nested.success.add().request_delete_range.key = path
+            else:
+                put = nested.success.add().request_put
+                put.key, put.value = path, step.data
+            nested.failure.add().request_range.key = path
+        return batch
 
     def _settle(self, steps: Sequence[Step], answer: pb.TxnResponse) -> None:
         for step, told in zip(steps, answer.responses, strict=False):
@@ -212,7 +235,7 @@ class Writer:
 
     def _happened(self, write: Write, new: Object, at: int) -> None:
         made = at_revision(new, at)
-        self._newer[write.key] = (at, None if write.deletes else made)
+        self._feed.written[write.key] = Written(at, None if write.deletes else made)
         if not write.done.done():
             write.done.set_result(made)
 

@@ -5,7 +5,6 @@ Used from one event loop. A durable store fills it once its disk has acknowledge
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from typing import Final
 
 from j10ce.errors import Closed, Compacted, NotFound
 from j10ce.model.kinds import Object
+from j10ce.store.bell import Bell
 from j10ce.store.revise import Key, key_of
 from j10ce.store.store import Event, Listing
 
@@ -58,7 +58,7 @@ class Table:
             self._objects.setdefault(obj.kind, {})[key_of(obj)] = obj
         for log in lost.values():
             log.horizon = sys.maxsize
-            log.wake()
+            log.changed.ring()
 
     def find(self, key: Key) -> Object | None:
         return self._objects.get(key.kind, {}).get(key)
@@ -100,7 +100,7 @@ class Table:
         self.revision = int(event.revision)
         log = self._log(key.kind)
         log.append(event, size)
-        log.wake()
+        log.changed.ring()
         return log.trim(self._kept, self._kept_bytes)
 
     def knows(self, since: str) -> bool:
@@ -118,7 +118,7 @@ class Table:
         self._closed = True
         for log in self._logs.values():
             log.closed = True
-            log.wake()
+            log.changed.ring()
 
     def _log(self, kind: str) -> Log:
         log = self._logs.get(kind)
@@ -133,7 +133,7 @@ class Log:
     def __init__(self, horizon: int) -> None:
         self.horizon = horizon
         self.closed = False
-        self.changed = asyncio.Event()
+        self.changed = Bell()
         self._revisions: list[int] = []
         self._events: list[Event] = []
         self._sizes: list[int] = []
@@ -144,10 +144,6 @@ class Log:
         self._events.append(event)
         self._sizes.append(size)
         self._bytes += size
-
-    def wake(self) -> None:
-        self.changed.set()
-        self.changed = asyncio.Event()
 
     def check(self, since: int) -> None:
         if since < self.horizon:
