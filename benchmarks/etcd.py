@@ -1,6 +1,7 @@
 """The fleet's store: what three clients reach with raw puts on one etcd, and what ours makes of it up to REST.
 
-All in one run on one real etcd, whose every acknowledged write is on disk. Rounds take turns, medians are shown.
+All in one run on one real etcd, whose every acknowledged write is on disk, and on one machine: etcd, the manager and
+this process, which is the client, share its CPUs. Rounds take turns, medians are shown. CPU is per call, 32 in flight.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import aetcd
 import aiohttp
 import httpx2
 import uvloop
 
-from benchmarks.facts import machine_facts
-from benchmarks.rest import COLLECTION, Client, manager, policy
+from benchmarks.facts import cpu_s, machine_facts
+from benchmarks.rest import COLLECTION, Client, Served, manager, policy
 from j10ce.model.kinds import MinimalReservationPolicy
 from j10ce.model.schema import parse
 from j10ce.store.opening import open_store
@@ -36,7 +38,15 @@ HOLDS = "/apis/j10ce.io/v1alpha1/namespaces/bench/holds"
 SHARE, GETS = 0.60, 5000.0  # goals
 Call = Callable[[int], Awaitable[object]]  # one call; the number tells parallel callers apart
 Opened = AbstractAsyncContextManager[Call]
-Rates = dict[str, dict[int, float]]
+PROCESSES = ("etcd", "manager", "client")
+
+
+class Round(NamedTuple):
+    rate: float  # calls per second
+    cpu_us: tuple[float, ...]  # per call, of PROCESSES
+
+
+Rounds = dict[str, dict[int, list[Round]]]  # by name and number in flight
 NUMBERS = count()
 
 
@@ -46,24 +56,24 @@ def main() -> int:
     with (
         tempfile.TemporaryDirectory(prefix=".bench-etcd-", dir=where) as folder,
         running(Path(folder, "etcd"), count=1) as cluster,
-        manager(Path(folder), f"{cluster.url}/rest") as (port, token),
+        manager(Path(folder), f"{cluster.url}/rest") as served,
     ):
-        found = uvloop.run(measure(cluster.endpoints[0], port, token))
+        found = uvloop.run(measure(cluster.endpoints[0], cluster.pid(0), served))
     return judge(found)
 
 
-async def measure(endpoint: str, port: int, token: str) -> Rates:
-    """Calls per second by name and number in flight."""
-    first = await Client(port, token).open()
+async def measure(endpoint: str, etcd: int, served: Served) -> Rounds:
+    first = await Client(served.port, served.token).open()
     await first.call("POST", COLLECTION, policy("known"))
     first.close()
-    seen: dict[str, dict[int, list[float]]] = {}
+    pids = (etcd, served.pid, os.getpid())
+    seen: Rounds = {}
     for _ in range(ROUNDS):
-        for name, opened in arms(endpoint, port, token).items():
+        for name, opened in arms(endpoint, served.port, served.token).items():
             async with opened as call:
                 for parallel, calls in ((IN_FLIGHT, CALLS), (1, SINGLE)):
-                    seen.setdefault(name, {}).setdefault(parallel, []).append(await rate(call, calls, parallel))
-    return {name: {n: statistics.median(rates) for n, rates in row.items()} for name, row in seen.items()}
+                    seen.setdefault(name, {}).setdefault(parallel, []).append(await timed(call, calls, parallel, pids))
+    return seen
 
 
 def arms(endpoint: str, port: int, token: str) -> dict[str, Opened]:
@@ -78,6 +88,12 @@ def arms(endpoint: str, port: int, token: str) -> dict[str, Opened]:
     }
 
 
+async def timed(call: Call, calls: int, parallel: int, pids: tuple[int, ...]) -> Round:
+    before = [*map(cpu_s, pids)]
+    found = await rate(call, calls, parallel)
+    return Round(found, tuple((cpu_s(pid) - was) / calls * 1e6 for pid, was in zip(pids, before, strict=True)))
+
+
 async def rate(call: Call, calls: int, parallel: int) -> float:
     numbers = iter(range(calls))
 
@@ -90,17 +106,22 @@ async def rate(call: Call, calls: int, parallel: int) -> float:
     return calls / (time.perf_counter() - began)
 
 
-def judge(found: Rates) -> int:
+def judge(seen: Rounds) -> int:
+    found = {
+        name: {n: statistics.median(r.rate for r in rounds) for n, rounds in row.items()} for name, row in seen.items()
+    }
     raw = {n: max(row[n] for name, row in found.items() if name.startswith("raw")) for n in (IN_FLIGHT, 1)}
-    print(f"\n{'per second':<62}{'32 in flight':>14}{'of fastest raw':>16}{'1 in flight':>13}{'of fastest raw':>16}")
+    share = "of fastest raw"
+    print(f"\n{'per second':<62}{'32 in flight':>14}{share:>16}{'1 in flight':>13}{share:>16}   us of CPU: {PROCESSES}")
     for name, row in found.items():
-        cells = "".join(f"{row[n]:>14.0f}{row[n] / raw[n]:>15.0%}" for n in (IN_FLIGHT, 1))
-        print(f"{name:<62}{cells}")
-    share = found["REST: creates of holds"][IN_FLIGHT] / raw[IN_FLIGHT]
+        rates = "".join(f"{row[n]:>14.0f}{row[n] / raw[n]:>15.0%}" for n in (IN_FLIGHT, 1))
+        cpu = zip(*(r.cpu_us for r in seen[name][IN_FLIGHT]), strict=True)
+        print(f"{name:<62}{rates}   " + " ".join(f"{statistics.median(rounds):>8.0f}" for rounds in cpu))
+    reached = found["REST: creates of holds"][IN_FLIGHT] / raw[IN_FLIGHT]
     gets = found["REST: gets"][IN_FLIGHT]
-    print(f"REST on etcd: {share:.0%} of the fastest raw puts   target {SHARE:.0%}")
+    print(f"REST on etcd: {reached:.0%} of the fastest raw puts   target {SHARE:.0%}")
     print(f"gets from cache: {gets:.0f}/s   target {GETS:.0f}")
-    return int(share < SHARE or gets < GETS)
+    return int(reached < SHARE or gets < GETS)
 
 
 # -- the arms: each a context that yields one call

@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import uvloop
 
@@ -33,13 +33,19 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix=".bench-rest-", dir=where) as folder:
         flushes = flush_rate(Path(folder))
         print(f"# disk of {where}: {flushes:.0f} flushes/s of 4 KiB", flush=True)
-        with manager(Path(folder)) as (port, token):
-            return uvloop.run(measure(port, token, flushes))
+        with manager(Path(folder)) as served:
+            return uvloop.run(measure(served.port, served.token, flushes))
+
+
+class Served(NamedTuple):
+    pid: int
+    port: int
+    token: str
 
 
 @contextmanager
-def manager(folder: Path, store: str = "") -> Iterator[tuple[int, str]]:
-    """Its port and token; the store is a SQLite file unless given."""
+def manager(folder: Path, store: str = "") -> Iterator[Served]:
+    """The store is a SQLite file unless given."""
     kubeconfig = folder / "kubeconfig"
     files = ("--token-file", folder / "token", "--kubeconfig", kubeconfig)
     argv = [sys.executable, "-m", "j10ce.manager.main", "--store", store or f"sqlite://{folder}/objects.db"]
@@ -50,7 +56,8 @@ def manager(folder: Path, store: str = "") -> Iterator[tuple[int, str]]:
             time.sleep(0.05)
         try:
             told = json.loads(kubeconfig.read_text())
-            yield int(told["clusters"][0]["cluster"]["server"].rpartition(":")[2]), told["users"][0]["user"]["token"]
+            port = int(told["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+            yield Served(child.pid, port, told["users"][0]["user"]["token"])
         finally:
             child.terminate()
 
