@@ -50,7 +50,9 @@ def pod(number: int) -> dict[str, Any]:
     env = [{"name": f"VARIABLE_{n}", "value": "some/value"} for n in range(20)]
     mains = [{"name": name, "image": "none", "resources": asked, "env": env} for name in ("main", "proxy")]
     meta = {"name": f"app-{number:03}", "labels": labels, "annotations": noise}
-    return {"metadata": meta, "spec": {"nodeName": NODE, "containers": mains}}
+    # v1.20 wants a token for the service account to exist first.
+    spec = {"nodeName": NODE, "containers": mains, "automountServiceAccountToken": False}
+    return {"metadata": meta, "spec": spec}
 
 
 def identity(number: int, name: str) -> str:
