@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from j10ce.agent import http, servers, sync
 from j10ce.agent.client import Peer
@@ -18,7 +19,8 @@ from j10ce.agent.http import Request, Response
 from j10ce.agent.sync import Sync
 from j10ce.model import schema
 from j10ce.model.kinds import Hold, NodeReport
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.change import NodeChange
+from j10ce.policy.document import NodeDocument, digest, in_order
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 
@@ -196,6 +198,48 @@ async def test_a_watch_resumes_from_the_document_in_force(tmp_path: Path) -> Non
     async with talking(plane, node, tmp_path / "s"):
         await until(lambda: len(plane.queries) >= 2, plane)
     assert [query["hash"] for query in plane.queries[:2]] == ["", "good"]
+
+
+async def test_changes_of_a_document_are_put_together(tmp_path: Path) -> None:
+    plane, node = ControlPlane(), Node()
+    first = hashed(replace(GOOD, policies=(build.reservation("a"), build.reservation("b"))))
+    whole = hashed(replace(first, policies=(build.reservation("b", cpu="7"),), units={"x": 1}))
+    plane.watch = [event(first), changing(first, whole)]
+    async with talking(plane, node, tmp_path / "s"), asyncio.timeout(30):
+        while len(node.obeyed) < 2:
+            node.moved.clear()
+            await node.moved.wait()
+    assert plane.queries[0]["changes"] == "1"
+    assert node.obeyed[1] == whole
+
+
+@pytest.mark.parametrize("wrong", [{"since": "other"}, {"hash": "other"}, {"gone": ["QoSProfile/ls"]}])
+async def test_after_a_change_that_does_not_fit_whole_documents_are_asked_for(
+    tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    plane, node = ControlPlane(), Node()
+    first = hashed(replace(GOOD, policies=(build.reservation("a"), build.reservation("b"))))
+    told = changing(first, hashed(replace(first, policies=(build.reservation("b", cpu="7"),))))
+    plane.watch = [event(first), {**told, "object": {**told["object"], **wrong}}]
+    async with talking(plane, node, tmp_path / "s"):
+        await until(lambda: len(plane.queries) >= 2, plane)
+    assert "changes" not in plane.queries[1]
+    assert plane.queries[1]["hash"] == first.hash
+    assert {document.hash for document in node.obeyed} == {first.hash}
+
+
+def hashed(document: NodeDocument) -> NodeDocument:
+    made = replace(document, profiles=in_order(document.profiles))
+    return replace(made, hash=digest(made))
+
+
+def changing(first: NodeDocument, then: NodeDocument) -> Any:
+    """From policies a and b to another b alone."""
+    step = NodeChange(
+        node="n", hash=then.hash, since=first.hash, format=then.format, units=then.units,
+        policies=then.policies, gone=("MinimalReservationPolicy/default/a",),
+    )  # fmt: skip
+    return {"type": "CHANGED", "object": schema.plain(step)}
 
 
 async def test_a_lost_manager_is_left_for_another(tmp_path: Path) -> None:

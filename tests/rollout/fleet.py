@@ -89,9 +89,10 @@ class Fleet:
         return {name: weight for name in self.names if (weight := self.weight(name))}
 
     def weight(self, node: str) -> int:
-        hash_, head, body = self.documents.of(node)
+        found = self.documents.of(node)
+        hash_ = found.hash
         if hash_ not in self._weights:
-            document = parse(head + body, NodeDocument)
+            document = parse(found.data, NodeDocument)
             self._weights[hash_] = next((int(p.spec.cpu.weight or 0) for p in document.profiles), 0)
         return self._weights[hash_]
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from j10ce.manager import fragments
 from j10ce.manager.documents import Documents
 from j10ce.manager.revisions import revision_of
 from j10ce.model.kinds import (
@@ -29,6 +30,7 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.progress import RolloutStatus
 from j10ce.model.schema import parse
+from j10ce.policy.change import NodeChange, changed
 from j10ce.policy.document import HOSTNAME_LABEL, NodeDocument, render
 from j10ce.policy.rollout import change
 from j10ce.store.revise import Key, key_of
@@ -141,12 +143,56 @@ def test_after_every_change_each_document_is_what_the_pure_function_says(changes
             before[name] = document.hash
 
 
+@settings(max_examples=80)
+@given(CHANGES, st.integers(1, 3))
+def test_a_document_and_its_changes_lead_to_the_same_as_the_whole(
+    changes: list[tuple[Object, bool]], together: int
+) -> None:
+    """Whether an agent hears of every change alone or of several at once."""
+    world = World()
+    world.documents.follow("n1")
+    held, mark = world.rendered("n1"), world.documents.mark("n1")
+    for n, (obj, delete) in enumerate(changes):
+        world.change(obj, delete)
+        document = world.documents.of("n1")
+        if n % together or document.hash == held.hash:
+            continue
+        told = world.documents.change("n1", mark)
+        assert told is not None
+        step = parse(b'%s,"since":"%s"%s' % (document.head, held.hash.encode(), told), NodeChange)
+        assert changed(held, step) == world.rendered("n1")
+        assert changed(replace(held, hash="another"), step) is None
+        held, mark = world.rendered("n1"), world.documents.mark("n1")
+
+
+def test_a_change_tells_what_changed_and_nothing_else() -> None:
+    world = World()
+    world.documents.follow("n1")
+    for name in ("a", "b", "c"):
+        world.change(reservation(name), False)
+    mark = world.documents.mark("n1")
+    world.change(reservation("b", cpu="7"), False)
+    world.change(reservation("c"), True)
+    end = world.documents.change("n1", mark) or b""
+    told = parse(b'{"node":"n1","hash":"","since":"","format":2' + end, NodeChange)
+    assert [policy.metadata.name for policy in told.policies] == ["b"]
+    assert told.gone == ("MinimalReservationPolicy/default/c",)
+
+
+def test_who_lags_too_far_behind_is_told_everything() -> None:
+    world = World()
+    mark = world.documents.mark("n1")
+    for n in range(fragments.MOST_CHANGES + 1):
+        world.change(reservation("db", cpu=str(n + 1)), False)
+    assert world.documents.change("n1", mark) is None
+
+
 def test_nodes_of_equal_inputs_share_one_body() -> None:
     world = World()
     for name in NODES:
         world.change(NodeQoS(metadata=Meta(name=name)), False)
     world.change(profile("p"), False)
-    bodies = [world.documents.of(name).body for name in NODES]
+    bodies = [world.documents.of(name).content.body for name in NODES]
     assert all(body is bodies[0] for body in bodies)
     assert len({world.documents.of(name).hash for name in NODES}) == 1
 
@@ -173,7 +219,7 @@ def test_a_unit_that_moves_touches_the_two_nodes_between_which_it_moves() -> Non
         world.change(NodeQoS(metadata=Meta(name=name)), False)
     world.change(db(Witness(node="n1", units=1)), False)
     assert world.change(db(Witness(node="n2", units=1)), False) == {"n1", "n2"}
-    assert world.documents.of("n3").body is world.documents.of("n2").body
+    assert world.documents.of("n3").content is world.documents.of("n2").content
 
 
 def test_a_node_that_nobody_follows_leaves_nothing_behind() -> None:

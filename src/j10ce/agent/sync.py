@@ -19,6 +19,7 @@ from j10ce.agent.servers import Backoff, Servers
 from j10ce.errors import Invalid, NotFound, Unreachable
 from j10ce.model import schema
 from j10ce.model.kinds import API_VERSION, Condition, Hold, NodeReport
+from j10ce.policy.change import NodeChange, changed
 from j10ce.policy.document import FORMAT, NodeDocument
 
 log = structlog.get_logger()
@@ -52,6 +53,7 @@ class Sync:
         self._servers, self._name, self._node = Servers(peer, name), name, node
         self._known = known or NodeDocument(node=name)
         self._pushing = Client(self._servers.current)
+        self._in_parts = True  # whether changes of the document may come without what stays
         self._holds = Holds(name)
         self._troubles = {"watch": "not connected yet", "report": ""}
 
@@ -97,6 +99,7 @@ class Sync:
         """One watch, from its first event to its end; one that lasted as long as was asked for did not fail."""
         begun, ends_s = asyncio.get_running_loop().time(), random.randint(*WATCH_S)  # noqa: S311
         path = f"{BASE}/nodedocuments/{self._name}?watch=1&hash={self._known.hash}&timeoutSeconds={ends_s}"
+        path += "&changes=1" if self._in_parts else ""
         async with client.watch(peer, path, quiet_s=QUIET_S) as events:
             self._found("watch", peer)
             async for event in events:
@@ -114,10 +117,10 @@ class Sync:
 
     async def _take(self, event: Any) -> None:
         """A deletion of the document is a control plane that lost its data; profiles never all disappear at once."""
-        if not isinstance(event, dict) or event.get("type") not in ("ADDED", "MODIFIED"):
+        if not isinstance(event, dict) or event.get("type") not in ("ADDED", "MODIFIED", "CHANGED"):
             return
         try:
-            document = schema.convert(event["object"], NodeDocument)
+            document = self._read(event["type"], event["object"])
         except (Invalid, KeyError) as e:
             log.error("document.refused", error=str(e))
             return
@@ -128,6 +131,16 @@ class Sync:
         else:
             self._known = document
             await self._node.obey(document)
+
+    def _read(self, type_: str, told: object) -> NodeDocument:
+        """Raises Invalid; Unreachable for a change that does not fit: the next watch brings whole documents."""
+        if type_ != "CHANGED":
+            return schema.convert(told, NodeDocument)
+        document = changed(self._known, schema.convert(told, NodeChange))
+        if document is None:
+            self._in_parts = False
+            raise Unreachable("a change of the document does not fit the one that is held")
+        return document
 
     async def _push(self, peer: Peer, backoff: Backoff) -> None:
         """The report about every ten seconds and on change; local holds once each."""

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from msgspec import UNSET
 
-from j10ce.manager.fragments import Content, Fragment, Shares, fragment_of, joined
+from j10ce.manager.fragments import Changes, Common, Content, Fragment, Shares, fragment_of, told
 from j10ce.model.kinds import Hold, Meta, MinimalReservationPolicy, NodeQoS, Object, PolicyRevision, QoSProfile
 from j10ce.policy.document import (
     FORMAT,
@@ -39,11 +39,18 @@ Nodes: TypeAlias = set[str] | None  # None: all of them
 class Document(NamedTuple):
     hash: str
     head: bytes  # the node's own part
-    body: bytes
+    content: Content
 
     @property
     def data(self) -> bytes:
-        return self.head + self.body
+        return self.head + self.content.body
+
+
+class Mark(NamedTuple):
+    """What a node had to obey at one moment, to tell changes from."""
+
+    version: int  # of what all nodes have in common
+    own: Mapping[Key, Fragment]
 
 
 class Source(Protocol):
@@ -75,7 +82,7 @@ class Documents:
         self._policies: dict[str, Policy] = {}  # by uid
         self._spread: dict[str, Spread] = {}  # by uid
         self._revisions: dict[str, dict[int, PolicyRevision]] = {}  # by uid of the policy
-        self._common: dict[Key, Fragment] = {}  # what every node obeys
+        self._common = Common()
         self._split: dict[Key, Source] = {}  # what some nodes obey, or in different revisions
         self._own = Shares()  # of the split ones
         self._units: dict[str, dict[str, int]] = {}  # by node and policy
@@ -91,7 +98,22 @@ class Documents:
         if known:
             self._parts[node] = part
         head = b'{"node":"%s","hash":"%s",%s' % (node.encode(), hash_.encode(), part[1:-1])
-        return Document(hash_, head, content.body)
+        return Document(hash_, head, content)
+
+    def mark(self, node: str) -> Mark:
+        return Mark(self._common.version, dict(self._own.of(node)))
+
+    def change(self, node: str, since: Mark) -> bytes | None:
+        """The end of a NodeChange from there to the present; None: that is too long ago."""
+        found = self._common.since(since.version)
+        if found is None:
+            return None
+        changes, data = found
+        own = self._own.of(node)
+        if own == since.own:
+            return data
+        lost: Changes = {key: None for key in since.own if key not in own and key not in self._common.held}
+        return told({**changes, **lost, **{key: f for key, f in own.items() if since.own.get(key) != f}})
 
     def in_force(self, policy: Policy) -> tuple[int, set[str] | None]:
         """The revision of a policy that is being distributed, and the nodes that have to obey it; None: all."""
@@ -205,7 +227,7 @@ class Documents:
         """Put an object where it is obeyed; the nodes for which that changes something."""
         if source is None or source.uniform:
             return self._lay_everywhere(key, source)
-        common = self._common.pop(key, None)
+        common = self._common.put(key, None)
         self._split[key] = source
         made: dict[int, Fragment] = {}
         asked = self._own.having(key) | _candidates(source, self._nodes)
@@ -215,9 +237,7 @@ class Documents:
     def _lay_everywhere(self, key: Key, source: Source | None) -> Nodes:
         found = source.on("", {}) if source else None
         fragment = fragment_of(found) if found is not None else None
-        before = self._common.pop(key, None)
-        if fragment is not None:
-            self._common[key] = fragment
+        before = self._common.put(key, fragment)
         self._split.pop(key, None)
         touched = self._own.having(key)
         for node in touched:
@@ -257,7 +277,7 @@ class Documents:
         if content is None:
             if len(self._contents) >= MOST_CONTENTS:
                 del self._contents[next(iter(self._contents))]
-            content = self._contents[kind] = joined({**self._common, **own})
+            content = self._contents[kind] = Content({**self._common.held, **own})
         return content
 
 

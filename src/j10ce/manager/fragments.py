@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Final, NamedTuple
+
+import msgspec
 
 from j10ce.model.kinds import Hold
 from j10ce.model.schema import encode
@@ -11,6 +15,7 @@ from j10ce.policy.document import Policy, combined, fingerprint
 from j10ce.store.revise import Key
 
 PARTS: Final = (("QoSProfile", b"profiles"), ("MinimalReservationPolicy", b"policies"), ("Hold", b"holds"))
+MOST_CHANGES: Final = 1000  # of what every node obeys that are remembered; whoever lags further is told all of it
 
 
 class Fragment(NamedTuple):
@@ -18,18 +23,28 @@ class Fragment(NamedTuple):
     mark: bytes
 
 
-class Content(NamedTuple):
+Changes = Mapping[Key, Fragment | None]  # None: gone
+
+
+class Content:
     """What nodes that obey the same share."""
 
-    marks: bytes
-    body: bytes  # the end of the document, from its lists on
-    hashes: dict[bytes, tuple[str, bytes]]
+    def __init__(self, fragments: Mapping[Key, Fragment]) -> None:
+        ordered = [(part, [fragments[k] for k in sorted(fragments) if k.kind == kind]) for kind, part in PARTS]
+        self._ordered = ordered
+        self._marks = b"".join(fragment.mark for _, listed in ordered for fragment in listed)
+        self._hashes: dict[bytes, tuple[str, bytes]] = {}
+
+    @cached_property
+    def body(self) -> bytes:
+        """The end of the document, from its lists on; made for the first who needs it whole."""
+        return b"," + b",".join(_list(part, listed) for part, listed in self._ordered) + b"}"
 
     def hashed(self, part: bytes) -> tuple[str, bytes]:
         """The hash together with what a node is told alone, and that: nodes that are told the same share the bytes."""
-        found = self.hashes.get(part)
+        found = self._hashes.get(part)
         if found is None:
-            found = self.hashes[part] = (combined((self.marks,), part), part)
+            found = self._hashes[part] = (combined((self._marks,), part), part)
         return found
 
 
@@ -37,13 +52,51 @@ def fragment_of(obj: Policy | Hold) -> Fragment:
     return Fragment(encode(obj), fingerprint(obj))
 
 
-def joined(fragments: Mapping[Key, Fragment]) -> Content:
-    marks, lists = [], []
+def told(changes: Changes) -> bytes:
+    """The end of a NodeChange, from its lists on."""
+    lists = []
     for kind, part in PARTS:
-        ordered = [fragments[key] for key in sorted(k for k in fragments if k.kind == kind)]
-        marks += [fragment.mark for fragment in ordered]
-        lists.append(b'"%s":[%s]' % (part, b",".join(fragment.data for fragment in ordered)))
-    return Content(b"".join(marks), b"," + b",".join(lists) + b"}", {})
+        listed = [fragment for key, fragment in sorted(changes.items()) if key.kind == kind and fragment is not None]
+        lists += [_list(part, listed)] if listed else []
+    gone = ["/".join(filter(None, key)) for key, fragment in sorted(changes.items()) if fragment is None]
+    lists += [b'"gone":' + msgspec.json.encode(gone)] if gone else []
+    return b"".join(b"," + each for each in lists) + b"}"
+
+
+def _list(part: bytes, fragments: Iterable[Fragment]) -> bytes:
+    return b'"%s":[%s]' % (part, b",".join(fragment.data for fragment in fragments))
+
+
+class Common:
+    """What every node obeys, and what of it changed lately. Every change makes a version."""
+
+    def __init__(self) -> None:
+        self.held: dict[Key, Fragment] = {}
+        self.version = 0
+        self._log: deque[Key] = deque(maxlen=MOST_CHANGES)  # the last one made this version
+        self._told: dict[int, tuple[Changes, bytes]] = {}  # by the version that they begin with
+
+    def put(self, key: Key, fragment: Fragment | None) -> Fragment | None:
+        """What it was before."""
+        before = self.held.pop(key, None)
+        if fragment is not None:
+            self.held[key] = fragment
+        if before != fragment:
+            self.version += 1
+            self._log.append(key)
+            self._told.clear()
+        return before
+
+    def since(self, version: int) -> tuple[Changes, bytes] | None:
+        """What changed after a version, also as it is told; None: that is too long ago."""
+        count = self.version - version
+        if count > len(self._log):
+            return None
+        if version not in self._told:
+            keys = list(self._log)[len(self._log) - count :]
+            changes = {key: self.held.get(key) for key in keys}
+            self._told[version] = (changes, told(changes))
+        return self._told[version]
 
 
 class Shares:

@@ -112,7 +112,8 @@ class Resources:
             raise not_allowed(request, ("GET",))
         asked = query.read(request.query_params)
         if asked.watch:
-            lines = document_lines(self._view, node, request.query_params.get("hash", ""))
+            changes = request.query_params.get("changes") in ("1", "true")
+            lines = document_lines(self._view, node, request.query_params.get("hash", ""), changes=changes)
             return Stream(lines, self._stop, asked.timeout_s)
         return json((await self._view.document(node)).data)
 

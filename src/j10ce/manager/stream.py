@@ -50,6 +50,7 @@ class Stream:
         async with aclosing(self._lines) as lines:
             async for text in lines:
                 await send({"type": "http.response.body", "body": text, "more_body": True})
+                del text  # or every watcher would keep its last line until the next one
 
 
 async def _gone(receive: Receive) -> None:

@@ -78,9 +78,9 @@ def render(
         format=FORMAT,
         spec=obeyed_spec(node),
         units={reference(p): units for p in promises if (units := placed(p).get(name, 0))},
-        profiles=_sorted(p for p in here if isinstance(p, QoSProfile)),
-        policies=_sorted(p for p in here if isinstance(p, MinimalReservationPolicy)),
-        holds=_sorted(bare_hold(h) for h in holds if h.spec.node in ("", name)),
+        profiles=in_order(p for p in here if isinstance(p, QoSProfile)),
+        policies=in_order(p for p in here if isinstance(p, MinimalReservationPolicy)),
+        holds=in_order(bare_hold(h) for h in holds if h.spec.node in ("", name)),
     )
     return replace(document, hash=digest(document))
 
@@ -229,5 +229,6 @@ def _lasting(meta: Meta) -> Meta:
     )
 
 
-def _sorted(objects: Iterable[Named]) -> tuple[Named, ...]:
+def in_order(objects: Iterable[Named]) -> tuple[Named, ...]:
+    """As a document lists objects of one kind."""
     return tuple(sorted(objects, key=lambda o: (o.metadata.namespace, o.metadata.name)))
