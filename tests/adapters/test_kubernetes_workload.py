@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.adapters.kubernetes_workload import cgroup_uid, critical, workload
+from j10ce.adapters.kubernetes_workload import cgroup_uid, critical, in_use, workload
 from j10ce.model.native import decode_native
 from j10ce.model.pod import Pod
 from j10ce.model.workload import Ceiling, Handle, Workload
@@ -180,3 +180,13 @@ def test_a_pod_asks_for_at_least_what_any_of_its_containers_asks(
     for limit, name in zip((found.limits.cpu, found.limits.memory), ("cpu", "memory"), strict=True):
         unlimited = any(name not in each["resources"]["limits"] for each in (*mains, *first))
         assert not (unlimited and limit != math.inf)
+
+
+def test_what_containers_run_with_moves_once_the_kubelet_has_written_it() -> None:
+    def told(cpu: str) -> Pod:
+        status = {"name": "main", "resources": {"requests": asking(cpu)}, "allocatedResources": asking("200m")}
+        return pod(container(resources={"requests": asking("200m")}), status={"containerStatuses": [status]})
+
+    assert made(told("100m")) == made(told("200m")), "to everyone else it is the same pod"
+    assert in_use(told("100m")) != in_use(told("200m"))
+    assert in_use(told("200m")) == in_use(told("200m"))

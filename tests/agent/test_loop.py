@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from j10ce.adapters.adapter import WorkloadEvent
 from j10ce.model.kinds import NodeQoSSpec
-from j10ce.model.knob import Setting, TargetId, group, workload
+from j10ce.model.knob import ROOT, Setting, TargetId, group, workload
 from j10ce.model.plan import Bound, Join, Make, Proposal, Rank, ValueChange
+from j10ce.model.quantity import Millicores
+from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Snapshot
-from j10ce.model.workload import Handle, Workload
+from j10ce.model.workload import Handle, Part, Workload
 from j10ce.policy.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
@@ -259,3 +262,50 @@ def test_a_process_that_waited_for_arms_is_put_in_once(ring: Ring) -> None:
     ring.agent.armed = True
     joins = [[c for c, _ in ring.tick().outcome.results if isinstance(c, Join)] for _ in range(3)]
     assert [len(each) for each in joins] == [1, 0, 0]
+
+
+# ------------------------------------------------------------------ whoever makes a pod sets it anew
+
+
+def protected(ring: Ring, **fields: object) -> Workload:
+    """A workload in a cgroup that is not ours, with 256Mi of protected memory where it had none."""
+    ring.fake.enable(ROOT, frozenset({"cpu", "memory"}))
+    ring.fake.adopt(workload("default", "db"), "mine", {"memory.min": 0.0})
+    db = replace(web("db"), handle=Handle(path="mine", made=False), **fields)  # type: ignore[arg-type]
+    ring.arrive(db)
+    ring.tick()
+    assert ring.value(db.target, "memory.min") == 256.0 * 2**20
+    ring.fake.cgroups.hold("memory.min", 4096.0, "mine")  # someone else
+    return db
+
+
+def given_back(ring: Ring, db: Workload) -> object:
+    assert ring.value(db.target, "memory.min") == 256.0 * 2**20, "ours is on top again"
+    assert not ring.agent.revert().refused()
+    return ring.value(db.target, "memory.min")
+
+
+@pytest.mark.parametrize("ring", ["v2"], indirect=True)
+def test_a_resize_is_no_contest_and_its_values_go_back_in_the_end(ring: Ring) -> None:
+    db = protected(ring)
+    ring.agent.change([WorkloadEvent("MODIFIED", replace(db, requests=Resources(Millicores(200))))], ring.instant())
+    report = ring.tick()
+    assert report.drifts == ()
+    assert given_back(ring, db) == 4096.0
+
+
+@pytest.mark.parametrize(
+    ("parts", "back"),
+    [
+        pytest.param(
+            (Part("main", Handle(path="mine/main", made=False)),), 4096.0, id="of a pod, what its kubelet set"
+        ),
+        pytest.param((), 0.0, id="else what was there before us"),
+    ],
+)
+@pytest.mark.parametrize("ring", ["v2"], indirect=True)
+def test_what_goes_back_after_a_write_that_nobody_told_of(ring: Ring, parts: tuple[Part, ...], back: float) -> None:
+    db = protected(ring, parts=parts)
+    for _ in range(2):
+        ring.tick(31.0)
+    assert given_back(ring, db) == back

@@ -134,3 +134,31 @@ def test_a_workload_that_left_is_no_contest(rig: Rig) -> None:
     contested(built(rig), 4)
     rig.kernel.track([])
     assert rig.kernel.drift() == []
+
+
+def test_what_its_maker_wrote_anew_is_no_contest_and_goes_back_in_the_end(rig: Rig) -> None:
+    rig.adopt(cpu__weight=2048.0)
+    rig.kernel.track([DB])
+    rig.write(DB.target, "cpu.weight", 4096.0)
+    rig.meddle(DB.target, "cpu.weight", 3072.0)
+    rig.kernel.accept([DB.target])
+    assert rig.kernel.drift() == []
+    assert rig.write(DB.target, "cpu.weight", 4096.0) == Applied(4096.0)
+    rig.kernel.revert()
+    assert rig.held(DB.target, "cpu.weight") == 3072.0
+
+
+def test_what_is_conceded_goes_back_and_is_counted(rig: Rig) -> None:
+    rig.adopt(cpu__weight=2048.0)
+    rig.kernel.track([DB])
+    for _ in range(3):
+        rig.write(DB.target, "cpu.weight", 4096.0)
+        rig.meddle(DB.target, "cpu.weight", 3072.0)
+        (drift,) = rig.kernel.read_now([DB.target])
+        rig.kernel.concede(drift.setting)
+    assert rig.write(DB.target, "cpu.weight", 4096.0) == Applied(4096.0)
+    rig.meddle(DB.target, "cpu.weight", 3072.0)
+    rig.kernel.read_now([DB.target])
+    assert isinstance(rig.write(DB.target, "cpu.weight", 4096.0), Refused), "three answers, whoever is right"
+    rig.kernel.revert(force=True)
+    assert rig.held(DB.target, "cpu.weight") == 3072.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -131,6 +133,21 @@ def test_a_drop_in_that_was_there_before_stays(adopted: Host) -> None:
     adopted.backend.write(setting("cpu.weight"), 4096.0, AT)
     adopted.backend.restore(setting("cpu.weight"), saved or "", AT)
     assert drop_ins(adopted) == ["50-CPUWeight.conf"]
+    assert adopted.systemd.units["db.service"]["CPUWeight"] == 500
+
+
+def test_where_drop_ins_can_only_be_read_the_value_goes_back_all_the_same(
+    adopted: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container that has systemd's folder read-only."""
+
+    def read_only(path: str) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", path)
+
+    monkeypatch.setattr(os, "unlink", read_only)
+    saved = adopted.backend.save(setting("cpu.weight"), AT)
+    adopted.backend.write(setting("cpu.weight"), 4096.0, AT)
+    assert isinstance(adopted.backend.restore(setting("cpu.weight"), saved or "", AT), Applied)
     assert adopted.systemd.units["db.service"]["CPUWeight"] == 500
 
 

@@ -15,7 +15,7 @@ import structlog
 
 from j10ce.adapters.adapter import Adapter, WorkloadEvent
 from j10ce.adapters.kubernetes_cgroups import PodTree
-from j10ce.adapters.kubernetes_workload import cgroup_uid, running, workload
+from j10ce.adapters.kubernetes_workload import cgroup_uid, in_use, running, workload
 from j10ce.errors import NotFound, QosError
 from j10ce.model.knob import TargetId
 from j10ce.model.knob import workload as target_of
@@ -164,7 +164,7 @@ class KubernetesAdapter:
             self._known[target] = new
             if before is None:
                 yield WorkloadEvent("ADDED", new.workload)
-            elif before.workload != new.workload:
+            elif before is not new and (before.workload != new.workload or in_use(before.pod) != in_use(new.pod)):
                 yield WorkloadEvent("MODIFIED", new.workload)
 
     def _placed(self, now: float) -> Iterator[tuple[TargetId, Known]]:

@@ -73,6 +73,11 @@ def in_force(pod: Pod) -> Pod:
     return replace(pod, spec=replace(pod.spec, containers=containers, init_containers=inits))
 
 
+def in_use(pod: Pod) -> list[tuple[str, PodResources | None, Amounts]]:
+    """What its containers run with by the kubelet's word: once it moves, the kubelet has written their cgroups."""
+    return [(status.name, status.resources, status.allocated_resources) for status in _statuses(pod)]
+
+
 def _resized(container: Container, status: ContainerStatus | None) -> Container:
     if status is None or not (status.resources or status.allocated_resources):
         return container

@@ -21,6 +21,7 @@ from j10ce.agent.holds import held
 from j10ce.control.controller import Controller
 from j10ce.kernel.drift import Drift
 from j10ce.kernel.kernel import Kernel
+from j10ce.kernel.routes import ancestors, place_of
 from j10ce.model.kinds import Hold
 from j10ce.model.knob import TargetId, part
 from j10ce.model.plan import HeldSetting, Join, Outcome, Plan
@@ -180,10 +181,10 @@ class Agent:
             if event.workload is None:
                 continue
             target = event.workload.target
+            if not event.workload.handle.made:  # whoever made it is at work on it, and on the groups above
+                self._doubted |= {target, *parts_of(event.workload), *groups_above(event.workload)}
             if event.type != "DELETED":
                 known[target] = event.workload
-                if not event.workload.handle.made:  # whoever made it is at work on it
-                    self._doubted |= {target, *parts_of(event.workload)}
             elif (gone := known.pop(target, None)) is not None and not gone.handle.made and self.writes:
                 self.kernel.revert(only={target, *parts_of(gone)})
         self.workloads = known
@@ -246,16 +247,24 @@ class Agent:
         return (*own, *(h for h in self._yielded.values() if h.expires > at.wall))
 
     def _look_for_drift(self, at: Instant) -> None:
-        doubted = {s.target for s in self.kernel.settings} if self._reloaded else self._doubted
+        reloaded = {s.target for s in self.kernel.settings} if self._reloaded else ()
+        if self._doubted:
+            self.kernel.accept(self._doubted)
         self._reloaded, self._doubted = False, set()
-        for drift in self.kernel.read_now(doubted) if doubted else ():
-            # Neither a reload nor the start of a container is a wish against ours: it is simply done again.
-            self.kernel.forgive(drift.setting)
+        for drift in self.kernel.read_now(reloaded):
+            self.kernel.forgive(drift.setting)  # a reload is no wish against ours: it is simply done again
         for drift in self.kernel.sweep(at.now):
+            if drift.setting.target in self._set_by_runtimes():
+                self.kernel.concede(drift.setting)
             if self.yields:
                 why = "someone else set it, and the configuration yields to drift"
                 hold = HeldSetting(drift.setting, None, at.wall + YIELD_S, "drift", why, breaks_reservation=True)
                 self._yielded[drift.setting] = hold
+
+    def _set_by_runtimes(self) -> set[TargetId]:
+        """Pods, their containers and the groups above: a kubelet sets them anew, on a resize or at will."""
+        pods = [w for w in self.workloads.values() if w.parts]
+        return {target for w in pods for target in (w.target, *parts_of(w), *groups_above(w))}
 
     def _note_joined(self, outcome: Outcome) -> None:
         """A process is put in once; whatever became of it, the next run does not try again."""
@@ -292,6 +301,10 @@ class Agent:
             found = effective(replace(snap, settings=self.kernel.settings))
             self._judged = (snap.now, snap.epoch, found)
         return found
+
+
+def groups_above(workload: Workload) -> frozenset[TargetId]:
+    return ancestors(place_of(workload.handle))
 
 
 def parts_of(workload: Workload) -> list[TargetId]:

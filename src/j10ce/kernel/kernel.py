@@ -8,6 +8,7 @@ from itertools import groupby
 
 from j10ce.kernel.backend import Backend, Settles, Tree
 from j10ce.kernel.drift import Contests, Drift
+from j10ce.kernel.entry import Forgot
 from j10ce.kernel.guard import Guard
 from j10ce.kernel.held import Held
 from j10ce.kernel.journal import Journal
@@ -181,6 +182,16 @@ class Kernel:
         """Re-read these at once: someone is known to have written."""
         self._values.collect()
         return self._compare(self._held.of(targets), self._clock())
+
+    def accept(self, targets: Collection[TargetId]) -> None:
+        """Whoever made these is at work on them: what they wrote is no wish against ours, and goes back in the end."""
+        for drift in self.read_now(targets):
+            self._contests.forgive(drift.setting)
+            self.concede(drift.setting)
+
+    def concede(self, setting: Setting) -> None:
+        """What was found there goes back in the end, not what was there before us: our next write puts it on record."""
+        self._journal.note(Forgot(*setting))
 
     def drift(self) -> list[Drift]:
         """Every setting that someone else contests."""

@@ -267,7 +267,7 @@ class UnitProperties:
 
     def _forget(self, unit: str, row: Property) -> None:
         for path in self._units.drop_ins(unit, row.drop_in):
-            with suppress(FileNotFoundError):
+            with suppress(OSError):  # gone, or ours to read alone: then it stays, and says what was given back
                 os.unlink(path)
             self._stale = True
             with suppress(OSError):  # someone else keeps a drop-in there
