@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
-from j10ce.errors import Conflict, NotFound, Unavailable, Unsure
+from j10ce.errors import Closed, Conflict, NotFound, Unavailable, Unsure
 from j10ce.store.etcd import EtcdStore
+from j10ce.store.etcd_address import read_address
+from j10ce.store.etcd_gateway import Gateway
+from j10ce.store.etcd_wire import TXN, put_op
 from j10ce.store.opening import open_store
+from j10ce.store.proto import etcd_pb2 as pb
 from j10ce.store.store import ABSENT, Store
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, names, take, with_cpu
-from tests.etcd.cluster import Cluster
+from tests.etcd.cluster import Cluster, free_ports
 from tests.etcd.proxy import Fate, Proxy, always, proxied
 
 
@@ -150,6 +154,16 @@ async def test_silence_is_told_apart_from_doubt(store: Store, other: Store, prox
     proxy.judge = always("pass")
     await store.put(reservation("after"))
     assert names(await other.list(KIND)) == ["default/after", "default/before", "default/sent"]
+
+
+async def test_what_could_not_be_sent_did_not_happen() -> None:
+    (port,) = free_ports(1)
+    gateway = Gateway(read_address(f"etcd://127.0.0.1:{port}"))
+    with pytest.raises(Unavailable, match="refused"):
+        await gateway.once(TXN, pb.TxnRequest(success=[put_op(b"x", b"")]))
+    await gateway.close()
+    with pytest.raises(Closed):
+        await gateway.once(TXN, pb.TxnRequest())
 
 
 async def refused(work: Any) -> Exception | None:

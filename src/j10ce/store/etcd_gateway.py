@@ -21,7 +21,7 @@ PATIENCE_S: Final = 10.0
 SIGN_INS: Final = 3
 BUSY, DENIED, OUT_OF_RANGE, UNAUTHENTICATED = 8, 7, 11, 16  # gRPC's codes
 UNKNOWN_OUTCOMES: Final = (1, 2, 4, 10, 13, 14)  # the request may have been carried out nevertheless
-NOT_SENT: Final = "failed to connect to all addresses"
+NOT_SENT: Final = ("failed to connect to all addresses", "errors resolving")  # as gRPC tells it; else nobody knows
 USERS_CHANGED: Final = "revision of auth store is old"
 CHANNEL: Final = (
     ("grpc.min_reconnect_backoff_ms", 1000),  # for how long a connection may be in the making
@@ -178,7 +178,7 @@ def _refusal(endpoint: str, e: grpc.aio.AioRpcError) -> QosError:
     if code == BUSY:
         return Unavailable(f"etcd is busy: {endpoint}: {told}")
     if code in UNKNOWN_OUTCOMES:
-        outcome = Unavailable if NOT_SENT in told else Unsure
+        outcome = Unavailable if told.startswith(NOT_SENT) else Unsure
         return outcome(f"etcd does not answer: {endpoint}: {told}")
     hint = "; grant the user readwrite on the prefix" if code == DENIED else ""
     return StoreError(f"etcd refuses: {told}{hint}")
