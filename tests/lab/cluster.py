@@ -124,8 +124,13 @@ class Cluster:
             "kube-api-burst": QPS,
         }
         self.start(name, [binary(name, self.version), *_flags(flags | self._serving_flags(name, "controller-manager"))])
-        default = "/api/v1/namespaces/default/serviceaccounts/default"  # until it exists, pods are refused
-        self.wait("the default service account", lambda: self.call("GET", default))
+        self.wait_for_account("default")
+
+    def wait_for_account(self, namespace: str) -> None:
+        """Pods are refused until the default service account of their namespace is there, in v1.20 with a token."""
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
+        told = "secrets" if self.version == "old" else "metadata"
+        self.wait(f"the service account of {namespace}", lambda: told in self.call("GET", path))
 
     def start_scheduler(self, config: Mapping[str, Any] | None = None) -> None:
         """`config`: profiles and extenders, on top of how to reach the API server."""
@@ -157,8 +162,9 @@ class Cluster:
             "node-lease-duration-seconds": 40,
         }
         self.start("kwok", [binary("kwok"), *_flags(flags)])
-        for number in range(nodes):
-            self.call("POST", "/api/v1/nodes", kwok.node(number, capacity))
+        with closing(self._connect()) as connection:
+            for number in range(nodes):
+                self._exchange(connection, "POST", "/api/v1/nodes", kwok.node(number, capacity))
         self.wait("usable nodes", lambda: self.usable_nodes() >= nodes)
 
     # ------------------------------------------------------------------ its API
@@ -167,12 +173,22 @@ class Cluster:
         self, method: str, path: str, body: object = None, *, content: str = "application/json", token: str = ""
     ) -> Any:
         """As admin unless a token is given; raises Answer for what is no success."""
-        data = None if body is None else json.dumps(body)
-        headers = {"Authorization": f"Bearer {token or self.tokens['admin']}", "Content-Type": content}
         with closing(self._connect()) as connection:  # one each: a server that starts drops those it has
-            connection.request(method, path, data, headers)
-            response = connection.getresponse()
-            text = response.read()
+            return self._exchange(connection, method, path, body, content, token)
+
+    def _exchange(
+        self,
+        connection: http.client.HTTPSConnection,
+        method: str,
+        path: str,
+        body: object,
+        content: str = "application/json",
+        token: str = "",
+    ) -> Any:
+        headers = {"Authorization": f"Bearer {token or self.tokens['admin']}", "Content-Type": content}
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
+        text = response.read()
         if response.status >= 300:
             raise Answer(response.status, text[:500].decode(errors="replace"))
         return json.loads(text) if text.startswith(b"{") else text.decode()

@@ -27,8 +27,7 @@ def full_node(crds: Cluster, namespace: str) -> Iterator[str]:
         pytest.skip("Unsupported: making cgroups needs root")
     crds.call("POST", "/api/v1/nodes", {"metadata": {"name": NODE}})
     root = f"j10cetest-pods-{os.getpid()}"
-    account = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
-    crds.wait(account, lambda: crds.call("GET", account))
+    crds.wait_for_account(namespace)
     made = [crds.call("POST", f"/api/v1/namespaces/{namespace}/pods", pod(n)) for n in range(PODS)]
     for number, each in enumerate(made):
         path = f"/api/v1/namespaces/{namespace}/pods/{each['metadata']['name']}/status"
@@ -50,9 +49,7 @@ def pod(number: int) -> dict[str, Any]:
     env = [{"name": f"VARIABLE_{n}", "value": "some/value"} for n in range(20)]
     mains = [{"name": name, "image": "none", "resources": asked, "env": env} for name in ("main", "proxy")]
     meta = {"name": f"app-{number:03}", "labels": labels, "annotations": noise}
-    # v1.20 wants a token for the service account to exist first.
-    spec = {"nodeName": NODE, "containers": mains, "automountServiceAccountToken": False}
-    return {"metadata": meta, "spec": spec}
+    return {"metadata": meta, "spec": {"nodeName": NODE, "containers": mains}}
 
 
 def identity(number: int, name: str) -> str:

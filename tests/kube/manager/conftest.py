@@ -105,8 +105,7 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     """A fresh one; what it held is gone before the next test looks at the nodes."""
     name = f"test-{secrets.token_hex(4)}"
     cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-    cluster.wait("the default service account", lambda: cluster.call("GET", account))
+    cluster.wait_for_account(name)
     yield name
     cluster.call("DELETE", f"{GROUP}/namespaces/{name}/minimalreservationpolicies")
     cluster.call("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")

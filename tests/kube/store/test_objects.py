@@ -181,19 +181,15 @@ def pod(empty: Cluster, namespace: str) -> str:
     """The path of one that runs nowhere."""
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "500m"}}}
     body = {"metadata": {"name": "p", "labels": {"app": "web"}}, "spec": {"containers": [container]}}
-    empty.wait(
-        "a service account", lambda: empty.call("GET", f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
-    )
+    empty.wait_for_account(namespace)
     empty.call("POST", f"/api/v1/namespaces/{namespace}/pods", body)
     return f"/api/v1/namespaces/{namespace}/pods/p"
 
 
 async def test_pods_are_mirrored(store: KubeStore, empty: Cluster, pod: str, namespace: str) -> None:
     followed = native_mirror(store, Pod)
-    changes = followed.changes()
+    changes = (event async for event in followed.changes() if event.object.metadata.namespace == namespace)
     seen = await anext(changes)
-    while seen.object.metadata.namespace != namespace:
-        seen = await anext(changes)
     assert seen.type == "ADDED"
     assert seen.object.metadata.labels == {"app": "web"}
     assert str(seen.object.spec.containers[0].resources.requests["cpu"]) == "500m"
