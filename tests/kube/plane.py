@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx2 as httpx
+
 from tests.etcd.cluster import free_ports
 from tests.lab.cluster import Cluster
 
@@ -49,6 +51,21 @@ class Plane:
         assert self._process is not None
         assert self._process.poll() is None, self.log.read_text()[-3000:]
         return text in self.log.read_text()
+
+    @property
+    def leads(self) -> bool:
+        """And answers schedulers."""
+        try:
+            return "role: leader" in self.get("/readyz?verbose")
+        except httpx.TransportError:
+            return False  # it starts
+
+    def get(self, path: str) -> str:
+        """Whether the certificate is to be trusted is what other tests look at."""
+        scheme = "https" if self._host == "0.0.0.0" else "http"
+        with httpx.Client(verify=False, timeout=30) as client:
+            told: str = client.get(f"{scheme}://127.0.0.1:{self.port}{path}").text
+        return told
 
     def close(self) -> None:
         if self._process is not None:

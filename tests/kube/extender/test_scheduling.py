@@ -32,14 +32,14 @@ def scheduler_config(version: Version, url: str) -> dict[str, Any]:
 
 
 class Shop:
-    """Four nodes of eight CPUs."""
+    """What a user of one namespace does; nodes have eight CPUs."""
 
-    def __init__(self, cluster: Cluster, plane: Plane) -> None:
-        self.cluster, self.plane = cluster, plane
+    def __init__(self, cluster: Cluster, plane: Plane, scheduler: str = "default-scheduler") -> None:
+        self.cluster, self.plane, self._scheduler = cluster, plane, scheduler
 
     def pod(self, name: str, cpu: str, *, priority: str = "", node: str = "", **labels: str) -> None:
         container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}
-        spec = {"containers": [container], "terminationGracePeriodSeconds": 0}
+        spec = {"containers": [container], "terminationGracePeriodSeconds": 0, "schedulerName": self._scheduler}
         spec |= {"priorityClassName": priority} if priority else {}
         spec |= {"nodeName": node} if node else {}
         self.cluster.call("POST", PODS, {"metadata": {"name": name, "labels": labels}, "spec": spec})
@@ -72,11 +72,11 @@ class Shop:
         told: list[str] = []
 
         def there() -> bool:
+            assert not self.node_of(name), f"{name} was placed"
             told[:] = [event.get("message") or event.get("note") for event in self.cluster.call("GET", query)["items"]]
             return bool(told)
 
         self.cluster.wait(f"a refusal of {name}", there)
-        assert not self.node_of(name)
         return told[-1]
 
 
@@ -88,6 +88,8 @@ def started(version: Version, tmp_path_factory: pytest.TempPathFactory) -> Itera
         cluster.call("POST", "/api/v1/namespaces", NAMESPACE)
         cluster.start_kwok(4, CAPACITY)
         with managing(cluster, folder) as plane:
+            urgent = {"metadata": {"name": "urgent"}, "value": 1000}
+            cluster.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", urgent)
             cluster.start_scheduler(scheduler_config(version, plane.url))
             yield Shop(cluster, plane)
 
@@ -134,13 +136,6 @@ def test_nobody_is_evicted_in_vain(shop: Shop, version: Version) -> None:
     """Without the preempt verb kube-scheduler would evict `small` for capacity that stays reserved."""
     if version == "old":
         pytest.skip("Unsupported: kube-scheduler asks no extender before it evicts (kubernetes/kubernetes#102971)")
-    urgent = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": "urgent"},
-        "value": 1000,
-    }
-    shop.cluster.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", urgent)
     shop.reserve("web", "6", 4)
     for n in range(4):
         shop.pod(f"small-{n}", "2")
@@ -149,6 +144,20 @@ def test_nobody_is_evicted_in_vain(shop: Shop, version: Version) -> None:
     shop.refused("urgent")
     assert "nominatedNodeName" not in shop.cluster.call("GET", f"{PODS}/urgent")["status"]
     assert all(shop.node_of(f"small-{n}") for n in range(4))
+
+
+def test_a_victim_whose_place_is_nobodys_gives_way(shop: Shop) -> None:
+    shop.reserve("web", "6", 2)
+    held = shop.witness("web")
+    for n in range(2):
+        shop.pod(f"batch-{n}", "5")
+    free = set(shop.placed("batch-0", "batch-1"))
+    shop.pod("urgent", "7", priority="urgent")
+    (taken,) = shop.placed("urgent")
+    assert taken in free
+    assert shop.witness("web") == held
+    left = shop.cluster.call("GET", PODS)["items"]
+    assert len(left) == 2, "one of both batches was evicted"
 
 
 def test_schedulers_find_the_manager_that_leads(shop: Shop) -> None:
@@ -167,7 +176,7 @@ def test_without_the_manager_pods_are_still_placed(shop: Shop) -> None:
         shop.placed("batch")
     finally:
         shop.plane.start()
-        shop.cluster.wait("a leader", lambda: shop.plane.log.read_text().count("leader.start") == 2)
+        shop.cluster.wait("a leader that has read everything", lambda: shop.plane.leads)
     shop.pod("late", "5")
     assert "reserved by" in shop.refused("late")
     shop.cluster.wait("a degraded policy", lambda: shop.condition("web", "Degraded")["status"] == "True")

@@ -12,6 +12,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.kubernetes import Version
 
 pytestmark = pytest.mark.kube
+BINDING = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/j10ce-controller-manager"
 
 
 @pytest.fixture
@@ -71,3 +72,22 @@ def test_an_etcd_that_hangs_makes_it_unready_and_costs_nothing_else(own: Cluster
         shop.policy("after", minimum={"cpu": "2"}, units=1)
         shop.wait("after", lambda s: s.get("units", {}).get("placed") == 1)
         assert shop.status("db")["witness"] == held
+
+
+def test_rights_that_are_lost_are_told_and_work_goes_on_when_they_are_back(
+    own: Cluster, shop: Work, tmp_path: Path
+) -> None:
+    with managing(own, tmp_path) as manager:
+        own.wait("leadership", lambda: manager.leads)
+        binding = own.call("GET", BINDING)
+        own.call("DELETE", BINDING)
+        own.wait("trouble", lambda: manager.get("/readyz").status_code == 503)
+        own.wait("what is refused", lambda: "the store refuses us a right" in manager.get("/readyz").text)
+        assert "right.lose" in manager.log.read_text()
+        assert manager.get("/healthz").status_code == 200
+        kept = {key: binding[key] for key in ("apiVersion", "kind", "roleRef", "subjects")}
+        own.call("POST", BINDING.rpartition("/")[0], kept | {"metadata": {"name": binding["metadata"]["name"]}})
+        own.wait("readiness", lambda: manager.get("/readyz").status_code == 200)
+        assert "right.regain" in manager.log.read_text()
+        shop.policy("after", minimum={"cpu": "2"}, units=1)
+        shop.wait("after", lambda s: s.get("units", {}).get("placed") == 1)

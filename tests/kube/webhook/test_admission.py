@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,11 +27,23 @@ SERVICE = {
 }
 
 
-def register(cluster: Cluster, port: int) -> None:
-    """deploy/base/webhooks.yaml, to the port of this manager."""
-    for made in yaml.safe_load_all((CLONE / "deploy/base/webhooks.yaml").read_text()):
+def prepare(cluster: Cluster, certificates: Mapping[str, str] | None = None) -> None:
+    """What deploy/ makes beside the manager and its webhooks, and a namespace that they look at."""
+    install_crds(cluster)
+    cluster.call("POST", "/api/v1/namespaces", NAMESPACE)
+    cluster.call("POST", SECRET, {"metadata": {"name": "j10ce-certificates"}, "stringData": certificates})
+    cluster.call("POST", "/api/v1/namespaces/j10ce-system/services", SERVICE)
+    shop = {"name": "shop", "labels": {"kubernetes.io/metadata.name": "shop"}}
+    cluster.call("POST", "/api/v1/namespaces", {"metadata": shop})
+    account = "/api/v1/namespaces/shop/serviceaccounts/default"
+    cluster.wait("its service account", lambda: cluster.call("GET", account))
+
+
+def register(cluster: Cluster, port: int, configurations: Iterable[Any], policy: str) -> None:
+    """Webhooks as deploy/ has them, to the port of this manager."""
+    for made in configurations:
         for hook in made["webhooks"]:
-            assert hook["failurePolicy"] == "Ignore"
+            assert hook["failurePolicy"] == policy
             hook["clientConfig"]["service"]["port"] = port
         cluster.call("POST", f"{HOOKS}/{made['kind'].lower()}s", made)
 
@@ -71,16 +83,10 @@ class Hooked:
 def hooked(version: Version, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hooked]:
     folder = tmp_path_factory.mktemp("webhook")
     with running(folder, version, controllers=True) as cluster:
-        install_crds(cluster)
-        cluster.call("POST", "/api/v1/namespaces", NAMESPACE)
-        cluster.call("POST", SECRET, {"metadata": {"name": "j10ce-certificates"}})
-        cluster.call("POST", "/api/v1/namespaces/j10ce-system/services", SERVICE)
-        shop = {"name": "shop", "labels": {"kubernetes.io/metadata.name": "shop"}}
-        cluster.call("POST", "/api/v1/namespaces", {"metadata": shop})
-        account = "/api/v1/namespaces/shop/serviceaccounts/default"
-        cluster.wait("its service account", lambda: cluster.call("GET", account))
+        prepare(cluster)
         with managing(cluster, folder, host="0.0.0.0") as plane:
-            register(cluster, plane.port)
+            base = yaml.safe_load_all((CLONE / "deploy/base/webhooks.yaml").read_text())
+            register(cluster, plane.port, base, "Ignore")
             made = Hooked(cluster, plane)
             cluster.wait("webhooks", made.judged)
             yield made
