@@ -19,6 +19,9 @@ PROGRAMS = (  # name, package, suite, file
     ("etcdctl", "etcd-client", "", "usr/bin/etcdctl"),
     ("kubectl-old", "kubernetes-client", "", "usr/bin/kubectl"),
     ("kubectl", "kubectl", "sid", "usr/bin/kubectl"),
+    ("containerd", "containerd", "sid", "usr/bin/containerd"),
+    ("runc", "runc", "", "usr/sbin/runc"),
+    ("busybox", "busybox-static", "", "bin/busybox"),
 )
 
 

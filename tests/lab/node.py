@@ -25,7 +25,7 @@ from typing import Any
 from tests.etcd.cluster import free_ports
 from tests.lab.archive import Image, archived
 from tests.lab.cluster import FOR_PODS, PATIENCE_S, REAL_NODE, Cluster
-from tests.lab.debian import unpacked
+from tests.lab.debian import program, unpacked
 from tests.lab.kernel import cache_dir, locked
 from tests.lab.kubernetes import binary
 
@@ -58,7 +58,7 @@ netns_mounts_under_state_dir = true
 restrict_oom_score_adj = true
 cni = {{ bin_dir = "{cni}", conf_dir = "{home}/cni" }}
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes]
-runc = {{ runtime_type = "io.containerd.runc.v2", options = {{ BinaryName = "{runc}", SystemdCgroup = false }} }}
+runc = {{ runtime_type = "io.containerd.runc.v2", options = {{ BinaryName = "{runc}", SystemdCgroup = {systemd} }} }}
 """
 
 SYS_RESOURCE = 24  # the number of CAP_SYS_RESOURCE
@@ -116,12 +116,12 @@ class LabNode:
             with suppress(KeyError):
                 self.cluster.kill(name)
         self._end_containers()
-        _unmount_below(self.home)
+        unmount_below(self.home)
         _remove_cgroups()
         for name, value in self._sysctls.items():
             Path("/proc/sys", name).write_text(value)
         for path in self._made:
-            _unmount_below(path)
+            unmount_below(path)
             shutil.rmtree(path, ignore_errors=True)
 
     def _start_containerd(self) -> None:
@@ -132,15 +132,15 @@ class LabNode:
         network = {"cniVersion": "0.4.0", "name": "lab", "plugins": [{"type": "ptp", "ipam": ipam}]}
         self._write("cni/10-lab.conflist", json.dumps(network))
         runc = self._runc()
-        config = self._write("config.toml", CONTAINERD.format(home=self.home, pause=PAUSE, cni=cni, runc=runc))
+        config = self._write("config.toml", containerd_config(self.home, cni, runc))
         path = {"PATH": f"{programs}:{runc.parent}:{os.environ['PATH']}:/usr/sbin:/sbin"}
         self.cluster.start("containerd", [programs / "containerd", "--config", config], path)
         self.cluster.wait("containerd", lambda: self._ctr("version").returncode == 0)
-        self.load(_busybox(self.home))
+        self.load(busybox_image(self.home))
 
     def _runc(self) -> Path:
         """Where root itself lacks a capability, one that leaves it out: else containers that ask for it do not run."""
-        plain = unpacked("runc") / "usr/sbin/runc"
+        plain = program("runc")
         if _has(SYS_RESOURCE):
             return plain
         wrapper = self._write("runc", RUNC.format(runc=plain))
@@ -322,9 +322,14 @@ def _groups() -> list[Path]:
     return [Path(path) for root in kubepods() for path, _, _ in os.walk(root, topdown=False)]
 
 
-def _busybox(home: Path) -> Path:
+def containerd_config(home: Path, cni: Path, runc: Path, *, systemd: bool = False) -> str:
+    """`systemd`: it is asked for the cgroups of containers, as kubelets with that driver expect."""
+    return CONTAINERD.format(home=home, pause=PAUSE, cni=cni, runc=runc, systemd=str(systemd).lower())
+
+
+def busybox_image(home: Path) -> Path:
     """An archive with one image, busybox asleep, under many names."""
-    busybox = unpacked("busybox-static") / "bin/busybox"
+    busybox = program("busybox")
     applets = subprocess.run([busybox, "--list"], check=True, capture_output=True, text=True).stdout.split()
     with tarfile.open(home / "busybox.layer", "w") as layer:
         layer.add(busybox, "bin/busybox")
@@ -347,7 +352,7 @@ def _kill(pids: Iterable[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _unmount_below(path: Path) -> None:
+def unmount_below(path: Path) -> None:
     """Latest first. Raises if anything stays: what is below is deleted next."""
     for mount in _mounts(path):  # one may go with another: mounts propagate
         subprocess.run(["umount", "-l", mount], check=False, capture_output=True)
