@@ -79,27 +79,27 @@ class ObservedStore:
         return replace(obj, metadata=replace(obj.metadata, annotations=annotations))
 
     def answered(self, operation: str, kind: str, error: BaseException | None, took_s: float) -> None:
-        answered = error is None or isinstance(error, ANSWERS)
         self.metrics.store_answered(operation, took_s)
-        if not answered and isinstance(error, StoreError | Denied):
+        if error is not None and not isinstance(error, StoreError | Denied):
+            return  # cancelled, or a mistake in what was asked: it says nothing about the store
+        failed = isinstance(error, StoreError) and not isinstance(error, ANSWERS)
+        if failed or isinstance(error, Denied):
             self.metrics.store_failed(operation, type(error).__name__)
-        if operation in READS and (answered or isinstance(error, StoreError)):
-            self.trouble = "" if answered else str(error)
-        if answered or isinstance(error, Denied):
-            self._note_right(operation, kind, "" if answered else str(error))
+        if operation in READS:
+            self.trouble = str(error) if failed else ""
+        if not failed:
+            self._note_right(operation, kind, str(error) if isinstance(error, Denied) else "")
 
     def _note_right(self, operation: str, kind: str, refusal: str) -> None:
-        had = (operation, kind) not in self._refused
+        if bool(refusal) == ((operation, kind) in self._refused):
+            return
+        self.metrics.store_refused(operation, kind, refused=bool(refusal))
         if refusal:
             self._refused[operation, kind] = refusal
-        elif not had:
+            log.error("right.lose", operation=operation, kind=kind, error=refusal)
+        else:
             del self._refused[operation, kind]
-        if had == bool(refusal):
-            self.metrics.store_refused(operation, kind, refused=had)
-            if had:
-                log.error("right.lose", operation=operation, kind=kind, error=refusal)
-            else:
-                log.info("right.regain", operation=operation, kind=kind)
+            log.info("right.regain", operation=operation, kind=kind)
 
 
 _: type[Store] = ObservedStore

@@ -97,8 +97,7 @@ def started(version: Version, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.fixture
 def shop(started: Shop) -> Iterator[Shop]:
     started.cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": "shop"}})
-    account = "/api/v1/namespaces/shop/serviceaccounts/default"
-    started.cluster.wait("its service account", lambda: started.cluster.call("GET", account))
+    started.cluster.wait_for_account("shop")
     yield started
     started.cluster.call("DELETE", "/api/v1/namespaces/shop")
     started.cluster.wait("an empty cluster", lambda: not _namespace_there(started.cluster))

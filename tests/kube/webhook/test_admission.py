@@ -35,8 +35,7 @@ def prepare(cluster: Cluster, certificates: Mapping[str, str] | None = None) -> 
     cluster.call("POST", "/api/v1/namespaces/j10ce-system/services", SERVICE)
     shop = {"name": "shop", "labels": {"kubernetes.io/metadata.name": "shop"}}
     cluster.call("POST", "/api/v1/namespaces", {"metadata": shop})
-    account = "/api/v1/namespaces/shop/serviceaccounts/default"
-    cluster.wait("its service account", lambda: cluster.call("GET", account))
+    cluster.wait_for_account("shop")
 
 
 def register(cluster: Cluster, port: int, configurations: Iterable[Any], policy: str) -> None:
