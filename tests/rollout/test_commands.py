@@ -127,6 +127,7 @@ def test_a_canary_takes_it_and_the_operator_goes_on(fleet: Fleet) -> None:
     assert f"{len(canary(40))} of {len(canary(40))} nodes obey revision 2" in told
     assert fleet.settles("2", canary(40))
     described = fleet.says("describe", "mrp", "db")
+    assert "Phase:       Active" in described
     assert f"{len(canary(40))} wanted, {len(canary(40))} applied, 0 failing, 0 silent" in described
     assert "Rollout:     revision 2 has reached 40 % of the cohorts; stable is 1" in described
     fleet.put("2", canaryPercent=100)
@@ -145,12 +146,12 @@ def test_it_stops_by_itself_survives_another_leader_and_is_undone(fleet: Fleet) 
     fleet.report(failing)
     assert fleet.settles("1", NODES)
     assert "went back: " + ", ".join(sorted(canary(40))) in fleet.says("describe", "mrp", "db")
-    history = fleet.says("rollout", "history", "mrp/db").splitlines()
+    history = fleet.says("rollout", "history", "mrp", "db").splitlines()
     assert [line.split()[0] for line in history[1:]] == ["1", "2"]
     assert "stable" in history[1]
     assert "present" in history[2]
     assert "minimum,rollout" in history[2]
-    spec = fleet.says("rollout", "history", "mrp/db", "--revision", "1")
+    spec = fleet.says("rollout", "history", "minimalreservationpolicy", "default/db", "--revision", "1")
     assert "cpu: '1'" in spec
     assert "revision 1, as revision 3" in fleet.says("rollout", "undo", "mrp/db")
     assert fleet.get()["spec"] == {"minimum": {"cpu": "1"}}

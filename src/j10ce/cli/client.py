@@ -109,7 +109,8 @@ class Client:
         except PermissionError as e:
             raise Denied(f"{self.where}: permission denied; run as root, or join group j10ce") from e
         except (FileNotFoundError, ConnectionRefusedError) as e:
-            raise Unreachable(f"nobody listens on {self.where}; start the agent with `j10ce-qos up`") from e
+            missing = "start its manager, or check --server" if "://" in self.where else "start one with `j10ce-qos up`"
+            raise Unreachable(f"nobody listens on {self.where}; {missing}") from e
         except (OSError, h11.RemoteProtocolError) as e:
             self._pass_over()
             raise Unreachable(f"{self.where} does not answer: {e}") from e

@@ -11,7 +11,7 @@ from j10ce.model.kinds import QoSProfile
 from j10ce.model.schema import convert
 from j10ce.policy import profiles
 
-TABLES = ("conditions", "effective", "nodes", "rollout")  # shown below in a form of their own
+TABLES = ("conditions", "effective", "nodes", "phase", "rollout")  # shown below in a form of their own
 
 
 def describe(kind: Kind, obj: dict[str, Any]) -> str:
@@ -19,6 +19,7 @@ def describe(kind: Kind, obj: dict[str, Any]) -> str:
     head = [("Name", meta["name"]), ("Namespace", meta.get("namespace")), ("Kind", kind.name)]
     head += [("Created", meta.get("creationTimestamp")), ("Generation", meta.get("generation"))]
     head += [("Labels", ", ".join(f"{k}={v}" for k, v in sorted(meta.get("labels", {}).items())))]
+    head += [("Phase", dig(obj, "status.phase") or (kind.name == "MinimalReservationPolicy" and "Pending"))]
     lines = [f"{name + ':':<13}{value}" for name, value in head if value]
     for part in ("spec", "status", "data"):
         body = {k: v for k, v in (obj.get(part) or {}).items() if part != "status" or k not in TABLES}

@@ -132,6 +132,8 @@ def _of_ours(error: Exception) -> QosError:
         return error
     if isinstance(error, OSError):
         return QosError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    if isinstance(error, ValueError) and "null byte" in str(error):  # of the system's calls, whatever path it was
+        return QosError("a path holds a null byte; no file can be called so")
     told = f"{type(error).__name__}: {error}"
     return QosError(f"{told}; this is a bug: run again with J10CE_DEBUG=1 and report what it says")
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from j10ce.cli.address import name_of, path
+from j10ce.cli.address import apart, name_of, path
 from j10ce.cli.client import Client
 from j10ce.cli.output import dump, say, table
 from j10ce.cli.peers import Peers, find_kind, namespace_option
@@ -19,7 +19,13 @@ ROLLED_OUT: Final = ("QoSProfile", "MinimalReservationPolicy")
 HELD_UP: Final = ("Stopped", "Paused", "NotAdmitted")
 AT_REST: Final = ("Complete", "Canary", *HELD_UP)
 
-policy_argument = click.argument("policy", metavar="KIND/NAME")
+
+def _joined(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> str:
+    return "/".join(words)
+
+
+# `mrp/db`, `mrp db` and `mrp payments/db`, as `describe` and kubectl take it
+policy_argument = click.argument("policy", metavar="KIND/NAME", nargs=-1, required=True, callback=_joined)
 
 
 @click.group("rollout")
@@ -45,6 +51,7 @@ def status(peers: Peers, policy: str, namespace: str, watch: bool) -> None:
     Example:
       j10ce-qos rollout status qosprofile/ls
       j10ce-qos rollout status mrp/db -n payments --watch
+      j10ce-qos rollout status mrp payments/db
     """
     it = Policy.find(peers, policy, namespace)
     told = ""
@@ -155,6 +162,7 @@ class Policy(NamedTuple):
         if kind.name not in ROLLED_OUT or not name:
             hint = "write it as qosprofile/NAME or minimalreservationpolicy/NAME"
             raise Invalid([Finding("KIND/NAME", text, "not a policy", hint)], "argument")
+        namespace, name = apart(kind, namespace, name)
         return cls(peers.api(), kind, namespace, name_of(kind, name))
 
     @property
