@@ -86,8 +86,9 @@ class Cluster:
         self.start(n)
 
     def pause(self, n: int) -> None:
-        """It keeps its connections and answers nothing."""
+        """It keeps its connections and answers nothing, from the moment that this returns."""
         self._processes[n].send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid(n), os.WSTOPPED)  # until one of its threads takes the signal, others go on
 
     def resume(self, n: int) -> None:
         self._processes[n].send_signal(signal.SIGCONT)
