@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from j10ce.manager.documents import Documents
-from j10ce.manager.reports import Reports
+from j10ce.manager.reports import NEVER, Laggards, Reports
 from j10ce.model.kinds import (
     Condition,
     Meta,
@@ -18,6 +20,7 @@ from j10ce.model.kinds import (
     NodeQoSStatus,
     NodeReport,
     Object,
+    ReservationReport,
     Witness,
 )
 from j10ce.model.progress import NodeCount
@@ -109,6 +112,24 @@ def test_a_policy_whose_units_move_is_still_obeyed(leader: Leader) -> None:
 def test_an_edit_has_to_be_obeyed_anew(leader: Leader) -> None:
     leader.put(edited := policy("db", generation=2))
     assert leader.applied(edited) == 0
+
+
+def test_a_node_that_says_it_went_back_does_not_obey(leader: Leader) -> None:
+    """An agent from an old copy: what it says of a policy counts for more than what it once obeyed."""
+    leader.put(edited := policy("db", generation=2))
+    leader.report()
+    assert leader.applied(edited) == 1
+    back = ReservationReport(source="MinimalReservationPolicy/default/db", generation=1)
+    told = NodeReport(heartbeat=datetime.fromtimestamp(WALL, UTC), document="old", reservations=(back,))
+    leader.put(NodeQoS(metadata=Meta(name="n1"), status=NodeQoSStatus(node=told)))
+    assert leader.applied(edited) == 0
+
+
+@given(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(NEVER, 5)), st.sets(st.sampled_from("abcdefgh")))
+def test_laggards_are_those_who_obey_nothing_as_late(obeyed: dict[str, int], nodes: set[str]) -> None:
+    laggards = Laggards(nodes, obeyed)
+    for epoch in (3, -1, 6, 0, 3):
+        assert laggards.before(epoch) == {node for node in nodes if obeyed.get(node, NEVER) < epoch}
 
 
 def test_one_that_was_made_again_has_to_be_obeyed_anew(leader: Leader) -> None:
