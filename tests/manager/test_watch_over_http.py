@@ -9,6 +9,9 @@ import httpx2 as httpx
 import pytest
 
 from j10ce.manager import view, watch
+from j10ce.model.schema import convert, parse
+from j10ce.policy.change import NodeChange, changed
+from j10ce.policy.document import NodeDocument
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL, profile, reservation
 from tests.manager.conftest import BASE, POLICIES, Lines, Manager, assemble, policy
@@ -142,6 +145,21 @@ async def test_a_document_is_sent_again_when_its_hash_moves(manager: Manager, ap
     assert (first["type"], second["type"]) == ("ADDED", "MODIFIED")
     assert first["object"]["hash"] != second["object"]["hash"]
     assert [p["metadata"]["name"] for p in second["object"]["policies"]] == ["db"]
+
+
+async def test_who_asks_for_changes_is_told_what_changed(manager: Manager, api: httpx.AsyncClient) -> None:
+    for name in ("a", "b"):
+        await api.post(POLICIES, json=policy(name))
+    async with Lines(manager, f"{BASE}/nodedocuments/n1", "watch=1&changes=1") as lines:
+        known = convert((await lines.next())["object"], NodeDocument)
+        while len(known.policies) < 2:
+            known = changed(known, convert((await lines.next())["object"], NodeChange)) or known
+        await api.delete(f"{POLICIES}/a")
+        told = await lines.next()
+    assert (told["type"], told["object"]["since"]) == ("CHANGED", known.hash)
+    assert "policies" not in told["object"]
+    now = parse((await api.get(f"{BASE}/nodedocuments/n1")).content, NodeDocument)
+    assert changed(known, convert(told["object"], NodeChange)) == now != known
 
 
 async def test_reports_do_not_wake_documents(
