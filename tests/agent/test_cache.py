@@ -8,10 +8,16 @@ import pytest
 
 from j10ce.agent.cache import Cache, LocalHolds, Orders, Placed
 from j10ce.agent.objects import to_object
+from j10ce.model.kinds import Tier
+from j10ce.model.quantity import Bytes, Millicores
+from j10ce.model.resource import Resources
 from j10ce.model.workload import Handle
 from j10ce.policy.document import FORMAT, NodeDocument
+from j10ce.policy.ledger import Line
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
+
+PROMISED = Line("workload/default/web", Resources(Millicores(500), Bytes(1 << 30)), Tier.SENSITIVE, "Workload", 1)
 
 
 @pytest.fixture
@@ -32,6 +38,8 @@ def test_everything_comes_back_as_it_was(cache: Cache) -> None:
     cache.keep_holds(holds)
     cache.keep_orders(Orders(disarmed=True))
     cache.keep_workload(placed("web"))
+    cache.keep_promises([PROMISED])
+    assert cache.promises() == (PROMISED,)
     assert cache.document() == document
     assert cache.holds() == holds
     assert cache.orders().disarmed

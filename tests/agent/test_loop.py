@@ -9,14 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.adapters.adapter import WorkloadEvent
-from j10ce.model.kinds import NodeQoSSpec
+from j10ce.model.kinds import Condition, Meta, NodeQoS, NodeQoSSpec
 from j10ce.model.knob import ROOT, Setting, TargetId, group, workload
 from j10ce.model.plan import Bound, Join, Make, Proposal, Rank, ValueChange
 from j10ce.model.quantity import Millicores
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Handle, Part, Workload
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document import LIMITED, NodeDocument, render
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from tests.agent.ring import Ring
@@ -215,6 +215,20 @@ def test_what_was_promised_to_a_late_comer_stays_promised(ring: Ring) -> None:
     assert ring.agent.resolution.entitlements[target].floor.cpu == 500
     ring.tick(60)
     assert ring.agent.resolution.entitlements[target].floor.cpu == 500
+
+
+def test_what_was_promised_before_a_restart_stays_promised_in_a_namespace_at_its_limit(ring: Ring) -> None:
+    db = build.reservation("db", cpu="500m")
+    full = replace(db, status=replace(db.status, conditions=(Condition(type=LIMITED, status="True"),)))
+    ring.agent.document = render(NodeQoS(metadata=Meta(name="node")), policies=[db])
+    report = ring.arrive(build.workload("db"))
+    restarted = ring.start()
+    restarted.document = render(NodeQoS(metadata=Meta(name="node")), policies=[full])
+    restarted.promised = tuple(report.resolution.ledger)
+    ring.agent = restarted
+    late = ring.arrive(build.workload("db"), build.workload("late", since=build.WALL + 1))
+    floors = [late.resolution.entitlements[workload("default", name)].floor.cpu for name in ("db", "late")]
+    assert floors == [500, 0]
 
 
 def test_a_promise_that_does_not_fit_is_refused_with_numbers_also_among_many(ring: Ring) -> None:

@@ -17,13 +17,15 @@ from msgspec import Struct, field
 
 from j10ce.errors import Invalid
 from j10ce.model import schema
-from j10ce.model.kinds import Hold, Strict, Workload
+from j10ce.model.kinds import Hold, Strict, Tier, Workload
 from j10ce.model.native import Native, read_amount
 from j10ce.model.pod import Pod
+from j10ce.model.resource import RESOURCES, Resources
 from j10ce.model.workload import Handle
 from j10ce.observe.predict import Checkpoint
 from j10ce.policy.document import FORMAT as DOCUMENT_FORMAT
 from j10ce.policy.document import NodeDocument
+from j10ce.policy.ledger import Line
 
 log = structlog.get_logger()
 FORMAT: Final = 1
@@ -55,6 +57,21 @@ class Pods(Native, frozen=True, kw_only=True):
     items: tuple[Pod, ...] = ()
 
 
+class KeptPromise(Strict, frozen=True, kw_only=True):
+    """A line of the node's ledger; `amount` in the order of Resources."""
+
+    holder: str
+    amount: tuple[int, ...]
+    tier: Tier
+    charged: str = ""
+    units: int = 0
+
+
+class Promises(Strict, frozen=True, kw_only=True):
+    format: int = FORMAT
+    items: tuple[KeptPromise, ...] = ()
+
+
 class Orders(Strict, frozen=True, kw_only=True):
     """What an operator told this agent, to be obeyed after a restart too."""
 
@@ -77,6 +94,7 @@ class Cache:
         self._workloads = run_dir / "workloads"
         self._orders = run_dir / "orders.json"
         self._pods = run_dir / "pods.json"
+        self._promises = run_dir / "promises.json"
         self.warnings: list[str] = []
 
     def document(self) -> NodeDocument | None:
@@ -121,6 +139,22 @@ class Cache:
     def keep_pods(self, pods: Iterable[Pod]) -> None:
         self._save(self._pods, Pods(items=tuple(pods)))
 
+    def promises(self) -> tuple[Line, ...]:
+        """Of the agent before this one, in this boot: a restart takes none of them back."""
+        kept = self._load(self._promises, Promises) or Promises()
+        return tuple(
+            Line(p.holder, Resources._make(p.amount), p.tier, p.charged, p.units)
+            for p in kept.items
+            if len(p.amount) == len(RESOURCES)
+        )
+
+    def keep_promises(self, lines: Iterable[Line]) -> None:
+        items = (
+            KeptPromise(holder=n.holder, amount=tuple(n.amount), tier=n.tier, charged=n.charged, units=n.units)
+            for n in lines
+        )
+        self._save(self._promises, Promises(items=tuple(items)))
+
     def histories(self) -> Histories:
         return self._load(self._histories, Histories) or Histories()
 
@@ -129,7 +163,7 @@ class Cache:
 
     def forget_run(self) -> None:
         """After a retirement nothing of this boot is left to remember."""
-        for path in (*self._workloads.glob("*.json"), self._orders, self._pods):
+        for path in (*self._workloads.glob("*.json"), self._orders, self._pods, self._promises):
             path.unlink(missing_ok=True)
 
     def _load(self, path: Path, into: type[S], present: int = FORMAT) -> S | None:

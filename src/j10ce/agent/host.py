@@ -62,6 +62,7 @@ from j10ce.observe.psi import PRESSURES, Triggers
 from j10ce.observe.sensor import Sensor
 from j10ce.observe.siblings import Siblings
 from j10ce.policy.document import NodeDocument, digest
+from j10ce.policy.ledger import Line
 from j10ce.policy.profiles import builtin
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class Host:
         self.agent.hold(remembered.items, remembered.released)
         self.agent.armed = settings.armed and not self.cache.orders().disarmed and not self.unwritable
         self.agent.yields = settings.drift == "yield"
+        self.agent.promised = self._promised = self.cache.promises()
         places = Places(hierarchies, owned)
         self.local = StaticAdapter(places.surviving(self.cache.workloads(), node), places)
         adapters: list[Adapter] = [self.local, *([self.kube.adapter] if self.kube else [])]
@@ -310,6 +312,7 @@ class Host:
     def _after_run(self, report: Report) -> None:
         if report.cause == "tick":
             self.local.sweep()
+            self._remember(tuple(report.resolution.ledger))
             if self.triggers.spiked(report.at.now):
                 self.shell.wake.set()
         self.trail.ran(report)
@@ -319,6 +322,11 @@ class Host:
             self.sync.changed.set()
         if self.until_idle:
             self._end_when_idle(report.at.now)
+
+    def _remember(self, promised: tuple[Line, ...]) -> None:
+        if promised != self._promised:
+            self.cache.keep_promises(promised)
+        self._promised = promised
 
     def _end_when_idle(self, now: float) -> None:
         """With the last workload; without any, when whoever started us never came."""
@@ -333,6 +341,8 @@ class Host:
         if self.sync:
             self.usage.save()
         code = 0
+        if self.agent.resolution:
+            self._remember(tuple(self.agent.resolution.ledger))
         if how.revert:
             code = await self.shell.on_ring(self._retire)
         if self.plugins:

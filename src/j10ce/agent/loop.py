@@ -25,12 +25,14 @@ from j10ce.kernel.routes import ancestors, place_of
 from j10ce.model.kinds import Hold
 from j10ce.model.knob import TargetId, part
 from j10ce.model.plan import HeldSetting, Join, Outcome, Plan
+from j10ce.model.resource import NOTHING
 from j10ce.model.snapshot import NodeFacts, Snapshot
 from j10ce.model.workload import Handle, Workload
 from j10ce.observe.observer import Observer
 from j10ce.plan.arbiter import Arbiter, arbitrate
 from j10ce.policy.document import NodeDocument
 from j10ce.policy.effective import Effective, effective
+from j10ce.policy.ledger import Ledger, Line
 from j10ce.policy.resolve import Resolution, admit, resolve
 
 Cause = Literal["tick", "change"]
@@ -69,6 +71,7 @@ class Agent:
         self.released: frozenset[str] = frozenset()  # names of holds that ended on this host, whoever still lists them
         self.workloads: Mapping[TargetId, Workload] = {}
         self.resolution: Resolution | None = None
+        self.promised: tuple[Line, ...] = ()  # by the agent before this one
         self._arbiter = Arbiter(kernel.quantise)
         self._epoch = 0
         self._resolve_at = -math.inf
@@ -196,7 +199,7 @@ class Agent:
         settled = facts is self._resolved_for and at.now < self._resolve_at
         if settled and not at_once and before is not None and at.wall < before.until:
             return
-        ledger = before.ledger if before else None
+        ledger = before.ledger if before else Ledger(NOTHING, self.promised)
         fresh = resolve(list(self.workloads.values()), self.document, facts, wall=at.wall, before=ledger)
         if before is None or fresh.entitlements != before.entitlements:
             self._epoch += 1

@@ -105,7 +105,8 @@ def _usage(report: Report) -> dict[str, dict[str, Quantity]]:
     for resource, metric, scale in (("cpu", "cpu.usage", 1000.0), ("memory", "memory.working_set", 1.0)):
         window = report.snap.readings.window(NODE, metric, USAGE_S)
         told = {f"p{share}": window.quantile(share / 100) for share in (50, 95, 98)} | {"max": window.peak()}
-        usage[resource] = {name: amount(resource, n * scale) for name, n in told.items() if n is not None}
+        if known := {name: amount(resource, n * scale) for name, n in told.items() if n is not None}:
+            usage[resource] = known  # of a first report nothing is known yet; CRDs take no empty entry
     return usage
 
 
