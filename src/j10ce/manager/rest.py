@@ -24,6 +24,7 @@ from j10ce.manager.http import (
     PATCHES,
     Options,
     content_type,
+    header,
     is_dry,
     json,
     not_allowed,
@@ -198,7 +199,7 @@ class Resources:
         return json(msgspec.json.encode(success))
 
     def _form(self, request: Request, kind: Kind) -> Form:
-        accept = request.headers.get("accept", "*/*")
+        accept = header(request, b"accept", "*/*")
         if accept in PLAIN:
             return self._encoded
         return choose(accept, request.query_params.get("includeObject", ""), kind, self._verbs.wall, self._encoded)
