@@ -93,6 +93,9 @@ class Gateway:
                 yield answer
         except grpc.aio.AioRpcError as e:
             refusal = _refusal(endpoint, e)
+        except asyncio.CancelledError:
+            self._unless_closed()
+            raise
         finally:
             call.cancel()
         self.avoid(endpoint)
@@ -114,8 +117,7 @@ class Gateway:
         return self._endpoints[self._at]
 
     def _channel(self, endpoint: str) -> grpc.aio.Channel:
-        if self._closed:
-            raise Closed()
+        self._unless_closed()
         channel = self._channels.get(endpoint)
         if channel is None:
             channel = self._channels[endpoint] = self._connect(endpoint)
@@ -139,9 +141,13 @@ class Gateway:
                 self.avoid(endpoint)
             raise refusal from None
         except asyncio.CancelledError:
-            if self._closed:  # the channel's end, not the caller's
-                raise Closed() from None
+            self._unless_closed()
             raise
+
+    def _unless_closed(self) -> None:
+        """Calls that are under way when a channel is closed are cancelled, though nobody cancelled their caller."""
+        if self._closed:
+            raise Closed() from None
 
     async def _signed_in(self) -> str:
         if self._user and not self._token:
