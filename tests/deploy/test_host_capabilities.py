@@ -39,8 +39,9 @@ def test_an_agent_with_the_capabilities_of_its_pod_enforces_and_gives_back(agent
         theirs.rmdir()
 
 
-def test_the_probe_of_its_pod_tells_a_live_agent_from_a_dead_one(agent: AgentProcess) -> None:
-    *command, address = container()["livenessProbe"]["exec"]["command"]
+@pytest.mark.parametrize("name", ["startupProbe", "livenessProbe"])
+def test_a_probe_of_its_pod_tells_a_live_agent_from_a_dead_one(agent: AgentProcess, name: str) -> None:
+    *command, address = container()[name]["exec"]["command"]
     assert address == "/run/j10ce-qos/agent.sock"
     probe = [sys.executable, *command[1:], agent.run_dir / "agent.sock"]
     agent.start()

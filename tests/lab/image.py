@@ -7,13 +7,15 @@ this clone. The first two are kept in the cache, named by what they are made of.
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import tomllib
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from tests.deploy.dockerfiles import CLONE, FILES, stages
@@ -26,13 +28,12 @@ PATH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
 LIBRARY = f"lib/python{sysconfig.get_python_version()}"
 PACKAGES = f"{VENV}/{LIBRARY}/site-packages"
 UNUSED = ("test", "site-packages", "idlelib", "*tkinter*", "ensurepip", "lib2to3", "config-*", "*.opt-*")
-PINNED = (CLONE / "pyproject.toml", CLONE / "requirements/constraints.txt")
 Fill = Callable[[Path], None]  # puts files below a folder that becomes the root of a layer
 
 
 def images(folder: Path, tag: str) -> Path:
     """An archive with the image of every Dockerfile, under the names that deploy/ has for them."""
-    python = _kept("python", [Path(sys.executable).resolve()], _interpreter)
+    python = _kept("python", [sys.version.encode()], _interpreter)
     code = _layer(folder / "code.tar", _code)
     made = [
         Image([f"docker.io/library/j10ce-qos-{file.stem}:{tag}"], [python, _dependencies(file), code], _config(file))
@@ -67,7 +68,10 @@ def _interpreter(root: Path) -> None:
 
 def _dependencies(file: Path) -> Path:
     """What the RUN line installs, but for our own package."""
-    return _kept(file.stem, [file, *PINNED, Path(sys.executable).resolve()], lambda root: _install(file, root))
+    project = json.dumps(tomllib.loads((CLONE / "pyproject.toml").read_text())["project"])
+    pins = (CLONE / "requirements/constraints.txt").read_bytes()
+    made_of = [file.read_bytes(), project.encode(), pins, sys.version.encode()]
+    return _kept(file.stem, made_of, lambda root: _install(file, root))
 
 
 def _install(file: Path, root: Path) -> None:
@@ -126,12 +130,10 @@ def _layer(target: Path, fill: Fill) -> Path:
     return target
 
 
-def _kept(name: str, made_of: Iterable[Path], fill: Fill) -> Path:
+def _kept(name: str, made_of: Sequence[bytes], fill: Fill) -> Path:
     home = cache_dir() / "images"
-    sources = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=6)
-    for file in made_of:
-        sources.update(file.read_bytes())
-    target = home / f"{name}-{sources.hexdigest()}.tar"
+    sources = b"\0".join([Path(__file__).read_bytes(), *made_of])
+    target = home / f"{name}-{hashlib.blake2b(sources, digest_size=6).hexdigest()}.tar"
     with locked(home):
         if not target.exists():
             print(f"lab: packing {target.name}", flush=True)

@@ -1,0 +1,184 @@
+"""What a user does: install, apply the examples, look, update, remove. Every process of ours is a pod."""
+
+from __future__ import annotations
+
+import os
+import threading
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agent.conftest import eventually
+from tests.etcd.cluster import free_ports
+from tests.kube.conftest import CLONE
+from tests.kube.deploy.conftest import left_over
+from tests.kube.e2e.conftest import DATABASES, HOG, SYSTEM, WEB, Site, read
+from tests.lab.node import SYS_RESOURCE
+
+DAC_OVERRIDE = 1
+
+
+def protected(site: Site) -> bool:
+    """Also when everyone is busy, the databases and the web servers get their floors, and the job gives way."""
+    floors = {group: floor for who, floor in ((DATABASES, 0.5), (WEB, 0.25)) for group in site.groups(*who)}
+    (hog,) = site.groups(*HOG)
+    raised = [read(group) > site.original(group) and share(group) >= floor for group, floor in floors.items()]
+    return len(raised) == 4 and all(raised) and read(hog, "cpu.idle") == 1
+
+
+def share(group: Path) -> float:
+    """CPUs, by its weight among its siblings."""
+    siblings = sum(map(read, group.parent.glob("pod*")))
+    return read(group) / siblings * len(os.sched_getaffinity(0))
+
+
+# ------------------------------------------------------------------ install and look
+
+
+def test_processes_have_what_deploy_gives_them_and_no_more(site: Site) -> None:
+    agent, manager = process(site, "agent"), process(site, "controller-manager")
+    assert (agent["Uid"], manager["Uid"]) == ("0", "65532")
+    assert int(agent["CapEff"], 16) in (1 << DAC_OVERRIDE, 1 << DAC_OVERRIDE | 1 << SYS_RESOURCE)
+    assert int(agent["CapBnd"], 16) == int(agent["CapEff"], 16)
+    assert int(manager["CapBnd"], 16) == 0
+    assert {(one["NoNewPrivs"], one["Seccomp"]) for one in (agent, manager)} == {("1", "2")}
+
+
+def process(site: Site, component: str) -> dict[str, str]:
+    """What the kernel says of a process of ours, as it runs in its pod."""
+    found = site.pods(SYSTEM, f"app.kubernetes.io/component={component}")[0]["metadata"]
+    (group,) = site.node.containers(found["uid"], found["name"], SYSTEM).values()
+    pid = (group / "cgroup.procs").read_text().split()[0]
+    told = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return {words[0].rstrip(":"): words[1] for words in told if len(words) > 1}
+
+
+def test_pods_of_the_examples_are_protected(site: Site) -> None:
+    assert eventually(lambda: protected(site))
+
+
+def test_listings_tell_the_story(site: Site) -> None:
+    def told() -> dict[str, list[str]]:
+        listed = site.kubectl("get", "qosprofiles,minimalreservationpolicies,nodeqoses", "-A", "-o", "wide")
+        rows = (line.split() for line in listed.splitlines() if "j10ce.io/" in line)
+        return {word.partition("/")[2]: row for row in rows for word in row if "j10ce.io/" in word}
+
+    assert eventually(lambda: told()["db"][5:8] == ["2", "2", "2"]), told()  # units that are wanted, placed, used
+    assert eventually(lambda: "1500m" in told()[site.node.name]), told()  # of two databases and two web servers
+    assert told()["database"][1] == "sensitive"
+
+
+def test_a_pod_is_explained_from_anywhere(site: Site) -> None:
+    (name, _) = (pod["metadata"]["name"] for pod in site.pods(*DATABASES))
+
+    def told() -> str:
+        return site.cli("explain", f"pod/{name}", "-n", "payments")
+
+    assert eventually(lambda: "profile database" in told() and "no agent reports" not in told())
+    assert "cpu 500m" in told()
+
+
+def test_the_command_line_in_the_agents_pod_sees_its_node(site: Site) -> None:
+    if site.cluster.version == "old":
+        pytest.skip("Unsupported: Debian's kubectl 1.20 opens SPDY streams that containerd's server refuses here")
+    told = site.kubectl("-n", SYSTEM, "exec", site.agent()["metadata"]["name"], "--", "j10ce-qos", "status")
+    assert "armed" in told
+
+
+def test_a_manager_in_a_pod_leads_and_judges(site: Site) -> None:
+    lease = site.kubectl.read("-n", SYSTEM, "lease", "j10ce-controller-manager")
+    managers = {pod["metadata"]["name"] for pod in site.pods(SYSTEM, "app.kubernetes.io/component=controller-manager")}
+    assert lease["spec"]["holderIdentity"].rpartition("_")[0] in managers
+    wrong = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "wrong", "labels": {"j10ce.io/qos-profile": "nowhere"}},
+        "spec": {"containers": [{"name": "c", "image": "none"}]},
+    }
+    told = site.kubectl("-n", "shop", "create", "--dry-run=server", "-f", "-", given=wrong, code=1)
+    assert "no QoSProfile has this name" in told
+
+
+# ------------------------------------------------------------------ update
+
+
+def test_settings_of_all_agents_are_in_a_config_map(site: Site) -> None:
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    site.kubectl("-n", SYSTEM, "create", "configmap", "j10ce-agent", f"--from-literal=agent.yaml=metrics: {address}")
+    roll(site)
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
+        assert b"j10ce_" in answer.read()
+
+
+def roll(site: Site) -> None:
+    before = site.agent()["metadata"]["uid"]
+    site.kubectl("-n", SYSTEM, "rollout", "restart", "daemonset/j10ce-agent")
+    site.kubectl("-n", SYSTEM, "rollout", "status", "daemonset/j10ce-agent")
+    assert site.agent()["metadata"]["uid"] != before
+
+
+def test_a_rolling_update_drops_no_floor_for_a_moment(site: Site) -> None:
+    assert eventually(lambda: protected(site))
+    (hog,) = site.groups(*HOG)
+    floors = [group / "cpu.shares" for who in (DATABASES, WEB) for group in site.groups(*who)]
+    with changes([*floors, hog / "cpu.idle"]) as seen:
+        roll(site)
+        site.kubectl("-n", "shop", "create", "-f", "-", given=pod("late", **{"j10ce.io/qos-profile": "be"}))
+        assert eventually(lambda: [read(group, "cpu.idle") for group in site.groups("shop", "name=late")] == [1])
+    site.kubectl("-n", "shop", "delete", "pod", "late", "--grace-period=0", "--force")
+    assert seen == []
+
+
+@contextmanager
+def changes(files: Sequence[Path]) -> Iterator[list[tuple[Path, str]]]:
+    """Whatever was not as at first, sampled all the time."""
+    before = {file: file.read_text() for file in files}
+    seen: list[tuple[Path, str]] = []
+    end = threading.Event()
+
+    def look() -> None:
+        while not end.wait(0.002):
+            now = {file: file.read_text() for file in files}
+            seen.extend((file, value) for file, value in now.items() if value != before[file])
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield seen
+    finally:
+        end.set()
+        watcher.join()
+
+
+def pod(name: str, **labels: str) -> dict[str, Any]:
+    spec = {"containers": [{"name": "c", "image": "busybox:1.37", "command": ["sleep", "2147483647"]}]}
+    metadata = {"name": name, "labels": {"name": name, **labels}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+# ------------------------------------------------------------------ remove
+
+
+ORDERS = {
+    "as the command has it": (),
+    "rights and kinds first": (
+        ("clusterrolebinding,clusterrole", "-l", "app.kubernetes.io/name=j10ce-qos"),
+        ("-n", SYSTEM, "rolebinding,role,serviceaccount", "-l", "app.kubernetes.io/name=j10ce-qos"),
+        ("-f", str(CLONE / "config/crd/bases")),
+    ),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_removed_everything_is_as_it_was(site: Site, order: str) -> None:
+    assert eventually(lambda: protected(site))
+    assert site.values() != site.originals
+    for words in ORDERS[order]:
+        site.remove(*words)
+    site.remove("-k", str(site.deploy), *(["--ignore-not-found"] if ORDERS[order] else []))
+    assert site.values() == site.originals
+    assert left_over(site.cluster) == []
