@@ -23,7 +23,7 @@ from j10ce.policy.ledger import guaranteeable
 from j10ce.policy.resolve import amounts
 from j10ce.policy.select import Labels, Test, compiled
 from j10ce.scheduler.cluster import resources
-from j10ce.scheduler.occupancy import Count, Guest
+from j10ce.scheduler.occupancy import Guest
 from j10ce.scheduler.pledge import Charge, Node
 
 AGENT_GONE_S: Final = 300.0  # a node whose agent is silent for longer takes no more units
@@ -53,13 +53,13 @@ class Ground(NamedTuple):
     """All that a node is made of, but policies."""
 
     node: native.Node
-    guests: Count | None  # another instance whenever a pod comes, goes or changes
+    moves: int  # of its pods
     told: NodeQoS | None
     silent: bool
 
     def same(self, other: Ground | None) -> bool:
         """A heartbeat is no news."""
-        if other is None or self.node is not other.node or self.guests is not other.guests:
+        if other is None or self.node is not other.node or self.moves != other.moves:
             return False
         same = self.told is other.told or _said(self.told) == _said(other.told)
         return same and self.silent == other.silent
@@ -160,7 +160,7 @@ class KubeRoster:
     def _ground(self, name: str, node: native.Node, wall: float) -> Ground:
         book, told = self._occupants.extender.occupancy, self._reports.get(name)
         row = book.row.get(name)
-        return Ground(node, None if row is None else book.counts[row], told, told is not None and _silent(told, wall))
+        return Ground(node, 0 if row is None else book.moves[row], told, told is not None and _silent(told, wall))
 
     # -- what it amounts to
 

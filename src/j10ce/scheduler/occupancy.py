@@ -65,6 +65,7 @@ class Occupancy:
         self.allocatable = self.used = self.held = self.lent = _table(0)
         self.load: Scores = np.zeros(0)  # 0 to 1: the peak to expect
         self.counts: list[Count] = []
+        self.moves: list[int] = []  # by row: how often a pod came, went or changed
         self.guests: dict[str, Guest] = {}
         self.stakes: dict[str, Stake] = {}
         self._there: list[dict[str, Guest]] = []
@@ -97,6 +98,7 @@ class Occupancy:
             self._there[row].pop(guest.uid, None)
             if node == guest.node:
                 self._there[row][guest.uid] = guest
+            self.moves[row] += 1
             self._recount(row)
 
     def remove_guest(self, uid: str) -> None:
@@ -104,6 +106,7 @@ class Occupancy:
         if guest is not None and guest.node:
             row = self._row(guest.node)
             self._there[row].pop(uid, None)
+            self.moves[row] += 1
             self._recount(row)
 
     def put_stake(self, stake: Stake) -> None:
@@ -188,6 +191,7 @@ class Occupancy:
             row = self.row[name] = len(self.names)
             self.names.append(name)
             self.counts.append(NO_COUNT)
+            self.moves.append(0)
             self._there.append({})
             self._placed.append({})
             if row == len(self.allocatable):
