@@ -22,6 +22,7 @@ from j10ce.manager.metrics import Metrics
 from j10ce.manager.placements import Placements
 from j10ce.manager.proto import actions_pb2_grpc, services_pb2_grpc
 from j10ce.manager.trace import Silent
+from j10ce.manager.workloads import AgentProxy
 from j10ce.model.catalogue import KINDS
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL
@@ -62,14 +63,15 @@ class Tokened:
 
 
 @asynccontextmanager
-async def running(audit: Path) -> AsyncIterator[Both]:
+async def running(audit: Path, agent: Path | None = None) -> AsyncIterator[Both]:
     def wall() -> float:
         return WALL
 
-    manager = assemble(MemoryStore(wall), wall=wall, places=True)
+    manager = assemble(MemoryStore(wall), agent, wall=wall, places=True)
     metrics = Metrics()
     access = Access(manager.keyring, Limits(wall), loopback=True)
-    actions = Actions(Placements(manager.store, manager.view, wall), Enrolment(manager.keyring))
+    placements = Placements(manager.store, manager.view, wall)
+    actions = Actions(placements, Enrolment(manager.keyring), manager.view, AgentProxy(agent))
     server = GrpcServer(manager.verbs, actions, Door(access, Audit(audit, wall), metrics, Silent()), manager.stop)
     port = server.listen("127.0.0.1:0")
     async with asyncio.TaskGroup() as group:

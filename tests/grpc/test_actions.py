@@ -1,9 +1,10 @@
-"""Placing workloads and enrolling nodes over gRPC end as they do over REST."""
+"""What is no verb of a stored object ends over gRPC as it does over REST."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -18,11 +19,14 @@ from j10ce.manager.proto import requests_pb2 as ask
 from j10ce.model.kinds import NodeQoS, Workload
 from j10ce.model.placement import Placement
 from j10ce.model.schema import convert, encode, parse
+from j10ce.policy.document import NodeDocument
 from j10ce.testing.build import WALL
-from tests.grpc.conftest import Both
+from tests.grpc.conftest import Both, running
 from tests.grpc.test_access import enrolled, soon
-from tests.grpc.test_verbs import Refused, told
+from tests.grpc.test_verbs import Refused, creating, told
+from tests.grpc.test_watch import following
 from tests.manager.conftest import BASE
+from tests.manager.test_workloads import fake_agent
 from tests.place.fleet import node, workload
 from tests.place.test_endpoint import lead
 
@@ -100,6 +104,9 @@ async def test_a_viewer_may_ask_what_would_be_and_no_more(both: Both) -> None:
     [
         ("bootstrap", "Placement", "Place"),
         ("bootstrap", "NodeCredential", "Get"),
+        ("bootstrap", "NodeDocument", "Get"),
+        ("bootstrap", "Workload", "Get"),
+        ("bootstrap", "Workload", "List"),
         ("editor", "NodeCredential", "Issue"),
     ],
 )
@@ -135,3 +142,47 @@ async def test_an_enrolment_is_in_the_audit_log_and_its_token_is_not(both: Both)
     (line,) = [json.loads(line) for line in both.audit.read_text().splitlines()]
     assert (line["path"], line["code"], line["name"]) == ("NodeCredential/Issue", 200, "n1")
     assert made.token.rpartition(".")[2] not in both.audit.read_text()
+
+
+async def test_what_a_node_obeys_is_told_alike(both: Both) -> None:
+    await both.stub("MinimalReservationPolicy").Create(creating())
+    async with both.rest.client() as api:
+        over_rest = parse((await api.get(f"{BASE}/nodedocuments/n1")).content, NodeDocument)
+    found = await both.stub("NodeDocument").Get(act.GetNodeDocumentRequest(node="n1"))
+    assert convert(plain_of(found, NodeDocument), NodeDocument) == over_rest
+
+
+async def test_a_node_follows_its_own_document_and_no_other(both: Both) -> None:
+    own = await enrolled(both, "n1", role="node", node="n1")
+    documents = both.stub("NodeDocument")
+    watch = documents.Watch(act.WatchNodeDocumentRequest(node="n1"), metadata=own)
+    first = await following(watch)
+    assert first.hash == first.document.hash
+    await both.stub("MinimalReservationPolicy").Create(creating())
+    second = await following(watch)
+    assert [policy.metadata.name for policy in second.document.policies] == ["db"]
+    watch.cancel()
+    with pytest.raises(Refused) as refused:
+        await following(documents.Watch(act.WatchNodeDocumentRequest(node="n2"), metadata=own))
+    assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    again = documents.Watch(act.WatchNodeDocumentRequest(node="n1", hash=first.hash), metadata=own)
+    assert (await following(again)).hash == second.hash
+    again.cancel()
+
+
+async def test_workloads_are_those_of_the_agent_beside_it(tmp_path: Path) -> None:
+    async with await asyncio.start_unix_server(fake_agent, tmp_path / "agent"):
+        async with running(tmp_path / "audit", tmp_path / "agent") as both:
+            workloads = both.stub("Workload")
+            (found,) = (await workloads.List(ask.ListRequest(label_selector="app=web"))).items
+            assert found.metadata.labels == {"app": "web"}
+            assert not (await workloads.List(ask.ListRequest(label_selector="app=db"))).items
+            for name, code in (("gone", grpc.StatusCode.NOT_FOUND), ("silent", grpc.StatusCode.UNAVAILABLE)):
+                with pytest.raises(Refused) as refused:
+                    await workloads.Get(ask.GetRequest(namespace="default", name=name))
+                assert refused.value.code() is code
+
+
+async def test_without_an_agent_there_are_no_workloads(both: Both) -> None:
+    with pytest.raises(Refused, match="no agent beside it"):
+        await both.stub("Workload").List(ask.ListRequest())

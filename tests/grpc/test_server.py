@@ -36,6 +36,7 @@ from j10ce.manager.tokens import Keyring
 from j10ce.manager.trace import Silent
 from j10ce.manager.verbs import Verbs
 from j10ce.manager.view import View
+from j10ce.manager.workloads import AgentProxy
 from j10ce.policy.validate import validate
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL
@@ -63,7 +64,8 @@ def assembled(stop: asyncio.Event) -> GrpcServer:
     store = MemoryStore(lambda: WALL)
     keyring = Keyring(store, lambda: WALL, owner=TOKEN)
     access = Access(keyring, Limits(lambda: WALL), loopback=True)
-    actions = Actions(Placements(store, View(store), lambda: WALL), Enrolment(keyring))
+    view = View(store)
+    actions = Actions(Placements(store, view, lambda: WALL), Enrolment(keyring), view, AgentProxy(None))
     door = Door(access, Audit(None, lambda: WALL), Metrics(), Silent())
     return GrpcServer(Verbs(store, validate, lambda: WALL, {}), actions, door, stop)
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from j10ce.manager import census
 from j10ce.manager.app import build_app
 from j10ce.manager.defence import Defence
-from j10ce.manager.grpc_open import open_grpc
+from j10ce.manager.grpc_open import Served, open_grpc
 from j10ce.manager.health import Health
 from j10ce.manager.keepers import keep_all, persist
 from j10ce.manager.metrics import Metrics
@@ -55,10 +55,12 @@ class ControlPlane:
         mirrors = {**self._view.mirrors, "Credential": self._defence.keyring.objects}
         self._verbs = Verbs(store, validate, wall, mirrors)
         self._placements = Placements(store, self._view, wall)
-        resources = Resources(self._verbs, self._view, AgentProxy(config.agent_socket), self._stop)
+        agent = AgentProxy(config.agent_socket)
+        resources = Resources(self._verbs, self._view, agent, self._stop)
         app = build_app(self._defence.access, resources, self._view, metrics, self._defence.audit, self._beside())
         self._server = Server(traced(app, tracer), self._defence.tls)
-        self._grpc = open_grpc(config, self._verbs, self._placements, self._defence, metrics, tracer, self._stop)
+        served = Served(self._verbs, self._view, agent, self._placements)
+        self._grpc = open_grpc(config, served, self._defence, metrics, tracer, self._stop)
 
     def stop(self) -> None:
         self._stop.set()

@@ -10,6 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from j10ce.manager.descriptions_answered import ANSWERED
+
 
 def described(struct: type[Struct], field: str = "") -> str:
     """One field's meaning, or the struct's own; empty for what is not part of a kind."""
@@ -29,6 +31,7 @@ COMMON: Final[Mapping[str, str]] = {
 }
 
 FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
+    **ANSWERED,
     # ------------------------------------------------------------ kinds
     "QoSProfile": {
         "": "A named level of service: a tier, and what it means for CPU, memory, network, disk and cache.",
@@ -343,41 +346,6 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "floor": "What it was promised, by resource.",
         "usage": "What it uses, by resource.",
         "effective": "Whether its floors really hold.",
-    },
-    "Placement": {
-        "": "Where a workload belongs, and why.",
-        "metadata": "Of the workload.",
-        "node": "Empty: none fits.",
-        "reservation": "The policy that holds its floor there; empty in a dry run.",
-        "expires": "When the reservation ends if the workload does not come.",
-        "stands_on": "The policy whose unit the workload takes; empty: room of its own.",
-        "floor": "What is held, by resource.",
-        "message": "The verdict in words.",
-        "refused": "How many nodes each filter turned down.",
-        "nodes": "How each node did, best first.",
-        "dry_run": "Nothing was held.",
-    },
-    "NodeVerdict": {
-        "": "How one node did: turned down by filters, or scored.",
-        "node": "Its name.",
-        "fits": "Whether the workload may run there.",
-        "score": "0 to 100, the sum of its scores.",
-        "reason": "Why not.",
-        "refused_by": "The filters that turned it down.",
-        "scores": "What each scorer gave.",
-    },
-    "Score": {
-        "": "What one scorer gave.",
-        "name": "Of the scorer.",
-        "points": "So many.",
-        "of": "The most that it gives.",
-        "why": "In words.",
-    },
-    "NodeCredential": {
-        "": "The token of a node.",
-        "node": "For whom it speaks.",
-        "token": "Told once, when it is issued.",
-        "expires": "Until when it counts; for ever when not set.",
     },
     "CredentialSpec": {
         "": "What a token may do. The token itself is kept nowhere: its secret's hash recognises it.",

@@ -43,7 +43,7 @@ class GrpcServer:
         self._server = grpc.aio.server(options=OPTIONS)
         stored = [kind for kind in KINDS.values() if kind.stored]
         calls = {service_name(kind): Calls(kind, verbs, door, stop).handlers() for kind in stored}
-        calls |= actions.handlers(door)
+        calls |= actions.handlers(door, stop)
         self._services = (*calls, health.SERVICE_NAME, reflection.SERVICE_NAME)
         handlers = [grpc.method_handlers_generic_handler(service, methods) for service, methods in calls.items()]
         self._server.add_generic_rpc_handlers(handlers)

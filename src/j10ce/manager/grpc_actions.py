@@ -1,41 +1,63 @@
-"""What is no verb of an object, as gRPC calls: placing workloads, and enrolling nodes."""
+"""What is no verb of a stored object, as gRPC calls: placing, enrolling, and what a node obeys and a host runs."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing
 from typing import Any, Final, NamedTuple
 
 import grpc
+import msgspec
 
 from j10ce.errors import Finding, Invalid
+from j10ce.manager import query
 from j10ce.manager.enrolment import Enrolment, NodeCredentialRequest
-from j10ce.manager.grpc_codec import message_of, plain_of
+from j10ce.manager.feed import document_lines
+from j10ce.manager.grpc_codec import list_meta, message_of, plain_of, serialised
 from j10ce.manager.grpc_door import Context, Door
+from j10ce.manager.grpc_watch import send_all
+from j10ce.manager.http import BASE
 from j10ce.manager.placement import read_terms
 from j10ce.manager.placements import Placements
-from j10ce.manager.proto import actions_pb2
+from j10ce.manager.proto import actions_pb2, requests_pb2
+from j10ce.manager.roles import DOCUMENT, enter
 from j10ce.manager.tokens import Ticket
+from j10ce.manager.verbs import page
+from j10ce.manager.view import View
+from j10ce.manager.workloads import AgentProxy
+from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Workload
-from j10ce.model.schema import convert
+from j10ce.model.schema import convert, parse
+from j10ce.policy import syntax
+from j10ce.policy.document import NodeDocument
 
 PACKAGE: Final = "j10ce.v1alpha1"
+WORKLOAD: Final = KINDS["Workload"]
 
 
 class Actions(NamedTuple):
     placements: Placements
     enrolment: Enrolment
+    view: View
+    agent: AgentProxy
 
-    def handlers(self, door: Door) -> dict[str, dict[str, Any]]:
-        """By service and method."""
-        return {
-            f"{PACKAGE}.PlacementService": {
-                "Place": _unary(door, "Placement/Place", actions_pb2.PlaceRequest, self.place),
-            },
-            f"{PACKAGE}.NodeCredentialService": {
-                "Issue": _unary(door, "NodeCredential/Issue", actions_pb2.IssueNodeCredentialRequest, self.issue),
-                "Get": _unary(door, "NodeCredential/Get", actions_pb2.GetNodeCredentialRequest, self.show),
-            },
+    def handlers(self, door: Door, stop: asyncio.Event) -> dict[str, dict[str, Any]]:
+        """By service and method. `stop` ends watches."""
+        asked = {
+            ("Placement", "Place"): (actions_pb2.PlaceRequest, self.place),
+            ("NodeCredential", "Issue"): (actions_pb2.IssueNodeCredentialRequest, self.issue),
+            ("NodeCredential", "Get"): (actions_pb2.GetNodeCredentialRequest, self.show),
+            ("NodeDocument", "Get"): (actions_pb2.GetNodeDocumentRequest, self.document),
+            ("Workload", "Get"): (requests_pb2.GetRequest, self.workload),
+            ("Workload", "List"): (requests_pb2.ListRequest, self.workloads),
         }
+        found: dict[str, dict[str, Any]] = {}
+        for (service, method), (request, answer) in asked.items():
+            calls = found.setdefault(f"{PACKAGE}.{service}Service", {})
+            calls[method] = _unary(door, f"{service}/{method}", request, answer)
+        found[f"{PACKAGE}.NodeDocumentService"]["Watch"] = self._watch(door, stop)
+        return found
 
     async def place(self, request: Any) -> Any:
         self.placements.enter(request.workload.metadata.namespace, dry=request.dry_run)
@@ -53,6 +75,50 @@ class Actions(NamedTuple):
     async def show(self, request: Any) -> Any:
         return message_of(await self.enrolment.show(request.node))
 
+    async def document(self, request: Any) -> Any:
+        enter("get", DOCUMENT, name=request.node)
+        _check(syntax.name("node", request.node))
+        return message_of(parse((await self.view.document(request.node)).data, NodeDocument))
+
+    async def events(self, node: str, known: str) -> AsyncGenerator[Any]:
+        async with aclosing(document_lines(self.view, node, known)) as lines:
+            async for text in lines:
+                told = msgspec.json.decode(text)
+                bare = told["type"] == "BOOKMARK"
+                document: Any = None if bare else message_of(convert(told["object"], NodeDocument))
+                type_, hash_ = f"EVENT_TYPE_{told['type']}", told["object"]["hash"]
+                yield actions_pb2.NodeDocumentEvent(type=type_, document=document, hash=hash_)
+
+    async def workload(self, request: Any) -> Any:
+        enter("get", WORKLOAD.name, request.namespace, request.name)
+        _check(syntax.namespace("namespace", request.namespace), syntax.name("name", request.name))
+        path = f"{BASE}/namespaces/{request.namespace}/{WORKLOAD.plural}/{request.name}"
+        return message_of(await self.agent.object(path, WORKLOAD))
+
+    async def workloads(self, request: Any) -> Any:
+        enter("list", WORKLOAD.name, request.namespace)
+        _check(syntax.namespace("namespace", request.namespace) if request.namespace else ())
+        told = {"labelSelector": request.label_selector, "fieldSelector": request.field_selector}
+        asked = query.read({**told, "limit": str(request.limit), "continue": request.continue_token}, WORKLOAD)
+        inside = f"/namespaces/{request.namespace}" if request.namespace else ""
+        found = page(await self.agent.list(f"{BASE}{inside}/{WORKLOAD.plural}", WORKLOAD), asked)
+        shown: Any = map(message_of, found.items)
+        return actions_pb2.WorkloadList(metadata=list_meta(found), items=shown)
+
+    def _watch(self, door: Door, stop: asyncio.Event) -> Any:
+        async def handle(given: Any, context: Context) -> None:
+            async def answered(ticket: Ticket) -> None:
+                enter("watch", DOCUMENT, name=given.node)
+                _check(syntax.name("node", given.node))
+                await send_all(self.events(given.node, given.hash), context, door, ticket, stop)
+
+            await door.through(context, "NodeDocument/Watch", answered)
+
+        request = actions_pb2.WatchNodeDocumentRequest
+        return grpc.unary_stream_rpc_method_handler(
+            handle, request_deserializer=request.FromString, response_serializer=serialised
+        )
+
 
 def _unary(door: Door, path: str, request: Any, answer: Callable[[Any], Awaitable[Any]]) -> Any:
     async def handle(given: Any, context: Context) -> Any:
@@ -62,5 +128,10 @@ def _unary(door: Door, path: str, request: Any, answer: Callable[[Any], Awaitabl
         return await door.through(context, path, answered)
 
     return grpc.unary_unary_rpc_method_handler(
-        handle, request_deserializer=request.FromString, response_serializer=lambda made: made.SerializeToString()
+        handle, request_deserializer=request.FromString, response_serializer=serialised
     )
+
+
+def _check(*findings: Iterable[Finding]) -> None:
+    if found := [finding for several in findings for finding in several]:
+        raise Invalid(found, "request")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 import grpc
 import msgspec
 
-from j10ce.errors import Finding, Invalid, QosError, Unreachable
+from j10ce.errors import Finding, Invalid
 from j10ce.manager import grpc_shape as shape
 from j10ce.manager import query
-from j10ce.manager.grpc_codec import message_of, plain_of
+from j10ce.manager.grpc_codec import list_meta, message_of, plain_of, serialised
 from j10ce.manager.grpc_door import Context, Door
-from j10ce.manager.grpc_watch import watched
+from j10ce.manager.grpc_watch import send_all, watched
 from j10ce.manager.identity import Verb, current
 from j10ce.manager.proto import requests_pb2, services_pb2
 from j10ce.manager.roles import enter
@@ -25,8 +25,6 @@ from j10ce.model.schema import encode
 from j10ce.policy import syntax
 from j10ce.store.revise import Key, Part
 from j10ce.store.store import Event
-
-STOPPING: Final = "this server stops: watch again elsewhere, from the last resource_version"
 
 
 class Call(NamedTuple):
@@ -57,12 +55,7 @@ class Calls:
         more = {"continue": request.continue_token, "resourceVersion": request.resource_version}
         asked = query.read(_parameters(request, limit=request.limit, **more), self._kind)
         page = await self._verbs.list(self._kind, key.namespace or None, asked)
-        meta = requests_pb2.ListMeta(
-            resource_version=page.revision,
-            continue_token=query.encode(page.rest) if page.rest else "",
-            remaining_item_count=page.remaining,
-        )
-        return self._page(metadata=meta, items=map(message_of, page.items))
+        return self._page(metadata=list_meta(page), items=map(message_of, page.items))
 
     async def create(self, request: Any, key: Key) -> Any:
         made = await self._verbs.create(self._kind, key.namespace, self._body(request), **_options(request))
@@ -104,34 +97,12 @@ class Calls:
         enter("watch", *key)
         asked = query.read(_parameters(request, resourceVersion=request.resource_version), self._kind)
         events = watched(self._verbs, self._kind, key.namespace or None, asked)
-        with self._door.access.limits.watch(ticket.caller):
-            async with asyncio.TaskGroup() as group:
-                sending = group.create_task(self._send(events, request.bookmarks, context, ticket))
-                stopping = group.create_task(self._stop.wait())
-                await asyncio.wait([sending, stopping], return_when=asyncio.FIRST_COMPLETED)
-                sending.cancel()
-                stopping.cancel()
-        failed = Unreachable(STOPPING) if sending.cancelled() else sending.result()
-        if failed is not None:
-            raise failed
+        messages = (self._shown(event, bookmarks=request.bookmarks) async for event in events)
+        await send_all(messages, context, self._door, ticket, self._stop)
 
-    async def _send(
-        self, events: AsyncIterator[Event | str], bookmarks: bool, context: Context, ticket: Ticket
-    ) -> QosError | None:
-        """Ends with the failure that ended the watch."""
-        await context.send_initial_metadata(())
-        try:
-            async for event in events:
-                self._door.check_again(ticket)
-                if not isinstance(event, str):
-                    await context.write(self._shown(event))
-                elif bookmarks:
-                    await context.write(self._event(type="EVENT_TYPE_BOOKMARK", resource_version=event))
-        except QosError as e:
-            return e
-        return None
-
-    def _shown(self, event: Event) -> Any:
+    def _shown(self, event: Event | str, *, bookmarks: bool) -> Any:
+        if isinstance(event, str):
+            return self._event(type="EVENT_TYPE_BOOKMARK", resource_version=event) if bookmarks else None
         type_, shown = f"EVENT_TYPE_{event.type}", message_of(event.object)
         return self._event(type=type_, object=shown, resource_version=event.revision)
 
@@ -171,7 +142,7 @@ class Calls:
             return await self._door.through(context, path, answer)
 
         return grpc.unary_unary_rpc_method_handler(
-            handle, request_deserializer=request.FromString, response_serializer=_serialised
+            handle, request_deserializer=request.FromString, response_serializer=serialised
         )
 
     def _stream(self) -> Any:
@@ -182,7 +153,7 @@ class Calls:
             await self._door.through(context, f"{self._kind.name}/Watch", answer)
 
         return grpc.unary_stream_rpc_method_handler(
-            handle, request_deserializer=requests_pb2.WatchRequest.FromString, response_serializer=_serialised
+            handle, request_deserializer=requests_pb2.WatchRequest.FromString, response_serializer=serialised
         )
 
 
@@ -209,8 +180,3 @@ def _parameters(request: Any, **more: object) -> dict[str, str]:
 def _options(request: Any) -> dict[str, Any]:
     """What every write may carry."""
     return {"dry": request.dry_run, "by": Author(request.field_manager or current().caller.name)}
-
-
-def _serialised(message: Any) -> bytes:
-    data: bytes = message.SerializeToString()
-    return data

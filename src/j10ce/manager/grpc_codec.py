@@ -19,7 +19,9 @@ from msgspec import UNSET, Struct
 
 from j10ce.errors import Finding, Invalid
 from j10ce.manager import grpc_shape as shape
-from j10ce.manager.proto import objects_pb2
+from j10ce.manager import query
+from j10ce.manager.proto import objects_pb2, requests_pb2
+from j10ce.manager.verbs import Page
 from j10ce.model.schema import plain
 
 LEAST: Final = -(2**63)
@@ -43,6 +45,18 @@ def plain_of(message: Message, struct: type[Struct], *, whole: bool = True) -> d
     if unknown := [*_unknown(message, "")]:
         raise Invalid(unknown, struct.__name__)
     return _plain(struct, whole, message)
+
+
+def list_meta(page: Page) -> requests_pb2.ListMeta:
+    return requests_pb2.ListMeta(
+        resource_version=page.revision,
+        continue_token=query.encode(page.rest) if page.rest else "",
+        remaining_item_count=page.remaining,
+    )
+
+
+def serialised(message: Message) -> bytes:
+    return message.SerializeToString()
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
@@ -15,6 +15,8 @@ from j10ce.manager.placements import Placements
 from j10ce.manager.settings import Config
 from j10ce.manager.trace import Tracer
 from j10ce.manager.verbs import Verbs
+from j10ce.manager.view import View
+from j10ce.manager.workloads import AgentProxy
 
 if TYPE_CHECKING:
     from j10ce.manager.grpc import GrpcServer
@@ -22,14 +24,17 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
+class Served(NamedTuple):
+    """What the API is made of, whoever carries it."""
+
+    verbs: Verbs
+    view: View
+    agent: AgentProxy
+    placements: Placements
+
+
 def open_grpc(
-    config: Config,
-    verbs: Verbs,
-    placements: Placements,
-    defence: Defence,
-    metrics: Metrics,
-    tracer: Tracer,
-    stop: asyncio.Event,
+    config: Config, served: Served, defence: Defence, metrics: Metrics, tracer: Tracer, stop: asyncio.Event
 ) -> GrpcServer | None:
     """A server that listens on --grpc-listen and --grpc-mtls-listen, to be run; None without these flags.
 
@@ -43,8 +48,8 @@ def open_grpc(
         from j10ce.manager.grpc_door import Door
     except ImportError as e:
         raise Unsupported("--grpc-listen", needs=f"the packages of j10ce-qos[fleet]: there is no {e.name}") from None
-    actions = Actions(placements, Enrolment(defence.keyring))
-    server = GrpcServer(verbs, actions, Door(defence.access, defence.audit, metrics, tracer), stop)
+    actions = Actions(served.placements, Enrolment(defence.keyring), served.view, served.agent)
+    server = GrpcServer(served.verbs, actions, Door(defence.access, defence.audit, metrics, tracer), stop)
     _listen(server, config)
     return server
 

@@ -29,9 +29,10 @@ from msgspec.inspect import (
 from j10ce.manager.enrolment import NodeCredential
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.placement import Placement
+from j10ce.policy.document import NodeDocument
 
 TIMESTAMP: Final = "google.protobuf.Timestamp"
-ANSWERS: Final = (Placement, NodeCredential)  # of what is no verb of an object
+ANSWERS: Final = (Placement, NodeCredential, NodeDocument)  # of what is no verb of a stored object
 RENAMED: Final = {"class": "traffic_class"}  # a field cannot be called so in most languages
 
 

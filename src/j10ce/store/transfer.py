@@ -81,7 +81,7 @@ async def restore(store: Movable, listing: Listing, *, merge: bool = False) -> I
     """
     held = {key_of(obj): obj for obj in (await store.snapshot()).items}
     if held and not merge:
-        raise Conflict(f"the store holds {len(held)} objects; give it an empty one, or add what is missing with --merge")
+        raise Conflict(f"the store holds {len(held)} objects; give an empty one, or add what is missing with --merge")
     missing = [obj for obj in listing.items if key_of(obj) not in held]
     for at in range(0, len(missing), AT_A_TIME):
         await asyncio.gather(*map(store.restore, missing[at : at + AT_A_TIME]))

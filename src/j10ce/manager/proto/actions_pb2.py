@@ -23,23 +23,36 @@ _sym_db = _symbol_database.Default()
 
 
 from j10ce.manager.proto import objects_pb2 as j10ce_dot_v1alpha1_dot_objects__pb2
+from j10ce.manager.proto import requests_pb2 as j10ce_dot_v1alpha1_dot_requests__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cj10ce/v1alpha1/actions.proto\x12\x0ej10ce.v1alpha1\x1a\x1cj10ce/v1alpha1/objects.proto\"w\n\x0cPlaceRequest\x12*\n\x08workload\x18\x01 \x01(\x0b\x32\x18.j10ce.v1alpha1.Workload\x12\x0f\n\x07\x64ry_run\x18\x02 \x01(\x08\x12\x10\n\x08hold_for\x18\x03 \x01(\t\x12\x18\n\x10\x61llow_unenforced\x18\x04 \x01(\x08\"<\n\x1aIssueNodeCredentialRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x10\n\x08lifetime\x18\x02 \x01(\t\"(\n\x18GetNodeCredentialRequest\x12\x0c\n\x04node\x18\x01 \x01(\t2T\n\x10PlacementService\x12@\n\x05Place\x12\x1c.j10ce.v1alpha1.PlaceRequest\x1a\x19.j10ce.v1alpha1.Placement2\xbd\x01\n\x15NodeCredentialService\x12S\n\x05Issue\x12*.j10ce.v1alpha1.IssueNodeCredentialRequest\x1a\x1e.j10ce.v1alpha1.NodeCredential\x12O\n\x03Get\x12(.j10ce.v1alpha1.GetNodeCredentialRequest\x1a\x1e.j10ce.v1alpha1.NodeCredentialb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cj10ce/v1alpha1/actions.proto\x12\x0ej10ce.v1alpha1\x1a\x1cj10ce/v1alpha1/objects.proto\x1a\x1dj10ce/v1alpha1/requests.proto\"w\n\x0cPlaceRequest\x12*\n\x08workload\x18\x01 \x01(\x0b\x32\x18.j10ce.v1alpha1.Workload\x12\x0f\n\x07\x64ry_run\x18\x02 \x01(\x08\x12\x10\n\x08hold_for\x18\x03 \x01(\t\x12\x18\n\x10\x61llow_unenforced\x18\x04 \x01(\x08\"<\n\x1aIssueNodeCredentialRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x10\n\x08lifetime\x18\x02 \x01(\t\"(\n\x18GetNodeCredentialRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"&\n\x16GetNodeDocumentRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"6\n\x18WatchNodeDocumentRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\"z\n\x11NodeDocumentEvent\x12\'\n\x04type\x18\x01 \x01(\x0e\x32\x19.j10ce.v1alpha1.EventType\x12.\n\x08\x64ocument\x18\x02 \x01(\x0b\x32\x1c.j10ce.v1alpha1.NodeDocument\x12\x0c\n\x04hash\x18\x03 \x01(\t\"c\n\x0cWorkloadList\x12*\n\x08metadata\x18\x01 \x01(\x0b\x32\x18.j10ce.v1alpha1.ListMeta\x12\'\n\x05items\x18\x02 \x03(\x0b\x32\x18.j10ce.v1alpha1.Workload2T\n\x10PlacementService\x12@\n\x05Place\x12\x1c.j10ce.v1alpha1.PlaceRequest\x1a\x19.j10ce.v1alpha1.Placement2\xbd\x01\n\x15NodeCredentialService\x12S\n\x05Issue\x12*.j10ce.v1alpha1.IssueNodeCredentialRequest\x1a\x1e.j10ce.v1alpha1.NodeCredential\x12O\n\x03Get\x12(.j10ce.v1alpha1.GetNodeCredentialRequest\x1a\x1e.j10ce.v1alpha1.NodeCredential2\xba\x01\n\x13NodeDocumentService\x12K\n\x03Get\x12&.j10ce.v1alpha1.GetNodeDocumentRequest\x1a\x1c.j10ce.v1alpha1.NodeDocument\x12V\n\x05Watch\x12(.j10ce.v1alpha1.WatchNodeDocumentRequest\x1a!.j10ce.v1alpha1.NodeDocumentEvent0\x01\x32\x91\x01\n\x0fWorkloadService\x12;\n\x03Get\x12\x1a.j10ce.v1alpha1.GetRequest\x1a\x18.j10ce.v1alpha1.Workload\x12\x41\n\x04List\x12\x1b.j10ce.v1alpha1.ListRequest\x1a\x1c.j10ce.v1alpha1.WorkloadListb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'j10ce.v1alpha1.actions_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PLACEREQUEST']._serialized_start=78
-  _globals['_PLACEREQUEST']._serialized_end=197
-  _globals['_ISSUENODECREDENTIALREQUEST']._serialized_start=199
-  _globals['_ISSUENODECREDENTIALREQUEST']._serialized_end=259
-  _globals['_GETNODECREDENTIALREQUEST']._serialized_start=261
-  _globals['_GETNODECREDENTIALREQUEST']._serialized_end=301
-  _globals['_PLACEMENTSERVICE']._serialized_start=303
-  _globals['_PLACEMENTSERVICE']._serialized_end=387
-  _globals['_NODECREDENTIALSERVICE']._serialized_start=390
-  _globals['_NODECREDENTIALSERVICE']._serialized_end=579
+  _globals['_PLACEREQUEST']._serialized_start=109
+  _globals['_PLACEREQUEST']._serialized_end=228
+  _globals['_ISSUENODECREDENTIALREQUEST']._serialized_start=230
+  _globals['_ISSUENODECREDENTIALREQUEST']._serialized_end=290
+  _globals['_GETNODECREDENTIALREQUEST']._serialized_start=292
+  _globals['_GETNODECREDENTIALREQUEST']._serialized_end=332
+  _globals['_GETNODEDOCUMENTREQUEST']._serialized_start=334
+  _globals['_GETNODEDOCUMENTREQUEST']._serialized_end=372
+  _globals['_WATCHNODEDOCUMENTREQUEST']._serialized_start=374
+  _globals['_WATCHNODEDOCUMENTREQUEST']._serialized_end=428
+  _globals['_NODEDOCUMENTEVENT']._serialized_start=430
+  _globals['_NODEDOCUMENTEVENT']._serialized_end=552
+  _globals['_WORKLOADLIST']._serialized_start=554
+  _globals['_WORKLOADLIST']._serialized_end=653
+  _globals['_PLACEMENTSERVICE']._serialized_start=655
+  _globals['_PLACEMENTSERVICE']._serialized_end=739
+  _globals['_NODECREDENTIALSERVICE']._serialized_start=742
+  _globals['_NODECREDENTIALSERVICE']._serialized_end=931
+  _globals['_NODEDOCUMENTSERVICE']._serialized_start=934
+  _globals['_NODEDOCUMENTSERVICE']._serialized_end=1120
+  _globals['_WORKLOADSERVICE']._serialized_start=1123
+  _globals['_WORKLOADSERVICE']._serialized_end=1268
 # @@protoc_insertion_point(module_scope)

@@ -5,6 +5,7 @@ import warnings
 
 from j10ce.manager.proto import actions_pb2 as j10ce_dot_v1alpha1_dot_actions__pb2
 from j10ce.manager.proto import objects_pb2 as j10ce_dot_v1alpha1_dot_objects__pb2
+from j10ce.manager.proto import requests_pb2 as j10ce_dot_v1alpha1_dot_requests__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -206,6 +207,239 @@ class NodeCredentialService:
             '/j10ce.v1alpha1.NodeCredentialService/Get',
             j10ce_dot_v1alpha1_dot_actions__pb2.GetNodeCredentialRequest.SerializeToString,
             j10ce_dot_v1alpha1_dot_objects__pb2.NodeCredential.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+
+class NodeDocumentServiceStub:
+    """Missing associated documentation comment in .proto file."""
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Get = channel.unary_unary(
+                '/j10ce.v1alpha1.NodeDocumentService/Get',
+                request_serializer=j10ce_dot_v1alpha1_dot_actions__pb2.GetNodeDocumentRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeDocument.FromString,
+                _registered_method=True)
+        self.Watch = channel.unary_stream(
+                '/j10ce.v1alpha1.NodeDocumentService/Watch',
+                request_serializer=j10ce_dot_v1alpha1_dot_actions__pb2.WatchNodeDocumentRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_actions__pb2.NodeDocumentEvent.FromString,
+                _registered_method=True)
+
+
+class NodeDocumentServiceServicer:
+    """Missing associated documentation comment in .proto file."""
+
+    def Get(self, request, context):
+        """All that the agent of a node has to obey.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Watch(self, request, context):
+        """The document, unless the caller has it, and again whenever its hash moves.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_NodeDocumentServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Get': grpc.unary_unary_rpc_method_handler(
+                    servicer.Get,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_actions__pb2.GetNodeDocumentRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeDocument.SerializeToString,
+            ),
+            'Watch': grpc.unary_stream_rpc_method_handler(
+                    servicer.Watch,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_actions__pb2.WatchNodeDocumentRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_actions__pb2.NodeDocumentEvent.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'j10ce.v1alpha1.NodeDocumentService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('j10ce.v1alpha1.NodeDocumentService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class NodeDocumentService:
+    """Missing associated documentation comment in .proto file."""
+
+    @staticmethod
+    def Get(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/j10ce.v1alpha1.NodeDocumentService/Get',
+            j10ce_dot_v1alpha1_dot_actions__pb2.GetNodeDocumentRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_objects__pb2.NodeDocument.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Watch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/j10ce.v1alpha1.NodeDocumentService/Watch',
+            j10ce_dot_v1alpha1_dot_actions__pb2.WatchNodeDocumentRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_actions__pb2.NodeDocumentEvent.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+
+class WorkloadServiceStub:
+    """Missing associated documentation comment in .proto file."""
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Get = channel.unary_unary(
+                '/j10ce.v1alpha1.WorkloadService/Get',
+                request_serializer=j10ce_dot_v1alpha1_dot_requests__pb2.GetRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_objects__pb2.Workload.FromString,
+                _registered_method=True)
+        self.List = channel.unary_unary(
+                '/j10ce.v1alpha1.WorkloadService/List',
+                request_serializer=j10ce_dot_v1alpha1_dot_requests__pb2.ListRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_actions__pb2.WorkloadList.FromString,
+                _registered_method=True)
+
+
+class WorkloadServiceServicer:
+    """Missing associated documentation comment in .proto file."""
+
+    def Get(self, request, context):
+        """Of the agent beside this server.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def List(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_WorkloadServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Get': grpc.unary_unary_rpc_method_handler(
+                    servicer.Get,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_requests__pb2.GetRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_objects__pb2.Workload.SerializeToString,
+            ),
+            'List': grpc.unary_unary_rpc_method_handler(
+                    servicer.List,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_requests__pb2.ListRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_actions__pb2.WorkloadList.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'j10ce.v1alpha1.WorkloadService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('j10ce.v1alpha1.WorkloadService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class WorkloadService:
+    """Missing associated documentation comment in .proto file."""
+
+    @staticmethod
+    def Get(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/j10ce.v1alpha1.WorkloadService/Get',
+            j10ce_dot_v1alpha1_dot_requests__pb2.GetRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_objects__pb2.Workload.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def List(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/j10ce.v1alpha1.WorkloadService/List',
+            j10ce_dot_v1alpha1_dot_requests__pb2.ListRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_actions__pb2.WorkloadList.FromString,
             options,
             channel_credentials,
             insecure,

@@ -145,6 +145,33 @@ class NodeCredential(_message.Message):
     expires: _timestamp_pb2.Timestamp
     def __init__(self, node: _Optional[str] = ..., token: _Optional[str] = ..., expires: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
+class NodeDocument(_message.Message):
+    __slots__ = ("node", "hash", "format", "spec", "units", "profiles", "policies", "holds")
+    class UnitsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    PROFILES_FIELD_NUMBER: _ClassVar[int]
+    POLICIES_FIELD_NUMBER: _ClassVar[int]
+    HOLDS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    hash: str
+    format: int
+    spec: NodeQoSSpec
+    units: _containers.ScalarMap[str, int]
+    profiles: _containers.RepeatedCompositeFieldContainer[QoSProfile]
+    policies: _containers.RepeatedCompositeFieldContainer[MinimalReservationPolicy]
+    holds: _containers.RepeatedCompositeFieldContainer[Hold]
+    def __init__(self, node: _Optional[str] = ..., hash: _Optional[str] = ..., format: _Optional[int] = ..., spec: _Optional[_Union[NodeQoSSpec, _Mapping]] = ..., units: _Optional[_Mapping[str, int]] = ..., profiles: _Optional[_Iterable[_Union[QoSProfile, _Mapping]]] = ..., policies: _Optional[_Iterable[_Union[MinimalReservationPolicy, _Mapping]]] = ..., holds: _Optional[_Iterable[_Union[Hold, _Mapping]]] = ...) -> None: ...
+
 class Meta(_message.Message):
     __slots__ = ("name", "generate_name", "namespace", "uid", "resource_version", "generation", "creation_timestamp", "labels", "annotations", "owner_references", "managed_fields")
     class LabelsEntry(_message.Message):
