@@ -61,8 +61,8 @@ class Site:
         if self.installed:
             return
         self.kubectl("apply", "-k", str(self.deploy))
-        for what in ("deployment/j10ce-controller-manager", "daemonset/j10ce-agent"):
-            self.kubectl("-n", SYSTEM, "rollout", "status", what)
+        self.kubectl("-n", SYSTEM, "rollout", "status", "deployment/j10ce-controller-manager")
+        self.cluster.wait("the agent", self.has_agent)
         self.kubectl("apply", "-f", str(EXAMPLES))
         self.installed = True
 
@@ -78,6 +78,12 @@ class Site:
     def agent(self) -> dict[str, Any]:
         (one,) = self.pods(SYSTEM, "app.kubernetes.io/component=agent")
         return one
+
+    def has_agent(self, other_than: str = "") -> bool:
+        """By its startup probe: a kubelet of v1.20 says with its next look, up to a minute later, that it is ready."""
+        (one, *more) = self.pods(SYSTEM, "app.kubernetes.io/component=agent") or [{}]
+        found = [status.get("started") for status in one.get("status", {}).get("containerStatuses", ())]
+        return found == [True] and not more and one["metadata"]["uid"] != other_than
 
     def groups(self, namespace: str, selector: str, controller: str = "cpu") -> list[Path]:
         return [self.node.cgroup(pod["metadata"]["uid"], controller) for pod in self.pods(namespace, selector)]
