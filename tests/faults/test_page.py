@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs/testing.md"
-NAMED = re.findall(r"`(tests/[a-z_/]+\.py)::(\w+)`", PAGE.read_text())
+NAMED = re.findall(r"`(tests/[a-z0-9_/]+\.py)::(\w+)`", PAGE.read_text())
 
 
 @pytest.mark.parametrize(("file", "name"), sorted(set(NAMED)))
