@@ -156,6 +156,19 @@ async def test_silence_is_told_apart_from_doubt(store: Store, other: Store, prox
     assert names(await other.list(KIND)) == ["default/after", "default/before", "default/sent"]
 
 
+async def test_a_write_that_is_cut_off_by_the_end_of_its_store_is_in_doubt(store: Store, proxy: Proxy) -> None:
+    await store.put(reservation("before"))
+    proxy.lose("lose answer", then="lose request")
+    async with asyncio.TaskGroup() as group:
+        sent = group.create_task(refused(store.put(reservation("sent"))))
+        await proxy.lost.wait()
+        queued = group.create_task(refused(store.put(reservation("queued"))))
+        await asyncio.sleep(0)
+        await store.close()
+    assert isinstance(sent.result(), Unsure)
+    assert isinstance(queued.result(), Closed)
+
+
 async def test_what_could_not_be_sent_did_not_happen() -> None:
     (port,) = free_ports(1)
     gateway = Gateway(read_address(f"etcd://127.0.0.1:{port}"))

@@ -55,7 +55,10 @@ class Layout:
         return self.objects + "/".join(key).encode()
 
     def key(self, path: bytes) -> Key:
-        return Key(*path.removeprefix(self.objects).decode().split("/", 2))
+        """Of what is no object's path: a key that no object has."""
+        kind, _, rest = path.removeprefix(self.objects).decode(errors="replace").partition("/")
+        namespace, _, name = rest.partition("/")
+        return Key(kind, namespace, name)
 
 
 Q = TypeVar("Q", bound=Message)

@@ -119,6 +119,8 @@ class Writer:
     async def close(self) -> None:
         for write in self._queue:
             _refuse(write, Closed())
+        for write in self._waiting.values():
+            _refuse(write, Unsure(f"the store was closed: the write of {write.key} may or may not have happened"))
         if self._lease:
             await self._gateway.ask(REVOKE, pb.LeaseRequest(id=self._lease), patience_s=0)
 
