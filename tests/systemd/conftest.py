@@ -73,7 +73,11 @@ def cgroup_files(path: str, *names: str) -> dict[str, str]:
 
 
 def shown(unit: str) -> dict[str, list[str]]:
-    lines = systemctl("show", unit).splitlines()
+    return properties(systemctl("show", unit))
+
+
+def properties(text: str) -> dict[str, list[str]]:
+    lines = text.splitlines()
     return {k: sorted(v.split()) for k, _, v in (line.partition("=") for line in lines if not FORGETS.match(line))}
 
 
