@@ -37,6 +37,7 @@ from j10ce.store.store import Event, Listing
 
 NODES, PODS, NAMESPACES, POLICIES = 5_000, 20, 50, 200
 CHANGES = 10
+WIDE = 5  # policies for every pod of their namespace: 2,000 pods on as many nodes, and 500 units
 SETTLE_S = 5.0  # for five thousand reports at once to be judged
 MOST_MIB, MOST_S = 600.0, 2.0
 wall = time.time  # noqa: TID251
@@ -61,7 +62,9 @@ async def measure() -> bool:
     for n in range(NODES):
         await store.put(_told(n))
     for n in range(POLICIES):
-        await store.put(_policy(n))
+        await store.put(_policy(f"p{n:03}", f"team-{n % NAMESPACES}", {"app": f"app-{n}"}, units=50))
+    for n in range(WIDE):
+        await store.put(_policy(f"wide-{n}", f"team-{n}", {}, units=500))
     view = View(store)
     occupants = Occupants(Cluster(), view, wall)
     async with asyncio.TaskGroup() as group:
@@ -77,17 +80,17 @@ async def measure() -> bool:
         print(f"{POLICIES} policies decided after {time.perf_counter() - began:.1f} s")
         await _obey(store, view)
         await asyncio.sleep(SETTLE_S)
-        cpu = time.process_time()
-        took = [await _change(store, n) for n in range(CHANGES)]
-        cpu = time.process_time() - cpu
+        narrow = [await _change(store, f"p{n:03}", f"team-{n % NAMESPACES}") for n in range(CHANGES)]
+        wide = [await _change(store, f"wide-{n}", f"team-{n}") for n in range(WIDE)]
         gc.collect()
         mib = _rss_mib()
         for task in tasks:
             task.cancel()
-    print(f"{'memory':34} {mib:.0f} MiB")
-    print(f"{'a policy change, fully processed':34} p50 {statistics.median(took):.2f} s, at most {max(took):.2f} s")
-    print(f"{'its CPU time':34} {cpu / CHANGES:.2f} s")
-    met = mib <= MOST_MIB and max(took) <= MOST_S
+    print(f"{'memory':44} {mib:.0f} MiB")
+    for words, changes in (("a policy change, fully processed", narrow), ("one that concerns 2,000 nodes", wide)):
+        for what, times in zip(("", ", CPU time"), zip(*changes, strict=True), strict=True):
+            print(f"{words + what:44} p50 {statistics.median(times):.2f} s, at most {max(times):.2f} s")
+    met = mib <= MOST_MIB and all(took_s <= MOST_S for took_s, _ in (*narrow, *wide))
     print(f"promised: ≤ {MOST_MIB:.0f} MiB, ≤ {MOST_S:g} s: {'met' if met else 'MISSED'}")
     return met
 
@@ -102,16 +105,15 @@ async def _obey(store: MemoryStore, view: View) -> None:
         await store.put(replace(node, status=replace(node.status, node=report)), part="status")
 
 
-async def _change(store: MemoryStore, n: int) -> float:
-    """One more unit, of another shape, for pods on every node."""
-    name, namespace = f"p{n:03}", f"team-{n % NAMESPACES}"
+async def _change(store: MemoryStore, name: str, namespace: str) -> tuple[float, float]:
+    """One more unit, and another shape: how long it took, and the CPU time."""
     policy = await store.get("MinimalReservationPolicy", namespace, name)
     assert isinstance(policy, MinimalReservationPolicy)
     least = replace(policy.spec.minimum, cpu=Quantity.parse("750m"))
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     put = await store.put(replace(policy, spec=replace(policy.spec, minimum=least, units=policy.spec.units + 1)))
     await _judged(store, name, namespace, put.metadata.generation)
-    return time.perf_counter() - began
+    return time.perf_counter() - began, time.process_time() - cpu
 
 
 async def _judged(store: MemoryStore, name: str, namespace: str, generation: int) -> None:
@@ -167,16 +169,12 @@ def _told(n: int) -> NodeQoS:
     return NodeQoS(metadata=Meta(name=_name(n)), status=NodeQoSStatus(node=report))
 
 
-def _policy(n: int) -> MinimalReservationPolicy:
+def _policy(name: str, namespace: str, labels: dict[str, str], units: int) -> MinimalReservationPolicy:
     raw = {
         "apiVersion": "j10ce.io/v1alpha1",
         "kind": "MinimalReservationPolicy",
-        "metadata": {"name": f"p{n:03}", "namespace": f"team-{n % NAMESPACES}"},
-        "spec": {
-            "selector": {"matchLabels": {"app": f"app-{n}"}},
-            "minimum": {"cpu": "500m", "memory": "1Gi"},
-            "units": 50,
-        },
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"selector": {"matchLabels": labels}, "minimum": {"cpu": "500m", "memory": "1Gi"}, "units": units},
     }
     return convert(raw, MinimalReservationPolicy)
 
