@@ -215,6 +215,24 @@ def test_a_manager_serves_both_and_stops_with_watchers(tmp_path: Path) -> None:
         process.end(manager.process)
 
 
+def test_a_manager_serves_clients_with_certificates(tmp_path: Path, authority: Authority) -> None:
+    authority.issue("eve", Wish("eve", 3600, role="viewer"), renew=False)
+    pki, tls = authority.folder, authority.certificate
+    manager = process.start(
+        tmp_path, "--grpc-mtls-listen", "127.0.0.1:0", "--client-ca", str(tls),
+        "--tls-cert", str(pki / "server.crt"), "--tls-key", str(pki / "server.key"),
+    )  # fmt: skip
+    try:
+        shown = grpc.ssl_channel_credentials(
+            tls.read_bytes(), (pki / "eve.key").read_bytes(), (pki / "eve.crt").read_bytes()
+        )
+        with grpc.secure_channel(address_of(manager), shown) as channel:
+            profiles: Any = services_pb2_grpc.QoSProfileServiceStub(channel)
+            assert profiles.List(ask.ListRequest(), timeout=30).items
+    finally:
+        process.end(manager.process)
+
+
 WITHOUT = "import sys; sys.modules |= dict.fromkeys(('grpc', 'google'))\n"
 MAIN = WITHOUT + "from j10ce.manager.main import main\nsys.exit(main(sys.argv[1:]))"
 

@@ -141,6 +141,8 @@ REFUSED = [
                  "nobody could get in", id="open without credentials"),
     pytest.param(["--token-file", "{}/token", "--tls-cert", "{}/pki/server.crt"], "go together", id="half a pair"),
     pytest.param(["--token-file", "{}/token", "--client-ca", "{}/pki/ca.crt"], "needs TLS", id="client CA without TLS"),
+    pytest.param(["--token-file", "{}/token", "--grpc-mtls-listen", "127.0.0.1:0"], "needs certificates",
+                 id="gRPC with certificates without an authority"),
     pytest.param(["--auth", "{}/none.yaml"], "No such file", id="no auth file"),
     pytest.param(["--auth", "{}/pki/ca.crt"], "0644", id="an open auth file"),
     pytest.param(["--token-file", "{}/token", "--tls-cert", "{}/pki/server.crt", "--tls-key", "{}/pki/ca.key"],
