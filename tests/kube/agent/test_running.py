@@ -77,7 +77,7 @@ def test_a_sidecar_is_a_part(lab: Installed, agent: PodAgent) -> None:
 
 
 def test_a_resized_pod_keeps_its_floor(lab: Installed, agent: PodAgent) -> None:
-    """The kubelet writes what the pod asks for now; ours is on top again, and nobody is told of a conflict."""
+    """The kubelet writes what the pod asks for now; ours is on top again, and its value is the one that goes back."""
     if lab.cluster.version == "old":
         pytest.skip("Unsupported: in-place resize needs Kubernetes 1.27")
     uid = lab.reserved()
@@ -91,6 +91,9 @@ def test_a_resized_pod_keeps_its_floor(lab: Installed, agent: PodAgent) -> None:
     assert eventually(lambda: read(inner) == 122)
     assert eventually(lambda: agent.workloads()["db"]["spec"]["requests"]["cpu"] == "120m")
     assert eventually(lambda: read(group) > 122)
+    assert eventually(lambda: '"original": "122"' in json.dumps(agent.client.get("/v1/journal")), 60)
+    assert agent.client.post("/v1/revert", {})["left"] == []
+    assert read(group) == 122, "not what it had before it was resized"
 
 
 def test_a_static_pod_is_found_by_the_uid_of_its_cgroup(lab: Installed, agent: PodAgent) -> None:
