@@ -80,7 +80,8 @@ async def test_a_revision_that_was_never_given_conflicts(store: KubeStore, expec
 
 
 async def test_a_revision_has_no_status_and_keeps_its_data(store: KubeStore) -> None:
-    owner = Owner(api_version="j10ce.io/v1alpha1", kind="QoSProfile", name="x", uid="1")
+    policy = await store.put(profile("x"))  # or the garbage collector would take its revisions
+    owner = Owner(api_version="j10ce.io/v1alpha1", kind="QoSProfile", name="x", uid=policy.metadata.uid)
     meta = Meta(name="x-1", namespace="j10ce-system", owner_references=(owner,))
     wish = PolicyRevision(metadata=meta, revision=1, data={"tier": "reserved", "deep": {"list": [1, 2]}})
     made = await store.put(wish, expect=ABSENT)
