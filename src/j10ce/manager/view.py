@@ -51,7 +51,7 @@ class View:
         self._listeners: list[Listener] = []
         self.documents = Documents()
         self.wishes = Signal()  # moves with everything that may change a document
-        self.objects = Signal()  # moves with everything, reports of nodes included
+        self.objects = Signal()  # moves with everything that is judged, reports of nodes included: with all but holds
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -116,7 +116,8 @@ class View:
                 self.wishes.move()
             for listener in self._listeners:
                 listener(event, touched)
-            self.objects.move()
+            if not isinstance(event.object, Hold):
+                self.objects.move()
 
     async def _wake(self) -> None:
         epoch = self.wishes.epoch
