@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from pathlib import Path
 
 
@@ -17,6 +18,8 @@ def machine_facts() -> None:
 
 def cpu_s(pid: int) -> float:
     """Seconds that a process has been on a CPU, in all its threads: unlike a rate, hardly moved by who else works."""
+    if pid == os.getpid():
+        return time.process_time()  # threads that have ended included
     return sum(int(file.read_text().split()[0]) for file in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
 
 
