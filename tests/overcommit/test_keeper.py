@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
+from j10ce.cli.nodes import describe_node
 from j10ce.manager.overcommit import inputs, judged, keep_overcommit, withheld
 from j10ce.manager.strategies import Strategies, parse
 from j10ce.manager.view import View
 from j10ce.model.kinds import Lending, MinimalReservationPolicy, NodeQoS, ReservationReport
 from j10ce.model.quantity import Quantity
+from j10ce.model.schema import plain
 from j10ce.policy.overcommit import results
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store
@@ -120,6 +122,13 @@ def test_a_node_is_judged_by_the_strategy_that_selects_it_and_says_so() -> None:
         status = judged(node_, {}, WALL, pool)
         assert status is not None
         assert (status.overcommit_strategy, status.overcommit["batch-cpu"]) == (name, Quantity.parse(batch))
+
+
+def test_describe_names_the_strategy_above_the_terms() -> None:
+    shown = describe_node(plain(told(used()))).splitlines()
+    at = shown.index("Overcommit:")
+    assert shown[at + 1].strip() == "by the strategy default"
+    assert shown[at + 3].split() == ["batch-cpu", "3500m", "-"]
 
 
 def test_another_strategy_is_told_although_the_amounts_stay() -> None:
