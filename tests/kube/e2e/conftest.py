@@ -67,9 +67,9 @@ class Site:
         self.installed = True
 
     def remove(self, *words: str) -> None:
-        """By the words of one `kubectl delete`."""
+        """By the words of one `kubectl delete`. A kubelet of v1.20 may need a minute to let go of a pod."""
         self.installed = False
-        self.kubectl("delete", *words)
+        self.kubectl("delete", *words, *(["--wait=false"] if self.cluster.version == "old" else []))
 
     def pods(self, namespace: str, selector: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.kubectl.read("-n", namespace, "pods", "-l", selector)["items"]

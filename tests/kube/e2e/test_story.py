@@ -177,5 +177,5 @@ def test_removed_everything_is_as_it_was(site: Site, order: str) -> None:
     for words in ORDERS[order]:
         site.remove(*words)
     site.remove("-k", str(site.deploy), *(["--ignore-not-found"] if ORDERS[order] else []))
+    site.cluster.wait("everything to be gone", lambda: not left_over(site.cluster))
     assert site.values() == site.originals
-    assert left_over(site.cluster) == []
