@@ -43,7 +43,10 @@ SYSCTLS = (
     "kernel/keys/root_maxbytes",
     "net/ipv4/ip_forward",
 )
-OUTSIDE = ("/var/lib/kubelet", "/var/log/containers", "/var/log/pods", "/run/containerd", "/var/lib/cni", "/run/nri")
+OUTSIDE = (
+    *("/var/lib/kubelet", "/var/log/containers", "/var/log/pods", "/run/containerd", "/var/lib/cni", "/run/nri"),
+    *("/run/j10ce-qos", "/var/lib/j10ce-qos"),  # of an agent that runs as a pod
+)
 FOREVER = ["/bin/sleep", "2147483647"]
 BUSY = ["/bin/sh", "-c", "while :; do :; done"]
 # restrict_oom_score_adj: a sandbox asks for -998, which takes CAP_SYS_RESOURCE.
