@@ -65,24 +65,20 @@ def step_of(item: object, key: str) -> str:
 
 def _said(value: Struct, shape: Shape) -> dict[str, tuple[Any, Shape]]:
     """Default values are left out: saying them and not saying anything is the same."""
-    found: dict[str, tuple[Any, Shape]] = {}
-    within, anywhere = shape.fields, shape.values
-    for attribute, name, step, default in _fields(type(value)):
-        below = within.get(name) if within else anywhere
-        if below is None:
-            continue
-        member = getattr(value, attribute)
-        if member is not default and member is not UNSET and member != default:
-            found[step] = (member, below)
-    return found
+    return {
+        step: (member, below)
+        for attribute, step, default, below in _decisions(type(value), shape)
+        if (member := getattr(value, attribute)) is not default and member is not UNSET and member != default
+    }
 
 
 @cache
-def _fields(struct: type[Struct]) -> tuple[tuple[str, str, str, object], ...]:
-    """(attribute, name, step, default)"""
+def _decisions(struct: type[Struct], shape: Shape) -> tuple[tuple[str, str, object, Shape], ...]:
+    """(attribute, step, default, what is below)"""
     return tuple(
-        (f.name, f.encode_name, f"f:{f.encode_name}", f.default_factory() if callable(f.default_factory) else f.default)
+        (f.name, f"f:{f.encode_name}", f.default_factory() if callable(f.default_factory) else f.default, below)
         for f in msgspec.structs.fields(struct)
+        if (below := shape.below(f.encode_name))
     )
 
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from msgspec import UNSET
 
-from j10ce.manager.fragments import Changes, Common, Content, Fragment, Shares, fragment_of, told
+from j10ce.manager.fragments import Changes, Common, Content, Fragment, Shares, told
 from j10ce.model.kinds import Hold, Meta, MinimalReservationPolicy, NodeQoS, Object, PolicyRevision, QoSProfile
 from j10ce.policy.document import (
     FORMAT,
@@ -236,7 +236,7 @@ class Documents:
 
     def _lay_everywhere(self, key: Key, source: Source | None) -> Nodes:
         found = source.on("", {}) if source else None
-        fragment = fragment_of(found) if found is not None else None
+        fragment = Fragment(found) if found is not None else None
         before = self._common.put(key, fragment)
         self._split.pop(key, None)
         touched = self._own.having(key)
@@ -249,7 +249,7 @@ class Documents:
         found = source.on(node, labels_of(self._nodes[node]))
         if found is None:
             return self._own.put(node, key, None)
-        return self._own.put(node, key, made.get(id(found)) or made.setdefault(id(found), fragment_of(found)))
+        return self._own.put(node, key, made.get(id(found)) or made.setdefault(id(found), Fragment(found)))
 
     def _settle(self, name: str, node: NodeQoS) -> None:
         self._nodes[name] = node
@@ -265,7 +265,7 @@ class Documents:
     def _alone(self, node: str) -> dict[Key, Fragment]:
         labels = labels_of(_stand_in(node))
         found = {key: source.on(node, labels) for key, source in self._split.items()}
-        return {key: fragment_of(obj) for key, obj in found.items() if obj is not None}
+        return {key: Fragment(obj) for key, obj in found.items() if obj is not None}
 
     def _part(self, node: str) -> bytes:
         spec = obeyed_spec(self._nodes.get(node) or _stand_in(node))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -18,9 +18,25 @@ PARTS: Final = (("QoSProfile", b"profiles"), ("MinimalReservationPolicy", b"poli
 MOST_CHANGES: Final = 1000  # of what every node obeys that are remembered; whoever lags further is told all of it
 
 
-class Fragment(NamedTuple):
-    data: bytes
-    mark: bytes
+class Fragment:
+    """An object as agents see it; made when someone has to be told. Equal to another that tells the same."""
+
+    def __init__(self, obj: Policy | Hold) -> None:
+        self._obj = obj
+
+    @cached_property
+    def data(self) -> bytes:
+        return encode(self._obj)
+
+    @cached_property
+    def mark(self) -> bytes:
+        return fingerprint(self._obj)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Fragment) and self.mark == other.mark)
+
+    def __hash__(self) -> int:
+        return hash(self.mark)
 
 
 Changes = Mapping[Key, Fragment | None]  # None: gone
@@ -46,10 +62,6 @@ class Content:
         if found is None:
             found = self._hashes[part] = (combined((self._marks,), part), part)
         return found
-
-
-def fragment_of(obj: Policy | Hold) -> Fragment:
-    return Fragment(encode(obj), fingerprint(obj))
 
 
 def told(changes: Changes) -> bytes:

@@ -6,8 +6,9 @@ Structs and maps are granular, and so are lists whose items a key tells apart; e
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct, inspect
 
@@ -21,10 +22,11 @@ KEYED: Final[Mapping[type[Struct], str]] = {Condition: "type", Owner: "uid"}
 UNORDERED: Final[frozenset[tuple[type[Struct], str]]] = frozenset({(HoldSpec, "knobs")})
 
 
-class Shape(NamedTuple):
-    """Of the four at most one is set; without any, the value is a leaf."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """Of the four at most one is set; without any, the value is a leaf. Every type has one of its own."""
 
-    fields: Mapping[str, Shape] = {}  # of a struct, by name in JSON
+    fields: Mapping[str, Shape] = field(default_factory=dict)  # of a struct, by name in JSON
     values: Shape | None = None  # of a map
     items: Shape | None = None  # of a list whose items `key` tells apart
     key: str = ""
@@ -48,7 +50,7 @@ def _shape(type_: inspect.Type) -> Shape:
         case inspect.Metadata(type=inner):
             return _shape(inner)
         case inspect.StructType(cls=cls) if cls not in ATOMIC:
-            return Shape(fields={field.encode_name: _field(cls, field) for field in type_.fields})
+            return Shape(fields={f.encode_name: _field(cls, f) for f in type_.fields})
         case inspect.DictType(value_type=value) if not isinstance(value, inspect.AnyType):
             return Shape(values=_shape(value))
         case inspect.VarTupleType(item_type=inspect.StructType(cls=cls) as item) if cls in KEYED:
@@ -57,5 +59,5 @@ def _shape(type_: inspect.Type) -> Shape:
             return LEAF
 
 
-def _field(holder: type[Struct], field: inspect.Field) -> Shape:
-    return Shape(unordered=True) if (holder, field.encode_name) in UNORDERED else _shape(field.type)
+def _field(holder: type[Struct], found: inspect.Field) -> Shape:
+    return Shape(unordered=True) if (holder, found.encode_name) in UNORDERED else _shape(found.type)
