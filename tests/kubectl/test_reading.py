@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.fleet.managers import eventually
 from tests.kubectl.conftest import Kubectl, policy
 from tests.manager.process import Running
 
@@ -90,7 +91,9 @@ def test_it_waits(kubectl: Kubectl, manager: Running, how: str) -> None:
     spec = {"target": "workload/a/b", "knobs": ["cpu.max"], "expires": "2090-01-01T00:00:00Z", "why": "test"}
     hold = {"apiVersion": "j10ce.io/v1alpha1", "kind": "Hold", "metadata": {"name": "h"}, "spec": spec}
     kubectl("create", "-f", "-", given=hold)
+    before = manager.watches()
     with kubectl.following("wait", "hold/h", f"--for={how}", "--timeout=30s") as waiting:
+        assert eventually(lambda: manager.watches() > before)
         if how == "delete":
             kubectl("delete", "hold", "h")
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -26,6 +27,12 @@ class Running:
 
     def client(self) -> httpx.Client:
         return httpx.Client(base_url=self.server, headers={"authorization": f"Bearer {self.token}"}, timeout=30)
+
+    def watches(self) -> float:
+        """How many are open, by its own metrics."""
+        with self.client() as api:
+            told = api.get("/metrics").text
+        return float(re.search(r"^j10ce_manager_watchers (\S+)$", told, re.MULTILINE)[1])  # type: ignore[index]
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(how)
