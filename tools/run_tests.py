@@ -39,6 +39,8 @@ class Ending(NamedTuple):
     unsteady: tuple[str, ...] = ()
 
 
+FLEET = ("tests/etcd", "tests/fleet", "tests/trace")  # several hosts in network namespaces; no shares are measured
+ON_HOST = [*PYTEST, "-m", "host and not kube"]
 # Stages one after the other, the lanes of a stage side by side, the suites of a lane one after the other. Suites that
 # measure shares of this machine's CPUs have a stage to themselves; guests measure inside, control planes mostly wait.
 STAGES: Sequence[Sequence[Sequence[Suite]]] = [
@@ -51,13 +53,13 @@ STAGES: Sequence[Sequence[Sequence[Suite]]] = [
             ),
         ]
     ],
-    [[Suite("host", [*PYTEST, "-m", "host and not kube"])]],
+    [[Suite("host", [*ON_HOST, *(f"--ignore={path}" for path in FLEET)])]],
     [
         [
             Suite("guest-v2", [*LAB, "--", "-m", "host or vm"], ("tests/enforce",)),
             Suite("guest-systemd", [*LAB, "--systemd", "--", "-m", "vm_systemd"], ("tests/systemd",)),
         ],
-        [Suite("kube", [*PYTEST, "-m", "kube and not soak"], ("tests/kube",))],
+        [Suite("kube", [*PYTEST, "-m", "kube and not soak"], ("tests/kube",)), Suite("fleet", ON_HOST, FLEET)],
     ],
 ]
 
