@@ -56,6 +56,7 @@ class Kubelet:
             (pods / "cgroup.kill").write_text("1")
             systemctl("stop", pods.name)
         systemctl("stop", "containerd.service")
+        systemctl("daemon-reload")  # or systemd may remember that the kubelet's slices have no file any more
         unmount_below(self.home)
 
     def _config(self) -> dict[str, Any]:
