@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-PYTEST = [sys.executable, "-m", "pytest"]
+PYTEST = [sys.executable, "-m", "pytest", "--durations=12"]
 LAB = [sys.executable, "-m", "tests.lab", "pytest"]
 FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$")
 COUNTED = re.compile(r"(\d+) (?:failed|error)")

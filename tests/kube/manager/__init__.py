@@ -1,0 +1,1 @@
+"""A package for pytest, which ends fixtures of that scope with it."""
