@@ -33,7 +33,7 @@ from j10ce.store.opening import open_store
 from j10ce.store.store import ABSENT
 from tests.etcd.cluster import running
 
-ROUNDS, CALLS, SINGLE, IN_FLIGHT = 3, 2000, 400, 32
+ROUNDS, CALLS, SINGLE, IN_FLIGHT = 3, 6000, 400, 32
 HOLDS = "/apis/j10ce.io/v1alpha1/namespaces/bench/holds"
 SHARE, GETS = 0.60, 5000.0  # goals
 Call = Callable[[int], Awaitable[object]]  # one call; the number tells parallel callers apart

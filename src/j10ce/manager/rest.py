@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -69,6 +70,7 @@ class Address(NamedTuple):
         return Key(self.kind.name, self.namespace or "", self.name)
 
 
+@lru_cache(4096)  # clients ask for the same again and again
 def address(path: str) -> Address:
     """`[namespaces/NS/]PLURAL[/NAME[/status]]`; raises NotFound."""
     found = PATH.fullmatch(path)
