@@ -45,7 +45,7 @@ def children(value: object, shape: Shape) -> dict[str, tuple[Any, Shape]] | None
     """What a granular value holds, by step; None: it is a leaf."""
     found: dict[str, tuple[Any, Shape]] = {}
     if isinstance(value, Struct):
-        found = _said(value, shape)
+        found = {step: (member, below) for step, member, below in _said(value, shape)}
     elif isinstance(value, dict):
         found = {f"f:{name}": (member, below) for name, member in value.items() if (below := shape.below(name))}
     elif isinstance(value, SEQUENCES) and shape.items:
@@ -63,13 +63,13 @@ def step_of(item: object, key: str) -> str:
     return "k:" + _json({key: name})
 
 
-def _said(value: Struct, shape: Shape) -> dict[str, tuple[Any, Shape]]:
+def _said(value: Struct, shape: Shape) -> list[tuple[str, Any, Shape]]:
     """Default values are left out: saying them and not saying anything is the same."""
-    return {
-        step: (member, below)
+    return [
+        (step, member, below)
         for attribute, step, default, below in _decisions(type(value), shape)
         if (member := getattr(value, attribute)) is not default and member is not UNSET and member != default
-    }
+    ]
 
 
 @cache
@@ -92,12 +92,15 @@ def whole(obj: object, shape: Shape) -> Tree:
 
 
 def _whole(value: object, shape: Shape) -> Tree:
+    if shape is LEAF:
+        return {}
+    if isinstance(value, Struct):
+        return {step: _whole(member, below) for step, member, below in _said(value, shape)}
     found: Tree = {}
     for step, (member, below) in (children(value, shape) or {}).items():
-        inside = _whole(member, below) if below is not LEAF else {}
+        found[step] = _whole(member, below)
         if step.startswith("k:"):
-            inside[ITSELF] = {}
-        found[step] = inside
+            found[step][ITSELF] = {}
     return found
 
 
