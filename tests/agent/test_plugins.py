@@ -108,11 +108,11 @@ def test_proposals_come_back_with_their_reasons(helper: Callable[..., PluginProc
 
 def test_one_that_raises_is_told_and_the_others_go_on(helper: Callable[..., PluginProcess]) -> None:
     one = helper("raises", "good")
-    until(one, lambda: "good" in one.proposals and "raises" in one.faults, step_s=0.001)
+    now = until(one, lambda: "good" in one.proposals and "raises" in one.faults, step_s=0.001)
     assert "no idea" in one.faults["raises"]
     guards = {c.name: Guard(c) for c in one.controllers()}
-    assert guards["raises"].propose(snap_at(1e6)) == ()
-    assert guards["good"].propose(snap_at(1e6)) != ()
+    assert guards["raises"].propose(snap_at(now)) == ()
+    assert guards["good"].propose(snap_at(now)) != ()
 
 
 @pytest.mark.parametrize("bad", ["hangs", "dies"])
