@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -27,9 +28,11 @@ import uvloop
 
 from benchmarks.facts import cpu_s, machine_facts
 from benchmarks.rest import COLLECTION, Client, Served, manager, policy
-from j10ce.model.kinds import MinimalReservationPolicy
-from j10ce.model.schema import parse
+from j10ce.manager.apply import Writer, updated
+from j10ce.model.kinds import Hold, MinimalReservationPolicy
+from j10ce.model.schema import encode, parse
 from j10ce.store.opening import open_store
+from j10ce.store.revise import revise
 from j10ce.store.store import ABSENT
 from tests.etcd.cluster import running
 
@@ -128,8 +131,21 @@ def judge(seen: Rounds) -> int:
 
 
 def value(n: int) -> bytes:
-    """As large as what our store writes."""
-    return policy(f"p-{n}").replace(b'"metadata": {', b'"metadata": {"uid": "9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d", ')
+    return stored().replace(b"h-0", b"h-%d" % n)
+
+
+@cache
+def stored() -> bytes:
+    """A hold as our store writes it, with its owners: raw puts carry the same bytes."""
+    wall = time.time()  # noqa: TID251
+    wish = updated(None, parse(hold("h-0"), Hold), Writer("bench", "spec", wall))
+    return encode(revise(None, wish, expect=ABSENT, part="spec", revision="1", wall=wall))
+
+
+def hold(name: str) -> bytes:
+    spec = {"target": "workload/bench/db", "knobs": ["cpu.weight"], "expires": "2036-01-01T00:00:00Z", "why": "bench"}
+    kind = {"apiVersion": "j10ce.io/v1alpha1", "kind": "Hold"}
+    return json.dumps({**kind, "metadata": {"name": name, "namespace": "bench"}, "spec": spec}).encode()
 
 
 @asynccontextmanager
@@ -201,10 +217,7 @@ async def create_policy(client: Client) -> None:
 
 
 async def create_hold(client: Client) -> None:
-    spec = {"target": "workload/bench/db", "knobs": ["cpu.weight"], "expires": "2036-01-01T00:00:00Z", "why": "bench"}
-    kind = {"apiVersion": "j10ce.io/v1alpha1", "kind": "Hold"}
-    meta = {"name": f"h-{next(NUMBERS)}", "namespace": "bench"}
-    await client.call("POST", HOLDS, json.dumps({**kind, "metadata": meta, "spec": spec}).encode())
+    await client.call("POST", HOLDS, hold(f"h-{next(NUMBERS)}"))
 
 
 async def get_policy(client: Client) -> None:
