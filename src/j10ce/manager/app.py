@@ -53,7 +53,7 @@ def build_app(
         Route(BASE + "/nodecredentials", enrolment.handle_issue, methods=METHODS),
         Route(BASE + "/nodecredentials/{node}", enrolment.handle_show, methods=METHODS),
         *beside,
-        Route(BASE + "/{path:path}", resources.handle, methods=METHODS),
+        Route(BASE + "/{path:path}", resources.route, methods=METHODS),
         fixed("/healthz", lambda: PlainTextResponse("ok\n")),
         fixed("/readyz", ready),
         fixed("/metrics", metrics.render, METRICS),
@@ -79,8 +79,7 @@ class ShortWay:
         path: str = scope["path"]
         if not path.startswith(OBJECTS) or PERHAPS_BESIDE.search(path):
             return await self._router(scope, receive, send)
-        scope["path_params"] = {"path": path[len(OBJECTS) :]}
-        response = await self._resources.handle(Request(scope, receive, send))
+        response = await self._resources.handle(Request(scope, receive, send), path[len(OBJECTS) :])
         return await response(scope, receive, send)
 
 

@@ -64,9 +64,9 @@ def updated(old: Object | None, new: Object, writer: Writer) -> Object:
     if held == CLEARED:
         return _owned(new, ())
     shape = decided(type(new), writer.part)
-    mine, others = _split(held, writer.entry("Update"))
     if old is None and not held:
-        return _owned(new, _with(mine, whole(new, shape), writer.time))
+        return _owned(new, _with(writer.entry("Update"), whole(new, shape), writer.time))
+    mine, others = _split(held, writer.entry("Update"))
     changed, gone = _differences(old, new, shape)
     kept = _taken(others, changed | gone)
     if not gone and kept == others and all(owns(mine.fields_v1, path) for path in changed):

@@ -6,7 +6,7 @@ A step is `f:name`, `k:{"type":"Ready"}` for an item of a keyed list, or `v:"cpu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -63,13 +63,12 @@ def step_of(item: object, key: str) -> str:
     return "k:" + _json({key: name})
 
 
-def _said(value: Struct, shape: Shape) -> list[tuple[str, Any, Shape]]:
+def _said(value: Struct, shape: Shape) -> Iterator[tuple[str, Any, Shape]]:
     """Default values are left out: saying them and not saying anything is the same."""
-    return [
-        (step, member, below)
-        for attribute, step, default, below in _decisions(type(value), shape)
-        if (member := getattr(value, attribute)) is not default and member is not UNSET and member != default
-    ]
+    for attribute, step, default, below in _decisions(type(value), shape):
+        member = getattr(value, attribute)
+        if member is not default and member is not UNSET and member != default:
+            yield step, member, below
 
 
 @cache
@@ -82,6 +81,11 @@ def _decisions(struct: type[Struct], shape: Shape) -> tuple[tuple[str, str, obje
     )
 
 
+@lru_cache(1024)  # knobs, mostly
+def _member(item: str) -> str:
+    return f"v:{_json(item)}"
+
+
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
@@ -91,14 +95,14 @@ def whole(obj: object, shape: Shape) -> Tree:
     return {step: below for step, below in _whole(obj, shape).items() if below or not shape.fields[step[2:]].fields}
 
 
-def _whole(value: object, shape: Shape) -> Tree:
-    if shape is LEAF:
-        return {}
+def _whole(value: Any, shape: Shape) -> Tree:
     if isinstance(value, Struct):
-        return {step: _whole(member, below) for step, member, below in _said(value, shape)}
+        return {step: {} if below is LEAF else _whole(member, below) for step, member, below in _said(value, shape)}
+    if shape.unordered:
+        return {_member(item): {} for item in value}
     found: Tree = {}
     for step, (member, below) in (children(value, shape) or {}).items():
-        found[step] = _whole(member, below)
+        found[step] = {} if below is LEAF else _whole(member, below)
         if step.startswith("k:"):
             found[step][ITSELF] = {}
     return found

@@ -11,11 +11,11 @@ from typing import Final
 from starlette.types import Scope
 
 from j10ce.manager.failure import Refusal
+from j10ce.manager.http import headers
 from j10ce.manager.limits import Limits
 from j10ce.manager.tokens import Keyring, Ticket
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/version"})
-READ_HEADERS: Final = frozenset({b"host", b"origin", b"authorization"})
 
 
 class Access:
@@ -31,7 +31,7 @@ class Access:
 
     def check(self, scope: Scope) -> Ticket | None:
         """Who asks over HTTP; None where anyone may. Raises Refusal 401, 403 or 429."""
-        given = {name: value for name, value in scope["headers"] if name in READ_HEADERS}
+        given = headers(scope)
         self._check_page(given)
         if scope["path"] in OPEN_PATHS:
             return None

@@ -7,6 +7,7 @@ from typing import Final, Literal, NamedTuple, cast, get_args
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from j10ce.manager.failure import Refusal
 from j10ce.model.kinds import API_VERSION
@@ -48,10 +49,16 @@ def options(request: Request) -> Options:
 
 def header(request: Request, name: bytes, default: str = "") -> str:
     """The first of this name, which is given in lower case."""
-    for key, value in request.scope["headers"]:
-        if key == name:
-            return str(value, "latin-1")
-    return default
+    value = headers(request.scope).get(name)
+    return default if value is None else str(value, "latin-1")
+
+
+def headers(scope: Scope) -> dict[bytes, bytes]:
+    """By name; the first of each name counts. Made once per request: several look at them."""
+    found: dict[bytes, bytes] | None = scope.get("j10ce.headers")
+    if found is None:
+        found = scope["j10ce.headers"] = dict(reversed(scope["headers"]))
+    return found
 
 
 def _agent(request: Request) -> str:
@@ -70,19 +77,18 @@ async def read_body(request: Request, types: tuple[str, ...]) -> bytes:
     length = header(request, b"content-length")
     if length.isdecimal() and int(length) > MOST_BYTES:
         raise _too_large()
-    parts: list[bytes] = []
-    size, more = 0, True
+    body, more = bytearray(), True
     while more:
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise Refusal(400, "BadRequest", "the connection broke in the middle of the body")
-        parts.append(message.get("body", b""))
-        size, more = size + len(parts[-1]), message.get("more_body", False)
-        if size > MOST_BYTES:
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > MOST_BYTES:
             raise _too_large()
-    if size and content not in types:
+    if body and content not in types:
         raise unread(types)
-    return b"".join(parts)
+    return bytes(body)
 
 
 def unread(types: Iterable[str]) -> Refusal:
@@ -108,6 +114,10 @@ class Json(Response):
     def __init__(self, data: bytes, code: int) -> None:
         self.status_code, self.body, self.background = code, data, None
         self.raw_headers = [(b"content-length", b"%d" % len(data)), (b"content-type", b"application/json")]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body})
 
 
 def json(data: bytes, code: int = 200, warnings: Iterable[str] = ()) -> Response:

@@ -91,13 +91,12 @@ class Resources:
         self._verbs, self._view, self._agent, self._stop = verbs, view, agent, stop
         self._encoded = Encoded()
 
-    async def handle(self, request: Request) -> Response:
-        """The Response is any ASGI application: a watch is one, too."""
-        return await self._find(request)  # type: ignore[return-value]
+    async def route(self, request: Request) -> Response:
+        """As a Route wants it. The Response is any ASGI application: a watch is one, too."""
+        return await self.handle(request, request.path_params["path"])  # type: ignore[return-value]
 
-    async def _find(self, request: Request) -> ASGIApp:
-        path = request.path_params["path"]
-        if document := DOCUMENT.fullmatch(path):
+    async def handle(self, request: Request, path: str) -> ASGIApp:
+        if path.startswith("nodedocuments/") and (document := DOCUMENT.fullmatch(path)):
             enter(_verb(request, document["node"]), NODE_DOCUMENT, name=document["node"])
             return await self.document(request, document["node"])
         found = address(path)

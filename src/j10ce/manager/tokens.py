@@ -99,7 +99,7 @@ class Keyring:
     def recognise(self, token: bytes) -> Ticket | None:
         front, _, secret = token.rpartition(b".")
         name = front[len(PREFIX) :].decode("latin-1") if front.startswith(b"j10ce.") else ""
-        if name and (caller := self._caller(name, digest := _digest(secret))):
+        if self._entry(name) and (caller := self._caller(name, digest := _digest(secret))):
             return Ticket(caller, name, digest)
         digest = _digest(token)
         if self._owner and self._owner.accepts(digest, self.wall()):
@@ -122,8 +122,11 @@ class Keyring:
     def is_static(self, name: str) -> bool:
         return name in self.static
 
+    def _entry(self, name: str) -> Entry | None:
+        return self.static.get(name) or self._stored.get(name)
+
     def _caller(self, name: str, digest: bytes) -> Caller | None:
-        found = self.static.get(name) or self._stored.get(name)
+        found = self._entry(name)
         return found.caller if found is not None and found.accepts(digest, self.wall()) else None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from j10ce.errors import Finding
@@ -62,18 +63,22 @@ def selector(path: str, wanted: Selector) -> Iterator[Finding]:
             yield Finding(f"{here}.values", list(r.values), f"{r.operator} {needs}")
 
 
-def target(path: str, value: str) -> Iterator[Finding]:
-    """`node`, `group/<path>`, `workload/<ns>/<name>` or `part/<ns>/<name>/<part>`."""
+@lru_cache(4096)  # many holds are of one target
+def is_target(value: str) -> bool:
     match value.split("/"):
         case ["node"] | ["group", ""]:
-            well_made = True
+            return True
         case ["group", *steps]:
-            well_made = bool(steps) and all(PATH_STEP.fullmatch(s) for s in steps)
+            return bool(steps) and all(PATH_STEP.fullmatch(s) for s in steps)
         case ["workload", _, _] | ["part", _, _, _] as named:
-            well_made = _named(named[1:])
+            return _named(named[1:])
         case _:
-            well_made = False
-    if not well_made:
+            return False
+
+
+def target(path: str, value: str) -> Iterator[Finding]:
+    """`node`, `group/<path>`, `workload/<ns>/<name>` or `part/<ns>/<name>/<part>`."""
+    if not is_target(value):
         hint = "use node, group/<path>, workload/<namespace>/<name> or part/<namespace>/<name>/<part>"
         yield Finding(path, value, "not a target", hint)
 

@@ -72,7 +72,8 @@ def _meta(obj: Object) -> Iterator[Finding]:
         yield Finding("metadata.namespace", meta.namespace, f"a {obj.kind} has no namespace", "remove it")
     elif meta.namespace:
         yield from syntax.namespace("metadata.namespace", meta.namespace)
-    yield from _labels_and_annotations(meta)
+    if meta.labels or meta.annotations:
+        yield from _labels_and_annotations(meta)
 
 
 def _labels_and_annotations(meta: Meta) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncGenerator
-from typing import Final
+from typing import Any, Final
 
 import grpc
 import grpc.aio
@@ -44,6 +44,7 @@ class Gateway:
         self._tls, self._user, self._password = address.tls, address.user, address.password
         self._at = random.randrange(len(self._endpoints))  # noqa: S311  processes spread over the members
         self._channels: dict[str, grpc.aio.Channel] = {}
+        self._methods: dict[tuple[str, str], grpc.aio.UnaryUnaryMultiCallable[Any, Any]] = {}  # by endpoint and path
         self._closed = False
         self._token = ""
         self._signing_in = asyncio.Lock()
@@ -129,12 +130,18 @@ class Gateway:
         trust = grpc.ssl_channel_credentials(self._tls.authorities, self._tls.key, self._tls.certificate)
         return grpc.aio.secure_channel(endpoint, trust, CHANNEL)
 
+    def _method(self, endpoint: str, method: Method[Q, A]) -> grpc.aio.UnaryUnaryMultiCallable[Q, A]:
+        channel = self._channel(endpoint)
+        call = self._methods.get((endpoint, method.path))
+        if call is None:
+            call = channel.unary_unary(method.path, method.request.SerializeToString, method.answer.FromString)
+            self._methods[endpoint, method.path] = call
+        return call
+
     async def _call(self, method: Method[Q, A], request: Q, token: str, attempt_s: float) -> A:
         endpoint = self._endpoint()
-        channel = self._channel(endpoint)
-        call = channel.unary_unary(method.path, method.request.SerializeToString, method.answer.FromString)
         try:
-            return await call(request, timeout=attempt_s, metadata=_metadata(token))
+            return await self._method(endpoint, method)(request, timeout=attempt_s, metadata=_metadata(token))
         except grpc.aio.AioRpcError as e:
             refusal = _refusal(endpoint, e)
             if isinstance(refusal, Unavailable | Unsure):
