@@ -10,9 +10,10 @@ from typing import Any, Literal, NamedTuple
 import grpc
 import grpc.aio
 
-from j10ce.store.etcd_wire import TXN, WATCH
+from j10ce.store.etcd_wire import TXN, WATCH, Layout
 from j10ce.store.proto import etcd_pb2 as pb
 
+MARK = Layout("").mark  # written with every batch
 Fate = Literal["pass", "lose request", "lose answer", "delay"]
 Judge = Callable[[str, bytes], Fate]
 Context = grpc.aio.ServicerContext
@@ -42,11 +43,14 @@ class Proxy(grpc.GenericRpcHandler):  # type: ignore[misc]
         """Carry the delayed requests out; etcd's answers to them."""
         return [pb.TxnResponse.FromString(await self._up.unary_unary(path)(body)) for path, body in self._taken()]
 
-    def lose(self, fate: Fate, *, then: Fate = "pass") -> None:
-        """The next batch of writes; `then` is the fate of all that follows."""
+    def lose(self, fate: Fate, *, then: Fate = "pass", apart: bool = False) -> None:
+        """The next batch of writes; `apart`: one with a condition per object. `then` is the fate of all that follows."""
 
         def judge(path: str, body: bytes) -> Fate:
-            if path != TXN.path or not any(op.HasField("request_txn") for op in pb.TxnRequest.FromString(body).success):
+            parts = pb.TxnRequest.FromString(body).success if path == TXN.path else ()
+            if not any(op.request_put.key.endswith(MARK) for op in parts) or (
+                apart and not any(op.HasField("request_txn") for op in parts)
+            ):
                 return "pass"
             self.judge = always(then)
             return fate

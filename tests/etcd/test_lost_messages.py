@@ -97,10 +97,11 @@ async def test_a_create_that_comes_late_does_not_bring_a_deleted_object_back(
         await other.get(KIND, "default", "db")
 
 
-async def test_all_of_a_lost_batch_is_found_out(store: Store, other: Store, proxy: Proxy) -> None:
+@pytest.mark.parametrize("apart", [False, True])
+async def test_all_of_a_lost_batch_is_found_out(store: Store, other: Store, proxy: Proxy, apart: bool) -> None:
     old = await store.put(reservation("old", cpu="1"))
     stale = await other.put(with_cpu(old, "2"))
-    proxy.lose("lose answer")
+    proxy.lose("lose answer", apart=apart)
     outcomes = await asyncio.gather(
         *(store.put(reservation(f"p-{n}"), expect=ABSENT) for n in range(10)),
         store.put(with_cpu(old, "3"), expect=old.metadata.resource_version),

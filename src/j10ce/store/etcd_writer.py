@@ -1,4 +1,7 @@
-"""Writes to etcd: what waits together goes into one transaction, each object under a condition of its own.
+"""Writes to etcd: what waits together goes into one transaction.
+
+It is tried as a whole first, which is cheap, and happens unless some other process wrote one of the objects meanwhile.
+Then it is repeated with each object under a condition of its own, so that the others are not kept waiting.
 
 A batch that was sent and not answered is never repeated blindly. The writer first moves its fence, which stops the
 batch wherever it still lingers; then it looks whether the batch's mark was set before, and only then goes on.
@@ -194,25 +197,51 @@ class Writer:
             return self._settle(steps, await self._gateway.ask(TXN, self._nested(steps)))
         if not self._fenced_at:
             await self._move_fence()
-        self._batch += 1
-        batch = self._nested(steps)
-        batch.compare.append(changed_at(self._fence, self._fenced_at))
-        batch.success.append(put_op(self._layout.mark, f"{self._name}/{self._batch}".encode()))
         self._sent = frozenset(step.write.done for step in steps)
         self._feed.sent = {s.write.key: Sent(s.data, s.new, s.place) for s in steps if s.new and s.data}
         try:
-            answer = await self._gateway.once(TXN, batch)
+            if all(step.new for step in steps) and (at := await self._try_whole(steps)):
+                return self._settle_whole(steps, at)
+            return self._settle(steps, await self._fenced(self._nested(steps)))
         except Unsure:
             return await self._find_out(steps)
         finally:
             self._sent = frozenset()
+
+    async def _try_whole(self, steps: Sequence[Step]) -> int:
+        """All or nothing. Returns etcd's revision of it; 0: not every object is as was thought."""
+        answer = await self._fenced(self._flat(steps))
+        return answer.header.revision if answer.succeeded else 0
+
+    async def _fenced(self, batch: pb.TxnRequest) -> pb.TxnResponse:
+        """Raises Unavailable when the fence is not where it was, and Unsure."""
+        self._batch += 1
+        batch.compare.append(changed_at(self._fence, self._fenced_at))
+        batch.success.append(put_op(self._layout.mark, f"{self._name}/{self._batch}".encode()))
+        batch.failure.append(read_op(self._fence))
+        answer = await self._gateway.once(TXN, batch)
         if not answer.succeeded:
-            self._fenced_at = 0
-            raise Unavailable("the fence was lost")
-        return self._settle(steps, answer)
+            found = answer.responses[0].response_range.kvs
+            if not found or found[0].mod_revision != self._fenced_at:
+                self._fenced_at = 0
+                raise Unavailable("the fence was lost")
+        return answer
+
+    def _flat(self, steps: Sequence[Step]) -> pb.TxnRequest:
+        """Made in place: a message that is handed over is copied."""
+        batch = pb.TxnRequest()
+        for step in steps:
+            path, expected = self._layout.path(step.write.key), batch.compare.add()
+            expected.target, expected.key, expected.mod_revision = pb.COMPARE_TARGET_MOD, path, _main(step.old)
+            if step.write.deletes:
+                batch.success.add().request_delete_range.key = path
+            else:
+                put = batch.success.add().request_put
+                put.key, put.value = path, step.data
+        return batch
 
     def _nested(self, steps: Sequence[Step]) -> pb.TxnRequest:
-        """Made in place: a message that is handed over is copied."""
+        """Each step under its own condition; one that does not hold tells what is there."""
         batch = pb.TxnRequest()
         for step in steps:
             path, nested = self._layout.path(step.write.key), batch.success.add().request_txn
@@ -226,6 +255,11 @@ class Writer:
                 put.key, put.value = path, step.data
             nested.failure.add().request_range.key = path
         return batch
+
+    def _settle_whole(self, steps: Sequence[Step], main: int) -> None:
+        for step in steps:
+            if step.new:  # always, or it would not have been tried
+                self._happened(step.write, step.new, revision(main, step.place))
 
     def _settle(self, steps: Sequence[Step], answer: pb.TxnResponse) -> None:
         for step, told in zip(steps, answer.responses, strict=False):
