@@ -44,7 +44,7 @@ class Proxy(grpc.GenericRpcHandler):  # type: ignore[misc]
         return [pb.TxnResponse.FromString(await self._up.unary_unary(path)(body)) for path, body in self._taken()]
 
     def lose(self, fate: Fate, *, then: Fate = "pass", apart: bool = False) -> None:
-        """The next batch of writes; `apart`: one with a condition per object. `then` is the fate of all that follows."""
+        """The next batch of writes, or, `apart`, one with a condition per object. `then`: the fate of what follows."""
 
         def judge(path: str, body: bytes) -> Fate:
             parts = pb.TxnRequest.FromString(body).success if path == TXN.path else ()
