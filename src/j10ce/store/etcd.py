@@ -9,6 +9,9 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import Final
+
+import structlog
 
 from j10ce.errors import Closed, StoreError
 from j10ce.model.kinds import Object
@@ -24,6 +27,9 @@ from j10ce.store.etcd_writer import Writer
 from j10ce.store.revise import Key, Part, kept, key_of, removed, revise
 from j10ce.store.store import ANY, Expect, Listing, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, Watch
+
+log = structlog.get_logger()
+RESTART_S: Final = 1.0
 
 
 class EtcdStore:
@@ -110,6 +116,17 @@ class EtcdStore:
             self._task = asyncio.get_running_loop().create_task(self._run(), name="etcd-store")
 
     async def _run(self) -> None:
+        """A fault of ours is told, and everything begins afresh: nobody would restart a manager for it."""
+        while True:
+            try:
+                # In a task of its own: a TaskGroup that fails leaves its task looking cancelled, before Python 3.13.
+                await asyncio.get_running_loop().create_task(self._keep_going())
+            except* Exception as e:
+                log.error("store.fail", exc_info=e)
+            self._feed.begin_again("after a fault")
+            await asyncio.sleep(RESTART_S)
+
+    async def _keep_going(self) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._feed.run())
             group.create_task(self._feed.confirm())

@@ -90,14 +90,17 @@ class Feed:
                 pass
             self._asked.clear()
             served, self._waiting = self._waiting, []
-            failure = await self._catch_up()
-            for done in served:
-                if done.done():
-                    continue  # its caller was cancelled
-                if failure:
-                    done.set_exception(Unavailable(str(failure)))
-                else:
-                    done.set_result(None)
+            failure: StoreError | None = Unavailable("the question was cut off: ask again")
+            try:
+                failure = await self._catch_up()
+            finally:
+                for done in served:
+                    if done.done():
+                        continue  # its caller was cancelled
+                    if failure:
+                        done.set_exception(Unavailable(str(failure)))
+                    else:
+                        done.set_result(None)
 
     async def run(self) -> None:
         """For ever: load, then follow; again from where it was after a lost connection."""
@@ -121,7 +124,7 @@ class Feed:
             answer = await self._gateway.ask(RANGE, pb.RangeRequest(key=self._layout.mark))
             current = answer.header.revision
             if self._loaded and before > whole(current):
-                self._begin_again(f"etcd is at revision {current}, behind {before // PLACES}: it was restored")
+                self.begin_again(f"etcd is at revision {current}, behind {before // PLACES}: it was restored")
             async with asyncio.timeout(self._gateway.patience_s):
                 await self.reached(answer.kvs[0].mod_revision if answer.kvs else 0)
         except TimeoutError:
@@ -132,7 +135,8 @@ class Feed:
         self.table.revision = max(self.table.revision, whole(current))
         return None
 
-    def _begin_again(self, reason: str) -> None:
+    def begin_again(self, reason: str) -> None:
+        """List everything anew; whoever watches the table has to list as well."""
         log.warning("store.reload", reason=reason)
         self._loaded = False
         self._watch_elsewhere()

@@ -113,6 +113,12 @@ class Writer:
                 except StoreError as e:
                     for step in steps:
                         _refuse(step.write, e)
+                except BaseException:  # the end of the store, or a fault of ours
+                    self._fenced_at = 0
+                    for step in steps:
+                        told = f"the write of {step.write.key} was cut off and may or may not have happened"
+                        _refuse(step.write, Unsure(f"{told}; read it again"))
+                    raise
 
     async def keep_fence(self) -> None:
         """To be called well within the fence's time to live; a fence that is lost is set up again by the next batch."""
