@@ -39,6 +39,22 @@ def test_a_process_is_placed_with_its_knobs_written(agent: AgentProcess) -> None
     assert listed["status"]["floor"]["cpu"] == "100m"
 
 
+def test_usage_is_told_in_amounts_that_people_read(agent: AgentProcess) -> None:
+    kid = subprocess.Popen(["sh", "-c", "read _; exec sleep 1000"], stdin=subprocess.PIPE)
+    agent.kids.append(kid)
+    agent.start().place("web", profile="ls", pid=kid.pid)
+    assert kid.stdin is not None
+    kid.stdin.write(b"go: what it takes from here on is charged to its cgroup\n")
+    kid.stdin.close()
+
+    def memory() -> str:
+        (listed,) = agent.client.get("/v1/workloads")["items"]
+        return str(listed["status"]["usage"]["memory"])
+
+    assert eventually(lambda: memory() != "0")
+    assert memory().endswith(("Ki", "Mi", "Gi"))
+
+
 def test_it_runs_in_a_cgroup_of_its_own(agent: AgentProcess) -> None:
     agent.start()
     assert agent.process is not None

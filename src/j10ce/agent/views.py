@@ -24,6 +24,7 @@ from j10ce.plan.explain import explain
 from j10ce.plan.text import render_text
 
 RECENT_S: Final = 5.0
+KIB: Final = 1024
 
 
 def listing(items: Iterable[Struct], kind: str = "WorkloadList") -> dict[str, Any]:
@@ -59,7 +60,7 @@ def _usage(target: TargetId, report: Report) -> dict[str, Quantity]:
     cpu, memory = _recent(target, "cpu.usage", report), _recent(target, "memory.current", report)
     return {
         "cpu": Quantity(Fraction(round((cpu or 0.0) * 1000), 1000)),
-        "memory": Quantity(Fraction(int(memory or 0.0))),
+        "memory": Quantity(Fraction(round((memory or 0.0) / KIB) * KIB)),  # single bytes of an average say nothing
     }
 
 

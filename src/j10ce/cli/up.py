@@ -62,7 +62,7 @@ Ctrl-C    stops, and restores every value that was changed
 
 Next, in another terminal:
   j10ce-qos apply -f examples/standalone/
-  j10ce-qos run --profile ls --name web -- python3 -m http.server 8080
+  j10ce-qos run --profile ls --name web --label app=web -- python3 -m http.server 8080
   j10ce-qos explain web"""
 
 
