@@ -1,4 +1,4 @@
-"""The door that kube-scheduler knocks at: POST /extender/{filter,prioritize,preempt,bind}.
+"""The door that kube-scheduler knocks at: POST /extender/{filter,filter-v1beta1,prioritize,preempt,bind}.
 
 Every pod that is scheduled waits for it. Only the leader answers: a second one would not know what the first has
 offered.
@@ -27,6 +27,7 @@ from j10ce.scheduler.occupancy import Guest
 
 log = structlog.get_logger()
 PREFIX: Final = "/extender/"
+FILTERS: Final = ("filter", "filter-v1beta1")
 PATIENCE_S: Final = 0.5  # of the second that kube-scheduler has
 MOST_BYTES: Final = 8 << 20  # the names of 50,000 nodes, and any pod
 
@@ -64,7 +65,7 @@ class ExtenderDoor:
 
     @property
     def verbs(self) -> Collection[str]:
-        return ("filter", "bind", *self._verbs) if self._binder else ("filter", *self._verbs)
+        return (*FILTERS, "bind", *self._verbs) if self._binder else (*FILTERS, *self._verbs)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises Refusal 503 where another manager has to be asked; an ignorable extender is then ignored."""
@@ -72,8 +73,8 @@ class ExtenderDoor:
         self._check(scope, strictly=self._certified or verb == "bind")
         text = await posted(scope, receive, most=MOST_BYTES)
         answer: Any
-        if verb == "filter":
-            answer = await self._filter(text)
+        if verb in FILTERS:
+            answer = await self._filter(text, old=verb != FILTERS[0])
         elif verb == "bind" and self._binder is not None:
             answer = await self._bind(self._binder, text)
         elif verb in self._verbs:
@@ -91,7 +92,8 @@ class ExtenderDoor:
         if not self._occupants.complete:
             raise Refusal(503, "ServiceUnavailable", "pods and nodes are still being read")
 
-    async def _filter(self, text: bytes) -> wire.FilterAnswer:
+    async def _filter(self, text: bytes, *, old: bool) -> wire.FilterAnswer:
+        """`old`: for schedulers that know nothing of unresolvable nodes, such as 1.20.2, and would not tell why."""
         try:
             call = wire.read_filter(text)
         except Invalid as e:
@@ -102,8 +104,7 @@ class ExtenderDoor:
         found = await self._offer(guest, call.nodes)
         self._metrics.filtered(found)
         log.debug("extender.filter", pod=f"{guest.namespace}/{guest.name}", offered=len(call.nodes), fit=len(found.fit))
-        # kube-scheduler 1.20.2 knows nothing of the last field, and would not tell why; where it is known, it wins.
-        failed = {**found.failed, **found.hopeless}
+        failed = {**found.failed, **found.hopeless} if old else found.failed
         return wire.FilterAnswer(
             node_names=found.fit, failed_nodes=failed, failed_and_unresolvable_nodes=found.hopeless
         )

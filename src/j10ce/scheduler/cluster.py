@@ -24,6 +24,7 @@ from j10ce.policy.resolve import amounts
 from j10ce.policy.select import Labels, Test, compiled
 
 Amounts: TypeAlias = npt.NDArray[np.int64]  # [node, resource]
+Rows: TypeAlias = npt.NDArray[np.int64]  # numbers of nodes
 Mask: TypeAlias = npt.NDArray[np.bool_]  # [node]
 Scores: TypeAlias = npt.NDArray[np.float64]  # [node], 0 to 1
 

@@ -6,7 +6,7 @@ Only reservations are its business: a node that holds nothing is never refused. 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from itertools import compress
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,12 +14,11 @@ import numpy as np
 from j10ce.model.kinds import Minimum
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.policy.ledger import NAMED_HOLDERS
-from j10ce.scheduler.cluster import Amounts, Cluster, Mask, Scores
+from j10ce.scheduler.cluster import Amounts, Cluster, Mask, Rows, Scores
 from j10ce.scheduler.demand import Demand, Request
-from j10ce.scheduler.occupancy import Guest, Occupancy, Stake
-from j10ce.scheduler.offers import Offers, Rows
-from j10ce.scheduler.place import decide
-from j10ce.scheduler.score import SCORERS
+from j10ce.scheduler.occupancy import Count, Guest, Occupancy, Stake
+from j10ce.scheduler.offers import Offers
+from j10ce.scheduler.place import total, weigh
 
 AT_A_TIME: Final = 8  # a pod is offered an eighth of the nodes with units for it: the rest is for those right behind it
 MOST_SCORE: Final = 10
@@ -42,27 +41,27 @@ class Extender:
         """Offers what fits, and charges the pod there. A node that is not known holds nothing."""
         self.offers.expire(now)
         self.offers.end(guest.uid)
-        row = self.occupancy.row
-        known = np.array([row[name] for name in names if name in row], np.int64)
-        seats = self._seats(guest, known)
-        if seats:
+        rows = self.occupancy.rows(names)
+        if seats := self._seats(guest, rows):
             return self._seated(guest, names, seats, now)
-        fits = self._fits(guest, known, guest.request)
-        taken = known[fits]
-        self.offers.make(guest.uid, taken, _repeated(guest.request, len(taken)), {}, now)
+        fits = self._anywhere(guest).take(rows)
+        self.offers.make(guest.uid, rows[fits & (rows >= 0)], _vector(guest.request), {}, now)
         if fits.all():
             return Filtered(names, {}, {})
-        failed, hopeless = self._refusals(guest, known[~fits])
-        left = [name for name in names if name not in failed and name not in hopeless]
-        soon = not left and bool(self._fits(guest, known, guest.request, offers=False).any())
+        failed, hopeless = self._refusals(guest, rows[~fits])
+        left = list(compress(names, fits.tolist()))
+        soon = not left and bool(self._anywhere(guest, offers=False).take(rows).any())
         return Filtered(left, failed, hopeless, soon=soon)
 
-    def prioritize(self, guest: Guest, names: Iterable[str]) -> list[tuple[str, int]]:
-        """From 0 to 10, the best with the most."""
-        row = self.occupancy.row
+    def prioritize(self, guest: Guest, names: Sequence[str]) -> list[tuple[str, int]]:
+        """From 0 to 10, the best with the most. What all have in common decides nothing, so it is left out, and so are
+        nodes that have nothing else: the scheduler takes longer to read a score than we to make it."""
+        rows = self.occupancy.rows(names)
         totals = self._scores(guest, self._seats(guest, np.arange(len(self.occupancy.names))))
-        points = np.rint(totals / 100 * MOST_SCORE).astype(np.int64).tolist()
-        return [(name, points[row[name]] if name in row else 0) for name in names]
+        known_or_none = np.append(totals, 0.0)  # a row of -1 is the last
+        points = np.rint(known_or_none[rows] / 100 * MOST_SCORE).astype(np.int64)
+        points -= points.min(initial=MOST_SCORE)
+        return [(names[n], int(points[n])) for n in np.flatnonzero(points).tolist()]
 
     def preempt(self, guest: Guest, victims: Mapping[str, Iterable[str]]) -> set[str]:
         """The nodes where the pod may go once the victims are gone: units that they leave stay held."""
@@ -101,15 +100,24 @@ class Extender:
 
     # -- room
 
+    def _anywhere(self, guest: Guest, *, offers: bool = True) -> Mask:
+        """By row; one more, found as row -1, stands for a node that is not known. Only where something is held is there
+        something to look at."""
+        holding = np.flatnonzero(self.occupancy.holding)
+        fits = np.ones(len(self.occupancy.holding) + 1, np.bool_)
+        fits[holding] = self._fits(guest, holding, guest.request, offers=offers)
+        return fits
+
     def _fits(
         self, guest: Guest, rows: Rows, needed: Resources, covered: Resources = NOTHING, *, offers: bool = True
     ) -> Mask:
         book = self.occupancy
-        held = book.held[rows] - book.lent[rows] if guest.gives_way else book.held[rows]
-        taken = book.used[rows]
+        held, taken = book.held.take(rows, 0), book.used.take(rows, 0)
+        if guest.gives_way:
+            held -= book.lent.take(rows, 0)
         if offers:
-            taken = taken + self.offers.charged(len(book.names))[rows]
-        return _room(taken, held - _vector(covered), _vector(needed), book.allocatable[rows])
+            taken += self.offers.charged(len(book.names)).take(rows, 0)
+        return _room(taken, held - _vector(covered), _vector(needed), book.allocatable.take(rows, 0))
 
     def _helps(self, guest: Guest, node: str, victims: frozenset[str]) -> bool:
         row = self.occupancy.row.get(node)
@@ -130,13 +138,10 @@ class Extender:
         book, request = self.occupancy, _vector(guest.request)
         held = book.held[rows] - book.lent[rows] if guest.gives_way else book.held[rows]
         alone = ~_room(np.zeros_like(held), held, request, book.allocatable[rows])
-        failed: dict[str, str] = {}
-        hopeless: dict[str, str] = {}
-        for row, amounts, never in zip(rows.tolist(), (held * (request > 0)).tolist(), alone.tolist(), strict=True):
-            unused = book.counts[row].unused
-            holders = sorted(unused, key=lambda source: (-unused[source], source))[:NAMED_HOLDERS]
-            (hopeless if never else failed)[book.names[row]] = _sentence(tuple(amounts), tuple(holders))
-        return failed, hopeless
+        asked = (guest.gives_way, *(n > 0 for n in guest.request))
+        told = {row: _words(book.counts[row], asked, guest) for row in rows.tolist()}
+        failed = {book.names[row]: told[row] for row in rows[~alone].tolist()}
+        return failed, {book.names[row]: told[row] for row in rows[alone].tolist()}
 
     # -- scores
 
@@ -148,7 +153,7 @@ class Extender:
             rows_of = [row for row, seat in seats.items() if seat is stake]
             need[rows_of], payer[rows_of] = guest.request.minus(stake.shape), 0
         asked = Request(guest.name, guest.namespace, guest.labels, Minimum())
-        return decide(Demand(asked, need, need, np.zeros_like(need), payer), self._cluster(rows), (), SCORERS).totals
+        return total(weigh(Demand(asked, need, need, np.zeros_like(need), payer), self._cluster(rows)), rows)
 
     def _cluster(self, rows: int) -> Cluster:
         """As far as scorers look at it."""
@@ -159,9 +164,18 @@ class Extender:
         return Cluster(names, (), whole, whole, promised, lent, none, 0.0, no, no, {}, book.load[:rows], whole, ())
 
 
-@lru_cache(4096)
-def _sentence(held: tuple[int, ...], holders: tuple[str, ...]) -> str:
-    told = ", ".join(f"{name} {spell(name, n)}" for name, n in zip(RESOURCES, held, strict=True) if n > 0)
+def _words(count: Count, asked: tuple[bool, ...], guest: Guest) -> str:
+    known = count.words.get(asked)
+    if known is None:
+        known = count.words[asked] = _sentence(count, guest)
+    return known
+
+
+def _sentence(count: Count, guest: Guest) -> str:
+    held = count.held.minus(count.lent) if guest.gives_way else count.held
+    rows = zip(RESOURCES, held, guest.request, strict=True)
+    told = ", ".join(f"{name} {spell(name, n)}" for name, n, wanted in rows if n > 0 and wanted > 0)
+    holders = sorted(count.unused, key=lambda source: (-count.unused[source], source))[:NAMED_HOLDERS]
     return f"{told} reserved by {', '.join(holders) or 'pods that ask for less than their unit'}"
 
 

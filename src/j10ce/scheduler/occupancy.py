@@ -7,7 +7,7 @@ what it asks for, at least the unit's shape; units that nobody stands on are hel
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from j10ce.model.kinds import Selector
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
 from j10ce.policy.select import Labels, Test, compiled
-from j10ce.scheduler.cluster import Amounts, Scores
+from j10ce.scheduler.cluster import Amounts, Mask, Rows, Scores
 
 
 class Stake(NamedTuple):
@@ -51,9 +51,10 @@ class Count(NamedTuple):
     lent: Resources  # the part of it that pods which give way may use
     unused: Mapping[str, int]  # units, by policy
     standing: frozenset[str]  # uids of the pods on units
+    words: dict[tuple[bool, ...], str]  # why pods are refused, by which resources they ask for; made when needed
 
 
-NO_COUNT: Final = Count(NOTHING, NOTHING, NOTHING, {}, frozenset())
+NO_COUNT: Final = Count(NOTHING, NOTHING, NOTHING, {}, frozenset(), {})
 
 
 class Occupancy:
@@ -64,6 +65,7 @@ class Occupancy:
         self.row: dict[str, int] = {}
         self.allocatable = self.used = self.held = self.lent = _table(0)
         self.load: Scores = np.zeros(0)  # 0 to 1: the peak to expect
+        self.holding: Mask = np.zeros(0, np.bool_)  # by row: whether anything is held there
         self.counts: list[Count] = []
         self.moves: list[int] = []  # by row: how often a pod came, went or changed
         self.guests: dict[str, Guest] = {}
@@ -131,6 +133,13 @@ class Occupancy:
 
     # -- questions
 
+    def rows(self, names: Sequence[str]) -> Rows:
+        """Of nodes by name; -1 for one that is not known."""
+        try:
+            return np.fromiter(map(self.row.__getitem__, names), np.int64, len(names))
+        except KeyError:
+            return np.fromiter((self.row.get(name, -1) for name in names), np.int64, len(names))
+
     def payers(self, guest: Guest) -> list[Stake]:
         """Policies whose units the pod may take: the one with the largest dominant share first, ties by name."""
         found = [s for test, s in self._by_namespace.get(guest.namespace, {}).values() if test(guest.labels)]
@@ -149,7 +158,8 @@ class Occupancy:
                 short = short.plus(payer.shape.minus(guest.request))
                 standing.add(guest.uid)
         held, lent = self._sums(left)
-        return Count(used, held.plus(short), lent, {s: n for s, n in left.items() if n}, frozenset(standing))
+        unused = {s: n for s, n in left.items() if n}
+        return Count(used, held.plus(short), lent, unused, frozenset(standing), {})
 
     def overfull(self) -> Iterator[int]:
         """Rows where what pods ask for and what is held do not fit together."""
@@ -178,6 +188,7 @@ class Occupancy:
     def _recount(self, row: int) -> None:
         count = self.counts[row] = self.counted(row)
         self.used[row], self.held[row], self.lent[row] = count.used, count.held, count.lent
+        self.holding[row] = any(count.held)
 
     def _unplace(self, source: str) -> set[int]:
         stake = self.stakes.get(source)
@@ -197,7 +208,9 @@ class Occupancy:
             if row == len(self.allocatable):
                 tables = (self.allocatable, self.used, self.held, self.lent)
                 self.allocatable, self.used, self.held, self.lent = (_grown(table) for table in tables)
-                self.load = np.concatenate([self.load, np.zeros(len(self.allocatable) - row)])
+                more = len(self.allocatable) - row
+                self.load = np.concatenate([self.load, np.zeros(more)])
+                self.holding = np.concatenate([self.holding, np.zeros(more, np.bool_)])
         return self.row[name]
 
 

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from j10ce.model.resource import RESOURCES
-from j10ce.scheduler.cluster import Amounts
+from j10ce.scheduler.cluster import Amounts, Rows
 
 CHARGED_S: Final = 10.0
-Rows: TypeAlias = npt.NDArray[np.int64]
 
 
 class Offer(NamedTuple):
     rows: Rows
-    amounts: Amounts  # by row, beside what a unit covers
+    amounts: Amounts  # by row, or one for all of them; beside what a unit covers
     units: Mapping[int, str]  # by row: the policy whose unit it would take
     until: float
 

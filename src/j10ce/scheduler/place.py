@@ -85,13 +85,23 @@ def decide(
     fits = np.ones(len(cluster.names), np.bool_)
     for _, mask in passes:
         fits &= mask
+    points = weigh(asked, cluster, scorers)
+    totals = total(points, len(cluster.names))
+    return Decision(asked, cluster, _ranked(fits, totals), passes, points, totals)
+
+
+def weigh(asked: Demand, cluster: Cluster, scorers: Iterable[Weighed] = SCORERS) -> tuple[tuple[Weighed, Scores], ...]:
+    """What each scorer that has something to say gives each node; together at most 100."""
     told = [(w, scores) for w in scorers if (scores := w.scorer.score(asked, cluster)) is not None]
     whole = sum(w.weight for w, _ in told) or 1.0
-    points = tuple((w, scores * (100.0 * w.weight / whole)) for w, scores in told)
-    totals = np.zeros(len(cluster.names))
+    return tuple((w, scores * (100.0 * w.weight / whole)) for w, scores in told)
+
+
+def total(points: Iterable[tuple[Weighed, Scores]], rows: int) -> Scores:
+    totals = np.zeros(rows)
     for _, some in points:
         totals = totals + some
-    return Decision(asked, cluster, _ranked(fits, totals), passes, points, totals)
+    return totals
 
 
 def _ranked(fits: Mask, totals: Scores) -> tuple[int, ...]:
