@@ -37,7 +37,7 @@ from j10ce.store.revise import revise
 from j10ce.store.store import ABSENT
 from tests.etcd.cluster import running
 
-ROUNDS, CALLS, SINGLE, IN_FLIGHT = 12, 1600, 100, 32
+ROUNDS, CALLS, SINGLE, IN_FLIGHT = 8, 3000, 100, 32
 HOLDS = "/apis/j10ce.io/v1alpha1/namespaces/bench/holds"
 SHARE, GETS = 0.60, 5000.0  # goals
 Call = Callable[[int], Awaitable[object]]  # one call; the number tells parallel callers apart
