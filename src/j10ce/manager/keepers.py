@@ -23,6 +23,7 @@ from j10ce.manager.trace import Tracer
 from j10ce.manager.view import View
 from j10ce.policy.profiles import builtin
 from j10ce.scheduler.pledge import NAMESPACE_LIMIT
+from j10ce.store.patience import end_if_cancelled
 from j10ce.store.store import Store
 
 log = structlog.get_logger()
@@ -75,11 +76,14 @@ async def keep_all(
 async def contain(name: str, keep: Keep) -> None:
     """A fault of ours in one keeper is told, and stops neither the others nor the API; it begins afresh in a while."""
     while True:
+        failure: BaseException | None = None
         try:
             await persist(keep)
         except* Exception as e:
-            _end_if_cancelled()
-            log.error("keeper.fail", keeper=name, exc_info=e)
+            failure = e  # told below: what is raised inside of `except*` comes out wrapped
+        if failure:
+            end_if_cancelled()
+            log.error("keeper.fail", keeper=name, exc_info=failure)
             await asyncio.sleep(RETRY_S)
 
 
@@ -89,24 +93,20 @@ async def persist(keep: Keep) -> None:
     So does one that refuses us: an API server that has just started does not know anybody's rights yet.
     """
     while True:
+        failure: BaseException | None = None
         try:
             # In a task of its own: a TaskGroup that fails leaves its task looking cancelled, before Python 3.13.
             await asyncio.get_running_loop().create_task(_awaited(keep))
         except* (StoreError, Denied) as e:
-            _end_if_cancelled()
-            log.error("store.fail", error=str(_first(e)))
+            failure = e
+        if failure:
+            end_if_cancelled()
+            log.error("store.fail", error=str(_first(failure)))
             await asyncio.sleep(RETRY_S)
 
 
 async def _awaited(keep: Keep) -> None:
     await keep()
-
-
-def _end_if_cancelled() -> None:
-    """A TaskGroup that is cancelled while a child fails tells of the child alone: who leads no more must end."""
-    task = asyncio.current_task()
-    if task and task.cancelling():
-        raise asyncio.CancelledError
 
 
 def _first(e: BaseException) -> BaseException:

@@ -24,6 +24,7 @@ from j10ce.store.etcd_gateway import PATIENCE_S, Gateway
 from j10ce.store.etcd_upkeep import compact, keep_fence
 from j10ce.store.etcd_wire import Layout
 from j10ce.store.etcd_writer import Writer
+from j10ce.store.patience import end_if_cancelled
 from j10ce.store.revise import Key, Part, kept, key_of, removed, revise
 from j10ce.store.store import ANY, Expect, Listing, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, Watch
@@ -118,11 +119,14 @@ class EtcdStore:
     async def _run(self) -> None:
         """A fault of ours is told, and everything begins afresh: nobody would restart a manager for it."""
         while True:
+            failure: BaseException | None = None
             try:
                 # In a task of its own: a TaskGroup that fails leaves its task looking cancelled, before Python 3.13.
                 await asyncio.get_running_loop().create_task(self._keep_going())
             except* Exception as e:
-                log.error("store.fail", exc_info=e)
+                failure = e  # told below: what is raised inside of `except*` comes out wrapped
+            end_if_cancelled()
+            log.error("store.fail", exc_info=failure)
             self._feed.begin_again("after a fault")
             await asyncio.sleep(RESTART_S)
 
