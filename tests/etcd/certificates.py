@@ -12,6 +12,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+UNUSED = dict.fromkeys(
+    ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only", "decipher_only"),
+    False,
+)
+SIGNS = x509.KeyUsage(digital_signature=False, key_cert_sign=True, crl_sign=True, **UNUSED)
+
 
 class Files(NamedTuple):
     cert: Path
@@ -25,6 +31,9 @@ class Authority:
         self._name = name("a test's authority")
         builder = certificate(self._name, self._name, self._key)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        builder = builder.add_extension(SIGNS, critical=True)
+        known = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
+        builder = builder.add_extension(known, critical=False)
         self._cert = builder.sign(self._key, hashes.SHA256())
         self.file = folder / "ca.pem"
         self.file.write_bytes(self._cert.public_bytes(serialization.Encoding.PEM))
@@ -37,7 +46,9 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
         uses = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
-        builder = certificate(name(common), self._name, key).add_extension(address, critical=False)
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())  # Python 3.13 asks for it
+        builder = certificate(name(common), self._name, key).add_extension(address, critical=not common)
+        builder = builder.add_extension(issuer, critical=False)
         signed = builder.add_extension(uses, critical=False).sign(self._key, hashes.SHA256())
         files = Files(self._folder / f"{who}.pem", self._folder / f"{who}.key")
         files.cert.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
