@@ -58,9 +58,11 @@ STAGES: Sequence[Sequence[Sequence[Suite]]] = [
         [
             Suite("guest-v2", [*LAB, "--", "-m", "host or vm"], ("tests/enforce",)),
             Suite("guest-systemd", [*LAB, "--systemd", "--", "-m", "vm_systemd"], ("tests/systemd",)),
+        ],
+        [
+            Suite("kube", [*PYTEST, "-m", "kube and not soak"], ("tests/kube",)),
             Suite("fleet", ON_HOST, FLEET),
         ],
-        [Suite("kube", [*PYTEST, "-m", "kube and not soak"], ("tests/kube",))],
     ],
 ]
 
