@@ -44,6 +44,8 @@ def strict(shop: Shop, ca: Path, **more: str) -> dict[str, Any]:
     assert not extender.get("ignorable")
     extender |= {"urlPrefix": f"https://127.0.0.1:{shop.plane.port}/extender", **more}
     extender["tlsConfig"]["caFile"] = str(ca)
+    if shop.cluster.version == "old":  # as v1beta1.yaml has it
+        extender["filterVerb"] = "filter-v1beta1"
     return {key: value for key, value in config.items() if key not in ("apiVersion", "kind")}
 
 
