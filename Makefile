@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .ONESHELL:
 
-PYTHON ?= python3
+PYTHON ?=  # of the virtual environment; empty: the first that is new enough
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
@@ -33,7 +33,7 @@ setup-compat: setup-lab  ## the above and the oldest Kubernetes that is supporte
 	$(LAB) fetch --kubernetes old
 
 $(VENV)/.setup: $(PINNED)
-	@tools/make-venv $(PYTHON) $(VENV)
+	@tools/make-venv $(VENV) $(PYTHON)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements/constraints.txt -e '.[standalone,fleet,kubernetes]'
 	touch $@
 
