@@ -16,17 +16,17 @@ POD = '{"metadata":{"name":"web-0","uid":"u"},"spec":{"containers":null},"status
 )
 def test_keys_may_be_in_any_case(keys: tuple[str, str, str]) -> None:
     pod, nodes, names = keys
-    call = wire.read_filter(f'{{"{pod}":{POD},"{nodes}":null,"{names}":["a","b"]}}'.encode())
+    call = wire.read_filter(wire.question(f'{{"{pod}":{POD},"{nodes}":null,"{names}":["a","b"]}}'.encode()))
     assert (call.pod.metadata.name, call.nodes) == ("web-0", ["a", "b"])
 
 
 def test_no_names_are_no_nodes() -> None:
-    assert wire.read_filter(f'{{"Pod":{POD},"Nodes":null,"NodeNames":null}}'.encode()).nodes == ()
+    assert wire.read_filter(wire.question(f'{{"Pod":{POD},"Nodes":null,"NodeNames":null}}'.encode())).nodes == ()
 
 
 def test_whole_nodes_are_refused_with_what_to_configure() -> None:
     with pytest.raises(Invalid, match="nodeCacheCapable"):
-        wire.read_filter(f'{{"Pod":{POD},"Nodes":{{"items":[]}},"NodeNames":null}}'.encode())
+        wire.read_filter(wire.question(f'{{"Pod":{POD},"Nodes":{{"items":[]}},"NodeNames":null}}'.encode()))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_whole_nodes_are_refused_with_what_to_configure() -> None:
 )
 def test_what_is_no_request_is_refused(text: bytes) -> None:
     with pytest.raises(Invalid):
-        wire.read_filter(text)
+        wire.read_filter(wire.question(text))
 
 
 def test_victims_by_node() -> None:

@@ -132,8 +132,8 @@ class Cluster:
         told = "secrets" if self.version == "old" else "metadata"
         self.wait(f"the service account of {namespace}", lambda: told in self.call("GET", path))
 
-    def start_scheduler(self, config: Mapping[str, Any] | None = None, gates: str = "") -> None:
-        """`config`: profiles and extenders, on top of how to reach the API server. `gates`: of features."""
+    def start_scheduler(self, config: Mapping[str, Any] | None = None) -> None:
+        """`config`: profiles and extenders, on top of how to reach the API server."""
         name, file = "kube-scheduler", self.folder / "scheduler.json"
         version = "v1" if self.version == "current" else "v1beta1"
         connection = {"kubeconfig": str(self.kubeconfig("scheduler")), "qps": QPS, "burst": QPS}
@@ -147,7 +147,7 @@ class Cluster:
             place = f"127.0.0.1:{free_ports(1)[0]}"  # else it takes the same port for every cluster
             base |= {"healthzBindAddress": place, "metricsBindAddress": place}
         file.write_text(json.dumps(base | dict(config or {})))
-        flags = {"config": file} | self._serving_flags(name, "scheduler") | ({"feature-gates": gates} if gates else {})
+        flags = {"config": file} | self._serving_flags(name, "scheduler")
         self.start(name, [binary(name, self.version), *_flags(flags)])
 
     def start_kwok(self, nodes: int, capacity: Mapping[str, str] | None = None) -> None:

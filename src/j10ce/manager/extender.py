@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import quote
 
 import msgspec
 import structlog
+from msgspec import Raw
 from starlette.types import Receive, Scope, Send
 
 from j10ce.errors import Denied, Invalid, NotFound, QosError
@@ -38,6 +39,14 @@ class Binder(Protocol):
     async def create(self, path: str, body: object) -> bytes: ...
 
 
+class Left(NamedTuple):
+    """By a filter: kube-scheduler goes on to ask about these nodes, in the words that it was answered with."""
+
+    question: wire.Question
+    guest: Guest
+    found: Filtered
+
+
 class ExtenderDoor:
     """`leads`: whether this manager does. `binder` None: no bindings are made here.
 
@@ -57,6 +66,7 @@ class ExtenderDoor:
     ) -> None:
         self._occupants, self._leads, self._clock = occupants, leads, clock
         self._binder, self._certified, self._metrics = binder, certified, metrics
+        self._left: Left | None = None  # the last
         metrics.offers(lambda: len(occupants.extender.offers))
         self._verbs: dict[str, Callable[[bytes], Any]] = {
             "prioritize": self._prioritize,
@@ -95,7 +105,8 @@ class ExtenderDoor:
     async def _filter(self, text: bytes, *, old: bool) -> wire.FilterAnswer:
         """`old`: for schedulers that know nothing of unresolvable nodes, such as 1.20.2, and would not tell why."""
         try:
-            call = wire.read_filter(text)
+            question = wire.question(text)
+            call = wire.read_filter(question)
         except Invalid as e:
             log.warning("extender.refuse", error=str(e))
             self._metrics.malformed()
@@ -105,9 +116,9 @@ class ExtenderDoor:
         self._metrics.filtered(found)
         log.debug("extender.filter", pod=f"{guest.namespace}/{guest.name}", offered=len(call.nodes), fit=len(found.fit))
         failed = {**found.failed, **found.hopeless} if old else found.failed
-        return wire.FilterAnswer(
-            node_names=found.fit, failed_nodes=failed, failed_and_unresolvable_nodes=found.hopeless
-        )
+        fit = msgspec.json.encode(found.fit)
+        self._left = Left(question._replace(names=fit), guest, found)
+        return wire.FilterAnswer(node_names=Raw(fit), failed_nodes=failed, failed_and_unresolvable_nodes=found.hopeless)
 
     async def _offer(self, guest: Guest, nodes: Sequence[str]) -> Filtered:
         """Pods that came a moment ago may be about to be bound elsewhere: it waits a little for that to be seen, as a
@@ -124,8 +135,12 @@ class ExtenderDoor:
                 return found
 
     def _prioritize(self, text: bytes) -> list[wire.HostPriority]:
-        call = wire.read_filter(text)
-        scores = self._occupants.extender.prioritize(self._occupants.guest(call.pod), call.nodes)
+        question, left, extender = wire.question(text), self._left, self._occupants.extender
+        if left is not None and left.question == question:
+            scores = extender.prioritize(left.guest, left.found.fit, left.found.rows)
+        else:
+            call = wire.read_filter(question)
+            scores = extender.prioritize(self._occupants.guest(call.pod), call.nodes)
         return [wire.HostPriority(name, score) for name, score in scores]
 
     def _preempt(self, text: bytes) -> wire.PreemptAnswer:

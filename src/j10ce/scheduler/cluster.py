@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -63,7 +63,7 @@ class Held(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    names: tuple[str, ...]
+    names: Sequence[str]
     labels: tuple[Labels, ...]
     capacity: Amounts
     room: Amounts
@@ -108,6 +108,11 @@ def row(node: NodeQoS) -> Row:
         _spare(node),
         {r.source: r for r in report.reservations},
     )
+
+
+def share_of(amount: Amounts, whole: Amounts) -> Scores:
+    """[node, resource]: of a resource that a node lacks, anything is all."""
+    return np.where(whole > 0, amount / np.maximum(whole, 1), amount > 0)
 
 
 def resources(told: Mapping[str, Quantity]) -> Resources:

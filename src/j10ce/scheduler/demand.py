@@ -17,7 +17,7 @@ from j10ce.policy.choose import Chooser
 from j10ce.policy.profiles import RESERVES_REQUEST
 from j10ce.policy.resolve import amounts
 from j10ce.policy.select import Labels
-from j10ce.scheduler.cluster import Amounts, Cluster, Held, Mask
+from j10ce.scheduler.cluster import Amounts, Cluster, Held, Mask, Scores, share_of
 
 NO_NODE = Resources()
 
@@ -44,6 +44,7 @@ class Demand(NamedTuple):
     need: Amounts  # the part of the floor that must still be free: nothing where a unit covers it
     spare: Amounts  # what a best-effort workload asks for beside all floors
     payer: npt.NDArray[np.int64]  # row of `cluster.policies` whose unit it would take; -1: none
+    shares: Scores  # [node, resource]: how much of what may be promised is promised with it there
 
 
 def request(workload: kinds.Workload, profiles: Iterable[QoSProfile], *, unenforced: bool = False) -> Request:
@@ -70,7 +71,7 @@ def demand(wanted: Request, cluster: Cluster) -> Demand:
             continue
         here, shape = _covers(held, cluster), _shapes(held.minimum, cluster)
         floor = np.where(here[:, None], np.maximum(floor, shape), floor)
-        dominant = _dominant_share(shape, cluster.capacity)
+        dominant = share_of(shape, cluster.capacity).max(axis=1, initial=0.0)
         better = here & (dominant > share)
         share = np.where(better, dominant, share)
         unused = np.zeros(len(cluster.names), np.bool_)
@@ -80,7 +81,8 @@ def demand(wanted: Request, cluster: Cluster) -> Demand:
     covered = (payer >= 0) & (floor <= unit).all(axis=1)
     spare = _shapes(wanted.requests if wanted.tier is Tier.BESTEFFORT else Minimum(), cluster)
     need = np.where(covered[:, None], 0, floor)
-    return Demand(wanted, floor, need, spare, np.where(covered, payer, -1))
+    shares = share_of(cluster.promised + need, cluster.room)
+    return Demand(wanted, floor, need, spare, np.where(covered, payer, -1), shares)
 
 
 def _covers(held: Held, cluster: Cluster) -> Mask:
@@ -98,10 +100,3 @@ def _shapes(minimum: Minimum, cluster: Cluster) -> Amounts:
         return np.broadcast_to(one, cluster.capacity.shape).copy()
     each = [amounts(minimum, Resources._make(c)) for c in cluster.capacity.tolist()]
     return np.array(each, np.int64).reshape(cluster.capacity.shape)
-
-
-def _dominant_share(amount: Amounts, whole: Amounts) -> npt.NDArray[np.float64]:
-    """Of a resource that the node lacks, all that is asked for is a whole."""
-    shares = np.where(whole > 0, amount / np.maximum(whole, 1), (amount > 0).astype(np.float64))
-    largest: npt.NDArray[np.float64] = shares.max(axis=1, initial=0.0)
-    return largest

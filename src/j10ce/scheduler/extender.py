@@ -14,7 +14,7 @@ import numpy as np
 from j10ce.model.kinds import Minimum
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.policy.ledger import NAMED_HOLDERS
-from j10ce.scheduler.cluster import Amounts, Cluster, Mask, Rows, Scores
+from j10ce.scheduler.cluster import Amounts, Cluster, Mask, Rows, Scores, share_of
 from j10ce.scheduler.demand import Demand, Request
 from j10ce.scheduler.occupancy import Count, Guest, Occupancy, Stake
 from j10ce.scheduler.offers import Offers
@@ -22,10 +22,12 @@ from j10ce.scheduler.place import total, weigh
 
 AT_A_TIME: Final = 8  # a pod is offered an eighth of the nodes with units for it: the rest is for those right behind it
 MOST_SCORE: Final = 10
+TOLD: Final = 2  # resources that nodes of Kubernetes say they have: cpu and memory, the first two
 
 
 class Filtered(NamedTuple):
     fit: Sequence[str]
+    rows: Rows  # of those
     failed: Mapping[str, str]  # where it could fit once others are gone
     hopeless: Mapping[str, str]  # where evictions would not help: what is reserved alone leaves no room
     seated: bool = False  # a unit is held for it, on those that fit
@@ -44,19 +46,19 @@ class Extender:
         rows = self.occupancy.rows(names)
         if seats := self._seats(guest, rows):
             return self._seated(guest, names, seats, now)
-        fits = self._anywhere(guest).take(rows)
+        fits = self._anywhere(guest, self._taken).take(rows)
         self.offers.make(guest.uid, rows[fits & (rows >= 0)], _vector(guest.request), {}, now)
         if fits.all():
-            return Filtered(names, {}, {})
+            return Filtered(names, rows, {}, {})
         failed, hopeless = self._refusals(guest, rows[~fits])
         left = list(compress(names, fits.tolist()))
-        soon = not left and bool(self._anywhere(guest, offers=False).take(rows).any())
-        return Filtered(left, failed, hopeless, soon=soon)
+        soon = not left and bool(self._anywhere(guest, (self.occupancy.used,)).take(rows).any())
+        return Filtered(left, rows[fits], failed, hopeless, soon=soon)
 
-    def prioritize(self, guest: Guest, names: Sequence[str]) -> list[tuple[str, int]]:
+    def prioritize(self, guest: Guest, names: Sequence[str], rows: Rows | None = None) -> list[tuple[str, int]]:
         """From 0 to 10, the best with the most. What all have in common decides nothing, so it is left out, and so are
         nodes that have nothing else: the scheduler takes longer to read a score than we to make it."""
-        rows = self.occupancy.rows(names)
+        rows = self.occupancy.rows(names) if rows is None else rows
         totals = self._scores(guest, self._seats(guest, np.arange(len(self.occupancy.names))))
         known_or_none = np.append(totals, 0.0)  # a row of -1 is the last
         points = np.rint(known_or_none[rows] / 100 * MOST_SCORE).astype(np.int64)
@@ -78,7 +80,7 @@ class Extender:
             rows = [self.occupancy.row[node] for node in stake.units if node in self.occupancy.row]
             free = [r for r in rows if r in offered and r not in seats and self._unused(stake, r) > 0]
             needed = guest.request.at_least(stake.shape)
-            fits = self._fits(guest, np.array(free, np.int64), needed, stake.shape)
+            fits = self._fits(guest, np.array(free, np.int64), needed, self._taken, stake.shape)
             seats |= {r: stake for r, fit in zip(free, fits.tolist(), strict=True) if fit}
         return seats
 
@@ -96,28 +98,38 @@ class Extender:
         fit = {all_names[r] for r in best}
         told = f"a unit of {seats[best[0]].source} is held for it on {' or '.join(sorted(fit)[:NAMED_HOLDERS])}"
         left = [name for name in names if name in fit]
-        return Filtered(left, {n: told for n in names if n not in fit}, {}, seated=True)
+        failed = {n: told for n in names if n not in fit}
+        return Filtered(left, self.occupancy.rows(left), failed, {}, seated=True)
 
     # -- room
 
-    def _anywhere(self, guest: Guest, *, offers: bool = True) -> Mask:
+    def _anywhere(self, guest: Guest, taken: Sequence[Amounts]) -> Mask:
         """By row; one more, found as row -1, stands for a node that is not known. Only where something is held is there
         something to look at."""
         holding = np.flatnonzero(self.occupancy.holding)
         fits = np.ones(len(self.occupancy.holding) + 1, np.bool_)
-        fits[holding] = self._fits(guest, holding, guest.request, offers=offers)
+        fits[holding] = self._fits(guest, holding, guest.request, taken)
         return fits
 
     def _fits(
-        self, guest: Guest, rows: Rows, needed: Resources, covered: Resources = NOTHING, *, offers: bool = True
+        self, guest: Guest, rows: Rows, needed: Resources, taken: Sequence[Amounts], covered: Resources = NOTHING
     ) -> Mask:
-        book = self.occupancy
-        held, taken = book.held.take(rows, 0), book.used.take(rows, 0)
-        if guest.gives_way:
-            held -= book.lent.take(rows, 0)
-        if offers:
-            taken += self.offers.charged(len(book.names)).take(rows, 0)
-        return _room(taken, held - _vector(covered), _vector(needed), book.allocatable.take(rows, 0))
+        """`taken`: beside what is held. Resource by resource, as tables are laid out."""
+        book, fits = self.occupancy, np.ones(len(rows), np.bool_)
+        for r, wanted in enumerate(needed):
+            if wanted > 0:
+                held = book.held[:, r].take(rows) - covered[r]
+                if guest.gives_way:
+                    held -= book.lent[:, r].take(rows)
+                left = book.allocatable[:, r].take(rows)
+                for table in taken:
+                    left -= table[:, r].take(rows)
+                fits &= _room(left, held, wanted)
+        return fits
+
+    @property
+    def _taken(self) -> tuple[Amounts, Amounts]:
+        return self.occupancy.used, self.offers.charged(len(self.occupancy.names))
 
     def _helps(self, guest: Guest, node: str, victims: frozenset[str]) -> bool:
         row = self.occupancy.row.get(node)
@@ -125,69 +137,63 @@ class Extender:
             return True
         count = self.occupancy.counted(row, victims)
         held = count.held.minus(count.lent) if guest.gives_way else count.held
-        taken = _vector(count.used) + self.offers.charged(row + 1)[row]
+        left = self.occupancy.allocatable[row] - _vector(count.used) - self.offers.charged(row + 1)[row]
         units = [s for s in self.occupancy.payers(guest) if count.unused.get(s.source, 0) > self._offered(s, row)]
         ways = [(guest.request, NOTHING), *((guest.request.at_least(s.shape), s.shape) for s in units)]
-        whole = self.occupancy.allocatable[row]
-        return any(_room(taken, _vector(held) - _vector(own), _vector(need), whole).all() for need, own in ways)
+        return any(
+            ((_vector(need) <= 0) | _room(left, _vector(held) - _vector(own), _vector(need))).all()
+            for need, own in ways
+        )
 
     # -- words
 
     def _refusals(self, guest: Guest, rows: Rows) -> tuple[dict[str, str], dict[str, str]]:
         """Few different sentences: the scheduler counts equal ones."""
-        book, request = self.occupancy, _vector(guest.request)
-        held = book.held[rows] - book.lent[rows] if guest.gives_way else book.held[rows]
-        alone = ~_room(np.zeros_like(held), held, request, book.allocatable[rows])
+        book = self.occupancy
+        failed: dict[str, str] = {}
+        hopeless: dict[str, str] = {}
         asked = (guest.gives_way, *(n > 0 for n in guest.request))
-        told = {row: _words(book.counts[row], asked, guest) for row in rows.tolist()}
-        failed = {book.names[row]: told[row] for row in rows[~alone].tolist()}
-        return failed, {book.names[row]: told[row] for row in rows[alone].tolist()}
+        for row, hope in zip(rows.tolist(), self._fits(guest, rows, guest.request, ()).tolist(), strict=True):
+            count = book.counts[row]
+            (failed if hope else hopeless)[book.names[row]] = count.words.get(asked) or _words(count, asked, guest)
+        return failed, hopeless
 
     # -- scores
 
     def _scores(self, guest: Guest, seats: Mapping[int, Stake]) -> Scores:
         """Of every row."""
-        rows = len(self.occupancy.names)
-        need, payer = _repeated(guest.request, rows), np.full(rows, -1, np.int64)
+        cluster = self._cluster(len(self.occupancy.names))
+        need, payer = np.empty_like(cluster.promised), np.full(len(cluster.names), -1, np.int64)
+        need[:] = guest.request[:TOLD]
         for stake in {s.source: s for s in seats.values()}.values():
             rows_of = [row for row, seat in seats.items() if seat is stake]
-            need[rows_of], payer[rows_of] = guest.request.minus(stake.shape), 0
+            need[rows_of], payer[rows_of] = guest.request.minus(stake.shape)[:TOLD], 0
         asked = Request(guest.name, guest.namespace, guest.labels, Minimum())
-        return total(weigh(Demand(asked, need, need, np.zeros_like(need), payer), self._cluster(rows)), rows)
+        shares = share_of(cluster.promised + need, cluster.room)
+        return total(weigh(Demand(asked, need, need, need, payer, shares), cluster), len(cluster.names))
 
     def _cluster(self, rows: int) -> Cluster:
         """As far as scorers look at it."""
         book = self.occupancy
-        whole, none, no = book.allocatable[:rows], np.zeros(rows), np.zeros(rows, np.bool_)
-        promised = book.used[:rows] + book.held[:rows] + self.offers.charged(rows)
-        names, lent = tuple(book.names), book.lent[:rows]
-        return Cluster(names, (), whole, whole, promised, lent, none, 0.0, no, no, {}, book.load[:rows], whole, ())
+        whole, used, held, lent = (t[:rows, :TOLD] for t in (book.allocatable, book.used, book.held, book.lent))
+        promised, none, no = used + held + self.offers.charged(rows)[:, :TOLD], np.zeros(rows), np.zeros(rows, np.bool_)
+        return Cluster(book.names, (), whole, whole, promised, lent, none, 0.0, no, no, {}, book.load[:rows], whole, ())
 
 
 def _words(count: Count, asked: tuple[bool, ...], guest: Guest) -> str:
-    known = count.words.get(asked)
-    if known is None:
-        known = count.words[asked] = _sentence(count, guest)
-    return known
-
-
-def _sentence(count: Count, guest: Guest) -> str:
+    """Kept beside the count."""
     held = count.held.minus(count.lent) if guest.gives_way else count.held
     rows = zip(RESOURCES, held, guest.request, strict=True)
     told = ", ".join(f"{name} {spell(name, n)}" for name, n, wanted in rows if n > 0 and wanted > 0)
     holders = sorted(count.unused, key=lambda source: (-count.unused[source], source))[:NAMED_HOLDERS]
-    return f"{told} reserved by {', '.join(holders) or 'pods that ask for less than their unit'}"
+    count.words[asked] = f"{told} reserved by {', '.join(holders) or 'pods that ask for less than their unit'}"
+    return count.words[asked]
 
 
-def _room(taken: Amounts, held: Amounts, needed: Amounts, whole: Amounts) -> Mask:
-    """By row. Where nobody holds a part of a resource, it is the scheduler's own business."""
-    over = (taken + held + needed > whole) & (held > 0) & (needed > 0)
-    return np.asarray(~over.any(axis=-1), np.bool_)
+def _room(left: Amounts, held: Amounts, needed: Amounts | int) -> Mask:
+    """Where nobody holds a part of a resource, it is the scheduler's own business."""
+    return (held <= 0) | (held + needed <= left)
 
 
 def _vector(amount: Resources) -> Amounts:
     return np.array(amount, np.int64)
-
-
-def _repeated(amount: Resources, rows: int) -> Amounts:
-    return np.tile(_vector(amount), (rows, 1))

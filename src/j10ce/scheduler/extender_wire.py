@@ -19,9 +19,14 @@ from j10ce.model.pod import Pod
 CAPABLE: Final = "set nodeCacheCapable: true in the scheduler's configuration"
 
 
-class FilterCall(NamedTuple):
-    """Of filter and of prioritize."""
+class Question(NamedTuple):
+    """Of filter and of prioritize, as it was written."""
 
+    pod: bytes
+    names: bytes
+
+
+class FilterCall(NamedTuple):
     pod: Pod
     nodes: Sequence[str]
 
@@ -40,7 +45,7 @@ class BindCall(NamedTuple):
 
 class FilterAnswer(Struct, frozen=True, kw_only=True, rename="pascal"):
     nodes: None = None
-    node_names: Sequence[str] | None = None
+    node_names: Raw = Raw(b"null")
     failed_nodes: Mapping[str, str] | None = None
     failed_and_unresolvable_nodes: Mapping[str, str] | None = None
     error: str = ""
@@ -68,13 +73,18 @@ class BindAnswer(Struct, frozen=True, rename="pascal"):
     error: str = ""
 
 
-def read_filter(text: bytes) -> FilterCall:
+def question(text: bytes) -> Question:
     """Raises Invalid."""
     given = _fields(text)
-    names = _one(given, "nodenames", list[str] | None)
-    if names is None and _one(given, "nodes", dict[str, Any] | None) is not None:
+    asked = Question(_text(given, "pod"), _text(given, "nodenames"))
+    if asked.names == b"null" and _text(given, "nodes") != b"null":
         raise Invalid([Finding("NodeNames", None, "nodes came whole", CAPABLE)], "extender request")
-    return FilterCall(_pod(given), names or ())
+    return asked
+
+
+def read_filter(asked: Question) -> FilterCall:
+    """Raises Invalid."""
+    return FilterCall(_pod(asked.pod), _decoded(asked.names, list[str] | None, "nodenames") or ())
 
 
 def read_preempt(text: bytes) -> PreemptCall:
@@ -83,7 +93,7 @@ def read_preempt(text: bytes) -> PreemptCall:
     victims = _one(given, "nodenametometavictims", dict[str, Raw] | None)
     if victims is None and _one(given, "nodenametovictims", dict[str, Any] | None):
         raise Invalid([Finding("NodeNameToMetaVictims", None, "victims came whole", CAPABLE)], "extender request")
-    return PreemptCall(_pod(given), {node: _victims(bytes(raw)) for node, raw in (victims or {}).items()})
+    return PreemptCall(_pod(_text(given, "pod")), {node: _victims(bytes(raw)) for node, raw in (victims or {}).items()})
 
 
 def read_bind(text: bytes) -> BindCall:
@@ -102,11 +112,14 @@ def _fields(text: bytes) -> dict[str, Raw]:
 
 
 def _one(given: Mapping[str, Raw], name: str, kind: Any) -> Any:
-    return _decoded(bytes(given.get(name, b"null")), kind, name)
+    return _decoded(_text(given, name), kind, name)
 
 
-def _pod(given: Mapping[str, Raw]) -> Pod:
-    text = bytes(given.get("pod", b"null"))
+def _text(given: Mapping[str, Raw], name: str) -> bytes:
+    return bytes(given.get(name, b"null"))
+
+
+def _pod(text: bytes) -> Pod:
     try:
         return decode_native(text, Pod)
     except msgspec.ValidationError:

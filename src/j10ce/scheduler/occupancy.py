@@ -63,7 +63,7 @@ class Occupancy:
     def __init__(self) -> None:
         self.names: list[str] = []
         self.row: dict[str, int] = {}
-        self.allocatable = self.used = self.held = self.lent = _table(0)
+        self.allocatable = self.used = self.held = self.lent = table_of(0)
         self.load: Scores = np.zeros(0)  # 0 to 1: the peak to expect
         self.holding: Mask = np.zeros(0, np.bool_)  # by row: whether anything is held there
         self.counts: list[Count] = []
@@ -207,16 +207,20 @@ class Occupancy:
             self._placed.append({})
             if row == len(self.allocatable):
                 tables = (self.allocatable, self.used, self.held, self.lent)
-                self.allocatable, self.used, self.held, self.lent = (_grown(table) for table in tables)
-                more = len(self.allocatable) - row
+                more = max(64, row)
+                self.allocatable, self.used, self.held, self.lent = (grown(table, row + more) for table in tables)
                 self.load = np.concatenate([self.load, np.zeros(more)])
                 self.holding = np.concatenate([self.holding, np.zeros(more, np.bool_)])
         return self.row[name]
 
 
-def _table(rows: int) -> Amounts:
-    return np.zeros((rows, len(RESOURCES)), np.int64)
+def table_of(rows: int) -> Amounts:
+    """Column by column: answers look at one resource of all nodes."""
+    return np.zeros((rows, len(RESOURCES)), np.int64, order="F")
 
 
-def _grown(table: Amounts) -> Amounts:
-    return np.concatenate([table, _table(max(64, len(table)))])
+def grown(table: Amounts, rows: int) -> Amounts:
+    """With room for so many."""
+    larger = table_of(rows)
+    larger[: len(table)] = table
+    return larger

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from j10ce.model.resource import RESOURCES
 from j10ce.scheduler.cluster import Amounts, Rows
+from j10ce.scheduler.occupancy import grown, table_of
 
 CHARGED_S: Final = 10.0
 
@@ -30,7 +30,7 @@ class Offers:
 
     def __init__(self) -> None:
         self._offers: dict[str, Offer] = {}  # by uid, the oldest first
-        self._charged: Amounts = np.zeros((0, len(RESOURCES)), np.int64)
+        self._charged = table_of(0)
         self._units: Counter[tuple[str, int]] = Counter()
 
     def __len__(self) -> int:
@@ -39,8 +39,7 @@ class Offers:
     def charged(self, rows: int) -> Amounts:
         """Of the first so many rows."""
         if len(self._charged) < rows:
-            more = np.zeros((rows - len(self._charged), len(RESOURCES)), np.int64)
-            self._charged = np.concatenate([self._charged, more])
+            self._charged = grown(self._charged, rows)
         return self._charged[:rows]
 
     def units(self, source: str, row: int) -> int:
@@ -51,7 +50,7 @@ class Offers:
         self.end(uid)
         if len(rows):
             self.charged(int(rows.max()) + 1)
-            self._charged[rows] += amounts
+            self._charge(rows, amounts)
             self._units.update((source, row) for row, source in units.items())
             self._offers[uid] = Offer(rows, amounts, units, now + CHARGED_S)
 
@@ -59,11 +58,15 @@ class Offers:
         offer = self._offers.pop(uid, None)
         if offer is None:
             return
-        self._charged[offer.rows] -= offer.amounts
+        self._charge(offer.rows, -offer.amounts)
         for row, source in offer.units.items():
             self._units[source, row] -= 1
             if not self._units[source, row]:
                 del self._units[source, row]
+
+    def _charge(self, rows: Rows, amounts: Amounts) -> None:
+        for resource in np.flatnonzero(amounts.any(axis=0) if amounts.ndim > 1 else amounts):
+            self._charged[:, resource][rows] += amounts[..., resource]
 
     def expire(self, now: float) -> None:
         over = []

@@ -7,10 +7,9 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 
 from j10ce.model.resource import RESOURCES, spell
-from j10ce.scheduler.cluster import Amounts, Cluster, Scores
+from j10ce.scheduler.cluster import Cluster, Scores, share_of
 from j10ce.scheduler.demand import Demand
 
-ALL: Final = slice(None)
 CPU, MEMORY = RESOURCES.index("cpu"), RESOURCES.index("memory")
 
 
@@ -57,10 +56,10 @@ class LeastPromised:
     name = "least-promised"
 
     def score(self, demand: Demand, cluster: Cluster, /) -> Scores:
-        return _left(_shares(demand, cluster).max(axis=1, initial=0.0))
+        return _left(demand.shares.max(axis=1, initial=0.0))
 
     def why(self, demand: Demand, cluster: Cluster, node: int, /) -> str:
-        shares = _shares(demand, cluster, slice(node, node + 1))[0]
+        shares = demand.shares[node]
         largest = int(shares.argmax())
         return f"{shares[largest]:.0%} of its {RESOURCES[largest]} would be promised"
 
@@ -71,11 +70,10 @@ class Balanced:
     name = "balanced"
 
     def score(self, demand: Demand, cluster: Cluster, /) -> Scores:
-        shares = _shares(demand, cluster)
-        return _left(np.abs(shares[:, CPU] - shares[:, MEMORY]))
+        return _left(np.abs(demand.shares[:, CPU] - demand.shares[:, MEMORY]))
 
     def why(self, demand: Demand, cluster: Cluster, node: int, /) -> str:
-        shares = _shares(demand, cluster, slice(node, node + 1))[0]
+        shares = demand.shares[node]
         return f"cpu {shares[CPU]:.0%} and memory {shares[MEMORY]:.0%} would be promised"
 
 
@@ -87,7 +85,7 @@ class Unlent:
     def score(self, demand: Demand, cluster: Cluster, /) -> Scores | None:
         if not cluster.lendable.any():
             return None
-        return _left(_share_of(cluster.lendable, cluster.room).max(axis=1, initial=0.0))
+        return _left(share_of(cluster.lendable, cluster.room).max(axis=1, initial=0.0))
 
     def why(self, demand: Demand, cluster: Cluster, node: int, /) -> str:
         lent = [f"{r} {spell(r, n)}" for r, n in zip(RESOURCES, cluster.lendable[node], strict=True) if n]
@@ -109,15 +107,6 @@ class Calm:
 def _left(share: Scores) -> Scores:
     """What a share leaves, from 0 to 1."""
     return np.clip(1.0 - share, 0.0, 1.0)
-
-
-def _shares(demand: Demand, cluster: Cluster, rows: slice = ALL) -> Scores:
-    """[node, resource]: the share of what may be promised that is promised with the workload there."""
-    return _share_of(cluster.promised[rows] + demand.need[rows], cluster.room[rows])
-
-
-def _share_of(amount: Amounts, whole: Amounts) -> Scores:
-    return np.where(whole > 0, amount / np.maximum(whole, 1), (amount > 0).astype(np.float64))
 
 
 SCORERS: Final[tuple[Weighed, ...]] = (
