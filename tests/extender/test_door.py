@@ -133,6 +133,21 @@ async def test_scores_and_victims() -> None:
         assert (await made.ask("preempt", asked)).json() == {"NodeNameToMetaVictims": {"b": victims["b"]}}
 
 
+async def test_a_question_that_goes_on_from_filter_is_answered_like_any_other() -> None:
+    async with rig() as made:
+
+        async def scores(who: dict[str, Any], names: list[str]) -> set[tuple[str, int]]:
+            told = (await made.ask("prioritize", {"Pod": who, "NodeNames": names})).json()
+            return {(row["Host"], row["Score"]) for row in told}
+
+        small, holder = pod("small", "100m"), pod("web-0", "2", app="web")
+        left = (await made.filter(small))["NodeNames"]
+        gone_on, beside = await scores(small, left), await scores(holder, left)
+        assert gone_on == await scores(small, left[::-1]), "in another order it is another question"
+        assert beside == await scores(holder, left[::-1]), "and so it is for another pod"
+        assert (*gone_on, *beside) == (("b", 3), ("a", 6))
+
+
 async def test_a_pod_waits_for_a_binding_under_way() -> None:
     async with rig() as made:
         made.occupants.extender.occupancy.put_stake(policy("db", amount(2, 4), {"b": 1}))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from itertools import starmap
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import quote
 
@@ -141,7 +142,7 @@ class ExtenderDoor:
         else:
             call = wire.read_filter(question)
             scores = extender.prioritize(self._occupants.guest(call.pod), call.nodes)
-        return [wire.HostPriority(name, score) for name, score in scores]
+        return list(starmap(wire.HostPriority, scores))
 
     def _preempt(self, text: bytes) -> wire.PreemptAnswer:
         call = wire.read_preempt(text)

@@ -63,7 +63,7 @@ class Extender:
         known_or_none = np.append(totals, 0.0)  # a row of -1 is the last
         points = np.rint(known_or_none[rows] / 100 * MOST_SCORE).astype(np.int64)
         points -= points.min(initial=MOST_SCORE)
-        return [(names[n], int(points[n])) for n in np.flatnonzero(points).tolist()]
+        return [(name, score) for name, score in zip(names, points.tolist(), strict=True) if score]
 
     def preempt(self, guest: Guest, victims: Mapping[str, Iterable[str]]) -> set[str]:
         """The nodes where the pod may go once the victims are gone: units that they leave stay held."""
