@@ -42,7 +42,7 @@ class Ending(NamedTuple):
 FLEET = ("tests/etcd", "tests/fleet", "tests/trace")  # several hosts in network namespaces; no shares are measured
 ON_HOST = [*PYTEST, "-m", "host and not kube"]
 # Stages one after the other, the lanes of a stage side by side, the suites of a lane one after the other. Suites that
-# measure shares of this machine's CPUs have a stage to themselves; guests measure inside, control planes mostly wait.
+# measure shares of this machine's CPUs have a stage to themselves; guests measure inside, the others mostly wait.
 STAGES: Sequence[Sequence[Sequence[Suite]]] = [
     [
         [
@@ -61,6 +61,8 @@ STAGES: Sequence[Sequence[Sequence[Suite]]] = [
         ],
         [
             Suite("kube", [*PYTEST, "-m", "kube and not soak"], ("tests/kube",)),
+        ],
+        [
             Suite("fleet", ON_HOST, FLEET),
         ],
     ],
