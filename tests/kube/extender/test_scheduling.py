@@ -131,6 +131,18 @@ def test_what_fits_beside_the_held_capacity_is_placed(shop: Shop) -> None:
     assert len(set(shop.placed(*(f"batch-{n}" for n in range(4))))) == 4
 
 
+def test_a_node_that_is_promised_to_others_is_the_last_choice(shop: Shop) -> None:
+    """By requests alone, which kube-scheduler goes by, it is the emptiest. It scores less than most: below zero."""
+    shop.reserve("web", "6", 1)
+    (held,) = shop.witness("web")
+    for n in range(4):
+        if (node := f"fake-{n:04}") != held:
+            shop.pod(f"filler-{n}", "1", node=node)
+    for n in range(3):
+        shop.pod(f"batch-{n}", "200m")
+    assert held not in shop.placed(*(f"batch-{n}" for n in range(3)))
+
+
 def test_nobody_is_evicted_in_vain(shop: Shop, version: Version) -> None:
     """Without the preempt verb kube-scheduler would evict `small` for capacity that stays reserved."""
     if version == "old":
