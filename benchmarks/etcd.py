@@ -74,13 +74,11 @@ async def measure(endpoint: str, etcd: int, served: Served) -> Rounds:
     first.close()
     pids = (etcd, served.pid, os.getpid())
     seen: Rounds = {}
-    for number in range(2 * ROUNDS):
-        for name, opened in arms(endpoint, served.port, served.token).items():
-            if (name == POLICIES) is (number < ROUNDS):
-                continue
-            async with opened as call:
-                for parallel, calls in ((IN_FLIGHT, CALLS), (1, SINGLE)):
-                    seen.setdefault(name, {}).setdefault(parallel, []).append(await timed(call, calls, parallel, pids))
+    others = [name for name in arms(endpoint, served.port, served.token) if name != POLICIES]
+    for name in others * ROUNDS + [POLICIES] * ROUNDS:
+        async with arms(endpoint, served.port, served.token)[name] as call:
+            for parallel, calls in ((IN_FLIGHT, CALLS), (1, SINGLE)):
+                seen.setdefault(name, {}).setdefault(parallel, []).append(await timed(call, calls, parallel, pids))
     return seen
 
 
