@@ -10,10 +10,14 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 LAB := $(BIN)/python -m tests.lab
 JOBS ?= 2
-PINNED := pyproject.toml requirements/constraints.txt
+PINNED := pyproject.toml requirements/host.txt requirements/dev.txt
+# What is downloaded is what its pin says, to the last bit; our own package is built here, by what was pinned.
+PIP := $(BIN)/python -m pip -q --disable-pip-version-check install
+FROM_PINS := $(PIP) --require-hashes -r requirements
+FROM_CLONE := $(PIP) --no-deps --no-build-isolation -e .
 
 .PHONY: help setup setup-dev setup-lab setup-compat up check test test-quick test-host test-vm test-systemd test-kube test-compat
-.PHONY: lint format soak bench docs generate build docker-build pins clean
+.PHONY: lint format soak mutants bench docs generate build docker-build pins clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
@@ -34,11 +38,12 @@ setup-compat: setup-lab  ## the above and the oldest Kubernetes that is supporte
 
 $(VENV)/.setup: $(PINNED)
 	@tools/make-venv $(VENV) $(PYTHON)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements/constraints.txt -e '.[standalone,fleet,kubernetes]'
+	$(FROM_PINS)/host.txt
+	$(FROM_CLONE)
 	touch $@
 
 $(VENV)/.setup-dev: $(VENV)/.setup
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements/constraints.txt -e '.[dev]'
+	@$(FROM_PINS)/dev.txt
 	touch $@
 
 up: setup  ## run the embedded stack in the foreground: store, API on loopback, agent on this host
@@ -67,7 +72,7 @@ test-host: setup-dev  ## everything that needs this machine's own kernel: enforc
 	@$(PYTEST) -m "host and not kube"
 
 test-vm: setup-lab  ## enforcement in the plain cgroup v2 guest
-	@$(LAB) pytest -- -m "host or vm" tests/enforce
+	@$(LAB) pytest -- -m "(host or vm) and not real_cpus" tests/enforce
 
 test-systemd: setup-lab  ## the suite of the guest whose PID 1 is systemd
 	@$(LAB) pytest --systemd -- -m vm_systemd tests/systemd
@@ -78,11 +83,15 @@ test-kube: setup-lab  ## everything that needs a Kubernetes control plane: CRDs,
 test-compat: setup-compat  ## the same on v1.20.2
 	@J10CE_KUBE_VERSION=old $(BIN)/python tools/run_tests.py kube
 
-soak: setup-lab  ## long random runs: a million reservations, faults in the store, fail-overs (hours)
+soak: setup-lab  ## long random runs: a million reservations, faults in the store, fail-overs, 2,000 examples of each property (hours)
 	@$(PYTEST) -m soak -n0
+	J10CE_EXAMPLES=soak $(PYTEST) -m "hypothesis and not slow and not kube" -n $(JOBS) --timeout 3600
 
 bench: setup-dev  ## print the numbers that the README promises
 	@$(BIN)/python -m benchmarks
+
+mutants: setup-dev  ## break 100 lines one by one: do the tests of their packages notice? (under 30 minutes)
+	@$(BIN)/python tools/mutants.py
 
 docs: setup-dev  ## check the docs: links, commands, generated tables
 	@$(PYTEST) -q tests/docs
@@ -98,12 +107,9 @@ build: setup-dev  ## wheel and sdist, into dist/
 docker-build:  ## the images of build/*.Dockerfile, by docker, podman or buildah; REGISTRY=... names them
 	@tools/build-images
 
-pins: setup-dev  ## take the newest versions that pyproject.toml allows into the constraints
-	@echo "# Pins of everything the project installs, run time and development; \`make pins\` writes this file." > requirements/constraints.tmp
-	$(BIN)/python -m pip install -q --disable-pip-version-check uv
-	$(BIN)/uv pip compile pyproject.toml --extra dev --upgrade -q --no-header --no-annotate --no-emit-index-url \
-	    --python-version 3.11 >> requirements/constraints.tmp
-	mv requirements/constraints.tmp requirements/constraints.txt
+pins: setup-dev  ## take the newest versions that pyproject.toml allows, with their hashes, into requirements/
+	@$(PIP) uv
+	UV=$(BIN)/uv $(BIN)/python tools/pin.py
 
 clean:  ## remove the venv and all caches of the clone
 	@rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

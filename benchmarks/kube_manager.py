@@ -72,7 +72,7 @@ async def measure() -> bool:
         began = time.perf_counter()
         await occupants.ready()
         print(f"{NODES} nodes and {NODES * PODS} pods read in {time.perf_counter() - began:.1f} s")
-        roster = KubeRoster(occupants)
+        roster = KubeRoster(occupants, view.silence.of)
         how = {"roster": roster, "namespace_limit": 100, "longest_rest_s": LONGEST_REST_S}
         judging = judge_policies(store, view, wall, **how)
         tasks.append(group.create_task(judging))

@@ -36,7 +36,7 @@ class Round(NamedTuple):
 Wrap = Callable[[list[str], bool, int], list[str]]  # (command, is the service, number) -> command to start
 
 
-def main() -> None:
+def main() -> int:
     machine_facts()
     rate = os.cpu_count() * LOAD * 1e6 / CPU_US
     print(f"service: {rate:.0f} requests/s, {THREADS} threads, {CPU_US} µs each = {LOAD:.0%} of the machine")
@@ -52,7 +52,7 @@ def main() -> None:
             }  # fmt: skip
             for name, (service, wrap) in arms.items():
                 results.setdefault(name, []).append(measure(service, wrap, number))
-    report(results)
+    return report(results)
 
 
 def measure(service: list[str], wrap: Wrap | None, number: int) -> Round:
@@ -150,7 +150,8 @@ def busy_and_total() -> tuple[int, int]:
     return sum(fields) - fields[3] - fields[4], sum(fields)
 
 
-def report(results: dict[str, list[Round]]) -> None:
+def report(results: dict[str, list[Round]]) -> bool:
+    """Whether a goal is missed."""
     middle = {
         name: Round(*(statistics.median(r[i] for r in rounds) for i in range(4))) for name, rounds in results.items()
     }
@@ -172,7 +173,8 @@ def report(results: dict[str, list[Round]]) -> None:
     )
     for goal, got, met in goals:
         print(f"  {'met ' if met else 'MISSED'} {goal}: {got:.2f}")
+    return not all(met for _, _, met in goals)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -55,7 +55,8 @@ def measure(size: int) -> dict[str, list[float]]:
     nodes = [node(n, chance) for n in range(size)]
     policies = [policy(n, size, chance) for n in range(POLICIES)]
     rows = [row(n) for n in nodes]
-    cluster = assemble(rows, policies, wall=WALL, patience_s=PATIENCE_S)
+    heard = dict.fromkeys((n.metadata.name for n in nodes), 0.0)
+    cluster = assemble(rows, policies, heard, wall=WALL)
     plain = Request("web", "default", {"app": "web"}, minimum(cpu="500m", memory="1Gi"))
     holder = plain._replace(namespace="team-1", labels={"app": "policy-1"})
     zone = plain._replace(selector=selector({"zone": "z3"}))
@@ -64,8 +65,8 @@ def measure(size: int) -> dict[str, list[float]]:
         "place, holder of a policy": timed(lambda: place(holder, cluster)),
         "place, nodeSelector": timed(lambda: place(zone, cluster)),
         "explain 100 nodes": timed(lambda: place(plain, cluster).verdicts(100), runs=30),
-        "cluster from kept rows": timed(lambda: assemble(rows, policies, wall=WALL, patience_s=PATIENCE_S), runs=10),
-        "cluster from objects": timed(lambda: assemble(map(row, nodes), policies, wall=WALL, patience_s=40), runs=3),
+        "cluster from kept rows": timed(lambda: assemble(rows, policies, heard, wall=WALL), runs=10),
+        "cluster from objects": timed(lambda: assemble(map(row, nodes), policies, heard, wall=WALL), runs=3),
     }
 
 

@@ -102,7 +102,7 @@ def grow(hierarchies: Hierarchies, workloads: Workloads, files: Files) -> float:
     tree = GroupTree(Layout(hierarchies, files, TOP), Siblings(hierarchies))
     sensors = (NodeSensor(files), CgroupSensor(hierarchies, files, tree.own))
     facts = discover("bench", hierarchies, files)
-    observer = Observer(facts, sensors, tree, lambda known: refresh(known, files))
+    observer = Observer(facts, sensors, tree, lambda known: refresh(known, hierarchies, files))
     sampled: list[float] = []
     shown: list[float] = []
     for tick in range(TICKS + SLOW_EVERY):

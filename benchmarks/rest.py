@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import uvloop
 
-from benchmarks.facts import machine_facts
+from benchmarks.facts import cpu_s, machine_facts
 
 SOURCES = Path(__file__).resolve().parent.parent / "src"
 COLLECTION = "/apis/j10ce.io/v1alpha1/namespaces/bench/minimalreservationpolicies"
@@ -34,7 +34,7 @@ def main() -> int:
         flushes = flush_rate(Path(folder))
         print(f"# disk of {where}: {flushes:.0f} flushes/s of 4 KiB", flush=True)
         with manager(Path(folder)) as served:
-            return uvloop.run(measure(served.port, served.token, flushes))
+            return uvloop.run(measure(served, flushes))
 
 
 class Served(NamedTuple):
@@ -122,8 +122,8 @@ def policy(name: str, cpu: int = 500) -> bytes:
     return json.dumps({**kind, "metadata": {"name": name, "namespace": "bench"}, "spec": spec}).encode()
 
 
-async def measure(port: int, token: str, flushes: float) -> int:
-    clients = [await Client(port, token).open() for _ in range(IN_FLIGHT)]
+async def measure(served: Served, flushes: float) -> int:
+    clients = [await Client(served.port, served.token).open() for _ in range(IN_FLIGHT)]
 
     async def create(client: Client, n: int) -> None:
         await client.call("POST", COLLECTION, policy(f"p-{n}"))
@@ -141,10 +141,13 @@ async def measure(port: int, token: str, flushes: float) -> int:
     )
     below = False
     for name, target, using, count, call in rounds:
+        before = cpu_s(served.pid)
         found = await rate(using, count, call)
+        cpu_us = (cpu_s(served.pid) - before) / count * 1e6
         below |= found < target
-        print(f"{name:<26}{found:8.0f}   target {target}   {found / flushes:.2f} of the disk's flush rate", flush=True)
-    return int(below | await watch_in_order(clients, port, token))
+        shares = f"{found / flushes:.2f} of the disk's flush rate, {cpu_us:.0f} µs of the manager's CPU per call"
+        print(f"{name:<26}{found:8.0f}   target {target}   {shares}", flush=True)
+    return int(below | await watch_in_order(clients, served.port, served.token))
 
 
 async def rate(clients: list[Client], count: int, call: Callable[[Client, int], Awaitable[None]]) -> float:

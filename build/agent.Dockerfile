@@ -3,12 +3,15 @@
 FROM python:3.11-slim-bookworm AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
-COPY requirements/constraints.txt requirements/
+COPY requirements requirements
 COPY src src
-# No pip inside: what is installed here is all there will ever be.
+# No pip inside: what is installed here is all there will ever be.  Whatever is downloaded has the hash of its pin.
 RUN python -m venv --without-pip /opt/j10ce-qos \
-    && pip --python /opt/j10ce-qos/bin/python install --no-cache-dir --only-binary :all: --no-binary j10ce-qos \
-       --constraint requirements/constraints.txt ".[systemd,cli]"
+    && pip install --no-cache-dir --only-binary :all: --require-hashes --target /opt/build -r requirements/build.txt \
+    && pip --python /opt/j10ce-qos/bin/python install --no-cache-dir --only-binary :all: --require-hashes \
+       -r requirements/agent.txt \
+    && PYTHONPATH=/opt/build pip --python /opt/j10ce-qos/bin/python install --no-cache-dir --no-deps \
+       --no-build-isolation .
 
 FROM python:3.11-slim-bookworm
 ARG VERSION=unknown
@@ -19,6 +22,8 @@ LABEL org.opencontainers.image.title="j10ce-qos-agent" \
       org.opencontainers.image.source="https://github.com/turtacn/j10ce-qos" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
+# The base brings a pip of its own; whoever gets in shall not find it.
+RUN pip uninstall --yes pip setuptools wheel
 COPY --from=build /opt/j10ce-qos /opt/j10ce-qos
 ENV PATH=/opt/j10ce-qos/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \

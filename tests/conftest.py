@@ -31,11 +31,14 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if config.pluginmanager.has_plugin("hypothesispytest"):
-        from hypothesis import settings  # too heavy to import in a guest
+        from hypothesis import Phase, settings  # too heavy to import in a guest
 
-        settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-        settings.register_profile("dev", deadline=None)
-        settings.load_profile("ci" if CI else "dev")
+        settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True, print_blob=True)
+        settings.register_profile("dev", deadline=None, max_examples=50)
+        settings.register_profile("soak", deadline=None, max_examples=2000, print_blob=True)
+        phases = (Phase.explicit, Phase.generate)
+        settings.register_profile("first", deadline=None, max_examples=300, derandomize=True, phases=phases)
+        settings.load_profile(os.environ.get("J10CE_EXAMPLES") or ("ci" if CI else "dev"))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -17,6 +17,7 @@ Json = dict[str, Any]
 
 # No look-ahead: the API server's regular expressions are RE2.
 NUMBER: Final = r"[+]?([0-9]{1,19}(\.[0-9]{0,12})?|\.[0-9]{1,12})"
+PLAIN_AMOUNT: Final = rf"^{NUMBER}([eE][+-]?[0-9]{{1,2}}|[numkMGTPE]|[KMGTPE]i)?$"
 AMOUNT: Final = rf"^{NUMBER}([eE][+-]?[0-9]{{1,2}}|[numkMGTPE]|[KMGTPE]i|[kKMGT]?bit)?$"
 SHARE: Final = r"^[+]?(0*100(\.0*)?|0*[0-9]{1,2}(\.[0-9]{0,12})?|\.[0-9]{1,12})%$"
 QUANTITY: Final = rf"{AMOUNT}|{SHARE}"
@@ -32,12 +33,25 @@ _LETTER: Final = r"[^/\x00-\x1f\x7f]"
 _FIRST: Final = r"[^/.\x00-\x1f\x7f]"
 PATH_STEP: Final = rf"({_FIRST}{_LETTER}*|\.{_FIRST}{_LETTER}*|\.\.{_LETTER}+)"  # neither . nor ..
 TARGET: Final = rf"^(node|group/|group(/{PATH_STEP})+|workload/{STEP}/{NAME}|part/{STEP}/{NAME}/{NAME})$"
+KNOB: Final = r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$"  # a list of names would refuse those of a later release
 
 PERCENT: Final[Json] = {"minimum": 0, "maximum": 100}
 NOT_ZERO: Final[Json] = {"allOf": [{"pattern": "[1-9]"}]}
 COUNTER: Final[Json] = {"minimum": 0, "maximum": 2**53}
 LABELS: Final[Json] = {"additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE}}
 RATE: Final[Json] = {"minimum": 1, "pattern": AMOUNT, **NOT_ZERO}
+
+NO_RATE: Final[Json] = {"pattern": rf"{PLAIN_AMOUNT}|{SHARE}"}
+# As metav1.Condition has it.
+CONDITION_TYPE: Final = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+)
+CONDITION: Final[Json] = {
+    "type": {"maxLength": 316, "pattern": CONDITION_TYPE},
+    "reason": {"minLength": 1, "maxLength": 1024, "pattern": r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"},
+    "message": {"maxLength": 32768},
+    "observedGeneration": {"minimum": 0},
+}
 
 # Structure and field as JSON spells it -> what its schema says besides its type, or, with a type, instead of it.
 FIELDS: Final[dict[tuple[str, str], Json]] = {
@@ -67,9 +81,15 @@ FIELDS: Final[dict[tuple[str, str], Json]] = {
     ("Lending", "within"): NOT_ZERO,
     ("NodeQoSSpec", "labels"): LABELS,
     ("HoldSpec", "target"): {"pattern": TARGET},
-    ("HoldSpec", "knobs"): {"minItems": 1, "items": {"type": "string", "enum": list(KNOBS)}},
+    # Lengths, too: the rule that each is named once has its cost estimated by them.
+    ("HoldSpec", "knobs"): {
+        "minItems": 1,
+        "maxItems": 64,
+        "items": {"type": "string", "maxLength": 64, "pattern": KNOB},
+    },
     ("HoldSpec", "node"): {"maxLength": 253, "pattern": rf"^({NAME})?$"},
     ("HoldSpec", "why"): {"pattern": r"\S"},
+    **{("Minimum", name): NO_RATE for name in ("cpu", "memory", "diskRead", "diskWrite")},
     ("PolicyRevision", "revision"): COUNTER | {"minimum": 1},
 }
 
@@ -130,10 +150,17 @@ RULES: Final[dict[str, list[tuple[str, str]]]] = {
     "Lending": [
         ("self.mode != 'None' || !has(self.within)", "within: nothing is lent, set mode to Reclaimable"),
     ],
+    "PolicyRevision": [
+        (
+            "self.revision == oldSelf.revision && self.data == oldSelf.data",
+            "history is not rewritten: apply the policy",
+        ),
+    ],
     "HoldSpec": [
         (
             "self.target != 'group/' || !has(self.value)",
             "value: the root's own settings are never written, leave it out",
         ),
+        ("self.knobs.all(k, self.knobs.exists_one(other, other == k))", "knobs: name each knob once"),
     ],
 }

@@ -28,9 +28,10 @@ from j10ce.manager.descriptions import described
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import Condition, Selector
 from j10ce.model.quantity import Quantity
-from tools.crd_rules import DURATION, FIELDS, QUANTITY, RULES
+from tools.crd_rules import CONDITION, DURATION, FIELDS, QUANTITY, RULES
 
 Json = dict[str, Any]
+REQUIRED: Final = ("type", "status", "reason", "message", "lastTransitionTime")
 RULES_KEY: Final = "x-kubernetes-validations"
 KEPT_BY_THE_SERVER: Final[Json] = {
     "apiVersion": {"description": "Group and version of this shape.", "type": "string"},
@@ -51,8 +52,17 @@ def schema_of(kind: Kind) -> Json:
     if not made["required"]:
         del made["required"]
     if status := made["properties"].get("status"):
+        if conditions := status["properties"].get("conditions"):
+            conclude(conditions["items"])
         as_told(status, "status", {column.path for column in kind.columns})
     return made
+
+
+def conclude(condition: Json) -> None:
+    """What managers conclude is a condition as Kubernetes has it; what agents report is taken as it is told."""
+    condition["required"] = list(REQUIRED)
+    for name, bounds in CONDITION.items():
+        condition["properties"][name] |= bounds
 
 
 def struct_schema(struct: type[Struct]) -> Json:

@@ -37,7 +37,7 @@ kinds, names, profiles and knobs. Without `--server` a command talks to the agen
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | failed; `diff`: something differs |
+| 1 | failed; `diff`: something differs; `revert`, `disarm --revert` and Ctrl-C of `up`: a value was left alone |
 | 2 | wrong usage |
 | 3 | invalid input; every finding is told |
 | 4 | the agent or the API does not answer |
@@ -53,7 +53,8 @@ was not found, 128 + n when signal n ended it.
 
 | variable | meaning |
 |---|---|
-| `J10CE_SERVER`, `J10CE_TOKEN_FILE` | as `--server` and `--token-file` |
+| `J10CE_SERVER`, `J10CE_KUBECONFIG` | as `--server` and `--kubeconfig` |
+| `J10CE_TOKEN_FILE`, `J10CE_CA_FILE` | as `--token-file` and `--ca-file`, where there is a server they are for |
 | `J10CE_LISTEN` | as `up --listen` |
 | `J10CE_RUN_DIR` | instead of `/run/j10ce-qos` |
 | `J10CE_STATE_DIR` | instead of `/var/lib/j10ce-qos` |

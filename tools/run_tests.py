@@ -56,7 +56,7 @@ STAGES: Sequence[Sequence[Sequence[Suite]]] = [
     [[Suite("host", [*ON_HOST, *(f"--ignore={path}" for path in FLEET)])]],
     [
         [
-            Suite("guest-v2", [*LAB, "--", "-m", "host or vm"], ("tests/enforce",)),
+            Suite("guest-v2", [*LAB, "--", "-m", "(host or vm) and not real_cpus"], ("tests/enforce",)),
             Suite("guest-systemd", [*LAB, "--systemd", "--", "-m", "vm_systemd"], ("tests/systemd",)),
         ],
         [

@@ -21,7 +21,22 @@ QosError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+MOST_SHOWN: Final = 200  # characters of a value: enough to recognise it
+MOST_FINDINGS: Final = 50
+
+
+def cut(text: str, most: int = MOST_SHOWN) -> str:
+    """As much of a text as an answer or a log repeats."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
+
+
+def shown(value: object) -> str:
+    """A value as an answer or a log repeats it."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= MOST_SHOWN else f"{value[:MOST_SHOWN]!r}… ({len(value)} characters)"
+    return cut(repr(value))
 
 
 class Finding(NamedTuple):
@@ -33,9 +48,13 @@ class Finding(NamedTuple):
     hint: str = ""
 
     def __str__(self) -> str:
-        shown = "" if self.value is None else f" = {self.value!r}"
-        hint = f"; {self.hint}" if self.hint else ""
-        return f"{self.path or '(root)'}{shown}: {self.problem}{hint}"
+        value = "" if self.value is None else f" = {shown(self.value)}"
+        return f"{cut(self.path) or '(root)'}{value}: {self.advice}"
+
+    @property
+    def advice(self) -> str:
+        hint = f"; {cut(self.hint, 500)}" if self.hint else ""
+        return f"{cut(self.problem)}{hint}"
 
 
 class QosError(Exception):
@@ -44,9 +63,11 @@ class QosError(Exception):
 
 class Invalid(QosError):
     def __init__(self, findings: Sequence[Finding], what: str = "input") -> None:
-        self.findings = tuple(findings)
+        self.findings = tuple(findings[:MOST_FINDINGS])
         self.what = what
-        super().__init__(f"invalid {what}: " + "; ".join(map(str, self.findings)))
+        self.more = len(findings) - len(self.findings)
+        rest = (f"and {self.more} more",) if self.more else ()
+        super().__init__(f"invalid {cut(what)}: " + "; ".join((*map(str, self.findings), *rest)))
 
 
 class Malformed(Invalid):

@@ -99,6 +99,43 @@ def test_while_it_is_resized_a_pod_has_what_its_status_tells(status: dict[str, A
     assert (found.requests.cpu, found.limits.cpu) == (cpu, cpu)
 
 
+PENDING = {"type": "PodResizePending", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "limit", "status", "expected"),
+    [
+        pytest.param("1", "1", {}, False, id="as it runs"),
+        pytest.param("2", "1", {}, True, id="another request"),
+        pytest.param("1", "2", {}, True, id="another limit"),
+        pytest.param("2", "1", {"conditions": [{**PENDING, "reason": "Infeasible"}]}, False, id="infeasible"),
+        pytest.param("2", "1", {"conditions": [{**PENDING, "reason": "Deferred"}]}, False, id="deferred"),
+        pytest.param("2", "1", {"resize": "Infeasible"}, False, id="infeasible before 1.33"),
+        pytest.param("2", "1", {"resize": "Proposed"}, True, id="proposed before 1.33"),
+        pytest.param("1", "1", {"conditions": [{"type": "PodResizeInProgress", "status": "True"}]}, True, id="begun"),
+        pytest.param("1", "1", {"resize": "InProgress"}, True, id="begun before 1.33"),
+    ],
+)
+def test_a_pod_is_being_resized_while_its_kubelet_has_something_to_write(
+    asked: str, limit: str, status: dict[str, Any], expected: bool
+) -> None:
+    main = container(resources={"requests": asking(asked), "limits": asking(limit)})
+    assert made(pod(main, status={"containerStatuses": [RESIZE_STATUS], **status})).resizing is expected
+
+
+def test_a_deferred_resize_that_is_granted_is_one() -> None:
+    granted = {**RESIZE_STATUS, "allocatedResources": asking("2")}
+    main = container(resources={"requests": asking("2"), "limits": asking("1")})
+    status = {"containerStatuses": [granted], "conditions": [{**PENDING, "reason": "Deferred"}]}
+    assert made(pod(main, status=status)).resizing
+
+
+def test_a_kubelet_that_does_not_tell_what_runs_resizes_nothing() -> None:
+    main = container(resources={"requests": asking("2")})
+    told = {"name": "main", "state": {"running": {}}}
+    assert not made(pod(main, status={"containerStatuses": [told]})).resizing
+
+
 @pytest.mark.parametrize(
     ("meta", "spec", "expected"),
     [

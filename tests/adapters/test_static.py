@@ -25,10 +25,14 @@ class House:
     def __init__(self) -> None:
         self.inside: dict[TargetId, list[int] | None] = {}
         self.looked: list[TargetId] = []
+        self.restarting: set[TargetId] = set()
 
     def pids(self, workload: Workload, /) -> list[int] | None:
         self.looked.append(workload.target)
         return self.inside.get(workload.target, [])
+
+    def returns(self, workload: Workload, /) -> bool:
+        return workload.target in self.restarting
 
 
 async def take(events: AsyncIterator[WorkloadEvent], count: int) -> list[tuple[str, str]]:
@@ -61,6 +65,19 @@ async def test_a_workload_ends_when_its_cgroup_is_empty_or_gone(end: list[int] |
     adapter.sweep()
     assert WEB not in adapter
     assert await take(events, 1) == [("DELETED", "web")]
+
+
+@pytest.mark.parametrize("between", [pytest.param([], id="empty"), pytest.param(None, id="gone")])
+def test_an_adopted_unit_waits_for_its_next_process(between: list[int] | None) -> None:
+    house = House()
+    adapter = StaticAdapter([build.workload("web")], house)
+    house.restarting.add(WEB)
+    for inside in ([7], between, between, [8], between):
+        house.inside[WEB] = inside
+        adapter.sweep()
+    assert WEB in adapter
+    adapter.remove(WEB)
+    assert WEB not in adapter
 
 
 def test_one_that_nobody_has_entered_yet_is_early_not_over() -> None:

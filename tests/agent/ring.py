@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from j10ce.adapters.adapter import WorkloadEvent
@@ -12,13 +12,14 @@ from j10ce.agent.loop import Agent, Report
 from j10ce.agent.whatif import Unmeasured
 from j10ce.control.builtin import build
 from j10ce.control.controller import Controller, Steady
+from j10ce.kernel.backend import Place
 from j10ce.kernel.guard import Guard as WriteGuard
 from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
 from j10ce.model import knob
-from j10ce.model.knob import ROOT, Setting, Support, TargetId, Value
-from j10ce.model.snapshot import Group, Groups, NodeFacts, Snapshot
-from j10ce.model.workload import Entitlement, Workload
+from j10ce.model.knob import IDLE_SHARES, ROOT, Setting, Support, TargetId, Value
+from j10ce.model.snapshot import Foreign, Group, Groups, NodeFacts, Snapshot
+from j10ce.model.workload import Entitlement, Handle, Workload
 from j10ce.policy.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build as make
@@ -35,7 +36,7 @@ class FakeObserver:
         self._kernel = kernel
         self._version = 0
         self._groups = Groups()
-        self._owned: dict[str, TargetId] = {}
+        self._owned: dict[TargetId, str] = {}  # the last place of each
 
     def sample(self, now: float, workloads: Collection[Workload]) -> None:
         self.sampled += 1
@@ -49,9 +50,10 @@ class FakeObserver:
         settings: Mapping[Setting, Value],
         support: Mapping[str, Support],
         epoch: int = 0,
+        remains: Mapping[TargetId, Handle] | None = None,
     ) -> Snapshot:
-        self._owned.update({w.handle.path: t for t, w in workloads.items() if w.handle.made and w.handle.path})
-        groups = Groups(self._seen(workloads))
+        self._owned.update({t: w.handle.path for t, w in workloads.items() if w.handle.made and w.handle.path})
+        groups = Groups(self._seen(workloads, remains or {}))
         if groups != self._groups:
             self._groups, self._version = groups, self._version + 1
         epoch += self._version
@@ -60,29 +62,54 @@ class FakeObserver:
             now, wall, self.facts, self._groups, readings, workloads, entitlements, settings, support, epoch
         )
 
-    def _seen(self, workloads: Mapping[TargetId, Workload]) -> dict[TargetId, Group]:
+    def _seen(
+        self, workloads: Mapping[TargetId, Workload], remains: Mapping[TargetId, Handle]
+    ) -> dict[TargetId, Group]:
         there = self._kernel.cgroups.by_path
-        paths = {w.handle.path: t for t, w in workloads.items() if w.handle.path}
-        paths |= {path: target for path, target in self._owned.items() if path in there}
-        found = {ROOT: Group(ROOT, None, "", owned=False, enabled=there[""].enabled)}
-        for path, target in sorted(paths.items()):
-            steps = path.split("/")
-            parent = ROOT
-            for depth in range(1, len(steps) + 1):
-                here = "/".join(steps[:depth])
-                name = target if depth == len(steps) else knob.group(here)
-                enabled = there[here].enabled if here in there else frozenset()
-                owned = steps[0] == self._kernel.top
-                found[name] = Group(name, parent, here, owned, here in there, enabled=enabled)
-                parent = name
+        live = {w.handle.path: t for t, w in workloads.items() if w.handle.path}
+        parts = ((knob.part(w.namespace, w.name, p.name), p.handle.path) for w in workloads.values() for p in w.parts)
+        live |= {path: target for target, path in parts if path not in live}
+        ours = {p: knob.group(p) for p in there if p and self._kernel.owns(Place(p))}
+        gone = {path: target for target, path in self._owned.items() if path in there and target not in live.values()}
+        paths = ours | gone | {h.path: t for t, h in remains.items()} | live
+        names = {up: knob.group(up) for path in paths for up in _upwards(path)} | paths
+        root = Group(ROOT, None, "", owned=False, foreign=self._foreign("", names), enabled=there[""].enabled)
+        found = {ROOT: root}
+        for path, target in sorted(names.items()):
+            parent = names.get(path.rpartition("/")[0], ROOT)
+            here, owned = there.get(path), self._kernel.owns(Place(path))
+            foreign = self._foreign(path, names)
+            enabled = here.enabled if here else frozenset()
+            busy = owned and here is not None and bool(here.pids or here.memory_current)
+            used = here.memory_current if here else 0.0
+            found[target] = Group(target, parent, path, owned, here is not None, foreign, used, enabled, busy)
         return found
+
+    def _foreign(self, path: str, names: Mapping[str, TargetId]) -> tuple[Foreign, ...]:
+        """Neighbours that nobody manages, with their weight and what they claim of the memory."""
+        below = (p for p in self._kernel.cgroups.children(path) if p not in names)
+        return tuple(self._neighbour(p) for p in below)
+
+    def _neighbour(self, path: str) -> Foreign:
+        values, cgroups = self._kernel[path].values, self._kernel.cgroups
+        weight = IDLE_SHARES if values.get("cpu.idle") == 1.0 else cgroups.value("cpu.weight", path)
+        kept = (values.get(knob, 0.0) for knob in ("memory.min", "memory.low"))
+        minimum, low = (float(v) if isinstance(v, float | int) else 0.0 for v in kept)
+        return Foreign(path.rpartition("/")[2], float(weight), memory_min=minimum, memory_low=low)  # type: ignore[arg-type]
+
+
+def _upwards(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 class Ring:
     """The agent, its kernel, and a clock."""
 
-    def __init__(self, folder: Path, version: str = "v2", extra: Sequence[Controller] = ()) -> None:
-        self.fake = FakeKernel(version)  # type: ignore[arg-type]
+    def __init__(
+        self, folder: Path, version: str = "v2", extra: Sequence[Controller] = (), fake: FakeKernel | None = None
+    ) -> None:
+        self.fake = fake or FakeKernel(version)  # type: ignore[arg-type]
         self.folder = folder
         self.now, self.wall = 1000.0, make.WALL
         self.extra = tuple(extra)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from j10ce.agent.config import AgentConfig, check, load
 from j10ce.errors import Invalid
 from j10ce.model.quantity import Duration
+from j10ce.model.schema import prime
 
 HERE = {"J10CE_RUN_DIR": "/run/a", "J10CE_STATE_DIR": "/var/a"}
 
@@ -71,3 +73,9 @@ def test_settings_of_a_built_in_controller_are_checked_with_the_rest(tmp_path: P
     (tmp_path / "a.yaml").write_text("controllers: {cpu-suppress: {moode: quota}}\n")
     with pytest.raises(Invalid, match=r"controllers\.cpu-suppress\.moode"):
         load(tmp_path, HERE)
+
+
+def test_the_types_of_a_whole_agent_can_be_made_ready() -> None:
+    """Also those that are never decoded, such as a plan: an agent that cannot begin protects nobody."""
+    assert importlib.import_module("j10ce.agent.host")
+    prime()

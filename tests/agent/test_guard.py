@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from j10ce.agent.guard import Guard
-from j10ce.model.knob import Setting, workload
+from j10ce.model.knob import Setting, group, workload
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
 from j10ce.testing import build
@@ -22,6 +22,7 @@ class Moody:
         self.steady = steady
         self.fails = False
         self.asked = 0
+        self.reads: list[Setting] = []
 
     def propose(self, snap: Snapshot, /) -> Iterable[Proposal]:
         self.asked += 1
@@ -65,6 +66,16 @@ def test_a_steady_one_is_asked_only_when_the_epoch_moves() -> None:
     guard = Guard(moody)
     for now, epoch in ((0, 1), (1, 1), (2, 1), (3, 2)):
         guard.propose(at(now, epoch))
+    assert moody.asked == 2
+
+
+def test_a_steady_one_is_asked_again_when_a_setting_that_it_reads_is_another() -> None:
+    moody = Moody(steady=True)
+    weight, quota = Setting(group("system.slice"), "cpu.weight"), Setting(group("system.slice"), "cpu.max")
+    moody.reads = [weight]
+    guard = Guard(moody)
+    for values in ({weight: 1024.0}, {weight: 1024.0, quota: 5.0}, {weight: 2.0}, {weight: 2.0}):
+        guard.propose(replace(at(0, epoch=1), settings=values))
     assert moody.asked == 2
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.agent.lock import Lock, holder
+from j10ce.agent.lock import Lock, held, holder
 from j10ce.errors import Busy
 
 
@@ -26,3 +26,13 @@ def test_the_second_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
 def test_a_file_that_says_nothing_names_nobody(tmp_path: Path, content: str) -> None:
     (tmp_path / "agent.lock").write_text(content)
     assert holder(tmp_path) == (0, "unknown")
+
+
+def test_a_lock_is_held_until_it_is_free_whatever_its_file_says(tmp_path: Path) -> None:
+    assert not held(tmp_path)
+    lock = Lock(tmp_path)
+    lock.take("until-idle")
+    (tmp_path / "agent.lock").write_text("")
+    assert held(tmp_path)
+    lock.drop()
+    assert not held(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 from j10ce.adapters.adapter import WorkloadEvent
 from j10ce.model.kinds import Condition, Meta, NodeQoS, NodeQoSSpec
 from j10ce.model.knob import ROOT, Setting, TargetId, group, workload
-from j10ce.model.plan import Bound, Join, Make, Proposal, Rank, ValueChange
+from j10ce.model.plan import Applied, Bound, Join, Make, Proposal, Rank, ValueChange
 from j10ce.model.quantity import Millicores
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Snapshot
@@ -82,6 +83,19 @@ def test_a_workload_that_leaves_takes_its_cgroup_along(ring: Ring) -> None:
     assert ring.agent.resolution.ledger.promised.cpu == 0
 
 
+def test_the_end_of_one_best_effort_command_rewrites_nothing_of_the_others(ring: Ring) -> None:
+    jobs = [local(build.workload(f"job{n}", profile="be"), n + 1) for n in range(5)]
+    ring.arrive(*jobs)
+    ring.tick()
+    tier = group("j10ce_besteffort")
+    assert ring.value(tier, "cpu.idle") == 1.0
+    ring.fake["j10ce_besteffort/default_job2"].pids.clear()
+    reports = [ring.leave(jobs[2]), ring.tick(), ring.tick()]
+    assert [c for r in reports for c, _ in r.outcome.results if isinstance(c, ValueChange)] == []
+    assert "j10ce_besteffort/default_job2" not in ring.fake.cgroups.by_path
+    assert ring.value(tier, "cpu.idle") == 1.0
+
+
 def test_an_adopted_workload_gets_its_own_values_back(ring: Ring) -> None:
     target = workload("default", "db")
     ring.fake.adopt(target, "mine", {"cpu.weight": 2048.0})
@@ -90,6 +104,60 @@ def test_an_adopted_workload_gets_its_own_values_back(ring: Ring) -> None:
     assert ring.value(target, "cpu.idle") == 1.0
     ring.leave(db)
     assert (ring.value(target, "cpu.idle"), ring.value(target, "cpu.weight")) == (0.0, 2048.0)
+
+
+def test_an_idle_pod_is_idle_no_more_while_it_is_resized(ring: Ring) -> None:
+    """The kernel refuses a weight to an idle group, and a kubelet would ask for ever."""
+    target, path = workload("default", "pod"), "kubepods/burstable/pod1"
+    ring.fake.enable(ROOT, frozenset({"cpu", "memory", "cpuset"}))
+    for above in ("kubepods", "kubepods/burstable"):
+        ring.fake.adopt(group(above), above)
+        ring.fake.enable(group(above), frozenset({"cpu", "memory", "cpuset"}))
+    ring.fake.adopt(target, path, {"cpu.weight": 1024.0})
+    pod = replace(build.workload("pod", profile="be"), handle=Handle(path=path, made=False))
+    ring.arrive(pod)
+    ring.tick()
+    weight = Setting(target, "cpu.weight")
+    place = ring.fake.places[target]
+    assert ring.value(target, "cpu.idle") == 1.0
+    assert ring.fake.cgroups.objection("cpu.weight", 2048.0, path) is not None
+
+    ring.agent.change([WorkloadEvent("MODIFIED", replace(pod, resizing=True))], ring.instant())
+    ring.tick()
+    assert ring.value(target, "cpu.idle") == 0.0
+    assert isinstance(ring.fake.write(weight, 2048.0, place), Applied)
+
+    ring.agent.change([WorkloadEvent("MODIFIED", pod)], ring.instant())
+    ring.tick()
+    assert ring.value(target, "cpu.idle") == 1.0
+    ring.leave(pod)
+    ring.tick()
+    assert (ring.value(target, "cpu.idle"), ring.value(target, "cpu.weight")) == (0.0, 2048.0)
+
+
+def test_idle_pods_are_capped_while_their_class_weighs_as_much_as_a_protected_one(ring: Ring) -> None:
+    """As in the minute after each start of a kubelet; it is seen at the next tick, and no cap is left behind."""
+    everything = frozenset({"cpu", "memory", "cpuset"})
+    ring.fake.enable(ROOT, everything)
+    for above, weight in (("kubepods", 4096.0), ("kubepods/burstable", 1024.0), ("kubepods/besteffort", 10.0)):
+        ring.fake.adopt(group(above), above, {"cpu.weight": weight})
+        ring.fake.enable(group(above), everything)
+    svc = build.workload("svc", profile="ls", handle=build.handle("kubepods/burstable/pod1"))
+    hog = build.workload("hog", profile="be", handle=build.handle("kubepods/besteffort/pod2"))
+    for w in (svc, hog):
+        ring.fake.adopt(w.target, w.handle.path)
+    ring.arrive(svc, hog)
+    ring.tick()
+    assert (ring.value(hog.target, "cpu.idle"), ring.value(hog.target, "cpu.max")) == (1.0, math.inf)
+    burstable = group("kubepods/burstable")
+    ring.fake.write(Setting(burstable, "cpu.weight"), 10.0, ring.fake.places[burstable])
+    ring.tick()
+    assert ring.value(hog.target, "cpu.max") == 0.05 * 4 * 100_000
+    assert ring.value(svc.target, "cpu.max") == math.inf
+    assert ring.value(burstable, "cpu.weight") == 10.0, "not ours to write"
+    ring.fake.write(Setting(burstable, "cpu.weight"), 1024.0, ring.fake.places[burstable])
+    ring.tick()
+    assert ring.value(hog.target, "cpu.max") == math.inf
 
 
 def test_a_hold_keeps_our_hands_off(ring: Ring) -> None:
@@ -161,7 +229,7 @@ def test_killed_and_started_again_everything_goes_back(ring: Ring) -> None:
     ring.arrive(local(web(), 1))
     ring.fake["j10ce/sensitive/default_web"].pids.clear()
     ring.agent = ring.start()  # nothing was closed: the process is gone
-    assert not ring.agent.revert().refused()
+    assert not ring.agent.revert(ring.instant()).refused()
     assert {name: ring.value(target, name) for name in before} == before
     assert "j10ce" not in ring.fake.cgroups.by_path
 
@@ -295,7 +363,7 @@ def protected(ring: Ring, **fields: object) -> Workload:
 
 def given_back(ring: Ring, db: Workload) -> object:
     assert ring.value(db.target, "memory.min") == 256.0 * 2**20, "ours is on top again"
-    assert not ring.agent.revert().refused()
+    assert not ring.agent.revert(ring.instant()).refused()
     return ring.value(db.target, "memory.min")
 
 

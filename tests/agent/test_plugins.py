@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from j10ce.agent.guard import Guard
 from j10ce.agent.plugins import PluginProcess, installed
+from j10ce.host.child import python
 from j10ce.model.snapshot import Snapshot
 from j10ce.testing import build
 
@@ -46,6 +48,21 @@ class Dies:
     name = "dies"
     def propose(self, snap):
         os._exit(3)
+
+class Floods:
+    name = "floods"
+    def propose(self, snap):
+        # The helper's own way out is the first descriptor above the standard ones; an empty answer is a valid frame.
+        frame = bytes.fromhex("0000000180") * 100_000
+        while True:
+            os.write(3, frame)
+
+class Talks:
+    name = "talks"
+    def propose(self, snap):
+        target = next(iter(snap.workloads))
+        return [Proposal(Setting(target, "cpu.max"), Bound.AT_MOST, 50000.0 + n, "talks", Rank.ADVICE, "x" * 1000)
+                for n in range(800)]
 """
 
 
@@ -58,7 +75,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pa
         points = "".join(f"{name} = sample_plugin:{name.title()}\n" for name in names)
         (info / "entry_points.txt").write_text(f"[console_scripts]\nx = y:z\n\n[j10ce.controllers]\n{points}")
         (tmp_path / "sample_plugin.py").write_text(MODULE)
-        monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(__file__).parents[2] / 'src'}")
+        monkeypatch.syspath_prepend(tmp_path)
         return tmp_path
 
     return install
@@ -70,12 +87,26 @@ def helper(package: Callable[..., Path]) -> Iterator[Callable[..., PluginProcess
 
     def start(*names: str, deadline_s: float = 2.0) -> PluginProcess:
         package(*names)
-        made.append(PluginProcess(names, [sys.executable, "-m", "j10ce.agent.plugin_host"], deadline_s=deadline_s))
+        made.append(PluginProcess(names, python("j10ce.agent.plugin_host"), deadline_s=deadline_s))
         return made[-1]
 
     yield start
     for one in made:
         one.close()
+        assert eventually(lambda one=one: reaped(one))  # type: ignore[misc]
+
+
+def reaped(one: PluginProcess) -> bool:
+    """Whoever was killed has ended, and was waited for."""
+    return all(process.poll() is not None for process in one._dying)
+
+
+def eventually(done: Callable[[], bool]) -> bool:
+    for _ in range(6000):
+        if done():
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def snap_at(now: float) -> Snapshot:
@@ -121,3 +152,50 @@ def test_one_that_hangs_or_dies_is_benched_and_the_others_go_on(helper: Callable
     until(one, lambda: "good" in one.proposals, step_s=0.01)
     assert one.faults[bad]
     assert one.restarts >= 1
+
+
+def test_one_that_writes_without_end_is_benched_and_holds_nobody_up(helper: Callable[..., PluginProcess]) -> None:
+    one = helper("floods", "good", deadline_s=60.0)
+    within(lambda: until(one, lambda: "good" in one.proposals, step_s=0.01))
+    assert "at once" in one.faults["floods"]
+
+
+def test_a_long_answer_is_there_at_the_next_tick(helper: Callable[..., PluginProcess]) -> None:
+    """Longer than a pipe is by default, so that the helper would wait for us in the middle of it."""
+    one = helper("talks", deadline_s=60.0)
+    until(one, lambda: "talks" in one.proposals, step_s=0.001)
+    assert len(one.proposals["talks"]) == 800
+
+
+def test_one_that_cannot_die_holds_nobody_up_and_is_reaped_later(helper: Callable[..., PluginProcess]) -> None:
+    one = helper("hangs", "good", deadline_s=1.0)
+    one.ask(snap_at(1.0))
+    stuck = one._process
+    assert stuck is not None
+    stuck.kill = lambda: None  # type: ignore[method-assign]  # as on a mount that hangs
+    within(lambda: until(one, lambda: "good" in one.proposals, step_s=0.01))
+    assert stuck.poll() is None
+    subprocess.Popen.kill(stuck)
+    assert eventually(lambda: one.ask(snap_at(time.monotonic())) is None and stuck.returncode is not None)
+
+
+def test_helpers_that_cannot_die_do_not_pile_up(
+    helper: Callable[..., PluginProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = helper("hangs", deadline_s=1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess.Popen, "kill", lambda self: None)
+        now = until(one, lambda: len(one._dying) >= 3, step_s=1.0)
+        for n in range(1, 1000):
+            one.ask(snap_at(now + n))
+    assert (len(one._dying), one._process) == (3, None)
+    for process in one._dying:
+        process.kill()
+
+
+def within(work: Callable[[], object], seconds: float = 60.0) -> None:
+    """Fails instead of hanging for ever."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert not thread.is_alive()

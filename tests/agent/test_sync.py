@@ -18,6 +18,7 @@ from j10ce.agent.client import Peer
 from j10ce.agent.http import Request, Response
 from j10ce.agent.sync import Sync
 from j10ce.model import schema
+from j10ce.model.bounds import MOST_VALUES
 from j10ce.model.kinds import Hold, NodeReport
 from j10ce.policy.change import NodeChange
 from j10ce.policy.document import NodeDocument, digest, in_order
@@ -127,6 +128,16 @@ async def test_a_document_is_obeyed(tmp_path: Path) -> None:
     async with talking(plane, node, tmp_path / "s"), asyncio.timeout(30):
         await node.moved.wait()
     assert node.obeyed[0] == GOOD
+
+
+async def test_a_document_of_very_many_values_is_obeyed(tmp_path: Path) -> None:
+    """What clients send is bounded, what the control plane says is not."""
+    plane, node = ControlPlane(), Node()
+    large = replace(GOOD, units={f"default/p{n}": 1 for n in range(MOST_VALUES + 1)})
+    plane.watch = [event(large)]
+    async with talking(plane, node, tmp_path / "s"), asyncio.timeout(30):
+        await node.moved.wait()
+    assert node.obeyed[0] == large
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from j10ce.agent.whatif import as_plain, as_text, whatif
 from j10ce.errors import Invalid
@@ -33,6 +34,21 @@ def test_a_workload_on_paper_gets_its_floors_and_their_reasons() -> None:
     assert "floors" in as_text(answer)
 
 
+def test_a_reservation_without_a_namespace_counts_in_default_as_apply_puts_it_there() -> None:
+    policy = {
+        "apiVersion": "j10ce.io/v1alpha1",
+        "kind": "MinimalReservationPolicy",
+        "metadata": {"name": "db"},
+        "spec": {"selector": {"matchLabels": {"app": "db"}}, "minimum": {"cpu": "1"}},
+    }
+    named = paper("db")
+    named["metadata"]["labels"]["app"] = "db"
+    elsewhere = {**named, "metadata": {**named["metadata"], "namespace": "shop"}}
+    entitled = ask(policy, named, elsewhere).resolution.entitlements
+    assert entitled[workload("default", "db")].floor.cpu == 1000
+    assert entitled[workload("shop", "db")].floor.cpu == 0
+
+
 def test_a_node_among_the_objects_is_planned_for() -> None:
     node = {
         "apiVersion": "j10ce.io/v1alpha1",
@@ -40,7 +56,7 @@ def test_a_node_among_the_objects_is_planned_for() -> None:
         "metadata": {"name": "big"},
         "status": {"node": {"capacity": {"cpu": "64", "memory": "256Gi"}}},
     }
-    answer = ask(node, paper(minimum={"cpu": "50%"}))
+    answer = whatif([node, paper(minimum={"cpu": "50%"})], replace(HERE, cpu_quota=1500), wall=build.WALL)
     assert (answer.node.name, len(answer.node.cpus)) == ("big", 64)
     assert answer.resolution.entitlements[workload("default", "web")].floor.cpu == 32000
 
@@ -58,6 +74,21 @@ def test_kubernetes_pods_and_nodes_are_understood() -> None:
     entitled = answer.resolution.entitlements[workload("shop", "p")]
     assert (answer.node.name, entitled.requests.cpu, entitled.profile) == ("k", 1000, "ls")
     assert entitled.ceiling.cpu == float("inf")  # one container has no limit
+
+
+def test_a_workload_without_a_profile_is_planned_as_run_would_place_it() -> None:
+    plain = paper()
+    del plain["metadata"]["labels"]
+    told = as_text(ask(plain))
+    assert "workload/default/web: profile burstable, tier standard" in told
+    assert "profile )" not in told
+
+
+def test_a_plan_with_nothing_to_write_says_so() -> None:
+    profile = {"apiVersion": "j10ce.io/v1alpha1", "kind": "QoSProfile", "metadata": {"name": "x"}}
+    told = as_text(ask({**profile, "spec": {"tier": "standard"}}))
+    assert told.splitlines()[1:] == ["nothing to write: no workload is here or among these objects"]
+    assert "nothing to write" not in as_text(ask(paper()))
 
 
 def test_a_promise_beyond_the_machine_is_told_with_numbers() -> None:

@@ -1,17 +1,23 @@
 """Every command: found, documented, with an example that names real commands and options."""
 
+import asyncio
 import re
 import shlex
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from j10ce.cli.main import COMMANDS, EXIT_CODES, cli, report
+from j10ce.cli.objects import _warn_of_loss
 from j10ce.cli.peers import find_kind
+from j10ce.cli.up import Stack
 from j10ce.errors import Busy, Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
+from j10ce.policy.profiles import builtin
+from j10ce.store.opening import open_store
 
 
 def every_command() -> list[tuple[str, click.Command]]:
@@ -43,6 +49,27 @@ def test_help_has_an_example_that_parses(name: str, command: click.Command) -> N
         assert ctx.params is not None
 
 
+def test_up_beyond_loopback_is_refused_with_what_up_itself_can_do() -> None:
+    result = CliRunner().invoke(cli, ["up", "--listen", "0.0.0.0:7443"], standalone_mode=False)
+    assert isinstance(result.exception, Denied)
+    told = str(result.exception)
+    assert told.startswith("0.0.0.0:7443 is not loopback, and `up` serves this host alone: listen on 127.0.0.1")
+    options = {o for p in dict(every_command())["up"].params for o in p.opts}
+    assert set(re.findall(r"--[a-z-]+", told)) <= options
+
+
+@pytest.mark.parametrize("command", ["backup", "restore", "migrate"])
+def test_examples_name_the_store_that_up_makes(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr("j10ce.cli.up.start", lambda argv, *_: started.extend(argv))
+    dirs = SimpleNamespace(state=Path("/var/lib/j10ce-qos"), token="", kubeconfig="", socket="")
+    Stack(SimpleNamespace(dirs=dirs), "127.0.0.1:7443")._manager()  # type: ignore[arg-type]
+    made = next(word.rpartition("/")[2] for word in started if word.startswith("sqlite:"))
+    named = re.findall(r"sqlite:///var/lib/\S+/(\S+)", CliRunner().invoke(cli, [command, "--help"]).output)
+    assert named
+    assert set(named) == {made}
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -59,6 +86,110 @@ def test_each_kind_of_error_has_its_exit_code(error: QosError, code: int, capsys
     assert report(error) == code
     assert capsys.readouterr().err.startswith("error: ")
     assert {c for _, c in EXIT_CODES} == {1, 3, 4, 5, 6, 7}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["migrate", "a", "sqlite:///b"], "SOURCE = 'a': unknown store"),
+        (["hold", "web", "cpu.max", "--why", "x", "--for", "banana"], "--for = 'banana': not a duration"),
+        (["place", "--for", "banana", "-f", "examples/fleet/workload.yaml"], "--for = 'banana': not a duration"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_a_wrong_value_is_told_with_what_was_typed(words: list[str], says: str) -> None:
+    result = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert says in str(result.exception)
+    assert "(root)" not in str(result.exception)
+
+
+def test_migrate_names_the_target_that_is_no_store(tmp_path: Path) -> None:
+    made = f"sqlite://{tmp_path}/store.sqlite"
+
+    async def furnish() -> None:
+        store = open_store(made, lambda: 0.0)
+        await store.put(builtin()[0])
+        await store.close()
+
+    asyncio.run(furnish())
+    result = CliRunner().invoke(cli, ["migrate", made, "b"], standalone_mode=False)
+    assert "TARGET = 'b': unknown store" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("profile", "users", "says"),
+    [
+        (
+            "ls",
+            [],
+            "ls is built in: nobody can choose it until it is back; the manager makes it again at its next start",
+        ),
+        ("ls", ["default/web"], "in use by default/web: they lose what ls gave them; the manager makes it again"),
+        ("own", ["default/web"], "in use by default/web: they lose what own gave them; `j10ce-qos apply` brings it"),
+        ("own", [f"a/w{n}" for n in range(7)], "a/w3, a/w4 and 2 more: they lose"),
+        ("own", [], ""),
+    ],
+)
+def test_deleting_a_profile_says_who_loses_by_it(
+    profile: str, users: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _warn_of_loss(profile, users)
+    told = capsys.readouterr().err
+    assert says in told
+    assert bool(told) == bool(says)
+
+
+REVERTED = {"armed": False, "restored": 3, "removed": 1, "left": [], "kept": []}
+HELD = {"setting": "workload/default/web cpu.max", "reason": "held at 50ms by ann"}
+
+
+@pytest.mark.parametrize("words", [["revert"], ["disarm", "--revert"]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("left", "code", "says"),
+    [
+        pytest.param(
+            [], 0, "3 settings restored, 0 left alone, 1 cgroup removed\ndisarmed: nothing is written", id="all"
+        ),
+        pytest.param([HELD], 1, "workload/default/web cpu.max   held at 50ms by ann", id="all but a held one"),
+    ],
+)
+def test_whoever_gives_values_back_names_those_that_are_left(
+    words: list[str], left: list[dict[str, str]], code: int, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("j10ce.cli.client.Client.post", lambda *_: {**REVERTED, "left": left})
+    result = CliRunner().invoke(cli, words)
+    assert says in result.output
+    assert result.exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("ended", "left", "code", "says"),
+    [
+        pytest.param(0, [], 0, ["done"], id="well"),
+        pytest.param(1, [HELD], 1, ["left alone: ", "`j10ce-qos revert --force`"], id="with something left"),
+        pytest.param(1, [], 0, ["the agent ended with code 1; see ", "done"], id="by an error"),
+        pytest.param(-9, [], 0, ["the agent ended with code -9; see ", "done"], id="killed, as it hung"),
+        pytest.param(
+            -9, [HELD], 1, ["the agent ended with code -9; see ", "left alone: ", "`"], id="killed, and a hold"
+        ),
+    ],
+)
+def test_ctrl_c_of_up_says_how_its_agent_ended(
+    ended: int,
+    left: list[dict[str, str]],
+    code: int,
+    says: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    dirs = SimpleNamespace(run=tmp_path, kubeconfig=tmp_path / "kubeconfig", token=tmp_path / "token")
+    agent = SimpleNamespace(get=lambda _: {"items": []})
+    peers = SimpleNamespace(dirs=dirs, agent=lambda timeout: agent, revert=lambda force: {"left": left})
+    stack = Stack(peers, "127.0.0.1:7443")  # type: ignore[arg-type]
+    stack.agent = stack.manager = SimpleNamespace(poll=lambda: ended, wait=lambda timeout: ended)  # type: ignore[assignment]
+    assert stack.stop(revert=True) == code
+    told = capsys.readouterr().out.splitlines()[2:]
+    assert [line.startswith(start) for line, start in zip(told, says, strict=True)] == [True] * len(says)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

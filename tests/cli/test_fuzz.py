@@ -32,7 +32,7 @@ def ends_with(words: list[str], monkeypatch: pytest.MonkeyPatch, folder: Path) -
     return int(ended.value.code or 0)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(command=st.sampled_from(CALM), words=st.lists(WORDS | st.text(max_size=8), max_size=6))
 def test_no_words_make_it_crash(
     command: str,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from tests.cli.session import Session, cgroup
+from tests.cli.session import Session, cgroup, eventually
 
 pytestmark = pytest.mark.host
 
@@ -37,6 +41,35 @@ def test_a_process_joins(stack: Session) -> None:
     assert str(child.pid) in (cgroup("cpu", status["cgroup"]) / "cgroup.procs").read_text().split()
 
 
+def test_a_process_joins_with_all_that_it_has_started(stack: Session) -> None:
+    script = "sleep 1000 & sh -c 'sleep 1000 & wait' & echo ready; wait"
+    with subprocess.Popen(["sh", "-c", script], text=True, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        assert eventually(lambda: len(below(child.pid)) == 3)
+        stack("adopt", "--pid", str(child.pid), "--name", "family", "--profile", "ls")
+        path = stack.json("get", "workloads", "family")["status"]["cgroup"]
+        inside = {int(pid) for pid in (cgroup("cpu", path) / "cgroup.procs").read_text().split()}
+        assert inside == {child.pid, *below(child.pid)}
+        for pid in inside:
+            os.kill(pid, signal.SIGKILL)
+
+
+def below(pid: int) -> list[int]:
+    """As the kernel lists them."""
+    kids = [int(kid) for f in Path(f"/proc/{pid}/task").glob("*/children") for kid in f.read_text().split()]
+    return [one for kid in kids for one in (kid, *below(kid))]
+
+
+def test_a_process_whose_name_was_cut_inside_a_character_joins(stack: Session) -> None:
+    odd = stack.folder / "datenbank-grßöße"  # the kernel keeps 15 bytes of it
+    odd.symlink_to(shutil.which("sleep") or "")
+    child = subprocess.Popen([odd, "1000"], text=True)
+    stack.started.append(child)
+    assert eventually(lambda: Path(f"/proc/{child.pid}/comm").read_bytes().startswith(b"datenbank"))
+    assert f"default/datenbank-gr-{child.pid} adopted in" in stack.says("adopt", "--pid", str(child.pid))
+
+
 def test_a_minimum_that_does_not_fit_is_refused_and_nothing_is_adopted(stack: Session) -> None:
     mine = stack.own_cgroup("greedy")
     before = files_of(mine)
@@ -44,6 +77,25 @@ def test_a_minimum_that_does_not_fit_is_refused_and_nothing_is_adopted(stack: Se
     assert "cpu 64 wanted, " in told
     assert files_of(mine) == before
     stack.fails(6, "get", "workloads", "greedy")
+
+
+def test_a_process_whose_minimum_does_not_fit_stays_where_it_was(stack: Session) -> None:
+    child = subprocess.Popen(["sleep", "1000"], text=True)
+    stack.started.append(child)
+    where = Path(f"/proc/{child.pid}/cgroup")
+    before = where.read_text()
+    told = stack.fails(5, "adopt", "--pid", str(child.pid), "--name", "unmoved", "--min-cpu", "64")
+    assert "default/unmoved is not adopted" in told
+    assert where.read_text() == before
+    stack.fails(6, "get", "workloads", "unmoved")
+
+
+def test_a_process_is_adopted_with_its_minimum(stack: Session) -> None:
+    child = subprocess.Popen(["sleep", "1000"], text=True)
+    stack.started.append(child)
+    told = stack.says("adopt", "--pid", str(child.pid), "--name", "kept", "--profile", "ls", "--min-cpu", "1m")
+    inside = (cgroup("cpu", told.split()[-1]) / "cgroup.procs").read_text().split()
+    assert inside == [str(child.pid)]
 
 
 @pytest.mark.parametrize(
@@ -66,6 +118,16 @@ def test_what_is_never_adopted(stack: Session, options: list[str], code: int | N
     ended = stack("adopt", *(o.format(top=stack.top) for o in options), code=code)
     assert ended.returncode != 0
     assert says in ended.stderr
+
+
+def test_a_name_that_a_forgotten_process_still_lives_under_is_not_given_again(stack: Session) -> None:
+    child = subprocess.Popen(["sleep", "1000"], text=True)
+    stack.started.append(child)
+    stack("adopt", "--pid", str(child.pid), "--name", "twice", "--profile", "ls")
+    stack("forget", "twice")
+    told = stack.fails(125, "run", "--name", "twice", "--", "true")
+    assert f"default_twice still holds process {child.pid} of an earlier default/twice" in told
+    stack("adopt", "--pid", str(child.pid), "--name", "twice", "--profile", "ls")
 
 
 def test_what_is_not_managed_cannot_be_forgotten(stack: Session) -> None:

@@ -59,7 +59,10 @@ def test_without_privileges_up_runs_unarmed_and_says_so_in_one_line(cli: Session
     assert line.endswith(f"cannot be written by uid {NOBODY}: plans and explains, writes nothing")
     ran = nobody("run", "--name", "web", "--profile", "ls", "--", "echo", "runs")
     assert (ran.returncode, ran.stdout) == (0, "runs\n")
-    assert "not armed: nothing was written" in ran.stderr
+    assert "nothing was written: the agent is not armed: " in ran.stderr
+    ran = nobody("run", "--min-cpu", "100m", "--", "echo", "runs")
+    assert (ran.returncode, ran.stdout) == (125, "")
+    assert f"nothing upholds it: /sys/fs/cgroup/cpu cannot be written by uid {NOBODY}" in ran.stderr
     assert "profile" in nobody("explain", "group/").stdout + nobody("plan", "-f", "examples/what-if").stdout
     assert not cgroup("cpu", cli.top).exists()
     up.send_signal(signal.SIGINT)

@@ -50,10 +50,45 @@ def test_one_bad_object_and_nothing_is_applied(stack: Session, tmp_path: Path) -
     stack.fails(6, "get", "mrp", "good")
 
 
+@pytest.mark.parametrize("words", [["apply"], ["apply", "--dry-run"], ["diff"], ["plan"], ["delete"]], ids=" ".join)
+def test_an_object_that_stands_twice_is_refused_before_anything_is_sent(
+    stack: Session, tmp_path: Path, words: list[str]
+) -> None:
+    file = tmp_path / "twice.yaml"
+    file.write_text(POLICY.format(name="twice", cpu="100m") + POLICY.format(name="twice", cpu="200m, cpu: 300m"))
+    told = stack.fails(3, *words, "-f", str(file))
+    assert "twice.yaml#2: MinimalReservationPolicy default/twice stands in" in told
+    assert "twice.yaml:11 cpu: duplicate field" in told
+    stack.fails(6, "get", "mrp", "twice")
+
+
 def test_workloads_are_not_applied_or_deleted(stack: Session) -> None:
     told = stack.fails(3, "apply", "-f", "examples/what-if/workloads.yaml")
     assert "workloads come with `j10ce-qos run`" in told
     assert "`j10ce-qos forget web`" in stack.fails(3, "delete", "workload", "web")
+
+
+PROFILE = """
+apiVersion: j10ce.io/v1alpha1
+kind: QoSProfile
+metadata: {name: lost}
+spec: {tier: standard}
+"""
+
+
+def test_deleting_a_profile_names_the_workloads_that_have_it(stack: Session, tmp_path: Path) -> None:
+    file = tmp_path / "profile.yaml"
+    file.write_text(PROFILE)
+    stack("apply", "-f", str(file))
+    assert eventually(lambda: stack("run", "--profile", "lost", "--", "true", code=None).returncode == 0)
+    stack.running("loser", "--profile", "lost")
+    ended = stack("delete", "qosprofile", "lost")
+    assert ended.stdout == "qosprofile/lost deleted\n"
+    assert "in use by default/loser: they lose what lost gave them" in ended.stderr
+
+
+def test_a_pod_is_asked_for_where_there_is_no_kubernetes(stack: Session) -> None:
+    assert "is no Kubernetes and has no pods" in stack.fails(6, "explain", "pod/web")
 
 
 @pytest.mark.parametrize("kind", ["qosprofiles", "mrp", "nodeqoses", "holds", "workloads", "policyrevisions"])
@@ -74,10 +109,13 @@ def test_every_other_listing_has_every_format(stack: Session, command: str) -> N
 
 def test_a_listing_shows_defaults_not_gaps(stack: Session, tmp_path: Path) -> None:
     head, row = (line.split() for line in stack.says("get", "qosprofiles", "ls", "-o", "wide").splitlines())
-    assert head == ["NAME", "TIER", "PRIORITY", "PINNING", "IDLE", "NODES", "FAILING"]
-    assert (row[:5], row[6]) == (["ls", "sensitive", "0", "shared", "no"], "0")
+    assert head == ["NAME", "TIER", "PRIORITY", "READY", "REASON", "PINNING", "IDLE", "NODES", "FAILING"]
+    shown = dict(zip(head, row, strict=True))
+    assert [shown[name] for name in ("NAME", "TIER", "PRIORITY", "PINNING", "IDLE", "FAILING")] == [
+        "ls", "sensitive", "0", "shared", "no", "0",
+    ]  # fmt: skip
     stack("apply", "-f", policies(tmp_path, shown="100m"))
-    assert stack.says("get", "mrp", "shown").splitlines()[1].split()[2] in ("Pending", "Active")
+    assert {"Pending", "Active"} & set(stack.says("get", "mrp", "shown").splitlines()[1].split())
 
 
 def test_workloads_of_all_namespaces_are_listed_unless_one_is_asked_for(stack: Session) -> None:

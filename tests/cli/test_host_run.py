@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import signal
@@ -59,6 +60,19 @@ def test_exit_codes(stack: Session, command: list[str], code: int) -> None:
         pytest.param(["--profile", "nope"], 125, "'nope': unknown profile; use one of be, best-effort,", id="profile"),
         pytest.param(["--min-cpu", "64"], 125, "cpu 64 wanted, ", id="a minimum that does not fit"),
         pytest.param(["--min-memory", "900Ti"], 125, "memory 900Ti wanted, ", id="more memory than there is"),
+        pytest.param(
+            ["--cpu", "500m", "--min-cpu", "1"], 125, "minimum.cpu = '1': above the limit of 500m", id="limit"
+        ),
+        pytest.param(
+            ["--memory", "512Mi", "--request-memory", "1Gi"],
+            125,
+            "requests.memory = '1Gi': above the limit",
+            id="request",
+        ),
+        pytest.param(
+            ["--memory", "0"], 125, "limits.memory = '0': leaves it nothing; give more than 0", id="no memory"
+        ),
+        pytest.param(["--cpu", "0"], 125, "limits.cpu = '0': leaves it nothing; give more than 0", id="no CPU"),
         pytest.param(["--min-cpu", "lots"], 2, "'lots': not a quantity; write a number", id="no quantity"),
         pytest.param(["--label", "web"], 2, "'web' is no label; write KEY=VALUE", id="no label"),
     ],
@@ -71,6 +85,14 @@ def test_what_cannot_be_done_is_not_started_and_says_why(
     assert ended.stdout == ""
 
 
+def test_a_kill_at_the_memory_limit_is_told(stack: Session) -> None:
+    hungry = ("--", sys.executable, "-S", "-c", "x = bytearray(200 << 20)")
+    told = stack.fails(137, "run", "--name", "hungry", "--memory", "20Mi", *hungry)
+    assert "default/hungry was killed: it reached its memory limit of 20Mi" in told
+    told = stack.fails(137, "run", "--name", "shot", "--memory", "20Mi", "--", "sh", "-c", "kill -KILL $$")
+    assert "memory limit" not in told
+
+
 def test_a_refused_minimum_leaves_nothing_behind(stack: Session) -> None:
     stack.fails(125, "run", "--name", "huge", "--min-cpu", "64", "--", "true")
     stack.fails(6, "get", "workloads", "huge")
@@ -78,13 +100,58 @@ def test_a_refused_minimum_leaves_nothing_behind(stack: Session) -> None:
 
 
 def test_a_minimum_is_a_reservation_for_the_one_command(stack: Session) -> None:
-    child = stack.running("kept", "--min-cpu", "300m", "--min-memory", "64Mi")
+    child = stack.running("kept", "--min-cpu", "300m")
     status = stack.json("get", "workloads", "kept")["status"]
-    assert status["floor"] == {"cpu": "300m", "memory": "64Mi"}
+    assert status["floor"] == {"cpu": "300m"}
     stack.fails(125, "run", "--min-cpu", f"{os.cpu_count() * 1000 - 200}m", "--", "true")
     child.terminate()
     assert child.wait(PATIENCE_S) == 128 + signal.SIGTERM
     assert "kept" not in stack.json("status")["promised"]
+
+
+def keeps_memory(stack: Session) -> bool:
+    """Whether this machine has memory floors."""
+    return next(row["ok"] for row in stack.json("doctor")["capabilities"] if row["feature"] == "memory.min")
+
+
+def test_a_minimum_that_no_kernel_feature_upholds_does_not_start(stack: Session) -> None:
+    wanted = ("run", "--name", "kept-pages", "--min-memory", "16Mi")
+    if keeps_memory(stack):
+        assert stack.says(*wanted, "--", "echo", "started") == "started\n"
+        return
+    ended = stack(*wanted, "--", "echo", "started", code=125)
+    assert ended.stdout == ""
+    assert "default/kept-pages is not started: memory.min is not enforceable here: needs " in ended.stderr
+    stack.fails(6, "get", "workloads", "kept-pages")
+    ended = stack(*wanted, "--best-effort-minimum", "--", "echo", "started")
+    assert ended.stdout == "started\n"
+    assert "minimum not upheld: memory.min is not enforceable here" in ended.stderr
+
+
+def test_a_minimum_that_a_disarmed_agent_would_not_uphold_does_not_start(stack: Session) -> None:
+    stack("disarm")
+    try:
+        told = stack.fails(125, "run", "--min-cpu", "100m", "--", "echo", "started")
+        assert "is not started: the agent is not armed, so nothing upholds it" in told
+        assert stack.says("run", "--min-cpu", "100m", "--best-effort-minimum", "--", "echo", "started") == "started\n"
+    finally:
+        stack("arm")
+
+
+def test_a_floor_of_a_policy_starts_and_is_shown_as_what_it_is_worth(stack: Session) -> None:
+    policy = stack.folder / "kept.json"
+    spec = {"selector": {"matchLabels": {"kept": "pages"}}, "minimum": {"memory": "16Mi"}}
+    kind = {"apiVersion": "j10ce.io/v1alpha1", "kind": "MinimalReservationPolicy"}
+    policy.write_text(json.dumps({**kind, "metadata": {"name": "kept", "namespace": "default"}, "spec": spec}))
+    stack("apply", "-f", str(policy))
+    stack.running("of-policy", "--label", "kept=pages")
+    enforced = keeps_memory(stack)
+    assert eventually(
+        lambda: (
+            [bool(e.get("reason")) for e in stack.json("get", "workloads", "of-policy")["status"].get("effective", ())]
+            == [not enforced]
+        )
+    )
 
 
 def test_a_name_is_taken_until_its_command_ends(stack: Session) -> None:

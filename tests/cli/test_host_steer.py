@@ -56,12 +56,34 @@ def test_an_edit_under_a_hold_survives_until_it_is_released(stack: Session) -> N
     assert stack.says("release", "frozen", "cpu.max") == "frozen cpu.max released\n"
     assert eventually(lambda: file.read_text() == ours)
     assert "no hold on cpu.max" in stack.fails(6, "release", "frozen", "cpu.max")
+    assert "'cpu.maxx': unknown knob; use one of cpu.weight" in stack.fails(3, "release", "frozen", "cpu.maxx")
+
+
+def test_a_workload_is_found_by_the_name_that_run_prints(stack: Session) -> None:
+    stack.running("named", "-n", "shop")
+    assert stack.says("explain", "shop/named").startswith("workload/shop/named: ")
+    assert "workload/default/named is not on this machine; there is shop/named" in stack.fails(6, "explain", "named")
+    stack("hold", "shop/named", "cpu.max", "--why", "x")
+    assert stack.says("release", "shop/named") == "shop/named cpu.max released\n"
+    assert stack.says("forget", "shop/named") == "shop/named forgotten\n"
 
 
 def test_a_hold_at_a_value_is_written(stack: Session) -> None:
     stack.running("fixed", "--cpu", "1")
     stack("hold", "fixed", "cpu.max", "--why", "x", "--value", "30000")
     assert eventually(lambda: "30000" in quota(stack, "fixed").read_text())
+
+
+def test_a_hold_tells_the_value_that_is_really_in_force(stack: Session) -> None:
+    stack.running("full", "--cpu", "1")
+    ended = stack("hold", "full", "memory.max", "--why", "x", "--value", "1")
+    assert "j10ce-qos hold: memory.max is " in ended.stderr
+    assert ", not 1: kept at " in ended.stderr
+    assert "are in use, and less would stall or kill" in ended.stderr
+    stack("release", "full")
+    assert "CPU 900-901 is not there; cgroups of this machine may run on 0" in stack.fails(
+        5, "hold", "full", "cpuset.cpus", "--why", "x", "--value", "900-901"
+    )
 
 
 def test_a_hold_that_cuts_a_floor_needs_to_say_so(stack: Session) -> None:
@@ -120,6 +142,7 @@ def test_revert_gives_the_exact_originals_back(cli: Session, killed: bool) -> No
         os.kill(cli.agent_pid(), signal.SIGKILL)
     told = cli.says("revert")
     assert "settings restored, 0 left alone" in told
+    assert ("disarmed: nothing is written until `j10ce-qos arm`" in told) == (not killed)
     assert contents(folder) == before
 
 
@@ -132,13 +155,16 @@ def test_revert_names_what_it_leaves(cli: Session) -> None:
     mine = cli.own_cgroup("mine")
     cli.running("web", "--profile", "ls")
     cli("adopt", "--cgroup", mine, "--name", "mine", "--profile", "be")
+    assert several_ticks(cli)  # what is found right after an adoption counts as its maker's own
     cli("disarm")
     (cgroup("cpu", mine) / "cpu.idle").write_text("0")
     (cgroup("cpu", mine) / "cpu.shares").write_text("555")
-    told = cli.says("revert")
+    told = cli.says("revert", code=1)
     assert "workload/default/mine cpu." in told, told
     assert (cgroup("cpu", mine) / "cpu.shares").read_text().strip() == "555"
-    assert "web" in told.partition("WHY IT STAYS")[2]
+    stays = told.partition("WHY IT STAYS")[2]
+    assert "web" in stays
+    assert stays.endswith("others with the next `j10ce-qos revert` once nothing runs in them\n")
 
 
 def test_revert_with_nothing_to_revert_says_so(cli: Session) -> None:

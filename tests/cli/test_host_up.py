@@ -40,8 +40,42 @@ def test_ctrl_c_restores_every_value_and_removes_our_cgroups(cli: Session) -> No
     assert up.wait(PATIENCE_S) == 0, cli.output(up)
     assert values(mine) == before
     assert not cgroup("cpu", cli.top).exists()
-    assert "1 still run, without QoS, in the cgroups they were given: mine\ndone" in cli.output(up)
+    assert "1 still runs, without QoS, in the cgroup it was given: mine\n`j10ce-qos revert` removes" in cli.output(up)
+    assert cli.output(up).endswith("\ndone\n")
     assert not (cli.run_dir / "token").exists()
+
+
+def test_ctrl_c_names_what_a_hold_keeps_and_the_way_back(cli: Session) -> None:
+    mine = cli.own_cgroup("mine")
+    before = values(mine)
+    up = cli.up()
+    cli("adopt", "--cgroup", mine, "--name", "mine", "--profile", "ls")
+    cli("hold", "mine", "cpu.max", "--value", "50000", "--why", "incident 42")
+    assert eventually(lambda: "50000" in " ".join(values(mine).values()))
+    up.send_signal(signal.SIGINT)
+    assert up.wait(PATIENCE_S) == 1, cli.output(up)
+    told = cli.output(up).splitlines()[-2:]
+    assert told[0].startswith("left alone: workload/default/mine cpu.max, held at 50000 (0.5 CPUs) by ")
+    assert "incident 42" in told[0]
+    assert told[1] == "`j10ce-qos revert --force` puts them back"
+    log = (cli.run_dir / "agent.log").read_text()
+    assert 'setting="workload/default/mine cpu.max"' in log
+    assert "ValueChange(" not in log
+    assert "1 setting restored, 0 left alone" in cli.says("revert", "--force")
+    assert values(mine) == before
+
+
+def test_a_cgroup_whose_command_ended_after_ctrl_c_is_removed_by_revert(cli: Session) -> None:
+    up = cli.up()
+    child = cli.running("late", "--profile", "ls")
+    folder = cgroup("cpu", cli.json("get", "workloads", "late")["status"]["cgroup"])
+    up.send_signal(signal.SIGINT)
+    assert up.wait(PATIENCE_S) == 0, cli.output(up)
+    child.terminate()
+    child.wait(PATIENCE_S)
+    assert folder.exists()
+    assert "0 settings restored, 0 left alone, 3 cgroups removed" in cli.says("revert")
+    assert not folder.exists()
 
 
 def test_sigterm_keeps_every_setting(cli: Session) -> None:

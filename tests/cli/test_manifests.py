@@ -1,11 +1,12 @@
 import contextlib
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.cli.manifests import load
+from j10ce.cli.manifests import load, load_checked
 from j10ce.errors import Invalid
 
 GOOD = """
@@ -34,7 +35,10 @@ def test_a_directory_yields_its_files_in_order(tmp_path: Path) -> None:
     [
         pytest.param("a: [", "not YAML", id="broken YAML"),
         pytest.param("- 1", "not an object", id="a list"),
+        pytest.param("hello", "a.yaml#1 = 'hello': not an object", id="a text"),
         pytest.param("kind: Pod", "unknown kind", id="another kind"),
+        pytest.param("kind: [a]", "unknown kind", id="a kind that is a list"),
+        pytest.param("kind: {a: b}", "unknown kind", id="a kind that is a mapping"),
         pytest.param(GOOD.replace("500m", "500x"), "unknown suffix", id="a bad quantity"),
         pytest.param(GOOD.replace("minimum", "minimun"), "minimun", id="a misspelt field"),
         pytest.param(GOOD.replace("name: web", "name: ../../etc"), "metadata.name", id="a name that escapes"),
@@ -56,6 +60,49 @@ def test_all_findings_of_all_files_come_at_once(tmp_path: Path) -> None:
     with pytest.raises(Invalid) as e:
         load([str(tmp_path)])
     assert {f.path.split()[0].rpartition("/")[2] for f in e.value.findings} == {"1.yaml#1", "2.yaml#1"}
+
+
+def test_an_object_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    written(tmp_path, GOOD, "1.yaml")
+    written(tmp_path, GOOD.replace("500m", "600m").replace(", namespace: default", ""), "2.yaml")
+    with pytest.raises(Invalid) as e:
+        load([str(tmp_path)])
+    (finding,) = e.value.findings
+    assert str(finding).startswith(f"{tmp_path}/2.yaml#1: MinimalReservationPolicy default/web stands in {tmp_path}/1.")
+
+
+def test_the_same_name_in_two_namespaces_is_two_objects(tmp_path: Path) -> None:
+    text = GOOD + "---" + GOOD.replace("namespace: default", "namespace: shop")
+    assert len(load([written(tmp_path, text)])) == 2
+
+
+def test_pods_stand_once_too_and_those_without_a_name_are_many(tmp_path: Path) -> None:
+    pod, nameless = "kind: Pod\nmetadata: {name: a}\n---\n", "kind: Pod\nmetadata: {generateName: a}\n---\n"
+    assert len(load_checked([written(tmp_path, pod + nameless + nameless)], frozenset({"Pod"}))) == 3
+    with pytest.raises(Invalid, match=r"#2: Pod default/a stands in .*#1 already"):
+        load_checked([written(tmp_path, pod + pod)], frozenset({"Pod"}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(GOOD + "spec: {minimum: {cpu: 1}}\n", id="at the top"),
+        pytest.param(GOOD.replace("{cpu: 500m}", "{cpu: 500m,\n   'cpu': 1}"), id="deep inside"),
+        pytest.param('{"kind": "Pod", "kind":\n"Node"}', id="in JSON"),
+        pytest.param("a: [{b: 1, b: 2}]\n", id="in a list"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused_with_its_line(tmp_path: Path, text: str) -> None:
+    with pytest.raises(Invalid) as e:
+        load([written(tmp_path, text)])
+    told = [str(f) for f in e.value.findings if f.problem == "duplicate field"]
+    assert len(told) == 1
+    assert re.search(r"a\.yaml:\d+ (spec|cpu|kind|b): duplicate field; write it once$", told[0])
+
+
+def test_a_deeply_nested_file_is_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(Invalid):
+        load([written(tmp_path, "[" * 5000 + "]" * 5000)])
 
 
 @given(st.text() | st.binary())

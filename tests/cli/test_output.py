@@ -1,11 +1,19 @@
 import json
+import re
+from pathlib import Path
 
 import pytest
 import yaml
 
-from j10ce.cli.bundle import redact
-from j10ce.cli.output import show_objects, table
+from j10ce.cli.bundle import fresh
+from j10ce.cli.describe import describe
+from j10ce.cli.main import report
+from j10ce.cli.nodes import describe_node
+from j10ce.cli.output import say, show_objects, table
+from j10ce.errors import Finding, Invalid, QosError
 from j10ce.model.catalogue import KINDS
+from j10ce.model.secrets import redact
+from tests.style.sources import dotted, product
 
 LS = {"metadata": {"name": "ls"}, "spec": {"tier": "sensitive", "priority": 0, "cpu": {"pinning": "shared"}}}
 
@@ -17,8 +25,8 @@ def test_columns_line_up_and_empty_cells_show() -> None:
 def test_wide_shows_more_than_table() -> None:
     kind = KINDS["QoSProfile"]
     narrow, wide = (show_objects(kind, [LS], style).splitlines()[0].split() for style in ("table", "wide"))
-    assert narrow == ["NAME", "TIER", "PRIORITY"]
-    assert wide == ["NAME", "TIER", "PRIORITY", "PINNING", "IDLE", "NODES", "FAILING"]
+    assert narrow == ["NAME", "TIER", "PRIORITY", "READY"]
+    assert wide == ["NAME", "TIER", "PRIORITY", "READY", "REASON", "PINNING", "IDLE", "NODES", "FAILING"]
 
 
 @pytest.mark.parametrize(("style", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
@@ -26,10 +34,121 @@ def test_machine_formats_carry_the_whole_objects(style: str, read: object) -> No
     assert read(show_objects(KINDS["QoSProfile"], [LS], style))["items"] == [LS]  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Authorization: Bearer abc123", 'token: "abc123"', "--password=abc123", '{"secret": "abc123"}', "api_key=abc123"],
-)
+SECRET = "abc123+/xyz"
+LEAKS = [
+    f"Authorization: Bearer {SECRET}", f"Authorization: Basic {SECRET}", f'"Authorization": "Basic {SECRET}"',
+    f'token: "{SECRET}"', f"--password={SECRET}", f"--token {SECRET} --listen x", f'{{"secret": "{SECRET}"}}',
+    f"api_key={SECRET}", f"credential: {SECRET}", f"passphrase: {SECRET}", f"password: correct horse {SECRET}",
+    f'password: "correct \\" horse {SECRET}"', f"token secret: {SECRET}", f"db: postgres://user:{SECRET}@db/x",
+    f"password: |\n  correct\n  {SECRET}\nnext: 1", f"private_key = '{SECRET}'", f"bearer {SECRET}",
+    f"client-key-data: {SECRET}", f"tokens:\n- {SECRET}\n- {SECRET}\nnext: 1", f'{{"tokens": ["a", "{SECRET}"]}}',
+    f"PASSWORD {SECRET}", f"mysql://u:p@{SECRET}@w/d@h", f"machine h login u password {SECRET}",
+    f"-----BEGIN EC PRIVATE KEY-----\n{SECRET}\n-----END EC PRIVATE KEY-----", f"-----BEGIN PRIVATE KEY-----\n{SECRET}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LEAKS)
 def test_a_bundle_carries_no_secret(text: str) -> None:
     assert "abc123" not in redact(text)
+    assert "xyz" not in redact(text)
     assert "(removed)" in redact(text)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"token": {', "level=info event=start", "kind: Credential", "next: 1", "tokens", "tokens:\n- name: n1\n"]
+)
+def test_a_bundle_keeps_what_is_no_secret(text: str) -> None:
+    assert redact(text) == text
+
+
+LONG = ["token" + " " * 500_000 + '"', "token" * 200_000, "--" * 500_000, "://" + "a" * 10**6, "://a:" * 200_000]
+
+
+@pytest.mark.parametrize("text", LONG, ids=range(len(LONG)))
+def test_text_that_a_caller_wrote_into_a_log_does_not_keep_a_bundle_from_its_end(text: str) -> None:
+    assert redact(text)
+
+
+def test_a_bundle_goes_into_a_file_of_its_own_where_someone_else_has_made_one(tmp_path: Path) -> None:
+    output = tmp_path / "bundle.tgz"
+    output.touch()
+    output.chmod(0o666)
+    with output.open("rb") as theirs:
+        with fresh(output) as ours:
+            ours.write(b"all that a bug report needs")
+        assert theirs.read() == b""
+    assert output.stat().st_mode & 0o777 == 0o600
+    assert output.read_bytes() == b"all that a bug report needs"
+
+
+def test_a_bundle_in_a_folder_that_is_gone_says_which_file_could_not_be_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with (
+        pytest.raises(QosError, match=r"^bundle\.tgz: No such file or directory; .*--output"),
+        fresh(Path("bundle.tgz")),
+    ):
+        pass
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_bundle_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), fresh(tmp_path / "bundle.tgz"):
+        _ = 1 / 0
+    assert list(tmp_path.iterdir()) == []
+
+
+# What a terminal would obey: clear the screen, a title, another direction of writing, a line of its own.
+HOSTILE = "\x1b[2J\x1b]0;pwned\x07\u202eALL WELL\r\n\x9b1mx\ud800"
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def hostile_objects() -> dict[str, str]:
+    meta = {"name": "n1", "namespace": "default", "labels": {"a": HOSTILE}}
+    hold = {"metadata": meta, "spec": {"target": HOSTILE, "knobs": [HOSTILE], "why": HOSTILE, "who": HOSTILE}}
+    told = {"agentVersion": HOSTILE, "conditions": [{"type": "Ready", "status": "True", "message": HOSTILE}]}
+    node = {"metadata": meta, "spec": {}, "status": {"node": told}}
+    return {
+        "get": show_objects(KINDS["Hold"], [hold], "table"),
+        "wide": show_objects(KINDS["Hold"], [hold], "wide"),
+        "describe": describe(KINDS["Hold"], hold),
+        "describe node": describe_node(node),
+        "json": show_objects(KINDS["Hold"], [hold], "json"),
+        "yaml": show_objects(KINDS["Hold"], [hold], "yaml"),
+    }
+
+
+@pytest.mark.parametrize("how", hostile_objects())
+def test_what_others_wrote_reaches_no_terminal_as_it_is(how: str, capsys: pytest.CaptureFixture[str]) -> None:
+    say(hostile_objects()[how])
+    told = capsys.readouterr().out
+    assert not OBEYED.search(told)
+    assert "pwned" in told
+
+
+@pytest.mark.parametrize("how", ["get", "wide"])
+def test_one_object_is_one_line(how: str, capsys: pytest.CaptureFixture[str]) -> None:
+    say(hostile_objects()[how])
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_errors_of_a_server_reach_no_terminal_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    report(QosError(HOSTILE))
+    report(Invalid([Finding(HOSTILE, HOSTILE, HOSTILE), Finding(HOSTILE, None, HOSTILE)], HOSTILE))
+    told = capsys.readouterr().err
+    assert not OBEYED.search(told)
+    assert [line[:8] for line in told.splitlines()] == ["error: \\", "error: i", "  \\u001b", "  \\u001b"]
+
+
+def test_only_one_module_of_the_command_prints() -> None:
+    printing = {
+        source.module
+        for source in product()
+        for call in source.calls()
+        if source.module.startswith("cli/") and dotted(call.func) in ("print", "click.echo", "sys.stdout.write")
+    }
+    assert printing == {"cli/output.py"}

@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from j10ce.cli import kubeconfig
 from j10ce.cli.address import apart
 from j10ce.cli.client import Client
 from j10ce.cli.dirs import Dirs
 from j10ce.cli.kubeconfig import Account
+from j10ce.cli.main import cli
 from j10ce.cli.peers import Peers, find_kind
-from j10ce.errors import Invalid, Unreachable
+from j10ce.cli.steer import target
+from j10ce.errors import Invalid, NotFound, Unreachable
 from tests.cli.session import free_port
 
 PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
@@ -202,6 +205,26 @@ def test_a_server_that_is_named_gets_the_token_and_the_authority_of_the_files(ho
     assert told == Account("https://a:1,https://b:1", "secret", PEM)
 
 
+@pytest.mark.parametrize("option", ["token_file", "ca_file"])
+def test_a_file_for_a_server_that_is_not_named_is_refused(home: Path, option: str) -> None:
+    written(home / ".j10ce" / "kubeconfig", config("http://home"))
+    with pytest.raises(Invalid, match=rf"--{option.replace('_', '-')} = 'absent': counts with --server alone"):
+        Peers(**{option: "absent"}).account()
+
+
+@pytest.mark.parametrize("variable", ["J10CE_TOKEN_FILE", "J10CE_CA_FILE"])
+def test_a_variable_for_servers_that_are_named_now_and_then_is_no_mistake(
+    home: Path, variable: str, managers: list[Manager], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(home / ".j10ce" / "kubeconfig", config(managers[0].url))
+    monkeypatch.setenv(variable, "absent")
+    managers[0].status = 404
+    asked = CliRunner().invoke(cli, ["get", "mrp", "web"], standalone_mode=False)
+    assert isinstance(asked.exception, NotFound)
+    named = ["--server", managers[0].url, "get", "mrp", "web"]
+    assert isinstance(CliRunner().invoke(cli, named, standalone_mode=False).exception, FileNotFoundError)
+
+
 def test_a_server_that_a_kubeconfig_knows_gets_its_token_and_no_other_does(home: Path) -> None:
     written(home / ".j10ce" / "kubeconfig", config("https://a:1,https://b:1", token="secret"))
     assert Peers("https://b:1").account() == Account("https://b:1", "secret")
@@ -219,3 +242,19 @@ def test_a_server_that_a_kubeconfig_knows_gets_its_token_and_no_other_does(home:
 )
 def test_a_name_may_carry_its_namespace(kind: str, name: str, found: tuple[str, str]) -> None:
     assert apart(find_kind(kind), "default", name) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("web", "workload/shop/web"),
+        ("default/web", "workload/default/web"),
+        ("workload/web", "workload/shop/web"),
+        ("workload/default/web", "workload/default/web"),
+        ("group/j10ce_besteffort", "group/j10ce_besteffort"),
+        ("part/shop/web/main", "part/shop/web/main"),
+        ("node", "node"),
+    ],
+)
+def test_a_workload_goes_by_every_name_that_is_printed(name: str, found: str) -> None:
+    assert target("shop", name) == found

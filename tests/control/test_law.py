@@ -72,28 +72,11 @@ def test_smoothing_does_not_depend_on_how_often_it_is_asked(steps: list[float]) 
     assert often == pytest.approx(law.smooth(0.0, 1.0, math.fsum(steps), 3.0))
 
 
-@given(positive)
-def test_a_power_of_two_is_within_a_factor_of_two(value: float) -> None:
-    step = law.power_of_two(value)
-    assert step <= value < 2 * step
-    assert math.frexp(step)[0] == 0.5
-
-
-def test_nothing_has_no_power_of_two() -> None:
-    assert law.power_of_two(0.0) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("held", "best", "want"),
-    [
-        pytest.param(0.0, 8.0, 8.0, id="nothing held"),
-        pytest.param(4.0, 8.0, 4.0, id="safe and near is kept"),
-        pytest.param(16.0, 8.0, 8.0, id="unsafe is given up"),
-        pytest.param(2.0, 8.0, 8.0, id="far below is given up"),
-    ],
-)
-def test_latch(held: float, best: float, want: float) -> None:
-    assert law.latch(held, best) == want
+@given(positive, st.integers(1, 16))
+def test_a_step_is_at_or_above_and_less_than_one_step_away(value: float, steps: int) -> None:
+    step = law.step_up(value, steps)
+    assert value * (1 - 1e-6) <= step < value * 2 ** (1 / steps) * (1 + 1e-6)
+    assert law.step_up(step, steps) == step
 
 
 def test_the_quantile_is_the_nearest_rank() -> None:

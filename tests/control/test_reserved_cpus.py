@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from j10ce.control.floors import Floors
 from j10ce.model.kinds import CpuSection
-from j10ce.model.knob import Setting
+from j10ce.model.knob import Setting, group
 from j10ce.model.plan import Proposal
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Entitlement, Workload
@@ -99,3 +99,21 @@ def test_no_cpu_is_owned_twice_and_best_effort_always_has_one(claims: list[tuple
     assert isinstance(left, frozenset)
     assert left
     assert not left & set(owned)
+
+
+def test_exclusive_cpus_are_those_of_the_group_above() -> None:
+    db = build.workload("db", handle=build.handle("system.slice/db"))
+    e = build.entitlement(db, tier="exclusive", floor_cpu="1", cpu=CpuSection(pinning="exclusive"))
+    narrow = {Setting(group("system.slice"), "cpuset.cpus"): frozenset({0, 1})}
+    web = claim("web", "0", "none", "sensitive")
+    found = cpus(machine((db, e), web, values=narrow))
+    assert found == {"db": frozenset({1}), "group/j10ce/sensitive": frozenset({0, 2, 3})}
+
+
+def test_a_group_above_with_too_few_cpus_is_named_in_the_refusal() -> None:
+    db = build.workload("db", handle=build.handle("system.slice/db"))
+    e = build.entitlement(db, tier="exclusive", floor_cpu="2", cpu=CpuSection(pinning="exclusive"))
+    narrow = {Setting(group("system.slice"), "cpuset.cpus"): frozenset({0, 1})}
+    refused = placed(machine((db, e), values=narrow))["workload/default/db"]
+    assert refused.reason == "2 whole CPUs asked, 1 of 2 left to reserve; the floor is kept by weight alone"
+    assert refused.value == frozenset({0, 1})

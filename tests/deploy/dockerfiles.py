@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 CLONE = Path(__file__).resolve().parents[2]
 FILES = sorted((CLONE / "build").glob("*.Dockerfile"))
+COMMANDS = {"pip": f"{sys.executable} -m pip -q ", "python": f"{sys.executable} "}
 
 
 class Instruction(NamedTuple):
@@ -40,3 +43,11 @@ def program(file: Path) -> str:
     """What an image runs."""
     (entry,) = (i for i in stages(file)[-1] if i.word == "ENTRYPOINT")
     return entry.words[0]
+
+
+def run_here(run: Instruction, folders: Mapping[str, Path]) -> str:
+    """A RUN line for this machine's Python, with other folders than the image has."""
+    line = re.sub(r"(?<![\w/])(pip|python) (?=install|--python|-m)", lambda m: COMMANDS[m[1]], run.text)
+    for inside, here in folders.items():
+        line = line.replace(inside, str(here))
+    return line

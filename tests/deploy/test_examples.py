@@ -8,15 +8,22 @@ from typing import Any
 import pytest
 import yaml
 
-from j10ce.model.kinds import QoSProfile
+from j10ce.manager.reservations import Reservations
+from j10ce.model.kinds import MinimalReservationPolicy, QoSProfile
 from j10ce.model.schema import decode
 from j10ce.model.workload import Workload
 from j10ce.policy.choose import Chooser
+from j10ce.policy.document import reference
 from j10ce.policy.profiles import builtin
 from j10ce.policy.validate import validate
+from j10ce.scheduler.pledge import NAMESPACE_LIMIT
+from j10ce.testing.build import WALL
 from tests.deploy.dockerfiles import CLONE
+from tests.hearing import Roster
+from tests.reservations.objects import node
 
 HOME = CLONE / "examples/kubernetes"
+POLICY = "MinimalReservationPolicy"
 FILES = sorted(HOME.rglob("*.yaml"))
 CHOSEN = {
     "db": "database",
@@ -63,3 +70,20 @@ def test_what_only_administrators_give_is_not_given_elsewhere() -> None:
     for name in ("system", "lse", "lsr"):
         labels = dict(pods())[f"{name}-pod-example"]["metadata"]["labels"]
         assert chooser.choose(Workload("elsewhere", name, labels, {})).profile is None
+
+
+@pytest.mark.parametrize(
+    ("cpus", "gib", "percent", "admitted"),
+    [
+        pytest.param(4, 8, NAMESPACE_LIMIT, "False", id="less than 5 CPUs"),
+        pytest.param(8, 4, NAMESPACE_LIMIT, "False", id="less than 5 GiB"),
+        pytest.param(5, 5, NAMESPACE_LIMIT, "True", id="enough"),
+        pytest.param(2, 4, 100, "True", id="small"),
+    ],
+)
+def test_the_databases_fit_where_the_page_says(cpus: int, gib: int, percent: int, admitted: str) -> None:
+    (db,) = (decode(obj) for obj in everything() if obj["kind"] == POLICY and obj["metadata"]["name"] == "db")
+    assert isinstance(db, MinimalReservationPolicy)
+    machine = node("n1", cpu=str(cpus), memory=f"{gib}Gi")
+    decision = Reservations(Roster(), limit_percent=percent).decide([db], [machine], WALL)[reference(db)]
+    assert decision.admitted.status == admitted, decision.admitted.message

@@ -25,7 +25,10 @@ def test_every_process_of_a_cluster_has_an_image() -> None:
 @EACH
 def test_what_builds_is_not_what_runs(file: Path) -> None:
     build, run = stages(file)
-    assert not [i for i in run if i.word == "RUN"], "nothing is fetched or compiled in the last stage"
+    removed = ["pip uninstall --yes pip setuptools wheel"]
+    assert [i.text for i in run if i.word == "RUN"] == removed, (
+        "nothing is fetched or compiled, and nothing left to do so"
+    )
     copied = [i.words for i in run if i.word == "COPY"]
     assert copied == [["--from=build", "/opt/j10ce-qos", "/opt/j10ce-qos"]]
     assert build[0].text == f"{run[0].text} AS build", "a venv works with the interpreter it was made with"
@@ -40,7 +43,13 @@ def test_the_base_is_slim_and_has_a_version(file: Path) -> None:
 @EACH
 def test_packages_are_pinned_and_leave_no_cache(file: Path) -> None:
     (run,) = (i for i in stages(file)[0] if i.word == "RUN")
-    assert {"--no-cache-dir", "--constraint", "requirements/constraints.txt", "--without-pip"} <= set(run.words)
+    venv, *installs = (part.split() for part in run.text.split("&&"))
+    assert "--without-pip" in venv
+    assert all("--no-cache-dir" in words for words in installs)
+    *downloads, own = installs
+    assert [words[-1] for words in downloads] == ["requirements/build.txt", f"requirements/{file.stem}.txt"]
+    assert all({"--require-hashes", "--only-binary"} <= set(words) for words in downloads)
+    assert {"--no-deps", "--no-build-isolation"} <= set(own), "our own package brings nothing with it"
     assert not {"apt-get", "curl", "wget", "git"} & set(run.words)
 
 

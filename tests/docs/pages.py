@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,13 +40,19 @@ def commands(block: Block) -> list[str]:
     return [line.split("  #")[0].strip() for line in block.text.splitlines() if line.startswith("j10ce-qos ")]
 
 
-def type_kubectl(page: str, executable: Path, kubeconfig: Path, home: Path) -> int:
-    """Type every kubectl command of a page, in order; each has to succeed and say something. How many there are."""
+def type_kubectl(
+    page: str, executable: Path, kubeconfig: Path, home: Path, instead: Mapping[str, str] | None = None
+) -> int:
+    """Type every kubectl command of a page, in order; each has to succeed and say something. How many there are.
+
+    `instead`: what a reader of another version types, where the page says so."""
     (home / "kubectl").symlink_to(executable)
     env = {**os.environ, "PATH": f"{home}:{os.environ['PATH']}", "HOME": str(home), "KUBECONFIG": str(kubeconfig)}
     typed = (line for block in blocks() if block.page == page for line in commands(block))
     lines = [line for line in typed if line.startswith("kubectl ")]
     for line in lines:
+        for said, meant in (instead or {}).items():
+            line = line.replace(said, meant)
         done = subprocess.run(["bash", "-c", line], cwd=CLONE, env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, f"{line}\n{done.stderr}"
         assert done.stdout, f"{line} says nothing"

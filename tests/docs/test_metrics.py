@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from j10ce.manager.census import certificates
 from j10ce.manager.door_metrics import DoorMetrics
 from j10ce.manager.metrics import Metrics
 
@@ -17,5 +18,6 @@ def test_the_pages_and_the_manager_agree_on_metrics() -> None:
     told = {
         f"{family.name}_total" if family.type == "counter" else family.name for family in metrics.registry.collect()
     }
+    told |= {family.name for family in certificates({})}
     pages = "".join((DOCS / name).read_text() for name in ("fleet.md", "kubernetes-manager.md"))
     assert set(re.findall(r"`(j10ce_manager_\w+)", pages)) == told

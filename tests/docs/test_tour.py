@@ -36,6 +36,9 @@ class Shell:
 
     def type(self, line: str, port: int) -> subprocess.CompletedProcess[str] | None:
         line = line.replace("8080", str(port))
+        if line.startswith("kill %"):
+            self.end()
+            return None
         if line.endswith("&"):
             self.begin(line.removesuffix("&"))
             return None
@@ -56,6 +59,7 @@ class Shell:
         for process in self.background:
             process.terminate()
             process.communicate(timeout=60)
+        self.background.clear()
 
 
 @pytest.fixture
@@ -90,6 +94,9 @@ def test_every_command_of_the_tour_works(page: str, shell: Shell) -> None:
         done = shell.type(line, port)
         assert done is None or done.returncode in ((0, 1) if " diff " in line else (0,)), f"{line}\n{done}"
         assert done is None or done.stdout.strip() or " diff " in line, f"{line} says nothing"
+        if line == "j10ce-qos revert":
+            assert done is not None
+            assert [kept for kept in done.stdout.splitlines() if "still holds" in kept and "/agent " not in kept] == []
 
 
 def free_port() -> int:

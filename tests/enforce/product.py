@@ -29,6 +29,9 @@ class Product(Session):
     def v2(self) -> bool:
         return self.hierarchies.version("memory") == 2
 
+    def adopt(self, path: str, name: str, *words: str) -> None:
+        self("adopt", "--cgroup", path, "--name", name, *words)
+
     def launch(self, name: str, *words: str) -> str:
         """Run `words` (options, --, a command) under the name; the cgroup it got."""
         child = self.start("run", "--name", name, *words)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from j10ce.kernel.backend import Place
+from j10ce.kernel.cgroup import CgroupFiles
 from j10ce.kernel.guard import Guard
 from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
@@ -42,6 +43,10 @@ def kept(work: Workbench, disk: Path, knob: str) -> float:
     if knob:
         work.set(parent, knob, float(FLOOR))
         work.set(good, knob, float(FLOOR))
+    return kept_beside(work, disk, good, bad)
+
+
+def kept_beside(work: Workbench, disk: Path, good: Place, bad: Place) -> float:
     Path("/proc/sys/vm/drop_caches").write_text("3")
     reader = work.spawn(good, READ.format(path=str(disk / "working-set"), then="input()"))
     assert reader.stdout is not None
@@ -65,6 +70,23 @@ def test_without_a_floor_the_working_set_is_lost(work: Workbench, request: pytes
     assert kept(work, request.getfixturevalue("disk"), "") < 0.7
 
 
+@pytest.mark.parametrize("unused", [0, FLOOR], ids=["no floor", "a floor that nobody uses"])
+def test_a_floor_that_nobody_uses_keeps_pages_of_others_below_the_same_group(
+    work: Workbench, request: pytest.FixtureRequest, unused: int
+) -> None:
+    """Of another tier, too, where cgroup2 is mounted with memory_recursiveprot; in a group beside, nothing."""
+    work.setting(Place(""), "memory.min")
+    if not work.hierarchies.recursive_protection:
+        pytest.skip("Unsupported: cgroup2 is mounted without memory_recursiveprot")
+    disk = request.getfixturevalue("disk")
+    room, stream = work.make("room"), work.make("room", "stream")
+    work.set(room, "memory.max", float(ROOM))
+    for steps in (("room", "top"), ("room", "top", "one"), ("room", "top", "one", "asleep")):
+        work.set(work.make(*steps), "memory.min", float(unused))
+    good = work.make("room", "top", "other", "good")
+    assert (kept_beside(work, disk, good, stream) > 0.9) == bool(unused)
+
+
 def test_a_limit_kills(work: Workbench) -> None:
     at = work.make("limited")
     work.set(at, "memory.max", 24.0 * MIB)
@@ -74,14 +96,14 @@ def test_a_limit_kills(work: Workbench) -> None:
 class Facade:
     """The kernel facade over one adopted workload that holds 32 MiB."""
 
-    def __init__(self, work: Workbench, tmp_path: Path, guard: Guard) -> None:
+    def __init__(self, work: Workbench, tmp_path: Path, backend: CgroupFiles | None = None) -> None:
         self.at = work.make("theirs", "db")
         holder = work.spawn(self.at, HOLD.format(size=32 * MIB))
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         self.target = workload("default", "db")
         journal = Journal.open(tmp_path / "journal", "boot")
-        self.kernel = Kernel(work.tree, [work.backend], journal, guard=guard)
+        self.kernel = Kernel(work.tree, [backend or work.backend], journal, guard=Guard())
         self.kernel.track([Workload("default", "db", handle=Handle(path=self.at.path, made=False))])
 
     def write(self, knob: str, value: float) -> Result:
@@ -90,16 +112,26 @@ class Facade:
 
 
 def test_no_limit_is_set_below_what_is_in_use(work: Workbench, tmp_path: Path) -> None:
-    facade = Facade(work, tmp_path, Guard())
+    facade = Facade(work, tmp_path)
     result = facade.write("memory.max", 16.0 * MIB)
     assert isinstance(result, Refused)
-    assert "in use; it needs --allow-oom" in result.reason
+    assert "in use, which would stall or kill" in result.reason
     assert isinstance(facade.write("memory.max", 256.0 * MIB), Applied)
+
+
+class Grows(CgroupFiles):
+    """The workload grows right after the guard has looked at what it uses."""
+
+    looked = False
+
+    def usage(self, s: Setting, at: Place, /) -> float | None:
+        before, self.looked = self.looked, True
+        return super().usage(s, at) if before else 0.0
 
 
 def test_a_throttle_below_the_usage_does_not_hold_up_the_ring(work: Workbench, tmp_path: Path) -> None:
     work.setting(Place(""), "memory.high")
-    facade = Facade(work, tmp_path, Guard(allow_oom=lambda _: True))
+    facade = Facade(work, tmp_path, Grows(work.hierarchies))
     assert facade.write("memory.high", 8.0 * MIB) == Pending()
     late: list[Result] = []
     while not late:

@@ -167,7 +167,7 @@ def test_a_memory_floor_keeps_the_working_set_or_says_that_it_cannot(
 
 
 def assert_not_enforceable(host: Product) -> None:
-    host.launch("web", "--min-memory", "32Mi", "--", *IDLE)
+    host.launch("web", "--min-memory", "32Mi", "--best-effort-minimum", "--", *IDLE)
     host.tick()
     told = host.says("explain", "web")
     assert "memory.min, memory.low: not enforceable here: needs the memory controller on cgroup v2" in told
@@ -220,7 +220,7 @@ def test_disarmed_nothing_is_written_until_armed_again(host: Product) -> None:
     host.theirs(path)
     before = host.settings(path)
     host("disarm")
-    host("adopt", "--cgroup", path, "--name", "disarmed", "--profile", "be")
+    host.adopt(path, "disarmed", "--profile", "be")
     host.tick()
     assert host.settings(path) == before
     assert host.json("status")["armed"] is False
@@ -237,7 +237,7 @@ def test_a_floor_that_an_ancestor_annuls_is_told_with_the_reason(host: Product) 
     quota.write_text("30000")
     if host.v2:
         (cgroup("memory", parent) / "memory.max").write_text(str(16 * MIB))
-    host("adopt", "--cgroup", f"{parent}/db", "--name", "db", "--min-cpu", "500m", "--min-memory", "32Mi")
+    host.adopt(f"{parent}/db", "db", "--min-cpu", "500m", "--min-memory", "32Mi", "--best-effort-minimum")
     host.tick()
     told = host.says("explain", "db")
     assert f"of 500m: cpu.max of group/{parent} allows 300m" in told
@@ -250,7 +250,7 @@ def test_an_ancestor_that_is_not_ours_is_only_raised_to_cover_memory_and_given_b
     parent = f"{host.top}-above"
     host.theirs(f"{parent}/db")
     above, below = host.settings(parent), host.settings(f"{parent}/db")
-    host("adopt", "--cgroup", f"{parent}/db", "--name", "db", "--profile", "ls", "--min-memory", "32Mi")
+    host.adopt(f"{parent}/db", "db", "--profile", "ls", "--min-memory", "32Mi", "--best-effort-minimum")
     host.tick()
     floor = cgroup("memory", parent) / "memory.min"
     assert host.settings(parent) == above | ({str(floor): f"{32 * MIB}\n"} if host.v2 else {})
@@ -279,10 +279,10 @@ def test_killed_and_reverted_offline_every_file_is_as_it_was(fresh: Product) -> 
         fresh.theirs(path)
         weight_file(fresh, path).write_text("321")
     before = [fresh.settings(path) for path in theirs]
-    fresh(
-        "adopt", "--cgroup", theirs[1], "--name", "db", "--profile", "ls", "--min-cpu", "100m", "--min-memory", "32Mi"
+    fresh.adopt(
+        theirs[1], "db", "--profile", "ls", "--min-cpu", "100m", "--min-memory", "32Mi", "--best-effort-minimum"
     )
-    fresh("adopt", "--cgroup", theirs[2], "--name", "batch", "--profile", "be")
+    fresh.adopt(theirs[2], "batch", "--profile", "be")
     fresh.launch("pinned", "--profile", "lse", "--min-cpu", "1", "--", *IDLE)
     fresh.tick()
     changed = [now != was for path, was in zip(theirs, before, strict=True) for now in [fresh.settings(path)]]
@@ -294,7 +294,9 @@ def test_killed_and_reverted_offline_every_file_is_as_it_was(fresh: Product) -> 
 
 
 def test_killed_and_started_again_no_floor_drops_on_the_way(fresh: Product) -> None:
-    web = fresh.launch("web", "--profile", "ls", "--min-cpu", "500m", "--min-memory", "32Mi", "--", *IDLE)
+    web = fresh.launch(
+        "web", "--profile", "ls", "--min-cpu", "500m", "--min-memory", "32Mi", "--best-effort-minimum", "--", *IDLE
+    )
     fresh.tick()
     weights = [weight_file(fresh, path) for path in (web, os.path.dirname(web))]
     minima = [

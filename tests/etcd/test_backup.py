@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from sqlite3 import connect
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from j10ce.cli.main import cli
-from j10ce.errors import Busy, Conflict
+from j10ce.errors import Busy, Conflict, NotFound, StoreError
 from j10ce.store.opening import open_store
 from j10ce.store.store import Listing, Movable
 from j10ce.store.transfer import digest
@@ -136,3 +137,44 @@ def test_a_backup_through_the_api_is_what_the_store_holds(tmp_path: Path, url: s
     assert wishes == [
         (o.kind, o.metadata.uid, o.metadata.generation) for o in held(f"sqlite://{tmp_path}/objects.db").items
     ]
+
+
+def test_a_backup_through_the_api_is_whole_or_refused(tmp_path: Path, sqlite: str) -> None:
+    filled(sqlite)
+    sql = connect(tmp_path / "objects.db")
+    sql.execute("UPDATE objects SET data = CAST(replace(data, '\"spec\":', '\"spex\":') AS BLOB) WHERE name = 'db-7'")
+    sql.execute("INSERT INTO objects VALUES ('KindOfALaterRelease', '', 'x', '{}')")
+    sql.commit()
+    sql.close()
+    running = start(tmp_path)
+    try:
+        peer = ("--server", running.server, "--token-file", tmp_path / "token")
+        refused = typed(*peer, "backup", tmp_path / "backup")
+    finally:
+        end(running.process)
+    assert isinstance(refused.exception, StoreError)
+    assert "1 KindOfALaterRelease, 1 MinimalReservationPolicy" in str(refused.exception)
+    assert not (tmp_path / "backup").exists()
+
+
+READING = (("migrate", "{missing}", "{target}"), ("backup", "{file}", "--store", "{missing}"))
+
+
+@pytest.mark.parametrize("words", READING)
+def test_a_mistyped_prefix_of_etcd_is_told(tmp_path: Path, url: str, words: tuple[str, ...]) -> None:
+    filled(url)
+    target = f"sqlite://{tmp_path}/target.db"
+    done = typed(*(w.format(missing=f"{url}-typo", target=target, file=tmp_path / "backup") for w in words))
+    assert isinstance(done.exception, NotFound)
+    assert f"no objects in {url}-typo" in str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", READING)
+def test_a_store_that_is_not_there_is_not_made_by_whoever_reads_it(tmp_path: Path, words: tuple[str, ...]) -> None:
+    missing, target = tmp_path / "typo.db", tmp_path / "target.db"
+    urls = {"missing": f"sqlite://{missing}", "target": f"sqlite://{target}", "file": str(tmp_path / "backup")}
+    done = typed(*(word.format(**urls) for word in words))
+    assert isinstance(done.exception, NotFound)
+    assert "typo.db" in str(done.exception)
+    assert not list(tmp_path.iterdir())

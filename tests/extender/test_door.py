@@ -11,17 +11,18 @@ import httpx2 as httpx
 import msgspec
 import pytest
 
-from j10ce.errors import Invalid, NotFound
+from j10ce.errors import Invalid
 from j10ce.manager.door_metrics import DoorMetrics
 from j10ce.manager.doors import Doors
 from j10ce.manager.extender import PREFIX, ExtenderDoor
-from j10ce.manager.leader_address import endpoints
+from j10ce.manager.leader_address import keep_address, slice_of
 from j10ce.manager.metrics import Metrics
 from j10ce.manager.occupants import Occupants
 from j10ce.manager.view import View
 from j10ce.model.native import Namespace, NativeMeta, Node, NodeStatus, decode_native
 from j10ce.model.pod import Pod
 from j10ce.model.quantity import Quantity
+from j10ce.scheduler import offers
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Event, Listing
 from tests.extender.book import amount, policy
@@ -51,23 +52,12 @@ class Cluster:
         self.told.put_nowait(Event(kind, decode_native(msgspec.json.encode(pod), Pod), "2"))  # type: ignore[arg-type]
 
 
-class Api:
-    def __init__(self) -> None:
-        self.made: list[tuple[str, Any]] = []
-
-    async def create(self, path: str, body: object) -> bytes:
-        if "gone" in path:
-            raise NotFound("pods gone")
-        self.made.append((path, body))
-        return b"{}"
-
-
 class Rig:
-    def __init__(self, occupants: Occupants, cluster: Cluster, api: Api, *, leads: bool, certified: bool) -> None:
-        self.occupants, self.cluster, self.api = occupants, cluster, api
+    def __init__(self, occupants: Occupants, cluster: Cluster, *, leads: bool) -> None:
+        self.occupants, self.cluster = occupants, cluster
         loop, self.told = asyncio.get_running_loop(), Metrics()
         self.seen = DoorMetrics(self.told.registry)
-        door = ExtenderDoor(occupants, lambda: leads, loop.time, self.seen, binder=api, certified=certified)
+        door = ExtenderDoor(occupants, lambda: leads, loop.time, self.seen)
         self._app = Doors(nothing, {PREFIX: door}, self.seen.answered)  # type: ignore[arg-type]
 
     async def ask(self, verb: str, body: Any, client: str = "127.0.0.1") -> httpx.Response:
@@ -76,6 +66,12 @@ class Rig:
             return await http.post(f"/extender/{verb}", content=msgspec.json.encode(body))
 
     async def filter(self, pod: dict[str, Any]) -> Any:
+        """Of a pod that the API server has told of, as of every one that a scheduler asks about."""
+        self.cluster.tell(pod)
+        return await self.describe(pod)
+
+    async def describe(self, pod: dict[str, Any]) -> Any:
+        """Of whatever the caller says."""
         return (await self.ask("filter", {"Pod": pod, "Nodes": None, "NodeNames": ["a", "b"]})).json()
 
 
@@ -84,7 +80,7 @@ async def nothing(scope: object, receive: object, send: object) -> None:
 
 
 @asynccontextmanager
-async def rig(*, leads: bool = True, certified: bool = False) -> AsyncIterator[Rig]:
+async def rig(*, leads: bool = True) -> AsyncIterator[Rig]:
     store, cluster = MemoryStore(lambda: 0.0), Cluster()
     view = View(store)
     occupants = Occupants(cluster, view, lambda: 0.0)
@@ -94,7 +90,7 @@ async def rig(*, leads: bool = True, certified: bool = False) -> AsyncIterator[R
             await view.ready()
             await occupants.ready()
             occupants.extender.occupancy.put_stake(policy("web", amount(2, 4), {"a": 1}))
-            yield Rig(occupants, cluster, Api(), leads=leads, certified=certified)
+            yield Rig(occupants, cluster, leads=leads)
             for task in tasks:
                 task.cancel()
     finally:
@@ -161,10 +157,10 @@ async def test_a_pod_waits_for_a_binding_under_way() -> None:
 
 async def test_nothing_is_held_for_a_pod_that_has_ended() -> None:
     async with rig() as made:
-        epoch = made.occupants.bound.epoch
+        epoch = made.occupants.heard.epoch
         made.cluster.tell(pod("late", "2"), "DELETED")
-        await made.occupants.bound.moved(epoch)
-        await made.filter(pod("late", "2"))
+        await made.occupants.heard.moved(epoch)
+        await made.describe(pod("late", "2"))
         assert len(made.occupants.extender.offers) == 0
 
 
@@ -183,45 +179,108 @@ async def test_a_follower_does_not_answer() -> None:
         assert "another manager leads" in answer.text
 
 
-async def test_with_a_client_ca_strangers_are_kept_out() -> None:
+async def test_a_stranger_on_the_network_is_told_nothing() -> None:
     body = {"Pod": pod("p", "1"), "NodeNames": ["a"]}
-    async with rig(certified=True) as made:
-        assert (await made.ask("filter", body, client="10.0.0.9")).status_code == 403
+    async with rig() as made:
+        made.cluster.tell(pod("p", "1"))
+        for verb in ("filter", "filter-v1beta1", "prioritize", "preempt"):
+            refused = await made.ask(verb, body, client="10.0.0.9")
+            assert refused.status_code == 403
+            assert "client.crt" in refused.text
         assert (await made.ask("filter", body)).status_code == 200
-    async with rig() as made:
-        assert (await made.ask("filter", body, client="10.0.0.9")).status_code == 200
+        assert (await made.ask("bind", {})).status_code == 404, "bindings are the scheduler's own business"
 
 
-async def test_a_binding_is_made_for_whom_we_know_alone() -> None:
-    body = {"PodName": "web-0", "PodNamespace": "shop", "PodUID": "u", "Node": "a"}
+async def test_an_invented_pod_takes_no_unit_from_the_real_one() -> None:
     async with rig() as made:
-        assert (await made.ask("bind", body, client="10.0.0.9")).status_code == 403
-        assert (await made.ask("bind", body)).json() == {"Error": ""}
-        (path, binding) = made.api.made[0]
-        assert path == "/api/v1/namespaces/shop/pods/web-0/binding"
-        assert binding["target"]["name"] == "a"
-        assert (await made.ask("bind", {**body, "PodName": "gone"})).json() == {"Error": "pods gone"}
+        assert (await made.describe(pod("invented", "2", app="web")))["NodeNames"] == ["a"]
+        assert len(made.occupants.extender.offers) == 0
+        assert (await made.filter(pod("web-0", "2", app="web")))["NodeNames"] == ["a"]
+
+
+async def test_nobody_takes_back_what_another_pod_was_offered() -> None:
+    async with rig() as made:
+        await made.filter(pod("web-0", "2", app="web"))
+        thief = pod("thief", "1")
+        thief["metadata"]["uid"] = "uid-web-0"
+        await made.describe(thief)
+        await made.ask("preempt", {"Pod": thief, "NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "x"}]}}})
+        assert len(made.occupants.extender.offers) == 1
+
+
+async def test_a_pod_is_charged_what_the_api_server_says_that_it_requests() -> None:
+    async with rig() as made:
+        made.cluster.tell(pod("small", "100m"))
+        told = await made.describe(pod("small", "3"))
+        assert told["NodeNames"] == ["a", "b"]
+        assert made.occupants.extender.offers.charged(2)[:, 0].tolist() == [100, 100]
+
+
+async def test_a_pod_that_the_scheduler_heard_of_first_is_waited_for() -> None:
+    async with rig() as made:
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(made.describe(pod("early", "1")))
+            await asyncio.sleep(0)
+            made.cluster.tell(pod("early", "1"))
+        assert waiting.result()["NodeNames"] == ["a", "b"]
+        assert len(made.occupants.extender.offers) == 1
+
+
+async def test_offers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offers, "MOST", 3)
+    async with rig() as made:
+        for n in range(5):
+            await made.filter(pod(f"p{n}", "100m"))
+        book = made.occupants.extender.offers
+        assert len(book) == 3
+        assert book.charged(2)[:, 0].tolist() == [300, 300]
 
 
 @pytest.mark.parametrize(
     ("address", "ip"), [("10.1.2.3:9443", "10.1.2.3"), ("[fd00::1]:9443", "fd00::1"), ("fd00::1:9443", "fd00::1")]
 )
 def test_the_leader_tells_where_it_is(address: str, ip: str) -> None:
-    (subset,) = endpoints(address)["subsets"]
-    assert subset == {"addresses": [{"ip": ip}], "ports": [{"name": "https", "port": 9443, "protocol": "TCP"}]}
+    told = slice_of(address)
+    assert told["kind"] == "EndpointSlice"
+    assert told["metadata"]["labels"]["kubernetes.io/service-name"] == "j10ce-extender"
+    assert told["addressType"] == ("IPv6" if ":" in ip else "IPv4")
+    assert [point["addresses"] for point in told["endpoints"]] == [[ip]]
+    assert told["ports"] == [{"name": "https", "port": 9443, "protocol": "TCP"}]
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+async def test_the_leader_writes_what_the_api_server_serves(version: str) -> None:
+    written: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
+
+    class Server:
+        async def get(self, path: str) -> bytes:
+            assert path == "/apis/discovery.k8s.io"
+            return msgspec.json.encode({"preferredVersion": {"groupVersion": f"discovery.k8s.io/{version}"}})
+
+        async def patch(self, path: str, body: Any, how: str, *, force: bool) -> bytes:
+            assert (how, force) == ("apply", True)
+            await written.put((path, body))
+            return b""
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(keep_address(Server(), "j10ce-system", "10.1.2.3:9443"))
+        path, body = await written.get()
+        task.cancel()
+    assert path == f"/apis/discovery.k8s.io/{version}/namespaces/j10ce-system/endpointslices/j10ce-extender"
+    assert body["apiVersion"] == f"discovery.k8s.io/{version}"
 
 
 @pytest.mark.parametrize("address", ["", "here:1", "10.1.2.3", "10.1.2.3:x"])
 def test_an_address_is_an_address(address: str) -> None:
     with pytest.raises(Invalid, match="--advertise"):
-        endpoints(address)
+        slice_of(address)
 
 
 async def test_what_schedulers_are_told_is_counted() -> None:
     async with rig() as r:
         await r.filter(pod("web-0", "2", app="web"))
         await r.filter(pod("batch", "3"))
-        await r.filter({"metadata": {}, "spec": 7})
+        await r.describe({"metadata": {}, "spec": 7})
         await r.ask("filter", {"Pod": pod("x", "1"), "Nodes": {"items": []}})
         await r.ask("no/such/verb", {})
         told = bytes(r.told.render().body).decode()

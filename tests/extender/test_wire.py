@@ -49,13 +49,6 @@ def test_whole_victims_are_refused_with_what_to_configure() -> None:
         wire.read_preempt(f'{{"Pod":{POD},"NodeNameToVictims":{{"a":{{"Pods":[]}}}}}}'.encode())
 
 
-def test_a_binding() -> None:
-    text = b'{"PodName":"web-0","PodNamespace":"shop","PodUID":"u","Node":"a"}'
-    assert wire.read_bind(text) == wire.BindCall("shop", "web-0", "u", "a")
-    with pytest.raises(Invalid, match="incomplete"):
-        wire.read_bind(b'{"PodName":"web-0"}')
-
-
 def test_answers_have_gos_field_names_and_leave_nothing_out() -> None:
     victims = {"a": wire.MetaVictims([wire.MetaPod("x")], 1)}
     nothing = '{"Nodes":null,"NodeNames":null,"FailedNodes":null,"FailedAndUnresolvableNodes":null,"Error":""}'
@@ -63,6 +56,5 @@ def test_answers_have_gos_field_names_and_leave_nothing_out() -> None:
         nothing: wire.FilterAnswer(),
         '[{"Host":"a","Score":1}]': [wire.HostPriority("a", 1)],
         '{"NodeNameToMetaVictims":{"a":{"Pods":[{"UID":"x"}],"NumPDBViolations":1}}}': wire.PreemptAnswer(victims),
-        '{"Error":"no"}': wire.BindAnswer("no"),
     }
     assert [msgspec.json.encode(made).decode() for made in answers.values()] == list(answers)

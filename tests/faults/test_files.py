@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,9 +13,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from j10ce.agent.cache import Cache
+from j10ce.agent.clock import SystemClock
 from j10ce.errors import Denied
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel.entry import FORMAT, Header, to_line
+from j10ce.policy.document import NodeDocument
+from j10ce.policy.profiles import builtin
+from j10ce.testing import build
 from tests.agent.conftest import START_S, AgentProcess, cgroup, eventually
 from tests.faults.conftest import one_agent
 
@@ -124,6 +130,22 @@ def test_without_an_agent_revert_refuses_a_damaged_journal_unless_forced(
     assert refused.returncode != 0
     assert "damaged" in refused.stderr
     assert "Traceback" not in refused.stderr
+    assert theirs.values() == left
+    cli(agent, "revert", "--force")
+    assert theirs.values() == before
+
+
+def test_without_an_agent_revert_leaves_what_the_control_plane_holds(agent: AgentProcess, theirs: Theirs) -> None:
+    before = theirs.values()
+    left = adopt_and_die(agent, theirs)
+    hold = build.hold("workload/default/mine", "cpu.idle", expires=SystemClock().read().wall + 600)
+    document = NodeDocument(node=socket.gethostname().lower(), profiles=builtin(), holds=(hold,))
+    Cache(agent.run_dir, agent.state_dir).keep_document(document)
+    ended = cli(agent, "revert")
+    told = ended.stdout
+    assert ended.returncode == 1
+    assert f"by {hold.spec.who}: {hold.spec.why}; left as it is (--force overrides)" in told
+    assert "release" not in told
     assert theirs.values() == left
     cli(agent, "revert", "--force")
     assert theirs.values() == before

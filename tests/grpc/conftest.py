@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from j10ce.manager.trace import Silent
 from j10ce.manager.workloads import AgentProxy
 from j10ce.model.catalogue import KINDS
 from j10ce.store.memory import MemoryStore
+from j10ce.store.store import Store
 from j10ce.testing.build import WALL
 from tests.manager.conftest import TOKEN, Manager, assemble
 
@@ -39,6 +41,7 @@ class Both(NamedTuple):
     channel: grpc.aio.Channel
     audit: Path
     metrics: Metrics
+    address: str
 
     def stub(self, kind: str) -> Any:
         """Of a kind, or of what is done beside them."""
@@ -63,13 +66,15 @@ class Tokened:
 
 
 @asynccontextmanager
-async def running(audit: Path, agent: Path | None = None) -> AsyncIterator[Both]:
+async def running(
+    audit: Path, agent: Path | None = None, store: Store | None = None, clock: Callable[[], float] = time.monotonic
+) -> AsyncIterator[Both]:
     def wall() -> float:
         return WALL
 
-    manager = assemble(MemoryStore(wall), agent, wall=wall, places=True)
+    manager = assemble(store or MemoryStore(wall), agent, wall=wall, places=True)
     metrics = Metrics()
-    access = Access(manager.keyring, Limits(wall), loopback=True)
+    access = Access(manager.keyring, Limits(clock), loopback=True)
     placements = Placements(manager.store, manager.view, wall)
     actions = Actions(placements, Enrolment(manager.keyring), manager.view, AgentProxy(agent))
     server = GrpcServer(manager.verbs, actions, Door(access, Audit(audit, wall), metrics, Silent()), manager.stop)
@@ -80,7 +85,7 @@ async def running(audit: Path, agent: Path | None = None) -> AsyncIterator[Both]
         await manager.keyring.synced.wait()
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             await channel.channel_ready()
-            yield Both(manager, channel, audit, metrics)
+            yield Both(manager, channel, audit, metrics, f"127.0.0.1:{port}")
         manager.stop.set()
         for keeper in keepers:
             keeper.cancel()

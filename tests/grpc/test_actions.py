@@ -139,7 +139,8 @@ async def test_a_node_enrols_once_and_rotates_its_own_token(both: Both) -> None:
 
 async def test_an_enrolment_is_in_the_audit_log_and_its_token_is_not(both: Both) -> None:
     made = await both.stub("NodeCredential").Issue(act.IssueNodeCredentialRequest(node="n1"))
-    (line,) = [json.loads(line) for line in both.audit.read_text().splitlines()]
+    intent, line = [json.loads(line) for line in both.audit.read_text().splitlines()]
+    assert (intent["stage"], intent["name"]) == ("intent", "n1")
     assert (line["path"], line["code"], line["name"]) == ("NodeCredential/Issue", 200, "n1")
     assert made.token.rpartition(".")[2] not in both.audit.read_text()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from google.rpc import error_details_pb2 as details
 from grpc_status import rpc_status
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -65,7 +65,6 @@ def path(obj: Object) -> str:
 
 
 @given(objects())
-@settings(max_examples=60, deadline=None)
 def test_what_is_stored_both_show(loop: Loop, obj: Object) -> None:
     loop.run(shown_alike(loop.both, placed(obj, "x")))
 
@@ -87,13 +86,11 @@ async def shown_alike(both: Both, obj: Object) -> None:
 
 
 @given(st.one_of([of(struct) for struct in shape.ANSWERS]))
-@settings(max_examples=60, deadline=None)
 def test_what_is_answered_beside_objects_survives_the_way(answer: Any) -> None:
     assert convert(plain_of(message_of(answer), type(answer)), type(answer)) == answer
 
 
 @given(of(Workload))
-@settings(max_examples=100, deadline=None)
 def test_a_placement_ends_alike_over_both(loop: Loop, wanted: Workload) -> None:
     loop.run(placed_alike(loop.both, wanted))
 
@@ -111,7 +108,6 @@ async def placed_alike(both: Both, wanted: Workload) -> None:
 
 
 @given(objects(), st.sampled_from(["x", ""]))
-@settings(max_examples=150, deadline=None)
 def test_a_create_ends_alike_over_both(loop: Loop, obj: Object, name: str) -> None:
     loop.run(created_alike(loop.both, placed(obj, name)))
 

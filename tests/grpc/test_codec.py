@@ -7,19 +7,18 @@ from datetime import UTC, datetime
 import pytest
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
-from hypothesis import given, settings
+from hypothesis import given
 
-from j10ce.errors import Invalid
+from j10ce.errors import Invalid, Malformed
 from j10ce.manager.grpc_codec import message_of, plain_of
 from j10ce.manager.grpc_shape import messages
 from j10ce.manager.proto import objects_pb2 as pb
-from j10ce.model.kinds import HoldSpec, NodeReport, Object, QoSProfileSpec, UnitCount
+from j10ce.model.kinds import HoldSpec, NodeReport, Object, QoSProfile, QoSProfileSpec, UnitCount
 from j10ce.model.schema import convert, encode, parse
 from tests.model.generate import objects
 
 
 @given(objects())
-@settings(max_examples=300, deadline=None)
 def test_a_message_is_the_object(obj: Object) -> None:
     struct = type(obj)
     sent = type(message_of(obj)).FromString(message_of(obj).SerializeToString())
@@ -48,6 +47,21 @@ def test_a_required_list_is_empty_in_a_whole_object_only() -> None:
 def test_an_unspecified_choice_is_absent() -> None:
     spec = pb.QoSProfileSpec(tier=pb.TIER_UNSPECIFIED, cpu=pb.CpuSection(latency=pb.CpuSection.LATENCY_REALTIME))
     assert plain_of(spec, QoSProfileSpec) == {"cpu": {"latency": "realtime"}}
+
+
+@pytest.mark.parametrize("field", ["owner_references", "managed_fields"])
+def test_a_message_of_very_many_parts_is_not_looked_through(field: str) -> None:
+    """Half a million of them fit into one megabyte."""
+    meta = pb.Meta()
+    for _ in range(70_000):
+        getattr(meta, field).add()
+    with pytest.raises(Malformed, match="too many parts; send at most 65536"):
+        plain_of(pb.QoSProfile(metadata=meta), QoSProfile)
+
+
+def test_of_many_fields_that_nobody_knows_few_are_told() -> None:
+    with pytest.raises(Invalid, match="and 950 more"):
+        plain_of(pb.QoSProfile.FromString(b"\xc0\x3e\x01" * 5000), QoSProfile)
 
 
 @pytest.mark.parametrize(

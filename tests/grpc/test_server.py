@@ -63,7 +63,7 @@ def certificate(authority: Authority) -> Certificate:
 def assembled(stop: asyncio.Event) -> GrpcServer:
     store = MemoryStore(lambda: WALL)
     keyring = Keyring(store, lambda: WALL, owner=TOKEN)
-    access = Access(keyring, Limits(lambda: WALL), loopback=True)
+    access = Access(keyring, Limits(time.monotonic), loopback=True)
     view = View(store)
     actions = Actions(Placements(store, view, lambda: WALL), Enrolment(keyring), view, AgentProxy(None))
     door = Door(access, Audit(None, lambda: WALL), Metrics(), Silent())

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from j10ce.kernel.backend import Place
 from j10ce.kernel.drift import Drift
 from j10ce.kernel.guard import Guard
 from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
-from j10ce.model.knob import ROOT, Setting, TargetId, Value, group
-from j10ce.model.plan import Change, Enable, Make, Outcome, Plan, Result, ValueChange
+from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, group
+from j10ce.model.plan import Change, Enable, Gone, Make, Outcome, Plan, Refused, Result, ValueChange
 from j10ce.model.workload import Handle, Workload
-from j10ce.testing.fake_kernel import FakeKernel
+from j10ce.testing.fake_kernel import Answer, FakeKernel
 
 CONTROLLERS = frozenset({"cpu", "cpuset", "memory"})
 WEB = Workload("default", "web", handle=Handle(path="j10ce/standard/default_web"))
@@ -38,6 +40,43 @@ def full_disk(path: Path, room: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+class Killed(Exception):
+    """The process ends here, without any of its own clean-up."""
+
+
+class Mortal(FakeKernel):
+    """Ends the process before the n-th change that it makes, or right after a write that it has taken."""
+
+    lives = math.inf
+
+    def _fault(self, what: str, path: str) -> Refused | Gone | None:
+        self._age()
+        return super()._fault(what, path)
+
+    def write(self, s: Setting, v: Value, at: Place, /) -> Answer:
+        answer = super().write(s, v, at)
+        self._age()
+        return answer
+
+    def _age(self) -> None:
+        self.lives -= 1
+        if self.lives < 0:
+            raise Killed
+
+
+def machine(fake: FakeKernel) -> dict[str, dict[str, Value]]:
+    """Every cgroup with the values that differ from those of a fresh one."""
+    everything = fake.cgroups
+    return {
+        path: {
+            knob: everything.value(knob, path)
+            for knob in KNOBS
+            if path and everything.value(knob, path) != KNOBS[knob].default
+        }
+        for path in everything.by_path
+    }
 
 
 class Rig:

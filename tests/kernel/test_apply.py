@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from j10ce.kernel.process import proof
 from j10ce.model.knob import KNOBS, ROOT, Setting, group, workload
 from j10ce.model.plan import (
     Applied,
@@ -22,7 +24,7 @@ from j10ce.model.plan import (
     ValueChange,
 )
 from j10ce.testing.fake_kernel import FakeKernel
-from tests.kernel.rig import BUILD, CONTROLLERS, DB, WEB, Rig, full_disk
+from tests.kernel.rig import BUILD, CONTROLLERS, DB, WEB, Rig, full_disk, machine
 
 WEIGHT = Setting(WEB.target, "cpu.weight")
 
@@ -128,15 +130,27 @@ def test_enabling_what_is_enabled_changes_nothing(rig: Rig) -> None:
     "change",
     [
         pytest.param(Make(group("elsewhere"), "elsewhere", "test"), id="made elsewhere"),
-        pytest.param(Remove(group("system.slice"), "test"), id="removed what is not ours"),
+        pytest.param(Remove(group("user.slice"), "test"), id="removed what is not ours, though it is empty"),
         pytest.param(Enable(group("user.slice"), CONTROLLERS, "test"), id="enabled for strangers"),
     ],
 )
 def test_structure_outside_our_tree_is_refused(rig: Rig, change: Make | Remove | Enable) -> None:
     rig.adopt()
     rig.fake.adopt(group("user.slice"), "user.slice")
+    before = machine(rig.fake)
     ((_, result),) = rig.apply(change).results
     assert isinstance(result, Refused)
+    assert machine(rig.fake) == before
+
+
+def test_a_number_that_another_process_has_by_now_moves_nobody(rig: Rig) -> None:
+    rig.build()
+    stale, true = f"1/{os.getuid()}", proof(os.getpid())
+    ((_, result),) = rig.apply(Join(WEB.target, os.getpid(), "test", stale)).results
+    assert isinstance(result, Gone)
+    assert rig.fake[WEB.handle.path].pids == set()
+    rig.apply(Join(WEB.target, os.getpid(), "test", true))
+    assert rig.fake[WEB.handle.path].pids == {os.getpid()}
 
 
 def test_processes_join_and_keep_their_cgroup_from_being_removed(rig: Rig) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from j10ce.model.knob import Setting
+import pytest
+
+from j10ce.model.knob import Setting, Value, group
 from j10ce.model.plan import Applied, Refused
 from tests.kernel.rig import DB, WEB, Rig
 
@@ -68,6 +70,27 @@ def test_a_contested_setting_is_looked_at_in_every_sweep(rig: Rig) -> None:
     rig.kernel.sweep(rig.now)
     rig.meddle(WEB.target, "cpu.weight", 77.0)
     assert [d.found for d in rig.kernel.sweep(rig.now)] == [77.0], "no time has passed: nothing else is due"
+
+
+@pytest.mark.parametrize("knob", ["memory.min", "memory.low"])
+def test_a_group_that_loses_its_cover_is_seen_in_every_sweep(rig: Rig, knob: str) -> None:
+    rig.adopt()
+    rig.kernel.track([DB])
+    rig.write(group("system.slice"), knob, 4096.0)
+    rig.kernel.sweep(rig.now)
+    rig.meddle(group("system.slice"), knob, 0.0)
+    assert [(d.setting.target, d.found) for d in rig.kernel.sweep(rig.now)] == [(group("system.slice"), 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("knob", "value"), [("memory.max", 8192.0), ("cpu.max", 20_000.0), ("cpuset.cpus", frozenset({0}))]
+)
+def test_a_limit_that_someone_puts_on_a_group_is_known_at_once(rig: Rig, knob: str, value: Value) -> None:
+    rig.adopt()
+    rig.kernel.track([DB])
+    rig.meddle(group("system.slice"), knob, value)
+    assert rig.kernel.look_above(rig.now) == [], "it was never ours"
+    assert rig.kernel.settings[Setting(group("system.slice"), knob)] == value
 
 
 def test_a_setting_that_we_never_wrote_is_followed_silently(rig: Rig) -> None:

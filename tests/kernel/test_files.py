@@ -104,6 +104,18 @@ def test_v1_raises_the_limit_with_swap_only_where_it_must(tmp_path: Path) -> Non
     assert text(tmp_path, 1, "memory.memsw.limit_in_bytes") == text(tmp_path, 1, "memory.limit_in_bytes") == "8192"
 
 
+@pytest.mark.parametrize(("before", "after"), [("", "7"), ("0-3", "")], ids=["its CPUs were offline", "it had CPUs"])
+def test_on_v1_processes_come_back_into_a_set_that_had_lost_all_its_cpus(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    """The kernel has moved them to the group above, in the hierarchy of cpusets alone."""
+    files = backend(tmp_path, 1, **{"cpuset.cpus": before})
+    (tmp_path / "cpu/web/cgroup.procs").write_text("7\n")
+    assert files.write(setting("cpuset.cpus"), frozenset({1}), WEB) == Applied(frozenset({1}))
+    assert text(tmp_path, 1, "cpuset.cpus") == "1"
+    assert (tmp_path / "cpuset/web/cgroup.procs").read_text().strip() == after
+
+
 def test_hybrid_writes_each_knob_where_its_controller_is(tmp_path: Path) -> None:
     files = {**fresh(1), **fresh(2)}
     found = CgroupFiles(cgroup_tree(tmp_path, {**fresh(1), "web": files}, v1=("cpu", "cpuset")))

@@ -65,15 +65,30 @@ def test_no_cap_below_what_is_in_use(knob: str) -> None:
     seen = Seen(owned=True, managed=True, usage=2 * GIB)
     asked = change(DB.target, knob, GIB)
     assert "below the 2Gi in use" in Guard().objection(asked, Place("x"), seen)
-    assert not Guard(allow_oom=lambda t: t == DB.target).objection(asked, Place("x"), seen)
     assert not Guard().objection(change(DB.target, knob, 3 * GIB), Place("x"), seen)
 
 
 def test_the_machine_keeps_memory_for_itself() -> None:
-    guard = Guard(memory=16 * GIB)
+    guard = Guard(memory=lambda: 16 * GIB)
     seen = Seen(owned=True, managed=True, minimum_elsewhere=10 * GIB)
     assert not guard.objection(change(group("j10ce"), "memory.min", 5 * GIB), Place("j10ce"), seen)
     assert "can promise" in guard.objection(change(group("j10ce"), "memory.min", 5.5 * GIB), Place("j10ce"), seen)
+
+
+def test_less_may_be_claimed_however_much_is_claimed_already() -> None:
+    guard = Guard(memory=lambda: 16 * GIB)
+    seen = Seen(owned=True, managed=True, present=4 * GIB, minimum_elsewhere=15 * GIB)
+    assert not guard.objection(change(group("j10ce"), "memory.min", 3 * GIB), Place("j10ce"), seen)
+    assert guard.objection(change(group("j10ce"), "memory.min", 5 * GIB), Place("j10ce"), seen)
+
+
+def test_memory_that_was_added_can_be_promised() -> None:
+    machine = [8 * GIB]
+    guard, seen = Guard(memory=lambda: machine[0]), Seen(owned=True, managed=True)
+    asked = change(group("j10ce"), "memory.min", 10 * GIB)
+    assert guard.objection(asked, Place("j10ce"), seen)
+    machine[0] = 16 * GIB
+    assert not guard.objection(asked, Place("j10ce"), seen)
 
 
 def test_this_process_knows_its_own_cgroups() -> None:
@@ -94,26 +109,33 @@ def test_the_facade_asks_the_guard(rig: Rig) -> None:
 
 
 def test_minimums_of_all_top_level_groups_are_added_up(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, guard=Guard(memory=16 * GIB))
+    rig = Rig(tmp_path, guard=Guard(memory=lambda: 16 * GIB))
     rig.adopt()
     rig.build()
     rig.kernel.track([DB, WEB])
-    assert isinstance(rig.write(group("system.slice"), "memory.min", 10 * GIB), Applied)
+    rig.fake.adopt(group("user.slice"), "user.slice", {"memory.min": 8 * GIB})  # nobody told the agent of it
+    assert isinstance(rig.write(group("system.slice"), "memory.min", 10 * GIB), Refused), "an ancestor counts, too"
+    assert isinstance(rig.write(group("system.slice"), "memory.min", 2 * GIB), Applied)
     assert isinstance(rig.write(group("j10ce"), "memory.min", 6 * GIB), Refused)
     assert isinstance(rig.write(group("j10ce"), "memory.min", 5 * GIB), Applied)
 
 
 class Metered(FakeKernel):
-    """Uses a gibibyte everywhere."""
+    """Uses a gibibyte everywhere; with `surge`, from the second look on."""
+
+    surge = False
 
     def usage(self, s: Setting, at: Place, /) -> float | None:
-        return GIB
+        used, self.surge = (0.0 if self.surge else GIB), False
+        return used
 
 
 def test_a_cap_that_must_reclaim_first_is_pending_until_read_back(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, Metered(), guard=Guard(allow_oom=lambda _: True))
+    fake = Metered()
+    rig = Rig(tmp_path, fake)
     rig.build()
     limit = Setting(WEB.target, "memory.max")
+    fake.surge = True  # it grew after the guard had looked
     assert rig.write(WEB.target, "memory.max", GIB / 2) == Pending()
     late: list[object] = []
     while not late:

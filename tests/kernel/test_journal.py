@@ -50,6 +50,7 @@ def written(path: Path) -> Path:
 
 
 def test_a_journal_is_continued(written: Path) -> None:
+    Journal.open(written, BOOT).close()  # which writes it anew
     journal = Journal.open(written, BOOT)
     assert journal.original(WEIGHT) == 1024.0
     assert journal.ours(WEIGHT) == (512.0,)
@@ -131,6 +132,7 @@ def test_another_cgroup_at_the_same_path_starts_afresh(written: Path) -> None:
     journal.add(original(value=2048.0, identity=8))
     assert journal.original(WEIGHT) == 2048.0
     assert journal.ours(WEIGHT) == ()
+    assert list(journal.originals)[-1] == WEIGHT  # what was written last goes back first
 
 
 def test_a_long_history_does_not_make_a_long_file(written: Path) -> None:
@@ -142,6 +144,21 @@ def test_a_long_history_does_not_make_a_long_file(written: Path) -> None:
     journal = Journal.open(written, BOOT)
     assert journal.ours(WEIGHT) == (19_998.0, 19_999.0)
     assert written.stat().st_size < 2_000
+
+
+def test_the_file_of_a_thousand_workloads_is_not_rewritten_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = Journal.open(path, BOOT)
+    settings = [Setting(workload("default", f"w{n}"), f"knob{k}") for n in range(1000) for k in range(7)]
+    for setting in settings:
+        at = At(f"j10ce/standard/default_{setting.target}")
+        journal.add(Original(*setting, at, 7, "cgroup2", "100", 1024.0), wrote(setting, 5.0, "floors"))
+    files = set()
+    for n, setting in enumerate(settings):
+        journal.add(wrote(setting, float(n), "floors"))
+        files.add(path.stat().st_ino)
+    assert len(files) <= 2
+    assert path.stat().st_size < 8 << 20
 
 
 @given(room=st.integers(min_value=0, max_value=400))

@@ -50,6 +50,13 @@ def test_unified_alone_is_v2_and_serves_its_own_controllers(tmp_path: Path) -> N
     assert found.file("memory", "a/b", "memory.low") == f"{tmp_path}/cg/a/b/memory.low"
 
 
+def test_where_systemd_is_the_init_its_own_tree_on_a_hybrid_host_is_left_alone(tmp_path: Path) -> None:
+    """It knows services and sessions by the cgroup2 tree; a process that is moved there is lost to its unit."""
+    text = V1 + v2(tmp_path / "cg", controllers="")
+    assert "unified" in Hierarchies.discover(text, booted=f"{tmp_path}/absent").in_use()
+    assert list(Hierarchies.discover(text, booted=str(tmp_path)).in_use()) == ["cpu", "cpuset", "memory"]
+
+
 def test_hybrid_resolves_each_controller_by_itself(tmp_path: Path) -> None:
     text = "".join(line for line in V1.splitlines(keepends=True) if "rw,memory" not in line)
     found = Hierarchies.discover(text + v2(tmp_path / "cg", controllers="memory io"))

@@ -51,6 +51,18 @@ def test_a_probe_leaves_nothing_behind(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("v1", [(), IN_USE], ids=["v2", "v1"])
+def test_what_a_killed_probe_left_behind_is_removed_by_the_next(tmp_path: Path, v1: tuple[str, ...]) -> None:
+    """The process of the second one lives: it is at work."""
+    left, at_work = "j10ce-probe-4194305", "j10ce-probe-1"  # no process has a number beyond 4194304
+    found = cgroup_tree(tmp_path / "cg", {"web": fresh(2)}, v1=v1)
+    for mount in found.in_use().values():
+        for name in (left, at_work):
+            (Path(mount.path) / name).mkdir()
+    examine(found, proc=str(tmp_path), run=str(tmp_path))
+    assert {p.name for p in (tmp_path / "cg").rglob("j10ce-probe-*")} == {at_work}
+
+
 def test_a_machine_without_cgroups_is_examined_all_the_same(tmp_path: Path) -> None:
     found = findings(tmp_path, Hierarchies.discover(""))
     assert not found["cgroup"].ok

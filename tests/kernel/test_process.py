@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.kernel.process import Process, alive, immovable, memberships, pinned, process
+from j10ce.kernel.process import Process, alive, descendants, immovable, memberships, pinned, process
 
+ID = "0123456789abcdef" * 4  # of a container
 STAT = "42 (a) b (c) S 7 42 42 0 -1 {flags} 1 0 0 0 5 6 0 0 20 0 1 0 {started} 100 200 18446744073709551615"
 
 
@@ -92,13 +93,66 @@ def test_memberships_are_read_per_controller() -> None:
         ("kubepods/burstable/pod1/abc", "kubepods/burstable/pod1/abc"),
         ("kubepods.slice/kubepods-pod1.slice/cri-1.scope", "kubepods.slice/kubepods-pod1.slice/cri-1.scope"),
         ("docker/abc", "docker/abc"),
+        (f"system.slice/docker-{ID}.scope", f"system.slice/docker-{ID}.scope"),
+        (f"system.slice/docker-{ID}.scope/init", f"system.slice/docker-{ID}.scope/init"),
+        (f"machine.slice/libpod-{ID}.scope", f"machine.slice/libpod-{ID}.scope"),
+        (f"user.slice/user-1.slice/user@1.service/user.slice/libpod-{ID}.scope/container", None),
+        (f"system.slice/nerdctl-{ID}.scope", f"system.slice/nerdctl-{ID}.scope"),
+        (f"default/{ID}", f"default/{ID}"),
+        ("lxc.payload.web", "lxc.payload.web"),
+        ("lxc.payload.web/system.slice/nginx.service", "lxc.payload.web/system.slice/nginx.service"),
+        ("user.slice/user-1.slice/session-3.scope/lxc.payload.web", None),
+        ("machine.slice/machine-qemu\\x2d1\\x2dvm.scope/libvirt/emulator", None),
+        ("machine.slice/machine-box.scope", "machine.slice/machine-box.scope"),
+        ("kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod1.slice/cri-containerd-1.scope", None),
+        ("nomad.slice/share.slice/1.web.scope", "nomad.slice/share.slice/1.web.scope"),
+        ("slurm/uid_1/job_2/step_0", "slurm/uid_1/job_2/step_0"),
+        ("user.slice/user-1.slice/user@1.service/init.scope", "user.slice/user-1.slice/user@1.service/init.scope"),
+        ("init.scope", "init.scope"),
+        ("system.slice/nomad.service", "nomad.service"),
+        ("user.slice/user-1.slice/session-c1.scope", ""),
+        ("user.slice/user-1.slice/session-3.scope/divided", "user.slice/user-1.slice/session-3.scope/divided"),
+        ("system.slice/run-u12.scope", ""),
+        ("user.slice", ""),
         ("", ""),
         ("j10ce/standard/default_web", ""),
     ],
 )
-def test_services_and_containers_keep_their_processes(path: str, owner: str) -> None:
+def test_services_containers_and_machines_keep_their_processes(path: str, owner: str | None) -> None:
+    """None: the whole path."""
     found = Process(1, 0, 0, 0, False, "x", {"unified": path})
-    assert found.belongs_to == owner
+    assert found.belongs_to == (path if owner is None else owner)
+
+
+def test_a_process_of_an_inner_pid_namespace_is_a_container_s_wherever_its_cgroup_is(tmp_path: Path) -> None:
+    root = fake_proc(tmp_path, cgroup="0::/any/where\n")
+    (tmp_path / "42/status").write_text("Name:\ta\nUid:\t0\t0\t0\t0\nNSpid:\t42\t1\n")
+    found = process(42, root)
+    assert found is not None
+    assert (found.container, found.belongs_to) == ("any/where", "any/where")
+
+
+def test_a_name_that_the_kernel_cut_inside_a_character_is_read(tmp_path: Path) -> None:
+    root = fake_proc(tmp_path)
+    cut = "datenbank-größe".encode()[:13]  # the kernel keeps 15 bytes, wherever they end
+    (tmp_path / "42/stat").write_bytes(STAT.format(flags=0, started=1).encode().replace(b"a) b (c", cut))
+    found = process(42, root)
+    assert found is not None
+    assert found.command == "datenbank-gr\ufffd"
+
+
+def test_all_below_a_process_are_found_parents_first() -> None:
+    script = "import subprocess, sys; subprocess.Popen(['sleep', '1000']); print(flush=True); sys.stdin.read()"
+    outer = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {script!r}])"
+    with subprocess.Popen([sys.executable, "-c", outer], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as top:
+        assert top.stdout is not None
+        top.stdout.readline()
+        found = descendants(top.pid)
+        assert [p.command for p in found][-1] == "sleep"
+        assert [p.parent for p in found] == [top.pid, found[0].pid]
+        for one in reversed(found):
+            os.kill(one.pid, 9)
+        top.kill()
 
 
 def test_a_controller_on_cgroup2_is_where_cgroup2_says() -> None:

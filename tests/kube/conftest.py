@@ -85,8 +85,26 @@ def established(cluster: Cluster, path: str) -> Callable[[], bool]:
     return probe
 
 
+def deploy_for(version: Version) -> Path:
+    """What docs/kubernetes.md says to apply there."""
+    return CLONE / ("deploy" if version == "current" else "deploy/overlays/kubernetes-1.20")
+
+
 def built(folder: Path, kubectl: str = "kubectl") -> list[Any]:
     """The objects of a kustomization."""
     done = subprocess.run([program(kubectl), "kustomize", folder], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return list(yaml.safe_load_all(done.stdout))
+
+
+def second_scheduler(objects: list[Any]) -> tuple[str, dict[str, Any]]:
+    """The image of the scheduler that an option adds, and the configuration that it is told to read."""
+    named = {(o["kind"], o["metadata"]["name"]): o for o in objects}
+    pod = named["Deployment", "j10ce-scheduler"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    folders = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    (volume,) = (volume for volume in pod["volumes"] if "configMap" in volume)
+    (file,) = (word.partition("--config=")[2] for word in container["args"] if word.startswith("--config="))
+    held = named["ConfigMap", volume["configMap"]["name"]]["data"]
+    read = {f"{folders[volume['name']]}/{name}": text for name, text in held.items()}
+    return container["image"], yaml.safe_load(read[file])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,8 +21,10 @@ NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "j10c
 class Plane:
     """Reached on loopback. With `host` 0.0.0.0 it makes certificates of its own."""
 
-    def __init__(self, cluster: Cluster, folder: Path, host: str, name: str, level: str) -> None:
-        self._cluster, self._name, self._host, self._level = cluster, name, host, level
+    def __init__(
+        self, cluster: Cluster, folder: Path, host: str, name: str, level: str, more: Sequence[str] = ()
+    ) -> None:
+        self._cluster, self._name, self._host, self._level, self._more = cluster, name, host, level, more
         self.log = folder / f"{name}.log"
         (self.port,) = free_ports(1)
         self._process: subprocess.Popen[bytes] | None = None
@@ -35,7 +37,7 @@ class Plane:
         """Returns at once."""
         argv = [sys.executable, "-m", "j10ce.manager.main", "--store", f"kube://{self._cluster.kubeconfig('admin')}"]
         argv += ["--listen", f"{self._host}:{self.port}", "--namespace-limit", "100", "--identity", self._name]
-        argv += ["--log-level", self._level, "--advertise", f"10.9.8.7:{self.port}"]
+        argv += ["--log-level", self._level, "--advertise", f"10.9.8.7:{self.port}", *self._more]
         with self.log.open("ab") as log:
             env = {**os.environ, "PYTHONPATH": str(SOURCES)}
             self._process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -75,10 +77,16 @@ class Plane:
 
 @contextmanager
 def managing(
-    cluster: Cluster, folder: Path, *, host: str = "127.0.0.1", name: str = "manager", level: str = "debug"
+    cluster: Cluster,
+    folder: Path,
+    *,
+    host: str = "127.0.0.1",
+    name: str = "manager",
+    level: str = "debug",
+    more: Sequence[str] = (),
 ) -> Iterator[Plane]:
-    """Returns once it leads and has read everything."""
-    plane = Plane(cluster, folder, host, name, level)
+    """Returns once it leads and has read everything. `more`: arguments."""
+    plane = Plane(cluster, folder, host, name, level, more)
     try:
         plane.start()
         cluster.wait("the manager", lambda: plane.said("manager.start"))

@@ -38,6 +38,11 @@ class Kubectl:
         assert done.returncode == code, done.stderr + done.stdout
         return done.stderr + done.stdout if code else done.stdout
 
+    def says(self, *words: str) -> str:
+        """The last word that it prints, however it ends."""
+        done = subprocess.run([*self._argv, *words], env=self._env, capture_output=True, text=True, timeout=60)
+        return (done.stdout.split() or [""])[-1]
+
     def read(self, *words: str) -> Any:
         return json.loads(self("get", "-o", "json", *words))
 

@@ -88,7 +88,8 @@ def test_it_follows_changes(kubectl: Kubectl) -> None:
 
 @pytest.mark.parametrize("how", ["delete", "condition=Seen"])
 def test_it_waits(kubectl: Kubectl, manager: Running, how: str) -> None:
-    spec = {"target": "workload/a/b", "knobs": ["cpu.max"], "expires": "2090-01-01T00:00:00Z", "why": "test"}
+    target = f"workload/{kubectl.namespace}/b"
+    spec = {"target": target, "knobs": ["cpu.max"], "expires": "2090-01-01T00:00:00Z", "why": "test"}
     hold = {"apiVersion": "j10ce.io/v1alpha1", "kind": "Hold", "metadata": {"name": "h"}, "spec": spec}
     kubectl("create", "-f", "-", given=hold)
     before = manager.watches()

@@ -18,7 +18,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from tests.deploy.dockerfiles import CLONE, FILES, stages
+from tests.deploy.dockerfiles import CLONE, FILES, run_here, stages
 from tests.lab.archive import Image, archived, packed
 from tests.lab.kernel import cache_dir, locked
 
@@ -69,7 +69,7 @@ def _interpreter(root: Path) -> None:
 def _dependencies(file: Path) -> Path:
     """What the RUN line installs, but for our own package."""
     project = json.dumps(tomllib.loads((CLONE / "pyproject.toml").read_text())["project"])
-    pins = (CLONE / "requirements/constraints.txt").read_bytes()
+    pins = (CLONE / f"requirements/{file.stem}.txt").read_bytes()
     made_of = [file.read_bytes(), project.encode(), pins, sys.version.encode()]
     return _kept(file.stem, made_of, lambda root: _install(file, root))
 
@@ -77,9 +77,9 @@ def _dependencies(file: Path) -> Path:
 def _install(file: Path, root: Path) -> None:
     venv = root / VENV
     (run,) = (i for i in stages(file)[0] if i.word == "RUN")
-    line = run.text.replace(f"/{VENV}", str(venv)).replace("&& pip ", f"&& {sys.executable} -m pip -q ")
-    line = line.replace("python -m venv", f"{sys.executable} -m venv")
-    subprocess.run(["sh", "-ec", line], cwd=CLONE, check=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        line = run_here(run, {f"/{VENV}": venv, "/opt/build": Path(scratch)})
+        subprocess.run(["sh", "-ec", line], cwd=CLONE, check=True)
     for ours in (root / PACKAGES).glob("j10ce*"):
         shutil.rmtree(ours)
     _settle(venv)

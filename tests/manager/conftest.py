@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,13 +48,18 @@ class Manager(NamedTuple):
 
 
 def assemble(
-    store: Store, agent: Path | None = None, wall: Callable[[], float] = lambda: WALL, *, places: bool = False
+    store: Store,
+    agent: Path | None = None,
+    wall: Callable[[], float] = lambda: WALL,
+    *,
+    places: bool = False,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Manager:
     view, stop = View(store), asyncio.Event()
     keyring = Keyring(store, wall, owner=TOKEN)
     verbs = Verbs(store, validate, wall, {**view.mirrors, "Credential": keyring.objects})
     resources = Resources(verbs, view, AgentProxy(agent), stop)
-    access = Access(keyring, Limits(wall), loopback=True)
+    access = Access(keyring, Limits(clock), loopback=True)
     beside = Placements(store, view, wall).routes() if places else []
     app = build_app(access, resources, view, Metrics(), Audit(None, wall), beside)
     return Manager(app, store, view, stop, keyring, verbs)

@@ -15,11 +15,12 @@ from j10ce.manager import keepers
 from j10ce.manager.decision import Decision
 from j10ce.manager.documents import Documents
 from j10ce.manager.judgement import Basis, judged
-from j10ce.manager.nodes import SILENT_S, judge_nodes, readiness
+from j10ce.manager.nodes import judge_nodes
 from j10ce.manager.policies import judge_policies
 from j10ce.manager.reports import Reports
 from j10ce.manager.revisions import KEPT, SYSTEM_NAMESPACE, ensure_built_in, keep_history, revision_of
 from j10ce.manager.roster import Changes, ReportedRoster
+from j10ce.manager.silence import Hear
 from j10ce.manager.trace import Silent
 from j10ce.manager.view import View
 from j10ce.model.kinds import (
@@ -43,6 +44,7 @@ from j10ce.policy.profiles import builtin
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Event, Store
 from j10ce.testing.build import WALL, profile, reservation
+from tests.hearing import by_heartbeat
 
 SOURCE = "MinimalReservationPolicy/default/db"
 T = TypeVar("T", bound=Object)
@@ -77,11 +79,11 @@ GRANTED = Condition(type="Admitted", status="True", reason="Granted")
 def judge(policy: MinimalReservationPolicy, *nodes: NodeQoS, wall: float = WALL) -> MinimalReservationPolicyStatus:
     """The status that a policy gets when the fleet admits it and these nodes report."""
     documents = Documents()
-    heard = Reports(documents)
+    heard = Reports(documents, by_heartbeat(lambda: wall))
     for obj in (policy, *nodes):
         event = Event("ADDED", obj, "1")
         heard.take(event, documents.take(event))
-    heard.look(wall)
+    heard.look()
     basis = Basis(heard.standing(policy), heard.of(policy))
     return judged(policy, basis, Decision((GRANTED,), generation=policy.metadata.generation), wall)
 
@@ -118,6 +120,13 @@ def test_a_refusal_names_node_and_numbers() -> None:
     assert [(n.node, n.why) for n in status.nodes.named] == [("n1", "cpu 1 of 2 missing")]
 
 
+def test_floors_that_do_not_hold_are_counted_in_words() -> None:
+    one = judge(db(), node("n1", effective="500m"), node("n2", effective="1"))
+    assert condition(one, "Effective").message.startswith("1 floor does not hold; default/db on n1 has 500m of 1 cpu")
+    two = judge(db(), node("n1", effective="500m"), node("n2", effective="0"))
+    assert condition(two, "Effective").message.startswith("2 floors do not hold; ")
+
+
 def test_an_expired_policy_stays_and_says_so() -> None:
     short = db(ttl="10m")
     assert phase(short, node(heard=WALL + 599), wall=WALL + 599) == "Active"
@@ -125,7 +134,7 @@ def test_an_expired_policy_stays_and_says_so() -> None:
 
 
 def test_a_policy_that_the_fleet_refuses_waits() -> None:
-    heard = Reports(Documents())
+    heard = Reports(Documents(), by_heartbeat(lambda: WALL))
     refused = Condition(type="Admitted", status="False", reason="NoRoom")
     basis = Basis(heard.standing(db()), heard.of(db()))
     status = judged(db(), basis, Decision((refused,)), WALL)
@@ -141,7 +150,7 @@ def test_an_edit_that_the_fleet_refuses_is_not_rolled_out() -> None:
     documents = Documents()
     for obj in (revision_of(db(1, units=2, uid="u")), edited):
         documents.take(Event("ADDED", obj, "1"))
-    basis = Basis(Reports(documents).standing(edited))
+    basis = Basis(Reports(documents, by_heartbeat(lambda: WALL)).standing(edited))
     status = judged(edited, basis, Decision((refused,), generation=1), WALL)
     assert (status.rollout.stable, status.phase) == (1, "Pending")
     assert condition(status, "Progressing").reason == "NotAdmitted"
@@ -165,12 +174,6 @@ def test_a_condition_keeps_the_time_of_its_turn() -> None:
     assert condition(still.status, "Protected").last_transition_time == at(WALL)
     turned = judge(still, node(refused="no room"), wall=WALL + 20)
     assert condition(turned, "Protected").last_transition_time == at(WALL + 20)
-
-
-def test_a_silent_node_is_not_ready() -> None:
-    assert readiness(node(), WALL + SILENT_S).status == "True"
-    assert readiness(node(), WALL + SILENT_S + 1).status == "Unknown"
-    assert readiness(NodeQoS(metadata=Meta(name="n")), WALL).message == "never reported"
 
 
 # -- with a store
@@ -232,7 +235,8 @@ async def test_every_spec_of_a_policy_is_kept_ten_deep_until_it_goes(store: Stor
         await store.delete("MinimalReservationPolicy", "default", "db")
         await until(store, PolicyRevision, lambda found: not found)
 
-    await while_running(keep_history(store, "MinimalReservationPolicy"), do=scene)
+    view = View(store)
+    await while_running(view.run(), keep_history(store, view), do=scene)
 
 
 async def test_labels_and_status_make_no_history(store: Store) -> None:
@@ -243,7 +247,8 @@ async def test_labels_and_status_make_no_history(store: Store) -> None:
         kept = await until(store, PolicyRevision, lambda found: len(found) == 2)
         assert {(r.revision, r.metadata.namespace) for r in kept} == {(1, SYSTEM_NAMESPACE)}
 
-    await while_running(keep_history(store, "QoSProfile"), do=scene)
+    view = View(store)
+    await while_running(view.run(), keep_history(store, view), do=scene)
 
 
 def _sorted(revisions: list[PolicyRevision]) -> list[PolicyRevision]:
@@ -315,8 +320,8 @@ async def test_a_judge_that_begins_again_is_told_of_every_node_again(
     again = asyncio.Event()
 
     class Broken(ReportedRoster):
-        def __init__(self) -> None:
-            super().__init__()
+        def __init__(self, hear: Hear) -> None:
+            super().__init__(hear)
             made.append(self)
 
         def look(self, *_: object) -> Changes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx2 as httpx
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from j10ce.manager.table import age
 from j10ce.model.catalogue import KINDS
+from j10ce.model.kinds import Condition, Meta, NodeQoS, NodeQoSStatus
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL
 from tests.manager.conftest import BASE, POLICIES, Lines, Manager, assemble, policy
@@ -35,6 +37,21 @@ async def test_a_table_shows_the_columns_of_the_kind(api: httpx.AsyncClient) -> 
     assert table["metadata"]["resourceVersion"]
     old = (await api.get(POLICIES, headers={"accept": OLD_TABLE})).json()
     assert (old["apiVersion"], old["columnDefinitions"]) == ("meta.k8s.io/v1beta1", table["columnDefinitions"])
+
+
+async def test_a_table_and_a_field_selector_know_a_condition_by_its_type(
+    manager: Manager, api: httpx.AsyncClient
+) -> None:
+    for name, ready in (("n1", "True"), ("n2", "False")):
+        condition = Condition(type="Ready", status=ready)
+        node = NodeQoS(metadata=Meta(name=name), status=NodeQoSStatus(conditions=(condition,)))
+        await manager.store.put(node)
+        await manager.store.put(node, part="status")
+    table = (await api.get(f"{BASE}/nodeqoses", headers={"accept": TABLE})).json()
+    at = [column["name"] for column in table["columnDefinitions"]].index("Ready")
+    assert [row["cells"][at] for row in table["rows"]] == ["True", "False"]
+    chosen = await api.get(f"{BASE}/nodeqoses", params={"fieldSelector": "status.conditions.Ready.status=True"})
+    assert [item["metadata"]["name"] for item in chosen.json()["items"]] == ["n1"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +107,7 @@ async def test_what_is_spoken(api: httpx.AsyncClient, accept: str, code: int) ->
     ],
 )  # fmt: skip
 def test_an_age_reads_as_in_kubernetes(seconds: int, text: str) -> None:
-    assert age("2026-01-01T00:00:00Z", WALL + seconds) == text
+    assert age(datetime.fromtimestamp(WALL, UTC), WALL + seconds) == text
 
 
 # -- watches
@@ -113,7 +130,7 @@ async def test_a_watch_can_be_a_table(manager: Manager, api: httpx.AsyncClient) 
     ("query", "types"),
     [
         pytest.param("sendInitialEvents=true&resourceVersionMatch=NotOlderThan", ["ADDED", "BOOKMARK"], id="asked for"),
-        pytest.param("sendInitialEvents=false", ["MODIFIED"], id="not wanted"),
+        pytest.param("sendInitialEvents=false&resourceVersionMatch=NotOlderThan", ["MODIFIED"], id="not wanted"),
     ],
 )
 async def test_initial_events(manager: Manager, api: httpx.AsyncClient, query: str, types: list[str]) -> None:

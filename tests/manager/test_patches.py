@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.errors import Invalid, QosError
+from j10ce.manager import verbs
 from j10ce.manager.patches import MOST_OPERATIONS, merge, patched, read_operations
+from j10ce.store.database import Database
 from j10ce.store.sqlite import SqliteStore
 from j10ce.testing.build import WALL
 from tests.manager.conftest import POLICIES, assemble, policy
 
 JSON_PATCH = {"content-type": "application/json-patch+json"}
 APPLY = {"content-type": "application/apply-patch+yaml"}
+TYPED = {"apiVersion": "j10ce.io/v1alpha1", "kind": "MinimalReservationPolicy"}
+TYPES = b"apiVersion: j10ce.io/v1alpha1\nkind: MinimalReservationPolicy\n"
 WHERE = f"{POLICIES}/db"
 
 
@@ -165,21 +170,21 @@ async def test_a_bad_json_patch_is_refused(api: httpx.AsyncClient, body: bytes, 
 
 
 async def test_an_apply_creates_and_changes(api: httpx.AsyncClient) -> None:
-    yaml = b"spec:\n  minimum: {cpu: 500m}\n  ttl: 1h\nmetadata:\n  labels: {day: 2026-01-01}\n"
+    yaml = TYPES + b"spec:\n  minimum: {cpu: 500m}\n  ttl: 1h\nmetadata:\n  labels: {day: 2026-01-01}\n"
     made = await api.patch(WHERE, content=yaml, headers=APPLY, params={"fieldManager": "me"})
     assert made.status_code == 201
     assert made.json()["metadata"]["labels"] == {"day": "2026-01-01"}, "a date is text, as in JSON"
     again = await api.patch(WHERE, content=yaml, headers=APPLY, params={"fieldManager": "me"})
     assert (again.status_code, again.json()) == (200, made.json())
     less = await api.patch(
-        WHERE, json={"spec": {"minimum": {"cpu": "1"}}}, headers=APPLY, params={"fieldManager": "me"}
+        WHERE, json=TYPED | {"spec": {"minimum": {"cpu": "1"}}}, headers=APPLY, params={"fieldManager": "me"}
     )
     assert less.json()["spec"] == {"minimum": {"cpu": "1"}}
 
 
 async def test_a_conflict_tells_fields_and_owners(api: httpx.AsyncClient) -> None:
     await api.post(POLICIES, json=policy(spec={"units": 1}), params={"fieldManager": "them"})
-    wish, me = {"spec": {"units": 2}}, {"fieldManager": "me"}
+    wish, me = TYPED | {"spec": {"units": 2}}, {"fieldManager": "me"}
     refused = await api.patch(WHERE, json=wish, headers=APPLY, params=me)
     assert (refused.status_code, refused.json()["reason"]) == (409, "Conflict")
     assert refused.json()["details"]["causes"] == [
@@ -197,7 +202,7 @@ async def test_a_conflict_tells_fields_and_owners(api: httpx.AsyncClient) -> Non
 
 
 async def test_a_status_is_applied_on_its_own(api: httpx.AsyncClient) -> None:
-    me, told = {"fieldManager": "me"}, {"status": {"phase": "Active"}, "spec": {"units": 9}}
+    me, told = {"fieldManager": "me"}, TYPED | {"status": {"phase": "Active"}, "spec": {"units": 9}}
     assert (await api.patch(f"{WHERE}/status", json=told, headers=APPLY, params=me)).status_code == 404
     await api.post(POLICIES, json=policy())
     shown = (await api.patch(f"{WHERE}/status", json=told, headers=APPLY, params=me)).json()
@@ -213,14 +218,17 @@ async def test_a_status_is_applied_on_its_own(api: httpx.AsyncClient) -> None:
         pytest.param(b"[]", {"fieldManager": "me"}, 422, id="a list"),
         pytest.param(b"a: [", {"fieldManager": "me"}, 400, id="no YAML"),
         pytest.param(b"a: &x [1]\nb: *x\n", {"fieldManager": "me"}, 400, id="an alias"),
-        pytest.param(b"spec: {units: many}", {"fieldManager": "me"}, 422, id="a wrong type"),
-        pytest.param(b"spec: {colour: red}", {"fieldManager": "me"}, 422, id="an unknown field"),
-        pytest.param(b"metadata: {name: web}", {"fieldManager": "me"}, 400, id="another name"),
-        pytest.param(b"kind: Hold", {"fieldManager": "me"}, 400, id="another kind"),
-        pytest.param(b"metadata: {uid: x}", {"fieldManager": "me"}, 409, id="another uid"),
-        pytest.param(b"metadata: {resourceVersion: '1'}\nspec: {units: 3}", {"fieldManager": "me"}, 409, id="stale"),
-        pytest.param(b"metadata: {managedFields: [{}]}", {"fieldManager": "me"}, 400, id="with owners"),
-        pytest.param(b"spec: {units: 3}", {"fieldManager": "m" * 129}, 400, id="by a long name"),
+        pytest.param(TYPES + b"spec: {units: many}", {"fieldManager": "me"}, 422, id="a wrong type"),
+        pytest.param(TYPES + b"spec: {colour: red}", {"fieldManager": "me"}, 422, id="an unknown field"),
+        pytest.param(TYPES + b"metadata: {name: web}", {"fieldManager": "me"}, 400, id="another name"),
+        pytest.param(b"apiVersion: j10ce.io/v1alpha1\nkind: Hold", {"fieldManager": "me"}, 400, id="another kind"),
+        pytest.param(b"spec: {units: 3}", {"fieldManager": "me"}, 400, id="of no kind"),
+        pytest.param(TYPES + b"metadata: {uid: x}", {"fieldManager": "me"}, 409, id="another uid"),
+        pytest.param(
+            TYPES + b"metadata: {resourceVersion: '1'}\nspec: {units: 3}", {"fieldManager": "me"}, 409, id="stale"
+        ),
+        pytest.param(TYPES + b"metadata: {managedFields: [{}]}", {"fieldManager": "me"}, 400, id="with owners"),
+        pytest.param(TYPES + b"spec: {units: 3}", {"fieldManager": "m" * 129}, 400, id="by a long name"),
     ],
 )
 async def test_a_bad_apply_is_refused(api: httpx.AsyncClient, body: bytes, params: dict[str, str], code: int) -> None:
@@ -230,13 +238,73 @@ async def test_a_bad_apply_is_refused(api: httpx.AsyncClient, body: bytes, param
     assert (await api.get(WHERE)).json() == made
 
 
+async def test_what_somebody_decided_before_owners_were_known_is_not_taken_without_asking(
+    api: httpx.AsyncClient,
+) -> None:
+    await api.post(POLICIES, json=policy(spec={"units": 1}))
+    merge = {"content-type": "application/merge-patch+json"}
+    assert (await api.patch(WHERE, json={"metadata": {"managedFields": [{}]}}, headers=merge)).status_code == 200
+    wish, me = TYPED | {"spec": {"units": 2}}, {"fieldManager": "me"}
+    refused = await api.patch(WHERE, json=wish, headers=APPLY, params=me)
+    assert refused.status_code == 409
+    assert "before-first-apply" in refused.json()["details"]["causes"][0]["message"]
+    forced = await api.patch(WHERE, json=wish, headers=APPLY, params=me | {"force": "true"})
+    assert forced.json()["spec"]["units"] == 2
+
+
+async def test_owners_that_make_no_sense_are_left_out(api: httpx.AsyncClient) -> None:
+    nonsense = {"manager": "evil", "operation": "Apply", "fieldsV1": {"spec": {"units": 7}}}
+    made = await api.post(POLICIES, json=policy(metadata={"managedFields": [nonsense]}))
+    assert made.status_code == 201
+    assert "evil" not in {entry["manager"] for entry in made.json()["metadata"]["managedFields"]}
+
+
+def labelled_by_eight(api: httpx.AsyncClient) -> asyncio.Future[list[httpx.Response]]:
+    merge = {"content-type": "application/merge-patch+json"}
+    labels = [{"metadata": {"labels": {f"l{n}": "x"}}} for n in range(8)]
+    return asyncio.gather(*(api.patch(WHERE, json=label, headers=merge) for label in labels))
+
+
 async def test_changes_at_the_same_time_all_happen(tmp_path: Path) -> None:
     manager = assemble(SqliteStore(tmp_path / "objects.db", lambda: WALL))
     async with manager.client() as api:
         await api.post(POLICIES, json=policy())
-        merge = {"content-type": "application/merge-patch+json"}
-        labels = [{"metadata": {"labels": {f"l{n}": "x"}}} for n in range(8)]
-        answers = await asyncio.gather(*(api.patch(WHERE, json=label, headers=merge) for label in labels))
-        assert {answer.status_code for answer in answers} == {200}
+        assert {answer.status_code for answer in await labelled_by_eight(api)} == {200}
         assert len((await api.get(WHERE)).json()["metadata"]["labels"]) == 8
     await manager.store.close()
+
+
+async def test_changes_at_the_same_time_all_happen_however_slow_the_disk_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk, write = threading.Event(), Database.write
+
+    def written(self: Database, *rows: Any) -> None:
+        assert disk.wait(60)
+        write(self, *rows)
+
+    disk.set()
+    monkeypatch.setattr(Database, "write", written)
+    monkeypatch.setattr(verbs, "PAUSE_S", 0)
+    manager = assemble(SqliteStore(tmp_path / "objects.db", lambda: WALL))
+    async with manager.client() as api:
+        await api.post(POLICIES, json=policy())
+        disk.clear()
+        answers = labelled_by_eight(api)
+        for _ in range(1000):  # turns of the loop, in which whoever tries in vain does so often
+            await asyncio.sleep(0)
+        disk.set()
+        assert {answer.status_code for answer in await answers} == {200}
+        assert len((await api.get(WHERE)).json()["metadata"]["labels"]) == 8
+    await manager.store.close()
+
+
+def test_a_patch_that_is_tried_again_is_the_same_patch() -> None:
+    steps = [
+        op("add", "/l", value=[]),
+        op("add", "/l/-", value=1),
+        op("replace", "/m", value={}),
+        op("add", "/m/a", value=2),
+    ]
+    operations = read_operations(msgspec.json.encode(steps))
+    assert [patched({"m": 0}, operations) for _ in range(3)] == [{"l": [1], "m": {"a": 2}}] * 3

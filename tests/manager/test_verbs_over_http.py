@@ -7,7 +7,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from tests.manager.conftest import BASE, POLICIES, policy
+from tests.manager.conftest import BASE, POLICIES, Manager, policy
 
 MERGE = {"content-type": "application/merge-patch+json"}
 
@@ -38,7 +38,40 @@ async def test_a_created_object_is_stamped_and_found(api: httpx.AsyncClient) -> 
 async def test_what_go_clients_leave_empty_is_empty(api: httpx.AsyncClient) -> None:
     wish = policy("db", metadata={"creationTimestamp": None})
     assert (await api.post(POLICIES, json=wish)).json()["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
-    assert (await api.post(POLICIES, json=policy("x", metadata={"labels": None}))).status_code == 422
+    for n, field in enumerate(("labels", "annotations", "ownerReferences")):
+        made = await api.post(POLICIES, json=policy(f"x{n}", metadata={field: None}))
+        assert (made.status_code, made.json()["metadata"].get(field)) == (201, None)
+    assert (await api.post(POLICIES, json=policy("y", metadata={"labels": 7}))).status_code == 422
+
+
+async def test_what_is_yet_to_be_created_has_no_revision(api: httpx.AsyncClient) -> None:
+    answer = await api.post(POLICIES, json=policy("db", metadata={"resourceVersion": "5"}))
+    assert answer.status_code == 400
+    assert "resourceVersion" in answer.json()["message"]
+
+
+async def test_a_delete_by_uid_outlasts_those_who_write(manager: Manager, api: httpx.AsyncClient) -> None:
+    """Somebody writes the object between our look and our delete, three times."""
+    (made,) = await create(api, "db")
+    delete, left = manager.store.delete, [3]
+
+    async def late(*key: Any, **more: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            merge = {"content-type": "application/merge-patch+json"}
+            body = {"metadata": {"labels": {"n": str(left[0])}}}
+            assert (await api.patch(f"{POLICIES}/db", json=body, headers=merge)).status_code == 200
+        return await delete(*key, **more)
+
+    manager.store.delete = late  # type: ignore[method-assign]
+    options = {"preconditions": {"uid": made["metadata"]["uid"]}}
+    gone = await api.request("DELETE", f"{POLICIES}/db", json=options)
+    assert (gone.status_code, left) == (200, [0])
+
+
+async def test_a_manager_is_alive_to_those_who_ask_as_for_kubernetes(api: httpx.AsyncClient) -> None:
+    for path in ("/livez", "/livez/ping", "/healthz/ping", "/readyz/ping"):
+        assert (await api.get(path)).text == "ok\n"
 
 
 async def test_a_second_create_is_refused(api: httpx.AsyncClient) -> None:

@@ -79,6 +79,26 @@ async def test_a_selector_lets_objects_come_into_view_and_leave_it(manager: Mana
     assert seen == ["ADDED", "DELETED", "ADDED", "DELETED"]
 
 
+async def test_what_leaves_a_view_is_shown_as_it_was_in_it(manager: Manager, api: httpx.AsyncClient) -> None:
+    await api.post(POLICIES, json=policy("db", metadata={"labels": {"app": "web"}}))
+    since = await revision(api)
+    changed = (await api.patch(f"{POLICIES}/db", json={"metadata": {"labels": {"app": "x"}}}, headers=MERGE)).json()
+    async with Lines(manager, POLICIES, f"watch=1&labelSelector=app%3Dweb&resourceVersion={since}") as lines:
+        gone = await lines.next()
+    assert (gone["type"], gone["object"]["metadata"]["labels"]) == ("DELETED", {"app": "web"})
+    assert gone["object"]["metadata"]["resourceVersion"] == changed["metadata"]["resourceVersion"]
+
+
+async def test_one_object_can_be_watched_by_its_own_path(manager: Manager, api: httpx.AsyncClient) -> None:
+    for name in ("db", "other"):
+        await api.post(POLICIES, json=policy(name))
+    since = await revision(api)
+    for name in ("other", "db"):
+        await api.put(f"{POLICIES}/{name}", json=policy(name, spec={"units": 2}))
+    async with Lines(manager, f"{POLICIES}/db", f"watch=1&resourceVersion={since}") as lines:
+        assert told(await lines.next()) == ("MODIFIED", "db")
+
+
 async def test_a_compacted_revision_is_gone() -> None:
     manager = assemble(MemoryStore(lambda: WALL, kept=10))
     since = (await manager.store.list("MinimalReservationPolicy")).revision
@@ -160,6 +180,11 @@ async def test_who_asks_for_changes_is_told_what_changed(manager: Manager, api: 
     assert "policies" not in told["object"]
     now = parse((await api.get(f"{BASE}/nodedocuments/n1")).content, NodeDocument)
     assert changed(known, convert(told["object"], NodeChange)) == now != known
+
+
+async def test_whether_changes_are_told_is_a_truth_value(api: httpx.AsyncClient) -> None:
+    answer = await api.get(f"{BASE}/nodedocuments/n1?changes=perhaps")
+    assert (answer.status_code, answer.json()["details"]["causes"][0]["field"]) == (422, "changes")
 
 
 async def test_reports_do_not_wake_documents(

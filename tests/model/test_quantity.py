@@ -141,3 +141,19 @@ def test_a_duration_survives_being_written(microseconds: int) -> None:
 def test_no_text_breaks_the_duration_parser(text: str) -> None:
     with suppress(Invalid):
         assert Duration.parse(text).seconds >= 0
+
+
+def test_an_amount_is_kept_once_however_many_blanks_are_around_it() -> None:
+    assert Quantity.parse("7777m" + " " * 1_000) is Quantity.parse("  7777m")
+
+
+@pytest.mark.parametrize("text", ["1" * 65, "0." + "1" * 900_000, 10**400], ids=["long", "very long", "a number"])
+def test_an_amount_that_is_too_long_is_refused_before_it_is_read(text: str | int) -> None:
+    with pytest.raises(Invalid) as refused:
+        Quantity.parse(text)
+    assert len(str(refused.value)) < 1_000
+
+
+def test_a_long_duration_is_refused() -> None:
+    with pytest.raises(Invalid):
+        Duration.parse("1s" + "0" * 100)

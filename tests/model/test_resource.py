@@ -69,7 +69,7 @@ def test_cpu_lists_are_spelled_as_the_kernel_does() -> None:
     assert parse_cpus("\n") == frozenset()
 
 
-@pytest.mark.parametrize("text", ["3-1", "a", "-1", "0-", "1-2-3", "0-99999999999", "0x1", "٣"])
+@pytest.mark.parametrize("text", ["3-1", "a", "-1", "0-", "1-2-3", "0-99999999999", "0x1", "٣", "8192", "0-8191,0"])
 def test_a_malformed_cpu_list_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_cpus(text)
@@ -78,7 +78,11 @@ def test_a_malformed_cpu_list_is_a_value_error(text: str) -> None:
 @given(st.text())
 def test_no_text_breaks_the_cpu_list_parser(text: str) -> None:
     with suppress(ValueError):
-        assert all(0 <= cpu < 1 << 16 for cpu in parse_cpus(text))
+        assert all(0 <= cpu < 8192 for cpu in parse_cpus(text))
+
+
+def test_the_cpus_of_the_largest_machine_are_read() -> None:
+    assert parse_cpus("0-4095,4096-8191") == frozenset(range(8192))
 
 
 @pytest.mark.parametrize("name", KNOBS)

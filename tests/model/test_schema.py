@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -180,3 +182,31 @@ def schema_properties(struct: type[msgspec.Struct]) -> set[str]:
 def test_a_field_that_says_nothing_is_not_written() -> None:
     assert plain(profile("p").spec) == {"tier": "standard"}
     assert convert({"tier": "standard"}, type(profile("p").spec)) == profile("p").spec
+
+
+THREADS = """
+import sys, threading
+import msgspec
+from j10ce.model.catalogue import KINDS
+from j10ce.model.schema import parse, prime
+sys.setswitchinterval(1e-6)
+prime()
+start = threading.Barrier(4)
+def work():
+    for kind in KINDS.values():
+        start.wait()
+        try:
+            parse(b'{"metadata":{"name":"x"},"spec":{}}', kind.struct)
+        except Exception as e:
+            assert type(e).__name__ == "Invalid", e
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_kinds_may_be_read_for_the_first_time_by_several_threads_at_once() -> None:
+    """Without `prime` about every fourth of these interpreters dies."""
+    for _ in range(8):
+        done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from j10ce.host.files import Files
@@ -15,15 +17,16 @@ from j10ce.model import knob
 from j10ce.model.knob import ROOT, TargetId
 from j10ce.model.snapshot import Foreign, Groups
 from j10ce.model.workload import Handle, Part, Workload, plain_path
+from j10ce.observe.demand import PF_KTHREAD
 from j10ce.observe.groups import LOOK_EVERY_S, GroupTree
-from j10ce.observe.siblings import PF_KTHREAD, TASKS, Siblings
+from j10ce.observe.siblings import TASKS, Siblings
 from j10ce.testing.build import workload
 from j10ce.testing.cgroup_tree import Literals, cgroup_tree, fresh
 
 V1 = ("cpu", "cpuacct", "cpuset", "memory")
 TOP = knob.group("j10ce")
 TIER = knob.group("j10ce/sensitive")
-RUNNING = {"cgroup.events": "populated 1\nfrozen 0"}
+RUNNING = {"cgroup.events": "populated 1\nfrozen 0", "cgroup.procs": "4711"}
 
 
 def made(name: str, tier: str = "sensitive") -> Workload:
@@ -62,14 +65,24 @@ class World:
         for directory in self.directories(path):
             shutil.rmtree(directory)
 
-    def tasks(self, path: str, *, users: int, kernel: int = 0) -> None:
+    def tasks(self, path: str, *, users: int, kernel: int = 0, busy: float | None = None) -> None:
+        """`busy`: seconds that each has run or waited so far, half and half; None: a kernel that does not tell."""
         name = "tasks" if self.hierarchies.version("cpu") == 1 else "cgroup.threads"
         tids = range(1, users + kernel + 1)
+        (self.proc / "uptime").write_text(f"{self.now} 0\n")
         for tid in tids:
             (self.proc / str(tid)).mkdir(exist_ok=True)
-            flags = PF_KTHREAD if tid > users else 4194560
-            (self.proc / str(tid) / "stat").write_text(f"{tid} (odd ) name) S 1 1 1 0 -1 {flags} 0 0\n")
+            self.schedule(tid, flags=PF_KTHREAD if tid > users else 4194560)
+            if busy is not None:
+                self.spent(tid, busy)
         Path(self.hierarchies.file("cpu", path, name)).write_text("".join(f"{tid}\n" for tid in tids))
+
+    def schedule(self, tid: int, *, nice: int = 0, policy: int = 0, flags: int = 4194560) -> None:
+        stat = f"{tid} (odd ) name) S 1 1 1 0 -1 {flags} {'0 ' * 9}{nice} {'0 ' * 21}{policy} {'0 ' * 11}\n"
+        (self.proc / str(tid) / "stat").write_text(stat)
+
+    def spent(self, tid: int, busy: float) -> None:
+        (self.proc / str(tid) / "schedstat").write_text(f"{int(busy * 5e8)} {int(busy * 5e8)} 7\n")
 
 
 def names(groups: Groups, target: TargetId) -> dict[str, float]:
@@ -78,7 +91,7 @@ def names(groups: Groups, target: TargetId) -> dict[str, float]:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    return World(tmp_path, {"system": fresh(1, cpu__shares="2048"), "user": fresh(1)})
+    return World(tmp_path, {"system": fresh(1, cpu__shares="2048") | RUNNING, "user": fresh(1) | RUNNING})
 
 
 def test_a_workload_brings_all_its_ancestors(world: World) -> None:
@@ -116,6 +129,15 @@ def test_foreign_siblings_are_counted_at_their_own_weight(world: World) -> None:
     assert names(world.groups(), ROOT) == {"system": 2048.0, "user": 1024.0}
 
 
+def test_a_neighbour_that_is_adopted_into_counts_once_at_once(world: World) -> None:
+    """Not as a stranger beside itself until the next look."""
+    world.tree.arrived(made("web"))
+    assert "system" in names(world.groups(), ROOT)
+    world.tree.arrived(adopted("ssh", "system/ssh"))
+    groups = world.groups()
+    assert (knob.group("system") in groups.by_target, names(groups, ROOT)) == (True, {"user": 1024.0})
+
+
 def test_cgroup2_siblings_have_shares_and_memory_protection(tmp_path: Path) -> None:
     tree = {
         "busy": fresh(2, cpu__weight="200", memory__low="4096", memory__current="9000") | RUNNING,
@@ -132,26 +154,6 @@ def test_cgroup2_siblings_have_shares_and_memory_protection(tmp_path: Path) -> N
     )
 
 
-def test_tasks_in_the_group_itself_compete_and_kernel_threads_do_not(world: World) -> None:
-    world.tasks("", users=8, kernel=30)
-    world.tree.arrived(made("web"))
-    assert names(world.groups(), ROOT)[TASKS] == 9 * 1024.0  # an eighth more, so that a few may come
-
-
-def test_a_few_tasks_more_or_less_move_nothing(world: World) -> None:
-    world.tasks("", users=80)
-    world.tree.arrived(made("web"))
-    world.groups()
-    version = world.tree.version
-    for users in (90, 61, 85):
-        world.tasks("", users=users)
-        assert names(world.groups(after_s=LOOK_EVERY_S), ROOT)[TASKS] == 90 * 1024.0
-    assert world.tree.version == version
-    world.tasks("", users=91)
-    assert names(world.groups(after_s=LOOK_EVERY_S), ROOT)[TASKS] == 102 * 1024.0
-    assert world.tree.version > version
-
-
 def test_nothing_is_built_again_while_nothing_moves(world: World) -> None:
     world.tree.arrived(made("web"))
     first = world.groups()
@@ -159,6 +161,18 @@ def test_nothing_is_built_again_while_nothing_moves(world: World) -> None:
     world.tree.arrived(made("web"))
     assert world.groups(after_s=1.0) is first
     assert world.groups(after_s=LOOK_EVERY_S) is not first
+
+
+def test_a_neighbour_whose_name_is_no_text_counts_and_can_be_told(world: World) -> None:
+    world.tree.arrived(adopted("user", "user"))
+    odd = os.fsdecode(b"odd\xff")
+    for directory in world.directories(odd):
+        directory.mkdir()
+        (directory / "cpu.shares").write_text("300")
+        (directory / "cgroup.procs").write_text("4711\n")
+    told = names(world.groups(), ROOT)
+    assert told["odd\\xff"] == 300.0
+    assert msgspec.json.encode(told)
 
 
 def test_a_foreign_weight_that_changes_is_seen_within_ten_seconds(world: World) -> None:
@@ -184,7 +198,7 @@ def test_an_arrival_does_not_look_into_known_groups(world: World, monkeypatch: p
 
 
 def test_an_adopted_workload_has_ancestors_that_are_not_ours(tmp_path: Path) -> None:
-    tree = {"system": {**fresh(1), "ssh": fresh(1), "cron": fresh(1, cpu__shares="100")}}
+    tree = {"system": {**fresh(1), "ssh": fresh(1), "cron": fresh(1, cpu__shares="100") | RUNNING}}
     world = World(tmp_path, tree)
     world.tree.arrived(adopted("ssh", "system/ssh"))
     groups = world.groups()
@@ -214,12 +228,23 @@ def test_a_cgroup_of_ours_stays_until_it_is_removed(world: World) -> None:
     world.groups()
     world.tree.gone(web.target)
     assert world.groups()[web.target].exists
-    assert world.tree.leftovers() == [web.target, TIER, TOP]
+    assert not world.groups()[web.target].busy
     world.remove(path)
     assert web.target not in world.groups().by_target
-    assert world.tree.leftovers() == [TIER, TOP]
+    assert {TIER, TOP} <= set(world.groups().by_target)
     world.remove("j10ce")
     assert set(world.groups(after_s=LOOK_EVERY_S).by_target) == {ROOT}
+
+
+def test_a_tier_that_was_removed_when_its_last_workload_ended_is_made_again_for_the_next(world: World) -> None:
+    world.make("j10ce/sensitive/default_first")
+    world.tree.arrived(made("first"))
+    assert world.groups()[TIER].exists
+    world.tree.gone(made("first").target)
+    for directory in world.directories("j10ce/sensitive"):
+        shutil.rmtree(directory)
+    world.tree.arrived(made("next"))
+    assert not world.groups()[TIER].exists
 
 
 def test_leftovers_of_an_earlier_agent_are_found(world: World) -> None:
@@ -229,7 +254,7 @@ def test_leftovers_of_an_earlier_agent_are_found(world: World) -> None:
     for _ in range(3):
         groups = world.groups(after_s=1.0)
     old, standard = knob.group("j10ce/standard/default_old"), knob.group("j10ce/standard")
-    assert world.tree.leftovers() == [old, standard]
+    assert {old, standard} <= set(groups.by_target)
     assert groups[old].owned
     assert names(groups, TOP) == {}  # they are groups of ours, not foreign
 
@@ -238,10 +263,53 @@ def test_a_leftover_becomes_the_workload_that_comes_back(world: World) -> None:
     world.make("j10ce/sensitive/default_web")
     for _ in range(4):
         world.groups(after_s=1.0)
-    assert knob.group("j10ce/sensitive/default_web") in world.tree.leftovers()
+    assert knob.group("j10ce/sensitive/default_web") in world.groups().by_target
     world.tree.arrived(made("web"))
     assert made("web").target in world.groups().by_target
-    assert world.tree.leftovers() == []
+    assert knob.group("j10ce/sensitive/default_web") not in world.groups().by_target
+
+
+def test_a_cgroup_of_ours_with_something_in_it_is_busy(world: World) -> None:
+    web, path = made("web"), "j10ce/sensitive/default_web"
+    world.make(path)
+    world.tree.arrived(web)
+    world.tree.gone(web.target)
+    before = world.tree.version
+    procs = Path(world.hierarchies.file("cpu", path, "cgroup.procs"))
+    procs.write_text("4711\n")
+    assert world.groups()[web.target].busy
+    assert world.tree.version > before
+    procs.write_text("")
+    assert not world.groups()[web.target].busy
+    world.make(f"{path}/inner")
+    assert world.groups()[web.target].busy
+
+
+def test_a_name_that_comes_back_elsewhere_is_in_the_tree_once(world: World) -> None:
+    old, new = "j10ce/standard/default_web", "j10ce/sensitive/default_web"
+    world.make(old)
+    world.tree.arrived(workload("web", handle=Handle(old)))
+    world.groups()
+    world.tree.gone(made("web").target)
+    world.make(new)
+    world.tree.arrived(workload("web", handle=Handle(new)))
+    groups = world.groups()
+    assert groups[made("web").target].path == new
+    assert groups[knob.group(old)].exists
+
+
+def test_what_is_still_to_be_given_back_stays_in_the_tree(tmp_path: Path) -> None:
+    world = World(tmp_path, {"system": {"ssh": fresh(1)}})
+    ssh, system = adopted("ssh", "system/ssh"), knob.group("system")
+    world.tree.arrived(ssh)
+    world.tree.keep({ssh.target: ssh.handle, system: Handle("system", made=False)})
+    world.tree.gone(ssh.target)
+    assert set(world.groups().by_target) == {ROOT, system, ssh.target}
+    assert not world.groups()[ssh.target].owned
+    world.tree.keep({system: Handle("system", made=False)})
+    assert set(world.groups().by_target) == {ROOT, system}
+    world.tree.keep({})
+    assert set(world.groups().by_target) == {ROOT}
 
 
 def test_an_existing_cgroup_that_vanishes_is_noticed(world: World) -> None:
@@ -260,7 +328,7 @@ def test_a_workload_that_moves_leaves_no_trace_behind(tmp_path: Path) -> None:
 
 
 def test_parts_hang_below_their_workload(tmp_path: Path) -> None:
-    world = World(tmp_path, {"pods": {"p1": {"c1": fresh(1), "pause": fresh(1, cpu__shares="2")}}})
+    world = World(tmp_path, {"pods": {"p1": {"c1": fresh(1), "pause": fresh(1, cpu__shares="2") | RUNNING}}})
     pod = workload("p1", handle=Handle("pods/p1", made=False), parts=(Part("c1", Handle("pods/p1/c1", made=False)),))
     world.tree.arrived(pod)
     groups = world.groups()
@@ -327,5 +395,5 @@ def test_the_real_tree_is_seen_as_it_is(own_tree: tuple[Hierarchies, str]) -> No
     tree.groups(1.0)
     groups = tree.groups(2.0)
     assert all(g.exists for g in groups.by_target.values())
-    assert tree.leftovers() == [knob.group(f"{top}/tier/old")]
+    assert not groups[knob.group(f"{top}/tier/old")].busy
     assert {f.name for f in groups[ROOT].foreign} >= {TASKS}

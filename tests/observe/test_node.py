@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from j10ce.host.files import Files
 from j10ce.host.mounts import Hierarchies
@@ -52,16 +53,97 @@ def test_systemd_is_known_by_what_it_leaves_in_run(machine: Path) -> None:
 
 def test_a_machine_that_shrinks_has_other_facts(machine: Path) -> None:
     files = Files()
-    facts = discover("n1", hierarchies(machine), files, str(machine))
-    assert refresh(facts, files, str(machine)) is facts
+    where = hierarchies(machine)
+    facts = discover("n1", where, files, str(machine))
+    assert refresh(facts, where, files, str(machine)) is facts
     put(machine, "sys/devices/system/cpu/online", "0-1")
-    assert refresh(facts, files, str(machine)).cpus == {0, 1}
-    assert refresh(facts, files, str(machine)).boot_id == facts.boot_id
+    assert refresh(facts, where, files, str(machine)).cpus == {0, 1}
+    assert refresh(facts, where, files, str(machine)).boot_id == facts.boot_id
 
 
 def test_files_that_vanish_leave_the_facts_as_they_were(machine: Path) -> None:
+    where = hierarchies(machine)
+    facts = discover("n1", where, Files(), str(machine))
+    assert refresh(facts, where, Files(), str(machine / "nowhere")) is facts
+
+
+def test_cpus_isolated_at_boot_are_no_capacity(machine: Path) -> None:
+    put(machine, "sys/devices/system/cpu/isolated", "2-3")
     facts = discover("n1", hierarchies(machine), Files(), str(machine))
-    assert refresh(facts, Files(), str(machine / "nowhere")) is facts
+    assert facts.cpus == {0, 1, 8}
+    assert facts.capacity.cpu == 3000
+
+
+@pytest.mark.parametrize(
+    ("v1", "file"), [((), "cpuset.cpus.effective"), (("cpu", "cpuset"), "cpuset.effective_cpus")], ids=["v2", "v1"]
+)
+def test_cpus_of_anothers_partition_or_outside_the_container_are_no_capacity(
+    machine: Path, v1: tuple[str, ...], file: str
+) -> None:
+    where = cgroup_tree(machine / "cgroup", {}, v1=v1)
+    Path(where.file("cpuset", "", file)).write_text("0-1,8\n")
+    facts = discover("n1", where, Files(), str(machine))
+    assert facts.cpus == {0, 1, 8}
+    Path(where.file("cpuset", "", file)).write_text("0-3,8\n")
+    assert refresh(facts, where, Files(), str(machine)).cpus == {0, 1, 2, 3, 8}
+
+
+@pytest.mark.parametrize(
+    ("v1", "texts", "millicores"),
+    [
+        pytest.param((), {"cpu.max": "250000 100000"}, 2500, id="v2"),
+        pytest.param((), {"cpu.max": "max 100000"}, 5000, id="v2 without a quota"),
+        pytest.param((), {}, 5000, id="the machine's own root"),
+        pytest.param(("cpu",), {"cpu.cfs_quota_us": "150000", "cpu.cfs_period_us": "100000"}, 1500, id="v1"),
+        pytest.param(("cpu",), {"cpu.cfs_quota_us": "-1", "cpu.cfs_period_us": "100000"}, 5000, id="v1 without"),
+    ],
+)
+def test_a_container_with_a_quota_has_no_more_to_promise(
+    machine: Path, v1: tuple[str, ...], texts: dict[str, str], millicores: int
+) -> None:
+    where = cgroup_tree(machine / "cgroup", {}, v1=v1)
+    for name, text in texts.items():
+        Path(where.file("cpu", "", name)).write_text(f"{text}\n")
+    assert discover("n1", where, Files(), str(machine)).capacity.cpu == millicores
+
+
+@pytest.mark.parametrize(
+    ("v1", "file", "text", "kibibytes"),
+    [
+        pytest.param((), "memory.max", "524288", 512, id="v2"),
+        pytest.param((), "memory.max", "max", 1000, id="v2 without a limit"),
+        pytest.param((), "memory.max", "10737418240", 1000, id="more than the machine has"),
+        pytest.param(("memory",), "memory.limit_in_bytes", "524288", 512, id="v1"),
+        pytest.param(("memory",), "memory.limit_in_bytes", "9223372036854771712", 1000, id="v1 without a limit"),
+    ],
+)
+def test_a_container_with_limited_memory_has_no_more_to_promise(
+    machine: Path, v1: tuple[str, ...], file: str, text: str, kibibytes: int
+) -> None:
+    where = cgroup_tree(machine / "cgroup", {}, v1=v1)
+    Path(where.file("memory", "", file)).write_text(f"{text}\n")
+    facts = discover("n1", where, Files(), str(machine))
+    assert facts.capacity.memory == kibibytes * 1024
+    Path(where.file("memory", "", file)).write_text("102400\n")
+    assert refresh(facts, where, Files(), str(machine)).memory == 102400
+
+
+@pytest.mark.host
+def test_what_the_kernel_limits_at_the_top_is_all_there_is(own_tree: tuple[Hierarchies, str]) -> None:
+    hierarchies, path = own_tree
+    memory = hierarchies.mount("memory")
+    if memory is None:
+        pytest.skip("Unsupported: no memory controller is mounted")
+    inside = Hierarchies({"memory": replace(memory, path=hierarchies.directory("memory", path))})
+    whole = discover("here", inside, Files()).memory
+    name = "memory.limit_in_bytes" if memory.version == 1 else "memory.max"
+    Path(inside.file("memory", "", name)).write_text(str(64 << 20))
+    assert discover("here", inside, Files()).memory == 64 << 20 < whole
+
+
+def test_without_cpusets_what_confines_the_first_process_confines_all(machine: Path) -> None:
+    put(machine, "proc/1/status", "Name:\tinit\nCpus_allowed:\t3\nCpus_allowed_list:\t0-1")
+    assert discover("n1", Hierarchies({}), Files(), str(machine)).cpus == {0, 1}
 
 
 def test_the_node_is_measured(machine: Path) -> None:

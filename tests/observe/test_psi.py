@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import select
 import subprocess
@@ -14,7 +15,6 @@ import pytest
 from j10ce.host.files import Files
 from j10ce.host.handles import Layout
 from j10ce.host.mounts import UNIFIED, Hierarchies
-from j10ce.model.workload import Handle
 from j10ce.observe.psi import Mode, Triggers, worth_watching
 from j10ce.testing.cgroup_tree import cgroup_tree
 
@@ -28,61 +28,36 @@ def triggers() -> Iterator[Triggers]:
     made.close()
 
 
-class Pressure:
-    """A pressure file that nobody may write."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def stalled(self, total_us: int) -> None:
-        self.path.write_text(f"some avg10=0.00 avg60=0.00 avg300=0.00 total={total_us}\n")
-
-
-def polled(triggers: Triggers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pressure:
+@pytest.mark.parametrize("error", [errno.EACCES, errno.EROFS], ids=errno.errorcode.get)
+def test_a_file_that_nobody_may_write_is_done_without(
+    triggers: Triggers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
     """Root may open anything, so the refusal is made here."""
-    file = Pressure(tmp_path / "cpu.pressure")
-    file.stalled(0)
+    file = tmp_path / "cpu.pressure"
+    file.write_text("some avg10=99.00 avg60=0.00 avg300=0.00 total=9000000\n")
 
     def refuse(*_: object) -> int:
-        raise PermissionError(13, "not yours")
+        raise OSError(error, "not yours")
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", refuse)
-        assert triggers.watch(str(file.path)) == "polled"
-    return file
+        assert triggers.watch(str(file)) == "none"
+    assert triggers.follow([str(file)]) == {}  # not tried again and again
 
 
-def test_a_polled_file_spikes_when_the_stall_reaches_its_share(
-    triggers: Triggers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = polled(triggers, tmp_path, monkeypatch)
-    assert triggers.spiked(10.0) == []
-    file.stalled(149_000)
-    assert triggers.spiked(11.0) == []
-    file.stalled(449_000)
-    assert triggers.spiked(13.0) == [str(file.path)]
-    assert triggers.spiked(13.0) == []
-
-
-def test_a_polled_file_that_vanishes_is_let_go(
-    triggers: Triggers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = polled(triggers, tmp_path, monkeypatch)
-    triggers.spiked(10.0)
-    file.path.unlink()
-    assert triggers.spiked(11.0) == []
-    file.stalled(9_000_000)
-    assert triggers.spiked(12.0) == []
+def test_a_file_that_takes_no_trigger_is_done_without(triggers: Triggers, tmp_path: Path) -> None:
+    file = tmp_path / "cpu.pressure"
+    file.write_text("some total=0\n")
+    assert triggers.watch(str(file)) == "none"
 
 
 def test_a_file_that_is_not_there_is_absent(triggers: Triggers, tmp_path: Path) -> None:
     assert triggers.watch(str(tmp_path / "none")) == "absent"
-    assert triggers.spiked(1.0) == []
 
 
 def test_only_pressure_that_means_trouble_is_watched(tmp_path: Path) -> None:
     hierarchies = cgroup_tree(tmp_path, {})
-    own = [Handle("j10ce"), Handle("j10ce/sensitive"), Handle("j10ce_besteffort")]
+    own = ["j10ce", "j10ce/sensitive", "j10ce_besteffort"]
     found = worth_watching(Layout(hierarchies, Files(), "j10ce"), own)
     assert {f.removeprefix(f"{tmp_path}/unified/") for f in found} == {
         "/proc/pressure/memory",
@@ -94,16 +69,14 @@ def test_only_pressure_that_means_trouble_is_watched(tmp_path: Path) -> None:
     }
 
 
-def test_following_watches_what_is_new_and_drops_the_rest(
-    triggers: Triggers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = str(polled(triggers, tmp_path, monkeypatch).path)
-    assert triggers.follow([file]) == {}
-    assert triggers.follow([str(tmp_path / "none")]) == {str(tmp_path / "none"): "absent"}
-    Path(file).write_text("some total=0\n")
-    triggers.spiked(1.0)
-    Path(file).write_text("some total=9000000\n")
-    assert triggers.spiked(2.0) == []
+def test_following_watches_what_is_new_and_drops_the_rest(triggers: Triggers, tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_text("some total=0\n")
+    other.write_text("some total=0\n")
+    assert triggers.follow([str(one)]) == {str(one): "none"}
+    assert triggers.follow([str(one), str(other)]) == {str(other): "none"}
+    assert triggers.follow([str(other)]) == {}
+    assert triggers.follow([str(one)]) == {str(one): "none"}
 
 
 def triggered(mode: Mode) -> None:

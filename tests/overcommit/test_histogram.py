@@ -88,6 +88,31 @@ def test_a_restart_hardly_changes_a_prediction(samples: list[tuple[float, float]
     assert before.percentile(0.94) <= after.percentile(0.95) <= before.percentile(0.96)
 
 
+@pytest.mark.parametrize("restarted", [False, True], ids=["running", "restarted"])
+def test_a_clock_that_was_once_ahead_does_not_rule_the_prediction(restarted: bool) -> None:
+    made = Histogram(CPU_BUCKETS, DAY)
+    for minute in range(10):
+        made.add(1.0, wall=30 * DAY + 60.0 * minute)
+    if restarted:
+        kept = made.checkpoint()
+        assert kept is not None
+        made = Histogram(CPU_BUCKETS, DAY, parse(encode(kept), Checkpoint))
+    for minute in range(60):
+        made.add(40.0, wall=60.0 * minute)
+    assert 40.0 <= made.percentile(0.95) < 43.0
+    assert made.since == pytest.approx(-540.0)  # ten minutes before the clock was right
+
+
+def test_a_clock_that_was_set_back_leaves_the_past_as_old_as_it_was() -> None:
+    made = Histogram(SMALL, half_life_s=100.0)
+    for _ in range(2):
+        made.add(50.0, wall=5000.0)
+    made.add(10.0, wall=5100.0)
+    made.add(10.0, wall=0.0)  # set back: no time has passed
+    assert made.percentile(2 / 3) == 40.0
+    assert made.percentile(0.67) == 100.0
+
+
 def test_memory_of_a_history_is_bounded() -> None:
     made = Histogram(MEMORY_BUCKETS, DAY)
     for n in range(100_000):

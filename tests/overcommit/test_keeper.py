@@ -20,6 +20,7 @@ from j10ce.policy.overcommit import results
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, reservation
+from tests.hearing import by_heartbeat
 from tests.place.fleet import node, quantities
 
 DB = "MinimalReservationPolicy/default/db"
@@ -39,7 +40,7 @@ def used(cpu: str = "2", *, heard: float = WALL, units: int = 0) -> NodeQoS:
 
 
 def told(made: NodeQoS, wall: float = WALL, policies: dict[str, MinimalReservationPolicy] | None = None) -> NodeQoS:
-    status = judged(made, policies or {}, wall, Strategies())
+    status = judged(made, policies or {}, wall, Strategies(), by_heartbeat(lambda: wall)(made).silent_s)
     return made if status is None else replace(made, status=status)
 
 
@@ -62,8 +63,8 @@ def test_a_small_change_is_not_told_and_a_large_one_is() -> None:
     before = told(used("2"))
     moved = used("2200m")
     moved = replace(moved, status=replace(before.status, node=moved.status.node))
-    assert judged(moved, {}, WALL + 10, Strategies()) is None
-    assert judged(moved, {}, WALL + 300, Strategies()) is not None
+    assert judged(moved, {}, WALL + 10, Strategies(), 0) is None
+    assert judged(moved, {}, WALL + 300, Strategies(), 0) is not None
     jumped = replace(before, status=replace(before.status, node=used("4").status.node))
     assert told(jumped, WALL + 10).status.overcommit["batch-cpu"] == Quantity.parse("1500m")
 
@@ -87,7 +88,7 @@ def test_a_node_that_comes_back_lends_again() -> None:
 
 
 def test_a_node_that_measures_nothing_lends_nothing() -> None:
-    assert judged(node(), {}, WALL, Strategies()) is None
+    assert judged(node(), {}, WALL, Strategies(), 0) is None
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_a_node_is_judged_by_the_strategy_that_selects_it_and_says_so() -> None:
     made = used()
     chosen = replace(made, spec=replace(made.spec, labels={"pool": "batch"}))
     for node_, name, batch in ((made, "default", "3500m"), (chosen, "pool", "5500m")):
-        status = judged(node_, {}, WALL, pool)
+        status = judged(node_, {}, WALL, pool, 0)
         assert status is not None
         assert (status.overcommit_strategy, status.overcommit["batch-cpu"]) == (name, Quantity.parse(batch))
 
@@ -134,10 +135,10 @@ def test_describe_names_the_strategy_above_the_terms() -> None:
 def test_another_strategy_is_told_although_the_amounts_stay() -> None:
     before = told(used())
     same = parse(b"{nodes: [{name: own, nodeSelector: {matchExpressions: [{key: pool, operator: DoesNotExist}]}}]}")
-    status = judged(before, {}, WALL, same)
+    status = judged(before, {}, WALL, same, 0)
     assert status is not None
     assert (status.overcommit_strategy, status.overcommit) == ("own", before.status.overcommit)
-    assert judged(replace(before, status=status), {}, WALL, same) is None
+    assert judged(replace(before, status=status), {}, WALL, same, 0) is None
 
 
 # -- with a store
@@ -150,6 +151,18 @@ async def store() -> AsyncIterator[Store]:
     await made.close()
 
 
+async def lending(store: Store, amount: str = "") -> NodeQoS:
+    """The node, once it lends, or lends so much."""
+    async with asyncio.timeout(30):
+        while True:
+            listing = await store.list("NodeQoS")
+            (found,) = listing.items
+            assert isinstance(found, NodeQoS)
+            if (told := found.status.overcommit.get("batch-cpu")) and str(told) == (amount or str(told)):
+                return found
+            await anext(store.watch("NodeQoS", listing.revision))
+
+
 async def test_the_keeper_writes_beside_the_agent(store: Store) -> None:
     view = View(store)
     await store.put(used())
@@ -157,15 +170,29 @@ async def test_the_keeper_writes_beside_the_agent(store: Store) -> None:
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(view.run())]
         running.append(group.create_task(keep_overcommit(store, view, lambda: WALL, every_s=0.01)))
-        async with asyncio.timeout(30):
-            while True:
-                listing = await store.list("NodeQoS")
-                (found,) = listing.items
-                assert isinstance(found, NodeQoS)
-                if found.status.overcommit:
-                    break
-                await anext(store.watch("NodeQoS", listing.revision))
+        found = await lending(store)
         assert found.status.node == used().status.node
         assert found.status.overcommit_time == datetime.fromtimestamp(WALL, UTC)
+        for task in running:
+            task.cancel()
+
+
+async def test_a_clock_that_is_set_back_does_not_keep_lending_what_is_used(store: Store) -> None:
+    wall, clock = [WALL], [0.0]
+    view = View(store, lambda: clock[0])
+    await store.put(used("2"))
+    await store.put(used("2"), part="status")
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(view.run())]
+        running.append(group.create_task(keep_overcommit(store, view, lambda: wall[0], every_s=0.01)))
+        await lending(store, "3500m")
+        wall[0] -= 3600.0
+        found = await store.get("NodeQoS", "", "n1")
+        assert isinstance(found, NodeQoS)
+        report = replace(used("5").status.node, heartbeat=found.status.node.heartbeat)
+        await store.put(replace(found, status=replace(found.status, node=report)), part="status")
+        clock[0] += 1.0
+        view.silence.tick()
+        await lending(store, "500m")
         for task in running:
             task.cancel()

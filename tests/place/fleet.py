@@ -22,10 +22,12 @@ from j10ce.model.kinds import (
     WorkloadSpec,
 )
 from j10ce.model.quantity import Quantity
+from j10ce.policy.lifetime import in_force
 from j10ce.policy.profiles import builtin
-from j10ce.scheduler.cluster import Cluster, cluster
+from j10ce.scheduler.cluster import Cluster, assemble, row
 from j10ce.scheduler.demand import Request, request
 from j10ce.testing.build import WALL, minimum, selector
+from tests.hearing import by_heartbeat
 
 KNOBS = ("cpu.weight", "memory.min", "memory.low")
 
@@ -65,13 +67,18 @@ def quantities(told: Mapping[str, str]) -> dict[str, Quantity]:
 
 def witnessed(policy: MinimalReservationPolicy, **units: int) -> MinimalReservationPolicy:
     """Admitted, with its units on these nodes."""
-    granted = Condition(type="Admitted", status="True", observed_generation=policy.metadata.generation)
+    granted = Condition(type="Admitted", status="True", observed_generation=1)
     witness = tuple(Witness(node=name, units=n) for name, n in units.items())
-    return replace(policy, status=replace(policy.status, conditions=(granted,), witness=witness))
+    status = replace(policy.status, conditions=(granted,), witness=witness, admitted_generation=1)
+    return replace(policy, metadata=replace(policy.metadata, generation=1), status=status)
 
 
 def fleet(*nodes: NodeQoS, policies: tuple[MinimalReservationPolicy, ...] = (), wall: float = WALL) -> Cluster:
-    return cluster(nodes, policies, wall=wall, patience_s=40.0)
+    """Silent is who has not been heard for forty seconds, by the clock of the test."""
+    words = {n.metadata.name: by_heartbeat(lambda: wall)(n) for n in nodes}
+    held = filter(None, (in_force(policy, ()) for policy in policies))
+    silent = {name for name, word in words.items() if word.lost}
+    return assemble(map(row, nodes), held, {name: word.silent_s for name, word in words.items()}, silent, wall=wall)
 
 
 def workload(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -28,11 +29,11 @@ from j10ce.model.resource import NOTHING
 from j10ce.model.schema import plain
 from j10ce.policy.resolve import amounts
 from j10ce.policy.validate import validate
-from j10ce.scheduler.cluster import cluster, node_of
+from j10ce.scheduler.cluster import node_of
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, reservation
-from tests.place.fleet import node, witnessed, workload
+from tests.place.fleet import fleet, node, witnessed, workload
 
 TOKEN = "sesame"
 BASE = "/apis/j10ce.io/v1alpha1"
@@ -55,13 +56,14 @@ async def lead(store: Store, wall: Callable[[], float]) -> None:
         policies = [p for p in listing.items if isinstance(p, MinimalReservationPolicy)]
         undecided = [p for p in policies if not p.status.conditions and p.spec.units and node_of(p)]
         for policy in undecided[:1]:
-            book = cluster(nodes, [p for p in policies if p.status.conditions], wall=wall(), patience_s=40)
+            book = fleet(*nodes, policies=tuple(p for p in policies if p.status.conditions), wall=wall())
             n = book.names.index(node_of(policy))
             free = book.free[n].tolist()
             fits = all(want <= has for want, has in zip(amounts(policy.spec.minimum, NOTHING), free, strict=True))
             status = replace(policy.status, conditions=(verdict(policy, fits),))
             if fits:
-                status = replace(status, witness=(Witness(node=node_of(policy), units=1),))
+                there = (Witness(node=node_of(policy), units=1),)
+                status = replace(status, witness=there, admitted_generation=policy.metadata.generation)
             try:
                 await store.put(replace(policy, status=status), expect=policy.metadata.resource_version, part="status")
             except (Conflict, NotFound):
@@ -79,9 +81,9 @@ def verdict(policy: MinimalReservationPolicy, fits: bool) -> Condition:
 @asynccontextmanager
 async def manager(scene: Scene, decide_s: float = 30.0) -> AsyncIterator[httpx.AsyncClient]:
     store, wall = scene.store, scene.clock
-    view, keyring = View(store), Keyring(store, wall, owner=TOKEN)
+    view, keyring = View(store, wall), Keyring(store, wall, owner=TOKEN)
     resources = Resources(Verbs(store, validate, wall, {}), view, AgentProxy(None), asyncio.Event())
-    access = Access(keyring, Limits(wall), loopback=True)
+    access = Access(keyring, Limits(time.monotonic), loopback=True)
     beside = Placements(store, view, wall, decide_s).routes()
     app = build_app(access, resources, view, Metrics(), Audit(None, wall), beside)
     headers = {"authorization": f"Bearer {TOKEN}", "host": "127.0.0.1:7443"}
@@ -110,6 +112,13 @@ class Scene:
             for view in self.views:
                 while made not in view.all(type(obj)):
                     await view.objects.moved(view.objects.epoch)
+
+    def wait(self, seconds: int) -> None:
+        """Without a pause: managers look at their clocks all the time."""
+        for _ in range(seconds):
+            self.clock.now += 1
+            for view in self.views:
+                view.silence.tick()
 
     async def policies(self) -> dict[str, MinimalReservationPolicy]:
         found = (await self.store.list(KIND)).items
@@ -197,7 +206,7 @@ async def test_a_placement_on_a_lost_node_moves(led: Scene) -> None:
     await led.add(node("n1"))
     async with manager(led) as client:
         await ask(client, workload(cpu="1"))
-        led.clock.now += 60
+        led.wait(60)
         await led.add(node("n2", heard=led.clock.now))
         assert (await ask(client, workload(cpu="1"))).json()["node"] == "n2"
 

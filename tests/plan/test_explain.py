@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
+from msgspec.structs import replace
 
 from j10ce.errors import Invalid, NotFound
+from j10ce.model.kinds import MemorySection
 from j10ce.model.knob import TargetId, group
-from j10ce.model.plan import Bound, HeldSetting, Rank
-from j10ce.plan.explain import explain
+from j10ce.model.plan import Bound, HeldSetting, Plan, Rank
+from j10ce.plan.explain import explain, raised_limits
 from j10ce.plan.text import render_text
 from j10ce.policy.effective import effective
 from j10ce.testing.fake_cgroups import Version
@@ -58,11 +60,34 @@ def test_an_overview_names_every_setting_with_its_reason() -> None:
         "workload/default/web: profile custom (tier sensitive), cgroup j10ce/sensitive/default_web",
         "  floor       cpu 500m, memory 256Mi",
         "  effective   the floor holds",
+        "  protected   now 0 of 256Mi; 0 are charged to its cgroup",
         "",
         "  KNOB        VALUE  WHY",
         "  cpu.weight  2048   floors: 2048 of 3072 shares",
         "  memory.min  256Mi  floors: floor 256Mi",
     ]
+
+
+def test_what_is_in_use_and_protected_now_is_told() -> None:
+    """Pages of a file that another cgroup read first are charged there: the floor protects nothing of them."""
+    world = World(floors={WEB.target: (0, "256Mi")})
+    world.settle(*WISHES[:1])
+    for path in ("j10ce", "j10ce/sensitive", "j10ce/sensitive/default_web"):
+        world.kernel[path].memory_current = 3.0 * 2**20
+    snap = world.snapshot()
+    lines = render_text(explain(WEB.target, None, snap, world.plan(*WISHES[:1]), effective=effective(snap)[WEB.target]))
+    assert "  protected   now 3Mi of 256Mi; 3Mi are charged to its cgroup" in lines.splitlines()
+
+
+def test_a_limit_that_is_raised_for_a_floor_is_told() -> None:
+    world = World(floors={WEB.target: ("500m", "64Mi")})
+    asked = [
+        wish(WEB.target, "memory.max", 48.0 * 2**20, owner="limits", reason="limit 48Mi"),
+        wish(WEB.target, "memory.max", 48.0 * 2**20, Bound.AT_MOST, owner="limits", reason="limit 48Mi"),
+        wish(WEB.target, "cpu.max", 1e5, owner="limits", reason="limit 1"),
+    ]
+    told = raised_limits(WEB.target, world.plan(*asked))
+    assert told == ["memory.max: limit 48Mi raised to 64Mi: a cap never cuts the floor of memory 64Mi"]
 
 
 def test_one_setting_is_told_with_winner_clamps_losers_and_the_way_up() -> None:
@@ -93,10 +118,23 @@ def test_a_change_that_is_planned_shows_both_values() -> None:
     assert "cpu.weight  1024 → 2048" in told(WEB.target, settled=False)
 
 
-def test_what_cannot_be_enforced_is_said_in_one_line() -> None:
+def test_what_a_workload_needs_and_cannot_have_is_said_in_one_line() -> None:
     lines = told(WEB.target, version="v1").splitlines()
-    assert lines[-1] == "  memory.min, memory.low, memory.high, memory.oom.group: not enforceable here: needs cgroup v2"
+    assert lines[-1] == "  memory.min: not enforceable here: needs cgroup v2"
     assert lines[2].startswith("  effective   memory 0 of 256Mi: ")
+
+
+def test_what_a_profile_asks_for_and_cannot_have_is_said() -> None:
+    snap = World("v1").snapshot()
+    asks = MemorySection(low_percent=50, throttling_percent=80, oom_group=True)
+    asking = replace(snap.entitlements[CRUNCH.target], memory=asks)
+    told = render_text(explain(CRUNCH.target, None, replace(snap, entitlements={CRUNCH.target: asking}), Plan()))
+    assert told.splitlines()[-1].startswith("  memory.low, memory.high, memory.oom.group: not enforceable here")
+
+
+@pytest.mark.parametrize("target", [CRUNCH.target, group("j10ce")])
+def test_what_nobody_needs_there_is_not_missed(target: TargetId) -> None:
+    assert "not enforceable" not in told(target, version="v1")
 
 
 def test_a_setting_that_nobody_asks_for_says_so() -> None:

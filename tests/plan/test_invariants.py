@@ -7,33 +7,43 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from j10ce.model.knob import KNOBS, Setting, Unit, Value
+from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Unit, Value, group
 from j10ce.model.plan import Bound, Proposal, Rank, ValueChange
+from j10ce.model.snapshot import Foreign
 from j10ce.plan.arbiter import Arbiter, arbitrate
-from j10ce.plan.merge import least_cap
-from j10ce.plan.rights import Rights
 from tests.plan.world import API, CRUNCH, DB, TARGETS, WEB, World, hold, wish
 
 MiB = 2**20
-FLOORS = {WEB.target: ("500m", "256Mi"), DB.target: ("1", "1Gi")}
+GiB = 2**30
+PAGE = 4096
+FLOORS = {WEB.target: ("500m", 256 * MiB + 1), DB.target: ("1", "1Gi")}  # the first is no whole number of pages
 VERSIONS = pytest.mark.parametrize("version", ["v1", "v2"])
+# Neighbours at the root and beside workloads of ours, adopted and placed; what they keep and use counts.
+NEIGHBOURS = {
+    ROOT: (Foreign("init", 1024, memory_min=512 * MiB),),
+    group("system"): (Foreign("log", 1024, memory_min=256 * MiB, memory_low=128 * MiB),),
+    group("j10ce/sensitive"): (Foreign("stray", 512, memory_min=128 * MiB, memory_low=64 * MiB),),
+}
+USED = {API.target: 98.0 * MiB, DB.target: 1.5 * GiB, CRUNCH.target: 300.0 * MiB}
 
 
 def values(knob: str) -> st.SearchStrategy[Value]:
+    """Mostly of four numbers, so that those of parents, children and bounds meet, fall together and cross."""
     match KNOBS[knob].unit:
         case Unit.SET:
             return st.frozensets(st.integers(0, 3), max_size=4)
         case Unit.FLAG:
             return st.sampled_from([0.0, 1.0])
         case Unit.SHARES:
-            return st.floats(2, 10000)
+            return st.sampled_from([2.0, 512.0, 1024.0, 9000.0]) | st.floats(2, 10000)
         case Unit.MICROSECONDS:
-            return st.floats(0, 400_000) | st.just(math.inf)
+            return st.sampled_from([math.inf, 20_000.0, 50_000.0, 300_000.0]) | st.floats(0, 400_000)
         case Unit.BYTES:
-            return st.integers(0, 4096).map(lambda n: n * MiB + n) | st.just(math.inf)
+            few = st.sampled_from([math.inf, 100.0 * MiB + 1, 1.0 * GiB, 3.0 * GiB])
+            return few | st.integers(0, 4096).map(lambda n: n * MiB + n)
 
 
 def proposals_of(knob: str) -> st.SearchStrategy[Proposal]:
@@ -57,6 +67,11 @@ def wishes_of(*knobs: str) -> st.SearchStrategy[list[Proposal]]:
 FAMILIES = [wishes_of("cpu.max", "cpu.max.burst"), wishes_of("memory.min", "memory.max"), wishes_of("cpuset.cpus")]
 FAMILIES += [wishes_of("cpu.weight", "cpu.idle"), wishes_of(*KNOBS)]
 WISHES = st.one_of(FAMILIES)
+CEILINGS_OF_BOTH = [  # a floor of advice that beats one of them and is cut by the other
+    wish(WEB.target, "cpu.weight", 2.0, Bound.AT_MOST, rank=Rank.ADVICE),
+    wish(WEB.target, "cpu.weight", 1024.0, Bound.AT_LEAST, rank=Rank.ADVICE),
+    wish(WEB.target, "cpu.weight", 512.0, Bound.AT_MOST, rank=Rank.POLICY),
+]
 TWICE = st.one_of([st.tuples(family, family) for family in FAMILIES])  # before and after
 
 
@@ -70,22 +85,81 @@ def test_the_order_of_proposals_does_not_matter(version: Any, twice: Any, data: 
     assert world.plan(*wishes) == world.plan(*shuffled)
 
 
+def promised_inside(world: World, target: TargetId) -> tuple[int, int]:
+    """Millicores and bytes of all floors at a target and below it."""
+    tree, every = world.tree(), world.entitlements()
+    inside = [e.floor for t, e in every.items() if target == t or target in tree.ancestors(t)]
+    return sum(f.cpu for f in inside), sum(f.memory for f in inside)
+
+
 @VERSIONS
 @given(twice=TWICE)
+@example(twice=([], CEILINGS_OF_BOTH))
 def test_no_cap_cuts_a_floor_and_no_bound_is_passed_without_a_word(version: Any, twice: Any) -> None:
     start, wishes = twice
     world = World(version, floors=FLOORS)
     world.settle(*start)
-    snap = world.snapshot()
-    plan = arbitrate(wishes, snap, (), world.kernel.quantise)
-    floors = Rights.of(snap).floors
+    plan = arbitrate(wishes, world.snapshot(), (), world.kernel.quantise)
     for change in plan.changes:
-        if isinstance(change, ValueChange) and change.setting.target in floors and isinstance(change.new, float):
-            assert change.new >= least_cap(change.setting.knob, floors[change.setting.target], snap.node)
-    for s, verdict in plan.verdicts.items():
-        ceiling = min((p.value for p in wishes if p.setting == s and p.bound is Bound.AT_MOST), default=math.inf)
-        if isinstance(verdict.value, float) and verdict.value > ceiling:
-            assert verdict.clamps or (verdict.by is not None and verdict.by.bound is Bound.AT_LEAST)
+        if isinstance(change, ValueChange) and isinstance(change.new, float) and math.isfinite(change.new):
+            cpu, memory = promised_inside(world, change.setting.target)
+            if change.setting.knob == "cpu.max":
+                assert change.new / 100 >= cpu  # microseconds in 100 ms
+            if change.setting.knob in ("memory.max", "memory.high"):
+                assert change.new // PAGE * PAGE >= memory
+    left_out = any(note.startswith("advice of") for note in plan.notes)
+    heard = [p for p in wishes if not (left_out and p.rank is Rank.ADVICE)]
+    for p in heard:
+        verdict = plan.verdicts.get(p.setting)  # none of what this kernel cannot do
+        if verdict and p.bound is Bound.AT_MOST and isinstance(verdict.value, float) and verdict.value > p.value:
+            assert verdict.clamps or (p in verdict.others and beaten(p, heard))
+
+
+def beaten(ceiling: Proposal, wishes: list[Proposal]) -> bool:
+    """By a floor; that of advice beats the ceiling of advice alone."""
+    floors = [p for p in wishes if p.setting == ceiling.setting and p.bound is Bound.AT_LEAST]
+    return any(p.value > ceiling.value and (p.rank is not Rank.ADVICE or ceiling.rank is Rank.ADVICE) for p in floors)
+
+
+def merged(wishes: list[Proposal], base: float) -> float:
+    """The want of the highest rank, moved by bounds: those of advice, then the others'; a floor beats a ceiling."""
+    wants = [p for p in wishes if p.bound is Bound.WANT]
+    first = min(wants, key=lambda p: (-p.rank, p.owner, p.reason, type(p.value).__name__, p.value), default=None)
+    value = base if first is None else first.value
+    for some in ([p for p in wishes if p.rank is Rank.ADVICE], [p for p in wishes if p.rank is not Rank.ADVICE]):
+        value = min([value, *(p.value for p in some if p.bound is Bound.AT_MOST)])
+        value = max([value, *(p.value for p in some if p.bound is Bound.AT_LEAST)])
+    return value
+
+
+@given(wishes=st.lists(proposals_of("cpu.weight"), min_size=1, max_size=6))
+def test_a_value_is_what_its_wishes_make_of_it(wishes: Any) -> None:
+    """Of a setting that no other one has a say in."""
+    s = Setting(WEB.target, "cpu.weight")
+    here = [p._replace(setting=s) for p in wishes]
+    assert World().plan(*here).verdicts[s].value == merged(here, 1024.0)
+
+
+@given(twice=st.tuples(wishes_of("memory.min", "memory.max"), wishes_of("memory.min", "memory.low", "memory.max")))
+def test_neighbours_and_what_is_in_use_are_left_as_they_are(twice: Any) -> None:
+    """What they keep is covered, or nothing more is promised beside them; no limit is set below what is in use."""
+    world = World(floors=FLOORS, foreign=NEIGHBOURS, used=USED)
+    for wishes in twice:
+        before = world.kernel.settings()
+        plan = world.settle(*wishes)
+        for change in plan.changes:
+            if isinstance(change, ValueChange) and change.setting.knob == "memory.max":
+                s, old = change.setting, before[change.setting]
+                here = [p for p in wishes if p.setting == s]
+                firm = [p for p in here if p.rank is not Rank.ADVICE]  # advice may be left out
+                asked = max(merged(here, math.inf), merged(firm, math.inf))
+                assert change.new >= min(old, USED.get(s.target, 0.0))  # type: ignore[type-var, operator]
+                assert change.new <= max(old, asked, promised_inside(world, s.target)[1] + PAGE)  # type: ignore[type-var, operator]
+        ours = group("j10ce/sensitive")
+        inside = sum(world.value(w.target, "memory.min") for w in (WEB, API))  # type: ignore[misc]
+        assert not inside or inside + 128 * MiB <= world.value(ours, "memory.min")  # type: ignore[operator]
+        tops = [world.value(t, "memory.min") for t in (group("j10ce"), group("j10ce_besteffort"), DB.target)]
+        assert sum(tops) <= 8 * GiB - 512 * MiB - (512 + 256) * MiB  # type: ignore[arg-type]
 
 
 @VERSIONS
@@ -93,7 +167,7 @@ def test_no_cap_cuts_a_floor_and_no_bound_is_passed_without_a_word(version: Any,
 def test_a_guarantee_never_exceeds_its_cap_nor_the_machine(version: Any, wishes: Any) -> None:
     world = World(version, floors=FLOORS)
     world.settle(*wishes)
-    for target in Rights.of(world.snapshot()).ours:
+    for target in world.workloads:
         cap = world.value(target, "memory.max")
         for knob in ("memory.min", "memory.low"):
             guarantee = world.value(target, knob)

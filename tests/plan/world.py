@@ -8,7 +8,7 @@ import msgspec
 
 from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value, group
 from j10ce.model.plan import Applied, Bound, Change, Gone, HeldSetting, Plan, Proposal, Rank, Refused, ValueChange
-from j10ce.model.snapshot import Groups, Snapshot
+from j10ce.model.snapshot import Foreign, Groups, Snapshot
 from j10ce.model.workload import Entitlement, Workload
 from j10ce.plan.arbiter import arbitrate
 from j10ce.testing import build
@@ -49,15 +49,20 @@ class World:
         floors: dict[TargetId, tuple[build.Amount, build.Amount]] | None = None,
         made: bool = True,
         through: str = "kernel",
+        foreign: dict[TargetId, tuple[Foreign, ...]] | None = None,
+        used: dict[TargetId, float] | None = None,
     ) -> None:
         self.through = through  # `kernel`: its bare rules; `back end`: which moves companions along
         self.kernel = FakeKernel(version)
         self.workloads = {w.target: w for w in workloads}
         self.floors = floors or {}
+        self.foreign = foreign or {}  # neighbours that nobody manages, by the group that they are in
         self.journal: dict[Setting, Value] = {}
         self.epoch = 0
         self.node = build.node(cpus=4, memory="8Gi")
         self._populate(made)
+        for target, size in (used or {}).items():
+            self.kernel[self.kernel.places[target].path].memory_current = size
 
     def _populate(self, made: bool) -> None:
         everything = frozenset(k.controller for k in KNOBS.values())
@@ -76,7 +81,7 @@ class World:
         return Groups({t: self._seen(t, plain) for t in plain.by_target})
 
     def _seen(self, target: TargetId, plain: Groups) -> build.Group:
-        here = plain[target]
+        here = msgspec.structs.replace(plain[target], foreign=self.foreign.get(target, ()))
         found = self.kernel.cgroups.by_path.get(here.path)
         if found is None:
             return msgspec.structs.replace(here, exists=False)
@@ -110,6 +115,9 @@ class World:
                 self._journal(change.setting)
             answer = self._write_bare(change) if self.through == "kernel" else self.kernel.perform(change)
             assert isinstance(answer, Applied), (change, answer)
+            if isinstance(change, ValueChange) and change.ends:
+                assert self.kernel.read(change.setting, self.kernel.places[change.setting.target]) == change.new
+                del self.journal[change.setting]
             yield change
 
     def _journal(self, s: Setting) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
@@ -22,9 +23,11 @@ from j10ce.model.kinds import (
     Rollout,
     Witness,
 )
+from j10ce.model.progress import RolloutStatus
 from j10ce.model.schema import encode, parse, plain
 from j10ce.policy.document import NodeDocument, cohort, digest, reference, render
 from j10ce.policy.profiles import builtin
+from j10ce.policy.rollout import change
 from j10ce.testing.build import hold, reservation, selector
 
 NODES = [f"n{n}" for n in range(200)]
@@ -145,6 +148,8 @@ def test_a_rollout_reaches_about_its_share_of_the_nodes_and_only_grows() -> None
     reached: set[str] = set()
     for percent in (0, 10, 50, 100):
         policy = reservation("r", cpu="1", rollout=Rollout(canary_percent=percent))
+        state = RolloutStatus(revision=1, change=change(policy.spec), reached=percent)
+        policy = replace(policy, status=replace(policy.status, rollout=state))
         got = {n for n in NODES if names(render(node(n), policies=[policy]))}
         assert reached <= got
         assert abs(len(got) - len(NODES) * percent / 100) <= 20
@@ -156,7 +161,8 @@ def test_a_node_that_the_rollout_has_not_reached_keeps_the_earlier_revision() ->
     revisions = [revision(3, canary(3, "2", 0)), revision(2, canary(2, "9", 0)), revision(1, canary(1, "1", 100))]
     kept = render(node(), policies=[policy], revisions=revisions).policies[0]
     assert (kept.spec.minimum, kept.metadata.generation) == (reservation(cpu="1").spec.minimum, 1)
-    assert render(node(), policies=[policy]).policies == ()
+    assert render(node(), policies=[policy], revisions=revisions[1:2]).policies == ()
+    assert render(node(), policies=[policy]).policies[0].metadata.generation == 3, "nobody knows what it was"
     arrived = replace(policy, spec=replace(policy.spec, rollout=UNSET))
     assert render(node(), policies=[arrived], revisions=revisions).policies[0].metadata.generation == 3
 
@@ -193,3 +199,20 @@ def test_a_hold_of_one_node_is_told_to_that_node_alone() -> None:
     here = replace(here, spec=replace(here.spec, node="n1"))
     told = {n: {h.spec.target for h in render(node(n), holds=[everywhere, here]).holds} for n in ("n1", "n2")}
     assert told == {"n1": {"workload/default/web", "workload/default/db"}, "n2": {"workload/default/web"}}
+
+
+@pytest.mark.parametrize("target", ["workload/default/web", "part/default/web/app", "node", "group/system.slice"])
+def test_a_hold_reaches_no_further_than_its_namespace(target: str) -> None:
+    held = [hold(target, "cpu.max", name=where, namespace=where) for where in ("shop", "default", "j10ce-system")]
+    own = {"default"} if "default" in target else set()
+    found = render(node(), holds=held)
+    assert {h.metadata.namespace for h in found.holds} == {"j10ce-system", *own}
+
+
+def test_what_an_agents_account_tells_others_of_cuts_no_floor() -> None:
+    stolen = hold("workload/default/web", "cpu.max", value="1000")
+    by_hand = replace(stolen, spec=replace(stolen.spec, breaks_reservation=True, who="alice"))
+    who = "root (system:serviceaccount:j10ce-system:j10ce-agent)"
+    by_agent = replace(by_hand, spec=replace(by_hand.spec, who=who))
+    cuts = [render(node(), holds=[made]).holds[0].spec.breaks_reservation for made in (by_hand, by_agent)]
+    assert cuts == [True, False]

@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping
 
 import pytest
+from msgspec.structs import replace
 
 from j10ce.model import knob
+from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import Setting, TargetId, Value
 from j10ce.model.snapshot import Foreign, Snapshot
 from j10ce.model.workload import Workload
@@ -122,6 +124,46 @@ class TestMemory:
         e = of_a(scene(values, floor_a={"floor_memory": "1Gi"}, used=self.USED))
         assert (e.memory, e.memory_reason) == (GI // 2, "memory.max of group/j10ce is 512Mi")
 
+    def test_a_limit_below_what_is_promised_to_all_is_named_with_both_numbers(self) -> None:
+        values: dict[tuple[TargetId, str], Value] = {(t, "memory.min"): 4.0 * GI for t in (TOP, TIER)}
+        values |= {
+            (A.target, "memory.min"): 1.0 * GI,
+            (B.target, "memory.min"): 3.0 * GI,
+            (TOP, "memory.max"): 2.0 * GI,
+        }
+        e = of_a(scene(values, floor_a={"floor_memory": "1Gi"}, used=self.USED))
+        assert e.memory == GI / 2
+        assert e.memory_reason == "memory.max of group/j10ce is 2Gi, and 4Gi are protected inside"
+
+    def test_a_limit_that_all_fit_into_is_none(self) -> None:
+        values: dict[tuple[TargetId, str], Value] = {(t, "memory.min"): 1.0 * GI for t in (TOP, TIER, A.target)}
+        e = of_a(scene(values | {(TOP, "memory.max"): 1.5 * GI}, floor_a={"floor_memory": "1Gi"}, used=self.USED))
+        assert e.holds
+
+    def test_pages_from_before_a_group_counted_apart_are_not_protected(self) -> None:
+        """The group above has 6 GiB charged, those inside 4: the rest is its own, and no floor inside it counts."""
+        values = {(t, "memory.min"): 3.0 * GI for t in (TOP, TIER, A.target)}
+        snap = scene(values, floor_a={"floor_memory": "3Gi"}, used=self.USED | {TOP: 6.0 * GI})
+        assert of_a(snap).holds
+        e = effective(snap, counted_late={TOP})[A.target]
+        assert (e.memory, e.memory_now) == (GI, 2 * GI)
+        assert (
+            e.memory_reason == "2Gi are charged to group/j10ce itself, from before memory was counted apart inside it"
+        )
+
+    @pytest.mark.parametrize("target", [A.target, TIER], ids=["its own", "above it"])
+    def test_a_floor_whose_setting_cannot_be_read_is_not_said_to_hold(self, target: TargetId) -> None:
+        values = {(t, "memory.min"): 1.0 * GI for t in (TOP, TIER, A.target)}
+        snap = scene(values, floor_a={"floor_memory": "1Gi"}, used=self.USED, recursive=True)
+        read = {s: v for s, v in snap.settings.items() if s != Setting(target, "memory.min")}
+        e = of_a(replace(snap, settings=read))
+        assert (e.memory, e.memory_reason) == (0, f"memory.min of {target} cannot be read")
+
+    def test_what_is_protected_now_is_no_more_than_what_is_in_use(self) -> None:
+        values = {(t, "memory.min"): 3.0 * GI for t in (TOP, TIER, A.target)}
+        e = of_a(scene(values, floor_a={"floor_memory": "3Gi"}, used=self.USED))
+        assert (e.memory_used, e.memory_now, e.holds) == (2 * GI, 2 * GI, True)
+
     def test_memory_high_takes_away_as_well(self) -> None:
         values = {(t, "memory.min"): 1.0 * GI for t in (TOP, TIER, A.target)} | {(A.target, "memory.high"): 0.5 * GI}
         e = of_a(scene(values, floor_a={"floor_memory": "1Gi"}, used=self.USED))
@@ -207,6 +249,13 @@ def test_an_adopted_workload_is_judged_where_it_is() -> None:
     assert effective(snap)[pod.target].memory_reason == "memory.min of group/kubepods is 0"
 
 
+def test_what_uses_nothing_right_below_the_root_has_nothing_protected_yet() -> None:
+    service = workload("db", handle=handle("db.service"))
+    values: dict[Setting, Value] = {Setting(service.target, "memory.min"): 1.0 * GI}
+    e = effective(snapshot(entitlement(service, floor_memory="1Gi"), workloads=[service], values=values))
+    assert (e[service.target].memory_min, e[service.target].memory, e[service.target].holds) == (0, GI, True)
+
+
 def test_a_workload_without_a_place_is_left_out() -> None:
     assert effective(snapshot(workloads=[A], groups=tree([B], {}))) == {}
 
@@ -214,3 +263,18 @@ def test_a_workload_without_a_place_is_left_out() -> None:
 def test_no_promise_no_complaint() -> None:
     e = of_a(scene({(TOP, "memory.max"): math.inf}))
     assert e.holds
+
+
+def test_a_floor_beside_exclusive_cpus_is_not_called_broken() -> None:
+    """The exclusive one's tasks weigh on its own two CPUs alone: the other has all of the two that are left."""
+    db, web = workload("db"), workload("web")
+    whole = entitlement(db, tier="exclusive", floor_cpu="2", cpu=CpuSection(pinning="exclusive"))
+    floor = entitlement(web, tier="sensitive", floor_cpu="1500m")
+    heavy = {TargetId("group/j10ce/exclusive"): 4096.0, TargetId("group/j10ce/sensitive"): 1024.0}
+    values: dict[Setting, Value] = {Setting(t, "cpu.weight"): w for t, w in heavy.items()}
+    values |= {Setting(db.target, "cpuset.cpus"): frozenset({2, 3})}
+    values |= {Setting(TargetId("group/j10ce/sensitive"), "cpuset.cpus"): frozenset({0, 1})}
+    found = effective(snapshot(whole, floor, workloads=[db, web], values=values, on=node(4)))
+    assert found[web.target].cpu == 2000
+    assert not found[web.target].cpu_reason
+    assert not found[db.target].cpu_reason

@@ -79,4 +79,5 @@ def test_privileged_profiles_are_for_listed_namespaces(built_in: QoSProfile) -> 
     assert may_choose(built_in, {NAMESPACE_NAME_LABEL: "default"}) is everyone
     assert may_choose(built_in, {NAMESPACE_NAME_LABEL: "kube-system"})
     assert may_choose(built_in, {NAMESPACE_NAME_LABEL: "default", TRUSTED_LABEL: "true"})
+    assert may_choose(built_in, {NAMESPACE_NAME_LABEL: "kube-system", TRUSTED_LABEL: "false"}) is everyone
     assert may_choose(built_in, {TRUSTED_LABEL: "false"}) is everyone

@@ -56,6 +56,19 @@ class TestProfiles:
         assert one(web, profiles=[low, b, a]).profile == "a"
         assert one(workload("db", labels={"app": "db"}), profiles=[low, b, a]).chosen is False
 
+    def test_the_label_of_the_namespace_chooses_for_whom_nobody_else_does(self) -> None:
+        shop = {"j10ce.io/qos-profile": "be"}
+        e = one(workload("web", namespace_labels=shop))
+        assert (e.chosen, e.profile, e.tier) == (True, "be", Tier.BESTEFFORT)
+        assert one(workload("web", profile="ls", namespace_labels=shop)).profile == "ls"
+        chosen = profile("picked", selector=selector({"app": "web"}))
+        assert one(workload("web", labels={"app": "web"}, namespace_labels=shop), profiles=[chosen]).profile == "picked"
+
+    def test_a_namespace_cannot_give_what_it_may_not_choose(self) -> None:
+        e = one(workload("web", namespace_labels={"j10ce.io/qos-profile": "lsr"}))
+        assert e.chosen is False
+        assert e.notes == ("namespace 'default' may not choose profile 'lsr'",)
+
     def test_an_unknown_profile_is_told_and_selectors_decide(self) -> None:
         fallback = profile("any", selector=selector())
         e = one(workload("web", profile="gold"), profiles=[fallback])
@@ -199,6 +212,11 @@ class TestFloors:
         assert e.notes == ("tier besteffort cannot hold a CPU floor of 500m, so it runs in tier standard",)
         kept = one(workload("job", profile="be"), policies=[reservation(memory="1Gi")])
         assert (kept.tier, kept.floor.memory) == (Tier.BESTEFFORT, memory("1Gi"))
+
+    def test_a_memory_floor_lifts_whom_no_profile_sent_to_best_effort(self) -> None:
+        pod = workload("db", handle=handle("kubepods/besteffort/pod1"))
+        assert one(pod).tier is Tier.BESTEFFORT
+        assert one(pod, policies=[reservation(memory="1Gi")]).tier is Tier.STANDARD
 
 
 class TestUnits:

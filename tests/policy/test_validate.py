@@ -135,7 +135,7 @@ PROFILE = [
     ({"metadata__labels": {"j10ce.io/ignore": "yes"}}, "metadata.labels.j10ce.io/ignore"),
     ({"metadata__labels": {"-/x": "1"}}, "metadata.labels.-/x"),
     ({"metadata__annotations": {"": "1"}}, "metadata.annotations."),
-    ({"metadata__annotations": {"a": "x" * 300_000}}, "metadata.annotations"),
+    ({"metadata__annotations": {"a": "x" * 150_000, "b": "x" * 150_000}}, "metadata.annotations"),
     ({"metadata__name": "", "metadata__generateName": "A-"}, "metadata.generateName"),
 ]
 RESERVATION = [
@@ -163,6 +163,10 @@ RESERVATION = [
         "spec.selector.matchExpressions[0].values[1]",
     ),
 ]
+RATES = [
+    ({"spec__minimum": {name: "500kbit"}}, f"spec.minimum.{name}")
+    for name in ("cpu", "memory", "diskRead", "diskWrite")
+]
 HOLD = [
     ({"spec__knobs": []}, "spec.knobs"),
     ({"spec__knobs": ["cpu.max", "cpu.turbo"]}, "spec.knobs[1]"),
@@ -174,13 +178,20 @@ HOLD = [
     ({"spec__target": "group/a\nb"}, "spec.target"),
     ({"spec__target": "pod/default/web"}, "spec.target"),
     ({"spec__target": ""}, "spec.target"),
-    ({"spec__target": "group/", "spec__value": "max"}, "spec.value"),
+    ({"spec__target": "group/", "spec__value": "max", "metadata__namespace": "j10ce-system"}, "spec.value"),
+    ({"spec__target": "workload/other/web"}, "spec.target"),
+    ({"spec__target": "part/other/web/app"}, "spec.target"),
+    ({"spec__target": "workload/default/web", "metadata__namespace": "defaul"}, "spec.target"),
+    ({"spec__target": "node"}, "spec.target"),
+    ({"spec__target": "group/system.slice"}, "spec.target"),
     ({"spec__value": "fast"}, "spec.value"),
     ({"spec__value": "5%"}, "spec.value"),
     ({"spec__value": "10"}, "spec.value"),
     ({"spec__knobs": ["cpu.idle"], "spec__value": "0.5"}, "spec.value"),
     ({"spec__knobs": ["cpu.weight"], "spec__value": "max"}, "spec.value"),
     ({"spec__knobs": ["cpuset.cpus"], "spec__value": "3-1"}, "spec.value"),
+    ({"spec__knobs": ["cpuset.cpus"], "spec__value": "0-4095,0-4095,0"}, "spec.value"),
+    ({"spec__knobs": ["cpu.max", "cpu.weight", "cpu.max"]}, "spec.knobs[2]"),
     ({"spec__expires": "2026-01-01T00:00:00"}, "spec.expires"),
     ({"spec__why": " "}, "spec.why"),
     ({"spec__node": "a/b"}, "spec.node"),
@@ -213,6 +224,7 @@ CREDENTIAL = [
 ROWS = [
     *(("QoSProfile", edits, path) for edits, path in PROFILE),
     *(("MinimalReservationPolicy", edits, path) for edits, path in RESERVATION),
+    *(("MinimalReservationPolicy", edits, path) for edits, path in RATES),
     *(("Hold", edits, path) for edits, path in HOLD),
     *(("Credential", edits, path) for edits, path in CREDENTIAL),
     *OTHERS,
@@ -232,9 +244,17 @@ def test_one_mistake_is_one_finding(kind: str, edits: dict[str, object], path: s
         ("QoSProfile", {"metadata__name": "", "metadata__generateName": "gold-"}),
         ("MinimalReservationPolicy", {"spec__minimum": {"cpu": "100%"}}),
         ("MinimalReservationPolicy", {"spec__lending": {"mode": "Reclaimable", "within": "5s"}, "spec__ttl": "7d"}),
-        ("Hold", {"spec__target": "group/system.slice/ssh.service", "spec__value": "50000"}),
-        ("Hold", {"spec__target": "group/"}),
-        ("Hold", {"spec__target": "node"}),
+        (
+            "Hold",
+            {
+                "spec__target": "group/system.slice/ssh.service",
+                "spec__value": "50000",
+                "metadata__namespace": "j10ce-system",
+            },
+        ),
+        ("Hold", {"spec__target": "group/", "metadata__namespace": "j10ce-system"}),
+        ("Hold", {"spec__target": "node", "metadata__namespace": "j10ce-system"}),
+        ("Hold", {"spec__target": "workload/default/web", "metadata__namespace": "j10ce-system"}),
         ("Hold", {"spec__target": "part/default/web/app"}),
         ("Hold", {"spec__knobs": ["memory.low"], "spec__value": "1Gi"}),
         ("Hold", {"spec__knobs": ["cpuset.cpus"], "spec__value": "0-3,8"}),
@@ -254,7 +274,7 @@ def test_all_mistakes_are_told_at_once() -> None:
     assert all(f.problem for f in found)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=80)
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(objects())
 def test_no_object_breaks_validation(obj: Object) -> None:
     assert all(f.path and f.problem for f in validate(obj))

@@ -19,6 +19,7 @@ from j10ce.policy.document import reference, render
 from j10ce.policy.ledger import Ledger
 from j10ce.policy.resolve import Resolution, resolve
 from j10ce.testing.build import WALL, node, workload
+from tests.hearing import Roster
 from tests.reservations.objects import after, policy
 
 SETTLED = 6  # rounds of reports and documents without an event
@@ -54,7 +55,7 @@ class Agent:
 class Fleet:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.reservations = Reservations(limit_percent=100)
+        self.reservations = Reservations(Roster(), limit_percent=100)
         self.agents = {f"n{n}": Agent(f"n{n}", self.random.choice((2, 4))) for n in range(3)}
         self.policies: dict[str, MinimalReservationPolicy] = {}
         self.wall, self.names = WALL, 0
@@ -122,3 +123,12 @@ def test_what_the_witness_says_is_what_the_nodes_hold(seed: int) -> None:
         fleet.check()
         refused += sum(not p.status.admitted_generation for p in fleet.policies.values())
     assert refused, "a fleet that is never full proves nothing"
+
+
+def test_a_node_names_the_workloads_that_it_could_not_protect() -> None:
+    agent, web = Agent("n1", 4), policy("web", units=0, cpu="3", labels={"app": "web"})
+    for n in range(2):
+        agent.workloads[f"web-{n}"] = workload(f"web-{n}", labels={"app": "web"}, since=WALL + n)
+    agent.obey(NodeQoS(metadata=Meta(name="n1")), [web], WALL + 9)
+    (told,) = agent.told.reservations
+    assert (told.workloads, told.unprotected, told.unprotected_workloads) == (2, 1, ("web-1",))

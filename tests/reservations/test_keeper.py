@@ -37,7 +37,7 @@ async def leader(store: Store) -> AsyncIterator[View]:
     async with asyncio.TaskGroup() as group:
         keeping = [
             group.create_task(view.run()),
-            group.create_task(keep_history(store, "MinimalReservationPolicy")),
+            group.create_task(keep_history(store, view)),
             group.create_task(judge_policies(store, view, lambda: WALL, namespace_limit=100)),
         ]
         yield view

@@ -19,6 +19,7 @@ from j10ce.scheduler.pledge import Charge
 from j10ce.store.memory import MemoryStore
 from j10ce.store.revise import Key
 from j10ce.testing.build import WALL, reservation, resources
+from tests.hearing import by_heartbeat
 
 DB = "MinimalReservationPolicy/shop/db"
 
@@ -29,7 +30,7 @@ class World:
     def __init__(self) -> None:
         store = MemoryStore(lambda: WALL)
         self.occupants = Occupants(store, View(store), lambda: WALL)
-        self.roster = KubeRoster(self.occupants)
+        self.roster = KubeRoster(self.occupants, by_heartbeat(lambda: WALL))
         self.policies: list[MinimalReservationPolicy] = []
         self.told: list[NodeQoS] = []
 

@@ -8,12 +8,13 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from j10ce.manager.nodes import SILENT_S
 from j10ce.manager.reservations import Reservations
+from j10ce.manager.silence import SILENT_S
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS
 from j10ce.model.schema import decode
 from j10ce.testing.build import WALL, meta
 from tests.docs.pages import CLONE, blocks
+from tests.hearing import Roster
 from tests.reservations.objects import node
 
 PAGE = "docs/reservations.md"
@@ -45,19 +46,19 @@ def page() -> str:
 
 
 def test_the_refusal_is_the_one_that_is_told(page: str) -> None:
-    decided = Reservations(limit_percent=100).decide(manifests(), hosts(), WALL)
+    decided = Reservations(Roster(), limit_percent=100).decide(manifests(), hosts(), WALL)
     assert decided["MinimalReservationPolicy/payments/db"].witness[0].node == "host-2"
     assert decided[REPORT].admitted.message in page
 
 
 def test_the_limit_is_the_one_that_is_told(page: str) -> None:
-    decided = Reservations().decide(manifests(), hosts(), WALL)
+    decided = Reservations(Roster()).decide(manifests(), hosts(), WALL)
     assert decided[REPORT].admitted.message in page
 
 
 def test_the_shortage_is_the_one_that_is_told(page: str) -> None:
     _, report = manifests()
-    fleet = Reservations(limit_percent=100)
+    fleet = Reservations(Roster(), limit_percent=100)
     assert fleet.decide([report], hosts(), WALL)[REPORT].admitted.status == "True"
     later = WALL + SILENT_S + 1
     degraded = fleet.decide([report], hosts(heard=("host-1",), wall=later), later)[REPORT].conditions[1]

@@ -12,6 +12,7 @@ from j10ce.manager.documents import Documents
 from j10ce.manager.judgement import Basis, judged_profile
 from j10ce.manager.reports import Reports
 from j10ce.manager.revisions import revision_of
+from j10ce.manager.watched import Watched
 from j10ce.model.kinds import (
     CpuSection,
     Meta,
@@ -31,6 +32,7 @@ from j10ce.policy.document import NodeDocument, cohort
 from j10ce.store.revise import Key, key_of
 from j10ce.store.store import Event
 from j10ce.testing.build import WALL
+from tests.hearing import by_heartbeat
 
 REF = "QoSProfile/web"
 Fault = Callable[[str, int], str]  # (node, weight) -> why it fails there
@@ -46,7 +48,8 @@ class Fleet:
     def __init__(self, nodes: Iterable[str]) -> None:
         self.wall = WALL
         self.documents, self._objects = Documents(), dict[Key, Object]()
-        self.reports = Reports(self.documents)
+        self.reports = Reports(self.documents, by_heartbeat(lambda: self.wall))
+        self._watched = Watched()
         self.names, self._weights = list(nodes), dict[str, int]()  # by hash of the document
         for name in self.names:
             self.put(NodeQoS(metadata=Meta(name=name)))
@@ -109,9 +112,11 @@ class Fleet:
             self.put(NodeQoS(metadata=Meta(name=name), status=NodeQoSStatus(node=told)))
 
     def judge(self) -> PolicyStatus:
-        self.reports.look(self.wall)
-        basis = Basis(self.reports.standing(self.profile), self.reports.of(self.profile), self.revisions())
+        self.reports.look()
+        standing, watched_s = self.reports.standing(self.profile), self._watched.take(self.profile, self.wall)
+        basis = Basis(standing, self.reports.of(self.profile), self.revisions(), watched_s)
         self.put(replace(self.profile, status=judged_profile(self.profile, basis, self.wall)))
+        self._watched.take(self.profile, self.wall)
         return self.status
 
     def revisions(self) -> list[PolicyRevision]:

@@ -121,6 +121,7 @@ def failing(document: dict[str, Any]) -> str:
 def test_a_canary_takes_it_and_the_operator_goes_on(fleet: Fleet) -> None:
     fleet.put("2", canaryPercent=40)
     assert fleet.becomes("Reaching")
+    assert fleet.settles("2", canary(40))
     fleet.report()
     told = fleet.says("rollout", "status", "mrp/db", "--watch")
     assert "Canary" in told
@@ -137,6 +138,7 @@ def test_a_canary_takes_it_and_the_operator_goes_on(fleet: Fleet) -> None:
 def test_it_stops_by_itself_survives_another_leader_and_is_undone(fleet: Fleet) -> None:
     fleet.put("2", canaryPercent=40)
     assert fleet.becomes("Reaching")
+    assert fleet.settles("2", canary(40))
     fleet.report(failing)
     told = fleet.says("rollout", "status", "mrp/db", "--watch", code=1)
     assert "Stopped" in told
@@ -158,9 +160,20 @@ def test_it_stops_by_itself_survives_another_leader_and_is_undone(fleet: Fleet) 
     assert eventually(lambda: fleet.get()["status"]["rollout"]["stable"] == 3)
 
 
+def test_a_policy_that_is_paused_when_all_nodes_have_it_is_told_as_paused(fleet: Fleet) -> None:
+    assert "paused" in fleet.says("rollout", "pause", "mrp/db")
+    assert fleet.becomes("Complete")
+    told = fleet.says("rollout", "status", "mrp/db", "--watch", code=1)
+    assert "paused: the next change waits for `rollout resume`" in told
+    fleet.says("rollout", "status", "mrp/db", code=1)
+    fleet.says("rollout", "resume", "mrp/db")
+    fleet.says("rollout", "status", "mrp/db", "--watch")
+
+
 def test_what_stopped_is_tried_again_and_what_is_paused_goes_on(fleet: Fleet) -> None:
     fleet.put("2", canaryPercent=40)
     assert fleet.becomes("Reaching")
+    assert fleet.settles("2", canary(40))
     fleet.report(failing)
     assert fleet.becomes("Stopped")
     assert "resumed" in fleet.says("rollout", "resume", "mrp/db")
@@ -173,6 +186,9 @@ def test_what_stopped_is_tried_again_and_what_is_paused_goes_on(fleet: Fleet) ->
     assert "Paused" in fleet.says("rollout", "status", "mrp/db", code=1)
     assert "resumed" in fleet.says("rollout", "resume", "mrp/db")
     assert "neither paused nor stopped" in fleet.says("rollout", "resume", "mrp/db")
+    fleet.put("3", canaryPercent=0)
+    assert fleet.becomes("NoCanary")
+    assert "nobody takes it" in fleet.says("rollout", "status", "mrp/db", "--watch", code=1)
 
 
 def test_profiles_have_a_history_too(fleet: Fleet) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -126,7 +126,6 @@ class World:
         )
 
 
-@settings(max_examples=80)
 @given(CHANGES)
 def test_after_every_change_each_document_is_what_the_pure_function_says(changes: list[tuple[Object, bool]]) -> None:
     world = World()
@@ -143,7 +142,6 @@ def test_after_every_change_each_document_is_what_the_pure_function_says(changes
             before[name] = document.hash
 
 
-@settings(max_examples=80)
 @given(CHANGES, st.integers(1, 3))
 def test_a_document_and_its_changes_lead_to_the_same_as_the_whole(
     changes: list[tuple[Object, bool]], together: int

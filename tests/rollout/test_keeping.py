@@ -5,23 +5,22 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from time import perf_counter
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from j10ce.errors import NotFound
+from j10ce.errors import StoreError
 from j10ce.manager.decision import Decision
-from j10ce.manager.expiry import KEPT_S, ends, tidy
+from j10ce.manager.expiry import KEPT_S, Watched, ends, look, tidy
 from j10ce.manager.pace import TURN_S, unhurried
 from j10ce.manager.policies import Judge
 from j10ce.manager.reservations import Reservations
 from j10ce.manager.revisions import KEPT, keep_history, revision_of
 from j10ce.manager.view import View
 from j10ce.model.kinds import (
-    PLACEMENT_LABEL,
     Hold,
     Meta,
     MinimalReservationPolicy,
@@ -39,6 +38,7 @@ from j10ce.policy.document import Policy
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, hold, profile, reservation
+from tests.hearing import Roster
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ async def beside(*works: Awaitable[None], do: Callable[[], Awaitable[None]]) -> 
 
 async def test_a_round_writes_each_status_once_and_a_second_one_nothing(store: Store) -> None:
     view = View(store)
-    judge = Judge(store, view, Reservations())
+    judge = Judge(store, view, Reservations(Roster()))
 
     async def scene() -> None:
         await store.put(profile("web"))
@@ -86,7 +86,7 @@ async def test_a_round_writes_each_status_once_and_a_second_one_nothing(store: S
 
 async def test_a_heartbeat_makes_no_work_for_policies(store: Store) -> None:
     view = View(store)
-    judge = Judge(store, view, Reservations())
+    judge = Judge(store, view, Reservations(Roster()))
 
     def node(heard: float) -> NodeQoS:
         told = NodeReport(heartbeat=datetime.fromtimestamp(heard, UTC), document=view.documents.of("n1").hash)
@@ -122,7 +122,7 @@ class Counted(Judge):
 
 async def test_what_the_judge_wrote_itself_is_not_judged_again(store: Store) -> None:
     view = View(store)
-    judge = Counted(store, view, Reservations())
+    judge = Counted(store, view, Reservations(Roster()))
 
     async def scene() -> None:
         await store.put(reservation("db", cpu="1"))
@@ -153,7 +153,7 @@ class Slow(Reservations):
 
 async def test_a_fleet_that_takes_long_to_decide_keeps_nobody_waiting(store: Store) -> None:
     """The event loop carries requests, and the lease that the leader leads by."""
-    view, fleet = View(store), Slow()
+    view, fleet = View(store), Slow(Roster())
 
     async def scene() -> None:
         await view.ready()
@@ -215,7 +215,8 @@ async def test_the_stable_revision_is_kept_however_old_it_is(store: Store) -> No
         await store.delete("MinimalReservationPolicy", "default", "db")
         await until([])
 
-    await beside(keep_history(store, "MinimalReservationPolicy"), do=scene)
+    view = View(store)
+    await beside(view.run(), keep_history(store, view), do=scene)
 
 
 class Told(MemoryStore):
@@ -246,51 +247,49 @@ async def test_a_fresh_leader_does_not_record_again_what_is_in_the_history() -> 
             "PolicyRevision fresh",
         ]
 
-    async def history() -> None:
-        await view.ready()
-        await keep_history(store, "MinimalReservationPolicy", view.documents.recorded)
-
-    await beside(view.run(), history(), do=scene)
+    await beside(view.run(), keep_history(store, view), do=scene)
     await store.close()
-
-
-async def test_a_hold_that_is_over_says_so_and_is_removed_later(store: Store) -> None:
-    async def there() -> Hold:
-        found = await store.get("Hold", "default", "hold")
-        assert isinstance(found, Hold)
-        return found
-
-    await store.put(hold("node", "cpu.max", expires=WALL + 60))
-    await tidy(store, await there(), WALL + 59)
-    assert (await there()).status.conditions == ()
-    await tidy(store, await there(), WALL + 60)
-    assert [(c.type, c.status) for c in (await there()).status.conditions] == [("Expired", "True")]
-    await tidy(store, await there(), WALL + 60 + KEPT_S - 1)
-    assert await there()
-    await tidy(store, await there(), WALL + 60 + KEPT_S)
-    with pytest.raises(NotFound):
-        await there()
 
 
 async def test_a_hold_that_was_prolonged_meanwhile_stays(store: Store) -> None:
     old = await store.put(hold("node", "cpu.max", expires=WALL))
     assert isinstance(old, Hold)
     fresh = await store.put(hold("node", "cpu.max", expires=WALL + 9999))
-    await tidy(store, old, WALL + KEPT_S)
-    assert await store.get("Hold", "default", "hold") == fresh
+    await tidy(store, old, WALL + KEPT_S, gone=True)
+    assert await store.get("Hold", "j10ce-system", "hold") == fresh
+
+
+class Choosy(MemoryStore):
+    """Takes no status of one hold."""
+
+    async def put(self, obj: Object, **how: Any) -> Object:
+        if obj.metadata.name == "refused" and how.get("part") == "status":
+            raise StoreError("not this one")
+        return await super().put(obj, **how)
+
+
+async def test_a_hold_that_cannot_be_tidied_does_not_keep_the_others() -> None:
+    """Neither one that another release stored with a time that has no UTC, nor one that the store refuses."""
+    store = Choosy(lambda: WALL)
+    view = View(store)
+    first, odd = hold("node", "cpu.max", expires=WALL - 1, name="refused"), hold("node", "cpu.max", name="odd")
+    await store.put(first)
+    earliest = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
+    await store.put(replace(odd, spec=replace(odd.spec, expires=earliest)))
+    await store.put(hold("node", "cpu.max", expires=WALL - 1, name="right"))
+
+    async def scene() -> None:
+        await view.ready()
+        with pytest.raises(StoreError, match="not this one"):
+            await look(store, view, Watched(lambda: 0.0), WALL)
+        right = await store.get("Hold", "j10ce-system", "right")
+        assert isinstance(right, Hold)
+        assert [c.type for c in right.status.conditions] == ["Expired"]
+
+    await beside(view.run(), do=scene)
+    await store.close()
 
 
 def test_only_what_has_an_end_ends() -> None:
     assert ends(reservation("db", cpu="1", ttl="10m")) == WALL + 600
     assert ends(reservation("db", cpu="1")) == float("inf")
-
-
-async def test_a_placement_that_is_over_is_removed(store: Store) -> None:
-    made = reservation("placement-web", cpu="1", ttl="10m")
-    put = await store.put(replace(made, metadata=replace(made.metadata, labels={PLACEMENT_LABEL: "web"})))
-    assert isinstance(put, MinimalReservationPolicy)
-    await tidy(store, put, WALL + 600 + KEPT_S - 1)
-    assert await store.get("MinimalReservationPolicy", "default", "placement-web")
-    await tidy(store, put, WALL + 600 + KEPT_S)
-    with pytest.raises(NotFound):
-        await store.get("MinimalReservationPolicy", "default", "placement-web")

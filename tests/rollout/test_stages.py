@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from j10ce.model.kinds import Rollout
+from j10ce.model.kinds import Meta, NodeQoS, Rollout
+from j10ce.policy.document import cohort
 from j10ce.policy.rollout import MOST_BACK, Seen, advance, change, done, progressing, stage
-from tests.rollout.fleet import Fleet, canary
+from tests.rollout.fleet import REF, Fleet, canary
 
 OLD, NEW = 10, 20
 NODES = [f"n{n}" for n in range(200)]
@@ -33,7 +34,7 @@ def broken(name: str) -> object:
     return lambda node, weight: "cpu.weight was refused" if node == name and weight == NEW else ""
 
 
-@pytest.mark.parametrize("percent", [0, 1, 20, 50, 100])
+@pytest.mark.parametrize("percent", [0, 2, 20, 50, 100])
 def test_the_canary_has_the_revision_and_everyone_else_the_stable_one(percent: int) -> None:
     fleet = started(percent)
     assert on(fleet, NEW) == canary(fleet, percent)
@@ -188,6 +189,116 @@ def test_a_change_is_the_same_whatever_its_rollout() -> None:
     assert change(spec) == change(replace(spec, rollout=UNSET)) != change(replace(spec, priority=1))
 
 
+def test_lowering_the_share_takes_the_change_from_nobody() -> None:
+    fleet = started(60)
+    fleet.settle()
+    had = on(fleet, NEW)
+    fleet.edit(NEW, Rollout(canary_percent=30))
+    fleet.settle()
+    assert on(fleet, NEW) == had == canary(fleet, 60)
+    fleet.edit(NEW, Rollout(canary_percent=30, paused=True))
+    assert on(fleet, NEW) == had
+
+
+def unseen(fleet: Fleet, weight: int, rollout: Rollout) -> None:
+    """An edit while nobody leads."""
+    meta, spec = fleet.profile.metadata, fleet.profile.spec
+    spec = replace(spec, cpu=replace(spec.cpu, weight=weight), rollout=rollout)
+    fleet.put(replace(fleet.profile, metadata=replace(meta, generation=meta.generation + 1), spec=spec))
+
+
+def test_an_edit_that_nobody_has_seen_reaches_nobody_and_is_not_lost() -> None:
+    fleet = Fleet(NODES)
+    fleet.edit(OLD)
+    fleet.settle()
+    unseen(fleet, NEW, Rollout(canary_percent=100))
+    assert on(fleet, OLD) == set(NODES)
+    fleet.judge()
+    assert on(fleet, NEW) == set(NODES)
+
+
+def test_a_pause_that_comes_right_after_the_edit_sends_nobody_back() -> None:
+    fleet = Fleet(NODES)
+    fleet.edit(OLD)
+    fleet.settle()
+    unseen(fleet, NEW, Rollout(canary_percent=100))
+    before = fleet.weights()
+    unseen(fleet, NEW, Rollout(canary_percent=100, paused=True))
+    fleet.judge()
+    assert fleet.weights() == before
+    assert fleet.reason() == "Paused"
+    fleet.edit(NEW, Rollout(canary_percent=100))
+    assert on(fleet, NEW) == set(NODES)
+
+
+def test_a_step_that_nobody_has_seen_waits_for_a_leader() -> None:
+    fleet = started(20)
+    fleet.settle()
+    unseen(fleet, NEW, Rollout(canary_percent=100))
+    assert on(fleet, NEW) == canary(fleet, 20)
+    fleet.judge()
+    assert on(fleet, NEW) == set(NODES)
+
+
+def test_where_nobody_reports_nothing_succeeds() -> None:
+    fleet = Fleet(NODES[:3])
+    fleet.edit(OLD)
+    fleet.settle()
+    fleet.report(silent=fleet.names)
+    fleet.wall += 60
+    fleet.edit(NEW, Rollout())
+    for _ in range(8):
+        fleet.judge()
+        fleet.wall += 10
+    assert (fleet.reason(), fleet.status.rollout.stable) == ("Reaching", 1)
+    for _ in range(2):
+        fleet.report(lambda node, weight: "cpu.weight was refused" if weight == NEW else "")
+        fleet.judge()
+    assert fleet.reason() == "Stopped"
+    assert on(fleet, OLD) == set(fleet.names)
+
+
+def test_one_that_is_silent_is_waited_for_and_one_that_is_gone_is_not() -> None:
+    fleet = Fleet(NODES[:3])
+    fleet.edit(OLD)
+    fleet.settle()
+    fleet.report()
+    gone = fleet.names.pop()  # it reports no more
+    fleet.wall += 60
+    fleet.report()
+    fleet.edit(NEW, Rollout())
+    fleet.settle()
+    assert fleet.reason() == "Reaching"
+    assert "1 are silent" in next(c.message for c in fleet.status.conditions if c.type == "Progressing")
+    fleet.wall += 600
+    fleet.settle()
+    assert (fleet.reason(), fleet.weight(gone)) == ("Complete", NEW)
+
+
+@pytest.mark.parametrize("size", [1, 3, 5])
+@pytest.mark.parametrize("percent", [1, 10, 40])
+def test_a_share_of_few_nodes_is_one_node_at_least(size: int, percent: int) -> None:
+    fleet = Fleet([f"host-{n}" for n in range(size)])
+    fleet.edit(OLD)
+    fleet.settle()
+    fleet.edit(NEW, Rollout(canary_percent=percent))
+    fleet.settle()
+    taken = on(fleet, NEW)
+    nearest = min(fleet.names, key=lambda n: (cohort(n, REF), n))
+    assert taken == (canary(fleet, percent) or {nearest})
+    assert (fleet.reason(), fleet.status.nodes.applied) == ("Canary", len(taken))
+    fleet.names.append("newcomer")
+    fleet.put(NodeQoS(metadata=Meta(name="newcomer")))
+    fleet.settle()
+    assert taken <= on(fleet, NEW) <= taken | canary(fleet, percent)
+
+
+def test_a_canary_of_nobody_is_said_to_be_none() -> None:
+    fleet = started(0)
+    fleet.settle()
+    assert (fleet.reason(), on(fleet, NEW)) == ("NoCanary", set())
+
+
 # -- properties
 
 ROLLOUTS = st.one_of(
@@ -237,7 +348,10 @@ def test_whatever_happens_a_rollout_keeps_its_promises(steps: list[tuple[str, ob
         assert len(fleet.weights()) == len(fleet.names), "a node lost the policy"
         if now is not UNSET and not done(state) and stage(fleet.profile).stable:
             earlier_says_the_same = len(set(fleet.weights().values())) == 1
-            assert earlier_says_the_same or present <= canary(fleet, now.canary_percent)
+            asked = max(now.canary_percent, held.reached if held.change == state.change else 0)
+            assert earlier_says_the_same or present <= canary(fleet, asked) | {state.first}
+        if held.change == state.change and not state.stopped:
+            assert before <= present, "a node lost a change that it had"
         if held.stopped and state.stopped == held.stopped and step[0] != "edit":
             assert present <= before, "a rollout that had stopped went on"
 
@@ -246,6 +360,6 @@ def test_whatever_happens_a_rollout_keeps_its_promises(steps: list[tuple[str, ob
 @given(seen=st.builds(Seen, wanted=st.integers(0, 9), applied=st.integers(0, 9)), wall=st.floats(0, 1e9))
 def test_where_a_rollout_stands_is_a_function_of_objects(seen: Seen, wall: float) -> None:
     fleet = started(20)
-    one = advance(fleet.profile, seen, fleet.revisions(), wall)
-    assert one == advance(fleet.profile, seen, list(reversed(fleet.revisions())), wall)
+    one = advance(fleet.profile, seen, fleet.revisions(), wall, 0.0)
+    assert one == advance(fleet.profile, seen, list(reversed(fleet.revisions())), wall, 0.0)
     assert progressing(fleet.profile, one, seen) == progressing(fleet.profile, one, seen)

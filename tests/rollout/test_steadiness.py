@@ -26,6 +26,7 @@ from j10ce.model.kinds import (
 from j10ce.model.progress import NodeCount
 from j10ce.store.store import Event
 from j10ce.testing.build import WALL, reservation
+from tests.hearing import by_heartbeat
 
 ADMITTED = (Condition(type="Admitted", status="True"),)
 
@@ -35,7 +36,8 @@ class Leader:
 
     def __init__(self) -> None:
         self.documents = Documents()
-        self.reports = Reports(self.documents)
+        self.wall = WALL
+        self.reports = Reports(self.documents, by_heartbeat(lambda: self.wall))
         self._held: dict[str, Object] = {}
 
     def put(self, obj: Object) -> None:
@@ -57,11 +59,12 @@ class Leader:
             fresh.documents.take(Event("ADDED", obj, ""))
         for obj in self._held.values():
             fresh.reports.take(Event("ADDED", obj, ""), set())
-        fresh.reports.take_over(self._policies(), WALL)
+        fresh.reports.take_over(self._policies())
         return fresh
 
     def applied(self, policy: MinimalReservationPolicy, wall: float = WALL) -> int:
-        self.reports.look(wall)
+        self.wall = wall
+        self.reports.look()
         return self.reports.standing(policy).seen.applied
 
     def _policies(self) -> Iterable[MinimalReservationPolicy]:

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
+import socket
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
+from datetime import UTC, datetime
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import httpx2 as httpx
 import pytest
 
 from j10ce.agent.bootstrap import Enrolment
 from j10ce.agent.client import Peer
-from tests.security.plane import BASE, ENV, Manager, command
+from j10ce.errors import Conflict, Unreachable
+from j10ce.manager.enrolment import Enrolment as Tokens
+from j10ce.manager.enrolment import NodeCredentialRequest
+from j10ce.manager.identity import Act, Caller, Role, acting, caller_of
+from j10ce.manager.tokens import Keyring, make
+from j10ce.model.kinds import Condition, Credential, CredentialSpec, Meta, NodeQoS, NodeQoSStatus, NodeReport
+from j10ce.store.memory import MemoryStore
+from j10ce.store.store import ABSENT
+from j10ce.testing.build import WALL
+from tests.security.plane import BASE, ENV, Manager, Plane, command, obj
 
 PATH = f"{BASE}/nodecredentials"
 
@@ -49,6 +63,12 @@ def test_a_token_is_told_once_and_speaks_for_its_node_alone(manager: Manager, no
     assert shown == {k: v for k, v in answer.json().items() if k != "token"}
 
 
+def test_of_a_name_that_no_node_can_have_nothing_is_told(manager: Manager) -> None:
+    with manager.client("admin") as admin:
+        answer = admin.get(f"{PATH}/%C3%97")
+    assert (answer.status_code, answer.json()["reason"]) == (422, "Invalid")
+
+
 def test_a_node_that_is_there_cannot_be_taken_over(manager: Manager, node: str) -> None:
     with manager.client("bootstrap") as client, manager.client("admin") as admin:
         first = enrol(client, node).json()["token"]
@@ -62,6 +82,148 @@ def test_a_node_that_is_there_cannot_be_taken_over(manager: Manager, node: str) 
     assert again.status_code == 201
     with manager.client(first) as old, manager.client(again.json()["token"]) as fresh:
         assert [c.get(f"{PATH}/{node}").status_code for c in (old, fresh)] == [401, 200]
+
+
+def test_of_many_who_enrol_one_node_at_once_one_becomes_it(manager: Manager, node: str) -> None:
+    """All requests are sent before the first answer is read."""
+    token = manager.admin("token", "create", f"r{node}", "--role", "bootstrap", "--uses", "100")
+    lines = [
+        f"POST {PATH} HTTP/1.1",
+        f"Host: 127.0.0.1:{manager.port}",
+        f"Authorization: Bearer {token}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(json.dumps({'node': node}))}",
+    ]
+    request = ("\r\n".join(lines) + "\r\n\r\n" + json.dumps({"node": node})).encode()
+    with ExitStack() as stack:
+        wires = [
+            stack.enter_context(
+                manager.plane.trust().wrap_socket(
+                    stack.enter_context(socket.create_connection(("127.0.0.1", manager.port))),
+                    server_hostname="localhost",
+                )
+            )
+            for _ in range(12)
+        ]
+        for wire in wires:
+            wire.sendall(request)
+        codes = sorted(int(wire.recv(4096).split()[1]) for wire in wires)
+    assert codes == [201] + [409] * 11
+
+
+def test_an_administrator_rotates_what_a_node_has(manager: Manager, node: str) -> None:
+    with manager.client("bootstrap") as client, manager.client("admin") as admin:
+        first = enrol(client, node).json()["token"]
+        again = enrol(admin, node)
+        assert again.status_code == 201
+    with manager.client(first) as old, manager.client(again.json()["token"]) as fresh:
+        assert [c.get(f"{PATH}/{node}").status_code for c in (old, fresh)] == [401, 200]
+
+
+async def test_a_manager_that_still_reads_enrols_nobody() -> None:
+    keyring = Keyring(MemoryStore(lambda: WALL), lambda: WALL)
+    act = Act()
+    act.recognised(Caller("bootstrap.rack", Role.BOOTSTRAP), "rack", b"x")
+    with acting(act), pytest.raises(Unreachable, match="still being read"):
+        await Tokens(keyring).issue(NodeCredentialRequest(node="n7"))
+
+
+async def test_a_node_that_another_manager_has_enrolled_meanwhile_is_not_taken_over() -> None:
+    """This manager's own picture lags: its keyring is in sync and has not heard of the other's write yet."""
+    store = MemoryStore(lambda: WALL)
+    keyring = Keyring(store, lambda: WALL)
+    keyring.synced.set()
+    spec = CredentialSpec(role="node", node="n7", hash=make("node.n7")[1])
+    await store.put(Credential(metadata=Meta(name="node.n7"), spec=spec), expect=ABSENT)
+    act = Act()
+    act.recognised(Caller("bootstrap.rack", Role.BOOTSTRAP), "rack", b"x")
+    with acting(act), pytest.raises(Conflict, match="n7 has the credential"):
+        await Tokens(keyring).issue(NodeCredentialRequest(node="n7"))
+
+
+def test_a_node_whose_host_is_called_like_a_person_does_not_become_that_person(plane: Plane) -> None:
+    command("certs", "client", "alice", "--role", "node", "--dir", str(plane.pki))
+    trust = plane.trust()
+    trust.load_cert_chain(plane.pki / "alice.crt", plane.pki / "alice.key")
+    with plane.manager("--client-ca", str(plane.pki / "ca.crt")) as manager:
+        token = manager.admin("token", "create", "alice", "--role", "admin")
+        with httpx.Client(base_url=manager.server, verify=trust) as host, manager.client(token) as alice:
+            assert host.get(f"{BASE}/credentials").status_code == 403
+            answer = enrol(host, "alice")
+            assert answer.status_code == 403
+            assert "no Credential object" in answer.json()["message"]
+            found = alice.get(f"{BASE}/credentials/alice")
+    assert found.status_code == 200
+    assert found.json()["spec"].get("formerHash", "") == ""
+
+
+def test_a_bootstrap_token_does_not_become_a_node_that_reports_by_certificate(plane: Plane) -> None:
+    command("certs", "client", "carol", "--role", "node", "--dir", str(plane.pki))
+    trust = plane.trust()
+    trust.load_cert_chain(plane.pki / "carol.crt", plane.pki / "carol.key")
+    made, heard = {"metadata": {"name": "carol"}}, {"heartbeat": "2026-11-17T04:00:00Z", "bootId": "the-real-one"}
+    with (
+        plane.manager("--client-ca", str(plane.pki / "ca.crt")) as manager,
+        httpx.Client(base_url=manager.server, verify=trust) as carol,
+        manager.client("bootstrap") as thief,
+        manager.client("admin") as admin,
+    ):
+        head = {"apiVersion": "j10ce.io/v1alpha1", "kind": "NodeQoS"}
+        assert carol.post(f"{BASE}/nodeqoses", json={**head, **made}).status_code == 201
+        merge = {"content-type": "application/merge-patch+json"}
+        told = carol.patch(f"{BASE}/nodeqoses/carol/status", json={"status": {"node": heard}}, headers=merge)
+        assert told.status_code == 200
+        answer = enrol(thief, "carol")
+        assert (answer.status_code, "it has a certificate" in answer.json()["message"]) == (409, True)
+        assert enrol(admin, "carol").status_code == 201, "an administrator may"
+
+
+@pytest.mark.parametrize("had", [False, True], ids=["never had one", "had one that expired"])
+@pytest.mark.parametrize(("ready", "enrolled"), [("Unknown", True), ("True", False), ("False", False)])
+async def test_a_node_without_a_credential_is_enrolled_once_it_is_silent(ready: Any, enrolled: bool, had: bool) -> None:
+    store = MemoryStore(lambda: WALL)
+    keyring = Keyring(store, lambda: WALL)
+    keyring.synced.set()
+    if had:
+        past = CredentialSpec(role="node", node="n7", hash=make("x")[1], expires=datetime.fromtimestamp(WALL - 1, UTC))
+        await store.put(Credential(metadata=Meta(name="node.n7"), spec=past), expect=ABSENT)
+    judged = NodeQoSStatus(
+        node=NodeReport(heartbeat=datetime.fromtimestamp(WALL, UTC)),
+        conditions=(Condition(type="Ready", status=ready),),
+    )
+    for part in ("spec", "status"):
+        await store.put(NodeQoS(metadata=Meta(name="n7"), status=judged), part=part)  # type: ignore[arg-type]
+    act = Act()
+    act.recognised(Caller("bootstrap.rack", Role.BOOTSTRAP), "rack", b"x")
+    with acting(act), nullcontext() if enrolled else pytest.raises(Conflict, match="enrol it once it is silent"):
+        await Tokens(keyring).issue(NodeCredentialRequest(node="n7"))
+
+
+@pytest.mark.parametrize("role", ["viewer", "admin", "bootstrap"])
+def test_a_person_cannot_have_the_name_of_a_node(shared: Manager, role: str) -> None:
+    spec = {"role": role, "hash": make("x")[1]}
+    spec |= {"uses": 1, "expires": "2099-01-01T00:00:00Z"} if role == "bootstrap" else {}
+    with shared.client("admin") as admin:
+        answer = admin.post(f"{BASE}/credentials", json=obj("Credential", "node.web7", **spec))
+    assert answer.status_code == 422
+    assert [cause["field"] for cause in answer.json()["details"]["causes"]] == ["metadata.name"]
+
+
+@pytest.mark.parametrize("name", ["system", "owner"])
+def test_a_person_cannot_have_a_name_that_the_manager_has_in_the_audit_log(shared: Manager, name: str) -> None:
+    with shared.client("admin") as admin:
+        answer = admin.post(f"{BASE}/credentials", json=obj("Credential", name, role="editor", hash=make("x")[1]))
+    assert (answer.status_code, "give it another" in answer.text) == (422, True)
+    assert caller_of(name, Role.EDITOR) is None
+
+
+def test_nobody_is_mistaken_for_another_kind_of_caller() -> None:
+    kinds = [(Role.NODE, "alice"), (Role.BOOTSTRAP, ""), (Role.ADMIN, ""), (Role.VIEWER, "")]
+    for name in ("alice", "node.alice", "bootstrap.alice"):
+        found = [c for role, node in kinds if (c := caller_of(name, role, node)) is not None]
+        for one, other in combinations(found, 2):
+            people = Role.NODE not in (one.role, other.role) and Role.BOOTSTRAP not in (one.role, other.role)
+            assert people or one.name != other.name
 
 
 def test_a_bootstrap_token_is_used_up(manager: Manager) -> None:

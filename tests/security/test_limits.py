@@ -75,27 +75,27 @@ def test_memory_is_bounded_and_the_busy_are_remembered() -> None:
 
 def test_a_caller_is_slowed_down_and_an_administrator_is_not() -> None:
     made = Limits(lambda: 0.0)
-    for _ in range(int(limits.REQUESTS_BURST)):
+    for _ in range(int(limits.PEOPLE.requests_burst)):
         made.request(EDITOR)
     with pytest.raises(Refusal, match="200 times a second") as refused:
         made.request(EDITOR)
     assert (refused.value.code, refused.value.reason) == (429, "TooManyRequests")
     assert int((refused.value.headers or {})["retry-after"]) >= 1
     made.request(Caller("other", Role.EDITOR))
-    for _ in range(10 * int(limits.REQUESTS_BURST)):
+    for _ in range(10 * int(limits.PEOPLE.requests_burst)):
         made.request(ADMIN)
 
 
 def test_watches_are_counted_while_they_are_open() -> None:
     made = Limits(lambda: 0.0)
-    for _ in range(limits.MOST_WATCHES):
+    for _ in range(limits.PEOPLE.watches):
         made.open_watch(EDITOR)
     with pytest.raises(Refusal, match="100 watches"), made.watch(EDITOR):
         pass
     made.close_watch(EDITOR)
     with made.watch(EDITOR):
         pass
-    for _ in range(10 * limits.MOST_WATCHES):
+    for _ in range(10 * limits.PEOPLE.watches):
         made.open_watch(ADMIN)
 
 

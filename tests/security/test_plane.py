@@ -83,13 +83,13 @@ def test_a_role_that_is_changed_counts_at_once(two: tuple[Manager, Manager]) -> 
 async def test_whoever_asks_too_often_is_told_when_to_come_back(shared: Manager) -> None:
     """Everyone else, and the administrator, are served meanwhile."""
     token = shared.plane.tokens["viewer"]
-    many = int(limits.REQUESTS_BURST) * 3
+    many = int(limits.PEOPLE.requests_burst) * 3
     async with httpx.AsyncClient(base_url=shared.server, verify=shared.plane.trust(), timeout=60) as client:
         headers = {"authorization": f"Bearer {token}"}
         answers = await asyncio.gather(*(client.get("/apis", headers=headers) for _ in range(many)))
         codes = {a.status_code for a in answers}
         assert codes <= {200, 429}
-        assert [a.status_code for a in answers].count(200) >= limits.REQUESTS_BURST
+        assert [a.status_code for a in answers].count(200) >= limits.PEOPLE.requests_burst
         refused = next((a for a in answers if a.status_code == 429), None)
         if refused is not None:  # a machine that answers slowly enough never has to refuse
             assert refused.json()["reason"] == "TooManyRequests"
@@ -101,9 +101,8 @@ async def test_whoever_asks_too_often_is_told_when_to_come_back(shared: Manager)
 
 def test_strangers_are_slowed_down_and_those_with_a_token_are_not(plane: Plane) -> None:
     with plane.manager() as manager, manager.client("j10ce.viewer.guess") as stranger:
-        codes = [stranger.get(PROFILES).status_code for _ in range(int(limits.STRANGERS_BURST) * 4)]
-        assert codes[0] == 401
-        assert 429 in codes
+        assert stranger.get(PROFILES).status_code == 401
+        assert any(stranger.get(PROFILES).status_code == 429 for _ in range(int(limits.STRANGERS_BURST) * 20))
         with manager.client("viewer") as known:
             assert known.get(PROFILES).status_code == 200
 
@@ -121,7 +120,8 @@ def test_the_audit_log_tells_the_whole_story(plane: Plane) -> None:
             assert viewer.get(f"{PROFILES}/mine").status_code == 200
             assert nobody.get(PROFILES).status_code == 401
             assert editor.delete(f"{PROFILES}/mine").status_code == 200
-        told = [line for line in plane.told() if line.get("name") == "mine" or line["code"] == 401]
+        ended = [line for line in plane.told() if line.get("stage") != "intent" and line.get("who") != "system"]
+        told = [line for line in ended if line.get("name") == "mine" or line["code"] == 401]
     assert stat.S_IMODE(plane.audit.stat().st_mode) == 0o600
     shown = [(line.get("who"), line.get("verb"), line["code"], line.get("dryRun")) for line in told]
     assert shown == [
@@ -141,9 +141,10 @@ def test_the_audit_log_tells_the_whole_story(plane: Plane) -> None:
     assert told[6]["after"] is None
 
 
-def test_a_full_disk_under_the_audit_log_stops_nothing(plane: Plane) -> None:
+def test_a_full_disk_under_the_audit_log_is_told_and_stops_whatever_nobody_would_hear_of(plane: Plane) -> None:
     with plane.manager("--audit-log", "/dev/full") as manager, manager.client("editor") as editor:
-        assert editor.post(PROFILES, json=obj("QoSProfile", "mine", tier="standard")).status_code == 201
+        assert editor.post(PROFILES, json=obj("QoSProfile", "mine", tier="standard")).status_code == 503
+        assert editor.get(f"{PROFILES}/mine").status_code == 404
         counted = re.search(r"^j10ce_manager_audit_lost (\S+)$", editor.get("/metrics").text, re.MULTILINE)
     assert counted
     assert float(counted[1]) >= 1
@@ -195,8 +196,11 @@ def test_a_manager_that_is_told_to_reopen_its_log_does(plane: Plane) -> None:
             plane.audit.rename(plane.folder / f"audit.{name}")
             manager.hang_up()
         editor.post(PROFILES, json=obj("QoSProfile", "c", tier="standard"))
-        names = [json.loads((plane.folder / f"audit.{n}").read_text())["name"] for n in ("a", "b")]
-        assert [*names, plane.told()[0]["name"]] == ["a", "b", "c"]
+    files = [*(plane.folder / f"audit.{name}" for name in ("a", "b")), plane.audit]
+    created = [
+        [line for line in map(json.loads, file.read_text().splitlines()) if "POST" in line.values()] for file in files
+    ]
+    assert [[line["name"] for line in lines] for lines in created] == [["a"], ["b"], ["c"]]
 
 
 def test_a_token_file_alone_still_makes_an_administrator(plane: Plane) -> None:

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import httpx2 as httpx
 import pytest
+from click.testing import CliRunner
 
-from j10ce.errors import Denied
+from j10ce.cli.certs import client_command
+from j10ce.errors import Denied, Invalid
 from j10ce.manager.identity import Role
 from j10ce.manager.tls import certified
 from tests.security.plane import BASE, ENV, Manager, Plane, command
@@ -115,6 +117,15 @@ def test_a_client_certificate_is_a_caller(plane: Plane) -> None:
         assert codes == {"alice": [200, 403, 200, 200], "n1": [403, 403, 200, 403]}
         with manager.client() as nobody:
             assert nobody.get(f"{BASE}/qosprofiles").status_code == 401
+
+
+@pytest.mark.parametrize("name", ["node.h1", "bootstrap.rack", "system", "owner"])
+def test_no_certificate_is_made_whose_name_every_manager_refuses(plane: Plane, name: str) -> None:
+    words = [name, "--role", "admin", "--dir", str(plane.pki)]
+    refused = CliRunner().invoke(client_command, words).exception
+    assert isinstance(refused, Invalid)
+    assert "not the name of a caller of role admin" in str(refused)
+    assert not (plane.pki / f"{name}.crt").exists()
 
 
 @pytest.mark.parametrize(

@@ -153,5 +153,5 @@ class AnySqlite(AnyStore):
 
 TestAnyMemory = AnyStore.TestCase
 TestAnySqlite = AnySqlite.TestCase
-TestAnyMemory.settings = settings(max_examples=100, stateful_step_count=60, deadline=None)
+TestAnyMemory.settings = settings(stateful_step_count=60)
 TestAnySqlite.settings = settings(max_examples=25, stateful_step_count=50, deadline=None)

@@ -53,7 +53,7 @@ def test_certificates_stand_in_the_file_or_beside_it(tmp_path: Path, pki: Author
         {"client-certificate": "pki/me.crt", "client-key": str(key)},
     )
     found = read_kubeconfig(beside)
-    assert found == (SERVER, ca.read_text(), True, "", "", None, certificate.read_text(), key.read_text())
+    assert found == (SERVER, ca.read_text(), True, "", "", None, certificate.read_text(), key.read_text(), None)
     data = {name: b64encode(file.read_bytes()).decode() for name, file in (("c", certificate), ("k", key), ("ca", ca))}
     inside = written(
         tmp_path,
@@ -93,15 +93,12 @@ def test_tls_is_checked_unless_the_file_says_otherwise(tmp_path: Path, pki: Auth
 @pytest.mark.parametrize(
     ("user", "feature"),
     [
-        ({"exec": {"command": "aws"}}, "exec plugins"),
         ({"auth-provider": {"name": "oidc"}}, "auth providers"),
         ({"username": "me", "password": "secret"}, "passwords"),
         ({"as": "someone"}, "impersonation"),
     ],
 )
-def test_what_would_have_to_be_executed_or_pretended_is_refused(
-    tmp_path: Path, user: dict[str, Any], feature: str
-) -> None:
+def test_what_would_have_to_be_pretended_is_refused(tmp_path: Path, user: dict[str, Any], feature: str) -> None:
     with pytest.raises(Unsupported, match=rf"{feature} in .*config: users: user .*kubectl create token") as refused:
         read_kubeconfig(written(tmp_path, user=user))
     assert "secret" not in str(refused.value)

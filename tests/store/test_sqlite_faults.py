@@ -8,14 +8,19 @@ import random
 import signal
 import sqlite3
 import subprocess
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from j10ce.errors import Busy, Corrupt, Denied, StoreError, Unsupported
+from j10ce.errors import Busy, Compacted, Corrupt, Denied, StoreError, Unsupported
+from j10ce.model.kinds import ManagedFields
 from j10ce.store.database import MOST_ROWS, Database, Row, Trim
 from j10ce.store.sqlite import SqliteStore
+from j10ce.store.store import ABSENT, Event
+from j10ce.store.writer import Job, Jobs, Writer
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND
 
@@ -89,14 +94,7 @@ def cut_to_nothing(path: Path) -> None:
     os.truncate(path, 0)
 
 
-def damage_an_object(path: Path) -> None:
-    sql = sqlite3.connect(path)
-    sql.execute("UPDATE objects SET data = '{\"metadata\": 7}' WHERE name = 'p-7'")
-    sql.commit()
-    sql.close()
-
-
-@pytest.mark.parametrize("damage", [damage_header, damage_pages, cut_in_half, cut_to_nothing, damage_an_object])
+@pytest.mark.parametrize("damage", [damage_header, damage_pages, cut_in_half, cut_to_nothing])
 async def test_a_damaged_file_is_refused_and_copied(path: Path, damage: object) -> None:
     await filled(path)
     assert callable(damage)
@@ -108,6 +106,63 @@ async def test_a_damaged_file_is_refused_and_copied(path: Path, damage: object) 
     (copy,) = (p for p in path.parent.iterdir() if ".corrupt-" in p.name and not p.name.endswith("-wal"))
     assert copy.read_bytes() == harmed
     assert copy.stat().st_mode & 0o077 == 0
+
+
+def written_over(path: Path, name: str, old: str, new: str) -> None:
+    """As another release would have written it."""
+    sql = sqlite3.connect(path)
+    for table in ("objects", "changes"):
+        (column,) = {"objects": ("name = ?",), "changes": ("instr(data, '\"' || ? || '\"')",)}[table]
+        sql.execute(f"UPDATE {table} SET data = CAST(replace(data, ?, ?) AS BLOB) WHERE {column}", (old, new, name))
+    sql.commit()
+    sql.close()
+
+
+async def test_a_field_of_a_later_release_is_left_out(path: Path) -> None:
+    await filled(path)
+    written_over(path, "p-7", '"spec":{', '"spec":{"colour":"red",')
+    store = SqliteStore(path, wall)
+    assert await store.get(KIND, "default", "p-7")
+    assert store.unreadable() == {}
+    await store.close()
+
+
+async def test_what_nobody_can_read_is_left_out_counted_and_kept(path: Path) -> None:
+    await filled(path)
+    written_over(path, "p-7", '"spec":', '"spex":')
+    before = held_bytes(path, "p-7")
+    store = SqliteStore(path, wall)
+    found = {obj.metadata.name for obj in (await store.list(KIND)).items}
+    assert "p-7" not in found
+    assert "p-6" in found
+    assert store.unreadable() == {KIND: 1}
+    with pytest.raises(StoreError, match="cannot be read"):
+        await store.put(reservation("p-7"))
+    with pytest.raises(StoreError, match="would not be all of them"):
+        await store.snapshot()
+    assert await store.put(reservation("fresh"))
+    await store.close()
+    assert held_bytes(path, "p-7") == before
+
+
+async def test_a_watch_from_before_something_unreadable_has_to_list_again(path: Path) -> None:
+    await filled(path)
+    store = SqliteStore(path, wall)
+    before = (await store.list(KIND)).revision
+    await store.put(reservation("late"))
+    await store.close()
+    written_over(path, "late", '"spec":', '"spex":')
+    store = SqliteStore(path, wall)
+    with pytest.raises(Compacted):
+        await anext(store.watch(KIND, before))
+    await store.close()
+
+
+def held_bytes(path: Path, name: str) -> bytes:
+    sql = sqlite3.connect(path)
+    (data,) = sql.execute("SELECT data FROM objects WHERE name = ?", (name,)).fetchone()
+    sql.close()
+    return bytes(data)
 
 
 async def test_a_newer_format_is_left_alone(path: Path) -> None:
@@ -167,7 +222,8 @@ async def test_a_full_disk_refuses_writes_whole_and_recovers(path: Path) -> None
     assert len(held) == 1 + len(outcomes) - len(refused)
 
     sql.execute("PRAGMA max_page_count = 1000000")
-    again = await store.put(reservation("after", cpu="1"))
+    lost = next(n for n, outcome in enumerate(outcomes) if outcome in refused)
+    again = await store.put(reservation(f"p-{lost}", cpu="1"), expect=ABSENT)  # what was refused is not there
     await store.close()
     store = SqliteStore(path, wall)
     assert (await store.list(KIND)).items == tuple(sorted((*held, again), key=lambda obj: obj.metadata.name))
@@ -189,6 +245,44 @@ async def test_what_was_decided_on_top_of_a_failed_write_fails_too(path: Path) -
     made = await store.put(reservation("db", cpu="9"))
     assert (await store.list(KIND)).items == (made,)
     await store.close()
+
+
+class FailsOnce:
+    """A database whose first write fails, once it is let go."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+        self.written: list[Row] = []
+
+    def write(self, rows: Sequence[Row], trims: Iterable[Trim] = ()) -> None:
+        if not self.begun.is_set():
+            self.begun.set()
+            self.go.wait()
+            raise StoreError("the disk is full")
+        self.written += rows
+
+    def close(self) -> None: ...
+
+
+async def test_what_was_queued_behind_a_failed_write_is_not_written() -> None:
+    database, answers = FailsOnce(), dict[str, bool]()
+
+    def settle(jobs: Jobs, failure: StoreError | None) -> None:
+        answers.update({job.row.event.object.metadata.name: failure is None for job in jobs if job.row})
+
+    def job(epoch: int, name: str) -> Job:
+        row = Row(Event("ADDED", reservation(name), "1"), b"")
+        return Job(epoch, asyncio.get_running_loop().create_future(), row)
+
+    writer = Writer(database, settle)  # type: ignore[arg-type]
+    writer.put([job(0, "first")])
+    database.begun.wait()
+    writer.put([job(0, "on top"), after := job(1, "decided later")])
+    database.go.set()
+    await asyncio.to_thread(writer.close)
+    await asyncio.sleep(0)
+    assert database.written == [after.row]
+    assert answers == {"first": False, "on top": False, "decided later": True}
 
 
 async def test_a_cancelled_caller_does_not_harm_the_others(path: Path) -> None:
@@ -257,4 +351,33 @@ async def test_nothing_acknowledged_is_lost_by_a_kill(path: Path, python: str, c
     store = SqliteStore(path, wall)
     held = {obj.metadata.name: obj.metadata.resource_version for obj in (await store.list(KIND)).items}
     assert acknowledged.items() <= held.items()
+    await store.close()
+
+
+async def test_what_cannot_be_written_stands_in_nobodys_way(path: Path) -> None:
+    """The key of an object that no encoder takes can be used at once."""
+    deep: dict[str, object] = {}
+    for _ in range(20_000):
+        deep = {"a": deep}
+    store = SqliteStore(path, wall)
+    bad = reservation("p")
+    bad = replace(bad, metadata=replace(bad.metadata, managed_fields=(ManagedFields(fields_v1=deep),)))
+    with pytest.raises(RecursionError):
+        await store.put(bad)
+    made = await store.put(reservation("p"), expect=ABSENT)
+    assert (await store.get(KIND, made.metadata.namespace, "p")) == made
+    await store.close()
+
+
+async def test_what_was_stored_under_wider_bounds_is_read_without_what_is_beyond(path: Path) -> None:
+    store = SqliteStore(path, wall)
+    await store.put(reservation("p"))
+    await store.close()
+    with sqlite3.connect(path) as sql:
+        for table in ("objects", "changes"):
+            sql.execute(f'UPDATE {table} SET data = replace(data, \'"uid"\', \'"generateName":"{"x" * 5000}","uid"\')')
+    sql.close()
+    store = SqliteStore(path, wall)
+    (held,) = (await store.list(KIND)).items
+    assert (held.metadata.name, held.metadata.generate_name) == ("p", "")
     await store.close()

@@ -92,3 +92,17 @@ async def test_closing_ends_watches(open_store: Open) -> None:
     await store.close()
     with pytest.raises(StopAsyncIteration):
         await anext(watch)
+
+
+async def test_a_file_made_anew_after_the_clock_went_back_continues_no_watch_of_the_old_one(tmp_path: Path) -> None:
+    old = SqliteStore(tmp_path / "old.db", lambda: WALL)
+    for n in range(3):
+        await old.put(reservation(f"old-{n}"))
+    since = (await old.list(KIND)).revision
+    await old.close()
+    anew = SqliteStore(tmp_path / "anew.db", lambda: WALL - 0.01)
+    for n in range(50):
+        await anew.put(reservation(f"new-{n}"))
+    with pytest.raises(Compacted, match="list again"):
+        anew.watch(KIND, since)
+    await anew.close()

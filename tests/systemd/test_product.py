@@ -87,7 +87,6 @@ def test_a_command_runs_in_a_scope_whose_values_are_unit_properties(cli: Product
     }
     for path in ("j10ce.slice", "j10ce-sensitive.slice"):
         assert int(unit(path, "MemoryMin")["MemoryMin"]) >= 32 * MIB
-        assert int(unit(path, "CPUWeight")["CPUWeight"]) > 100
     files = ("cpu.weight", "cpu.max", "memory.min", "memory.low")
     before = [cgroup_files(path, *files) for path in (SCOPE, os.path.dirname(SCOPE), "j10ce.slice")]
     systemctl("daemon-reload")
@@ -135,6 +134,51 @@ def test_an_adopted_service_is_given_back_to_the_letter(cli: Product, victim: st
     assert all_drop_ins() == files
     cli("forget", "victim")
     assert eventually(lambda: cli.agent_pid() == 0)
+
+
+@pytest.fixture
+def restarting() -> Iterator[str]:
+    """A service that systemd starts again whenever it ends."""
+    name = "restarting.service"
+    file = Path("/run/systemd/system", name)
+    file.write_text("[Service]\nExecStart=/bin/sleep 1000\nRestart=always\nRestartSec=300ms\nStartLimitIntervalSec=0\n")
+    systemctl("daemon-reload")
+    systemctl("start", name)
+    yield name
+    systemctl("stop", name)
+    file.unlink()
+    systemctl("daemon-reload")
+
+
+def test_an_adopted_service_keeps_its_floor_over_crashes_restarts_and_a_stop(cli: Product, restarting: str) -> None:
+    cli("adopt", "--unit", restarting, "--name", "kept", "--profile", "ls", "--min-memory", "16Mi")
+
+    def protected() -> bool:
+        return cgroup_files(f"system.slice/{restarting}", "memory.min") == {"memory.min": str(16 * MIB)}
+
+    def main() -> int:
+        return int(unit(restarting, "MainPID")["MainPID"])
+
+    for end in ("kill", "kill", "restart", "restart"):
+        before = main()
+        systemctl(*(("kill", "--signal=SIGKILL", restarting) if end == "kill" else ("restart", restarting)))
+        assert eventually(lambda before=before: main() not in (0, before))
+        assert eventually(protected), end
+    systemctl("stop", restarting)
+    later = runs(cli) + 8  # more sweeps than it takes to look at everyone
+    assert eventually(lambda: runs(cli) >= later)
+    assert cli.json("get", "workloads", "kept")["status"].get("phase", "Pending") == "Pending"
+    systemctl("start", restarting)
+    assert eventually(protected)
+    cli("forget", "kept")
+    assert eventually(lambda: unit(restarting, "MemoryMin") == {"MemoryMin": "0"})
+    assert eventually(lambda: cli.agent_pid() == 0)
+
+
+def runs(cli: Product) -> float:
+    """How often the whole ring has run."""
+    lines = Client(f"unix:{cli.run_dir / 'agent.sock'}").get("/metrics").splitlines()
+    return next(float(x.split()[1]) for x in lines if x.startswith('j10ce_ring_runs_total{cause="tick"}'))
 
 
 @pytest.fixture(scope="class")
@@ -246,7 +290,19 @@ def as_user(clone: Path, env: dict[str, str], *words: str) -> subprocess.Complet
     return subprocess.run(command, env=env, cwd="/", capture_output=True, text=True, check=False, timeout=PATIENCE_S)
 
 
-def test_a_user_runs_a_command_in_what_was_delegated(user: str, clone: Path, home: Path) -> None:
+@pytest.fixture
+def protected_users() -> Iterator[None]:
+    """Root keeps some memory for users; without it nothing of theirs can be kept."""
+    above = ("user.slice", f"user-{UID}.slice", f"user@{UID}.service")
+    for name in above:
+        systemctl("set-property", "--runtime", name, f"MemoryMin={64 * MIB}", f"MemoryLow={64 * MIB}")
+    yield
+    for name in above:
+        systemctl("set-property", "--runtime", name, "MemoryMin=0", "MemoryLow=0")
+
+
+@pytest.mark.usefixtures("user", "protected_users")
+def test_a_user_runs_a_command_in_what_was_delegated(clone: Path, home: Path) -> None:
     show = ("sh", "-c", "cat /proc/self/cgroup; cat /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/memory.min")
     ended = as_user(clone, {**ENV, "HOME": str(home)}, "run", "--name", "web", *PROMISE, "--", *show)
     print(ended.stderr)
@@ -254,6 +310,16 @@ def test_a_user_runs_a_command_in_what_was_delegated(user: str, clone: Path, hom
     root = f"user.slice/user-{UID}.slice/user@{UID}.service"
     assert ended.stdout == f"0::/{root}/{SCOPE}\n{32 * MIB}\n"
     assert eventually(lambda: not Path("/sys/fs/cgroup", root, "j10ce.slice").exists())
+
+
+@pytest.mark.usefixtures("user")
+def test_a_user_for_whom_root_keeps_no_memory_is_promised_none(clone: Path, home: Path) -> None:
+    env = {**ENV, "HOME": str(home)}
+    ended = as_user(clone, env, "run", "--name", "web", *PROMISE, "--", "echo", "started")
+    assert (ended.returncode, ended.stdout) == (125, ""), ended.stderr
+    assert "needs memory.min of user.slice, which root alone can set" in ended.stderr
+    started = as_user(clone, env, "run", "--name", "web", "--min-cpu", "300m", "--", "echo", "started")
+    assert (started.returncode, started.stdout) == (0, "started\n"), started.stderr
 
 
 @pytest.mark.usefixtures("anyone")

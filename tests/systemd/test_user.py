@@ -51,5 +51,6 @@ def test_a_user_protects_a_command_without_root(user: str, clone: Path) -> None:
     assert told["path"] == f"{root}/j10ce.slice/j10ce-sensitive.slice/j10ce-default-web.scope"
     assert told["in"] == f"0::/{told['path']}", told["answers"]
     assert told["held"] == {"cpu.weight": 2048.0, "memory.low": 8388608.0, "memory.oom.group": 1.0}
-    assert told["needs"] == {"cpuset.cpus": f"the cpuset controller delegated to {root}"}
+    kept = {knob: f"{knob} of user.slice, which root alone can set" for knob in ("memory.min", "memory.low")}
+    assert told["needs"] == kept | {"cpuset.cpus": f"the cpuset controller delegated to {root}"}
     assert all(a.startswith("Applied") for a in told["answers"]), told["answers"]

@@ -85,11 +85,12 @@ def test_what_a_node_reports_to_have_done_ends_the_trace(manager: Running, colle
             "source": "MinimalReservationPolicy/default/db", "generation": 1, "trace": traced(made), "writes": 3,
             "received": "2100-01-01T00:00:00Z", "applied": "2100-01-01T00:00:02Z",
         }  # fmt: skip
-        old = done | {"received": WHEN, "applied": WHEN}
+        behind = done | {"received": WHEN, "applied": WHEN}  # by the clock of the node, whatever it says
         for _ in range(2):  # a report that is sent again tells nothing twice
-            api.put(f"{BASE}/nodeqoses/n1/status", json={**node, "status": {"node": {"applied": [done, old]}}})
+            api.put(f"{BASE}/nodeqoses/n1/status", json={**node, "status": {"node": {"applied": [done, behind]}}})
     assert manager.stop() == 0
-    (applied,) = collector.named("applied on node")
+    applied, late = collector.named("applied on node")
+    assert (late.trace, late.seconds) == (applied.trace, 0.0)
     assert (applied.trace, applied.parent) == ids(traced(made))
     assert (applied.facts["j10ce.node"], applied.facts["j10ce.writes"], applied.seconds) == ("n1", "3", 2.0)
 

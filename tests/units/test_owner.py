@@ -11,7 +11,7 @@ import pytest
 
 from j10ce.errors import Unsupported
 from j10ce.host.mounts import Hierarchies, Mount
-from j10ce.kernel.dbus import SYSTEM_BUS, Bus, CallFailed, Connection
+from j10ce.kernel.dbus import SYSTEM_BUS, Bus, CallFailed, Connection, Patience
 from j10ce.kernel.owner import Endpoint, choose, manager, reach
 from j10ce.kernel.units import Units
 from j10ce.testing.fake_systemd import FakeSystemd
@@ -79,6 +79,34 @@ def test_a_silent_bus_is_given_up(silent: str) -> None:
     with pytest.raises(CallFailed, match=r"no answer to GetUnitByPID within 0\.05 s"):
         Units(connection).of_process(1)
     connection.close()
+
+
+def test_a_silent_bus_is_waited_for_once_and_not_for_every_property(silent: str) -> None:
+    connection = Connection(silent, timeout_s=0.05)
+    units = Units(connection)
+    with pytest.raises(CallFailed, match="no answer"):
+        units.of_process(1)
+    for _ in range(6):
+        with pytest.raises(CallFailed, match="is not asked: the calls before it took too long"):
+            units.of_process(1)
+    connection.close()
+
+
+def test_patience_is_used_up_by_slow_calls_alone_and_comes_back() -> None:
+    now = 0.0
+    patience = Patience(12.0, lambda: now)
+    for _ in range(1000):
+        patience.spend(0.1)  # quick ones, as many as there are units
+    assert patience.left() == 12.0
+    waited = 0.0
+    while (left := patience.left()) >= 0.05:  # every call takes as long as it may, up to eight seconds
+        took = min(8.0, left)
+        now += took
+        waited += took
+        patience.spend(took)
+        assert waited < 20.0, "well below the thirty seconds of the watchdog"
+    now += 36.0
+    assert patience.left() == 12.0
 
 
 async def test_an_agent_that_starts_asks_from_inside_its_loop(silent: str) -> None:

@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from j10ce.kernel.backend import Place
+from j10ce.kernel.guard import Guard
+from j10ce.kernel.journal import Journal
+from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.units import UNSET
 from j10ce.model.knob import KNOBS, Setting, Value, workload
-from j10ce.model.plan import Applied, Gone, Refused
+from j10ce.model.plan import Applied, Gone, Plan, Refused, ValueChange
+from j10ce.model.workload import Handle, Workload
 from j10ce.testing.fake_systemd import FakeSystemd
 from tests.units.conftest import Host
 
@@ -187,6 +191,24 @@ def test_a_cgroup_below_a_unit_is_written_by_file(adopted: Host) -> None:
     assert not adopted.calls("SetUnitProperties")
 
 
+@pytest.mark.parametrize("quota", [12_345.0, 3_000.0, 70_000.0])
+def test_a_quota_that_systemd_rounds_to_the_periods_of_a_unit_is_set_once(
+    host: Host, tmp_path: Path, quota: float
+) -> None:
+    host.systemd.add(AT.path, CPUQuotaPeriodUSec=10_000)
+    kernel = Kernel(host.tree, [host.backend], Journal.open(tmp_path / "journal", "boot"), guard=Guard())
+    kernel.track([Workload("default", "db", handle=Handle(AT.path, unit=AT.unit, made=False))])
+    for _ in range(3):  # as the arbiter does on every tick
+        wanted, present = kernel.quantise(setting("cpu.max"), quota), kernel.settings[setting("cpu.max")]
+        changes = [ValueChange(setting("cpu.max"), present, wanted, "test", "test")] if wanted != present else []
+        kernel.apply(Plan(tuple(changes)))
+    assert len(host.calls("SetUnitProperties")) == 1
+    assert kernel.settings[setting("cpu.max")] == pytest.approx(quota, abs=10.0)
+    assert not kernel.revert().refused()
+    assert (host.systemd.root / AT.path / "cpu.max").read_text() == "max 10000"
+    kernel.close()
+
+
 def test_a_user_is_told_which_controller_is_not_delegated(tmp_path: Path) -> None:
     host = Host(FakeSystemd(tmp_path, control_group="user.slice/user@7.service"), user=True)
     (host.systemd.root / "user.slice/user@7.service/cgroup.controllers").write_text("cpu memory pids")
@@ -194,6 +216,22 @@ def test_a_user_is_told_which_controller_is_not_delegated(tmp_path: Path) -> Non
     assert support["cpu.weight"].ok
     assert support["cpu.weight"].via == "systemd"
     assert support["cpuset.cpus"].needs == "the cpuset controller delegated to user.slice/user@7.service"
+
+
+@pytest.mark.parametrize(
+    ("above", "needs"),
+    [
+        (("0", "0"), "memory.min of user.slice, which root alone can set"),
+        (("67108864", "0"), "memory.min of user.slice/user@7.service, which root alone can set"),
+        (("67108864", "67108864"), ""),
+    ],
+)
+def test_a_user_is_told_that_nothing_is_protected_above(tmp_path: Path, above: tuple[str, str], needs: str) -> None:
+    host = Host(FakeSystemd(tmp_path, control_group="user.slice/user@7.service"), user=True)
+    for path, text in zip(("user.slice", "user.slice/user@7.service"), above, strict=True):
+        (host.systemd.root / path / "memory.min").write_text(text)
+    found = host.backend.knobs()["memory.min"]
+    assert (found.ok, found.needs) == (not needs, needs)
 
 
 def test_an_unset_property_is_saved_as_unset(host: Host) -> None:

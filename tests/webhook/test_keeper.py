@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from base64 import b64decode
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from j10ce.errors import Conflict, Denied, NotFound
-from j10ce.manager.certificate_keeper import CONFIGURATIONS, Certificates
+from j10ce.manager.census import certificates
+from j10ce.manager.certificate_keeper import CONFIGURATIONS, Certificates, GivenAuthority
 from j10ce.manager.certificates import Lives
+from j10ce.manager.metrics import Metrics
+from j10ce.manager.signing import Wish, issued, new_authority, text
+from j10ce.manager.tls import certified
+from j10ce.manager.tokens import Ticket
 from j10ce.testing.clock import FakeClock
 
 HOSTS = ("localhost", "127.0.0.1")
@@ -62,26 +70,36 @@ def _hook(name: str) -> dict[str, Any]:
     return {"name": name, "clientConfig": {"service": {"name": "s"}}}
 
 
-def keeper(api: Api, clock: FakeClock) -> Certificates:
-    return Certificates(api, "j10ce-system", HOSTS, lambda: clock.wall, lives=LIVES)
+def keeper(api: Api, clock: FakeClock, client_ca: Path | None = None) -> Certificates:
+    return Certificates(api, "j10ce-system", HOSTS, lambda: clock.wall, client_ca=client_ca, lives=LIVES)
 
 
 def trusts(bundle: str, kept: Certificates) -> bool:
     """Whether a client that trusts `bundle` gets through to what is served."""
+    try:
+        met(bundle, kept)
+    except ssl.SSLCertVerificationError:
+        return False
+    return True
+
+
+def met(bundle: str, kept: Certificates, shown: Path | None = None) -> Ticket | None:
+    """As whom the server knows a client that trusts `bundle` and shows a certificate; raises where one does not trust
+    the other."""
     client = ssl.create_default_context(cadata=bundle)
     client.verify_flags |= ssl.VERIFY_X509_STRICT | NO_CHECK_TIME
+    kept.context.verify_flags |= NO_CHECK_TIME
+    if shown:
+        client.load_cert_chain(shown)
     coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
     one = client.wrap_bio(coming, going, server_hostname="localhost")
     other = kept.context.wrap_bio(going, coming, server_side=True)
     for _ in range(4):
         for side in (one, other):
-            try:
+            with suppress(ssl.SSLWantReadError):
                 side.do_handshake()
-            except ssl.SSLWantReadError:
-                continue
-            except ssl.SSLCertVerificationError:
-                return False
-    return one.getpeercert() is not None
+    assert one.getpeercert() is not None
+    return certified(other.getpeercert())
 
 
 async def test_managers_that_start_together_share_one_certificate() -> None:
@@ -115,6 +133,22 @@ async def test_nothing_is_written_while_nothing_is_due() -> None:
     await manager.look()
     await manager.look()
     assert api.writes == 1
+    assert {name: round(ends - clock.wall) for name, ends in manager.ends.items()} == {
+        "authority": 9_000,
+        "serving": 900,
+        "client": 9_000,
+    }
+
+
+async def test_the_metrics_tell_when_each_certificate_ends() -> None:
+    api, clock, metrics = Api(), FakeClock(), Metrics()
+    kept = keeper(api, clock)
+    metrics.also(lambda: certificates(kept.ends))
+    await kept.look()
+    told = bytes(metrics.render().body).decode()
+    found = dict(re.findall(r'certificate_expires_seconds{certificate="(\w+)"} (\S+)', told))
+    left = {name: float(ends) - clock.wall for name, ends in found.items()}
+    assert left == {"authority": LIVES.authority_s, "serving": LIVES.serving_s, "client": LIVES.authority_s}
 
 
 async def test_a_broken_secret_is_made_anew() -> None:
@@ -128,6 +162,68 @@ async def test_a_broken_secret_is_made_anew() -> None:
 async def test_without_a_secret_it_says_what_to_do() -> None:
     with pytest.raises(Denied, match="apply deploy/ again"):
         await keeper(Api(secret=False), FakeClock()).look()
+
+
+async def test_a_scheduler_is_known_by_the_certificate_in_the_secret(tmp_path: Path) -> None:
+    api, clock = Api(), FakeClock()
+    manager = keeper(api, clock)
+    await manager.look()
+    data = {name: b64decode(text).decode() for name, text in api.objects[SECRET]["data"].items()}
+    shown = tmp_path / "client.pem"
+    shown.write_text(data["client.crt"] + data["client.key"])
+    known = met(data["bundle.crt"], manager, shown)
+    assert known is not None
+    assert known.caller.name == "j10ce-scheduler"
+    assert met(data["bundle.crt"], manager) is None, "who shows nothing is nobody, and API servers show nothing"
+    shown.write_text(data["tls.crt"] + data["tls.key"])
+    with pytest.raises(ssl.SSLError):
+        met(data["bundle.crt"], manager, shown)
+
+
+async def test_a_scheduler_that_reads_the_secret_now_and_then_is_always_let_in(tmp_path: Path) -> None:
+    api, clock = Api(), FakeClock()
+    manager, shown, seen = keeper(api, clock), tmp_path / "client.pem", set()
+    await manager.look()
+    for n in range(320):
+        if n % 2 == 0:
+            data = {name: b64decode(text).decode() for name, text in api.objects[SECRET]["data"].items()}
+            shown.write_text(data["client.crt"] + data["client.key"])
+            seen.add(data["client.crt"])
+        clock.advance(20.0)
+        await manager.look()
+        assert met(data["bundle.crt"], manager, shown) is not None
+    assert len(seen) >= 2
+
+
+async def test_a_client_ca_of_the_administrator_is_heeded_beside_our_own(tmp_path: Path) -> None:
+    api, clock = Api(), FakeClock()
+    authority = new_authority("theirs", 9_000.0, clock.wall)
+    made = issued(Wish("kube-scheduler", 900.0, role="viewer"), authority, clock.wall)
+    ca, shown = tmp_path / "ca.crt", tmp_path / "client.pem"
+    ca.write_text(text(authority.certificate))
+    shown.write_text(text(made.certificate) + made.private)
+    manager = keeper(api, clock, ca)
+    await manager.look()
+    (bundle,) = api.bundles()
+    known = met(bundle, manager, shown)
+    assert known is not None
+    assert known.caller.name == "kube-scheduler"
+    with pytest.raises(Denied, match="client CA"):
+        keeper(api, clock, tmp_path / "absent.crt")
+
+
+async def test_a_given_authority_is_told_to_the_api_server_and_followed(tmp_path: Path) -> None:
+    api, clock, file = Api(), FakeClock(), tmp_path / "ca.crt"
+    given = GivenAuthority(api, file)
+    with pytest.raises(Denied, match="webhook CA"):
+        await given.look()
+    for name in ("one", "two"):
+        file.write_text(text(new_authority(name, 9_000.0, clock.wall).certificate))
+        await given.look()
+        assert api.bundles() == {file.read_text()}
+    file.write_text("half a fi")
+    with pytest.raises(Denied, match="webhook CA"):
+        await given.look()
 
 
 async def test_whoever_removed_the_webhooks_is_left_in_peace() -> None:

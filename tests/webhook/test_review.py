@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from base64 import b64decode
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import httpx2 as httpx
@@ -12,13 +13,16 @@ import msgspec
 import pytest
 
 from j10ce.errors import NotFound, Unavailable
+from j10ce.manager import webhook
 from j10ce.manager.door_metrics import DoorMetrics
-from j10ce.manager.doors import Doors
+from j10ce.manager.doors import Bodies, Doors
+from j10ce.manager.failure import Refusal
 from j10ce.manager.metrics import Metrics
-from j10ce.manager.webhook import PREFIX, WebhookDoor
+from j10ce.manager.webhook import MOST_BYTES, MOST_TOGETHER, PREFIX, WebhookDoor
 from j10ce.manager.webhook_pods import PodRules
 from j10ce.model.kinds import Meta, Object, QoSProfile, QoSProfileSpec, Selector, Tier
 from j10ce.policy.profiles import builtin
+from j10ce.testing.build import reservation
 
 LABEL = "j10ce.io/qos-profile"
 
@@ -48,12 +52,15 @@ class Hook:
         labels: Mapping[str, str] | None = None,
         objects: Objects | None = None,
         reading: bool = False,
+        closed: bool = False,
     ) -> None:
         known = None if reading else [*builtin(), *profiles]
-        rules = PodRules(objects or Objects(), lambda _: labels or {}, lambda: known)
+        stored = objects or Objects()
+        rules = PodRules(stored, lambda _: labels or {}, lambda: known)
         self.told = Metrics()
         seen = DoorMetrics(self.told.registry)
-        self._app = Doors(nothing, {PREFIX: WebhookDoor(rules, seen)}, seen.answered)  # type: ignore[arg-type]
+        door = WebhookDoor(rules, stored, seen, closed=closed)
+        self._app = Doors(nothing, {PREFIX: door}, seen.answered)  # type: ignore[arg-type]
 
     def ask(self, path: str, request: Mapping[str, Any]) -> dict[str, Any]:
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u", **request}}
@@ -114,6 +121,30 @@ def test_an_old_mistake_stops_neither_a_deletion_nor_a_change_of_labels() -> Non
     assert Hook().ask("validate", policy(bad, operation="DELETE", object=None, oldObject=old))["allowed"]
 
 
+def scaled(units: int, old: int = 0) -> dict[str, Any]:
+    """As `kubectl scale` asks for it."""
+    kind = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    made, was = ({"metadata": {"name": "db", "namespace": "shop"}, "spec": {"replicas": n}} for n in (units, old))
+    asked = {"operation": "UPDATE", "namespace": "shop", "name": "db", "object": made, "oldObject": was}
+    return {"kind": kind, **asked}
+
+
+def test_units_that_a_policy_cannot_have_are_refused_however_they_are_asked_for() -> None:
+    share = Hook(objects=Objects(reservation("db", namespace="shop", cpu="10%")))
+    response = share.ask("validate", scaled(2))
+    assert not response["allowed"]
+    assert "spec.minimum.cpu" in response["status"]["message"]
+    assert share.ask("validate", scaled(2, old=2))["allowed"], "an old mistake"
+    amount = Hook(objects=Objects(reservation("db", namespace="shop", cpu="1")))
+    assert amount.ask("validate", scaled(2))["allowed"]
+    assert not amount.ask("validate", scaled(-1))["allowed"]
+
+
+def test_units_are_not_judged_without_the_policy() -> None:
+    assert Hook(objects=Objects(away=True)).ask("validate", scaled(2))["warnings"]
+    assert not Hook(objects=Objects(away=True), closed=True).ask("validate", scaled(2))["allowed"]
+
+
 def test_a_pod_may_not_name_a_profile_that_is_not_there() -> None:
     response = Hook().ask("validate", pod({LABEL: "gold"}))
     assert not response["allowed"]
@@ -159,8 +190,8 @@ def test_a_pod_gets_the_profile_of_its_namespace(labels: Mapping[str, str] | Non
 def test_a_selector_goes_before_the_namespace() -> None:
     selector = Selector(match_labels={"app": "web"})
     gold = QoSProfile(metadata=Meta(name="gold"), spec=QoSProfileSpec(tier=Tier.STANDARD, selector=selector))
-    steps = patched(Hook(gold, labels={LABEL: "be"}).ask("mutate", pod({"app": "web"})))
-    assert steps[0]["value"] == "gold"
+    response = Hook(gold, labels={LABEL: "be"}).ask("mutate", pod({"app": "web"}))
+    assert response == {"uid": "u", "allowed": True}, "no label freezes what a selector chooses"
 
 
 @pytest.mark.parametrize(
@@ -184,11 +215,101 @@ def test_what_cannot_be_judged_is_admitted_with_a_warning(hook: Hook) -> None:
     assert "did not look at it" in response["warnings"][0]
 
 
+class Silent(Objects):
+    """An API server that never answers."""
+
+    async def get(self, kind: str, namespace: str, name: str) -> Object:
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+
+@pytest.mark.parametrize("path", ["validate", "mutate"])
 @pytest.mark.parametrize(
-    "body", [b"", b"{}", b"[", b'{"apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","kind":{"kind":"Pod"}}}']
+    "hook",
+    [
+        pytest.param(Hook(reading=True, closed=True), id="it has just started"),
+        pytest.param(Hook(objects=Objects(away=True), closed=True), id="the API server is away"),
+        pytest.param(Hook(objects=Silent(), closed=True), id="time is over"),
+    ],
+)
+def test_a_closed_door_refuses_what_it_could_not_judge(hook: Hook, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook, "DEADLINE_S", 0.01)
+    response = hook.ask(path, pod({LABEL: "gold"}))
+    assert not response["allowed"]
+    assert response["status"]["code"] == 503
+    assert "could not judge it" in response["status"]["message"]
+    assert "warnings" not in response
+
+
+def test_a_closed_door_admits_what_it_has_judged() -> None:
+    assert Hook(closed=True).ask("validate", pod({LABEL: "be"}))["allowed"]
+
+
+def hold(target: str, user: str, **spec: Any) -> dict[str, Any]:
+    kind = {"group": "j10ce.io", "version": "v1alpha1", "kind": "Hold"}
+    wish = {"target": target, "knobs": ["cpu.max"], "expires": "2026-01-01T00:00:00Z", "why": "test", **spec}
+    made = {"apiVersion": "j10ce.io/v1alpha1", "kind": "Hold", "metadata": {"name": "h", "namespace": "shop"}}
+    request = {"kind": kind, "operation": "CREATE", "namespace": "shop", "name": "h", "userInfo": {"username": user}}
+    return {**request, "object": {**made, "spec": wish}}
+
+
+def test_a_hold_on_what_runs_elsewhere_is_refused() -> None:
+    assert Hook().ask("validate", hold("workload/shop/web", "alice"))["allowed"]
+    for target in ("workload/bank/db", "node", "group/kubepods"):
+        response = Hook().ask("validate", hold(target, "alice"))
+        assert "beyond the reach of namespace shop" in response["status"]["message"]
+
+
+AGENT = "system:serviceaccount:j10ce-system:j10ce-agent"
+
+
+@pytest.mark.parametrize(("user", "who"), [("alice", "alice"), (AGENT, f"root ({AGENT})")])
+def test_who_made_a_hold_is_what_the_api_server_says(user: str, who: str) -> None:
+    told = patched(Hook().ask("mutate", hold("workload/shop/web", user, who="root")))
+    assert told == [{"op": "add", "path": "/spec/who", "value": who}]
+
+
+def test_a_change_of_a_holds_labels_changes_nobodys_name() -> None:
+    request = hold("workload/shop/web", "bob", who="alice")
+    response = Hook().ask("mutate", {**request, "operation": "UPDATE", "oldObject": request["object"]})
+    assert response == {"uid": "u", "allowed": True}
+
+
+def test_history_is_not_rewritten() -> None:
+    kind = {"group": "j10ce.io", "version": "v1alpha1", "kind": "PolicyRevision"}
+    kept = {"metadata": {"name": "db-1", "namespace": "shop"}, "revision": 1, "data": {"minimum": {"cpu": "1"}}}
+    request = {"kind": kind, "operation": "UPDATE", "namespace": "shop", "name": "db-1", "oldObject": kept}
+    for edit in ({"data": {"minimum": {"cpu": "9"}}}, {"revision": 2}):
+        response = Hook().ask("validate", {**request, "object": {**kept, **edit}})
+        assert "history is not rewritten" in response["status"]["message"]
+    labelled = {**kept, "metadata": {**kept["metadata"], "labels": {"a": "b"}}}  # type: ignore[dict-item]
+    assert Hook().ask("validate", {**request, "object": labelled})["allowed"]
+
+
+OPENED = b'{"request":{"uid":"u","kind":{"kind":"Pod"},"object":'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b"[",
+        b'{"apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","kind":{"kind":"Pod"}}}',
+        pytest.param(OPENED + b"[" * 3_000_000, id="brackets without end"),
+        pytest.param(OPENED + b"[" * 900 + b"]" * 900 + b"}}", id="deeper than any object"),
+        pytest.param(OPENED + b"[" + b"[]," * 300_000 + b"[]]}}", id="more values than any object has"),
+    ],
 )
 def test_what_is_no_review_is_refused(body: bytes) -> None:
     assert Hook().post("validate", body).status_code == 400
+
+
+def test_a_long_name_of_a_user_is_not_told_back() -> None:
+    told = Hook().post(
+        "mutate", msgspec.json.encode({"request": {"uid": "u", **hold("workload/shop/web", "u" * 3_000_000)}})
+    )
+    assert (told.status_code, len(told.content) < 1_000) == (400, True)
 
 
 def test_there_are_two_webhooks() -> None:
@@ -212,3 +333,55 @@ def test_what_becomes_of_objects_is_counted() -> None:
         'j10ce_manager_door_seconds_count{door="webhooks",verb="validate"} 4.0',
     ):
         assert f"\n{line}\n" in told, told
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param({"uid": "y" * 1_000_000}, id="uid"),
+        pytest.param({"name": "y" * 1_000_000}, id="name"),
+        pytest.param({"namespace": "y" * 1_000_000}, id="namespace"),
+        pytest.param({"kind": {"group": "", "kind": "y" * 1_000_000}}, id="kind"),
+    ],
+)
+def test_long_words_of_a_stranger_are_neither_taken_nor_told_back(request_: dict[str, Any]) -> None:
+    review = {"apiVersion": "admission.k8s.io/v1", "request": {"uid": "u", **pod(), **request_}}
+    told = Hook().post("validate", msgspec.json.encode(review))
+    assert (told.status_code, len(told.content) < 1_000) == (400, True)
+
+
+def test_an_api_version_is_told_back_by_its_first_characters() -> None:
+    review = {"apiVersion": "y" * 1_000_000, "request": {"uid": "u", **pod()}}
+    told = Hook().post("validate", msgspec.json.encode(review))
+    assert (told.status_code, len(told.content) < 1_000) == (400, True)
+
+
+async def test_bodies_that_never_end_leave_room_for_others() -> None:
+    """All together have 64 MiB, and what is small finds room beyond."""
+    bodies, post = Bodies(MOST_BYTES, MOST_TOGETHER), {"method": "POST"}
+    begun = asyncio.Semaphore(0)
+
+    async def unfinished() -> None:
+        sent = iter([{"type": "http.request", "body": bytes(7 << 20), "more_body": True}])
+
+        async def receive() -> Any:
+            if message := next(sent, None):
+                return message
+            begun.release()
+            return await asyncio.Event().wait()
+
+        await bodies.posted(post, receive)
+
+    async def whole(size: int) -> Any:
+        return {"type": "http.request", "body": bytes(size)}
+
+    async with asyncio.TaskGroup() as group:
+        slow = [group.create_task(unfinished()) for _ in range(9)]
+        for _ in slow:
+            await begun.acquire()
+        with pytest.raises(Refusal, match="too much is being sent"):
+            await bodies.posted(post, partial(whole, 2 << 20))
+        assert await bodies.posted(post, partial(whole, 60_000)) == bytes(60_000)
+        for task in slow:
+            task.cancel()
+    assert await bodies.posted(post, partial(whole, 7 << 20)) == bytes(7 << 20)

@@ -19,12 +19,15 @@ SYSTEM_NAMESPACE: Final = "j10ce-system"
 CRITICAL: Final = ("system-node-critical", "system-cluster-critical")
 MIRROR: Final = "kubernetes.io/config.mirror"  # on the API server's copy of a static pod: the uid that its cgroup has
 SOURCE: Final = "kubernetes.io/config.source"
-RESIZING: Final = ("PodResizePending", "PodResizeInProgress")
+PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"  # conditions from v1.33 on
+WAITING: Final = ("Deferred", "Infeasible")  # what a kubelet calls a resize that it does not begin
+LEAST_SHARES: Final = 2  # as a kubelet reckons: fewer are none
+LEAST_MILLICORES: Final = 10  # of a limit: the kernel's least quota
 
 
 def workload(pod: Pod, namespace_labels: Mapping[str, str], handle: Handle, found: Mapping[str, Handle]) -> Workload:
     """`handle`: the pod's own cgroup. `found`: those of its containers, by the runtime's id."""
-    meta, pod = pod.metadata, in_force(pod)
+    meta, asked, pod = pod.metadata, resizing(pod), in_force(pod)
     created = meta.creation_timestamp
     return Workload(
         namespace=meta.namespace,
@@ -37,6 +40,7 @@ def workload(pod: Pod, namespace_labels: Mapping[str, str], handle: Handle, foun
         parts=tuple(_parts(pod, found)),
         since=created.timestamp() if created else 0.0,
         critical=critical(pod),
+        resizing=asked,
     )
 
 
@@ -61,10 +65,40 @@ def running(pod: Pod) -> dict[str, str]:
     }
 
 
+def resizing(pod: Pod) -> bool:
+    """Whether the kubelet has the pod's CPU time to write: what it asks for and what it runs with differ.
+
+    A resize that is deferred or infeasible is not written, and may stand for ever.
+    """
+    if pod.status.resize == "InProgress" or _told(pod, IN_PROGRESS):
+        return True
+    waiting = pod.status.resize in WAITING or _told(pod, PENDING)
+    present = {status.name: status for status in _statuses(pod) if status.state.running is not None}
+    pairs = [(c, present[c.name]) for c in (*pod.spec.containers, *pod.spec.init_containers) if c.name in present]
+    return any(_moves(c, status, waiting) for c, status in pairs)
+
+
+def _moves(container: Container, status: ContainerStatus, waiting: bool) -> bool:
+    if status.resources is None:  # before v1.27, or not told yet
+        return False
+    allocated = status.allocated_resources
+    wanted = container.resources if not waiting else PodResources(requests=allocated, limits=status.resources.limits)
+    return bool(wanted.requests or wanted.limits) and _cpu_time(wanted) != _cpu_time(status.resources)
+
+
+def _cpu_time(resources: PodResources) -> tuple[int, int]:
+    """Shares and limit as a kubelet writes them: it reads them back from there."""
+    asked, most = _resources(resources.requests).cpu, _resources(resources.limits).cpu
+    return max(LEAST_SHARES, asked * 1024 // 1000), most and max(LEAST_MILLICORES, most)
+
+
+def _told(pod: Pod, condition: str) -> bool:
+    return any(c.type == condition and c.status == "True" for c in pod.status.conditions)
+
+
 def in_force(pod: Pod) -> Pod:
     """While a pod is resized, the kubelet has its containers run with what their status tells, not with the spec."""
-    resizing = bool(pod.status.resize) or any(c.type in RESIZING and c.status == "True" for c in pod.status.conditions)
-    if not resizing:
+    if not pod.status.resize and not _told(pod, PENDING) and not _told(pod, IN_PROGRESS):
         return pod
     told = {status.name: status for status in _statuses(pod)}
     containers, inits = (

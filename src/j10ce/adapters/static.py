@@ -1,4 +1,7 @@
-"""Local commands and adopted cgroups: they come over the agent's socket, and end when their cgroup is empty."""
+"""Local commands, adopted cgroups and units: they come over the agent's socket, and end when their cgroup is empty.
+
+An adopted unit does not: a restart or a crash empties its cgroup, and is when its floor is needed again.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,14 @@ from collections.abc import AsyncIterator, Iterable, KeysView
 from itertools import islice
 from typing import Final, Protocol
 
+import structlog
+
 from j10ce.adapters.adapter import Adapter, WorkloadEvent
 from j10ce.errors import Conflict, NotFound
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Workload
 
+log = structlog.get_logger()
 AT_LEAST: Final = 20  # workloads looked at in each round
 ROUNDS: Final = 5  # rounds in which every workload is looked at once
 
@@ -23,6 +29,10 @@ class Residents(Protocol):
 
     def pids(self, workload: Workload, /) -> list[int] | None:
         """The processes inside; None when the cgroup is gone."""
+        ...
+
+    def returns(self, workload: Workload, /) -> bool:
+        """Whether one without processes is between two of its lives, as a unit that restarts."""
         ...
 
 
@@ -53,6 +63,7 @@ class StaticAdapter:
         if workload.target in self._known:
             raise Conflict(f"{workload.namespace}/{workload.name} exists already; choose another name or end it first")
         self._known[workload.target] = workload
+        self._residents.returns(workload)  # whether it will is seen best while it lives
         self._events.put_nowait(WorkloadEvent("ADDED", workload))
 
     def settle(self, workload: Workload) -> None:
@@ -61,6 +72,11 @@ class StaticAdapter:
             self._known[workload.target] = workload
             if before.pids and not workload.pids:  # they are in
                 self._inhabited.add(workload.target)
+
+    def entered(self, target: TargetId) -> None:
+        """Its first processes are in."""
+        if target in self._known:
+            self._inhabited.add(target)
 
     def remove(self, target: TargetId) -> Workload:
         """Stop managing it; the ring undoes what it wrote. Raises NotFound."""
@@ -83,10 +99,13 @@ class StaticAdapter:
 
     def look(self, target: TargetId) -> None:
         """Notice the end of one workload. One that nobody has entered yet is early, not over."""
-        pids = self._residents.pids(self._known[target])
+        workload = self._known[target]
+        pids, returns = self._residents.pids(workload), self._residents.returns(workload)
         if pids:
             self._inhabited.add(target)
-        elif pids is None or target in self._inhabited:
+        elif not returns and (pids is None or target in self._inhabited):
+            why = "its cgroup is gone" if pids is None else "its last process ended"
+            log.info("workload.ended", namespace=workload.namespace, name=workload.name, why=why)
             self.remove(target)
 
     async def workloads(self) -> AsyncIterator[WorkloadEvent]:

@@ -7,11 +7,12 @@ contest. Only what concerns the arrival is kept of the plan; the next tick decid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
+from j10ce.control.cpu_needs import base_of
 from j10ce.model import knob
 from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value
@@ -20,6 +21,8 @@ from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Foreign, Group, Groups, Snapshot
 from j10ce.model.workload import Entitlement, Handle, Workload
+from j10ce.policy.cpu_share import cpu_times
+from j10ce.policy.effective import CPU_SLACK
 
 MOST: Final = 8  # more at once are decided with the whole tree
 FEWEST_OTHERS: Final = 16  # with fewer the whole tree costs no more
@@ -42,7 +45,7 @@ def around(snap: Snapshot, arrivals: Sequence[Workload], fresh: Mapping[TargetId
     above = {up for p in parents.values() for up in (p, *groups.ancestors(p))}
     siblings = {t for up in above for t in groups.children.get(up, ()) if t.startswith("group/")}
     kept = {t: groups[t] for t in above | {t for t in siblings if groups[t].owned}}
-    stands = {up: _stand_in(up, inside, snap) for up, inside in _others(snap, kept).items()}
+    stands = {up: _stand_in(up, inside) for up, inside in _others(snap, kept).items()}
     kept = {t: replace(g, foreign=(*g.foreign, *_strangers(t, kept, snap))) for t, g in kept.items()}
     kept |= {e.target: _group(e.target, up, kept[up]) for up, e in stands.items()}
     kept |= {w.target: Group(w.target, parents[w.target], w.handle.path, owned=True, exists=False) for w in arrivals}
@@ -60,20 +63,38 @@ def extended(
     return replace(snap, groups=groups, workloads=workloads, entitlements=entitlements)
 
 
-def concerning(plan: Plan, arrivals: Iterable[Workload]) -> Plan:
-    """What a plan does for the arrivals; of groups above them only guarantees, which cover what is inside."""
-    targets = {w.target for w in arrivals}
-    changes = tuple(c for c in plan.changes if _concerns(c, targets))
-    return Plan(changes, {s: v for s, v in plan.verdicts.items() if s.target in targets}, plan.notes)
+def concerning(plan: Plan, arrivals: Sequence[Entitlement]) -> Plan:
+    """What a plan does for the arrivals. Groups above them are only raised: guarantees cover what is inside, weights as
+    well where CPU time is promised to one of them."""
+    targets, promised = {e.target for e in arrivals}, any(e.floor.cpu for e in arrivals)
+    changes = tuple(c for c in plan.changes if _concerns(c, targets, promised=promised))
+    raised = {c.setting for c in changes if isinstance(c, ValueChange)}
+    verdicts = {s: v for s, v in plan.verdicts.items() if s.target in targets or s in raised}
+    return Plan(changes, verdicts, plan.notes)
 
 
-def _concerns(change: Change, targets: set[TargetId]) -> bool:
+def holds(snap: Snapshot, plan: Plan, arrivals: Sequence[Entitlement], short: Collection[TargetId]) -> bool:
+    """Whether everyone has the CPU time it was promised once the plan is in force, where an arrival was promised some.
+
+    The weights of the others stay as they are, and it is not sure that they leave it enough, nor it them. `short`:
+    whose floor did not hold before either.
+    """
+    if not any(e.floor.cpu for e in arrivals):
+        return True
+    times = cpu_times(replace(snap, settings={**snap.settings, **{s: v.value for s, v in plan.verdicts.items()}}))
+    judged = (e for t, e in snap.entitlements.items() if e.chosen and e.floor.cpu and t in times and t not in short)
+    return all(times[e.target].total >= e.floor.cpu - CPU_SLACK for e in judged)
+
+
+def _concerns(change: Change, targets: set[TargetId], *, promised: bool) -> bool:
     if isinstance(change, Enable):
         return True
     target = change.setting.target if isinstance(change, ValueChange) else change.target
     if target in targets or not isinstance(change, ValueChange):
         return target in targets
-    return target.startswith("group/") and KNOBS[change.setting.knob].role is Role.GUARANTEE
+    known = KNOBS[change.setting.knob]
+    heavier = promised and known.name == "cpu.weight" and _number(change.new) > _number(change.old)
+    return target.startswith("group/") and (known.role is Role.GUARANTEE or heavier)
 
 
 def _pinned(e: Entitlement) -> bool:
@@ -90,10 +111,10 @@ def _others(snap: Snapshot, kept: Mapping[TargetId, Group]) -> dict[TargetId, li
     return found
 
 
-def _stand_in(up: TargetId, inside: Sequence[Entitlement], snap: Snapshot) -> Entitlement:
-    settings, weight, idle, suppressible = snap.settings, 0.0, True, True
+def _stand_in(up: TargetId, inside: Sequence[Entitlement]) -> Entitlement:
+    weight, idle, suppressible = 0.0, True, True
     for e in inside:
-        weight += _number(settings.get(Setting(e.target, "cpu.weight")))
+        weight += base_of(e)
         idle = idle and e.cpu.idle and not e.floor.cpu
         suppressible = suppressible and e.cpu.suppressible
     return Entitlement(

@@ -6,8 +6,9 @@ What dies with the kernel lies in the run directory, the rest in the state direc
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -51,6 +52,7 @@ class LocalHolds(Strict, frozen=True, kw_only=True):
     format: int = FORMAT
     items: tuple[Hold, ...] = ()
     released: tuple[str, ...] = ()  # names of holds that ended here and that the control plane may still list
+    makers: dict[str, int] = field(default_factory=dict)  # name of a hold to the user that made it
 
 
 class Pods(Native, frozen=True, kw_only=True):
@@ -96,6 +98,12 @@ class Cache:
         self._pods = run_dir / "pods.json"
         self._promises = run_dir / "promises.json"
         self.warnings: list[str] = []
+        self._turn = asyncio.Lock()
+
+    async def aside(self, keep: Callable[[S], None], value: S) -> None:
+        """For what goes to a disk, on a thread: one that hangs holds up whoever waits for this, and nobody else."""
+        async with self._turn:
+            await asyncio.to_thread(keep, value)
 
     def document(self) -> NodeDocument | None:
         return self._load(self._document, NodeDocument, DOCUMENT_FORMAT)
@@ -170,7 +178,7 @@ class Cache:
         """What the file says in its present format or the one before."""
         try:
             raw: Any = msgspec.json.decode(path.read_bytes())
-            found = schema.convert(raw, into)
+            found = schema.convert_ours(raw, into)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError, Invalid) as e:

@@ -15,6 +15,7 @@ import msgspec
 
 from j10ce import __version__
 from j10ce.errors import Conflict, Denied, NotFound, QosError, Unreachable
+from j10ce.host.addresses import keep_secret
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 15.0
@@ -186,6 +187,8 @@ class Line:
         try:
             async with asyncio.timeout(CONNECT_S):
                 return cls(peer, *await _connect(peer))
+        except ValueError as e:
+            raise Unreachable(f"{peer.url[:200]} is no address: {e}") from None
         except (OSError, TimeoutError) as e:
             raise Unreachable(f"{peer.url} does not answer: {str(e) or 'timed out'}") from e
 
@@ -239,6 +242,8 @@ class Line:
 async def _connect(peer: Peer) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     if peer.url.startswith("unix:"):
         return await asyncio.open_unix_connection(peer.url.removeprefix("unix:"))
+    if peer.token or peer.token_file:
+        keep_secret(peer.url)
     url = urlsplit(peer.url)
     secure = url.scheme == "https"
     context = (peer.tls or ssl.create_default_context(cafile=peer.ca_file or None)) if secure else None

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import field
 
 from j10ce.errors import Finding, Invalid
+from j10ce.host.addresses import confidential
 from j10ce.model import schema
 from j10ce.model.kinds import Strict
 from j10ce.model.quantity import Duration
@@ -29,7 +30,9 @@ NODE_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 ADDRESS: Final = re.compile(r"(127(\.\d{1,3}){3}|localhost|\[::1\]):(\d{1,5})")
 SHORTEST_PERIOD_S: Final = 0.1
 KUBE: Final = "kube:"
-SERVERS: Final = "http://…, https://… or unix:/path, several with commas; kube: or kube:///path/to/kubeconfig"
+SERVERS: Final = (
+    "https://…, unix:/path or, on loopback, http://…, several with commas; kube: or kube:///path/to/kubeconfig"
+)
 
 
 class AgentConfig(Strict, frozen=True, kw_only=True):
@@ -141,15 +144,16 @@ def _check_controller(name: str, raw: dict[str, Any]) -> list[Finding]:
 
 def _is_kubelet(text: str) -> bool:
     """Without TLS only on this very host: whoever listens elsewhere could tell us anything."""
-    return not text or text.startswith(("https://", "http://127.0.0.1:", "http://localhost:", "http://[::1]:"))
+    return not text or (text.startswith(("https://", "http://")) and confidential(text))
 
 
 def _is_server(text: str) -> bool:
+    """Without TLS only on this very host: root obeys what it is told there, and tells its token."""
     return (
         not text
         or text == KUBE
         or text.startswith(f"{KUBE}///")
-        or all(one.startswith(("http://", "https://", "unix:/")) for one in text.split(","))
+        or all(one.startswith(("http://", "https://", "unix:/")) and confidential(one) for one in text.split(","))
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 import structlog
 
-from j10ce.control.controller import Controller, Steady
+from j10ce.control.controller import Controller, Reader, Steady
+from j10ce.model.knob import Setting, Value
 from j10ce.model.plan import Proposal
 from j10ce.model.snapshot import Snapshot
 
@@ -25,10 +27,11 @@ class Guard:
         self._grace_s = grace_s
         self._said_at = -math.inf
         self._epoch: int | None = None  # of the last answer
+        self._settings: Mapping[Setting, Value] = {}  # as they were then
 
     def propose(self, snap: Snapshot) -> tuple[Proposal, ...]:
         """What the controller says of `snap`; of an earlier one, where nothing it looks at has moved or it fails."""
-        if self.steady and self._epoch == snap.epoch:
+        if self.steady and self._epoch == snap.epoch and not self._moved(snap):
             return self.last
         try:
             fresh = tuple(self.controller.propose(snap))
@@ -38,8 +41,18 @@ class Guard:
             log.info("controller.recovered", controller=self.name)
         if fresh != self.last:  # an equal answer stays the same object: the arbiter skips what is identical
             self.last = fresh
-        self.fault, self._said_at, self._epoch = "", snap.now, snap.epoch
+        self.fault, self._said_at, self._epoch, self._settings = "", snap.now, snap.epoch, snap.settings
         return self.last
+
+    def _moved(self, snap: Snapshot) -> bool:
+        """Whether a setting that the controller looks at is another than when it spoke."""
+        before, after = self._settings, snap.settings
+        if before is after or not isinstance(self.controller, Reader):
+            return False
+        if any(before.get(s) != after.get(s) for s in self.controller.reads):
+            return True
+        self._settings = snap.settings
+        return False
 
     def _without(self, error: Exception, now: float) -> tuple[Proposal, ...]:
         self._epoch = None

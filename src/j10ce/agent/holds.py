@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Final
 
@@ -11,29 +11,30 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from j10ce.errors import Finding, Invalid
+from j10ce.model.bounds import Text, Word, Words
 from j10ce.model.kinds import Hold, HoldSpec, Meta, Strict
 from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, parse_value
 from j10ce.model.plan import HeldSetting
 from j10ce.policy import syntax
+from j10ce.policy.reach import home
+from j10ce.policy.validate import knobs
 
 LONGEST_S: Final = 30 * 86400.0
 
 
 class HoldRequest(Strict, frozen=True, kw_only=True):
-    target: str
-    knobs: tuple[str, ...]
+    target: Word
+    knobs: Words
     for_seconds: float
-    why: str
-    who: str = ""
-    value: str | UnsetType = UNSET
+    why: Text
+    who: Word = ""
+    value: Word | UnsetType = UNSET
     breaks_reservation: bool = False
 
 
 def from_request(request: HoldRequest, wall: float) -> Hold:
     """Raises Invalid with every finding."""
-    findings = [
-        Finding("knobs", k, "unknown knob", "use one of " + ", ".join(KNOBS)) for k in request.knobs if k not in KNOBS
-    ]
+    findings = [*knobs("knobs", request.knobs)]
     findings += syntax.target("target", request.target)
     if request.target == ROOT and not isinstance(request.value, UnsetType):
         findings.append(Finding("value", request.value, "the root's own settings are never written", "leave value out"))
@@ -57,7 +58,7 @@ def from_request(request: HoldRequest, wall: float) -> Hold:
         value=request.value,
         breaks_reservation=request.breaks_reservation,
     )
-    return Hold(metadata=Meta(name=_name(spec), namespace=_namespace(request.target)), spec=spec)
+    return Hold(metadata=Meta(name=_name(spec), namespace=home(request.target)), spec=spec)
 
 
 def read_value(knob: str, text: str) -> Value | Finding:
@@ -70,16 +71,42 @@ def read_value(knob: str, text: str) -> Value | Finding:
 
 def held(holds: Iterable[Hold], wall: float) -> list[HeldSetting]:
     """Every setting under a hold that has not expired."""
-    return [setting for hold in holds if hold.spec.expires.timestamp() > wall for setting in _settings(hold)]
+    return [setting for hold in live(holds, wall) for setting in _settings(hold)]
+
+
+class Read:
+    """The same for a ring that asks at every tick: the value of a hold is read once, when it arrives."""
+
+    def __init__(self) -> None:
+        self._settings: dict[str, tuple[Hold, tuple[HeldSetting, ...]]] = {}  # by the hold's name
+
+    def held(self, holds: Iterable[Hold], wall: float) -> list[HeldSetting]:
+        self._settings = {h.metadata.name: self._of(h) for h in live(holds, wall)}
+        return [setting for _, settings in self._settings.values() for setting in settings]
+
+    def _of(self, hold: Hold) -> tuple[Hold, tuple[HeldSetting, ...]]:
+        known = self._settings.get(hold.metadata.name)
+        return known if known and known[0] is hold else (hold, tuple(_settings(hold)))
+
+
+def holders(holds: Iterable[HeldSetting]) -> dict[Setting, str]:
+    """By whose word each setting is held."""
+    return {h.setting: f"by {h.who or 'the control plane'}: {h.why}" for h in holds}
 
 
 def _settings(hold: Hold) -> Iterator[HeldSetting]:
     spec = hold.spec
-    for knob in (k for k in spec.knobs if k in KNOBS):
+    for knob in (name for name in KNOBS if name in spec.knobs):
         value = None if isinstance(spec.value, UnsetType) else read_value(knob, spec.value)
         if not isinstance(value, Finding):
             setting = Setting(TargetId(spec.target), knob)
             yield HeldSetting(setting, value, spec.expires.timestamp(), spec.who, spec.why, spec.breaks_reservation)
+
+
+def in_force(ordered: Iterable[Hold], local: Iterable[Hold], released: Collection[str]) -> tuple[Hold, ...]:
+    """Those of the control plane and those made on this host, each once, without those that ended here."""
+    every = {h.metadata.name: h for h in (*ordered, *local)}
+    return tuple(h for name, h in every.items() if name not in released)
 
 
 def live(holds: Iterable[Hold], wall: float) -> tuple[Hold, ...]:
@@ -106,8 +133,3 @@ def without(holds: Iterable[Hold], target: str, knobs: frozenset[str]) -> tuple[
 def _name(spec: HoldSpec) -> str:
     told = f"{spec.target} {' '.join(spec.knobs)} {spec.expires.isoformat()} {spec.who}"
     return f"hold-{hashlib.blake2b(told.encode(), digest_size=5).hexdigest()}"
-
-
-def _namespace(target: str) -> str:
-    kind, _, rest = target.partition("/")
-    return rest.split("/")[0] if kind in ("workload", "part") else "j10ce-system"

@@ -7,7 +7,6 @@ import gc
 import math
 import os
 import socket
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,12 +17,14 @@ from msgspec.structs import replace
 
 from j10ce.adapters.adapter import Adapter
 from j10ce.adapters.static import StaticAdapter
+from j10ce.agent import views
 from j10ce.agent.bootstrap import Enrolment, wanted
-from j10ce.agent.cache import Cache
+from j10ce.agent.cache import Cache, Histories
 from j10ce.agent.client import Peer
 from j10ce.agent.clock import SystemClock
 from j10ce.agent.config import KUBE, AgentConfig
 from j10ce.agent.guard import Guard
+from j10ce.agent.holds import live
 from j10ce.agent.loop import Agent, Report
 from j10ce.agent.metrics import Metrics
 from j10ce.agent.operations import Operations
@@ -31,6 +32,8 @@ from j10ce.agent.own import OwnCgroup
 from j10ce.agent.places import Places
 from j10ce.agent.plugins import PluginProcess, installed
 from j10ce.agent.report import node_report
+from j10ce.agent.report_size import fitted
+from j10ce.agent.ring.pressure import Pressure
 from j10ce.agent.routes import Context
 from j10ce.agent.serve import Server, bind, bind_metrics, unbind
 from j10ce.agent.shell import Shell, Stop
@@ -39,7 +42,9 @@ from j10ce.agent.trail import Trail
 from j10ce.agent.usage import Usage
 from j10ce.control.builtin import BUILTIN, build
 from j10ce.control.controller import Controller, Steady
+from j10ce.control.own import own_claim
 from j10ce.errors import Corrupt
+from j10ce.host import child
 from j10ce.host.files import Files
 from j10ce.host.handles import Layout
 from j10ce.host.mounts import Hierarchies
@@ -50,7 +55,6 @@ from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.owner import Owner
 from j10ce.model.kinds import Hold, NodeReport
-from j10ce.model.plan import ValueChange
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import APART
 from j10ce.observe import node as machine
@@ -58,7 +62,6 @@ from j10ce.observe.cgroup import CgroupSensor
 from j10ce.observe.groups import GroupTree
 from j10ce.observe.node import NodeSensor
 from j10ce.observe.observer import Observer
-from j10ce.observe.psi import PRESSURES, Triggers
 from j10ce.observe.sensor import Sensor
 from j10ce.observe.siblings import Siblings
 from j10ce.policy.document import NodeDocument, digest
@@ -72,6 +75,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 Tell = Callable[..., None]
 PATIENCE_S: Final = 60.0  # of an agent that waits for its first workload
+DISK_S: Final = 5.0  # of an agent that ends, for what it has learned
 LIVE: Final = frozenset({"period", "controllers", "disabled", "armed", "drift"})  # may change while it runs
 
 
@@ -85,21 +89,20 @@ class Host:
         self.cache = Cache(Path(settings.run_dir), Path(settings.state_dir))
         hierarchies, files = Hierarchies.discover(), Files()
         node = machine.discover(settings.node_name, hierarchies, files)
-        owned = owner.choose(hierarchies, settings.tree, settings.top)
+        self.owned = owned = owner.choose(hierarchies, settings.tree, settings.top)
         self.unwritable = unwritable(hierarchies, owned)
-        self.owned = owned
         self.kube = self._kube(node.name, hierarchies)
         self.own = OwnCgroup(owned.tree, wanted=self.kube is None)
         self.plugins = self._plugins()
-        memory = float(node.memory)
-        journal = self._journal(node.boot_id)
-        kernel = Kernel(owned.tree, owned.backends, journal, guard=WriteGuard.of_this_process(memory))
         observer = _observer(node, hierarchies, files, owned)
+        guard = WriteGuard.of_this_process(lambda: float(observer.facts.memory))
+        kernel = Kernel(owned.tree, owned.backends, self._journal(node.boot_id), guard=guard)
         self.agent = Agent(kernel, observer, self._guards(), self._document(node.name))
         self.agent.quick = self._quick()
+        self.agent.own = own_claim(self._controllers())
         remembered = self.cache.holds()
         self.agent.hold(remembered.items, remembered.released)
-        self.agent.armed = settings.armed and not self.cache.orders().disarmed and not self.unwritable
+        self.agent.armed = self._may_write()
         self.agent.yields = settings.drift == "yield"
         self.agent.promised = self._promised = self.cache.promises()
         places = Places(hierarchies, owned)
@@ -109,21 +112,23 @@ class Host:
         self.operations = Operations(self.shell, self.local, places, self.cache, settings)
         self.operations.unwritable = self.unwritable
         self.metrics = Metrics()
-        self.usage = Usage(self.cache.histories(), self.cache.keep_histories)
+        self.usage = Usage(self.cache.histories(), self._keep_histories)
         self.sync = self._sync(node.name)
         self.enrolment = self._enrolment(node.name)
         if self.sync:
             self.operations.server = self.sync.told
         self.trail = Trail(self.agent.document)
-        self.triggers = Triggers()
+        self.pressure = Pressure(self.shell, _layout(hierarchies, files, owned))
         self._leaving: asyncio.Queue[str] = asyncio.Queue()
+        self._saving: asyncio.Future[None] | None = None
         self._idle_since = self.shell.clock.read().now  # of an agent that ends when it is idle
 
     async def run(self, tell: Tell) -> int:
         """Serve until told to stop; the exit code."""
         sockets = self._bind()
         self.shell.after_run += [self.metrics.observe, self._after_run]
-        self._watch_pressure()
+        self.shell.on_failure.append(self.metrics.failed)
+        self.pressure.start()
         self._say_hello()
         if self.agent.armed and self.settings.protect_self:
             await self.shell.on_ring(self.own.enter, self.agent.kernel)
@@ -163,11 +168,16 @@ class Host:
         self.agent.yields = self.settings.drift == "yield"
         if changed & {"controllers", "disabled"}:
             self.agent.quick = self._quick()
+            self.agent.own = own_claim(self._controllers())
             self.agent.guards = self._guards()  # one assignment: the ring sees the old list or the new one
         if "armed" in changed:
-            self.agent.armed = settings.armed and not self.unwritable
+            self.agent.armed = self._may_write()
         log.info("config.loaded", changed=sorted(changed))
         return sorted(changed - LIVE)
+
+    def _may_write(self) -> bool:
+        """Told to by its configuration, not stopped by an order to disarm, and able to."""
+        return self.settings.armed and not self.cache.orders().disarmed and not self.unwritable
 
     # ------------------------------------------------------------------ parts
 
@@ -176,8 +186,7 @@ class Host:
         if not names:
             return None
         told = {name: raw for name, raw in self.settings.controllers.items() if name in names}
-        command = [sys.executable, "-m", "j10ce.agent.plugin_host", msgspec.json.encode(told).decode()]
-        return PluginProcess(names, command)
+        return PluginProcess(names, child.python("j10ce.agent.plugin_host", msgspec.json.encode(told).decode()))
 
     def _controllers(self) -> list[Controller]:
         told = {name: raw for name, raw in self.settings.controllers.items() if name in BUILTIN}
@@ -235,8 +244,8 @@ class Host:
     async def obey(self, document: NodeDocument) -> None:
         self.trail.expect(document, self.shell.clock.read())
         await self.shell.on_ring(self.agent.obey, document)
-        self.cache.keep_document(document)
         self.shell.wake.set()
+        await self.cache.aside(self.cache.keep_document, document)
 
     def node_report(self) -> NodeReport | None:
         report = self.shell.report
@@ -246,13 +255,19 @@ class Host:
         demand, predicted = self.usage.demand(report), self.usage.predicted(report.at.wall)
         made = replace(node_report(report, self.agent.document), demand=demand, predicted=predicted)
         told = self.sync.conditions() if self.sync else ()
-        return replace(made, applied=self.trail.applied, conditions=(*made.conditions, *told))
+        return fitted(replace(made, applied=self.trail.applied, conditions=(*made.conditions, *told)))
+
+    def _keep_histories(self, histories: Histories) -> None:
+        """On a thread: a disk that hangs does not hold up the event loop."""
+        if self._saving is None or self._saving.done():
+            self._saving = asyncio.get_running_loop().run_in_executor(None, self.cache.keep_histories, histories)
 
     def reported(self, report: NodeReport) -> None:
         self.trail.told(report)
 
     def local_holds(self) -> tuple[tuple[Hold, ...], frozenset[str]]:
-        return self.agent.holds, self.agent.released
+        """Those in force: one that expired while nobody could be told is nobody's business any more."""
+        return live(self.agent.holds, self.shell.clock.read().wall), self.agent.released
 
     # ------------------------------------------------------------------ life
 
@@ -261,16 +276,6 @@ class Host:
         if self.settings.metrics:
             sockets.append(bind_metrics(self.settings.metrics))
         return sockets
-
-    def _watch_pressure(self) -> None:
-        """A spike runs the ring at once instead of at the next tick."""
-        for resource in PRESSURES:
-            self.triggers.watch(f"/proc/pressure/{resource}")
-        asyncio.get_running_loop().add_reader(self.triggers.fileno(), self._on_pressure)
-
-    def _on_pressure(self) -> None:
-        self.triggers.drain()
-        self.shell.wake.set()
 
     def _on_reload(self) -> None:
         self.agent.reread()
@@ -303,7 +308,7 @@ class Host:
     async def _wanted(self, wanted: bool) -> None:
         """Removed for good, the agent gives everything back at once and is silent until it is stopped, or wanted."""
         if wanted:
-            self.agent.armed = self.settings.armed and not self.cache.orders().disarmed and not self.unwritable
+            self.agent.armed = self._may_write()
         else:
             self.agent.armed = False
             await self.shell.on_ring(self._retire)
@@ -313,8 +318,7 @@ class Host:
         if report.cause == "tick":
             self.local.sweep()
             self._remember(tuple(report.resolution.ledger))
-            if self.triggers.spiked(report.at.now):
-                self.shell.wake.set()
+        self.pressure.follow(report)
         self.trail.ran(report)
         self.operations.note_joined(report)
         self.operations.forget_ended()
@@ -340,6 +344,8 @@ class Host:
         log.info("agent.stop", revert=how.revert, why=how.why)
         if self.sync:
             self.usage.save()
+        if self._saving:
+            await asyncio.wait([self._saving], timeout=DISK_S)
         code = 0
         if self.agent.resolution:
             self._remember(tuple(self.agent.resolution.ledger))
@@ -347,7 +353,7 @@ class Host:
             code = await self.shell.on_ring(self._retire)
         if self.plugins:
             self.plugins.close()
-        self.triggers.close()
+        self.pressure.close()
         self.shell.close()
         self.agent.kernel.close()
         self.owned.close()
@@ -356,11 +362,13 @@ class Host:
     def _retire(self) -> int:
         """On the ring: leave our own cgroup, give back every value, remove what is empty."""
         self.own.leave(self.agent.kernel)
-        left = self.agent.kernel.revert().refused()
-        for change, result in left:
-            log.warning("revert.left", change=str(change), why=result.reason)
+        done = views.reverted(self.agent.revert(self.shell.clock.read()))
+        for left in done["left"]:
+            log.warning("revert.left", setting=left["setting"], why=left["reason"])
+        for kept in done["kept"]:
+            log.warning("revert.kept", target=kept["target"], why=kept["reason"])
         self.cache.forget_run()
-        return int(any(isinstance(change, ValueChange) for change, _ in left))
+        return int(bool(done["left"]))
 
 
 def unwritable(hierarchies: Hierarchies, owned: Owner) -> str:
@@ -374,9 +382,12 @@ def unwritable(hierarchies: Hierarchies, owned: Owner) -> str:
     return f"{closed[0]} cannot be written by uid {os.geteuid()}" if closed else ""
 
 
-def _observer(node: NodeFacts, hierarchies: Hierarchies, files: Files, owned: Owner) -> Observer:
+def _layout(hierarchies: Hierarchies, files: Files, owned: Owner) -> Layout:
     tops = (owned.tree.path_for(tier, "", "").path for tier in ("", APART))
-    layout = Layout(hierarchies, files, *tops, everywhere=owned.units is None)
-    tree = GroupTree(layout, Siblings(hierarchies))
+    return Layout(hierarchies, files, *tops, everywhere=owned.units is None)
+
+
+def _observer(node: NodeFacts, hierarchies: Hierarchies, files: Files, owned: Owner) -> Observer:
+    tree = GroupTree(_layout(hierarchies, files, owned), Siblings(hierarchies))
     sensors: list[Sensor] = [NodeSensor(files), CgroupSensor(hierarchies, files, tree.own)]
-    return Observer(node, sensors, tree, lambda facts: machine.refresh(facts, files))
+    return Observer(node, sensors, tree, lambda facts: machine.refresh(facts, hierarchies, files))

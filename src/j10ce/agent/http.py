@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import struct
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -19,12 +23,20 @@ from j10ce.model import schema
 log = structlog.get_logger()
 
 MOST_HEADERS: Final = 16 * 1024
-MOST_BODY: Final = 4 * 1024 * 1024
-MOST_CONNECTIONS: Final = 64  # others wait in the backlog: 1,000 workloads must fit in 1,024 descriptors
+MOST_BODY: Final = 1024 * 1024
+MOST_CONNECTIONS: Final = 64  # root waits in the backlog beyond: 1,000 workloads must fit in 1,024 descriptors
+MOST_OTHERS: Final = 48  # of all users but root and the agent's own: those two always find room
+MOST_PER_USER: Final = 32
+UNKNOWN: Final = -1  # a user whom the kernel does not tell
 BACKLOG: Final = 1024
 IDLE_S: Final = 10.0  # between requests, and for each read of one
 ARRIVAL_S: Final = 30.0  # for all of a request: a peer that sends a byte at a time must not keep its place for ever
 ANSWER_S: Final = 60.0
+CREDENTIALS: Final = struct.Struct("iII")  # of SO_PEERCRED: pid, uid, gid
+_CROWDED: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 42\r\nContent-Type: text/plain\r\nRetry-After: 1\r\n"
+    b"Connection: close\r\n\r\ntoo many connections of this user are open"
+)
 
 
 class Request(NamedTuple):
@@ -91,18 +103,55 @@ async def listen(sock: socket.socket, handler: Handler) -> None:
     """Serve connections of a bound socket until cancelled; at most MOST_CONNECTIONS at once."""
     sock.setblocking(False)
     sock.listen(BACKLOG)
-    room = asyncio.Semaphore(MOST_CONNECTIONS)
-    peers: set[socket.socket] = set()
+    crowd = Crowd()
     try:
         async with asyncio.TaskGroup() as group:
             while True:
-                await room.acquire()
+                await crowd.room.acquire()
                 peer = await _accept(sock)
-                peers.add(peer)
-                group.create_task(_converse(peer, handler)).add_done_callback(partial(_leave, peer, peers, room))
+                if crowd.enter(peer):
+                    group.create_task(_converse(peer, handler)).add_done_callback(partial(crowd.leave, peer))
     finally:
-        for peer in peers:
+        crowd.close()
+
+
+class Crowd:
+    """Who is connected. One user's connections, however many, keep no other's waiting, and none keeps root's."""
+
+    def __init__(self) -> None:
+        self.room = asyncio.Semaphore(MOST_CONNECTIONS)
+        self._peers: dict[socket.socket, int] = {}
+        self._of: Counter[int] = Counter()
+
+    def enter(self, peer: socket.socket) -> bool:
+        """Whether it may stay; who may not is told so and gone."""
+        uid = _uid(peer)
+        others = sum(self._of.values()) - sum(self._of[trusted] for trusted in {0, os.geteuid()})
+        if uid not in (0, os.geteuid(), UNKNOWN) and (self._of[uid] >= MOST_PER_USER or others >= MOST_OTHERS):
+            with suppress(OSError):  # whoever does not read it has hung up
+                peer.send(_CROWDED)
             peer.close()
+            self.room.release()
+            return False
+        self._peers[peer] = uid
+        self._of[uid] += 1
+        return True
+
+    def leave(self, peer: socket.socket, _: asyncio.Task[None]) -> None:
+        self._of[self._peers.pop(peer)] -= 1
+        peer.close()
+        self.room.release()
+
+    def close(self) -> None:
+        for peer in self._peers:
+            peer.close()
+
+
+def _uid(peer: socket.socket) -> int:
+    """Of a unix socket's peer; of TCP's nobody knows, so that those wait for each other."""
+    if peer.family != socket.AF_UNIX:
+        return UNKNOWN
+    return int(CREDENTIALS.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))[1])
 
 
 async def _accept(sock: socket.socket) -> socket.socket:
@@ -128,12 +177,6 @@ async def _readable(sock: socket.socket) -> None:
         await ready.wait()
     finally:
         loop.remove_reader(sock)
-
-
-def _leave(peer: socket.socket, peers: set[socket.socket], room: asyncio.Semaphore, _: asyncio.Task[None]) -> None:
-    peers.discard(peer)
-    peer.close()
-    room.release()
 
 
 async def _converse(sock: socket.socket, handler: Handler) -> None:

@@ -20,7 +20,7 @@ from j10ce.agent.kube_life import KIND as DAEMONSET
 from j10ce.agent.kube_life import Life, watched
 from j10ce.agent.kube_sync import KubeSync
 from j10ce.agent.sync import Node
-from j10ce.errors import Conflict, NotFound, QosError, StoreError
+from j10ce.errors import Conflict, NotFound, QosError, StoreError, Unsupported
 from j10ce.host.mounts import Hierarchies
 from j10ce.model.native import Pool, decode_native, read_amount, slim
 from j10ce.model.pod import Pod
@@ -41,6 +41,8 @@ class KubeNode:
 
     def __init__(self, settings: AgentConfig, node: str, cache: Cache, hierarchies: Hierarchies) -> None:
         access = read_access(settings.server, os.environ)
+        if access.plugin:
+            raise Unsupported(f"the credential plugin of {access.who}", needs="a token: nobody is there to be asked")
         daemonset = _daemonset(settings, access)
         self.api = KubeApi(access, _watched(node, daemonset))
         self.life = Life(self.api, *daemonset, node) if daemonset else None
@@ -135,8 +137,12 @@ def _daemonset(settings: AgentConfig, access: KubeAccess) -> tuple[str, str] | N
     return (access.namespace, OUR_DAEMONSET) if settings.server == KUBE else None
 
 
+def _bracketed(ip: str) -> str:
+    return f"[{ip}]" if ":" in ip else ip
+
+
 def _kubelet(settings: AgentConfig, api: KubeApi) -> Client | None:
-    address = settings.kubelet or (f"https://{ip}:10250" if (ip := os.environ.get("NODE_IP")) else "")
+    address = settings.kubelet or (f"https://{_bracketed(ip)}:10250" if (ip := os.environ.get("NODE_IP")) else "")
     if not address:
         return None
     peer = api.peer._replace(url=address, server_name="")

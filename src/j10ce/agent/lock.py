@@ -40,6 +40,21 @@ class Lock:
             self._fd = -1
 
 
+def held(run_dir: Path) -> bool:
+    """Whether some process has it now, whatever the file says: it is empty an instant before it is free."""
+    try:
+        fd = os.open(run_dir / NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
 def holder(run_dir: Path) -> tuple[int, str]:
     """(pid, mode) as the lock file has it; (0, "unknown") when it says nothing."""
     try:

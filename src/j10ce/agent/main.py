@@ -20,9 +20,10 @@ from j10ce.agent import client, config, logs
 from j10ce.agent.client import Peer
 from j10ce.agent.config import CONFIG_DIR, AgentConfig
 from j10ce.agent.host import Host
-from j10ce.agent.lock import Lock, holder
+from j10ce.agent.lock import Lock, held, holder
 from j10ce.agent.notify import notify
 from j10ce.errors import Busy, Invalid, QosError, Unreachable
+from j10ce.model.schema import prime
 
 log = structlog.get_logger()
 HANDOVER_S = 15.0
@@ -34,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         settings = configured(options, config.load(options.config_dir))
         logs.configure(settings.log)
+        prime()
         sys.exit(asyncio.run(serve(settings, options)))
     except Invalid as e:
         sys.exit("\n".join(("j10ce-qos-agent: invalid configuration:", *(f"  {f}" for f in e.findings))))
@@ -85,6 +87,7 @@ async def serve(settings: AgentConfig, options: argparse.Namespace) -> int:
         await take_over(Path(settings.run_dir))
     lock.take(mode)
     raise_descriptor_limit()
+    _look_at_tokens(settings.token_file, settings.bootstrap_token_file)
     address = os.environ.get("NOTIFY_SOCKET", "")
     try:
         host = Host(settings, until_idle=options.until_idle)
@@ -97,6 +100,12 @@ async def serve(settings: AgentConfig, options: argparse.Namespace) -> int:
         return await host.run(lambda *lines: notify(address, *lines))
     finally:
         lock.drop()
+
+
+def _look_at_tokens(*files: str) -> None:
+    for file in filter(os.path.isfile, files):
+        if os.stat(file).st_mode & 0o077:
+            log.warning("token.exposed", file=file, hint="others can read it: chmod 600")
 
 
 class Reload:
@@ -126,15 +135,15 @@ class Reload:
 async def take_over(run_dir: Path) -> None:
     """An agent that `run` started gives way to one that stays; any other one is left alone."""
     pid, mode = holder(run_dir)
-    if mode != "until-idle":
+    if mode == "until-idle":
+        try:
+            await client.call(Peer(f"unix:{run_dir / 'agent.sock'}"), "POST", "/v1/stop", {"handover": True})
+        except Unreachable:
+            log.info("handover.ended", pid=pid)  # it ends by itself
+    elif mode != "unknown":
         return
-    socket_path = run_dir / "agent.sock"
-    try:
-        await client.call(Peer(f"unix:{socket_path}"), "POST", "/v1/stop", {"handover": True})
-    except Unreachable:
-        return  # it has ended by itself
     for _ in range(int(HANDOVER_S / 0.05)):
-        if holder(run_dir)[0] != pid:
+        if not held(run_dir):
             return
         await asyncio.sleep(0.05)
     raise Busy(f"process {pid} did not hand over within {HANDOVER_S:g} s")

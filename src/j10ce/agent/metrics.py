@@ -30,6 +30,7 @@ class Metrics:
             return Gauge(f"j10ce_{name}", text, labels, registry=self.registry)
 
         self.runs = counter("ring_runs", "Runs of the ring", "cause")
+        self.failures = counter("ring_failures", "Runs of the ring that failed; others follow", "cause")
         self.cpu = counter("ring_cpu_seconds", "CPU time of the ring")
         self.writes = counter("changes", "Changes by what was changed and what became of it", "knob", "outcome")
         self.faults = counter("controller_faults", "Runs in which a controller had nothing fresh to say", "controller")
@@ -50,6 +51,10 @@ class Metrics:
             self.writes.labels(knob, outcome).inc(times)
         for controller in report.faults:
             self.faults.labels(controller).inc()
+
+    def failed(self, cause: str) -> None:
+        """Called for every run of the ring that raised."""
+        self.failures.labels(cause).inc()
 
     def render(self, report: Report | None) -> bytes:
         if report is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -25,7 +26,8 @@ NO_STATUS: Final = kinds.WorkloadStatus()
 def from_object(
     obj: kinds.Workload, node: NodeFacts, *, handle: Handle | None = None, uid: int = 0, since: float = 0.0
 ) -> Workload:
-    """Percentages are of this node."""
+    """Percentages are of this node. Namespace and labels are the word of whoever placed it: root's counts, and that of
+    the user whose agent this is."""
     namespace = obj.metadata.namespace or "default"
     return Workload(
         namespace=namespace,
@@ -37,6 +39,7 @@ def from_object(
         minimum=amounts(obj.spec.minimum, node.capacity),
         handle=handle or Handle(),
         uid=uid,
+        vouched=uid in (0, os.geteuid()),
         since=since,
     )
 
@@ -61,8 +64,11 @@ def to_object(workload: Workload, status: kinds.WorkloadStatus = NO_STATUS) -> k
 
 
 def namespace_labels(namespace: str, uid: int) -> dict[str, str]:
-    """Root is this machine's administrator: what it places may choose any profile."""
-    return {NAMESPACE_NAME_LABEL: namespace} | ({TRUSTED_LABEL: "true"} if uid == 0 else {})
+    """Root is this machine's administrator: what it places may choose any profile.
+
+    Anyone else may name any namespace, so the name earns nothing.
+    """
+    return {NAMESPACE_NAME_LABEL: namespace, TRUSTED_LABEL: "true" if uid == 0 else "false"}
 
 
 def ceiling(limits: Minimum, node: NodeFacts) -> Ceiling:

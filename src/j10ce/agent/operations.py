@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Any, Final
 
-import structlog
 from msgspec.structs import replace
 
 from j10ce.adapters.static import StaticAdapter
-from j10ce.agent import holds as holding
 from j10ce.agent import objects, place, views, whatif
-from j10ce.agent.cache import Cache, LocalHolds, Orders, Placed
+from j10ce.agent.cache import Cache, Orders, Placed
 from j10ce.agent.config import AgentConfig
 from j10ce.agent.holds import HoldRequest
 from j10ce.agent.loop import Report
 from j10ce.agent.place import AdoptRequest, Caller, Common, PlaceRequest
 from j10ce.agent.places import Places
 from j10ce.agent.report import capabilities
+from j10ce.agent.ring.in_force import in_force
 from j10ce.agent.shell import Shell, Stop
-from j10ce.errors import Denied, Finding, Invalid, NotFound, QosError, Unreachable
+from j10ce.agent.socket import minimum
+from j10ce.agent.socket.holding import Holding
+from j10ce.agent.socket.shortfall import unarmed
+from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
+from j10ce.kernel.process import Process, descendants
 from j10ce.model import kinds, knob, schema
 from j10ce.model.kinds import Hold
 from j10ce.model.knob import TargetId
-from j10ce.model.plan import Applied, Gone, Join, Refused, ValueChange
-from j10ce.model.workload import Handle, Workload
-from j10ce.plan.hold import hold_problem
+from j10ce.model.plan import Applied, Gone, Join, Outcome, Plan, Refused, ValueChange
+from j10ce.model.resource import NOTHING
+from j10ce.model.workload import APART, Handle, Workload
+from j10ce.plan.explain import raised_limits
 
-log = structlog.get_logger()
-MOST_RELEASED: Final = 1000  # remembered over a restart
+MOST_LOOKS: Final = 5  # at the children of an adopted process
 
 
 class Operations:
@@ -41,6 +45,8 @@ class Operations:
         self._remembered = {w.target: w for w in local.known()}
         self.reload: Callable[[], Awaitable[dict[str, Any]]]
         self.handed_over = False
+        self._planning = asyncio.Semaphore()
+        self._holding = Holding(shell, cache)
         self.unwritable = ""  # why nothing can be written on this machine
         self.server: Callable[[], str] = lambda: "none"  # how the control plane is reached
 
@@ -55,8 +61,10 @@ class Operations:
     async def place(self, request: PlaceRequest, caller: Caller) -> dict[str, Any]:
         workload = self._workload(request, request.name, caller, Handle())
         if request.pid:
-            place.check_movable(place.own_process(request.pid, caller), caller)
-            workload = replace(workload, pids=(request.pid,))
+            found = place.own_process(request.pid, caller)
+            place.check_movable(found, self.config.top, caller)
+            workload = replace(workload, pids=(found.pid,), proofs=(found.proof,))
+        self._check_nobody_else(workload, workload.pids)
         return await self._bring_in(workload)
 
     async def adopt(self, request: AdoptRequest, caller: Caller) -> dict[str, Any]:
@@ -72,18 +80,65 @@ class Operations:
         place.check_cgroup(handle.path, self.config.top, caller)
         place.check_free(handle, self.local.known())
         name = request.name or _name_from(request.unit or handle.path)
-        return await self._bring_in(self._workload(request, name, caller, handle))
+        return await self._bring_in(self._workload(request, name, caller, handle), insist=request.insist)
 
     async def _adopt_process(self, request: AdoptRequest, caller: Caller) -> dict[str, Any]:
-        """A process of a service stays where it is, and its unit is managed; any other one is moved into a place."""
+        """A process of a service stays where it is, and its unit is managed; any other one is moved into a place, with
+        all that it has started."""
         found = place.own_process(request.pid, caller)
         name = request.name or f"{_name_from(found.command)}-{found.pid}"
-        if not found.belongs_to:
-            return await self._bring_in(replace(self._workload(request, name, caller, Handle()), pids=(request.pid,)))
+        if not place.owner_of(found, self.config.top):
+            members = place.family(found, self.config.top, caller)
+            workload = self._workload(request, name, caller, Handle())
+            self._check_nobody_else(workload, {found.pid, *(p.pid for p in descendants(found.pid))})
+            if request.insist and workload.minimum != NOTHING:  # nobody is moved before it is known to be upheld
+                answer = await self._bring_in(workload, insist=True)
+                await self._enter(workload.target, members)
+            else:
+                pids, proofs = tuple(p.pid for p in members), tuple(p.proof for p in members)
+                answer = await self._bring_in(replace(workload, pids=pids, proofs=proofs))
+            await self._gather(workload.target, found, caller)
+            return answer
         handle = place.where_it_runs(found)
         place.check_cgroup(handle.path, self.config.top, caller)
         place.check_free(handle, self.local.known())
-        return await self._bring_in(self._workload(request, name, caller, handle))
+        return await self._bring_in(self._workload(request, name, caller, handle), insist=request.insist)
+
+    async def _enter(self, target: TargetId, members: list[Process]) -> None:
+        """Into the place that waits for them, the first of them without fail."""
+        if not self.shell.agent.writes:
+            raise await self._taken_back(target, Denied("the agent was disarmed meanwhile"))
+        joins = tuple(Join(target, p.pid, "is adopted", p.proof) for p in members)
+        outcome = await self.shell.on_ring(self.shell.agent.kernel.apply, Plan(joins))
+        if problem := _problem(outcome, target, (members[0].pid,)):
+            raise await self._taken_back(target, problem)
+        self.local.entered(target)
+
+    def _check_nobody_else(self, workload: Workload, coming: Collection[int]) -> None:
+        """What a forgotten workload left running keeps its cgroup: one of the same name would be joined to it.
+
+        A name that the tree has no place for is refused here, before the ring hears of it.
+        """
+        if workload.target in self.local:
+            return  # then the name is taken
+        tree = self.shell.agent.kernel.tree
+        for tier in (*(tier.value for tier in kinds.Tier), APART):
+            at = tree.path_for(tier, workload.namespace, workload.name)
+            there = replace(workload, pids=(), handle=Handle(path=at.path, unit=at.unit, paths=dict(at.paths)))
+            if others := sorted({*(self.places.pids(there) or ())} - {*coming}):
+                raise Conflict(
+                    f"{at.path} still holds process {others[0]} of an earlier {workload.namespace}/{workload.name} "
+                    "that is not managed any more; choose another name, or end that process first"
+                )
+
+    async def _gather(self, target: TargetId, found: Process, caller: Caller) -> None:
+        """What a child started between the look at it and its move is still outside: once more, and again."""
+        for _ in range(MOST_LOOKS):
+            late = place.family(found, self.config.top, caller)[1:]
+            if not late or not self.shell.agent.writes:
+                return
+            joins = tuple(Join(target, p.pid, "was started meanwhile", p.proof) for p in late)
+            await self.shell.on_ring(self.shell.agent.kernel.apply, Plan(joins))
 
     def _workload(self, request: Common, name: str, caller: Caller, handle: Handle) -> Workload:
         place.check_names(request.namespace, name, request.labels)
@@ -95,21 +150,35 @@ class Operations:
         spec = kinds.WorkloadSpec(requests=request.requests, limits=request.limits, minimum=request.minimum)
         wall = self.shell.clock.read().wall
         told = kinds.Workload(metadata=meta, spec=spec)
+        place.check_amounts(told)
         facts = self.shell.agent.observer.facts
         return place.chosen(objects.from_object(told, facts, handle=handle, uid=caller.uid, since=wall), profiles)
 
-    async def _bring_in(self, workload: Workload) -> dict[str, Any]:
-        """Tell the adapter, wait for the ring, undo it when the kernel would not have it."""
+    async def _bring_in(self, workload: Workload, *, insist: bool = False) -> dict[str, Any]:
+        """Tell the adapter, wait for the ring, undo it when the kernel would not have it, or not with its minimum."""
         target = workload.target
         self.local.add(workload)
-        report = await self.shell.settled(target)
-        if problem := _problem(report, target):
-            self.local.remove(target)
-            await self.shell.settled(target)
-            raise problem
-        placed = report.snap.workloads[target]
+        try:
+            report = await self.shell.settled(target)
+        except QosError as e:
+            raise await self._taken_back(target, e) from e
+        if problem := _problem(report.outcome, target, workload.pids[:1]):
+            raise await self._taken_back(target, problem)
+        placed = report.snap.workloads.get(target)
+        if placed is None:
+            raise Conflict(f"{workload.namespace}/{workload.name} was forgotten while it was being placed")
+        unmet = await self.shell.on_ring(minimum.unmet, report, placed, self.unwritable)
+        if unmet and insist:
+            why = f"{workload.namespace}/{workload.name} is not adopted: {'; '.join(unmet)}"
+            raise await self._taken_back(target, Denied(f"{why}; --best-effort-minimum goes on"))
         self._remember(placed if report.outcome.dry else replace(placed, pids=()), report.snap.node.boot_id)
-        return _answer(report, placed)
+        return _answer(report, placed, unarmed(self.shell.agent, self.unwritable)) | {"unmet": unmet}
+
+    async def _taken_back(self, target: TargetId, problem: QosError) -> QosError:
+        if target in self.local:
+            self.local.remove(target)
+            await self.shell.settled(target, gone=True)
+        return problem
 
     def _remember(self, placed: Workload, boot_id: str) -> None:
         self.local.settle(placed)
@@ -152,7 +221,7 @@ class Operations:
         else:
             self.local.remove(target)
         if removed := target not in self.local:
-            await self.shell.settled(target)
+            await self.shell.settled(target, gone=True)
         return {"target": target, "removed": removed, "ended": ended}
 
     async def workloads(self) -> list[kinds.Workload]:
@@ -164,7 +233,10 @@ class Operations:
         agent = self.shell.agent  # an order to disarm counts at once, not from the next report on
         told = {"armed": agent.armed, "warnings": self.cache.warnings, "document": agent.document.hash}
         told["server"] = self.server()
-        return views.status(self.report) | told | ({"unwritable": self.unwritable} if self.unwritable else {})
+        found = views.status(self.report)
+        if self.shell.fault:
+            found["faults"]["ring"] = self.shell.fault
+        return found | told | ({"unwritable": self.unwritable} if self.unwritable else {})
 
     async def top(self) -> dict[str, Any]:
         return await self.shell.on_ring(views.top, self.report)
@@ -185,35 +257,13 @@ class Operations:
     # ------------------------------------------------------------------ steering
 
     def holds(self) -> tuple[Hold, ...]:
-        return holding.live(self.shell.agent.all_holds(), self.shell.clock.read().wall)
+        return self._holding.live()
 
     async def hold(self, request: HoldRequest, caller: Caller) -> dict[str, Any]:
-        hold = holding.from_request(request, self.shell.clock.read().wall)
-        snap = self.report.snap
-        for setting in holding.held([hold], snap.wall):
-            problem = hold_problem(setting, snap)
-            if problem and not request.breaks_reservation:
-                raise Denied(f"{setting.setting} is not held: {problem}; --breaks-reservation holds it anyway")
-        await self._keep_holds((*self.shell.agent.holds, hold), self.shell.agent.released)
-        log.info("hold.made", target=request.target, knobs=request.knobs, uid=caller.uid, why=request.why)
-        return {"name": hold.metadata.name, "expires": hold.spec.expires.isoformat(), "hold": schema.plain(hold)}
+        return await self._holding.hold(request, caller, self.report, self.unwritable)
 
-    async def release(self, target: str, knobs: frozenset[str]) -> dict[str, Any]:
-        """A hold ends here at once, and upstream when it can be told; what stays of it is a hold of this host."""
-        before = self.holds()
-        kept, released = holding.without(before, target, knobs)
-        ended = {h.metadata.name for h in before} - {h.metadata.name for h in kept}
-        local = {h.metadata.name for h in self.shell.agent.holds}
-        ours = [h for h in kept if h.metadata.name in local or h not in before]
-        self.shell.agent.reread()  # whatever was edited under the hold is found at the next tick
-        await self._keep_holds(ours, self.shell.agent.released | ended)
-        return {"released": released}
-
-    async def _keep_holds(self, holds: Iterable[Hold], released: Iterable[str]) -> None:
-        live, ended = holding.live(holds, self.shell.clock.read().wall), tuple(sorted(released))
-        await self.shell.on_ring(self.shell.agent.hold, live, ended)
-        self.cache.keep_holds(LocalHolds(items=live, released=ended[-MOST_RELEASED:]))
-        self.shell.wake.set()
+    async def release(self, target: str, knobs: frozenset[str], caller: Caller) -> dict[str, Any]:
+        return await self._holding.release(target, knobs, caller)
 
     async def arm(self) -> dict[str, Any]:
         if self.unwritable:
@@ -231,11 +281,10 @@ class Operations:
 
     async def revert(self, *, force: bool) -> dict[str, Any]:
         """Everything back, and disarmed: else the next tick would write it all again."""
-        await self.disarm(revert=False)
-        return await self._revert(force=force)
+        return await self.disarm(revert=False) | await self._revert(force=force)
 
     async def _revert(self, *, force: bool) -> dict[str, Any]:
-        return views.reverted(await self.shell.on_ring(self.shell.agent.revert, force, self.shell.clock.read()))
+        return views.reverted(await self.shell.on_ring(self.shell.agent.revert, self.shell.clock.read(), force=force))
 
     def stop(self, how: Stop, *, handover: bool) -> dict[str, Any]:
         self.handed_over = handover
@@ -243,25 +292,24 @@ class Operations:
         return {"stopping": True, "revert": how.revert}
 
     async def plan(self, raws: Iterable[object], node: dict[str, Any] | None) -> dict[str, Any]:
-        report = self.report
-        extra = [node] if node else []
-        answer = whatif.whatif(
-            [*raws, *extra],
-            report.snap.node,
-            wall=report.at.wall,
-            document=self.shell.agent.document,
-            present=report.snap,
-            top=self.config.top,
-            holds=report.held,
-        )
-        return whatif.as_plain(answer)
+        """On a thread of its own, one at a time: whoever may read may ask, and nobody else waits for it."""
+        objects, report = [*raws, *([node] if node else [])], self.report
+        async with self._planning:
+            present = await self.shell.on_ring(in_force, self.shell.agent, report)
+            return await asyncio.to_thread(self._plan, objects, present)
+
+    def _plan(self, objects: list[object], present: whatif.Present) -> dict[str, Any]:
+        wall = self.shell.clock.read().wall
+        return whatif.as_plain(whatif.whatif(objects, present.snap.node, wall=wall, present=present))
 
 
-def _problem(report: Report, target: TargetId) -> QosError | None:
+def _problem(outcome: Outcome, target: TargetId, wanted: tuple[int, ...]) -> QosError | None:
     """Why the workload could not be brought in: its cgroup was not made, or its process did not get in."""
-    for change, result in report.outcome.results if not report.outcome.dry else ():
+    for change, result in outcome.results if not outcome.dry else ():
         if isinstance(change, ValueChange) or change.target != target:
             continue
+        if isinstance(change, Join) and change.pid not in wanted:
+            continue  # a child that ended meanwhile
         if isinstance(result, Refused):
             return Denied(result.reason)
         if isinstance(result, Gone):
@@ -269,11 +317,11 @@ def _problem(report: Report, target: TargetId) -> QosError | None:
     return None
 
 
-def _answer(report: Report, w: Workload) -> dict[str, Any]:
+def _answer(report: Report, w: Workload, unarmed: str) -> dict[str, Any]:
     entitled = report.snap.entitlements[w.target]
-    notes = [*entitled.notes]
+    notes = [*entitled.notes, *raised_limits(w.target, report.plan)]
     if not report.armed:
-        notes.append("the agent is not armed: nothing was written")
+        notes.append(f"nothing was written: {unarmed or 'the agent was disarmed meanwhile'}")
     notes += [
         f"{change.setting.knob}: {result.reason}"
         for change, result in report.outcome.refused()

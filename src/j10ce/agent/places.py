@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from glob import escape, glob
+from typing import Final
 
 import structlog
 
@@ -15,10 +17,13 @@ from j10ce.host.files import read_whole
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel.backend import Place
 from j10ce.kernel.owner import Owner
+from j10ce.kernel.process import proof
+from j10ce.model.knob import TargetId
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import Handle, Workload
 
 log = structlog.get_logger()
+TRANSIENT: Final = ("/run/systemd/transient", "/run/user/*/systemd/transient")  # files of units of `systemd-run`
 
 
 class Places:
@@ -26,17 +31,31 @@ class Places:
         self._hierarchies = hierarchies
         self._owner = owner
         self._controllers = tuple(hierarchies.in_use())  # an adopted v1 cgroup may be in one hierarchy alone
+        self._transient: set[TargetId] = set()  # units that systemd forgets once they end
 
     def pids(self, workload: Workload, /) -> list[int] | None:
         """All processes in or below the cgroup; before it is there, those that wait. None: all of it is gone."""
         handle = workload.handle
         if workload.pids or not handle.path or not self._controllers:
-            return [pid for pid in workload.pids if os.path.exists(f"/proc/{pid}")] or None
+            return _waiting(workload) or None
         for controller in self._controllers:
             top = self._hierarchies.directory(controller, handle.paths.get(controller, handle.path))
             if (inside := _residents(top)) is not None:
                 return inside or [pid for folder, _, _ in os.walk(top) for pid in _residents(folder) or ()]
         return None
+
+    def returns(self, workload: Workload, /) -> bool:
+        """A service is its unit: between two of its processes it is not over, nor while it is stopped.
+
+        One of `systemd-run` is over when systemd has forgotten it; any other ends here by `forget` alone.
+        """
+        unit = workload.handle.unit
+        if workload.handle.made or not unit or unit.endswith(".scope"):
+            return False
+        kept = any(glob(f"{folder}/{escape(unit)}") for folder in TRANSIENT)
+        if kept:
+            self._transient.add(workload.target)
+        return kept or workload.target not in self._transient
 
     def identity(self, handle: Handle) -> int:
         """Proves later that the cgroup is the same one; 0 where there is none."""
@@ -51,7 +70,9 @@ class Places:
         return Handle(path=at.path, paths=dict(at.paths), unit=at.unit, made=False)
 
     def cgroup(self, path: str) -> Handle:
-        handle = Handle(path=path, made=False)
+        """A service by its cgroup is that service: it comes back in the same place."""
+        unit = self._owner.units.unit_at(path) if self._owner.units else ""
+        handle = Handle(path=path, unit=unit if unit.endswith(".service") else "", made=False)
         found = (os.path.isdir(self._hierarchies.directory(c, path)) for c in self._hierarchies.in_use())
         if not any(found):
             raise NotFound(f"there is no cgroup {path}")
@@ -70,6 +91,11 @@ class Places:
         if not same:
             log.info("workload.not_found_again", name=placed.workload.metadata.name, cgroup=placed.handle.path)
         return same
+
+
+def _waiting(workload: Workload) -> list[int]:
+    """Of the processes that wait to be put in, those that are still the same."""
+    return [pid for pid, known in workload.waiting if (found := proof(pid)) and known in ("", found)]
 
 
 def _residents(folder: str) -> list[int] | None:

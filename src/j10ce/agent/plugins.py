@@ -6,9 +6,9 @@ answer within the deadline is benched, the helper is ended and started again, an
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from glob import glob
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Final
 import structlog
 
 from j10ce.agent import wire
+from j10ce.host import child
 from j10ce.model.plan import Proposal
 from j10ce.model.snapshot import Snapshot
 
@@ -25,21 +26,29 @@ GROUP: Final = "j10ce.controllers"
 DEADLINE_S: Final = 2.0
 FIRST_BACKOFF_S: Final = 1.0
 LONGEST_BACKOFF_S: Final = 300.0
-PIPE_BYTES: Final = 1 << 20
-F_SETPIPE_SZ: Final = 1031
+PIPE_BYTES: Final = 1 << 20  # an answer of this size is there at once; the kernel's own 64 KiB would take ticks
+MOST_READ: Final = 4 << 20  # at one tick: who writes more than that writes without end
+MOST_DYING: Final = 3  # helpers that were killed and are still there; then no more are started
 
 
-def installed(search: Sequence[str] = tuple(sys.path)) -> list[str]:
+def installed(search: Sequence[str] | None = None) -> list[str]:
     """Names of the plugin controllers. Reads the metadata by hand: `importlib.metadata` would cost 3 MiB."""
     names: set[str] = set()
-    for folder in search:
-        for file in glob(f"{folder or '.'}/*.dist-info/entry_points.txt"):  # skips what may not be read
+    for folder in child.search_path() if search is None else search:
+        for file in glob(f"{folder}/*.dist-info/entry_points.txt"):  # skips what may not be read
             section = ""
             for line in Path(file).read_text(errors="replace").splitlines():
                 section = line.strip() if line.strip().startswith("[") else section
                 if section == f"[{GROUP}]" and "=" in line:
                     names.add(line.partition("=")[0].strip())
     return sorted(names)
+
+
+def _widen(pipe: int) -> None:
+    try:
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError as e:  # a user has only so many pages for pipes; a narrow one is slower, no more
+        log.info("plugin.narrow_pipe", error=str(e))
 
 
 class PluginFault(Exception):
@@ -78,6 +87,7 @@ class PluginProcess:
         self._inbox, self._outbox = bytearray(), bytearray()
         self._benched: dict[str, tuple[float, float]] = {}  # name -> (until, backoff)
         self._start_after = 0.0
+        self._dying: list[subprocess.Popen[bytes]] = []  # killed, not ended yet: on a mount that hangs, or frozen
 
     def controllers(self) -> list[Plugin]:
         return [Plugin(name, self) for name in self.names]
@@ -87,12 +97,14 @@ class PluginProcess:
         if snap.now == self._asked:
             return
         self._asked = snap.now
+        self._dying = [p for p in self._dying if p.poll() is None]
         if self._process is None:
             self._start(snap.now)
         if self._process is None:
             return
-        self._pump()
-        if self._asked_at is not None and snap.now - self._asked_at > self._deadline_s:
+        if self._pump() >= MOST_READ:
+            self._bench(snap.now, f"{MOST_READ >> 20} MiB and more came at once")
+        elif self._asked_at is not None and snap.now - self._asked_at > self._deadline_s:
             self._bench(snap.now, f"no answer within {self._deadline_s:g} s")
         elif self._process.poll() is not None:
             self._bench(snap.now, f"the helper process ended with {self._process.returncode}")
@@ -100,21 +112,27 @@ class PluginProcess:
             self._send(snap)
 
     def close(self) -> None:
+        """End the helper. Nobody waits for it: one that cannot die now is reaped when it can."""
         if self._process is not None:
             self._process.kill()
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe:
                     pipe.close()
-            self._process.wait()
+            self._dying.append(self._process)
         self._process = None
 
     def _start(self, now: float) -> None:
-        if now < self._start_after:
+        if now < self._start_after or len(self._dying) >= MOST_DYING:
             return
-        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        # It imports what this agent would, and nothing else that lies about.
+        environ = child.environ(os.environ) | {"PYTHONPATH": ":".join(child.search_path())}
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, cwd=child.FOLDER, env=environ
+        )
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe:
                 os.set_blocking(pipe.fileno(), False)
+                _widen(pipe.fileno())
         self._epoch = self._asked_at = None
         self._inbox.clear()
         self._outbox.clear()
@@ -129,20 +147,22 @@ class PluginProcess:
         self._epoch, self._asked_at = snap.epoch, snap.now
         self._pump()
 
-    def _pump(self) -> None:
-        """Move what the pipes can take and give."""
-        process = self._process
+    def _pump(self) -> int:
+        """Move what the pipes can take and give, up to a limit; the bytes that came."""
+        process, came = self._process, 0
         if process is None or process.stdin is None or process.stdout is None:
-            return
+            return came
         try:
             while self._outbox and (sent := process.stdin.write(self._outbox)):
                 del self._outbox[:sent]
-            while chunk := process.stdout.read(65536):
+            while came < MOST_READ and (chunk := process.stdout.read(PIPE_BYTES)):
                 self._inbox += chunk
+                came += len(chunk)
             for body in wire.frames(self._inbox):
                 self._take(wire.decode(body, wire.Answer))
         except (OSError, ValueError) as e:  # a plugin that writes to stdout breaks the framing: the deadline ends it
             log.warning("plugin.garbled", error=str(e))
+        return came
 
     def _take(self, answer: wire.Answer) -> None:
         if not answer.controller:

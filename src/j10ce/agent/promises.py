@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from j10ce.agent.loop import Report
 from j10ce.agent.objects import quantities
+from j10ce.model.bounds import MOST_ITEMS
 from j10ce.model.kinds import MinimalReservationPolicy, ReservationReport, Tier
 from j10ce.model.knob import TargetId
 from j10ce.model.quantity import Bytes, Millicores, Quantity
@@ -58,10 +59,10 @@ def best_effort(report: Report) -> dict[str, Quantity]:
 
 
 class Refused(NamedTuple):
-    """What was not granted of one policy: the first reason, and to how many workloads."""
+    """What was not granted of one policy: the first reason, and the names of the workloads."""
 
     why: str = ""
-    workloads: int = 0
+    workloads: tuple[str, ...] = ()
 
 
 def _refused(report: Report) -> Mapping[str, Refused]:
@@ -70,12 +71,12 @@ def _refused(report: Report) -> Mapping[str, Refused]:
     for note in report.resolution.notes:
         source, _, _ = note.partition(":")
         found.setdefault(source, Refused(note))
-    for entitled in report.resolution.entitlements.values():
+    for target, entitled in report.resolution.entitlements.items():
         for note in entitled.notes:
             if note.startswith("Unprotected: "):
                 source = note.split(" ", 2)[1]
                 why, workloads = found.get(source, Refused(note))
-                found[source] = Refused(why, workloads + 1)
+                found[source] = Refused(why, (*workloads, target.rpartition("/")[2]))
     return found
 
 
@@ -95,7 +96,8 @@ def _reservation(
         used=sum(line.units for line in paid),
         charged=len(paid),
         amount=quantities(amount),
-        unprotected=refused.workloads,
+        unprotected=len(refused.workloads),
+        unprotected_workloads=refused.workloads[:MOST_ITEMS],
         refused=refused.why,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Final
@@ -17,13 +18,15 @@ from j10ce.model.kinds import (
     Condition,
     EffectiveFloor,
     NodeReport,
+    Tier,
 )
 from j10ce.model.knob import NODE, TargetId
 from j10ce.model.quantity import Quantity
+from j10ce.model.totals import TierTotal
 from j10ce.policy.document import NodeDocument
 
 USAGE_S: Final = 300.0
-MOST_EFFECTIVE: Final = 200  # floors told in one report: those that do not hold come first
+RECENT_S: Final = 10.0
 
 
 def node_report(report: Report, document: NodeDocument) -> NodeReport:
@@ -44,9 +47,10 @@ def node_report(report: Report, document: NodeDocument) -> NodeReport:
         capabilities=capabilities(report),
         workloads=len(snap.workloads),
         reservations=reservations(report, document),
-        effective=tuple(_effective(report))[:MOST_EFFECTIVE],
+        effective=tuple(_effective(report)),
         failing=failing(report),
         conditions=tuple(_conditions(report)),
+        tiers=tiers(report),
         last_plan=dict(Counter(type(result).__name__.lower() for _, result in report.outcome.results)),
     )
 
@@ -95,9 +99,42 @@ def amount(resource: str, number: float) -> Quantity:
 
 
 def _effective(report: Report) -> list[EffectiveFloor]:
-    """Broken promises first."""
+    """Broken promises first, then by what the workloads use: a report that is too long is cut at its end."""
+    used = {t.removeprefix("workload/"): _recent(report, t, "cpu.usage") for t in report.effective}
     every = [f for target in report.effective for f in effective_floors(report, target)]
-    return sorted(every, key=lambda f: (not f.reason, f.workload, f.resource))
+    return sorted(every, key=lambda f: (not f.reason, -used[f.workload], f.workload, f.resource))
+
+
+def tiers(report: Report) -> dict[str, TierTotal]:
+    """Of every tier that has workloads."""
+    found: dict[Tier, list[TargetId]] = {}
+    for target, entitled in report.snap.entitlements.items():
+        if target in report.snap.workloads:
+            found.setdefault(entitled.tier, []).append(target)
+    return {tier.value: _total(report, targets) for tier, targets in found.items()}
+
+
+def _total(report: Report, targets: list[TargetId]) -> TierTotal:
+    floors = [f for target in targets for f in effective_floors(report, target)]
+    cpu = sum(_recent(report, target, "cpu.usage") for target in targets)
+    memory = sum(_recent(report, target, "memory.working_set") for target in targets)
+    return TierTotal(
+        workloads=len(targets),
+        promised=_sums((f.resource, f.promised) for f in floors),
+        effective=_sums((f.resource, f.effective) for f in floors),
+        used={"cpu": amount("cpu", cpu * 1000), "memory": amount("memory", memory)},
+    )
+
+
+def _sums(amounts: Iterable[tuple[str, Quantity]]) -> dict[str, Quantity]:
+    found: dict[str, Fraction] = {}
+    for resource, quantity in amounts:
+        found[resource] = found.get(resource, Fraction(0)) + quantity.amount
+    return {resource: Quantity(total) for resource, total in found.items()}
+
+
+def _recent(report: Report, target: TargetId, metric: str) -> float:
+    return report.snap.readings.window(target, metric, RECENT_S).mean() or 0.0
 
 
 def _usage(report: Report) -> dict[str, dict[str, Quantity]]:

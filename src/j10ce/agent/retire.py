@@ -10,7 +10,7 @@ from j10ce.agent import config, views
 from j10ce.agent.cache import Cache
 from j10ce.agent.clock import SystemClock
 from j10ce.agent.config import AgentConfig
-from j10ce.agent.holds import held
+from j10ce.agent.holds import held, holders, in_force
 from j10ce.agent.lock import Lock
 from j10ce.host.files import Files
 from j10ce.host.mounts import Hierarchies
@@ -50,9 +50,11 @@ def _revert(settings: AgentConfig, *, force: bool) -> dict[str, Any]:
     cache = Cache(Path(settings.run_dir), Path(settings.state_dir))
     journal = Journal.open(Path(settings.run_dir) / "journal", node.boot_id, salvage=force)
     kernel = Kernel(owned.tree, owned.backends, journal)
-    kept = held(cache.holds().items, SystemClock().read().wall)
+    local, document = cache.holds(), cache.document()
+    ordered = document.holds if document is not None and document.node == node.name else ()
+    kept = held(in_force(ordered, local.items, local.released), SystemClock().read().wall)
     try:
-        return views.reverted(kernel.revert(force=force, held=frozenset(h.setting for h in kept)))
+        return views.reverted(kernel.revert(force=force, held=holders(kept)))
     finally:
         kernel.close()
         cache.forget_run()

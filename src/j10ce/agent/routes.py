@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from enum import Enum
 from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from j10ce.agent.place import AdoptRequest, Caller, PlaceRequest
 from j10ce.agent.shell import Stop
 from j10ce.errors import Finding, Invalid, NotFound, Unreachable
 from j10ce.model import schema
+from j10ce.model.bounds import Several
 from j10ce.model.kinds import Strict
 
 S = TypeVar("S", bound=Struct)
@@ -32,10 +34,16 @@ class Context(NamedTuple):
 Handler = Callable[..., Awaitable[object]]
 
 
+class For(Enum):
+    ANYONE = "anyone"  # who can open the socket
+    GROUP = "group"  # its members work for themselves: processes and holds of their own
+    ROOT = "root"  # and the agent's own user: what is everybody's
+
+
 class Route(NamedTuple):
     method: str
     path: str
-    writes: bool
+    who: For
     handler: Handler
     does: str
 
@@ -54,7 +62,7 @@ class StopRequest(Strict, frozen=True, kw_only=True):
 
 
 class PlanRequest(Strict, frozen=True, kw_only=True):
-    objects: tuple[Any, ...] = ()
+    objects: Several[Any] = ()
     node: dict[str, Any] | None = None
 
 
@@ -127,7 +135,7 @@ async def hold(ctx: Context, request: Request, caller: Caller) -> object:
 
 async def release(ctx: Context, request: Request, caller: Caller) -> object:
     knobs = frozenset(filter(None, request.query.get("knobs", "").split(",")))
-    return await ctx.operations.release(request.query.get("target", ""), knobs)
+    return await ctx.operations.release(request.query.get("target", ""), knobs, caller)
 
 
 async def journal(ctx: Context, request: Request, caller: Caller) -> object:
@@ -166,36 +174,36 @@ async def plan(ctx: Context, request: Request, caller: Caller) -> object:
 
 
 async def routes(ctx: Context, request: Request, caller: Caller) -> object:
-    return [{"method": r.method, "path": r.path, "writes": r.writes, "does": r.does} for r in ROUTES.values()]
+    return [{"method": r.method, "path": r.path, "for": r.who.value, "does": r.does} for r in ROUTES.values()]
 
 
 _ROUTES: Final = (
-    Route("GET", "/healthz", False, healthz, "the process and its ring answer"),
-    Route("GET", "/readyz", False, readyz, "the ring has run once with everything it knows"),
-    Route("GET", "/metrics", False, metrics, "Prometheus text"),
-    Route("GET", "/v1", False, routes, "this table"),
-    Route("GET", "/v1/status", False, status, "armed, workloads, holds, faults, last plan"),
-    Route("GET", "/v1/workloads", False, workloads, "Workload objects of this host"),
-    Route("GET", f"{API}/workloads", False, workloads, "the same, under its API path"),
-    Route("GET", f"{API}/namespaces/{{namespace}}/workloads", False, workloads, "those of one namespace"),
-    Route("GET", f"{API}/namespaces/{{namespace}}/workloads/{{name}}", False, workload, "one of them"),
-    Route("POST", "/v1/workloads", True, place, "place a process: cgroup, knobs, then the process"),
-    Route("DELETE", "/v1/workloads/{namespace}/{name}", True, remove, "stop managing; give its settings back"),
-    Route("POST", "/v1/adopt", True, adopt, "manage a unit, a cgroup or a process where it is"),
-    Route("GET", "/v1/doctor", False, doctor, "what this machine can enforce, or what it needs"),
-    Route("GET", "/v1/explain", False, explain, "?target=&knob=: why a setting is what it is"),
-    Route("GET", "/v1/top", False, top, "usage of the node and of every workload"),
-    Route("GET", "/v1/holds", False, holds, "Hold objects in force"),
-    Route("POST", "/v1/holds", True, hold, "freeze settings of a target"),
-    Route("DELETE", "/v1/holds", True, release, "?target=&knobs=a,b: end holds"),
-    Route("GET", "/v1/journal", False, journal, "original values of everything written"),
-    Route("GET", "/v1/drift", False, drift, "what someone else changed"),
-    Route("POST", "/v1/arm", True, arm, "write decisions"),
-    Route("POST", "/v1/disarm", True, disarm, "{revert}: write nothing"),
-    Route("POST", "/v1/revert", True, revert, "{force}: every original value back, and disarm"),
-    Route("POST", "/v1/stop", True, stop, "{revert, handover}: end the agent"),
-    Route("POST", "/v1/reload", True, reload, "read the configuration again"),
-    Route("POST", "/v1/plan", False, plan, "{objects, node}: what would be written; touches nothing"),
+    Route("GET", "/healthz", For.ANYONE, healthz, "the process and its ring answer"),
+    Route("GET", "/readyz", For.ANYONE, readyz, "the ring has run once with everything it knows"),
+    Route("GET", "/metrics", For.ANYONE, metrics, "Prometheus text"),
+    Route("GET", "/v1", For.ANYONE, routes, "this table"),
+    Route("GET", "/v1/status", For.ANYONE, status, "armed, workloads, holds, faults, last plan"),
+    Route("GET", "/v1/workloads", For.ANYONE, workloads, "Workload objects of this host"),
+    Route("GET", f"{API}/workloads", For.ANYONE, workloads, "the same, under its API path"),
+    Route("GET", f"{API}/namespaces/{{namespace}}/workloads", For.ANYONE, workloads, "those of one namespace"),
+    Route("GET", f"{API}/namespaces/{{namespace}}/workloads/{{name}}", For.ANYONE, workload, "one of them"),
+    Route("POST", "/v1/workloads", For.GROUP, place, "place a process: cgroup, knobs, then the process"),
+    Route("DELETE", "/v1/workloads/{namespace}/{name}", For.GROUP, remove, "stop managing; give its settings back"),
+    Route("POST", "/v1/adopt", For.GROUP, adopt, "manage a unit, a cgroup or a process where it is"),
+    Route("GET", "/v1/doctor", For.ANYONE, doctor, "what this machine can enforce, or what it needs"),
+    Route("GET", "/v1/explain", For.ANYONE, explain, "?target=&knob=: why a setting is what it is"),
+    Route("GET", "/v1/top", For.ANYONE, top, "usage of the node and of every workload"),
+    Route("GET", "/v1/holds", For.ANYONE, holds, "Hold objects in force"),
+    Route("POST", "/v1/holds", For.GROUP, hold, "freeze settings of a target"),
+    Route("DELETE", "/v1/holds", For.GROUP, release, "?target=&knobs=a,b: end holds"),
+    Route("GET", "/v1/journal", For.ANYONE, journal, "original values of everything written"),
+    Route("GET", "/v1/drift", For.ANYONE, drift, "what someone else changed"),
+    Route("POST", "/v1/arm", For.ROOT, arm, "write decisions"),
+    Route("POST", "/v1/disarm", For.ROOT, disarm, "{revert}: write nothing"),
+    Route("POST", "/v1/revert", For.ROOT, revert, "{force}: every original value back, and disarm"),
+    Route("POST", "/v1/stop", For.ROOT, stop, "{revert, handover}: end the agent"),
+    Route("POST", "/v1/reload", For.ROOT, reload, "read the configuration again"),
+    Route("POST", "/v1/plan", For.ANYONE, plan, "{objects, node}: what would be written; touches nothing"),
 )
 ROUTES: Final[Mapping[str, Route]] = {f"{r.method} {r.path}": r for r in _ROUTES}
 
@@ -230,4 +238,4 @@ def _match(pattern: str, path: str) -> dict[str, str] | None:
 
 def _body(request: Request, into: type[S]) -> S:
     """Strictly decoded; no body is an empty object."""
-    return schema.convert(schema.parse_plain(request.body) if request.body else {}, into)
+    return schema.parse_once(request.body or b"{}", into)

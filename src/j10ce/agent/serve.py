@@ -1,7 +1,7 @@
 """The agent's sockets: a unix socket for people and hooks, and, if configured, loopback TCP for /metrics alone.
 
-Who may do what is decided by the kernel's word on the peer: root, the agent's own user and the group may write,
-whoever else can connect may read.
+Who may do what is decided by the kernel's word on the peer: root and the agent's own user may do everything, members of
+the group what is for them, whoever else can connect may read.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from typing import Final
 from j10ce.agent import http
 from j10ce.agent.http import Request, Response
 from j10ce.agent.place import Caller
-from j10ce.agent.routes import ROUTES, Context, Route, find
+from j10ce.agent.routes import ROUTES, Context, For, Route, find
 from j10ce.errors import Busy
 
 SO_PEERGROUPS: Final = 59
-CREDENTIALS: Final = struct.Struct("iII")
 MOST_GROUPS: Final = 1024
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]", "::1", "")
 
@@ -67,8 +66,8 @@ def group_id(name: str) -> int | None:
 
 def caller_of(sock: socket.socket) -> Caller:
     """The peer as the kernel vouches for it."""
-    raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-    pid, uid, gid = CREDENTIALS.unpack(raw)
+    raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, http.CREDENTIALS.size)
+    pid, uid, gid = http.CREDENTIALS.unpack(raw)
     try:
         data = sock.getsockopt(socket.SOL_SOCKET, SO_PEERGROUPS, 4 * MOST_GROUPS)
     except OSError:
@@ -94,10 +93,8 @@ class Server:
         if isinstance(route, Response):
             return route
         caller = caller_of(request.sock)
-        if route.writes and not self.may_write(caller):
-            return http.refuse(
-                403, "Forbidden", f"uid {caller.uid} may read only; {route.path} needs root or the group"
-            )
+        if problem := self._problem(route, caller):
+            return http.refuse(403, "Forbidden", problem)
         return await self._call(route, request, caller, arguments)
 
     async def answer_metrics(self, request: Request) -> Response:
@@ -109,9 +106,16 @@ class Server:
             return http.refuse(404, "NotFound", "only GET /metrics is served here; the rest is on the unix socket")
         return await self._call(ROUTES["GET /metrics"], request, Caller(0, 65534, 65534), {})
 
-    def may_write(self, caller: Caller) -> bool:
-        member = self._gid is not None and self._gid in {caller.gid, *caller.groups}
-        return caller.uid in (0, os.geteuid()) or member
+    def _problem(self, route: Route, caller: Caller) -> str:
+        """Why this caller may not; empty when it may."""
+        if caller.trusted or route.who is For.ANYONE:
+            return ""
+        if self._gid is None or self._gid not in {caller.gid, *caller.groups}:
+            return f"uid {caller.uid} may read only; {route.path} needs root or the group"
+        if route.who is For.ROOT:
+            verb = route.path.rpartition("/")[2]
+            return f"only root, or the user that the agent runs as, may {verb}; this is uid {caller.uid}"
+        return ""
 
     async def _call(self, route: Route, request: Request, caller: Caller, arguments: dict[str, str]) -> Response:
         done = await route.handler(self._context, request, caller, **arguments)

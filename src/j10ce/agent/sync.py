@@ -135,8 +135,8 @@ class Sync:
     def _read(self, type_: str, told: object) -> NodeDocument:
         """Raises Invalid; Unreachable for a change that does not fit: the next watch brings whole documents."""
         if type_ != "CHANGED":
-            return schema.convert(told, NodeDocument)
-        document = changed(self._known, schema.convert(told, NodeChange))
+            return schema.convert_ours(told, NodeDocument)
+        document = changed(self._known, schema.convert_ours(told, NodeChange))
         if document is None:
             self._in_parts = False
             raise Unreachable("a change of the document does not fit the one that is held")

@@ -17,13 +17,14 @@ from j10ce.kernel.kernel import Kernel
 from j10ce.model import kinds, knob, schema
 from j10ce.model.kinds import API_VERSION, Condition, WorkloadStatus
 from j10ce.model.knob import NODE, TargetId
-from j10ce.model.plan import Change, Outcome, Refused, ValueChange
+from j10ce.model.plan import Applied, Change, Outcome, Refused, Remove, ValueChange
 from j10ce.model.quantity import Quantity
 from j10ce.model.workload import Workload
 from j10ce.plan.explain import explain
 from j10ce.plan.text import render_text
 
 RECENT_S: Final = 5.0
+KNOWN_S: Final = 60.0  # how old the last value of what is read seldom may be
 KIB: Final = 1024
 
 
@@ -68,6 +69,12 @@ def _recent(target: TargetId, metric: str, report: Report) -> float | None:
     return report.snap.readings.window(target, metric, RECENT_S).mean()
 
 
+def _known(target: TargetId, metric: str, report: Report) -> float | None:
+    """Pressure is read on a few samples only: between two of them the last one counts."""
+    recent = _recent(target, metric, report)
+    return report.snap.readings.window(target, metric, KNOWN_S).last() if recent is None else recent
+
+
 def top(report: Report) -> dict[str, Any]:
     """Numbers for people: CPUs, bytes, shares of time."""
     snap = report.snap
@@ -84,8 +91,8 @@ def top(report: Report) -> dict[str, Any]:
             "cpu": recent(w.target, "cpu.usage"),
             "memory": recent(w.target, "memory.current"),
             "floor": {"cpu": e.floor.cpu if e else 0, "memory": e.floor.memory if e else 0},
-            "pressure": recent(w.target, "cpu.pressure"),
-            "throttled": recent(w.target, "cpu.throttled"),
+            "pressure": _known(w.target, "cpu.pressure", report),
+            "throttled": _known(w.target, "cpu.throttled", report) or 0.0,
             "cgroup": w.handle.path,
         }
         for w in snap.workloads.values()
@@ -102,7 +109,10 @@ def top(report: Report) -> dict[str, Any]:
 
 
 def status(report: Report) -> dict[str, Any]:
-    results = Counter(type(result).__name__.lower() for _, result in report.outcome.results)
+    results = Counter(
+        "not written: the agent is not armed" if report.outcome.dry else type(result).__name__.lower()
+        for _, result in report.outcome.results
+    )
     return {
         "node": report.snap.node.name,
         "armed": report.armed,
@@ -153,11 +163,12 @@ def drift(report: Report) -> list[dict[str, Any]]:
 
 
 def reverted(outcome: Outcome) -> dict[str, Any]:
-    """Values given back, those left with the reason, and the cgroups that stay because something is in them."""
+    """Values given back, those left with the reason, cgroups removed, and those that stay as something is in them."""
     values = [r for c, r in outcome.results if isinstance(c, ValueChange)]
     refused = [(c.setting if isinstance(c, ValueChange) else c.target, c, r.reason) for c, r in outcome.refused()]
     return {
         "restored": sum(not isinstance(r, Refused) for r in values),
+        "removed": sum(isinstance(c, Remove) and isinstance(r, Applied) for c, r in outcome.results),
         "left": [{"setting": str(what), "reason": why} for what, c, why in refused if isinstance(c, ValueChange)],
         "kept": [{"target": str(what), "reason": why} for what, c, why in refused if not isinstance(c, ValueChange)],
     }

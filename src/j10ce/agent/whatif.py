@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from j10ce.agent.objects import ceiling, from_object, namespace_labels
-from j10ce.control.builtin import build
+from j10ce.agent.objects import ceiling, from_object
+from j10ce.agent.place import chosen
+from j10ce.control.builtin import BUILTIN, build
+from j10ce.control.controller import Controller
 from j10ce.errors import Finding, Invalid
 from j10ce.model import knob, schema
-from j10ce.model.kinds import MinimalReservationPolicy, Minimum, NodeQoS, QoSProfile
+from j10ce.model.catalogue import KINDS
+from j10ce.model.kinds import NAMESPACE_NAME_LABEL, MinimalReservationPolicy, Minimum, NodeQoS, QoSProfile
 from j10ce.model.kinds import Workload as WorkloadObject
-from j10ce.model.knob import KNOBS, ROOT, Support, TargetId
+from j10ce.model.knob import KNOBS, NR_CPUS, ROOT, Setting, Support, TargetId, Value
 from j10ce.model.plan import HeldSetting, Make, Plan, ValueChange
 from j10ce.model.quantity import Bytes, Quantity
 from j10ce.model.resource import NOTHING
 from j10ce.model.snapshot import Group, Groups, NodeFacts, Snapshot, Window
 from j10ce.model.workload import APART, Ceiling, Handle, Workload, plain_path
 from j10ce.plan.arbiter import arbitrate
-from j10ce.policy.document import NodeDocument, digest
+from j10ce.plan.difference import Quantise
+from j10ce.policy.document import NodeDocument, digest, reference
+from j10ce.policy.ledger import Ledger
 from j10ce.policy.profiles import builtin
-from j10ce.policy.resolve import Resolution, amounts, resolve
+from j10ce.policy.resolve import NOTHING_BESIDE, Beside, Resolution, amounts, resolve
 from j10ce.policy.validate import validate
 
+Object = TypeVar("Object", QoSProfile, MinimalReservationPolicy)
 TOP: Final = "j10ce"
 EVERY_KNOB: Final = {name: Support(True, via="cgroup2") for name in KNOBS}
 
@@ -37,11 +44,29 @@ class Paper(NamedTuple):
     profiles: tuple[QoSProfile, ...] = ()
     policies: tuple[MinimalReservationPolicy, ...] = ()
     workloads: tuple[Workload, ...] = ()
+    pods: tuple[Workload, ...] = ()
     node: NodeFacts | None = None
 
 
+class Present(Struct, frozen=True):
+    """What is in force where the question is asked: the book, the tree, and how this agent decides and writes."""
+
+    document: NodeDocument
+    snap: Snapshot
+    ledger: Ledger
+    beside: Beside = NOTHING_BESIDE
+    originals: Mapping[Setting, Value] = {}
+    holds: tuple[HeldSetting, ...] = ()
+    controllers: Sequence[Controller] = ()  # of the question's own: they may remember what they are shown
+    quantise: Quantise = lambda _, value: value
+    place: Callable[[str, str, str], Handle] = lambda tier, namespace, name: Handle(
+        path=plain_path(TOP, tier, f"{namespace}_{name}")
+    )
+    owns: Callable[[str], bool] = lambda path: path.split("/")[0] in (TOP, plain_path(TOP, APART))
+
+
 class WhatIf(Struct, frozen=True):
-    """The answer: what everyone would be entitled to, and the plan from an empty tree."""
+    """The answer: what everyone would be entitled to, and the plan from what is there to what would be."""
 
     node: NodeFacts
     snap: Snapshot
@@ -49,33 +74,42 @@ class WhatIf(Struct, frozen=True):
     plan: Plan
 
 
-def whatif(
-    raws: Iterable[object],
-    node: NodeFacts,
-    *,
-    wall: float,
-    document: NodeDocument | None = None,
-    present: Snapshot | None = None,
-    top: str = TOP,
-    holds: Sequence[HeldSetting] = (),
-) -> WhatIf:
-    """`raws` are manifests as plain data; `document` and `present` are what is in force beside them.
+def whatif(raws: Iterable[object], node: NodeFacts, *, wall: float, present: Present | None = None) -> WhatIf:
+    """`raws` are manifests as plain data; `present` is what is in force beside them, nothing unless given.
 
-    Objects that describe another machine are planned for that one alone. Raises Invalid with the findings of all
-    objects at once.
+    Objects that describe another machine are planned for that one alone, by the same controllers. Raises Invalid with
+    the findings of all objects at once.
     """
     paper = read(raws, node)
-    if paper.node is not None:
-        node, document, present = paper.node, None, None
-    living = present.workloads if present else {}
-    workloads = {**living, **{w.target: w for w in paper.workloads}}
-    resolution = resolve(list(workloads.values()), _document(document, paper, node), node, wall=wall)
-    placed = {t: _placed(w, resolution, top) for t, w in workloads.items()}
-    base = present or Snapshot(0.0, wall, node, Groups(), Unmeasured(), support=EVERY_KNOB)
-    groups = _groups(placed.values(), base.groups, top)
-    snap = replace(base, wall=wall, groups=groups, workloads=placed, entitlements=resolution.entitlements)
-    proposals = [p for controller in build({}) for p in controller.propose(snap)]
-    return WhatIf(node, snap, resolution, arbitrate(proposals, snap, holds, lambda s, v: v))
+    if paper.node is not None or present is None:
+        node = paper.node or node
+        present = _bare(node, wall, present)
+    living, document = present.snap.workloads, _document(present.document, paper, wall)
+    asked = (*(chosen(w, document.profiles) for w in paper.workloads), *paper.pods)  # as root's `run` would
+    workloads = {**living, **{w.target: _since(w, living.get(w.target), wall) for w in asked}}
+    resolution = resolve(
+        list(workloads.values()), document, node, wall=wall, before=present.ledger, beside=present.beside
+    )
+    placed = {t: _placed(w, resolution, present) for t, w in workloads.items()}
+    snap = replace(
+        present.snap,
+        wall=wall,
+        groups=_groups(placed.values(), present),
+        workloads=placed,
+        entitlements=resolution.entitlements,
+        epoch=present.snap.epoch + 1,
+    )
+    proposals = [p for controller in present.controllers for p in controller.propose(snap)]
+    plan = arbitrate(proposals, snap, present.holds, present.quantise, originals=present.originals)
+    return WhatIf(node, snap, resolution, plan)
+
+
+def _bare(node: NodeFacts, wall: float, asked: Present | None) -> Present:
+    """A machine with nothing on it, and the controllers of whoever is asked: as they are configured, without memory."""
+    snap = Snapshot(0.0, wall, node, Groups(), Unmeasured(), support=EVERY_KNOB)
+    configured = asked.controllers if asked else build({})
+    fresh = [type(c)(c.config) for c in configured if type(c) in BUILTIN.values()]  # type: ignore[attr-defined, call-arg]
+    return Present(NodeDocument(node=node.name, profiles=builtin()), snap, Ledger(NOTHING), controllers=fresh)
 
 
 def as_text(answer: WhatIf) -> str:
@@ -92,6 +126,9 @@ def as_text(answer: WhatIf) -> str:
             )
         elif isinstance(change, Make):
             lines.append(f"  make {change.path}  ({change.why})")
+    if not answer.plan.changes:
+        here = answer.resolution.entitlements
+        lines.append("nothing to write" + ("" if here else ": no workload is here or among these objects"))
     lines += [f"! {note}" for note in (*answer.resolution.notes, *answer.plan.notes)]
     return "\n".join(lines)
 
@@ -122,7 +159,8 @@ def read(raws: Iterable[object], node: NodeFacts) -> Paper:
     return Paper(
         tuple(o for o in objects if isinstance(o, QoSProfile)),
         tuple(o for o in objects if isinstance(o, MinimalReservationPolicy)),
-        tuple(w for o in objects if (w := _workload(o, where)) is not None),
+        tuple(from_object(o, where) for o in objects if isinstance(o, WorkloadObject)),
+        tuple(_pod(o, where) for o in objects if isinstance(o, dict) and o["kind"] == "Pod"),
         other,
     )
 
@@ -152,9 +190,12 @@ class Nothing:
 
 
 def _checked(raw: object) -> Any:
+    """One without a namespace is in `default`, where `apply` puts it."""
     obj = schema.decode(raw)
     if found := validate(obj):
         raise Invalid(found)
+    if KINDS[obj.kind].namespaced and not obj.metadata.namespace:
+        return replace(obj, metadata=replace(obj.metadata, namespace="default"))
     return obj
 
 
@@ -162,33 +203,56 @@ def _is_kubernetes(raw: object) -> bool:
     return isinstance(raw, dict) and raw.get("apiVersion") == "v1" and raw.get("kind") in ("Pod", "Node")
 
 
-def _document(document: NodeDocument | None, paper: Paper, node: NodeFacts) -> NodeDocument:
-    """What is in force with the paper's objects in place of those of the same name."""
-    base = document or NodeDocument(node=node.name, profiles=builtin())
-    profiles = {p.metadata.name: p for p in (*base.profiles, *paper.profiles)}
-    policies = {(p.metadata.namespace, p.metadata.name): p for p in (*base.policies, *paper.policies)}
-    merged = replace(base, profiles=tuple(profiles.values()), policies=tuple(policies.values()))
+def _document(base: NodeDocument, paper: Paper, wall: float) -> NodeDocument:
+    """What is in force with the paper's objects in place of those of the same name; new ones are created now."""
+    merged = replace(
+        base,
+        profiles=_merged(base.profiles, paper.profiles, wall),
+        policies=_merged(base.policies, paper.policies, wall),
+    )
     return replace(merged, hash=digest(merged))
 
 
-def _placed(w: Workload, resolution: Resolution, top: str) -> Workload:
-    if w.handle.path:
+def _merged(base: Iterable[Object], paper: Iterable[Object], wall: float) -> tuple[Object, ...]:
+    """Whoever stores an object sets when it was created, once; what the paper says of it counts nothing."""
+    found = {reference(o): o for o in base}
+    for obj in paper:
+        known = found.get(reference(obj))
+        created = known.metadata.creation_timestamp if known else datetime.fromtimestamp(wall, UTC)
+        found[reference(obj)] = replace(obj, metadata=replace(obj.metadata, creation_timestamp=created))
+    return tuple(found.values())
+
+
+def _since(w: Workload, living: Workload | None, wall: float) -> Workload:
+    """One that is there stays where it is, and as old as it is."""
+    if living is None:
+        return replace(w, since=wall)
+    kept = {
+        name: getattr(living, name)
+        for name in ("since", "handle", "parts", "pids", "uid", "vouched", "namespace_labels")
+    }
+    return replace(w, **kept)
+
+
+def _placed(w: Workload, resolution: Resolution, present: Present) -> Workload:
+    entitled = resolution.entitlements[w.target]
+    if w.handle.path or not entitled.chosen:
         return w
-    tier = resolution.entitlements[w.target].tier.value
-    return replace(w, handle=Handle(path=plain_path(top, tier, f"{w.namespace}_{w.name}")), pids=())
+    return replace(w, handle=present.place(entitled.tier.value, w.namespace, w.name))
 
 
-def _groups(workloads: Iterable[Workload], present: Groups, top: str) -> Groups:
+def _groups(workloads: Iterable[Workload], present: Present) -> Groups:
     """What is there, and every workload with all its ancestors; those that are not there yet are to be made."""
-    found = {ROOT: Group(ROOT, None, "", owned=False), **present.by_target}
-    ours = (top, plain_path(top, APART))
+    found = {ROOT: Group(ROOT, None, "", owned=False), **present.snap.groups.by_target}
     for w in workloads:
+        if not w.handle.path:
+            continue
         steps = w.handle.path.split("/")
         parent = ROOT
         for depth in range(1, len(steps)):
             path = "/".join(steps[:depth])
             here = knob.group(path)
-            found.setdefault(here, Group(here, parent, path, owned=steps[0] in ours, exists=False))
+            found.setdefault(here, Group(here, parent, path, owned=present.owns(path), exists=False))
             parent = here
         found.setdefault(w.target, Group(w.target, parent, w.handle.path, owned=w.handle.made, exists=False))
     return Groups(found)
@@ -206,14 +270,11 @@ def _node(obj: Any, node: NodeFacts) -> NodeFacts | None:
 
 def _sized(node: NodeFacts, name: str, capacity: Mapping[str, Quantity]) -> NodeFacts:
     cpus = math.floor(capacity["cpu"].of(len(node.cpus))) if "cpu" in capacity else len(node.cpus)
+    if cpus > NR_CPUS:
+        many = Finding("capacity.cpu", str(capacity["cpu"]), "more CPUs than any machine has", f"at most {NR_CPUS}")
+        raise Invalid([many], f"node {name}")
     memory = capacity["memory"].bytes(Bytes(node.memory)) if "memory" in capacity else node.memory
-    return replace(node, name=name, cpus=frozenset(range(max(1, cpus))), memory=memory)
-
-
-def _workload(obj: Any, node: NodeFacts) -> Workload | None:
-    if isinstance(obj, WorkloadObject):
-        return from_object(obj, node)
-    return _pod(obj, node) if isinstance(obj, dict) and obj["kind"] == "Pod" else None
+    return replace(node, name=name, cpus=frozenset(range(max(1, cpus))), cpu_quota=math.inf, memory=memory)
 
 
 def _pod(raw: dict[str, Any], node: NodeFacts) -> Workload:
@@ -231,7 +292,7 @@ def _pod(raw: dict[str, Any], node: NodeFacts) -> Workload:
         namespace,
         str(meta.get("name") or meta.get("generateName", "pod")).rstrip("-"),
         labels={str(k): str(v) for k, v in (meta.get("labels") or {}).items()},
-        namespace_labels=namespace_labels(namespace, uid=1),
+        namespace_labels={NAMESPACE_NAME_LABEL: namespace},
         requests=requests,
         limits=limit,
         critical=str(_dig(raw, "spec").get("priorityClassName", "")).startswith("system-"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
-from j10ce.model.catalogue import Kind
+from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.cells import dig
 from j10ce.model.kinds import GROUP, VERSION
 from j10ce.policy.profiles import canonical
@@ -20,6 +20,15 @@ def path(kind: Kind, namespace: str | None, name: str = "") -> str:
 
 def namespace_of(raw: dict[str, Any]) -> str:
     return str(dig(raw, "metadata.namespace") or "default")
+
+
+def same_object(raw: Any) -> tuple[str, ...]:
+    """(kind, namespace, name), equal for two writings of one object; empty where it has no name yet."""
+    kind, name = dig(raw, "kind"), dig(raw, "metadata.name")
+    if not kind or not name:
+        return ()
+    known = KINDS.get(kind)
+    return kind, "" if known and not known.namespaced else namespace_of(raw), str(name)
 
 
 def apart(kind: Kind, namespace: str, name: str) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -15,7 +16,7 @@ import click
 from j10ce.cli.client import Client
 from j10ce.cli.output import say
 from j10ce.cli.peers import Peers
-from j10ce.errors import Conflict, StoreError
+from j10ce.errors import Conflict, Invalid, NotFound, StoreError
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import GROUP, VERSION, Object
 from j10ce.model.schema import decode
@@ -26,6 +27,7 @@ from j10ce.store.store import Listing, Movable
 from j10ce.store.transfer import Imported, movable
 
 PASSES: Final = 5
+LEFT_OUT: Final = re.compile(r'^j10ce_objects_unreadable\{kind="(\w+)"\} (\S+)$', re.MULTILINE)
 T = TypeVar("T")
 wall: Callable[[], float] = time.time  # noqa: TID251  the process's one wall clock
 merge_option = click.option("--merge", is_flag=True, help="Add what is missing to a store that is not empty.")
@@ -41,9 +43,9 @@ def backup_command(peers: Peers, file: Path, store: str | None) -> None:
     \b
     Example:
       j10ce-qos backup objects.jsonl
-      j10ce-qos backup objects.jsonl --store sqlite:///var/lib/j10ce-qos/objects.db
+      j10ce-qos backup objects.jsonl --store sqlite:///var/lib/j10ce-qos/store.sqlite
     """
-    listing = asyncio.run(_using(store, _snapshot)) if store else through_api(peers.api())
+    listing = _whole(store) if store else through_api(peers.api())
     _create(file, transfer.written(listing, wall()))
     say(f"{file}: {len(listing.items)} objects at revision {listing.revision}")
 
@@ -60,7 +62,7 @@ def restore_command(file: Path, store: str, merge: bool, dry_run: bool) -> None:
 
     \b
     Example:
-      j10ce-qos restore objects.jsonl --store sqlite:///var/lib/j10ce-qos/objects.db
+      j10ce-qos restore objects.jsonl --store sqlite:///var/lib/j10ce-qos/store.sqlite
       j10ce-qos restore --merge objects.jsonl --store etcd://127.0.0.1:2379
     """
     listing = transfer.read(file.read_bytes())
@@ -79,11 +81,15 @@ def migrate_command(source: str, target: str, merge: bool) -> None:
 
     \b
     Example:
-      j10ce-qos migrate sqlite:///var/lib/j10ce-qos/objects.db etcd://127.0.0.1:2379
+      j10ce-qos migrate sqlite:///var/lib/j10ce-qos/store.sqlite etcd://127.0.0.1:2379
     """
-    listing = asyncio.run(_using(source, _snapshot))
+    listing = _whole(source, "SOURCE")
     carried = transfer.read(transfer.written(listing, wall()))
-    _report(asyncio.run(_using(target, lambda store: transfer.restore(store, carried, merge=merge))), target)
+
+    def restore(store: Movable) -> Awaitable[Imported]:
+        return transfer.restore(store, carried, merge=merge)
+
+    _report(asyncio.run(_using(target, restore, argument="TARGET")), target)
 
 
 def through_api(api: Client) -> Listing:
@@ -92,9 +98,19 @@ def through_api(api: Client) -> Listing:
     for _ in range(PASSES):
         second, revision = _pass(api)
         if _wishes(first) == _wishes(second):
+            _refuse_partial(api)
             return Listing(second, str(revision))
         first = second
     raise StoreError(f"objects changed during each of {PASSES} passes; try again when fewer people write")
+
+
+def _refuse_partial(api: Client) -> None:
+    """Lists leave out what the manager cannot read, kinds that it does not know included: its metrics count it."""
+    counts = {kind: int(float(count)) for kind, count in LEFT_OUT.findall(api.get("/metrics")) if float(count)}
+    if counts:
+        some = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+        told = f"the manager holds objects that its release cannot read ({some}; its log names them)"
+        raise StoreError(f"{told}, so this would not be all of them: correct or delete them first")
 
 
 def _pass(api: Client) -> tuple[tuple[Object, ...], int]:
@@ -113,16 +129,26 @@ def _wishes(objects: tuple[Object, ...]) -> dict[str, tuple[object, ...]]:
     return {meta.uid: (meta.generation, meta.labels, meta.annotations) for meta in metas}
 
 
-async def _using(url: str, work: Callable[[Movable], Awaitable[T]]) -> T:
-    store = open_store(url, wall)
+def _whole(url: str, argument: str = "--store") -> Listing:
+    """Raises NotFound for a store without objects: there are some wherever a manager has run, so the URL is wrong."""
+    listing = asyncio.run(_using(url, lambda store: store.snapshot(), create=False, argument=argument))
+    if not listing.items:
+        raise NotFound(f"there are no objects in {url.partition('?')[0]}; check the address and its prefix")
+    return listing
+
+
+async def _using(
+    url: str, work: Callable[[Movable], Awaitable[T]], *, create: bool = True, argument: str = "--store"
+) -> T:
+    """`argument`: as what the address was given."""
+    try:
+        store = open_store(url, wall, create=create)
+    except Invalid as e:
+        raise Invalid([f._replace(path=argument) for f in e.findings], e.what) from None
     try:
         return await work(movable(store, url))
     finally:
         await store.close()
-
-
-async def _snapshot(store: Movable) -> Listing:
-    return await store.snapshot()
 
 
 def _create(file: Path, data: bytes) -> None:

@@ -6,11 +6,12 @@ import io
 import json
 import os
 import platform
-import re
 import tarfile
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
@@ -19,16 +20,13 @@ from j10ce.cli.doctor import examine
 from j10ce.cli.output import say
 from j10ce.cli.peers import Peers
 from j10ce.errors import QosError
+from j10ce.model.secrets import redact
 
 ASKED = ("status", "workloads", "doctor", "holds", "journal", "drift", "top")
 KINDS_KEPT = ("qosprofiles", "minimalreservationpolicies", "nodeqoses", "holds")
 FILES = ("/proc/version", "/proc/cmdline", "/proc/mounts", "/proc/cgroups", "/proc/meminfo", "/etc/os-release")
 LOGS = ("agent.log", "manager.log")
 KEPT_LOG_BYTES = 1 << 20
-# Command lines and logs may carry what looks like a credential; nobody wants it in a bug tracker.
-SECRET = re.compile(r"(?i)((?:bearer|token|password|passwd|secret|api[-_]?key)[\"']?\s*[=: ]\s*[\"']?)([^\s\"',}]+)")
-
-TOKEN = re.compile(r"j10ce\.[-a-z0-9.]{1,253}\.[-_A-Za-z0-9]{43}")
 
 
 @click.command("bundle")
@@ -41,9 +39,8 @@ def bundle_command(peers: Peers, output: Path) -> None:
     Example:
       j10ce-qos bundle
     """
-    fd = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     names = []
-    with os.fdopen(fd, "wb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as tar:
+    with fresh(output) as raw, tarfile.open(fileobj=raw, mode="w:gz") as tar:
         for name, text in _contents(peers):
             data = redact(text).encode()
             info = tarfile.TarInfo(f"j10ce-qos-bundle/{name}")
@@ -53,9 +50,21 @@ def bundle_command(peers: Peers, output: Path) -> None:
     say(f"{output}: {len(names)} files, secrets removed; read it before you send it")
 
 
-def redact(text: str) -> str:
-    text = TOKEN.sub("(removed)", text)
-    return SECRET.sub(r"\1(removed)", text)
+@contextmanager
+def fresh(output: Path) -> Iterator[BinaryIO]:
+    """A file of our own, readable by us alone, that takes the name when it is whole: whoever made one there before
+    keeps nothing of it."""
+    try:
+        fd, draft = tempfile.mkstemp(prefix=f".{output.name}-", dir=output.parent)
+    except OSError as e:  # of a name that nobody typed, or of none: the folder we are in may be gone
+        raise QosError(f"{output}: {e.strerror}; name a file in a folder that is there with --output") from e
+    try:
+        with os.fdopen(fd, "wb") as file:
+            yield file
+        os.replace(draft, output)
+    except BaseException:
+        os.unlink(draft)
+        raise
 
 
 def _contents(peers: Peers) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from j10ce.cli.authority import Authority
 
 SOON_S = 30 * 86400.0
+MOST_NAME = 64  # characters of a common name, by X.509
 
 folder_option = click.option(
     "--dir", "folder", type=click.Path(file_okay=False, path_type=Path), help="Folder.  [default: /etc/j10ce-qos/pki]"
@@ -90,9 +91,15 @@ def client_command(name: str, role: str, folder: Path | None, life: str, renew: 
       j10ce-qos certs client alice --role editor
     """
     from j10ce.cli.authority import Wish
+    from j10ce.manager.identity import Role, caller_of
 
     if not name.replace("-", "").replace(".", "").isalnum() or name in ("ca", "server"):
         raise Invalid([Finding("NAME", name, "not a name", "use letters, digits, '-' and '.'")], "argument")
+    if len(name) > MOST_NAME:
+        raise Invalid([Finding("NAME", name, f"{len(name)} characters", f"at most {MOST_NAME}")], "argument")
+    if caller_of(name, Role(role), name if role == Role.NODE.value else "") is None:
+        hint = "such names are those of nodes, bootstrap tokens and the manager; choose another"
+        raise Invalid([Finding("NAME", name, f"not the name of a caller of role {role}", hint)], "argument")
     authority = _authority(folder)
     authority.issue(name, Wish(name, _seconds(life), role=role), renew=renew)
     say(f"{authority.folder / f'{name}.crt'}: {name}, {role}")

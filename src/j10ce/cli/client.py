@@ -13,6 +13,7 @@ import h11
 
 from j10ce import __version__
 from j10ce.errors import Busy, Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
+from j10ce.host.addresses import keep_secret
 
 if TYPE_CHECKING:
     pass  # loaded where it is used: half of all calls go to a unix socket
@@ -144,6 +145,8 @@ class Client:
                 raise
             return sock
         secure, host, port = _address(where)
+        if self.token:
+            keep_secret(where)
         sock = socket.create_connection((host, port or (443 if secure else 80)), patience_s)
         if secure:
             sock = self._secured(sock, host, where)

@@ -6,7 +6,7 @@ from typing import Any
 
 from j10ce.cli.output import dump, table
 from j10ce.model.catalogue import Kind
-from j10ce.model.cells import dig
+from j10ce.model.cells import dig, shown
 from j10ce.model.kinds import QoSProfile
 from j10ce.model.schema import convert
 from j10ce.policy import profiles
@@ -20,7 +20,7 @@ def describe(kind: Kind, obj: dict[str, Any]) -> str:
     head += [("Created", meta.get("creationTimestamp")), ("Generation", meta.get("generation"))]
     head += [("Labels", ", ".join(f"{k}={v}" for k, v in sorted(meta.get("labels", {}).items())))]
     head += [("Phase", dig(obj, "status.phase") or (kind.name == "MinimalReservationPolicy" and "Pending"))]
-    lines = [f"{name + ':':<13}{value}" for name, value in head if value]
+    lines = [f"{name + ':':<13}{shown(str(value))}" for name, value in head if value]
     for part in ("spec", "status", "data"):
         body = {k: v for k, v in (obj.get(part) or {}).items() if part != "status" or k not in TABLES}
         if body:

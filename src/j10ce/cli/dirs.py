@@ -10,6 +10,7 @@ from typing import NamedTuple
 from j10ce.agent.config import CONFIG_DIR, default_dirs, load
 from j10ce.cli.output import warn
 from j10ce.errors import Invalid
+from j10ce.host import child
 
 SYSTEM_RUN = Path("/run/j10ce-qos")
 
@@ -47,7 +48,7 @@ class Dirs(NamedTuple):
     def environ(self) -> dict[str, str]:
         """What a child of ours needs to agree with us on places."""
         told = {"J10CE_RUN_DIR": self.run, "J10CE_STATE_DIR": self.state, "J10CE_CONFIG_DIR": self.config}
-        return {**os.environ, **{k: str(v) for k, v in told.items()}}
+        return child.environ(os.environ) | {k: str(v) for k, v in told.items()}
 
 
 def _configured(config: Path, environ: Mapping[str, str]) -> tuple[Path, Path]:
@@ -62,4 +63,5 @@ def _configured(config: Path, environ: Mapping[str, str]) -> tuple[Path, Path]:
 
 
 def config_dir(environ: Mapping[str, str] = os.environ) -> Path:
-    return Path(environ.get("J10CE_CONFIG_DIR") or CONFIG_DIR)
+    """Absolute: a child of ours runs in another folder."""
+    return Path(environ.get("J10CE_CONFIG_DIR") or CONFIG_DIR).absolute()

@@ -9,22 +9,21 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 from j10ce.cli.dirs import Dirs
 from j10ce.errors import Busy, QosError, Unreachable
+from j10ce.host import child
 from j10ce.kernel.owner import BOOTED
 
 START_S = 60.0
-AGENT = [sys.executable, "-m", "j10ce.agent.main"]
-PASSED_ON = ("J10CE_", "PYTHON", "XDG_", "DBUS_", "HOME", "LANG", "PATH")  # to an agent that systemd starts for us
+AGENT = "j10ce.agent.main"
 
 
 def start_agent(dirs: Dirs, *extra: str) -> subprocess.Popen[bytes]:
     """The agent as a process of its own session; returns once it serves."""
-    return start([*AGENT, *extra], dirs, "agent")
+    return start(child.python(AGENT, *extra), dirs, "agent")
 
 
 def lend_agent(dirs: Dirs) -> None:
@@ -33,7 +32,7 @@ def lend_agent(dirs: Dirs) -> None:
     It may outlive whoever asks for it. systemd ends a session or a service with all that it started, so under systemd
     the agent is a service of its own.
     """
-    argv = [*AGENT, "--until-idle"]
+    argv = child.python(AGENT, "--until-idle")
     if not (_systemd_run() and _start_apart(argv, dirs)):
         start(argv, dirs, "agent")
 
@@ -41,9 +40,10 @@ def lend_agent(dirs: Dirs) -> None:
 def _systemd_run() -> list[str]:
     """The command that starts services for this user; empty where there is no such manager."""
     run = "/run" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
-    if not os.path.isdir(BOOTED) or not os.path.exists(f"{run}/systemd/private") or not shutil.which("systemd-run"):
+    command = shutil.which("systemd-run", path=child.PATH)
+    if not os.path.isdir(BOOTED) or not os.path.exists(f"{run}/systemd/private") or not command:
         return []
-    return ["systemd-run", "--quiet", "--collect", *(["--user"] if os.geteuid() else [])]
+    return [command, "--quiet", "--collect", *(["--user"] if os.geteuid() else [])]
 
 
 def _start_apart(argv: list[str], dirs: Dirs) -> bool:
@@ -52,13 +52,15 @@ def _start_apart(argv: list[str], dirs: Dirs) -> bool:
     log = dirs.run / "agent.log"
     log.touch(0o600)
     start_at = log.stat().st_size
-    passed = (f"--setenv={k}={v}" for k, v in dirs.environ().items() if k.startswith(PASSED_ON))
+    environ = dirs.environ()
+    passed = (f"--setenv={k}={v}" for k, v in environ.items())
     told = {"Type": "notify", "TimeoutStartSec": f"{START_S:.0f}"} | dict.fromkeys(
         ("StandardOutput", "StandardError"), f"append:{log}"
     )
     properties = (f"--property={name}={value}" for name, value in told.items())
     named = ("--description=j10ce-qos agent, until its last workload ends", f"--unit=j10ce-qos-run-{os.getpid()}")
-    started = subprocess.run([*_systemd_run(), *named, *properties, *passed, "--", *argv], capture_output=True)
+    command = [*_systemd_run(), *named, *properties, *passed, "--", *argv]
+    started = subprocess.run(command, capture_output=True, cwd=child.FOLDER, env=environ)
     if started.returncode and log.stat().st_size > start_at:
         raise QosError(f"the agent could not start: {_last_words(log, start_at)}")
     return started.returncode == 0
@@ -72,13 +74,13 @@ def start(argv: list[str], dirs: Dirs, name: str) -> subprocess.Popen[bytes]:
         notify = os.path.join(box, "notify")
         s.bind(notify)
         s.settimeout(0.2)
-        fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         start_at = os.fstat(fd).st_size
         mask = signal.pthread_sigmask(signal.SIG_SETMASK, ())  # a blocked signal would be inherited, and never arrive
         try:
             process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=fd, stderr=fd, start_new_session=True,
-                env={**dirs.environ(), "NOTIFY_SOCKET": notify},
+                cwd=child.FOLDER, env={**dirs.environ(), "NOTIFY_SOCKET": notify},
             )  # fmt: skip
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)

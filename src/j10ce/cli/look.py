@@ -9,6 +9,8 @@ import click
 from j10ce.cli.output import dump, say, table
 from j10ce.cli.peers import Peers, complete_knobs, complete_names, namespace_option, output_option
 from j10ce.cli.steer import target
+from j10ce.errors import NotFound
+from j10ce.model.cells import shown
 from j10ce.model.resource import spell
 
 
@@ -35,8 +37,18 @@ def explain_command(peers: Peers, name: str, knob: str | None, namespace: str, o
         say(dump(facts, output) if output in ("json", "yaml") else told["text"])
         return
     query = {"target": target(namespace, name)} | ({"knob": knob} if knob else {})
-    told = peers.agent().get("/v1/explain", **query)
+    try:
+        told = peers.agent().get("/v1/explain", **query)
+    except NotFound as e:
+        raise NotFound(f"{e}{_elsewhere(peers, name)}") from None
     say(dump(told, output) if output in ("json", "yaml") else told["text"])
+
+
+def _elsewhere(peers: Peers, name: str) -> str:
+    """Workloads of that name in other namespaces."""
+    listed = (w["metadata"] for w in peers.agent().get("/v1/workloads")["items"])
+    found = [f"{meta['namespace']}/{name}" for meta in listed if meta["name"] == name]
+    return f"; there is {', '.join(found)}" if found else ""
 
 
 @click.command("top")
@@ -46,7 +58,8 @@ def explain_command(peers: Peers, name: str, knob: str | None, namespace: str, o
 def top_command(peers: Peers, watch: bool, output: str) -> None:
     """What workloads use, beside what they were promised.
 
-    WAIT is the share of time in which a task waited for a CPU, CAPPED that in which its limit kept it from one.
+    WAIT is the share of time in which a task waited for a CPU (- before it is known), CAPPED that in which its limit
+    kept it from one.
 
     \b
     Example:
@@ -77,7 +90,7 @@ def _top(told: dict[str, Any], wide: bool) -> str:
             w["name"] if w["namespace"] == "default" else f"{w['namespace']}/{w['name']}", w["profile"],
             f"{w['cpu']:.2f}", spell("cpu", w["floor"]["cpu"]) if w["floor"]["cpu"] else None,
             spell("memory", w["memory"]), spell("memory", w["floor"]["memory"]) if w["floor"]["memory"] else None,
-            f"{w['pressure']:.0%}", f"{w['throttled']:.0%}",
+            None if w["pressure"] is None else f"{w['pressure']:.0%}", f"{w['throttled']:.0%}",
             *([w["tier"], w["cgroup"]] if wide else []),
         ]
         for w in told["workloads"]
@@ -92,6 +105,9 @@ def _top(told: dict[str, Any], wide: bool) -> str:
 def status_command(peers: Peers, output: str) -> None:
     """What the agent is doing: armed or not, workloads, holds, drift, last plan.
 
+    `lastPlan` counts what became of the last changes, `document` is the hash of what the control plane wants of this
+    host, `ringCpuMs` the CPU time that the last look at everything took.
+
     \b
     Example:
       j10ce-qos status
@@ -104,4 +120,4 @@ def status_command(peers: Peers, output: str) -> None:
     say(table(["FACT", "VALUE"], [(k, v) for k, v in told.items() if k not in lists]))
     for name in lists:
         if told.get(name):
-            say("\n".join([f"{name}:", *(f"  {line}" for line in told[name])]))
+            say("\n".join([f"{name}:", *(f"  {shown(line)}" for line in told[name])]))

@@ -8,6 +8,7 @@ import sys
 from typing import Final
 
 import click
+from click.core import ParameterSource
 
 from j10ce import __version__
 from j10ce.errors import Busy, Conflict, Denied, Invalid, NotFound, QosError, Unreachable
@@ -105,7 +106,12 @@ def cli(ctx: click.Context, /, **where: str | None) -> None:
     """
     from j10ce.cli.peers import Peers
 
-    ctx.obj = Peers(**where)
+    ctx.obj = Peers(**{name: value for name, value in where.items() if where["server"] or not _standing(ctx, name)})
+
+
+def _standing(ctx: click.Context, name: str) -> bool:
+    """A file for a server that a variable names: it waits for commands that name the server."""
+    return name in ("token_file", "ca_file") and ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT
 
 
 def main() -> None:
@@ -140,12 +146,14 @@ def _of_ours(error: Exception) -> QosError:
 
 def report(error: QosError) -> int:
     """Say it on stderr, findings on lines of their own; the exit code that tells them apart."""
+    from j10ce.cli.output import warn
+
     if isinstance(error, Invalid) and len(error.findings) > 1:
-        print(f"error: invalid {error.what}:", file=sys.stderr)
+        warn(f"error: invalid {error.what}:")
         for finding in error.findings:
-            print(f"  {finding}", file=sys.stderr)
+            warn(f"  {finding}")
     else:
-        print(f"error: {error}", file=sys.stderr)
+        warn(f"error: {error}")
     return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from j10ce.cli.address import same_object
 from j10ce.errors import Finding, Invalid
-from j10ce.model.schema import decode, plain
+from j10ce.model.bounds import MOST_DEPTH
+from j10ce.model.schema import REPEATED, decode, plain
 from j10ce.policy.validate import validate
 
 ENDINGS = (".yaml", ".yml", ".json")
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def load(names: Iterable[str]) -> list[dict[str, Any]]:
@@ -28,20 +31,17 @@ def load_checked(names: Iterable[str], foreign: frozenset[str] = frozenset()) ->
     """(plain, decoded) pairs. Kinds in `foreign` (Pod, Node) are passed on undecoded."""
     findings: list[Finding] = []
     out: list[tuple[dict[str, Any], Any]] = []
+    places: dict[tuple[str, ...], str] = {}
     for name, text in _texts(names):
-        for index, raw in enumerate(_documents(name, text)):
-            if isinstance(raw, dict) and raw.get("kind") in foreign:
-                out.append((raw, None))
-                continue
-            try:
-                obj = decode(raw)
-                found = validate(obj)
-            except Invalid as e:
-                found = list(e.findings)
-                obj = None
+        documents = _documents(name, text)
+        findings += _repeated_keys(name, text)
+        for index, raw in enumerate(documents):
             where = f"{name}#{index + 1}"
-            findings += [f._replace(path=f"{where} {f.path}") for f in found]
+            obj, found = (None, []) if _is_one_of(foreign, raw) else _checked(raw)
+            findings += [f._replace(path=f"{where} {f.path}".rstrip()) for f in found]
             out.append((raw, obj))
+            if not found and (key := same_object(raw)):
+                findings += _repeated_object(where, key, places.setdefault(key, where))
     if findings:
         raise Invalid(findings, "manifests")
     if not out:
@@ -49,9 +49,58 @@ def load_checked(names: Iterable[str], foreign: frozenset[str] = frozenset()) ->
     return out
 
 
+def _is_one_of(kinds: frozenset[str], raw: Any) -> bool:
+    kind = raw.get("kind") if isinstance(raw, dict) else None
+    return isinstance(kind, str) and kind in kinds
+
+
+def _checked(raw: Any) -> tuple[Any, list[Finding]]:
+    try:
+        obj = decode(raw)
+    except Invalid as e:
+        return None, list(e.findings)
+    except RecursionError:
+        return None, [Finding("", None, "nested too deeply", f"nest at most {MOST_DEPTH} levels")]
+    return obj, validate(obj)
+
+
+def _repeated_object(where: str, key: tuple[str, ...], first: str) -> list[Finding]:
+    """One of the two would win, and which is nobody's wish."""
+    kind, *names = key
+    told = f"{kind} {'/'.join(filter(None, names))} stands in {first} already"
+    return [] if where == first else [Finding(where, None, told, "keep one of the two")]
+
+
+def _repeated_keys(name: str, text: str) -> list[Finding]:
+    """The parser would keep the last one without a word."""
+    keys = (key for document in yaml.compose_all(text, Loader=LOADER) for key in _repeated(document))
+    found = sorted((key.start_mark.line + 1, key.value) for key in keys)
+    return [Finding(f"{name}:{line} {key}", None, REPEATED, "write it once") for line, key in found]
+
+
+def _repeated(document: yaml.Node | None) -> Iterator[yaml.ScalarNode]:
+    """Without recursion: the parser nests deeper than Python does."""
+    todo = [document]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, yaml.SequenceNode):
+            todo += node.value
+        elif isinstance(node, yaml.MappingNode):
+            seen: set[str] = set()
+            for key, value in node.value:
+                todo.append(value)
+                if isinstance(key, yaml.ScalarNode):
+                    if key.value in seen:
+                        yield key
+                    seen.add(key.value)
+
+
 def _documents(name: str, text: str) -> list[Any]:
     try:
-        documents = [d for d in yaml.safe_load_all(text) if d is not None]
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=LOADER)):
+            hint = "write it out: a few lines of them can stand for more than this machine has memory"
+            raise Invalid([Finding(name, None, "YAML aliases are not taken", hint)], "manifests")
+        documents = [d for d in yaml.load_all(text, Loader=LOADER) if d is not None]
     except (yaml.YAMLError, RecursionError, ValueError) as e:
         where = f":{e.problem_mark.line + 1}" if isinstance(e, yaml.MarkedYAMLError) and e.problem_mark else ""
         problem = str(getattr(e, "problem", None) or e)

@@ -12,7 +12,7 @@ from j10ce.cli.output import say, table
 from j10ce.cli.peers import ALIASES, Peers, complete_names
 from j10ce.errors import Conflict
 from j10ce.model.catalogue import KINDS
-from j10ce.model.cells import dig
+from j10ce.model.cells import dig, shown
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import spell
 
@@ -90,7 +90,7 @@ def describe_node(obj: dict[str, Any]) -> str:
         ("Workloads", str(report.get("workloads", 0))),
         ("Pressure", ", ".join(f"{k} {v:.1%}" for k, v in report.get("pressure", {}).items())),
     ]
-    lines = [f"{name + ':':<13}{value}" for name, value in head if value]
+    lines = [f"{name + ':':<13}{shown(str(value))}" for name, value in head if value]
     lines += _section("Resources", _resources(report))
     lines += _section("Overcommit", _overcommit(obj.get("status") or {}))
     lines += _section("Reservations", _reservations(report))

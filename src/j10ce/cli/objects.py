@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from j10ce.cli.address import apart, name_of, namespace_of, path, title
 from j10ce.cli.client import Client
 from j10ce.cli.manifests import load
-from j10ce.cli.output import dump, say
+from j10ce.cli.output import dump, say, warn
 from j10ce.cli.peers import Peers, complete_kinds, complete_names, find_kind, namespace_option
-from j10ce.errors import Finding, Invalid, NotFound
+from j10ce.errors import Finding, Invalid, NotFound, QosError
 from j10ce.model.catalogue import KINDS, Kind
+from j10ce.model.cells import dig
+from j10ce.policy.profiles import builtin
 
+MOST_NAMED: Final = 5
 files_option = click.option(
     "-f", "--filename", "files", multiple=True, required=True, help="File, directory, or - for standard input."
 )
@@ -70,8 +73,31 @@ def delete_command(
         _refuse_workload(found, f"end the process of {name}, or let go of it with `j10ce-qos forget {name}`")
     api = peers.api()
     for found, where, name in doomed:
+        users = _users(peers, name) if found.name == "QoSProfile" else []
         api.delete(path(found, where, name))
         say(f"{found.name.lower()}/{name} deleted")
+        if found.name == "QoSProfile":
+            _warn_of_loss(name, users)
+
+
+def _users(peers: Peers, profile: str) -> list[str]:
+    """The workloads of this profile, as far as whoever is asked knows any."""
+    workload = KINDS["Workload"]
+    try:
+        listed = peers.for_kind(workload).get(path(workload, None))["items"]
+    except QosError:
+        return []  # an API without workloads, or no agent: the profile can be deleted all the same
+    return [f"{namespace_of(w)}/{w['metadata']['name']}" for w in listed if dig(w, "status.profile") == profile]
+
+
+def _warn_of_loss(profile: str, users: list[str]) -> None:
+    built_in = profile in {p.metadata.name for p in builtin()}
+    back = "the manager makes it again at its next start" if built_in else "`j10ce-qos apply` brings it back"
+    if users:
+        more = f" and {len(users) - MOST_NAMED} more" if users[MOST_NAMED:] else ""
+        warn(f"in use by {', '.join(users[:MOST_NAMED])}{more}: they lose what {profile} gave them; {back}")
+    elif built_in:
+        warn(f"{profile} is built in: nobody can choose it until it is back; {back}")
 
 
 @click.command("diff")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from j10ce.model.catalogue import Column, Kind
-from j10ce.model.cells import dig, text_of
+from j10ce.model.cells import dig, shown, text_of
 
 FORMATS = ("table", "wide", "json", "yaml")
 
@@ -57,13 +57,17 @@ def without_owners(obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cell(value: object) -> str:
-    return text_of(value) or "-"
+    return shown(text_of(value)) or "-"
+
+
+# Every word of this command goes through one of these two: a node, a user or a server may have written it.
 
 
 def say(text: str = "") -> None:
     """To standard output at once: a reader of our pipe follows."""
-    print(text, flush=True)
+    print(shown(text, keep="\n\t"), flush=True)
 
 
 def warn(text: str) -> None:
-    print(text, file=sys.stderr)
+    """One line to standard error."""
+    print(shown(text), file=sys.stderr)

@@ -14,7 +14,7 @@ from j10ce.cli import kubeconfig
 from j10ce.cli.client import Client
 from j10ce.cli.dirs import Dirs
 from j10ce.cli.kubeconfig import Account
-from j10ce.cli.output import FORMATS
+from j10ce.cli.output import FORMATS, warn
 from j10ce.errors import Finding, Invalid, QosError, Unreachable
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import GROUP, VERSION
@@ -22,6 +22,7 @@ from j10ce.model.knob import KNOBS
 
 ALIASES = {"node": "nodeqoses", "nodes": "nodeqoses"}  # in our API there is no other node
 COMPLETION_S = 2.0  # nobody waits longer for a Tab
+REVERT_S = 120.0  # thousands of settings take their time
 
 
 class Peers:
@@ -61,7 +62,11 @@ class Peers:
     def account(self) -> Account:
         """The API that --server or --kubeconfig names, the one that `up` on this host wrote down, or the user's own."""
         if not self.server:
+            self._refuse_unused("--token-file", self.token_file)
+            self._refuse_unused("--ca-file", self.ca_file)
             return self._kept()
+        if self.token_file and os.stat(self.token_file).st_mode & 0o077:
+            warn(f"{self.token_file} can be read by others; chmod 600 it")
         token, ca = (Path(f).read_text() if f else "" for f in (self.token_file, self.ca_file))
         if not token:
             with suppress(Unreachable):
@@ -69,6 +74,12 @@ class Peers:
                 if set(self.server.split(",")) <= set(kept.server.split(",")):  # a token goes nowhere else
                     return kept._replace(server=self.server, ca=ca or kept.ca)
         return Account(self.server, token.strip(), ca)
+
+    @staticmethod
+    def _refuse_unused(option: str, value: str | None) -> None:
+        if value:
+            hint = "give --server too, or leave it out"
+            raise Invalid([Finding(option, value, "counts with --server alone", hint)], "option")
 
     def _kept(self) -> Account:
         if self.kubeconfig:
@@ -85,7 +96,7 @@ class Peers:
     def revert(self, force: bool) -> Any:
         """Through the agent; straight from the journal where none runs."""
         try:
-            return self.agent(timeout=120.0).post("/v1/revert", {"force": force})
+            return self.agent(timeout=REVERT_S).post("/v1/revert", {"force": force})
         except Unreachable:
             from j10ce.agent.retire import revert_offline
 

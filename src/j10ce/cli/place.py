@@ -11,10 +11,12 @@ from urllib.parse import quote
 import click
 
 from j10ce.agent.lock import holder
+from j10ce.cli.address import apart
 from j10ce.cli.output import say, warn
 from j10ce.cli.peers import Peers, complete_names, complete_profiles, namespace_option
-from j10ce.cli.run import FAILED, run_placed
+from j10ce.cli.run import FAILED, KILLED, run_placed
 from j10ce.errors import Denied, Invalid, NotFound, QosError, Unreachable
+from j10ce.model.catalogue import KINDS
 from j10ce.model.quantity import Quantity
 from j10ce.policy.profiles import canonical
 
@@ -44,6 +46,9 @@ class Label(click.ParamType[tuple[str, str]]):
 
 
 AMOUNT = Amount()
+anyway_option = click.option(
+    "--best-effort-minimum", "anyway", is_flag=True, help="Go on where this machine cannot give the minimum."
+)
 profile_option = click.option(
     "--profile",
     default="",
@@ -63,25 +68,27 @@ profile_option = click.option(
 @click.option("--memory", "memory_limit", type=AMOUNT, help="Memory limit.")
 @click.option("--request-cpu", type=AMOUNT, help="CPU request (percentages of a profile refer to it).")
 @click.option("--request-memory", type=AMOUNT, help="Memory request.")
+@anyway_option
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_obj
-def run_command(peers: Peers, /, command: tuple[str, ...], quiet: bool, **options: Any) -> None:
+def run_command(peers: Peers, /, command: tuple[str, ...], quiet: bool, anyway: bool, **options: Any) -> None:
     """Run a command as a managed workload.
 
     The command is inside its cgroup, with every knob written, before its first instruction. Signals and the terminal
     are passed on; the exit code is the command's own. Without a running agent one is started for as long as needed.
+    With a minimum that this machine cannot give, the command does not start.
 
     \b
     Example:
-      j10ce-qos run --profile ls --name web --min-cpu 500m --min-memory 256Mi -- python3 -m http.server 8080
+      j10ce-qos run --profile ls --name web --min-cpu 500m -- python3 -m http.server 8080
     """
     placed: dict[str, Any] = {}
 
     def place(pid: int) -> None:
         placed.update(_ask(peers, "/v1/workloads", _request(pid, command, options)))
-        _insist_on_minimum(placed)
-        for note in placed["notes"]:
+        _insist_on_minimum(placed, anyway=anyway)
+        for note in _notes(placed):
             warn(f"j10ce-qos run: {note}")
         if not quiet and placed["armed"]:
             where = placed["cgroup"] or "no cgroup of its own: its labels say that it is ignored"
@@ -95,12 +102,14 @@ def run_command(peers: Peers, /, command: tuple[str, ...], quiet: bool, **option
         report(e)
         code = FAILED
     if placed:
+        if code == KILLED:
+            _tell_of_limit(placed)
         _leave(peers, placed)
     raise SystemExit(code)
 
 
 @click.command("adopt")
-@click.option("--pid", type=int, help="A process: its unit or cgroup joins.")
+@click.option("--pid", type=int, help="A process: its service or container joins, or it and all that it started.")
 @click.option("--unit", help="A systemd unit.")
 @click.option("--cgroup", help="A cgroup, relative to the root of the hierarchy.")
 @click.option("--name", help="Name of the workload; default: from the unit or cgroup.")
@@ -108,8 +117,11 @@ def run_command(peers: Peers, /, command: tuple[str, ...], quiet: bool, **option
 @profile_option
 @click.option("--min-cpu", type=AMOUNT, help="Minimal reservation: CPUs.")
 @click.option("--min-memory", type=AMOUNT, help="Minimal reservation: memory.")
+@anyway_option
 @click.pass_obj
-def adopt_command(peers: Peers, /, pid: int | None, unit: str | None, cgroup: str | None, **options: Any) -> None:
+def adopt_command(
+    peers: Peers, /, pid: int | None, unit: str | None, cgroup: str | None, anyway: bool, **options: Any
+) -> None:
     """Manage what already runs: a process, a systemd unit, or a cgroup.
 
     \b
@@ -119,13 +131,8 @@ def adopt_command(peers: Peers, /, pid: int | None, unit: str | None, cgroup: st
     given = {k: v for k, v in (("pid", pid), ("unit", unit), ("cgroup", cgroup)) if v is not None}
     if len(given) != 1:
         raise click.UsageError("give exactly one of --pid, --unit, --cgroup")
-    placed = _ask(peers, "/v1/adopt", {**given, **_common(options)})
-    try:
-        _insist_on_minimum(placed)
-    except Denied:
-        peers.agent().delete(_where(placed))
-        raise
-    for note in placed.get("notes", ()):
+    placed = _ask(peers, "/v1/adopt", {**given, **_common(options), "insist": not anyway})
+    for note in _notes(placed):
         warn(f"j10ce-qos adopt: {note}")
     say(f"{placed['namespace']}/{placed['name']} adopted in {placed['cgroup']}")
 
@@ -137,10 +144,14 @@ def adopt_command(peers: Peers, /, pid: int | None, unit: str | None, cgroup: st
 def forget_command(peers: Peers, name: str, namespace: str) -> None:
     """Stop managing a workload and give its settings back; its processes go on.
 
+    What `run` or `adopt --pid` moved into a cgroup of ours stays in it, without QoS; the cgroup goes with its last
+    process.
+
     \b
     Example:
       j10ce-qos forget redis-server
     """
+    namespace, name = apart(KINDS["Workload"], namespace, name)
     peers.agent().delete(_where({"namespace": namespace, "name": name}))
     say(f"{namespace}/{name} forgotten")
 
@@ -192,12 +203,27 @@ def _common(options: dict[str, Any]) -> dict[str, Any]:
     return {**{k: v for k, v in told.items() if v}, "minimum": {k: v for k, v in minimum.items() if v}}
 
 
-def _insist_on_minimum(placed: dict[str, Any]) -> None:
+def _insist_on_minimum(placed: dict[str, Any], *, anyway: bool) -> None:
     """--min-cpu and --min-memory are a promise: what cannot be promised is not started."""
-    own = f"Unprotected: Workload/{placed['namespace']}/{placed['name']} "
-    refused = [note.removeprefix(own) for note in placed["notes"] if note.startswith(own)]
-    if refused:
-        raise Denied(f"{placed['namespace']}/{placed['name']} {refused[0]}")
+    if placed["unmet"] and not anyway:
+        why = "; ".join(placed["unmet"])
+        raise Denied(f"{placed['namespace']}/{placed['name']} is not started: {why}; --best-effort-minimum goes on")
+
+
+def _notes(placed: dict[str, Any]) -> list[str]:
+    """What else there is to say, every reason once."""
+    others = [note for note in placed["notes"] if not any(why in note for why in placed["unmet"])]
+    return [*others, *(f"minimum not upheld: {why}" for why in placed["unmet"])]
+
+
+def _tell_of_limit(placed: dict[str, Any]) -> None:
+    """Before the cgroup goes: whoever sees no more than a code looks for the mistake elsewhere."""
+    from j10ce.cli.memory_kill import limit_that_killed
+
+    if placed["cgroup"] and (limit := limit_that_killed(placed["cgroup"])):
+        warn(
+            f"j10ce-qos run: {placed['namespace']}/{placed['name']} was killed: it reached its memory limit of {limit}"
+        )
 
 
 def _leave(peers: Peers, placed: dict[str, Any]) -> None:

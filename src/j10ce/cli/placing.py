@@ -10,6 +10,7 @@ from j10ce.cli.address import BASE, namespace_of
 from j10ce.cli.manifests import load
 from j10ce.cli.output import dump, say, table, warn
 from j10ce.cli.peers import Peers, output_option
+from j10ce.cli.steer import seconds
 from j10ce.errors import Conflict, Finding, Invalid
 
 
@@ -26,13 +27,15 @@ def place_command(
 ) -> None:
     """Choose a node for a workload, and hold its floor there until it comes.
 
-    The workload then finds its floor when it is started on that node under its name. Asking again gives the same node.
+    The workload then finds its floor when it is started on that node under its name, by root or by the user that the
+    agent there runs as; what others start does not get it. Asking again gives the same node.
 
     \b
     Example:
       j10ce-qos place --dry-run --explain -f examples/fleet/workload.yaml
       j10ce-qos place --for 1h -f examples/fleet/workload.yaml
     """
+    seconds("--for", span)
     query = {"for": span, "dryRun": "All" if dry_run else "", "unenforced": "allow" if allow_unenforced else ""}
     api = peers.api()
     placements = []

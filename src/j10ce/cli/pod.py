@@ -16,7 +16,7 @@ from j10ce.cli.address import path
 from j10ce.cli.client import Client
 from j10ce.cli.describe import effective, indented
 from j10ce.cli.output import table
-from j10ce.errors import NotFound
+from j10ce.errors import NotFound, QosError
 from j10ce.model.catalogue import KINDS
 from j10ce.model.cells import dig
 from j10ce.model.kinds import MinimalReservationPolicy, QoSProfile
@@ -35,7 +35,8 @@ MRP: Final = "MinimalReservationPolicy"
 
 def explain_pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
     """Facts, and a `text` for people. Raises NotFound."""
-    raw = api.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
+    namespace, _, name = name.rpartition("/") if "/" in name else (namespace, "", name)
+    raw = _pod(api, namespace, name)
     pod = msgspec.convert(raw, Pod, dec_hook=read_amount)
     labels = dig(api.get(f"/api/v1/namespaces/{namespace}"), "metadata.labels") or {}
     told = workload(pod, labels, Handle(), {})
@@ -52,6 +53,26 @@ def explain_pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
         **_reported(api, pod.spec.node_name, f"{namespace}/{name}"),
     }
     return facts | {"text": "\n".join(_text(facts))}
+
+
+def _pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = api.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
+    except NotFound as e:
+        if _knows_pods(api):
+            raise
+        raise NotFound(f"{api.where} is no Kubernetes and has no pods; `j10ce-qos explain NAME` asks this host") from e
+    return found
+
+
+def _knows_pods(api: Client) -> bool:
+    try:
+        api.get("/api/v1/namespaces/default")
+    except NotFound:
+        return False
+    except QosError:
+        return True  # there, and not for this caller
+    return True
 
 
 def _items(api: Client, kind: str, namespace: str | None) -> list[dict[str, Any]]:

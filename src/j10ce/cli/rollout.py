@@ -16,7 +16,7 @@ from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.cells import dig
 
 ROLLED_OUT: Final = ("QoSProfile", "MinimalReservationPolicy")
-HELD_UP: Final = ("Stopped", "Paused", "NotAdmitted")
+HELD_UP: Final = ("Stopped", "Paused", "NotAdmitted", "NoCanary")
 AT_REST: Final = ("Complete", "Canary", *HELD_UP)
 
 
@@ -45,7 +45,7 @@ def rollout_command() -> None:
 @click.option("-w", "--watch", is_flag=True, help="Wait until the nodes that should have it do, or it stopped.")
 @click.pass_obj
 def status(peers: Peers, policy: str, namespace: str, watch: bool) -> None:
-    """Show how far a change has come; exits 1 when it stopped, is paused, or is not admitted.
+    """Show how far a change has come; exits 1 when it stopped, is paused, not admitted, or meant for nobody.
 
     \b
     Example:
@@ -61,7 +61,7 @@ def status(peers: Peers, policy: str, namespace: str, watch: bool) -> None:
             say(line)
         told = line
         if not watch or reason in AT_REST:
-            raise SystemExit(1 if reason in HELD_UP else 0)
+            raise SystemExit(1 if reason in HELD_UP or _is_paused(obj) else 0)
 
 
 @rollout_command.command("history")
@@ -222,10 +222,16 @@ def _progress(it: Policy, obj: dict[str, Any]) -> tuple[str, str]:
         return "", f"{it.title}: revision {generation} has not been looked at yet"
     found = [c for c in dig(obj, "status.conditions") or [] if c["type"] == "Progressing"]
     if found:
-        return found[0]["reason"], f"{it.title} {found[0]['reason']}: {found[0].get('message', '')}"
+        waits = "; paused: the next change waits for `rollout resume`" if _is_paused(obj) else ""
+        rest = waits if found[0]["reason"] == "Complete" else ""
+        return found[0]["reason"], f"{it.title} {found[0]['reason']}: {found[0].get('message', '')}{rest}"
     nodes = {"wanted": 0, "applied": 0, **(dig(obj, "status.nodes") or {})}
     having = f"{nodes['applied']} of {nodes['wanted']} nodes obey revision {generation}"
     return "Complete" if nodes["applied"] >= nodes["wanted"] else "", f"{it.title}: {having}"
+
+
+def _is_paused(obj: dict[str, Any]) -> bool:
+    return bool(dig(obj, "spec.rollout.paused"))
 
 
 def _resumed(obj: dict[str, Any]) -> dict[str, Any]:

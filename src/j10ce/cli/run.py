@@ -9,12 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
+from j10ce.cli.output import warn
+
 # As env(1) and container runtimes have it.
 FAILED, NOT_EXECUTABLE, NOT_FOUND, SIGNALLED = 125, 126, 127, 128
+KILLED: Final = SIGNALLED + signal.SIGKILL
 
 FORWARDED: Final = (
     signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM,
@@ -87,7 +89,7 @@ def _fault(command: Sequence[str], told: bytes, child: int) -> int:
         return 0
     os.waitpid(child, 0)
     code = int(told)
-    print(f"j10ce-qos run: {command[0]}: {os.strerror(code)}", file=sys.stderr)
+    warn(f"j10ce-qos run: {command[0]}: {os.strerror(code)}")
     return NOT_FOUND if code == errno.ENOENT else NOT_EXECUTABLE
 
 

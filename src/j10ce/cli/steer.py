@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from j10ce.cli.address import apart
 from j10ce.cli.output import say, table, warn
-from j10ce.cli.peers import Peers, complete_knobs, complete_names, namespace_option
+from j10ce.cli.peers import REVERT_S, Peers, complete_knobs, complete_names, namespace_option
 from j10ce.cli.place import caller
-from j10ce.errors import NotFound
+from j10ce.errors import Invalid, NotFound
+from j10ce.model.catalogue import KINDS
 from j10ce.model.quantity import Duration
+from j10ce.model.words import counted
 
 
 @click.command("hold")
@@ -32,12 +37,14 @@ def hold_command(
     """
     on = target(namespace, name)
     told = {
-        "target": on, "knobs": list(knobs), "forSeconds": Duration.parse(span).seconds,
+        "target": on, "knobs": list(knobs), "forSeconds": seconds("--for", span),
         "why": why, "who": caller(), "breaksReservation": breaks_reservation,
     }  # fmt: skip
     agent = peers.agent()
     held = agent.post("/v1/holds", told if value is None else {**told, "value": value})
     say(f"{name} {' '.join(knobs)} held until {held['expires']}: {why}")
+    for note in held["notes"]:
+        warn(f"j10ce-qos hold: {note}")
     try:
         agent.get("/v1/explain", target=on)
     except NotFound:
@@ -82,37 +89,62 @@ def arm_command(peers: Peers) -> None:
 def disarm_command(peers: Peers, revert: bool) -> None:
     """The kill switch: stop all writes at once; values stay as they are.
 
+    With --revert, a value that is held, or that someone else changed since, is left alone and reported; then the exit
+    code is 1.
+
     \b
     Example:
       j10ce-qos disarm
     """
-    peers.agent().post("/v1/disarm", {"revert": revert})
-    say("disarmed: nothing is written" + ("; original values are back" if revert else "; values stay as they are"))
+    agent = peers.agent(timeout=REVERT_S) if revert else peers.agent()
+    done = agent.post("/v1/disarm", {"revert": revert})
+    if revert:
+        _tell_reverted(done)
+    else:
+        say("disarmed: nothing is written; values stay as they are")
 
 
 @click.command("revert")
-@click.option("--force", is_flag=True, help="Also settings under a hold.")
+@click.option("--force", is_flag=True, help="Also what is held, or was changed by someone else.")
 @click.pass_obj
 def revert_command(peers: Peers, force: bool) -> None:
     """Put every original value back, and disarm.
 
-    A value that someone else changed since is left alone and reported.
+    A value that is held, or that someone else changed since, is left alone and reported; then the exit code is 1.
 
     \b
     Example:
       j10ce-qos revert
     """
-    done = peers.revert(force)
+    _tell_reverted(peers.revert(force))
+
+
+def _tell_reverted(done: dict[str, Any]) -> None:
+    """What is back and what is not; ends with 1 where a value was left alone."""
     left = [(r["setting"], r["reason"]) for r in done["left"]]
-    say(f"{done['restored']} settings restored, {len(left)} left alone")
+    removed = counted(done["removed"], "cgroup")
+    say(f"{counted(done['restored'], 'setting')} restored, {len(left)} left alone, {removed} removed")
+    if "armed" in done:  # an agent runs, and has been told
+        say("disarmed: nothing is written until `j10ce-qos arm`")
     if left:
         say(table(["SETTING", "WHY IT IS LEFT"], left))
     if done["kept"]:
         say(table(["CGROUP", "WHY IT STAYS"], [(k["target"], k["reason"]) for k in done["kept"]]))
+        say("the agent's own goes when it ends, others with the next `j10ce-qos revert` once nothing runs in them")
+    if left:
+        raise SystemExit(1)
 
 
 def target(namespace: str, name: str) -> str:
-    """What a user names: a workload, or a full target such as group/j10ce_besteffort."""
-    return (
-        name if name.startswith(("workload/", "group/", "part/")) or name == "node" else f"workload/{namespace}/{name}"
-    )
+    """What a user names: a workload, with or without its namespace, or a full target such as group/j10ce_besteffort."""
+    if name.startswith(("group/", "part/")) or name == "node":
+        return name
+    return "workload/" + "/".join(apart(KINDS["Workload"], namespace, name.removeprefix("workload/")))
+
+
+def seconds(option: str, text: str) -> float:
+    """Of an option that takes a duration; raises Invalid, which names the option."""
+    try:
+        return Duration.parse(text).seconds
+    except Invalid as e:
+        raise Invalid([f._replace(path=option) for f in e.findings], "option") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +36,7 @@ def token_command() -> None:
 
     \b
     Example:
-      j10ce-qos token create alice --role editor > alice.token
+      j10ce-qos token create alice --role editor -O alice.token
       j10ce-qos token list
     """
 
@@ -46,18 +47,28 @@ def token_command() -> None:
 @click.option("--node", help="Role node: the one it speaks for.")
 @click.option("--for", "life", help="How long it is good for.  [default: 90d; bootstrap: 1d]")
 @click.option("--uses", type=int, help="Role bootstrap: how many nodes it may enrol.  [default: 1]")
+@click.option("--output", "-O", type=click.Path(path_type=Path), help="A fresh file, readable by you alone.")
 @auth_option
 @click.pass_obj
 def create_command(
-    peers: Peers, name: str, role: str, node: str | None, life: str | None, uses: int | None, auth: Path | None
+    peers: Peers,
+    name: str,
+    role: str,
+    node: str | None,
+    life: str | None,
+    uses: int | None,
+    output: Path | None,
+    auth: Path | None,
 ) -> None:
-    """Make a token and print it, this once; only its hash is kept.
+    """Make a token and print it, or write it, this once; only its hash is kept.
 
     \b
     Example:
-      j10ce-qos token create alice --role editor > alice.token
-      j10ce-qos token create rack7 --role bootstrap --uses 40 --for 2h > bootstrap.token
+      j10ce-qos token create alice --role editor -O alice.token
+      j10ce-qos token create rack7 --role bootstrap --uses 40 --for 2h -O bootstrap.token
     """
+    if output and output.exists():
+        raise Conflict(f"{output} exists already; name a fresh file")
     spec: dict[str, Any] = {"role": role, "expires": expiry(life or LIFE.get(role, "90d"))}
     spec |= {"node": node} if node else {}
     if auth:
@@ -66,7 +77,11 @@ def create_command(
         spec |= {"uses": uses or 1} if role == "bootstrap" else {}
         token = _create(peers, name, spec)
     warn(f"{name}: {role}, until {spec['expires']}; this is the only time it is shown")
-    say(token)
+    if output:
+        with os.fdopen(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(f"{token}\n")
+    else:
+        say(token)
 
 
 @token_command.command("list")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from typing import Any
 
 import click
@@ -14,7 +13,9 @@ from j10ce.cli.doctor import short_doctor
 from j10ce.cli.launch import claim, start, start_agent, write_token
 from j10ce.cli.output import say
 from j10ce.cli.peers import Peers
-from j10ce.errors import Busy, QosError, Unreachable
+from j10ce.errors import Busy, Denied, QosError, Unreachable
+from j10ce.host import child
+from j10ce.host.addresses import confidential
 
 
 @click.command("up")
@@ -25,10 +26,15 @@ from j10ce.errors import Busy, QosError, Unreachable
 def up_command(peers: Peers, listen: str) -> None:
     """Run the embedded stack in the foreground; Ctrl-C restores every value it changed.
 
+    A value that is held, or that someone else changed since, is left alone and reported; then the exit code is 1.
+
     \b
     Example:
       j10ce-qos up
     """
+    if not confidential(f"http://{listen}"):
+        hint = "listen on 127.0.0.1, or run j10ce-qos-controller-manager, which serves a fleet over TLS"
+        raise Denied(f"{listen} is not loopback, and `up` serves this host alone: {hint}")
     stack = Stack(peers, listen)
     waited = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, waited)
@@ -58,7 +64,7 @@ def _unarmed(status: dict[str, Any]) -> str:
 
 NEXT = """
 API       {server}  (token in {kubeconfig})
-Ctrl-C    stops, and restores every value that was changed
+Ctrl-C    stops, and restores every value that was changed, but for what is held or was changed by someone else
 
 Next, in another terminal:
   j10ce-qos apply -f examples/standalone/
@@ -127,9 +133,26 @@ class Stack:
         self.dirs.kubeconfig.unlink(missing_ok=True)
         self.dirs.token.unlink(missing_ok=True)
         if living:
-            say(f"{len(living)} still run, without QoS, in the cgroups they were given: {', '.join(living)}")
-        say("done" if code == 0 else f"the agent ended with code {code}; see {self.dirs.run / 'agent.log'}")
+            run, they = ("runs", "cgroup it was") if len(living) == 1 else ("run", "cgroups they were")
+            say(f"{len(living)} still {run}, without QoS, in the {they} given: {', '.join(living)}")
+            say("`j10ce-qos revert` removes what is left of our cgroups, once nothing runs in them")
+        if revert and code:
+            return self._finish(code)
+        say("done" if code == 0 else self._ended(code))
         return code
+
+    def _finish(self, code: int) -> int:
+        """The agent could not give everything back, or did not come to it: what can be is, and the rest is named."""
+        left = self.peers.revert(force=False)["left"]
+        if code != 1 or not left:  # with 1 it says no more than that something is left
+            say(self._ended(code))
+        for each in left:
+            say(f"left alone: {each['setting']}, {each['reason']}")
+        say("`j10ce-qos revert --force` puts them back" if left else "done")
+        return int(bool(left))
+
+    def _ended(self, code: int) -> str:
+        return f"the agent ended with code {code}; see {self.dirs.run / 'agent.log'}"
 
     def _living(self) -> list[str]:
         try:
@@ -139,12 +162,12 @@ class Stack:
 
     def _manager(self) -> subprocess.Popen[bytes]:
         d = self.dirs
-        argv: list[Any] = [
-            sys.executable, "-m", "j10ce.manager.main", "--store", f"sqlite:///{d.state / 'store.sqlite'}",
+        options: list[Any] = [
+            "--store", f"sqlite:///{d.state / 'store.sqlite'}",
             "--listen", self.listen, "--token-file", d.token, "--kubeconfig", d.kubeconfig, "--agent-socket", d.socket,
             "--namespace-limit", "100",  # the host has one owner
         ]  # fmt: skip
-        return start([str(a) for a in argv], d, "manager")
+        return start(child.python("j10ce.manager.main", *map(str, options)), d, "manager")
 
     def _agent(self) -> subprocess.Popen[bytes]:
         server = f"http://{self.listen}"

@@ -12,7 +12,7 @@ def cover(snap: Snapshot, wanted: Collection[TargetId]) -> dict[TargetId, tuple[
     """The fewest targets to act on, each with the workloads it stands for.
 
     A group of ours stands for its workloads where all of its children are wanted; elsewhere, and for
-    adopted workloads, the workload stands for itself.
+    adopted workloads, the workload stands for itself. What has ended counts no more, though its cgroup is still there.
     """
     found: dict[TargetId, tuple[TargetId, ...]] = {}
     whole: dict[TargetId, bool] = {}
@@ -23,7 +23,7 @@ def cover(snap: Snapshot, wanted: Collection[TargetId]) -> dict[TargetId, tuple[
             found[target] = (target,)
             continue
         if group.target not in whole:
-            children = snap.groups.children[group.target]
+            children = tuple(c for c in snap.groups.children[group.target] if not _ended(snap, c))
             whole[group.target] = not group.foreign and all(c in wanted for c in children)
             if whole[group.target]:
                 found[group.target] = children
@@ -32,7 +32,17 @@ def cover(snap: Snapshot, wanted: Collection[TargetId]) -> dict[TargetId, tuple[
     return found
 
 
+def _ended(snap: Snapshot, child: TargetId) -> bool:
+    return child.startswith("workload/") and child not in snap.workloads
+
+
 def idlers(snap: Snapshot) -> dict[TargetId, tuple[TargetId, ...]]:
     """What is to run only on idle CPUs. A CPU floor and idleness exclude each other; the floor wins."""
     wanted = {t for t, e in snap.entitlements.items() if e.chosen and e.cpu.idle and not e.floor.cpu}
-    return cover(snap, wanted)
+    return cover(snap, {t for t in wanted if not resizing(snap, t)})
+
+
+def resizing(snap: Snapshot, target: TargetId) -> bool:
+    """Its maker is about to write its CPU time: an idle group takes no weight, a capped one on v1 no higher quota."""
+    found = snap.workloads.get(target)
+    return found is not None and found.resizing

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Protocol, runtime_checkable
 
+from j10ce.model.knob import Setting
 from j10ce.model.plan import Proposal
 from j10ce.model.snapshot import Snapshot
 
@@ -31,3 +32,10 @@ class Steady(Protocol):
     """A controller whose proposals depend only on what `snap.epoch` covers: called again only when it moves."""
 
     steady: bool
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """A steady controller that depends on some settings in force, too: those that it looked at last time."""
+
+    reads: Collection[Setting]

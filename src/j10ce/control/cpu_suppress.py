@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, Literal
 
-from j10ce.control.besteffort import cover, idlers
+from j10ce.control.besteffort import cover, idlers, resizing
 from j10ce.control.controller import Controller
+from j10ce.control.cpu.rivals import Rival, protected, rival, sheltered
+from j10ce.control.cpu.water import Claim, fill, wants
 from j10ce.control.cpu_room import Law, Room, next_room
-from j10ce.control.law import dead_band
 from j10ce.model.knob import KNOBS, NODE, PERIOD_US, Setting, TargetId, Value, format_cpus
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
@@ -18,7 +19,7 @@ FRESH_S: Final = 10.0  # an older reading says nothing about the present
 
 
 class CpuSuppress:
-    """Caps best-effort work by quota or by CPUs; where cpu.idle works it stands back. The law is `cpu_room`'s."""
+    """Caps best-effort work by quota or by CPUs; where cpu.idle is enough it stands back. The law is `cpu_room`'s."""
 
     name = "cpu-suppress"
 
@@ -30,36 +31,48 @@ class CpuSuppress:
         self._epoch = -1
         self._capped: dict[TargetId, tuple[TargetId, ...]] = {}
         self._idle: dict[TargetId, tuple[TargetId, ...]] = {}
+        self._never_idle: dict[TargetId, tuple[TargetId, ...]] = {}
+        self._protected: frozenset[TargetId] = frozenset()
+        self._rivals: dict[TargetId, Rival] = {}  # of those who are idle, and capped all the same
         self._room: Room | None = None
-        self._caps: dict[TargetId, float] = {}
+        self._caps: dict[TargetId, float] = {}  # CPUs, at the last tick
+        self._wants: dict[TargetId, float] = {}
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         self._look(snap)
-        for target in self._idle:
-            why = "cpu.idle yields to everyone else at once, so no cap is needed"
-            yield self._at_most(target, "cpu.max", math.inf, why)
+        yielding = self._weigh(snap)
+        for target in yielding:
+            why = "cpu.idle yields to everyone else at once" if sheltered(snap, target) else "idle, and in light groups"
+            yield self._at_most(target, "cpu.max", math.inf, f"{why}, so no cap is needed")
         if not self._capped:
-            self._room, self._caps = None, {}
+            self._room, self._caps, self._wants = None, {}, {}
             return
-        used = {t: _used(snap, inside) for t, inside in self._capped.items()}
-        others = _others(snap, math.fsum(used.values()) + math.fsum(_used(snap, i) for i in self._idle.values()))
+        others = _others(snap, (*self._capped.values(), *(self._idle[t] for t in yielding)))
         self._room = next_room(self.config, self._room, snap.now, others, float(len(snap.node.cpus)))
         if self.config.mode == "cpuset":
             yield from self._by_cpus(snap, self._room)
         else:
-            yield from self._by_quota(snap, used, self._room)
+            yield from self._by_quota(snap, self._room)
 
     def _look(self, snap: Snapshot) -> None:
         """Who is suppressed changes only with the epoch."""
         if snap.epoch == self._epoch:
             return
         wanted = {t for t, e in snap.entitlements.items() if e.chosen and e.cpu.suppressible}
-        targets = cover(snap, wanted)
+        targets = cover(snap, {t for t in wanted if not resizing(snap, t) and not _has_capped_parts(snap, t)})
         idle = idlers(snap) if self.config.mode == "auto" and snap.supports("cpu.idle") else {}
         yielding = {w for inside in idle.values() for w in inside}
         self._idle = {t: inside for t, inside in targets.items() if yielding.issuperset(inside)}
-        self._capped = {t: inside for t, inside in targets.items() if t not in self._idle}
+        self._never_idle = {t: inside for t, inside in targets.items() if t not in self._idle}
+        self._protected = protected(snap)
         self._epoch = snap.epoch
+
+    def _weigh(self, snap: Snapshot) -> list[TargetId]:
+        """Those for whom being idle is enough; the others are capped. Weights of groups move without an epoch."""
+        found = {t: rival(snap, t, self._protected) for t in self._idle}
+        self._rivals = {t: r for t, r in found.items() if r is not None}
+        self._capped = self._never_idle | {t: self._idle[t] for t in self._rivals}
+        return [t for t in self._idle if t not in self._rivals]
 
     def _by_cpus(self, snap: Snapshot, room: Room) -> Iterator[Proposal]:
         """The lowest CPUs: floors reserve from the highest down."""
@@ -68,38 +81,52 @@ class CpuSuppress:
             for target in self._capped:
                 yield self._at_most(target, "cpuset.cpus", cpus, f"{room.reason}: CPUs {format_cpus(cpus)}")
 
-    def _by_quota(self, snap: Snapshot, used: Mapping[TargetId, float], room: Room) -> Iterator[Proposal]:
+    def _by_quota(self, snap: Snapshot, room: Room) -> Iterator[Proposal]:
         if not snap.supports("cpu.max"):
             return
-        width = self.config.dead_band * len(snap.node.cpus) if len(used) > 1 else 0.0
-        portions = dict(zip(used, divide_room(room.cpus, tuple(used.values())), strict=True))
-        self._caps = {t: dead_band(self._caps.get(t, math.inf), cpus, width) for t, cpus in portions.items()}
-        for target, cpus in self._caps.items():
-            promised = math.fsum(snap.entitlements[t].floor.cpu for t in self._capped[target]) / 1000
+        fair = room.cpus / sum(len(inside) for inside in self._capped.values())
+        self._wants = {t: self._want(snap, t, fair) for t in self._capped}
+        claims = [Claim(len(inside), self._wants[t]) for t, inside in self._capped.items()]
+        self._caps = {}
+        for (target, inside), cpus in zip(self._capped.items(), fill(room.cpus, claims), strict=True):
+            promised = math.fsum(snap.entitlements[t].floor.cpu for t in inside) / 1000
             quota = float(max(KNOBS["cpu.max"].low, round(max(cpus, promised) * PERIOD_US)))
-            part = "" if len(used) == 1 else f", {cpus:.2f} of it here"
-            yield self._at_most(target, "cpu.max", quota, f"{room.reason}{part}")
+            self._caps[target] = quota / PERIOD_US
+            part = "" if len(claims) == 1 else f", {cpus:.2f} of it here"
+            idle = f"; idle among its siblings, but {self._rivals[target]}" if target in self._rivals else ""
+            yield self._at_most(target, "cpu.max", quota, f"{room.reason}{part}{idle}")
+
+    def _want(self, snap: Snapshot, target: TargetId, fair: float) -> float:
+        """Whoever has no reading yet has just come, and may want its whole share."""
+        inside = self._capped[target]
+        unread = sum(1 for t in inside if _reading(snap, t) is None)
+        cap, held = self._caps.get(target, math.inf), self._wants.get(target, math.inf)
+        known = wants(held, _used(snap, inside), cap, fair * (len(inside) - unread)) if unread < len(inside) else 0.0
+        return known + fair * unread
 
     def _at_most(self, target: TargetId, knob: str, value: Value, reason: str) -> Proposal:
         return Proposal(Setting(target, knob), Bound.AT_MOST, value, self.name, Rank.POLICY, reason)
 
 
-def divide_room(room: float, used: Collection[float]) -> list[float]:
-    """Each gets what it uses and an equal part of the rest; where that is too much, in proportion to its use."""
-    total = math.fsum(used)
-    if total > room:
-        return [room * u / total for u in used]
-    return [u + (room - total) / len(used) for u in used]
+def _has_capped_parts(snap: Snapshot, target: TargetId) -> bool:
+    """cgroup v1 takes no quota inside a smaller one: a container that has one could not be started again."""
+    found, support = snap.workloads.get(target), snap.support.get("cpu.max")
+    on_v1 = support is not None and support.via == "cgroup1"
+    return on_v1 and found is not None and any(p.limits.cpu != math.inf for p in found.parts)
 
 
 def _used(snap: Snapshot, workloads: Collection[TargetId]) -> float:
     """CPUs in use; one without a reading has just come or gone."""
-    return math.fsum(snap.readings.window(t, "cpu.usage", FRESH_S).last() or 0.0 for t in workloads)
+    return math.fsum(_reading(snap, t) or 0.0 for t in workloads)
 
 
-def _others(snap: Snapshot, suppressed: float) -> float | None:
-    node = snap.readings.window(NODE, "cpu.usage", FRESH_S).last()
-    return None if node is None else max(0.0, node - suppressed)
+def _reading(snap: Snapshot, target: TargetId) -> float | None:
+    return snap.readings.window(target, "cpu.usage", FRESH_S).last()
+
+
+def _others(snap: Snapshot, suppressed: Iterable[Collection[TargetId]]) -> float | None:
+    node = _reading(snap, NODE)
+    return None if node is None else max(0.0, node - math.fsum(_used(snap, inside) for inside in suppressed))
 
 
 _: Controller = CpuSuppress(CpuSuppress.Config())

@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator
 
 from j10ce.control.controller import Controller
-from j10ce.control.cpu_floors import TierWeights, levels, wishes
+from j10ce.control.cpu_floors import levels, looked_at, wishes
+from j10ce.control.cpu_needs import TierWeights
 from j10ce.control.parts import part_shares
 from j10ce.control.protection import Protection, claimed, promised
-from j10ce.control.reserved_cpus import Cpus, placements, reserve
+from j10ce.control.reserved_cpus import Cpus, followers, placements, reserve
 from j10ce.model.kinds import Strict
 from j10ce.model.knob import ROOT, Setting, TargetId
 from j10ce.model.plan import Bound, Proposal, Rank
@@ -21,9 +22,9 @@ class Floors:
     """Memory as memory.min and memory.low, CPU as weights, whole CPUs as cpusets.
 
     The only controller that wants cpu.weight, except for the idle ones (`cpu-idle`) and the agent (`own`): profile
-    weights and floors are one sum among siblings. Covering children is the arbiter's work for our own groups;
-    for groups above them that are not ours, it is asked for here, and only upwards. The weights of those are
-    taken from the last read-back, so a stranger's edit counts from the next epoch on.
+    weights and floors are one sum among siblings. Covering children with memory is the arbiter's work for our own
+    groups; for groups above them that are not ours, it is asked for here, and only upwards. Weights of what is not
+    ours are taken as they are in force, by the last read-back.
     """
 
     name = "floors"
@@ -34,20 +35,22 @@ class Floors:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self._prices: dict[TargetId, float] = {}
+        self.reads: frozenset[Setting] = frozenset()
+        self._rates: dict[TargetId, float] = {}
         self._cpus: dict[TargetId, Cpus] = {}
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         yield from self._memory(snap)
-        if snap.supports("cpu.weight"):
-            found = levels(snap, self.config.tier_weights, self._prices)
-            self._prices = {group: level.division.price for group, level in found.items()}
-            for level in found.values():
-                yield from wishes(snap, level, self.name)
+        found = levels(snap, self.config.tier_weights, self._rates) if snap.supports("cpu.weight") else {}
+        self.reads = looked_at(snap, found)
+        self._rates = {group: level.division.rate for group, level in found.items()}
+        for level in found.values():
+            yield from wishes(snap, level, self.name)
         if snap.supports("cpuset.cpus"):
             reserved = reserve(snap, self._cpus)
             self._cpus = reserved.of
             yield from placements(snap, reserved, self.name)
+            yield from followers(snap, self.name)
 
     def _memory(self, snap: Snapshot) -> Iterator[Proposal]:
         for e in snap.entitlements.values():

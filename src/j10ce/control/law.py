@@ -28,15 +28,9 @@ def smooth(held: float, value: float, elapsed_s: float, settle_s: float) -> floa
     return value + (held - value) * math.exp(-max(0.0, elapsed_s) / settle_s)
 
 
-def latch(held: float, best: float, ratio: float = 4.0) -> float:
-    """Hysteresis on a scale: keep `held` while it is safe (not above `best`) and not far below it."""
-    return held if 0 < held <= best < held * ratio else best
-
-
-def power_of_two(value: float) -> float:
-    """The largest power of two not above a positive value: a coarse step that small changes rarely cross."""
-    mantissa, exponent = math.frexp(value)
-    return math.ldexp(1.0, exponent - 1) if mantissa > 0 else 0.0
+def step_up(value: float, steps: int) -> float:
+    """The next of so many even steps per doubling, at or above a positive value: small changes rarely cross one."""
+    return math.pow(2.0, math.ceil(math.log2(value) * steps - 1e-9) / steps)
 
 
 def quantile(samples: Collection[float], q: float) -> float:

@@ -1,7 +1,8 @@
 """Whole CPUs for whole-CPU floors: which ones, and who keeps off them.
 
 `exclusive`: the workload runs on its CPUs and everyone else of ours keeps off. `reserved`: best-effort keeps off,
-and the workload may still run anywhere. CPUs are handed out from the highest number down, so the lowest stays common.
+and the workload may still run anywhere. CPUs are handed out from the highest number down, so the lowest stays common;
+whoever is below a group that is not ours gets those of that group.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def reserve(snap: Snapshot, held: Mapping[TargetId, Cpus]) -> Reserved:
     free, got = set(snap.node.cpus), dict[TargetId, Cpus]()
     for e in claims:
         had = held.get(e.target) or snap.settings.get(Setting(e.target, "cpuset.cpus"))
-        if isinstance(had, frozenset) and len(had) == e.floor.cpu // 1000 and had <= free and len(had) < len(free):
+        here = free & within(snap, e.target)
+        if isinstance(had, frozenset) and len(had) == e.floor.cpu // 1000 and had < here:
             got[e.target] = had
             free -= had
     refused: dict[TargetId, str] = {}
@@ -45,14 +47,27 @@ def reserve(snap: Snapshot, held: Mapping[TargetId, Cpus]) -> Reserved:
         count = e.floor.cpu // 1000
         if e.target in got:
             continue
-        if count >= len(free):  # one CPU stays common
-            refused[e.target] = f"{count} whole CPUs asked, {len(free) - 1} of {len(snap.node.cpus)} left to reserve"
+        may = within(snap, e.target)
+        here = free & may
+        if count >= len(here):  # one CPU stays common
+            left = f"{max(0, len(here) - 1)} of {len(may)} left to reserve"
+            refused[e.target] = f"{count} whole CPUs asked, {left}"
             continue
-        got[e.target] = frozenset(sorted(free)[-count:])
+        got[e.target] = frozenset(sorted(here)[-count:])
         free -= got[e.target]
     pinned = {e.target for e in claims if e.cpu.pinning == "exclusive"}
     exclusive = {t: cpus for t, cpus in got.items() if t in pinned}
     return Reserved(exclusive, {t: cpus for t, cpus in got.items() if t not in pinned}, refused)
+
+
+def within(snap: Snapshot, target: TargetId) -> Cpus:
+    """The CPUs that the groups above leave it, as far as those groups are not ours."""
+    found = snap.node.cpus
+    for up in snap.groups.ancestors(target):
+        value = snap.settings.get(Setting(up, "cpuset.cpus"))
+        if isinstance(value, frozenset) and not snap.groups[up].owned:
+            found = found & value or found
+    return found
 
 
 def _claims(e: Entitlement) -> bool:
@@ -76,7 +91,7 @@ def placements(snap: Snapshot, reserved: Reserved, owner: str) -> Iterator[Propo
     for target, cpus in reserved.exclusive.items():
         yield place(target, cpus, f"floor {len(cpus)} as whole CPUs, exclusive: {format_cpus(cpus)}")
     for target, why in reserved.refused.items():
-        yield place(target, common, f"{why}; the floor is kept by weight alone")
+        yield place(target, common & within(snap, target) or common, f"{why}; the floor is kept by weight alone")
     others = {t for t, e in snap.entitlements.items() if e.chosen}.difference(reserved.exclusive)
     besteffort = {t for t in others.difference(reserved.shared) if snap.entitlements[t].tier is Tier.BESTEFFORT}
     if taken:
@@ -86,3 +101,13 @@ def placements(snap: Snapshot, reserved: Reserved, owner: str) -> Iterator[Propo
     if kept:
         for target in cover(snap, besteffort):
             yield place(target, snap.node.cpus - kept, f"without {format_cpus(kept)}: reserved from best-effort")
+
+
+def followers(snap: Snapshot, owner: str) -> Iterator[Proposal]:
+    """cgroup v1 takes a CPU that goes offline out of every set and never puts it back: ours follow their parents."""
+    support = snap.support.get("cpuset.cpus")
+    for target, group in snap.groups.by_target.items() if support and support.via == "cgroup1" else ():
+        setting = Setting(target, "cpuset.cpus")
+        if group.owned and setting in snap.settings:
+            reason = "as its group: on cgroup v1 a CPU that comes back is added by hand"
+            yield Proposal(setting, Bound.WANT, frozenset[int](), owner, Rank.ADVICE, reason)

@@ -1,11 +1,12 @@
-"""Weights that keep promises: how many shares each sibling needs when all of them want the CPU at once.
+"""The least weights that keep promises among siblings, when all of them want the CPU at once. See docs/adr/0004.
 
-    One share buys `price` millicores.  A sibling with floor f and base b gets  b + f/price  shares and so at least
-    f + b·price.  Every price at which all can be paid,  price · Σ shares ≤ capacity,  keeps every floor, because
-    share_i · capacity / Σ shares ≥ share_i · price ≥ f_i.
+    `rate` shares stand for one millicore.  Who is ours, or may be raised, weighs  max(base, also + need · rate),
+    everyone else what it has.  Every rate with  Σ weights ≤ rate · capacity  keeps all needs of the former, because
+    weight · capacity / Σ weights ≥ weight / rate ≥ need;  a sibling that stays as it is has its need as long as
+    rate ≤ weight / need.
 
-The price is a power of two, so small changes among the siblings leave the other weights as they are.
-A sibling that is not ours keeps its weight, and is only ever raised, to what the floors inside it need.
+Weights and their sum rise with the rate, so the least rate gives the least weights: no other choice leaves more to the
+others, and where it breaks the need of one that stays as it is, every choice does.
 """
 
 from __future__ import annotations
@@ -14,37 +15,38 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from j10ce.control.law import clamp, latch, power_of_two
+from j10ce.control.law import clamp, step_up
 from j10ce.model.knob import KNOBS, MOST_WEIGHT, Support, shares_of, weight_of
 
-# Where the floors exceed the capacity, each is cut in proportion to what leaves this much for everyone else.
-LEAST_LEFT: Final = 0.05
-# Bases give way to floors: they shrink in these steps when a weight would leave the kernel's range.
-SHRINK: Final = tuple(4.0**-n for n in range(9))
-FINER: Final = (2.0, 1.75, 1.5, 1.25, 1.0)  # where no power of two will do, prices between two of them
-HEADROOM: Final = 1.01  # a group without a base to speak of still leaves its children room to differ
+LEAST_LEFT: Final = 0.05  # where the needs exceed the capacity, each is cut in proportion, and this much is left
+# Bases give way to needs: they shrink in these steps where they stand in the way of one.
+SHRINK: Final = (*(4.0**-n for n in range(9)), 0.0)
+HEADROOM: Final = 0.01  # more than is needed, where it fits: the scheduler is not exact, and weights are rounded
+STEPS: Final = 16  # rates are rounded up to so many steps per doubling, so that small changes move no weight
+KEPT_STEPS: Final = 3  # and a rate is kept until the least one is that many steps below
+NATIVE: Final = 1.024  # shares per millicore by Kubernetes' rule; where nobody competes any rate will do
+EXACT: Final = 1 - 1e-9
 
 
 class Member(NamedTuple):
-    """One sibling. `free`: its weight is ours to choose; else `base` is what it has, and only more is asked for."""
+    """One sibling. `free`: its weight is ours to choose, and `base` divides what is left; else it weighs `base`."""
 
     base: float
-    floor: float = 0.0  # millicores promised to it, or to what is inside it
+    floor: float = 0.0  # millicores that it must have for what is promised inside
     free: bool = False
+    raised: bool = False  # not free, but may be raised to what its floor needs
+    counted: float = 0.0  # millicores that it must have for requests, too; they hold others down and raise nobody
+    ease: float = 0.0  # millicores on top of the floor that make the weights inside moderate
+    also: float = 0.0  # shares on top of what its floor needs, for those inside who are promised nothing
 
 
 class Division(NamedTuple):
-    """Weights in the order of the members. `total` counts everyone; `holds` False: the floors do not fit."""
+    """Weights in the order of the members. `total` counts everyone; `holds` False: not all floors are kept."""
 
     shares: tuple[float, ...]
     total: float
-    price: float
+    rate: float
     holds: bool
-    headroom: float = 1.0
-
-    def least(self, m: Member, on: Grid) -> float:
-        """The shares that a sibling needs for the floors inside it, with no base of its own."""
-        return on.up(m.floor * self.headroom / self.price)
 
 
 class Grid(NamedTuple):
@@ -76,77 +78,155 @@ def grid(support: Mapping[str, Support]) -> Grid:
     return FINE if found is not None and found.via == "cgroup1" else COARSE
 
 
-def divide(members: Sequence[Member], capacity: float, on: Grid, held: float = 0.0) -> Division:
-    """Weights for one set of siblings that share `capacity` millicores. `held` is the price of the last division."""
-    promised = math.fsum(m.floor for m in members)
-    if not promised:
-        shares = tuple(on.near(m.base) if m.free else m.base for m in members)
+def divide(
+    members: Sequence[Member],
+    capacity: float,
+    on: Grid,
+    *,
+    held: float = 0.0,
+    beside: float = 0.0,
+    headroom: float = HEADROOM,
+) -> Division:
+    """Weights for one set of siblings that share `capacity` millicores.
+
+    `held` is the rate of the last time. `beside`: weigh as if the others weighed at least this much, where that fits.
+    """
+    if not any(m.floor or m.counted for m in members):
+        shares = tuple(on.near(max(m.base, m.also)) if m.free else m.base for m in members)
         return Division(shares, math.fsum(shares), 0.0, True)
-    fits = promised < capacity
-    if not fits:
-        cut = capacity * (1 - LEAST_LEFT) / promised
-        members = [m._replace(floor=m.floor * cut) for m in members]
-        promised *= cut
-    siblings = _Siblings(members, capacity, on, min(HEADROOM, (1 + capacity / promised) / 2))
-    division = next(siblings.attempts(held))
-    return division._replace(holds=division.holds and fits)
+    for contest in _contests(members, capacity, on, beside, headroom):
+        for by in SHRINK:
+            if found := contest.shrunk(by).least(held):
+                return found._replace(holds=_floors_hold(members, found, capacity))
+    return _cut(members, capacity, on)
 
 
-class _Siblings(NamedTuple):
-    """One set of siblings with at least one floor; the floors fit."""
+def _contests(
+    members: Sequence[Member], capacity: float, on: Grid, beside: float, headroom: float
+) -> Iterator[_Contest]:
+    """What all should have, from all that would be good down to the floors alone."""
+    least = math.fsum(on.low if m.free else m.base for m in members)
+
+    def possible(m: Member, need: float) -> bool:
+        return m.base * capacity >= need * least * EXACT
+
+    # Each by itself: a request that nothing can keep takes no floor beside it along.
+    floors = [m.floor if m.free or m.raised or possible(m, m.floor) else 0.0 for m in members]
+    counted = [max(f, m.counted if possible(m, m.counted) else 0.0) for f, m in zip(floors, members, strict=True)]
+    eased = [(m.floor + m.ease) * (1 + headroom) for m in members]
+    for bounds in (counted, floors):
+        roomy = [bound * (1 + headroom) for bound in bounds]  # inside them weights are rounded, too
+        yield _Contest(members, eased, roomy, capacity, on, beside)
+        yield _Contest(members, eased, bounds, capacity, on, beside)
+        yield _Contest(members, [m.floor for m in members], bounds, capacity, on, 0.0)
+
+
+def _floors_hold(members: Sequence[Member], d: Division, capacity: float) -> bool:
+    return all(s * capacity >= m.floor * d.total * EXACT for s, m in zip(d.shares, members, strict=True))
+
+
+def _cut(members: Sequence[Member], capacity: float, on: Grid) -> Division:
+    """Not all can be kept: those that could be kept alone are cut alike, the others have what is left."""
+    promised = math.fsum(m.floor for m in members if m.free or m.raised)
+    by = min(1.0, capacity * (1 - LEAST_LEFT) / promised) if promised else 1.0
+    needs = [m.floor * by for m in members]
+    least = math.fsum(on.low if m.free else m.base for m in members)
+    possible = [m.free or m.raised or m.base * capacity >= m.floor * by * least for m in members]
+    bounds = [need if ok else 0.0 for need, ok in zip(needs, possible, strict=True)]
+    contest = _Contest(members, needs, bounds, capacity, on, 0.0)
+    least_of_all = contest.shrunk(0.0)
+    return least_of_all.at(min(least_of_all.rate(), least_of_all.most()))._replace(holds=False)
+
+
+class _Contest(NamedTuple):
+    """One set of siblings. `needs` raise those that may be raised, `bounds` are what the others must be left."""
 
     members: Sequence[Member]
+    needs: Sequence[float]
+    bounds: Sequence[float]
     capacity: float
     on: Grid
-    headroom: float
+    beside: float
+    bases: Sequence[float] = ()  # what each weighs at least
+    also: Sequence[float] = ()  # and on top of its need
 
-    def attempts(self, held: float) -> Iterator[Division]:
-        """The first one is the answer: all paid in full, else at least all floors kept, else as near as we get."""
-        tried: list[tuple[_Siblings, Division]] = []
-        for by in SHRINK:
-            siblings = self.shrunk(by)
-            division = siblings.best(held)
-            if siblings.affords(division) and division.holds:
-                yield division
-            tried.append((siblings, division))
-        for siblings, division in tried:
-            yield from (d for f in FINER if (d := siblings.at(division.price * f)).holds)
-        yield tried[0][1]
+    def shrunk(self, by: float) -> _Contest:
+        """The same with the bases of what is ours at a part of their size."""
+        near = self.on.near
+        bases = [near(by * (m.base or m.also)) if m.free else m.base for m in self.members]
+        return self._replace(bases=bases, also=[by * m.also for m in self.members])
 
-    def shrunk(self, by: float) -> _Siblings:
-        if by == 1:
-            return self
-        return self._replace(members=[m._replace(base=m.base * by) if m.free else m for m in self.members])
+    def least(self, held: float) -> Division | None:
+        """At the least rate, a little above it so that it lasts, or None where some need cannot be kept."""
+        rate, most = self.rate(), self.most()
+        if rate > most:
+            return None
+        lasting = [held] if rate <= held <= rate * 2 ** (KEPT_STEPS / STEPS) else []
+        for candidate in (*lasting, step_up(rate, STEPS)):
+            if candidate <= most and self.holds(found := self.at(candidate)):
+                return found
+        exact = self._settled(rate)
+        if self.holds(exact):
+            return exact
+        return found if most < math.inf and self.holds(found := self.at(most)) else None
 
-    def best(self, held: float) -> Division:
-        """At the highest price that all can pay, or at the held one while that will do."""
-        left = self.capacity - math.fsum(m.floor for m in self.members)
-        found = self.at(power_of_two(left / max(1.0, math.fsum(m.base for m in self.members))))
-        # A sibling that is only raised pays with its floor first, so the bases overstate what all must pay.
-        while any(m.floor and not m.free for m in self.members):
-            dearer = self.at(found.price * 2)
-            if not self.affords(dearer):
+    def rate(self) -> float:
+        """The least one at which the capacity pays for all weights, before what needs add is rounded."""
+        rising: list[tuple[float, float, float, float]] = []
+        ours = others = slope = 0.0
+        for m, need, base, also in zip(self.members, self.needs, self.bases, self.also, strict=True):
+            if m.free:
+                ours += base
+            else:
+                others += base
+            if need and (m.free or m.raised):
+                rising.append((max(0.0, base - also) / need, base, also, need))
+        weight = ours + max(others, self.beside)
+        rate = _ratio(weight, self.capacity)
+        for threshold, base, also, need in sorted(rising):  # from here on its need weighs more than its base
+            if rate < threshold:
                 break
-            found = dearer
-        largest = max(m.floor for m in self.members)
-        while not self.affords(found) and largest / found.price < self.on.high:
-            found = self.at(found.price / 2)
-        if (kept := latch(held, found.price)) != found.price:
-            before = self.at(kept)
-            return before if before.holds and self.affords(before) else found
+            weight, slope = weight - base + also, slope + need
+            rate = _ratio(weight, self.capacity - slope)
+        return rate or NATIVE
+
+    def most(self) -> float:
+        """The highest rate that the kernel's range can express and that leaves the others their bounds."""
+        found = math.inf
+        for m, need, bound, also in zip(self.members, self.needs, self.bounds, self.also, strict=True):
+            if need and (m.free or m.raised):
+                found = min(found, (self.on.high - also) / need)
+            if bound > (need if m.raised else 0.0) and not m.free:
+                found = min(found, m.base / bound)
         return found
 
-    def affords(self, d: Division) -> bool:
-        return d.price * d.total <= self.capacity
-
-    def at(self, price: float) -> Division:
-        on, room = self.on, self.headroom
+    def at(self, rate: float) -> Division:
+        up, rows = self.on.up, zip(self.members, self.needs, self.bases, self.also, strict=True)
         shares = tuple(
-            max(on.up(m.base + m.floor / price) if m.free else m.base, on.up(m.floor * room / price))
-            if m.floor
-            else (on.near(m.base) if m.free else m.base)
-            for m in self.members
+            [
+                max(base, up(also + need * rate)) if need and (m.free or m.raised) else base
+                for m, need, base, also in rows
+            ]
         )
-        total = math.fsum(shares)
-        holds = all(s * self.capacity >= m.floor * total for s, m in zip(shares, self.members, strict=True))
-        return Division(shares, total, price, holds, room)
+        return Division(shares, math.fsum(shares), rate, True)
+
+    def holds(self, d: Division) -> bool:
+        for m, share, need, bound in zip(self.members, d.shares, self.needs, self.bounds, strict=True):
+            wanted = need if m.free else max(need, bound) if m.raised else bound
+            if share * self.capacity < wanted * d.total * EXACT:
+                return False
+        return True
+
+    def _settled(self, rate: float) -> Division:
+        """Rounding up adds to what has to be paid: up to the least rate at which the rounded weights hold."""
+        found = self.at(rate)
+        for _ in range(64):
+            if found.total <= rate * self.capacity / EXACT:
+                break
+            rate = found.total / self.capacity
+            found = self.at(rate)
+        return found
+
+
+def _ratio(weight: float, left: float) -> float:
+    return weight / left if left > 0 else math.inf

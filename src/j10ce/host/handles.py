@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
-from j10ce.host.files import Files
+from j10ce.host.files import ABSENT, Files, read_whole
 from j10ce.host.mounts import IN_USE, UNIFIED, Hierarchies, inside
 from j10ce.model.workload import APART, Handle, plain_path
 
@@ -38,6 +39,19 @@ class Layout:
         """One of ours must be complete, so that a half-made one is made again."""
         found = (os.path.isdir(self._directory(c, handle)) for c in self._in_use)
         return all(found) if owned and self._everywhere else any(found)
+
+    def busy(self, handle: Handle, known: Collection[str]) -> bool:
+        """Whether processes are in it, or cgroups beside those `known`: then it cannot be removed."""
+        return any(self._inhabited(self._directory(c, handle), known) for c in self._in_use)
+
+    def _inhabited(self, directory: str, known: Collection[str]) -> bool:
+        try:
+            if read_whole(f"{directory}/cgroup.procs"):
+                return True
+            with os.scandir(directory) as entries:
+                return any(e.is_dir(follow_symlinks=False) and e.name not in known for e in entries)
+        except OSError as e:
+            return e.errno not in ABSENT  # a threaded one does not list its processes
 
     def enabled(self, handle: Handle) -> frozenset[str] | None:
         """The controllers that its children have; v1 offers its own everywhere. None: the cgroup is gone."""

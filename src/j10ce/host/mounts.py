@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ _V1_CONTROLLERS: Final = frozenset((
     "cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids",
     "net_cls", "net_prio", "perf_event", "hugetlb", "rdma", "misc",
 ))  # fmt: skip
+_BOOTED: Final = "/run/systemd/system"  # there exactly when systemd is the init of this machine
 _MOUNTINFO: Final = Path("/proc/self/mountinfo")
 _OCTAL: Final = re.compile(r"\\([0-7]{3})")
 
@@ -40,9 +42,10 @@ class Hierarchies(Struct, frozen=True):
 
     by_controller: Mapping[str, Mount]
     unified: Mount | None = None
+    tracked: bool = False  # systemd knows its units by the cgroup2 tree: without controllers of ours it is left alone
 
     @classmethod
-    def discover(cls, mountinfo: Path | str = _MOUNTINFO) -> Hierarchies:
+    def discover(cls, mountinfo: Path | str = _MOUNTINFO, booted: str = _BOOTED) -> Hierarchies:
         """From a mountinfo file, or from the text of one. Controllers of cgroup2 are read from its root."""
         text = mountinfo.read_text() if isinstance(mountinfo, Path) else mountinfo
         mounts = list({m.path: m for m in _mounts(text)}.values())  # a later mount at the same place hides the earlier
@@ -53,7 +56,7 @@ class Hierarchies(Struct, frozen=True):
             on_v1 = _best([m for m in mounts if m.version == 1 and controller in m.controllers])
             if mount := on_v1 or unified:
                 found[controller] = mount
-        return cls(found, unified)
+        return cls(found, unified, os.path.isdir(booted))
 
     @property
     def mode(self) -> Mode:
@@ -79,7 +82,7 @@ class Hierarchies(Struct, frozen=True):
     def in_use(self) -> dict[str, Mount]:
         """The distinct hierarchies that a workload must be in, each by the first controller that names it."""
         distinct: dict[str, Mount] = {}
-        for name in (*IN_USE, UNIFIED):
+        for name in IN_USE if self.tracked else (*IN_USE, UNIFIED):
             found = self.mount(name)
             if found and found.path not in {m.path for m in distinct.values()}:
                 distinct[name] = found

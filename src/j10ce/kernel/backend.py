@@ -76,6 +76,15 @@ class Metered(Protocol):
 
 
 @runtime_checkable
+class Surveys(Protocol):
+    """A back end that sees every group right below the root, whoever made it."""
+
+    def beside(self, s: Setting, at: Place, /) -> float:
+        """The sum of a knob over all of them but the one at `at`."""
+        ...
+
+
+@runtime_checkable
 class Settles(Protocol):
     """A back end with something to finish once a revert is complete (systemd: to forget the drop-ins removed)."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ import msgspec
 from j10ce.errors import Unsupported
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import cgroup1, cgroup2, file
-from j10ce.kernel.backend import Backend, Metered, Place
+from j10ce.kernel.backend import Backend, Metered, Place, Surveys
 from j10ce.kernel.spelling import Cgroup, Files, Spelling
 from j10ce.model.knob import KNOBS, Setting, Support, Value
 from j10ce.model.plan import Applied, Gone, Refused
@@ -41,7 +42,10 @@ class CgroupFiles:
     def write(self, s: Setting, v: Value, at: Place, /) -> Applied | Refused | Gone:
         spelling, cgroup = self._known(s), self._cgroup(s, at)
         wanted = spelling.quantise(v)
+        deserted = s.knob == "cpuset.cpus" and self._hierarchies.version("cpuset") == 1 and not spelling.parse(cgroup)
         result = self._settle(s, cgroup, spelling.spell(wanted, cgroup))
+        if deserted and isinstance(result, Applied):
+            self._call_back(at)
         # A v1 cpuset that follows its parent holds the parent's set: what was asked for is what it means.
         follows = wanted == frozenset() and isinstance(result, Applied)
         return Applied(wanted) if follows else result
@@ -60,12 +64,26 @@ class CgroupFiles:
         counter = self._known(s).usage
         return self._cgroup(s, at).number(counter) if counter else None
 
+    def beside(self, s: Setting, at: Place, /) -> float:
+        controller = KNOBS[s.knob].controller
+        root, here = self._cgroup(s, Place("")), at.at(controller)
+        others = (self._known(s).parse(Cgroup(f"{root.directory}/{n}")) for n in root.children() if n != here)
+        return math.fsum(value for value in others if isinstance(value, float | int))
+
     def _settle(self, s: Setting, cgroup: Cgroup, wanted: Files) -> Applied | Refused | Gone:
         complete = self._known(s).also(cgroup, wanted)
         if isinstance(complete, Refused):
             return complete
         problem = file.settle(cgroup.directory, complete)
         return problem if problem is not None else self._read_back(s, cgroup)
+
+    def _call_back(self, at: Place) -> None:
+        """v1 moves the processes of a set whose last CPU goes offline to the group above, and never back: those that
+        are still here by the hierarchy of CPU time are put in again."""
+        if self._hierarchies.version("cpu") is not None and at.at("cpuset") == at.at("cpu"):
+            left = self._hierarchies.file("cpuset", at.at("cpuset"), "cgroup.procs")
+            for pid in (file.read(self._hierarchies.file("cpu", at.at("cpu"), "cgroup.procs")) or "").split():
+                file.write(left, pid)
 
     def _read_back(self, s: Setting, cgroup: Cgroup) -> Applied | Gone:
         held = self._known(s).parse(cgroup)
@@ -124,5 +142,5 @@ def version(release: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def _conforms(b: CgroupFiles) -> tuple[Backend, Metered]:
-    return b, b
+def _conforms(b: CgroupFiles) -> tuple[Backend, Metered, Surveys]:
+    return b, b, b

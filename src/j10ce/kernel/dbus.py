@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from dbus_fast.aio import MessageBus
 
 SYSTEM_BUS: Final = "unix:path=/run/dbus/system_bus_socket"
-TIMEOUT_S: Final = 25.0  # as every D-Bus library has it, and below the watchdog of the agent
+TIMEOUT_S: Final = 12.0  # of one call, and of slow ones in a row 18 at most: the ring's watchdog waits for 30
+QUICK_S: Final = 0.5  # an answer within that tries nobody's patience
+SHORTEST_S: Final = 0.05  # with less left there is no point in asking
+REGAINED: Final = 1 / 3  # of patience, per second
 RETRY_S: Final = 2.0
 
 SYSTEMD: Final = "org.freedesktop.systemd1"
@@ -66,6 +70,29 @@ class Bus(Protocol):
     def close(self) -> None: ...
 
 
+class Patience:
+    """How long one may still wait: slow calls use it up, time brings it back.
+
+    Whoever makes seven calls to a manager that is silent waits for the first one alone.
+    """
+
+    def __init__(self, most_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most_s = self._left_s = most_s
+        self._clock = clock
+        self._at = clock()
+
+    def left(self) -> float:
+        now = self._clock()
+        self._left_s = min(self._most_s, self._left_s + (now - self._at) * REGAINED)
+        self._at = now
+        return self._left_s
+
+    def spend(self, seconds: float) -> None:
+        if seconds > QUICK_S or seconds >= self._left_s:
+            self._left_s = max(0.0, self._left_s - seconds)
+            self._at = self._clock()
+
+
 class Connection:
     """Bus over a unix socket. Connects on first use, and again when the bus was lost.
 
@@ -75,6 +102,7 @@ class Connection:
     def __init__(self, address: str = SYSTEM_BUS, timeout_s: float = TIMEOUT_S) -> None:
         self.address = address
         self.timeout_s = timeout_s
+        self._patience = Patience(timeout_s)
         self._lock = Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bus: MessageBus | None = None
@@ -101,21 +129,29 @@ class Connection:
                 self._loop = None
 
     def _run(self, go: Callable[[], Coroutine[Any, Any, T]], what: str) -> T:
-        with self._lock:
-            return _outside_loops(partial(self._drive, go, what))
+        left_s = self._patience.left()
+        if left_s < min(SHORTEST_S, self.timeout_s) or not self._lock.acquire(timeout=left_s):
+            raise CallFailed("Timeout", f"{what} is not asked: the calls before it took too long")
+        try:
+            return _outside_loops(partial(self._drive, go, what, left_s))
+        finally:
+            self._lock.release()
 
-    def _drive(self, go: Callable[[], Coroutine[Any, Any, T]], what: str) -> T:
+    def _drive(self, go: Callable[[], Coroutine[Any, Any, T]], what: str, within_s: float) -> T:
         if self._loop is None:
             importlib.import_module("dbus_fast.aio")  # not on the clock of the first call
             self._loop = asyncio.new_event_loop()
+        begun = time.monotonic()
         try:
-            return self._loop.run_until_complete(asyncio.wait_for(go(), self.timeout_s))
+            return self._loop.run_until_complete(asyncio.wait_for(go(), within_s))
         except TimeoutError:
             self._loop.run_until_complete(self._drop())  # a late reply must not meet the next call
-            raise CallFailed("Timeout", f"no answer to {what} within {self.timeout_s:g} s") from None
+            raise CallFailed("Timeout", f"no answer to {what} within {within_s:.2g} s") from None
         except _LOST as e:
             self._loop.run_until_complete(self._drop())
             raise CallFailed("Disconnected", f"{what} over {self.address}: {e!r}") from e
+        finally:
+            self._patience.spend(time.monotonic() - begun)
 
     async def _connected(self) -> MessageBus:
         await asyncio.sleep(0)  # lets the end of a lost connection be noticed

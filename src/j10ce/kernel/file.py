@@ -25,11 +25,14 @@ _HINTS: Final = {
 
 
 def read(path: str) -> str | None:
-    """The content without surrounding blanks; None when the file or its cgroup is not there."""
+    """The content without surrounding blanks; None when the file or its cgroup is not there.
+
+    A process may call itself anything, and the kernel cuts names inside a character.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
-            return os.read(fd, 1 << 16).decode().strip()
+            return os.read(fd, 1 << 16).decode(errors="replace").strip()
         finally:
             os.close(fd)
     except OSError as e:

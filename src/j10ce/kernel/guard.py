@@ -11,12 +11,13 @@ from msgspec import Struct
 from j10ce.kernel.backend import Place
 from j10ce.kernel.process import process
 from j10ce.kernel.routes import controller_of
-from j10ce.model.knob import KNOBS, Role, TargetId, Value, render
+from j10ce.model.knob import KNOBS, Role, Setting, Value, render
 from j10ce.model.plan import ValueChange
 
 _CAPS_ON_MEMORY: Final = ("memory.max", "memory.high")
 _RESERVE_SHARE: Final = 0.05
 _RESERVE_BYTES: Final = 512 << 20
+_NO_END: Final = float(1 << 62)  # a machine that nobody has measured
 
 
 class Seen(NamedTuple):
@@ -26,16 +27,16 @@ class Seen(NamedTuple):
     managed: bool  # a tracked workload, or an ancestor of one
     original: Value | None = None  # before our first write, or now
     usage: float | None = None
-    minimum_elsewhere: float = 0.0  # the memory.min of the other top-level groups
+    present: Value | None = None
+    minimum_elsewhere: float = 0.0  # the memory.min of the other top-level groups, whoever made them
 
 
 class Guard(Struct, frozen=True):
     own: frozenset[str] = frozenset()  # paths of the cgroups that this process is in
-    memory: float = float("inf")  # bytes of the machine
-    allow_oom: Callable[[TargetId], bool] = lambda _: False
+    memory: Callable[[], float] = lambda: _NO_END  # bytes of the machine; some can be added while it runs
 
     @classmethod
-    def of_this_process(cls, memory: float = float("inf")) -> Guard:
+    def of_this_process(cls, memory: Callable[[], float] = lambda: _NO_END) -> Guard:
         here = process(os.getpid())
         return cls(own=frozenset(here.cgroups.values()) if here else frozenset(), memory=memory)
 
@@ -51,22 +52,31 @@ class Guard(Struct, frozen=True):
         if not seen.owned and not seen.managed:
             return f"{path} is not managed: neither ours, nor a workload, nor above one"
         if not seen.owned and change.setting.target.startswith("group/"):
-            return _foreign_ancestor(change, path, seen)
-        return self._memory(change, path, seen)
+            return _foreign_ancestor(change, path, seen) or self._promised(change, at, seen)
+        return _below_usage(change, seen) or self._promised(change, at, seen)
 
-    def _memory(self, change: ValueChange, path: str, seen: Seen) -> str:
-        knob, new = change.setting.knob, change.new
-        if isinstance(new, str | frozenset):
+    def _promised(self, change: ValueChange, at: Place, seen: Seen) -> str:
+        """Whatever is claimed already, less may always be claimed."""
+        knob, new, memory = change.setting.knob, change.new, self.memory()
+        present = seen.present if isinstance(seen.present, float | int) else 0.0
+        if not claims_of_the_machine(change.setting, at) or isinstance(new, str | frozenset) or new <= present:
             return ""
-        used = seen.usage if knob in _CAPS_ON_MEMORY else None
-        if used is not None and new < used and not self.allow_oom(change.setting.target):
-            return f"{knob} = {render(knob, new)} is below the {render(knob, used)} in use; it needs --allow-oom"
-        if knob == "memory.min" and "/" not in path:
-            room = self.memory - max(_RESERVE_SHARE * self.memory, _RESERVE_BYTES)
-            if new + seen.minimum_elsewhere > room:
-                total = render(knob, new + seen.minimum_elsewhere)
-                return f"memory.min of all groups would be {total}; the machine can promise {render(knob, room)}"
+        room, total = memory - max(_RESERVE_SHARE * memory, _RESERVE_BYTES), new + seen.minimum_elsewhere
+        if total <= room:
+            return ""
+        return f"memory.min of all groups would be {render(knob, total)}; the machine can promise {render(knob, room)}"
+
+
+def claims_of_the_machine(setting: Setting, at: Place) -> bool:
+    """Whether the setting is one of those whose sum must leave the machine some memory."""
+    return setting.knob == "memory.min" and "/" not in at.at("memory")
+
+
+def _below_usage(change: ValueChange, seen: Seen) -> str:
+    knob, new, used = change.setting.knob, change.new, seen.usage
+    if knob not in _CAPS_ON_MEMORY or isinstance(new, str | frozenset) or used is None or new >= used:
         return ""
+    return f"{knob} = {render(knob, new)} is below the {render(knob, used)} in use, which would stall or kill"
 
 
 def _foreign_ancestor(change: ValueChange, path: str, seen: Seen) -> str:

@@ -8,9 +8,11 @@ from typing import Final
 
 from j10ce.errors import QosError
 from j10ce.kernel.routes import Routes
+from j10ce.kernel.spelling import number
 from j10ce.model.knob import Setting, TargetId, Value
 
 SWEEP_S: Final = 30.0
+ROUNDED_US: Final = 100.0  # of 100 ms: more than a microsecond in the shortest period, less than a thousandth of a CPU
 _FIRST_TICK_S: Final = 1.0
 
 
@@ -21,6 +23,7 @@ class Held:
         self._routes = routes
         self.values: dict[Setting, Value] = {}
         self._raw: dict[Setting, Value] = {}
+        self._made: dict[Setting, tuple[Value, Value]] = {}  # what was written last, and what was made of it
         self._copy: Mapping[Setting, Value] | None = None
         self._queue: list[Setting] = []
         self._swept: float | None = None
@@ -45,7 +48,18 @@ class Held:
         for setting in self.of([target]):
             self.lose(setting)
 
+    def learn(self, setting: Setting, written: Value, made: Value) -> None:
+        """systemd spells a quota in the unit's own period, so that it may come out a little different."""
+        if setting.knob == "cpu.max" and abs(number(made) - number(written)) < ROUNDED_US:
+            self._made[setting] = (written, made)
+
+    def foreseen(self, setting: Setting, value: Value) -> Value:
+        """What will be made of a value: what was made of it last."""
+        written, made = self._made.get(setting, (value, value))
+        return made if value == written else value
+
     def lose(self, setting: Setting) -> None:
+        self._made.pop(setting, None)
         self.values.pop(setting, None)
         self._raw.pop(setting, None)
         self._copy = None

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from j10ce.errors import Corrupt, Denied
 from j10ce.kernel.backend import Place
 from j10ce.kernel.entry import (
     CONTROLLERS,
     FORMAT,
+    At,
     Enabled,
     Entry,
     Forgot,
@@ -31,9 +34,9 @@ from j10ce.kernel.entry import (
     to_line,
     wrote,
 )
-from j10ce.model.knob import Setting, TargetId, Value
+from j10ce.model.knob import KNOBS, Setting, TargetId, Value, group
 
-_COMPACT_ABOVE: Final = 1 << 20
+_COMPACT_ABOVE: Final = 1 << 20  # and always twice what is live: each line then pays for its own rewriting, at any size
 _OURS: Final = 2  # the value under way and the one before it
 
 
@@ -48,7 +51,10 @@ class Journal:
         self._size = 0
         self._compact_above = _COMPACT_ABOVE
         self.originals: dict[Setting, Original] = {}
-        self._values: Mapping[Setting, Value] | None = None
+        self._by_target: dict[TargetId, dict[Setting, None]] = {}  # the settings that have an original
+        self._spelled: dict[Setting, Value] = {}
+        self._values: Mapping[Setting, Value] | None = None  # a copy that callers may keep
+        self._targets: Mapping[TargetId, At] | None = None
         self.owners: dict[Setting, str] = {}
         self._ours: dict[Setting, tuple[Value, ...]] = {}
         self.made: dict[TargetId, Made] = {}
@@ -84,8 +90,33 @@ class Journal:
     def values(self) -> Mapping[Setting, Value]:
         """Every original as a value; asked for on each tick, so it is kept."""
         if self._values is None:
-            self._values = {s: from_spelled(o.value) for s, o in self.originals.items()}
+            self._values = dict(self._spelled)
         return self._values
+
+    def changed(self, target: TargetId) -> Set[Setting]:
+        """The settings of a target that are ours to give back."""
+        return self._by_target.get(target, {}).keys()
+
+    def targets(self) -> Mapping[TargetId, At]:
+        """Everything that we made or changed, and where it is."""
+        if self._targets is None:
+            made = {target: m.at for target, m in self.made.items()}
+            self._targets = {t: self.originals[next(iter(s))].at for t, s in self._by_target.items()} | made
+        return self._targets
+
+    def rename(self, target: TargetId) -> set[TargetId]:
+        """What stands under a name that another cgroup bears from here on is the group at its path."""
+        made = [msgspec.structs.replace(m, target=group(m.at.path)) for m in (self.made.get(target),) if m]
+        moved: list[Entry] = [*made]
+        for setting in self.changed(target):
+            old = self.originals[setting]
+            controller = KNOBS[setting.knob].controller if setting.knob in KNOBS else "cpu"
+            path = old.at.place().at(controller)
+            now = setting._replace(target=group(path))
+            moved.append(msgspec.structs.replace(old, target=now.target))
+            moved += (wrote(now, value, self.owners[setting]) for value in self.ours(setting))
+        self.note(Forgot(target), *moved)
+        return {entry.target for entry in moved}
 
     def places(self) -> Iterator[tuple[TargetId, Place]]:
         """Where everything is that we made or wrote to."""
@@ -118,9 +149,11 @@ class Journal:
     def _take(self, entry: Header | Entry | None) -> None:
         match entry:
             case Original():
-                self._values = None
+                self._values = self._targets = None
                 self.originals.pop(entry.setting, None)  # a fresh one counts as the latest
                 self.originals[entry.setting] = entry
+                self._spelled[entry.setting] = from_spelled(entry.value)
+                self._by_target.setdefault(entry.target, {})[entry.setting] = None
                 self._ours.pop(entry.setting, None)
             case Wrote():
                 value = from_spelled(entry.value)
@@ -128,6 +161,7 @@ class Journal:
                 self._ours[entry.setting] = (*before, value)[-_OURS:]
                 self.owners[entry.setting] = entry.owner
             case Made():
+                self._targets = None
                 self.made[entry.target] = entry
             case Enabled():
                 known = self.enabled.get(entry.target)
@@ -141,11 +175,14 @@ class Journal:
     def _forget(self, entry: Forgot) -> None:
         if entry.knob in ("", CONTROLLERS):
             self.enabled.pop(entry.target, None)
-        self._values = None
-        one = Setting(entry.target, entry.knob, entry.instance)
-        for setting in [one] if entry.knob else [s for s in self.originals if s.target == entry.target]:
-            for held in (self.originals, self.owners, self._ours):
+        self._values = self._targets = None
+        known = self._by_target.get(entry.target, {})
+        for setting in [Setting(entry.target, entry.knob, entry.instance)] if entry.knob else list(known):
+            known.pop(setting, None)
+            for held in (self.originals, self._spelled, self.owners, self._ours):
                 held.pop(setting, None)
+        if not known:
+            self._by_target.pop(entry.target, None)
         if not entry.knob:
             self.made.pop(entry.target, None)
 
@@ -187,6 +224,7 @@ class Journal:
             raise
         self.close()
         self._fd, self._size = fd, len(data)
+        self._compact_above = max(_COMPACT_ABOVE, 2 * self._size)
 
     def _keep_copy(self, *, raising: bool) -> None:
         copy = _free_name(self._path)

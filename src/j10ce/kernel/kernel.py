@@ -5,32 +5,40 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Final
 
-from j10ce.kernel.backend import Backend, Settles, Tree
+from j10ce.kernel.backend import Backend, Place, Settles, Tree
 from j10ce.kernel.drift import Contests, Drift
 from j10ce.kernel.entry import Forgot
 from j10ce.kernel.guard import Guard
 from j10ce.kernel.held import Held
 from j10ce.kernel.journal import Journal
-from j10ce.kernel.routes import Routes, ancestors, place_of
+from j10ce.kernel.routes import Routes, ancestors, controller_of, place_of
 from j10ce.kernel.structure import Structure
 from j10ce.kernel.undo import Undo
 from j10ce.kernel.values import Values
-from j10ce.model.knob import Setting, Support, TargetId, Value, part
+from j10ce.model.knob import Setting, Support, TargetId, Value, group, part
 from j10ce.model.plan import (
     Applied,
     Change,
     Gone,
     Make,
     Outcome,
+    Pending,
     Plan,
     Refused,
     Remove,
     Result,
     Structural,
+    Unchanged,
     ValueChange,
 )
 from j10ce.model.workload import Handle, Workload
+
+# What a group means for all inside.
+PASSED_DOWN: Final = (
+    "memory.min", "memory.low", "memory.max", "memory.high", "cpu.weight", "cpu.max", "cpuset.cpus",
+)  # fmt: skip
 
 
 class Kernel:
@@ -57,6 +65,10 @@ class Kernel:
         )
         self._structure = Structure(tree, journal, lambda target: target in self._values.managed)
         self._handles: dict[TargetId, Handle] = {}
+        self._read: frozenset[TargetId] = frozenset()  # whose settings are known, managed or still to be given back
+        self._needed: frozenset[TargetId] = frozenset()  # managed workloads and the groups above them
+        self._kept: tuple[object, object, dict[TargetId, float]] = (None, None, {})
+        self._left: set[Setting] = set()  # someone else made something of them: not given back unless forced
         for target, at in journal.places():
             tree.know(target, at)
 
@@ -77,30 +89,83 @@ class Kernel:
         return self._journal.values()
 
     @property
+    def owed(self) -> Mapping[Setting, Value]:
+        """The originals that go back once nobody wants anything else: without what someone else has made his own."""
+        return {s: v for s, v in self.originals.items() if s not in self._left} if self._left else self.originals
+
+    @property
     def owners(self) -> Mapping[Setting, str]:
         """Who wrote last, for every setting that is ours."""
         return dict(self._journal.owners)
 
+    @property
+    def counted_late(self) -> frozenset[TargetId]:
+        """Groups in which we enabled the memory controller: what was there before stays charged to the group itself."""
+        return frozenset(t for t, e in self._journal.enabled.items() if "memory" in e.controllers)
+
     def quantise(self, setting: Setting, value: Value) -> Value:
-        return self._routes.quantise(setting, value)
+        return self._held.foreseen(setting, self._routes.quantise(setting, value))
 
     def track(self, workloads: Iterable[Workload]) -> None:
-        """These workloads, their parts and the groups above are managed; others are forgotten, not reverted."""
+        """These workloads, their parts and the groups above are managed; what we did to others stays known as well."""
         handles = {t: h for w in workloads for t, h in _handles(w)}
+        self._rename(handles)
         groups = self._learn(handles, handles)
-        for target in self._values.managed - groups - handles.keys():
-            self._held.drop(target)
+        ours = self._journal.targets()
+        for target in ours.keys() - groups - handles.keys() - self._read:
+            self._held.read(target)
+        known = groups | handles.keys() | ours.keys()
+        for target in self._read - groups - handles.keys():
             self._contests.drop(target)
-        self._handles, self._values.managed = handles, groups | handles.keys()
+        for target in self._read - known:
+            self._held.drop(target)
+        self._handles, self._read, self._values.managed = handles, known, known
+        self._needed = groups | handles.keys()
 
     def track_also(self, workload: Workload) -> None:
         """One more that is yet to be made, so that there is nothing to read; nor are the others looked at again."""
         handles = dict(_handles(workload))
+        self._rename(handles)
         for target, handle in handles.items():
             self.tree.know(target, place_of(handle))
         groups = self._learn({}, handles)
         self._handles = {**self._handles, **handles}
-        self._values.managed = self._values.managed | groups | handles.keys()
+        self._read = self._values.managed = self._read | groups | handles.keys()
+        self._needed = self._needed | groups | handles.keys()
+
+    def remains(self) -> dict[TargetId, Handle]:
+        """What we made or changed for workloads that are not managed, and the groups above them; not our own groups.
+
+        It is in the plan until it is as it was, or removed.
+        """
+        found = {}
+        for target, at in self._journal.targets().items():
+            if target in self._needed:
+                continue
+            owned, owed = self.tree.owns(at.place()), self._journal.changed(target) - self._left
+            if owned and self._vanished(at.place(), owed):
+                self._journal.note(Forgot(target))  # someone else removed it
+            elif owed or (owned and not target.startswith("group/")):
+                found[target] = Handle(at.path, at.paths, at.unit, made=owned)
+        return found
+
+    def _vanished(self, at: Place, owed: Iterable[Setting]) -> bool:
+        """There is nothing left to give back to, in none of the hierarchies."""
+        return all(self.tree.identity(at, c) is None for c in {"cpu", *map(controller_of, owed)})
+
+    def kept(self) -> dict[TargetId, float]:
+        """memory.min of each workload above what was there before us."""
+        held, targets = self._held.snapshot(), self._journal.targets()
+        if self._kept[0] is not held or self._kept[1] is not targets:
+            self._kept = (held, targets, dict(self._keeps(held, targets)))
+        return self._kept[2]
+
+    def _keeps(self, held: Mapping[Setting, Value], targets: Iterable[TargetId]) -> Iterator[tuple[TargetId, float]]:
+        for target in targets:
+            s = Setting(target, "memory.min")
+            before, now = self._journal.original(s), held.get(s)
+            if isinstance(before, float) and isinstance(now, float) and target.startswith("workload/") and now > before:
+                yield target, now - before
 
     def _learn(self, here: Mapping[TargetId, Handle], handles: Mapping[TargetId, Handle]) -> frozenset[TargetId]:
         """Read what is not known yet of those `here` and of the groups above `handles`, which are returned."""
@@ -108,16 +173,22 @@ class Kernel:
             if self._handles.get(target) != handle:
                 self.tree.know(target, place_of(handle))
                 self._held.read(target)
-        groups = frozenset[TargetId]().union(*(ancestors(place_of(h)) for h in handles.values()))
-        for target in groups - self._values.managed:
+        groups = frozenset[TargetId]().union(*map(_above, handles.values()))
+        for target in groups - self._read:
             self._held.read(target)
         return groups
 
-    def abandoned(self) -> frozenset[TargetId]:
-        """Groups that are not ours, changed for workloads that are managed no longer."""
-        targets = {s.target for s in self._journal.originals} - self._values.managed
-        groups = ((t, self.tree.place(t)) for t in targets if t.startswith("group/"))
-        return frozenset(t for t, at in groups if at is not None and not self.tree.owns(at))
+    def _rename(self, handles: Mapping[TargetId, Handle]) -> None:
+        """A name that comes back elsewhere leaves what it had to the group that stands there."""
+        for target, handle in handles.items():
+            at = self._journal.targets().get(target) if self._handles.get(target) != handle else None
+            if at is not None and (at.path, at.paths) != (handle.path, handle.paths):
+                for group in self._journal.rename(target):
+                    self.tree.know(group, Place(group.removeprefix("group/")))
+
+    def _drop(self, target: TargetId) -> None:
+        self._held.drop(target)
+        self._contests.drop(target)
 
     # ------------------------------------------------------------------ what is changed
 
@@ -132,28 +203,49 @@ class Kernel:
             if target is None:
                 results += ((c, self._restructure(c)) for c in run if not isinstance(c, ValueChange))
             else:
-                changes = [c for c in run if isinstance(c, ValueChange)]
-                results += zip(changes, self._values.write(changes), strict=True)
+                results += self._write([c for c in run if isinstance(c, ValueChange)])
+        if any(isinstance(c, ValueChange) and c.ends for c, _ in results):
+            self._settle()
         return Outcome((*results, *late))
 
-    def revert(
-        self,
-        *,
-        only: Collection[TargetId] | None = None,
-        force: bool = False,
-        held: Collection[Setting] = frozenset(),
-    ) -> Outcome:
-        """Everything as it was before us, or what concerns `only`; what someone else changed since is reported."""
+    def revert(self, *, force: bool = False, held: Mapping[Setting, str] | None = None) -> Outcome:
+        """Everything as it was before us; what is held, by whose word, or was changed by others since is reported."""
         late = self._values.collect()
-        busy = self._values.slow.busy
-        results = tuple(Undo(self._routes, self._journal, busy=busy, force=force, held=held).run(only))
-        for backend in self._backends:
-            if isinstance(backend, Settles):
-                backend.settle()
+        self._left.clear()
+        results = tuple(Undo(self._routes, self._journal, busy=self._values.slow.busy, force=force, held=held).run())
+        self._settle()
         for target in {c.setting.target if isinstance(c, ValueChange) else c.target for c, _ in results}:
             self._contests.drop(target)
             self._held.read(target)
         return Outcome((*results, *late))
+
+    def _write(self, changes: Sequence[ValueChange]) -> Iterator[tuple[Change, Result]]:
+        """Of one target, in their order."""
+        for ends, run in groupby(changes, key=lambda c: c.ends):
+            those = list(run)
+            written = [self._give_back(c) for c in those] if ends else self._values.write(those)
+            self._left.difference_update(c.setting for c in those if not ends)
+            yield from zip(those, written, strict=True)
+
+    def _give_back(self, change: ValueChange) -> Result:
+        setting = change.setting
+        if self._values.slow.busy(setting.target):
+            return Pending()
+        undo = Undo(self._routes, self._journal, busy=self._values.slow.busy)
+        result = undo.give_back(setting)
+        self._left |= undo.theirs
+        if isinstance(result, Applied | Unchanged):
+            self._held.take(setting, result.value)
+            self._values.take_along(setting, change.owner)
+        elif isinstance(result, Gone):
+            self._held.lose(setting)
+        self._contests.forgive(setting)
+        return result
+
+    def _settle(self) -> None:
+        for backend in self._backends:
+            if isinstance(backend, Settles):
+                backend.settle()
 
     def _restructure(self, change: Structural) -> Result:
         if isinstance(change, Remove) and self._values.slow.busy(change.target):
@@ -162,8 +254,7 @@ class Kernel:
         if isinstance(change, Make) and isinstance(result, Applied):
             self._held.read(change.target)
         elif isinstance(change, Remove) and isinstance(result, Applied | Gone):
-            self._held.drop(change.target)
-            self._contests.drop(change.target)
+            self._drop(change.target)
         return result
 
     # ------------------------------------------------------------------ who else writes
@@ -171,12 +262,21 @@ class Kernel:
     def sweep(self, now: float, budget: int = 1000) -> list[Drift]:
         """Re-read a part of the settings, so that all are re-read within 30 s. At most `budget` reads.
 
-        Contested ones come every time: whoever writes again is answered, or yielded to, without delay.
+        Contested ones come every time: whoever writes again is answered, or yielded to, without delay. So does what
+        groups pass down: without its cover a floor is worth nothing, nor idleness in a heavy group.
         """
-        self._values.collect()
+        above = self.look_above(now)
         contested = [d.setting for d in self._contests.present(now) if d.setting in self._held.values][:budget]
         due = self._held.due(now, budget - len(contested))
-        return self._compare(dict.fromkeys((*contested, *due)), now)
+        return above + self._compare(dict.fromkeys((*contested, *due)), now)
+
+    def look_above(self, now: float) -> list[Drift]:
+        """Re-read what groups above workloads pass down to them."""
+        self._values.collect()
+        workloads = {group(handle.path) for handle in self._handles.values()}  # above their parts, but known by name
+        groups = (t for t in self._values.managed - workloads if t.startswith("group/"))
+        every = (Setting(target, knob) for target in groups for knob in PASSED_DOWN)
+        return self._compare((s for s in every if s in self._held.values), now)
 
     def read_now(self, targets: Collection[TargetId]) -> list[Drift]:
         """Re-read these at once: someone is known to have written."""
@@ -220,6 +320,10 @@ class Kernel:
 
 def _written(change: Change) -> TargetId | None:
     return change.setting.target if isinstance(change, ValueChange) else None
+
+
+def _above(handle: Handle) -> frozenset[TargetId]:
+    return ancestors(place_of(handle))
 
 
 def _handles(workload: Workload) -> Iterator[tuple[TargetId, Handle]]:

@@ -28,6 +28,7 @@ _TRIALS: Final[Mapping[str, Value]] = {
     "memory.oom.group": 1.0,
 }
 _TRIGGERS: Final = (("windows of any length", 1_000_000), ("windows of n × 2 s", 2_000_000))
+_SCRATCH: Final = "j10ce-probe-"  # and the process that probes
 _V2_ROOT: Final = "cgroup v2 mounted at /sys/fs/cgroup"
 
 
@@ -49,8 +50,9 @@ def try_knobs(hierarchies: Hierarchies) -> dict[str, Support]:
     """Every knob: written to a scratch cgroup and read back where that is allowed, else judged by what is there."""
     backend = CgroupFiles(hierarchies)
     judged = dict(backend.knobs())
-    top = f"j10ce-probe-{os.getpid()}"
+    top = f"{_SCRATCH}{os.getpid()}"
     tree, target = PlainTree(hierarchies, top), group(top)
+    _clear(hierarchies)
     if not hierarchies.in_use() or isinstance(tree.make(target, Place(top)), Refused):
         tree.remove(target)
         return judged
@@ -58,6 +60,13 @@ def try_knobs(hierarchies: Hierarchies) -> dict[str, Support]:
         return {name: _try(backend, target, name, support) for name, support in judged.items()}
     finally:
         tree.remove(target)
+
+
+def _clear(hierarchies: Hierarchies) -> None:
+    """Whoever was killed here left its scratch cgroup behind; nobody else knows of it."""
+    found = {name for mount in hierarchies.in_use().values() for name in os.listdir(mount.path)}
+    for name in (n for n in found if n.startswith(_SCRATCH) and not os.path.exists(f"/proc/{n[len(_SCRATCH) :]}")):
+        PlainTree(hierarchies, name).remove(group(name))
 
 
 def _try(backend: CgroupFiles, target: TargetId, knob: str, judged: Support) -> Support:
@@ -107,7 +116,7 @@ def _pressure(found: Hierarchies, proc: str) -> Iterator[Capability]:
     needs = "" if window else "write access to the pressure files (root)"
     if window == _TRIGGERS[1][0]:
         needs = "CAP_SYS_RESOURCE for windows shorter than 2 s"
-    instead = "" if window else "pressure is polled on every tick"
+    instead = "" if window else "pressure is seen at the next tick"
     yield Capability(feature="psi.triggers", ok=bool(window), via=window, needs=needs, instead=instead)
 
 

@@ -16,7 +16,13 @@ from j10ce.kernel import file
 
 _PF_KTHREAD: Final = 0x00200000
 _UNIT: Final = re.compile(r"[^/]+\.(?:service|scope)$")
-_POD: Final = re.compile(r"(?:^|/)(?:kubepods[^/]*|docker|libpod[^/]*|crio[^/]*|nomad[^/]*)/")
+# Scopes of what a user started by hand: a login, a terminal, an application, systemd-run.
+_BY_HAND: Final = re.compile(r"(?:session|app|run|vte-spawn|tmux-spawn)-[^/]*\.scope")
+# A step of the path of a container, a pod or a machine, as runtimes name it: by a word, or by an id of 64 digits.
+_CONTAINER: Final = re.compile(
+    r"(kubelet-)?kubepods.*|docker|lxc|libvirt|mesos|garden|nomad(\.slice)?|slurm(_.*)?|lxc\.(payload|monitor|pivot).*"
+    r"|(docker|libpod|crio|cri-containerd|nerdctl|containerd|buildkit|machine)-.*\.scope|(.*[-.])?[0-9a-f]{64}(\.scope)?"
+)
 
 
 class Process(Struct, frozen=True):
@@ -27,24 +33,32 @@ class Process(Struct, frozen=True):
     kernel_thread: bool
     command: str
     cgroups: Mapping[str, str]  # controller to path without a leading slash; cgroup2 is `unified`
+    inner: bool = False  # it lives in a PID namespace below ours, as containers and machines do
 
     def path(self, controller: str) -> str:
         """Its cgroup in the hierarchy of a controller; the controller may live on cgroup2."""
         return self.cgroups.get(controller, self.cgroups.get(UNIFIED, ""))
 
     @property
-    def belongs_to(self) -> str:
-        """The service or container whose process it is and stays; empty for one that may be moved.
+    def proof(self) -> str:
+        """Tells it from the next process that gets its number, and from one that became another user's."""
+        return f"{self.started}/{self.uid}"
 
-        Scopes of a login session or of a terminal hold what a user started by hand: those may be moved.
+    @property
+    def container(self) -> str:
+        """The cgroup of the container, pod or machine that it is in; empty for a process of the host."""
+        paths = list(dict.fromkeys(self.cgroups.values()))
+        named = next((path for path in paths if any(map(_CONTAINER.fullmatch, path.split("/")))), "")
+        return named or (next(filter(None, paths), "another PID namespace") if self.inner else "")
+
+    @property
+    def belongs_to(self) -> str:
+        """The container, service or scope whose process it is and stays; empty for one that may be moved.
+
+        Scopes of a login session or of a terminal hold what a user started by hand: those may be moved, unless someone
+        divides the scope further.
         """
-        for path in dict.fromkeys(self.cgroups.values()):
-            if _POD.search(path):
-                return path
-            units = [step for step in path.split("/") if _UNIT.match(step)]
-            if units and units[-1].endswith(".service"):
-                return units[-1]
-        return ""
+        return self.container or next(filter(None, map(_unit_of, dict.fromkeys(self.cgroups.values()))), "")
 
 
 def process(pid: int, proc: str = "/proc") -> Process | None:
@@ -55,16 +69,45 @@ def process(pid: int, proc: str = "/proc") -> Process | None:
         return None
     # The command is in parentheses and may hold any character, so count from the last one.
     fields = stat[stat.rindex(")") + 2 :].split()
-    uids = next(line.split() for line in status.splitlines() if line.startswith("Uid:"))
+    rows = {name: values.split() for name, _, values in (line.partition(":") for line in status.splitlines())}
     return Process(
         pid=pid,
         parent=int(fields[1]),
-        uid=int(uids[1]),
+        uid=int(rows["Uid"][0]),
         started=int(fields[19]),
         kernel_thread=bool(int(fields[6]) & _PF_KTHREAD),
         command=stat[stat.index("(") + 1 : stat.rindex(")")],
         cgroups=dict(memberships(cgroup)),
+        inner=len(rows.get("NSpid", ())) > 1,
     )
+
+
+def descendants(pid: int, proc: str = "/proc") -> list[Process]:
+    """All processes below one, parents first."""
+    below: dict[int, list[Process]] = {}
+    for name in filter(str.isdecimal, os.listdir(proc)):
+        if found := process(int(name), proc):
+            below.setdefault(found.parent, []).append(found)
+    out = list(below.get(pid, ()))
+    for parent in out:  # grows while it is walked
+        out += below.get(parent.pid, ())
+    return out
+
+
+def _unit_of(path: str) -> str:
+    steps = path.split("/")
+    units = [step for step in steps if _UNIT.match(step)]
+    if not units:
+        return ""
+    if units[-1].endswith(".service"):
+        return units[-1]
+    return "" if _BY_HAND.fullmatch(steps[-1]) else path
+
+
+def proof(pid: int) -> str:
+    """Of the process that has the number now; empty when there is none."""
+    found = process(pid)
+    return found.proof if found else ""
 
 
 def memberships(text: str) -> Iterator[tuple[str, str]]:

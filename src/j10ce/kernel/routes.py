@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from j10ce.errors import QosError
-from j10ce.kernel.backend import Backend, Batched, Metered, Place, Selective, Tree
+from j10ce.kernel.backend import Backend, Batched, Metered, Place, Selective, Surveys, Tree
 from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value, group
 from j10ce.model.workload import Handle
 
@@ -19,6 +19,7 @@ class Routes:
         # Asked for on every write, and an isinstance() of a Protocol looks at all its methods each time.
         self._selective = {id(b): b for b in backends if isinstance(b, Selective)}
         self._metered = {id(b): b for b in backends if isinstance(b, Metered)}
+        self._surveys = {id(b): b for b in backends if isinstance(b, Surveys)}
         self._batched = {id(b): b for b in backends if isinstance(b, Batched)}
         self.support: Mapping[str, Support] = self._merge()
 
@@ -70,6 +71,11 @@ class Routes:
     def usage(self, setting: Setting, at: Place) -> float | None:
         metered = self._metered.get(id(self.backend(setting, at)))
         return metered.usage(setting, at) if metered else None
+
+    def beside(self, setting: Setting, at: Place) -> float:
+        """The sum of a knob over the other groups right below the root."""
+        surveys = self._surveys.get(id(self.backend(setting, at)))
+        return surveys.beside(setting, at) if surveys else 0.0
 
     def batched(self, backend: Backend) -> Batched | None:
         return self._batched.get(id(backend))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import assert_never
 
 from j10ce.errors import QosError
 from j10ce.kernel.backend import Disables, Place, Tree
 from j10ce.kernel.entry import At, Enabled, Forgot, Joined, Made
 from j10ce.kernel.journal import Journal
+from j10ce.kernel.process import alive, pinned, proof
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Applied, Enable, Gone, Join, Make, Refused, Remove, Result, Structural, Unchanged
 
@@ -64,8 +66,12 @@ class Structure:
         return self._tree.enable(change.target, missing)
 
     def _join(self, change: Join) -> Result:
-        self._journal.note(Joined(change.target, change.pid))  # for the record: no revert moves a process
-        return self._tree.join(change.target, change.pid)
+        with pinned(change.pid) if change.proof else nullcontext(None) as handle:
+            if change.proof and (handle is None or not alive(handle) or proof(change.pid) != change.proof):
+                return Gone()
+            self._journal.note(Joined(change.target, change.pid))  # for the record: no revert moves a process
+            result = self._tree.join(change.target, change.pid)
+            return Gone() if handle is not None and not alive(handle) else result
 
     def _remove(self, change: Remove) -> Result:
         at = self._tree.place(change.target)

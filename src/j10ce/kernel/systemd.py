@@ -17,13 +17,13 @@ from msgspec import Struct
 
 from j10ce.host.mounts import UNIFIED, Hierarchies
 from j10ce.kernel import file
-from j10ce.kernel.backend import Backend, Batched, Metered, Place, Settles
+from j10ce.kernel.backend import Backend, Batched, Metered, Place, Settles, Surveys
 from j10ce.kernel.cgroup import CgroupFiles
 from j10ce.kernel.dbus import CallFailed
 from j10ce.kernel.property import TABLE, Property, Raw, properties
 from j10ce.kernel.spelling import number
 from j10ce.kernel.units import GONE, Units, answer
-from j10ce.model.knob import KNOBS, Setting, Support, Value, parse_cpus, render
+from j10ce.model.knob import KNOBS, Role, Setting, Support, Value, parse_cpus, render
 from j10ce.model.plan import Applied, Gone, Refused
 
 Answer = Applied | Refused | Gone
@@ -85,6 +85,9 @@ class UnitProperties:
 
     def usage(self, s: Setting, at: Place, /) -> float | None:
         return 0.0 if self._unit(at) in self._nursery else self._files.usage(s, at)
+
+    def beside(self, s: Setting, at: Place, /) -> float:
+        return self._files.beside(s, at)
 
     def read(self, s: Setting, at: Place, /) -> Value | None:
         unit, default = self._unit(at), KNOBS[s.knob].default
@@ -152,14 +155,29 @@ class UnitProperties:
                 self._stale = False
 
     def _judge(self, knob: str, found: Support) -> Support:
-        controller = KNOBS[knob].controller
-        if not found.ok or (self._units.root and controller not in self._delegated()):
-            needs = f"the {controller} controller delegated to {self._units.root}" if found.ok else found.needs
+        if needs := self._beyond_us(knob) if found.ok else found.needs:
             return Support(False, needs=needs, instead=found.instead)
         return found._replace(via="systemd") if knob in TABLE else found
 
+    def _beyond_us(self, knob: str) -> str:
+        """What a user's manager lacks for a knob; the system's has everything."""
+        root, controller = self._units.root, KNOBS[knob].controller
+        if not root:
+            return ""
+        if controller not in self._delegated():
+            return f"the {controller} controller delegated to {root}"
+        bare = self._unprotected(knob, root) if KNOBS[knob].role is Role.GUARANTEE else ""
+        return f"{knob} of {bare}, which root alone can set" if bare else ""
+
+    def _unprotected(self, knob: str, root: str) -> str:
+        """The first group from the top that protects nothing of what is inside it; empty where all do."""
+        steps = root.split("/")
+        above = ("/".join(steps[: n + 1]) for n in range(len(steps)))
+        bare = (path for path in above if file.read(self._hierarchies.file(UNIFIED, path, knob)) in (None, "0"))
+        return next(bare, "")
+
     def _delegated(self) -> list[str]:
-        """What a user's manager may hand out; the system's has everything."""
+        """What a user's manager may hand out."""
         return (file.read(self._hierarchies.file(UNIFIED, self._units.root, "cgroup.controllers")) or "").split()
 
     def _unit(self, at: Place) -> str:
@@ -283,5 +301,5 @@ def _text(saved: Saved) -> str:
     return msgspec.json.encode(saved).decode()
 
 
-def _conforms(b: UnitProperties) -> tuple[Backend, Batched, Metered, Settles]:
-    return b, b, b, b
+def _conforms(b: UnitProperties) -> tuple[Backend, Batched, Metered, Settles, Surveys]:
+    return b, b, b, b, b

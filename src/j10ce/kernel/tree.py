@@ -176,7 +176,8 @@ def _inherit_cpuset(here: str) -> Refused | None:
 
 def _inhabitants(directory: str) -> str:
     pids = (file.read(f"{directory}/cgroup.procs") or "").split()
-    return f"{directory} still holds {len(pids)} process(es), first {pids[0]}" if pids else ""
+    more = f" and {len(pids) - 1} more" if pids[1:] else ""
+    return f"{directory} still holds process {pids[0]}{more}" if pids else ""
 
 
 def _rmdir(directory: str) -> Refused | Gone | None:

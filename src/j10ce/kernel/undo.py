@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from j10ce.kernel.attempt import attempt
 from j10ce.kernel.backend import Disables
-from j10ce.kernel.coupling import note_side_effect
+from j10ce.kernel.coupling import follows, foretold, note_side_effect
 from j10ce.kernel.entry import CONTROLLERS, Enabled, Forgot, Made, Original, from_spelled
 from j10ce.kernel.journal import Journal
 from j10ce.kernel.routes import Routes
@@ -18,7 +18,11 @@ OWNER: Final = "revert"
 
 
 class Undo:
-    """One revert. Writes only where the present value is still ours, else it reports."""
+    """Giving back. Writes only where the present value is still ours, else it reports.
+
+    `held`: settings that stay unless forced, and by whose word. `theirs`: those of which someone else has made
+    something in between.
+    """
 
     def __init__(
         self,
@@ -26,26 +30,29 @@ class Undo:
         journal: Journal,
         *,
         busy: Callable[[TargetId], bool],
-        force: bool,
-        held: Collection[Setting],
+        force: bool = False,
+        held: Mapping[Setting, str] | None = None,
     ) -> None:
         self._routes = routes
         self._journal = journal
         self._busy = busy
         self._force = force
-        self._held = held
+        self._held = held or {}
+        self.theirs: set[Setting] = set()
 
-    def run(self, only: Collection[TargetId] | None) -> Iterator[tuple[Change, Result]]:
-        """All of it, or what concerns some targets."""
-        originals = reversed(list(self._journal.originals.values()))
-        yield from self._give_back([o for o in originals if only is None or o.target in only])
+    def run(self) -> Iterator[tuple[Change, Result]]:
+        """All of it."""
+        yield from self._give_back(list(reversed(self._journal.originals.values())))
         deepest_first = sorted(self._journal.made.values(), key=lambda m: m.at.path.count("/"), reverse=True)
         for made in deepest_first:
-            if only is None or made.target in only:
-                yield self._remove(made)
+            yield self._remove(made)
         for enabled in reversed(list(self._journal.enabled.values())):
-            if only is None or enabled.target in only:
-                yield self._disable(enabled)
+            yield self._disable(enabled)
+
+    def give_back(self, setting: Setting) -> Result:
+        """One setting; it is not ours any more, unless that was refused."""
+        original = self._journal.originals.get(setting)
+        return Gone() if original is None else self._give_back_one(original)[1]
 
     def _give_back(self, todo: list[Original]) -> Iterator[tuple[Change, Result]]:
         """What is refused is tried again after the others: a parent may have to move first."""
@@ -79,11 +86,14 @@ class Undo:
             return Gone()
         if backend.save(setting, at) == original.text:
             return Unchanged(present)
+        shown = render(setting.knob, present)
         if setting in self._held and not self._force:
-            return Refused("held by an operator; release it, or revert with --force")
-        if present not in self._journal.ours(setting) and not self._force:
-            shown = render(setting.knob, present)
+            return Refused(f"held at {shown} {self._held[setting]}; left as it is (--force overrides)")
+        ours = present in self._journal.ours(setting) or follows(self._routes, setting, at, present)
+        if not ours and not self._force:
+            self.theirs.add(setting)
             return Refused(f"someone else set it to {shown} since; left as it is (--force overrides)")
+        self._journal.note(*foretold(setting, from_spelled(original.value), OWNER))
         return backend.restore(setting, original.text, at)
 
     def _remove(self, made: Made) -> tuple[Change, Result]:

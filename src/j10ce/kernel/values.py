@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from j10ce.kernel.attempt import attempt
 from j10ce.kernel.backend import Backend, Place
-from j10ce.kernel.coupling import coupled, note_side_effect
+from j10ce.kernel.coupling import coupled, foretold, note_side_effect
 from j10ce.kernel.drift import Contests
 from j10ce.kernel.entry import At, Forgot, Original, to_spelled, wrote
-from j10ce.kernel.guard import Guard, Seen
+from j10ce.kernel.guard import Guard, Seen, claims_of_the_machine
 from j10ce.kernel.held import Held
 from j10ce.kernel.journal import Journal
 from j10ce.kernel.routes import Routes
@@ -88,11 +88,12 @@ class Values:
     def _journalled(self, change: ValueChange, at: Place, backend: Backend) -> Refused | None:
         """What was there, and what we are about to write; refused when either cannot be put on record."""
         setting, other = change.setting, coupled(change.setting)
-        entries = [e for s in (other, setting) if s and (e := self._original(s, at))]
-        if setting not in self._journal.originals and all(e.setting != setting for e in entries):
+        fresh = [e for s in (other, setting) if s and (e := self._original(s, at))]
+        if setting not in self._journal.originals and all(e.setting != setting for e in fresh):
             return Refused(f"{setting.knob} cannot be read in {at.path!r}; its controller is not enabled there")
+        ours = wrote(setting, backend.quantise(setting, change.new), change.owner)
         try:
-            self._journal.add(*entries, wrote(setting, backend.quantise(setting, change.new), change.owner))
+            self._journal.add(*fresh, ours, *foretold(setting, change.new, change.owner))
         except OSError as e:
             return Refused(f"the journal cannot take {setting}: {e.strerror}; nothing was written")
         return None
@@ -143,13 +144,14 @@ class Values:
             self._journal.note(Forgot(*setting))
         elif isinstance(answer, Applied):
             self._held.take(setting, answer.value)
+            self._held.learn(setting, self._routes.quantise(setting, change.new), answer.value)
             raw = self._held.reread(setting) if _is_set(setting) else answer.value
             if raw is not None and raw not in self._journal.ours(setting):
                 self._journal.note(wrote(setting, raw, change.owner))
-            self._take_along(setting, change.owner)
+            self.take_along(setting, change.owner)
         return answer
 
-    def _take_along(self, setting: Setting, owner: str) -> None:
+    def take_along(self, setting: Setting, owner: str) -> None:
         """What the kernel, or a v1 cpuset with its followers, moved with our write."""
         if moved := note_side_effect(self._routes, self._journal, setting, owner):
             self._held.take(*moved)
@@ -175,18 +177,9 @@ class Values:
             managed=setting.target in self.managed,
             original=original if original is not None else self._held.values.get(setting),
             usage=self._routes.usage(setting, at),
-            minimum_elsewhere=self._minimum_elsewhere(setting, at),
+            present=self._held.values.get(setting),
+            minimum_elsewhere=self._routes.beside(setting, at) if claims_of_the_machine(setting, at) else 0.0,
         )
-
-    def _minimum_elsewhere(self, setting: Setting, here: Place) -> float:
-        total = 0.0
-        if setting.knob != "memory.min" or "/" in here.at("memory"):
-            return total
-        for other, value in self._held.values.items():
-            at = self._routes.place(other.target) if other.knob == setting.knob and other != setting else None
-            if at and "/" not in at.at("memory") and isinstance(value, float | int):
-                total += value
-        return total
 
 
 def _is_set(setting: Setting) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -14,14 +15,17 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from j10ce.errors import NotFound, QosError
+from j10ce.errors import NotFound, QosError, cut
 from j10ce.manager import discovery, openapi
+from j10ce.manager.access.growth import growth, possible_growth
+from j10ce.manager.access.metered import Meter, Metered
 from j10ce.manager.audit import Audit
-from j10ce.manager.auth import OPEN_PATHS, Access, source
+from j10ce.manager.auth import OPEN_PATHS, PINGS, READING, Access, source
 from j10ce.manager.enrolment import Enrolment
-from j10ce.manager.failure import Refusal, answer
-from j10ce.manager.http import BASE, json, not_allowed
+from j10ce.manager.failure import CUT_OFF, Refusal, answer
+from j10ce.manager.http import BASE, LARGE, json, not_allowed
 from j10ce.manager.identity import Act, acting
+from j10ce.manager.limits import share_of
 from j10ce.manager.metrics import Metrics
 from j10ce.manager.openapi_serve import Documents
 from j10ce.manager.rest import Resources
@@ -32,6 +36,8 @@ from j10ce.model.kinds import GROUP
 
 log = structlog.get_logger()
 METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"]
+TOO_MANY: Final = 429
+MUCH_S: Final = 0.01  # of the event loop, for a watch that is not over
 OBJECTS: Final = f"{BASE}/"
 PERHAPS_BESIDE: Final = re.compile("/(?:nodecredentials|placements)(?:/|$)")
 Handler = Callable[[Request], Awaitable[Response]]
@@ -54,7 +60,7 @@ def build_app(
         Route(BASE + "/nodecredentials/{node}", enrolment.handle_show, methods=METHODS),
         *beside,
         Route(BASE + "/{path:path}", resources.route, methods=METHODS),
-        fixed("/healthz", lambda: PlainTextResponse("ok\n")),
+        *(fixed(path, lambda: PlainTextResponse("ok\n")) for path in ("/healthz", "/livez", *PINGS)),
         fixed("/readyz", ready),
         fixed("/metrics", metrics.render, METRICS),
         document("/version", discovery.version(), ""),
@@ -92,11 +98,11 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise RuntimeError(f"only HTTP is served, not {scope['type']}")
-        began, act = time.perf_counter(), Act(source=source(scope))
+        began, act = time.perf_counter(), Act(source=source(scope), announce=self._audit.intend)
         told = Told(send, act, scope, self._access, self._audit)
         with acting(act):
             try:
-                await self._serve(scope, receive, told)
+                await Metered(self._serve(scope, receive, told), told.meter)
             finally:
                 told.close()
         took_s = None if told.streamed else time.perf_counter() - began
@@ -104,10 +110,12 @@ class Gate:
 
     async def _serve(self, scope: Scope, receive: Receive, told: Told) -> None:
         try:
-            told.recognised(self._access.check(scope))
-            await self._app(scope, receive, told)
+            await told.recognised(self._access.check(scope))
+            await self._app(scope, partial(told.hear, receive) if told.limited and told.writes else receive, told)
         except QosError as e:
             told.problem = str(e)
+            if isinstance(e, Refusal) and e.code == TOO_MANY:
+                await self._access.limits.hold_back()
             await answer(e)(scope, receive, told)
         except Exception as e:
             if told.revoked:
@@ -127,43 +135,94 @@ class Told:
     """Notes what is sent, and lets nothing through that nobody allowed: no answer of a route that asked for no right,
     no watch beyond the caller's share, no line of a watch whose token has ended meanwhile.
 
-    The audit log hears of an answer before the client does."""
+    The audit log hears of an answer before the client does, and of a write that never came to an answer."""
 
     def __init__(self, send: Send, act: Act, scope: Scope, access: Access, audit: Audit) -> None:
         self._send, self._act, self._scope, self._access, self._audit = send, act, scope, access, audit
         self._ticket: Ticket | None = None
+        self._size = 0
         self.code = 0
         self.problem = ""
-        self.streamed = self.revoked = self._watching = False
+        self.writes = scope["method"] not in READING
+        self.meter = Meter(access.limits, act, self.writes)
+        self.streamed = self.revoked = self._watching = self._counted = False
+        self.limited = False  # whether the caller keeps to a share
 
-    def recognised(self, ticket: Ticket | None) -> None:
-        if ticket is not None:
-            self._ticket = ticket
-            self._act.caller, self._act.proof = ticket.caller, ticket.digest
+    async def recognised(self, ticket: Ticket | None) -> None:
+        if ticket is None:
+            await self._access.limits.passer_by(self._act.source)
+            return
+        self._ticket = ticket
+        self._act.recognised(ticket.caller, ticket.name, ticket.digest)
+        if known := self._scope.get("state", {}).get("known"):
+            known(ticket.caller)
+        if share_of(ticket.caller, writes=self.writes) is None:
+            return
+        self.limited = True
+        self._access.limits.open_answer(ticket.caller, writes=self.writes)
+        self._counted = True
+        if self.writes and self._scope["method"] != "DELETE":
+            self._access.limits.may_store(ticket.caller)
+        await self.meter.turn()
+
+    async def hear(self, receive: Receive) -> Message:
+        message = await receive()
+        if body := message.get("body"):
+            self._access.limits.received(self._act.caller, len(body))
+        return message
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._begin(message["status"])
+            self._begin(message["status"], message.get("headers", ()))
         elif message.get("more_body"):
-            self.streamed = True
+            self.streamed = self._watching
+            if self.meter.took_s > MUCH_S and self._watching:
+                await self.meter.rest()
+            elif self.meter.took_s > MUCH_S:
+                self.meter.pay()
             if self._ticket is not None and not self._access.keyring.holds(self._ticket):
                 self.revoked = True
                 await self._send({"type": "http.response.body", "body": b""})
                 raise Revoked
         await self._send(message)
 
-    def _begin(self, code: int) -> None:
+    def _begin(self, code: int, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
         if code < 400 and not self._act.verb and self._scope["path"] not in OPEN_PATHS:
             raise RuntimeError("this route asks for no right: call roles.enter first")
         if code < 400 and self._act.verb == "watch":
             self._access.limits.open_watch(self._act.caller)
             self._watching = True
+            if self._counted:
+                self._release()
+        elif code < 400 and self._counted and not self.writes:
+            self._hold(headers)
         self.code = code
         self._audit.record(self._act, code, self.problem, method=self._scope["method"], path=self._scope["path"])
+        if not self.limited:
+            return
+        if code < 400 and self.writes and not self._act.dry:
+            self._access.limits.stored(self._act.caller, growth(self._act))
+        elif code == CUT_OFF:
+            self._access.limits.stored(self._act.caller, possible_growth(self._act))
+
+    def _hold(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        size = next((int(value) for name, value in headers if name == b"content-length"), 0)
+        if size > LARGE:
+            self._access.limits.size_answer(self._act.caller, size, writes=self.writes)
+            self._size = size
+
+    def _release(self) -> None:
+        self._counted = False
+        self._access.limits.close_answer(self._act.caller, self._size, writes=self.writes)
 
     def close(self) -> None:
+        if self._counted:
+            self._release()
+        self.meter.settle()
         if self._watching:
             self._access.limits.close_watch(self._act.caller)
+        if not self.code and self._act.announced:
+            self._begin(CUT_OFF)
 
 
 def fixed(path: str, make: Callable[[], Response], kind: str = "") -> Route:
@@ -185,4 +244,4 @@ def document(path: str, content: dict[str, Any], kind: str = DISCOVERY) -> Route
 
 
 async def _nothing_there(scope: Scope, receive: Receive, send: Send) -> None:
-    raise NotFound(f"there is no {scope['path']}")
+    raise NotFound(f"there is no {cut(scope['path'])}")

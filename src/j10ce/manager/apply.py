@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from j10ce.errors import FieldConflict
-from j10ce.manager.apply_fields import Path, Tree, leaves, owns, paths, spelled, tree, whole
+from j10ce.manager.apply_fields import Path, Tree, common, leaves, owns, paths, sound, spelled, tree, whole
 from j10ce.manager.apply_merge import merge, pruned
 from j10ce.model.kinds import API_VERSION, ManagedFields, Object
 from j10ce.model.schema import convert, plain
@@ -24,6 +24,7 @@ from j10ce.store.revise import Key, Part
 
 MOST_MANAGERS: Final = 10  # that update; what older ones decided is summed up
 ANCIENT: Final = "ancient-changes"
+BEFORE: Final = "before-first-apply"  # Kubernetes' names, both
 DECIDED_META: Final = ("labels", "annotations", "ownerReferences")
 # Whoever moves from `kubectl apply` to `kubectl apply --server-side` stays the one who decided.
 INHERITED: Final = {"kubectl": "kubectl-client-side-apply"}
@@ -60,6 +61,7 @@ def decided(struct: type[Struct], part: Part) -> Shape:
 def updated(old: Object | None, new: Object, writer: Writer) -> Object:
     """`new` with the owners that a plain write leaves."""
     told = new.metadata.managed_fields if writer.part == "spec" else ()
+    told = told if all(sound(entry.fields_v1) for entry in told) else ()  # nonsense is left out, as by Kubernetes
     held = told or (old.metadata.managed_fields if old else ())
     if held == CLEARED:
         return _owned(new, ())
@@ -79,7 +81,7 @@ def applied(old: Object | None, config: dict[str, Any], key: Key, kind: type[Str
     """The object after an apply that takes whatever it says; `refuse` finds out whether it may."""
     shape = decided(kind, writer.part)
     said = frozenset(path for path, _ in leaves(config, shape))
-    mine, others = _split(old.metadata.managed_fields if old else (), writer.entry("Apply"))
+    mine, others = _split(_held(old, shape) if old else (), writer.entry("Apply"))
     base = plain(old) if old else _blank(key)
     dropped = _dropped(mine, others, said)
     kept = pruned(base, tree(dropped), shape) if dropped else base
@@ -91,13 +93,21 @@ def applied(old: Object | None, config: dict[str, Any], key: Key, kind: type[Str
 
 def refuse(old: Object, new: Object, writer: Writer) -> None:
     """Raises FieldConflict when an apply changed what others own: their names, and every field."""
-    changed, gone = _differences(old, new, decided(type(new), writer.part))
-    _, others = _split(old.metadata.managed_fields, writer.entry("Apply"))
+    shape = decided(type(new), writer.part)
+    changed, gone = _differences(old, new, shape)
+    _, others = _split(_held(old, shape), writer.entry("Apply"))
     others = [entry for entry in others if entry.manager != INHERITED.get(writer.manager)]
-    touched = sorted(changed | gone)  # what nobody wants any more has no other owner; a value set to its default may
-    owners = [(entry.manager, path) for entry in others for path in touched if owns(entry.fields_v1, path)]
+    touched = tree(changed | gone)  # what nobody wants any more has no other owner; a value set to its default may
+    owners = [(entry.manager, path) for entry in others for path in sorted(common(entry.fields_v1, touched))]
     if owners:
         raise FieldConflict([(manager, spelled(path)) for manager, path in owners])
+
+
+def _held(old: Object, shape: Shape) -> tuple[ManagedFields, ...]:
+    """Who owns what is there. Where nobody is known, somebody decided it all the same: who applies has to ask."""
+    if old.metadata.managed_fields:
+        return old.metadata.managed_fields
+    return _with(ManagedFields(manager=BEFORE, operation="Update"), whole(old, shape), UNSET)
 
 
 def _differences(old: Object | None, new: Object, shape: Shape) -> tuple[frozenset[Path], frozenset[Path]]:
@@ -106,14 +116,20 @@ def _differences(old: Object | None, new: Object, shape: Shape) -> tuple[frozens
     after = dict(leaves(new, shape, old))
     changed = frozenset(path for path, value in after.items() if path not in before or before[path] != value)
     gone = before.keys() - after.keys()
-    return changed, frozenset(path for path in gone if not any(other[: len(path)] == path for other in after))
+    inside = _inside(after) if gone else ()
+    return changed, frozenset(path for path in gone if path not in inside)
 
 
 def _dropped(mine: ManagedFields, others: Iterable[ManagedFields], said: frozenset[Path]) -> frozenset[Path]:
     """What was said before, is said no more, and has nobody else who says it or something inside it."""
     wanted = said.union(*(paths(entry.fields_v1) for entry in others))
-    inside = {path[:n] for path in wanted for n in range(1, len(path) + 1)}
+    inside = _inside(wanted)
     return frozenset(path for path in paths(mine.fields_v1) if path not in inside)
+
+
+def _inside(wanted: Iterable[Path]) -> set[Path]:
+    """These paths, and all that lead to them."""
+    return {path[:n] for path in wanted for n in range(1, len(path) + 1)}
 
 
 def _split(held: Collection[ManagedFields], wanted: ManagedFields) -> tuple[ManagedFields, list[ManagedFields]]:
@@ -129,8 +145,9 @@ def _same(a: ManagedFields, b: ManagedFields) -> bool:
 def _taken(entries: Iterable[ManagedFields], lost: frozenset[Path]) -> list[ManagedFields]:
     """The entries without these paths; those that own nothing any more are gone."""
     kept: list[ManagedFields] = []
+    taken = tree(lost)
     for entry in entries:
-        if any(owns(entry.fields_v1, path) for path in lost):
+        if any(common(entry.fields_v1, taken)):
             kept += _with(entry, tree(frozenset(paths(entry.fields_v1)) - lost), entry.time)
         else:
             kept.append(entry)
@@ -152,7 +169,8 @@ def _few(entries: tuple[ManagedFields, ...]) -> tuple[ManagedFields, ...]:
     old = sorted(updates[:-1], key=lambda entry: entry.manager != ANCIENT)[: len(updates) - MOST_MANAGERS + 1]
     held = frozenset(path for entry in old for path in paths(entry.fields_v1))
     summed = replace(old[-1], manager=ANCIENT, fields_v1=tree(held))
-    return (summed, *(entry for entry in entries if entry not in old))
+    forgotten = set(map(id, old))  # comparing them would take as long as all of them do, for each
+    return (summed, *(entry for entry in entries if id(entry) not in forgotten))
 
 
 def _owned(obj: Object, entries: tuple[ManagedFields, ...]) -> Object:

@@ -131,6 +131,13 @@ def paths(at: Tree, path: Path = ()) -> Iterator[Path]:
             yield from paths(below if isinstance(below, dict) else {}, (*path, step))
 
 
+def sound(at: object) -> bool:
+    """Whether what a client sent can be a tree of fields."""
+    return isinstance(at, dict) and all(
+        (step == ITSELF or step.startswith(("f:", "k:", "v:", "i:"))) and sound(below) for step, below in at.items()
+    )
+
+
 def owns(at: Tree, path: Path) -> bool:
     for step in path:
         below = at.get(step)
@@ -138,6 +145,16 @@ def owns(at: Tree, path: Path) -> bool:
             return False
         at = below
     return not at or ITSELF in at
+
+
+def common(a: Tree, b: Tree, path: Path = ()) -> Iterator[Path]:
+    """What both own. It takes as long as the smaller of them, wherever they differ in size."""
+    if path and (not a or ITSELF in a) and (not b or ITSELF in b):
+        yield path
+    few, many = (a, b) if len(a) <= len(b) else (b, a)
+    for step in few:
+        if step in many and step != ITSELF:
+            yield from common(few[step], many[step], (*path, step))
 
 
 def spelled(path: Path) -> str:

@@ -77,8 +77,8 @@ def reload(keyring: Keyring, path: Path) -> None:
 
 
 def _check(where: str, known: Known) -> list[Finding]:
-    found = [*syntax.name("name", known.name), *credential(known)]
+    found = [*syntax.name("name", known.name), *credential(known.name, known)]
     if known.role == "bootstrap":
         # A file is not counted down; its bootstrap tokens end by their expiry alone.
         found = [f for f in found if f.path != "spec.uses"]
-    return [f._replace(path=f"{where}.{f.path.removeprefix('spec.')}") for f in found]
+    return [f._replace(path=f"{where}.{f.path.removeprefix('spec.').removeprefix('metadata.')}") for f in found]

@@ -1,4 +1,4 @@
-"""Keeps the certificates of the webhooks: shared by all managers through a Secret, told to the API server.
+"""Keeps the certificates of webhooks and schedulers: shared by all managers through a Secret, told to the API server.
 
 Every manager may renew them: of several that try at once, one writes, and the others read what it wrote.
 """
@@ -10,16 +10,17 @@ import os
 import ssl
 import tempfile
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgspec
 import structlog
 
 from j10ce.errors import Conflict, Denied, NotFound, QosError
-from j10ce.manager.certificates import LIVES, Lives, Material, read, renewed, told
-from j10ce.manager.tls import CIPHERS
+from j10ce.manager.certificates import LIVES, Lives, Material, ends, read, renewed, told
+from j10ce.manager.tls import bare_context
 
 log = structlog.get_logger()
 SECRET: Final = "j10ce-certificates"  # noqa: S105  a name
@@ -50,29 +51,32 @@ class Certificates:
         hosts: tuple[str, ...],
         wall: Callable[[], float],
         *,
+        client_ca: Path | None = None,
         look_s: float = LOOK_S,
         lives: Lives = LIVES,
     ) -> None:
+        """Clients may show what our authority has signed, or `client_ca`. Raises Denied for one that cannot be used."""
         self._api, self._path = api, f"/api/v1/namespaces/{namespace}/secrets/{SECRET}"
         self._hosts, self._wall, self._look_s, self._lives = hosts, wall, look_s, lives
-        self._served = ""
-        self.context = server_context()
+        self._served = self._trusted = ""
+        self.ends: dict[str, float] = {}  # by what each is for: the end of what is shared
+        self.context = bare_context(client_ca)
+        self.context.verify_mode = ssl.CERT_OPTIONAL
+        # Until the shared one is read nobody trusts us, but who only asks whether we live is answered.
+        self._load(renewed(None, hosts, wall(), lives))
 
     async def run(self) -> None:
-        """For ever. Trouble with the API server leaves things as they are, until the next look."""
-        while True:
-            try:
-                await self.look()
-            except QosError as e:
-                log.error("certificate.fail", error=str(e))
-            await asyncio.sleep(self._look_s)
+        """For ever."""
+        await _keep_looking(self.look, self._look_s)
 
     async def look(self) -> None:
         """Renew what is due, serve what is shared, and have it trusted; raises QosError."""
         material = await self._shared()
         self._serve(material)
-        for path in CONFIGURATIONS:
-            await self._trust(path, material.bundle)
+        self.ends = {"authority": ends(material.authority), "serving": ends(material.serving)}
+        if material.client:
+            self.ends["client"] = ends(material.client)
+        await tell_authority(self._api, material.bundle)
 
     async def _shared(self) -> Material:
         while True:
@@ -107,33 +111,64 @@ class Certificates:
 
     def _serve(self, material: Material) -> None:
         if material.chain != self._served:
-            with _file(material.chain + material.serving.private) as path:
-                self.context.load_cert_chain(path)
+            self._load(material)
             self._served = material.chain
+        if material.bundle != self._trusted:
+            self.context.load_verify_locations(cadata=material.bundle)
+            self._trusted = material.bundle
 
-    async def _trust(self, path: str, bundle: str) -> None:
-        """A configuration that is not there is nobody's mistake: whoever wants no webhooks removes it."""
+    def _load(self, material: Material) -> None:
+        with _file(material.chain + material.serving.private) as path:
+            self.context.load_cert_chain(path)
+
+
+class GivenAuthority:
+    """Files that somebody else renews: tells API servers what `file` holds, and follows it."""
+
+    def __init__(self, api: Api, file: Path) -> None:
+        self._api, self._file = api, file
+
+    async def run(self) -> None:
+        """For ever."""
+        await _keep_looking(self.look, LOOK_S)
+
+    async def look(self) -> None:
+        """Raises QosError."""
         try:
-            hooks = msgspec.json.decode(await self._api.get(path)).get("webhooks") or ()
+            bundle = self._file.read_text()
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=bundle)
+        except (OSError, ValueError, ssl.SSLError) as e:
+            raise Denied(f"cannot use the webhook CA {self._file}: {e}") from None
+        await tell_authority(self._api, bundle)
+
+
+async def tell_authority(api: Api, bundle: str) -> None:
+    """Have API servers trust `bundle` when they ask webhooks. A configuration that is not there is nobody's mistake:
+    whoever wants no webhooks removes it."""
+    encoded = b64encode(bundle.encode()).decode()
+    for path in CONFIGURATIONS:
+        try:
+            hooks = msgspec.json.decode(await api.get(path)).get("webhooks") or ()
         except NotFound:
-            return
-        encoded = b64encode(bundle.encode()).decode()
+            continue
         steps = []
         for n, hook in enumerate(hooks):
             if hook["clientConfig"].get("caBundle") != encoded:
                 steps.append({"op": "test", "path": f"/webhooks/{n}/name", "value": hook["name"]})
                 steps.append({"op": "add", "path": f"/webhooks/{n}/clientConfig/caBundle", "value": encoded})
         if steps:
-            await self._api.patch(path, steps, "json")
+            await api.patch(path, steps, "json")
             log.info("certificate.tell", configuration=path.rpartition("webhookconfigurations")[0].rpartition("/")[2])
 
 
-def server_context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers(CIPHERS)
-    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
-    return context
+async def _keep_looking(look: Callable[[], Awaitable[None]], every_s: float) -> None:
+    """For ever. Trouble with the API server leaves things as they are, until the next look."""
+    while True:
+        try:
+            await look()
+        except QosError as e:
+            log.error("certificate.fail", error=str(e))
+        await asyncio.sleep(every_s)
 
 
 @contextmanager

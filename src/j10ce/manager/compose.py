@@ -6,12 +6,14 @@ import asyncio
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
+from prometheus_client.metrics_core import GaugeMetricFamily
 from starlette.routing import Route
 
 from j10ce.manager import census
+from j10ce.manager.access.own_writes import AuditedStore, whoever_asks
 from j10ce.manager.app import build_app
 from j10ce.manager.defence import Defence
 from j10ce.manager.grpc_open import Served, open_grpc
@@ -32,7 +34,7 @@ from j10ce.model.kinds import QoSProfile
 from j10ce.policy.profiles import builtin
 from j10ce.policy.validate import validate
 from j10ce.store.elector import Elector
-from j10ce.store.store import Store
+from j10ce.store.store import Forgiving, Store
 
 Wall = Callable[[], float]
 
@@ -45,16 +47,19 @@ class ControlPlane:
         self._stop = asyncio.Event()
         self._wanted = {profile.metadata.name for profile in builtin()}
         metrics = Metrics()
+        if isinstance(store, Forgiving):
+            metrics.also(partial(_left_out, store))
         self._store = store = ObservedStore(store, metrics, tracer)
         self._view = View(store)
         self._strategies = StrategyFile(config.overcommit)
         self._defence = Defence(config.guarding(token), store, wall, time.monotonic)
         self._health = Health(store, elector, self._complete, metrics)
-        metrics.also(partial(census.families, self._view, wall))
+        metrics.also(partial(census.families, self._view))
         metrics.watchers.set_function(lambda: float(self._defence.access.limits.watches))
         mirrors = {**self._view.mirrors, "Credential": self._defence.keyring.objects}
-        self._verbs = Verbs(store, validate, wall, mirrors)
-        self._placements = Placements(store, self._view, wall)
+        told = AuditedStore(store, self._defence.audit, whoever_asks)
+        self._verbs = Verbs(store, validate, wall, mirrors, told)
+        self._placements = Placements(store, self._view, wall, told=told)
         agent = AgentProxy(config.agent_socket)
         resources = Resources(self._verbs, self._view, agent, self._stop)
         app = build_app(self._defence.access, resources, self._view, metrics, self._defence.audit, self._beside())
@@ -91,12 +96,12 @@ class ControlPlane:
 
     async def _lead(self) -> None:
         limit, strategies = self._config.namespace_limit, self._strategies
-        keep = partial(keep_all, self._store, self._view, self._wall, self._tracer)
+        keep = partial(keep_all, AuditedStore(self._store, self._defence.audit), self._view, self._wall, self._tracer)
         await self._elector.lead(partial(keep, namespace_limit=limit, strategies=strategies))
 
     async def _ready(self, listener: socket.socket) -> None:
         await self._known()
-        announce(self._config, listener, self._token)
+        announce(self._config, listener, self._token, secure=self._defence.tls is not None)
 
     async def _known(self) -> None:
         """Returns once there is everything that answers are made of, whoever leads."""
@@ -114,3 +119,7 @@ class ControlPlane:
 
     def _beside(self) -> list[Route]:
         return [self._health.route(), *self._placements.routes()]
+
+
+def _left_out(store: Forgiving) -> Iterable[GaugeMetricFamily]:
+    return census.unreadable(store.unreadable())

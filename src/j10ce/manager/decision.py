@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from j10ce.model.kinds import Condition, MinimalReservationPolicy, UnitCount, Witness
-from j10ce.model.resource import spell
+from j10ce.model.resource import Resources, spell
+from j10ce.model.words import counted
 from j10ce.policy.document import LIMITED
 from j10ce.scheduler.lending import Reclaim
 from j10ce.scheduler.pledge import Refusal, Standing
@@ -61,18 +62,18 @@ def refused(policy: MinimalReservationPolicy, refusal: Refusal) -> Decision:
     return Decision((_refusal(policy, refusal, 0),), _wanted(policy))
 
 
-def held(policy: MinimalReservationPolicy, refusal: Refusal | None, h: Held, wall: float) -> Decision:
-    """`refusal` is that of a later generation than the one in force."""
+def held(policy: MinimalReservationPolicy, refusal: Refusal | None, h: Held, now: float) -> Decision:
+    """`refusal` is that of a later generation than the one in force; `now` by the clock of its deadlines."""
     s = h.standing
     used, placed = sum(s.used.values()), sum(s.used.values()) + sum(s.unused.values())
     witness = [Witness(node=n, units=s.used.get(n, 0) + s.unused.get(n, 0)) for n in sorted({**s.used, **s.unused})]
-    told = f"{placed} units on {len(witness)} nodes, {used} in use"
+    told = f"{counted(placed, 'unit')} on {counted(len(witness), 'node')}, {used} in use"
     admitted = _condition(policy, "Admitted", "True", "Granted", told)
     if refusal is not None:
         admitted = _refusal(policy, refusal, h.generation)
-    overdue = any(r.deadline < wall for r in h.reclaims)
+    overdue = any(r.deadline < now for r in h.reclaims)
     return Decision(
-        (admitted, _degraded(policy, h), *([_reclaimed(policy, h, wall)] if h.lends else [])),
+        (admitted, _degraded(policy, h), *([_reclaimed(policy, h, now)] if h.lends else [])),
         UnitCount(wanted=policy.spec.units, placed=placed, used=used, lent=h.lent),
         tuple(witness),
         h.generation,
@@ -80,9 +81,18 @@ def held(policy: MinimalReservationPolicy, refusal: Refusal | None, h: Held, wal
     )
 
 
+def partly_held(policy: MinimalReservationPolicy, decision: Decision, missing: Resources) -> Decision:
+    """The same, and it says which part of each unit nobody holds."""
+    why = f"{missing} of each unit is not held: units hold cpu and memory alone"
+    return decision._replace(
+        conditions=(*decision.conditions, _condition(policy, "Held", "False", "CpuAndMemoryAlone", why))
+    )
+
+
 def limited(policy: MinimalReservationPolicy, decision: Decision, full: str) -> Decision:
-    """The same, in a namespace that reserves as much as it may: agents grant no floors of it beyond units."""
-    why = f"namespace {policy.metadata.namespace} reserves {full} that it may; workloads beyond units get no floor"
+    """The same, in a namespace that reserves as much as it may: agents add no floors of it beyond units."""
+    where = f"namespace {policy.metadata.namespace} reserves {full} that it may"
+    why = f"{where}; workloads keep the floors and units that they have, and no further one gets a floor"
     condition = _condition(policy, LIMITED, "True", "NamespaceLimit", why)
     return decision._replace(conditions=(*decision.conditions, condition))
 
@@ -96,15 +106,15 @@ def _degraded(policy: MinimalReservationPolicy, h: Held) -> Condition:
     if not h.standing.missing:
         return _condition(policy, "Degraded", "False", "Whole", "every unit has its place")
     lost = f"; lost: {', '.join(h.lost)}" if h.lost else ""
-    why = f"{h.standing.missing} units have no place: {h.shortage}{lost}"
+    why = f"{counted(h.standing.missing, 'unit')} without a place: {h.shortage}{lost}"
     return _condition(policy, "Degraded", "True", "NodeLost" if h.lost else "NoRoom", why)
 
 
-def _reclaimed(policy: MinimalReservationPolicy, h: Held, wall: float) -> Condition:
+def _reclaimed(policy: MinimalReservationPolicy, h: Held, now: float) -> Condition:
     if not h.reclaims:
         return _condition(policy, "Reclaimed", "True", "Returned", f"{h.lent} units are lent, none is called back")
     first = h.reclaims[0]
-    left_s = first.deadline - wall
+    left_s = first.deadline - now
     reason = "Reclaiming" if left_s >= 0 else "Overdue"
     when = f"{left_s:.0f} s are left" if left_s >= 0 else f"{-left_s:.0f} s too late"
     has = spell("memory", first.excess)

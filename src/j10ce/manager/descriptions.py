@@ -186,6 +186,7 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "reached": "Cohorts below it may have the revision, in percent.",
         "stopped": "Why it stopped by itself; empty while it goes on.",
         "back": "Nodes that failed with the revision and went back to the stable one.",
+        "first": "The node that takes the revision although its cohort is not reached: else nobody would.",
         "stable": "The last revision that all nodes took; 0: none.",
         "applied": "Since when every node obeys it without a failure.",
     },
@@ -276,6 +277,15 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "failing": "Objects that ask for something that did not happen here, and why.",
         "last_plan": "How the writes of the last plan ended: outcome and count.",
         "applied": "Traced changes that were carried out since the last report that arrived.",
+        "tiers": "Totals by tier, also of workloads that are left out below.",
+        "left_out": "How many entries did not fit into the report, by its part.",
+    },
+    "TierTotal": {
+        "": "What one tier has on a node, all its workloads together.",
+        "workloads": "How many it has.",
+        "promised": "The floors that they were promised, by resource.",
+        "effective": "What the kernel guarantees of it, by resource.",
+        "used": "What they use, by resource.",
     },
     "Capability": {
         "": "One line of the doctor.",
@@ -295,6 +305,7 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "charged": "Workloads that it pays for, on a unit or beyond.",
         "amount": "What those are promised, by resource.",
         "unprotected": "Workloads that match and lack the floor.",
+        "unprotected_workloads": "The names of those, of as many as fit.",
         "refused": "What was not granted, with the numbers.",
     },
     "AppliedChange": {

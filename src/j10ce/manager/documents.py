@@ -28,6 +28,8 @@ from j10ce.policy.document import (
     reference,
     spread,
 )
+from j10ce.policy.reach import reaches
+from j10ce.policy.rollout import Near
 from j10ce.policy.select import Labels
 from j10ce.store.revise import Key, key_of
 from j10ce.store.store import Event
@@ -126,6 +128,13 @@ class Documents:
         nodes = {node for node in self._own.having(key) if self._own.of(node)[key].mark == mark}
         return present.metadata.generation, nodes
 
+    def near(self, policy: Policy, nodes: Iterable[str]) -> Near | None:
+        """Of these, the one that a rollout reaches first; None where it reaches all at once."""
+        where = self._spread.get(policy.metadata.uid)
+        if where is None or where.stage.whole:
+            return None
+        return where.near((node, labels_of(self._nodes[node])) for node in nodes if node in self._nodes)
+
     def asked(self, policy: Policy) -> tuple[object, ...]:
         """Names what is distributed of a policy, and how far: when it is another one, nodes have to obey it anew.
 
@@ -163,7 +172,7 @@ class Documents:
             case QoSProfile() | MinimalReservationPolicy():
                 touched = self._policy(obj, gone)
             case Hold():
-                touched = self._lay(key_of(obj), None if gone else Pinned(bare_hold(obj)))
+                touched = self._lay(key_of(obj), Pinned(bare_hold(obj)) if reaches(obj) and not gone else None)
             case PolicyRevision():
                 touched = self._revision(obj, gone)
             case _:

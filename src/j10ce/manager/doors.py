@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping
 from time import perf_counter
 from typing import Final, Protocol, TypeAlias
@@ -11,6 +12,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from j10ce.errors import QosError
 from j10ce.manager.failure import Refusal, answer
 
+SMALL: Final = 64 << 10
+CLOSE: Final = {"connection": "close"}  # the rest of the body is not read
 OTHER: Final = "other"  # whatever a stranger may write must not become a series of its own
 Answered: TypeAlias = Callable[[str, str, int, float], None]  # door, verb, code, seconds
 
@@ -51,22 +54,38 @@ class Doors:
             self._answered(prefix.strip("/"), known, code, perf_counter() - began)
 
 
-async def posted(scope: Scope, receive: Receive, *, most: int) -> bytes:
-    """The body of a POST; raises Refusal."""
-    if scope["method"] != "POST":
-        raise Refusal(405, "MethodNotAllowed", f"{scope['method']} is not possible here; use POST", {"allow": "POST"})
-    body, more = bytearray(), True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Refusal(400, "BadRequest", "the connection broke in the middle of the body")
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-        if len(body) > most:
-            raise Refusal(
-                413, "RequestEntityTooLarge", f"the body is larger than {most} bytes", {"connection": "close"}
-            )
-    return bytes(body)
+class Bodies:
+    """What is posted at a door. A body has at most so many bytes, and so have all that are on their way: beyond that
+    small ones still find room, so that whoever sends much, or never ends, keeps nobody else out."""
+
+    def __init__(self, most: int, together: int = sys.maxsize) -> None:
+        self._most, self._together = most, together
+        self._held = 0
+
+    async def posted(self, scope: Scope, receive: Receive) -> bytes:
+        """The body of a POST; raises Refusal."""
+        if scope["method"] != "POST":
+            told = f"{scope['method']} is not possible here; use POST"
+            raise Refusal(405, "MethodNotAllowed", told, {"allow": "POST"})
+        body, more = bytearray(), True
+        try:
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Refusal(400, "BadRequest", "the connection broke in the middle of the body")
+                piece, more = message.get("body", b""), message.get("more_body", False)
+                self._held += len(piece)
+                body += piece
+                self._check(len(body))
+        finally:
+            self._held -= len(body)
+        return bytes(body)
+
+    def _check(self, size: int) -> None:
+        if size > self._most:
+            raise Refusal(413, "RequestEntityTooLarge", f"the body is larger than {self._most} bytes", CLOSE)
+        if size > SMALL and self._held > self._together:
+            raise Refusal(429, "TooManyRequests", "too much is being sent here at once; try again", CLOSE)
 
 
 async def reply(send: Send, body: bytes) -> None:

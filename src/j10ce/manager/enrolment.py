@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -13,16 +14,17 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound
+from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound, Unreachable
 from j10ce.manager.failure import Refusal
 from j10ce.manager.http import JSON_TYPES, is_dry, not_allowed, read_body
 from j10ce.manager.identity import Caller, Role, current
 from j10ce.manager.roles import ENROLMENT, enter
-from j10ce.manager.tokens import Keyring, make
-from j10ce.model.kinds import API_VERSION, Credential, CredentialSpec, Meta, Strict
+from j10ce.manager.tokens import Keyring, entry, make
+from j10ce.model.kinds import API_VERSION, Credential, CredentialSpec, Meta, NodeQoS, Strict
 from j10ce.model.quantity import Duration
-from j10ce.model.schema import encode, parse
+from j10ce.model.schema import encode, parse_once
 from j10ce.policy import syntax
+from j10ce.policy.credential import NODE_PREFIX
 from j10ce.store.store import ABSENT
 
 log = structlog.get_logger()
@@ -31,7 +33,6 @@ SHORTEST_S: Final = 60.0
 OVERLAP_S: Final = 600.0  # the old token of a rotation goes on so long: an answer may be lost, a host may die
 MOST_TRIES: Final = 20
 PAUSE_S: Final = 0.1
-PREFIX: Final = "node."
 PRIVATE: Final = {"cache-control": "no-store"}
 
 
@@ -60,7 +61,7 @@ class Enrolment:
         enter("create", ENROLMENT)
         if request.method != "POST":
             raise not_allowed(request, ("POST",))
-        wish = parse(await read_body(request, JSON_TYPES), NodeCredentialRequest)
+        wish = parse_once(await read_body(request, JSON_TYPES), NodeCredentialRequest)
         enter("create", ENROLMENT, name=wish.node)
         if is_dry(request):
             raise Refusal(400, "BadRequest", "a token cannot be issued for a rehearsal; leave dryRun out")
@@ -76,11 +77,13 @@ class Enrolment:
 
     async def issue(self, wish: NodeCredentialRequest) -> NodeCredential:
         enter("create", ENROLMENT, name=wish.node)
-        if findings := [*syntax.name("node", wish.node, most=253 - len(PREFIX)), *_life(wish.lifetime)]:
+        if findings := [*_named(wish.node), *_life(wish.lifetime)]:
             raise Invalid(findings, ENROLMENT)
         caller = current().caller
         life_s = LIFE_S if wish.lifetime is UNSET else wish.lifetime.seconds
         expires = datetime.fromtimestamp(int(self._keyring.wall() + life_s), UTC)
+        if not self._keyring.synced.is_set():
+            raise Unreachable("credentials are still being read; ask again")
         if caller.role is Role.NODE:
             token = await self._rotate(caller, expires)
         else:
@@ -90,24 +93,46 @@ class Enrolment:
 
     async def show(self, node: str) -> NodeCredential:
         enter("get", ENROLMENT, name=node)
+        if findings := [*_named(node)]:
+            raise Invalid(findings, ENROLMENT)
         caller = current().caller
-        found = await self._own(caller.name if caller.role is Role.NODE else PREFIX + node)
+        found = await self._own(current().credential if caller.role is Role.NODE else NODE_PREFIX + node)
         return NodeCredential(node=node, expires=found.spec.expires if found else UNSET)
 
     async def _enrol(self, caller: Caller, node: str, expires: datetime) -> str:
-        """Whoever holds a bootstrap token must not become a node that is there already."""
-        if live := self._keyring.speakers(node):
+        """Whoever holds a bootstrap token must not become a node that is there already: the store itself is asked,
+        and what it said must still be so when the fresh credential is written."""
+        name = NODE_PREFIX + node
+        held = await self._own(name)
+        live = self._keyring.speakers(node)
+        if held is not None and entry(name, held.spec).expires > self._keyring.wall():
+            live = [name, *(other for other in live if other != name)]
+        if caller.role is Role.ADMIN:  # may rotate what the node has, not what is kept elsewhere
+            live = [other for other in live if other != name]
+        if live:
             raise Conflict(
                 f"{node} has the credential {live[0]}; `j10ce-qos token revoke {live[0]}` before it enrols again"
             )
         if caller.role is Role.BOOTSTRAP:
-            await self._use(caller.name)
-        token, hash_ = make(PREFIX + node)
+            await self._check_silent(node)
+            await self._use(current().credential)
+        token, hash_ = make(name)
         spec = CredentialSpec(role="node", node=node, hash=hash_, expires=expires)
-        fresh = Credential(metadata=Meta(name=PREFIX + node), spec=spec)
-        ended = await self._own(PREFIX + node)
-        await self._put(ended, fresh)
+        fresh = Credential(metadata=held.metadata if held else Meta(name=name), spec=spec)
+        await self._put(held, fresh)
         return token
+
+    async def _check_silent(self, node: str) -> None:
+        """Of certificates the store knows nothing, but of whom reports by one: as the leader says, or is yet to say."""
+        try:
+            found = await self._store.get("NodeQoS", "", node)
+        except NotFound:
+            return
+        if not isinstance(found, NodeQoS) or found.status.node.heartbeat is UNSET:
+            return
+        if not any(c.type == "Ready" and c.status == "Unknown" for c in found.status.conditions):
+            has = "it has a certificate, or its credential was just revoked"
+            raise Conflict(f"{node} reports: {has}; enrol it once it is silent, or ask an administrator to")
 
     async def _use(self, name: str) -> None:
         """One use less. A rack that boots comes all at once: here in a row, across managers again and again."""
@@ -125,24 +150,33 @@ class Enrolment:
             return  # of the auth file, where nothing is counted
         if found.spec.uses <= 0:
             raise Denied(f"the bootstrap token {name} is used up; ask an administrator for another")
+        current().announce()
         spent = replace(found, spec=replace(found.spec, uses=found.spec.uses - 1))
         await self._store.put(spent, expect=found.metadata.resource_version)
 
     async def _rotate(self, caller: Caller, expires: datetime) -> str:
-        found = await self._own(caller.name)
-        if found is None:
-            raise Denied(f"the token of {caller.node} is no Credential object; change it where it comes from")
-        token, hash_ = make(caller.name)
+        """A node shows its token and gets another. A certificate is renewed where it comes from, and so is a token
+        of the auth file."""
+        act = current()
+        found = await self._own(act.credential) if act.proof else None
+        if found is None or (found.spec.role, found.spec.node) != ("node", caller.node):
+            raise Denied(f"what {caller.node} was recognised by is no Credential object; change it where it comes from")
+        token, hash_ = make(act.credential)
         overlap = datetime.fromtimestamp(int(self._keyring.wall() + OVERLAP_S), UTC)
         # What the node has just shown goes on, not what was issued last: that answer may have got lost.
-        shown = f"sha256:{current().proof.hex()}"
+        shown = f"sha256:{act.proof.hex()}"
         spec = replace(found.spec, hash=hash_, expires=expires, former_hash=shown, former_expires=overlap)
         await self._put(found, replace(found, spec=spec))
         return token
 
     async def _put(self, old: Credential | None, fresh: Credential) -> None:
-        current().before, current().after = old, fresh
-        stored = await self._store.put(fresh, expect=old.metadata.resource_version if old else ABSENT)
+        act = current()
+        act.before, act.after = old, fresh
+        act.announce()
+        try:
+            stored = await self._store.put(fresh, expect=old.metadata.resource_version if old else ABSENT)
+        except Conflict:
+            raise Conflict(f"someone else has just changed {fresh.metadata.name}; ask again") from None
         if isinstance(stored, Credential):
             self._keyring.take(stored)
 
@@ -154,6 +188,10 @@ class Enrolment:
         except NotFound:
             return None
         return found if isinstance(found, Credential) else None
+
+
+def _named(node: str) -> Iterator[Finding]:
+    return syntax.name("node", node, most=253 - len(NODE_PREFIX))
 
 
 def _life(lifetime: Duration | UnsetType) -> list[Finding]:

@@ -21,10 +21,14 @@ from j10ce.errors import (
     StoreError,
     Unreachable,
     Unsure,
+    cut,
+    shown,
 )
 from j10ce.model.kinds import API_VERSION
+from j10ce.store.reading import Unreadable
 
 UNAVAILABLE: Final = 503  # come back soon
+CUT_OFF: Final = 499  # the request ended before its answer: by its caller, or because we stop
 
 
 class Refusal(QosError):
@@ -50,6 +54,7 @@ CODES: Final[tuple[tuple[type[QosError], int, str], ...]] = (
     (Denied, 403, "Forbidden"),
     (Unreachable, 503, "ServiceUnavailable"),
     (Unsure, 504, "Timeout"),
+    (Unreadable, 500, "InternalError"),  # no time will mend it
     (StoreError, 503, "ServiceUnavailable"),
     (QosError, 500, "InternalError"),
 )
@@ -79,7 +84,8 @@ def status(error: QosError) -> dict[str, Any]:
         "code": code,
     }
     if isinstance(error, Invalid):
-        told["details"] = {"causes": [_cause(finding) for finding in error.findings]}
+        rest = [Finding("", None, f"and {error.more} more")] if error.more else []
+        told["details"] = {"causes": [_cause(finding) for finding in (*error.findings, *rest)]}
     if isinstance(error, FieldConflict):
         told["details"] = {"causes": [_owned(*owner) for owner in error.owners]}
     return told
@@ -91,6 +97,5 @@ def _owned(manager: str, field: str) -> dict[str, str]:
 
 
 def _cause(finding: Finding) -> dict[str, str]:
-    shown = "" if finding.value is None else f"{finding.value!r}: "
-    hint = f"; {finding.hint}" if finding.hint else ""
-    return {"reason": "FieldValueInvalid", "field": finding.path, "message": f"{shown}{finding.problem}{hint}"}
+    value = "" if finding.value is None else f"{shown(finding.value)}: "
+    return {"reason": "FieldValueInvalid", "field": cut(finding.path), "message": f"{value}{finding.advice}"}

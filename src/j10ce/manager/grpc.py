@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 import grpc
-from grpc_health.v1 import health, health_pb2_grpc
+from grpc_health.v1 import health
 from grpc_health.v1.health_pb2 import HealthCheckResponse
-from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
+from grpc_reflection.v1alpha import reflection
 
 from j10ce.errors import Denied
 from j10ce.manager.auth import is_loopback
 from j10ce.manager.grpc_actions import PACKAGE, Actions
 from j10ce.manager.grpc_calls import Calls
 from j10ce.manager.grpc_certificate import Certificate
-from j10ce.manager.grpc_door import Context, Door
+from j10ce.manager.grpc_door import Door
+from j10ce.manager.grpc_health import Health
+from j10ce.manager.grpc_reflection import Reflection
 from j10ce.manager.http import MOST_BYTES
-from j10ce.manager.roles import DISCOVERY, enter
-from j10ce.manager.tokens import Ticket
 from j10ce.manager.verbs import Verbs
 from j10ce.model.catalogue import KINDS, Kind
 
 GRACE_S: Final = 5.0
 OPTIONS: Final = (
     ("grpc.max_receive_message_length", MOST_BYTES),
-    ("grpc.max_send_message_length", -1),  # a long list is the client's wish: it can ask for pages
+    ("grpc.max_send_message_length", -1),  # the door weighs answers
     ("grpc.max_concurrent_streams", 1000),
+    ("grpc.server.max_pending_requests", 512),  # calls are begun, and given up, faster than we can look at them
+    ("grpc.server.max_pending_requests_hard_limit", 512),
+    ("grpc.http2.ping_on_rst_stream_percent", 100),  # whoever gives up a call has to read what we say to it
+    ("grpc.max_connection_idle_ms", 300_000),  # one that asks nothing
+    ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.so_reuseport", 0),  # two managers on one address are a mistake
     ("grpc.keepalive_time_ms", 60_000),  # a watcher whose host is gone is noticed
     ("grpc.keepalive_timeout_ms", 20_000),
@@ -39,16 +44,16 @@ class GrpcServer:
 
     def __init__(self, verbs: Verbs, actions: Actions, door: Door, stop: asyncio.Event) -> None:
         self._stop = stop
-        self._health = health.aio.HealthServicer()
         self._server = grpc.aio.server(options=OPTIONS)
         stored = [kind for kind in KINDS.values() if kind.stored]
         calls = {service_name(kind): Calls(kind, verbs, door, stop).handlers() for kind in stored}
         calls |= actions.handlers(door, stop)
-        self._services = (*calls, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        services = (*calls, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        self._health = Health(services, door.access.limits, door.source)
+        calls[health.SERVICE_NAME] = self._health.handlers()
+        calls[reflection.SERVICE_NAME] = Reflection(services, stop).handlers(door)
         handlers = [grpc.method_handlers_generic_handler(service, methods) for service, methods in calls.items()]
         self._server.add_generic_rpc_handlers(handlers)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(Reflection(self._services, door), self._server)
 
     def listen(self, address: str, certificate: Certificate | None = None) -> int:
         """The port that is listened on; raises Denied, also for an address that would carry tokens in the clear."""
@@ -63,7 +68,6 @@ class GrpcServer:
 
     async def run(self, ready: Callable[[], Awaitable[None]]) -> None:
         """Until `stop`; SERVING once `ready` returns."""
-        await self._say(HealthCheckResponse.NOT_SERVING)
         await self._server.start()
         try:
             async with asyncio.TaskGroup() as group:
@@ -71,32 +75,12 @@ class GrpcServer:
                 await waiting[1]
                 waiting[0].cancel()
         finally:
-            await self._health.enter_graceful_shutdown()
+            self._health.say(HealthCheckResponse.NOT_SERVING)
             await self._server.stop(GRACE_S)
 
     async def _serving(self, ready: Callable[[], Awaitable[None]]) -> None:
         await ready()
-        await self._say(HealthCheckResponse.SERVING)
-
-    async def _say(self, status: HealthCheckResponse.ServingStatus) -> None:
-        for service in ("", *self._services):
-            await self._health.set(service, status)
-
-
-class Reflection(reflection.aio.ReflectionServicer):  # type: ignore[misc]
-    """What there is to call is told to callers that we know, as the OpenAPI document is."""
-
-    def __init__(self, services: tuple[str, ...], door: Door) -> None:
-        super().__init__(services)
-        self._door = door
-
-    async def ServerReflectionInfo(self, requests: Any, context: Context) -> AsyncIterator[Any]:  # noqa: N802
-        async def known(_: Ticket) -> None:
-            enter("get", DISCOVERY)
-
-        await self._door.through(context, "reflection", known)
-        async for answer in super().ServerReflectionInfo(requests, context):
-            yield answer
+        self._health.say(HealthCheckResponse.SERVING)
 
 
 def service_name(kind: Kind) -> str:

@@ -5,30 +5,31 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Final, NamedTuple
 
-import grpc
 import msgspec
 
 from j10ce.errors import Finding, Invalid
 from j10ce.manager import query
 from j10ce.manager.enrolment import Enrolment, NodeCredentialRequest
 from j10ce.manager.feed import document_lines
-from j10ce.manager.grpc_codec import list_meta, message_of, plain_of, serialised
-from j10ce.manager.grpc_door import Context, Door
+from j10ce.manager.grpc_codec import list_meta, message_of, plain_of
+from j10ce.manager.grpc_door import Door
+from j10ce.manager.grpc_visit import Visit
 from j10ce.manager.grpc_watch import send_all
 from j10ce.manager.http import BASE
+from j10ce.manager.pace import Slices
 from j10ce.manager.placement import read_terms
 from j10ce.manager.placements import Placements
 from j10ce.manager.proto import actions_pb2, requests_pb2
 from j10ce.manager.roles import DOCUMENT, enter
-from j10ce.manager.tokens import Ticket
 from j10ce.manager.verbs import page
 from j10ce.manager.view import View
 from j10ce.manager.workloads import AgentProxy
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Workload
-from j10ce.model.schema import convert, parse
+from j10ce.model.schema import convert, convert_ours, parse
 from j10ce.policy import syntax
 from j10ce.policy.document import NodeDocument
 
@@ -44,7 +45,7 @@ class Actions(NamedTuple):
 
     def handlers(self, door: Door, stop: asyncio.Event) -> dict[str, dict[str, Any]]:
         """By service and method. `stop` ends watches."""
-        asked = {
+        asked: dict[tuple[str, str], tuple[Any, Callable[[Any], Awaitable[Any]]]] = {
             ("Placement", "Place"): (actions_pb2.PlaceRequest, self.place),
             ("NodeCredential", "Issue"): (actions_pb2.IssueNodeCredentialRequest, self.issue),
             ("NodeCredential", "Get"): (actions_pb2.GetNodeCredentialRequest, self.show),
@@ -55,8 +56,8 @@ class Actions(NamedTuple):
         found: dict[str, dict[str, Any]] = {}
         for (service, method), (request, answer) in asked.items():
             calls = found.setdefault(f"{PACKAGE}.{service}Service", {})
-            calls[method] = _unary(door, f"{service}/{method}", request, answer)
-        found[f"{PACKAGE}.NodeDocumentService"]["Watch"] = self._watch(door, stop)
+            calls[method] = door.unary(f"{service}/{method}", request, answer)
+        found[f"{PACKAGE}.NodeDocumentService"]["Watch"] = door.watch("NodeDocument/Watch", partial(self.watch, stop))
         return found
 
     async def place(self, request: Any) -> Any:
@@ -85,7 +86,7 @@ class Actions(NamedTuple):
             async for text in lines:
                 told = msgspec.json.decode(text)
                 bare = told["type"] == "BOOKMARK"
-                document: Any = None if bare else message_of(convert(told["object"], NodeDocument))
+                document: Any = None if bare else message_of(convert_ours(told["object"], NodeDocument))
                 type_, hash_ = f"EVENT_TYPE_{told['type']}", told["object"]["hash"]
                 yield actions_pb2.NodeDocumentEvent(type=type_, document=document, hash=hash_)
 
@@ -101,35 +102,16 @@ class Actions(NamedTuple):
         told = {"labelSelector": request.label_selector, "fieldSelector": request.field_selector}
         asked = query.read({**told, "limit": str(request.limit), "continue": request.continue_token}, WORKLOAD)
         inside = f"/namespaces/{request.namespace}" if request.namespace else ""
-        found = page(await self.agent.list(f"{BASE}{inside}/{WORKLOAD.plural}", WORKLOAD), asked)
+        listing = await self.agent.list(f"{BASE}{inside}/{WORKLOAD.plural}", WORKLOAD)
+        found = await page(listing, asked, Slices())
         shown: Any = map(message_of, found.items)
         return actions_pb2.WorkloadList(metadata=list_meta(found), items=shown)
 
-    def _watch(self, door: Door, stop: asyncio.Event) -> Any:
-        async def handle(given: Any, context: Context) -> None:
-            async def answered(ticket: Ticket) -> None:
-                enter("watch", DOCUMENT, name=given.node)
-                _check(syntax.name("node", given.node))
-                await send_all(self.events(given.node, given.hash), context, door, ticket, stop)
-
-            await door.through(context, "NodeDocument/Watch", answered)
-
-        request = actions_pb2.WatchNodeDocumentRequest
-        return grpc.unary_stream_rpc_method_handler(
-            handle, request_deserializer=request.FromString, response_serializer=serialised
-        )
-
-
-def _unary(door: Door, path: str, request: Any, answer: Callable[[Any], Awaitable[Any]]) -> Any:
-    async def handle(given: Any, context: Context) -> Any:
-        async def answered(_: Ticket) -> Any:
-            return await answer(given)
-
-        return await door.through(context, path, answered)
-
-    return grpc.unary_unary_rpc_method_handler(
-        handle, request_deserializer=request.FromString, response_serializer=serialised
-    )
+    async def watch(self, stop: asyncio.Event, visit: Visit) -> None:
+        given = await visit.read(actions_pb2.WatchNodeDocumentRequest)
+        enter("watch", DOCUMENT, name=given.node)
+        _check(syntax.name("node", given.node))
+        await send_all(self.events(given.node, given.hash), visit, stop)
 
 
 def _check(*findings: Iterable[Finding]) -> None:

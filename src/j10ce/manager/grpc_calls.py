@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
-import grpc
 import msgspec
 
 from j10ce.errors import Finding, Invalid
 from j10ce.manager import grpc_shape as shape
 from j10ce.manager import query
-from j10ce.manager.grpc_codec import list_meta, message_of, plain_of, serialised
-from j10ce.manager.grpc_door import Context, Door
+from j10ce.manager.dependents import DeleteOptions, Preconditions
+from j10ce.manager.grpc_codec import list_meta, message_of, plain_of
+from j10ce.manager.grpc_door import Door
+from j10ce.manager.grpc_visit import Visit
 from j10ce.manager.grpc_watch import send_all, watched
+from j10ce.manager.http import checked_manager
 from j10ce.manager.identity import Verb, current
 from j10ce.manager.proto import requests_pb2, services_pb2
 from j10ce.manager.roles import enter
-from j10ce.manager.tokens import Ticket
-from j10ce.manager.verbs import Author, DeleteOptions, Preconditions, Verbs
+from j10ce.manager.verbs import Author, Verbs
 from j10ce.model.catalogue import Kind
+from j10ce.model.kinds import API_VERSION
 from j10ce.model.schema import encode
 from j10ce.policy import syntax
 from j10ce.store.revise import Key, Part
@@ -46,7 +49,8 @@ class Calls:
 
     def handlers(self) -> dict[str, Any]:
         every = {name: call for name, call in CALLS.items() if call.part == "spec" or shape.has_status(self._kind)}
-        return {name: self._unary(name, call) for name, call in every.items()} | {"Watch": self._stream()}
+        watch = self._door.watch(f"{self._kind.name}/Watch", self.watch)
+        return {name: self._unary(name, call) for name, call in every.items()} | {"Watch": watch}
 
     async def get(self, request: Any, key: Key) -> Any:
         return message_of(await self._verbs.get(key, request.resource_version))
@@ -55,7 +59,8 @@ class Calls:
         more = {"continue": request.continue_token, "resourceVersion": request.resource_version}
         asked = query.read(_parameters(request, limit=request.limit, **more), self._kind)
         page = await self._verbs.list(self._kind, key.namespace or None, asked)
-        return self._page(metadata=list_meta(page), items=map(message_of, page.items))
+        items = await self._verbs.slices.of(page.items, lambda some: [*map(message_of, some)])
+        return self._page(metadata=list_meta(page), items=chain.from_iterable(items))
 
     async def create(self, request: Any, key: Key) -> Any:
         made = await self._verbs.create(self._kind, key.namespace, self._body(request), **_options(request))
@@ -92,13 +97,22 @@ class Calls:
         options = DeleteOptions(preconditions=Preconditions(uid=wanted.uid, resource_version=wanted.resource_version))
         return message_of(await self._verbs.delete(key, encode(options), dry=request.dry_run))
 
-    async def watch(self, request: Any, context: Context, ticket: Ticket) -> None:
+    async def watch(self, visit: Visit) -> None:
+        request = await visit.read(requests_pb2.WatchRequest)
         key = self._key("watch", request)
         enter("watch", *key)
         asked = query.read(_parameters(request, resourceVersion=request.resource_version), self._kind)
         events = watched(self._verbs, self._kind, key.namespace or None, asked)
-        messages = (self._shown(event, bookmarks=request.bookmarks) async for event in events)
-        await send_all(messages, context, self._door, ticket, self._stop)
+        await send_all(self._messages(events, bookmarks=request.bookmarks), visit, self._stop)
+
+    async def _messages(self, events: AsyncIterator[Event | str], *, bookmarks: bool) -> AsyncGenerator[Any]:
+        lines = self._verbs.lines
+        async for event in events:
+            if isinstance(event, str) or not lines.is_large(event.object):
+                yield self._shown(event, bookmarks=bookmarks)
+                continue
+            async with lines.room(event.object):
+                yield self._shown(event, bookmarks=bookmarks)
 
     def _shown(self, event: Event | str, *, bookmarks: bool) -> Any:
         if isinstance(event, str):
@@ -107,7 +121,8 @@ class Calls:
         return self._event(type=type_, object=shown, resource_version=event.revision)
 
     def _body(self, request: Any, *, whole: bool = True) -> bytes:
-        return msgspec.json.encode(plain_of(request.object, self._kind.struct, whole=whole))
+        plain = plain_of(request.object, self._kind.struct, whole=whole)
+        return msgspec.json.encode({**plain, "apiVersion": API_VERSION, "kind": self._kind.name})
 
     def _key(self, verb: Verb, request: Any) -> Key:
         """What a request is about; raises Invalid for a name or a namespace that nothing can have."""
@@ -130,31 +145,15 @@ class Calls:
             yield from syntax.name(f"{where}name", key.name)
 
     def _unary(self, name: str, call: Call) -> Any:
-        path, wanted = f"{self._kind.name}/{name}", call.request.format(self._kind.name)
+        wanted = call.request.format(self._kind.name)
         request = getattr(requests_pb2, wanted, None) or getattr(services_pb2, wanted)
 
-        async def handle(given: Any, context: Context) -> Any:
-            async def answer(_: Ticket) -> Any:
-                key = self._key(call.verb, given)
-                enter(call.verb, *key, part=call.part)
-                return await call.answer(self, given, key)
+        async def answer(given: Any) -> Any:
+            key = self._key(call.verb, given)
+            enter(call.verb, *key, part=call.part)
+            return await call.answer(self, given, key)
 
-            return await self._door.through(context, path, answer)
-
-        return grpc.unary_unary_rpc_method_handler(
-            handle, request_deserializer=request.FromString, response_serializer=serialised
-        )
-
-    def _stream(self) -> Any:
-        async def handle(given: Any, context: Context) -> None:
-            async def answer(ticket: Ticket) -> None:
-                await self.watch(given, context, ticket)
-
-            await self._door.through(context, f"{self._kind.name}/Watch", answer)
-
-        return grpc.unary_stream_rpc_method_handler(
-            handle, request_deserializer=requests_pb2.WatchRequest.FromString, response_serializer=serialised
-        )
+        return self._door.unary(f"{self._kind.name}/{name}", request, answer)
 
 
 CALLS: Final = {
@@ -179,4 +178,4 @@ def _parameters(request: Any, **more: object) -> dict[str, str]:
 
 def _options(request: Any) -> dict[str, Any]:
     """What every write may carry."""
-    return {"dry": request.dry_run, "by": Author(request.field_manager or current().caller.name)}
+    return {"dry": request.dry_run, "by": Author(checked_manager(request.field_manager or current().caller.name))}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -17,15 +18,18 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from google.protobuf.unknown_fields import UnknownFieldSet
 from msgspec import UNSET, Struct
 
-from j10ce.errors import Finding, Invalid
+from j10ce.errors import Finding, Invalid, Malformed
 from j10ce.manager import grpc_shape as shape
 from j10ce.manager import query
 from j10ce.manager.proto import objects_pb2, requests_pb2
 from j10ce.manager.verbs import Page
+from j10ce.model.bounds import MOST_VALUES
 from j10ce.model.schema import plain
 
 LEAST: Final = -(2**63)
 MOST: Final = 2**63 - 1
+MOST_PARTS: Final = MOST_VALUES // 2  # of one message
+MOST_UNKNOWN: Final = 1000  # fields that are counted
 Into = Callable[[Any], Any]  # a value of a struct as protobuf takes it
 Back = Callable[[Any], Any]  # a value of a message as plain data
 
@@ -42,7 +46,7 @@ def plain_of(message: Message, struct: type[Struct], *, whole: bool = True) -> d
 
     A message cannot tell an empty list from none: in a `whole` object one that is required counts as empty.
     """
-    if unknown := [*_unknown(message, "")]:
+    if unknown := [*islice(Unknown().of(message, ""), MOST_UNKNOWN)]:
         raise Invalid(unknown, struct.__name__)
     return _plain(struct, whole, message)
 
@@ -140,17 +144,29 @@ def _below(at: FieldDescriptor, name: str) -> FieldDescriptor:
     return at.message_type.fields_by_name[name]
 
 
-def _unknown(message: Message, where: str) -> Iterator[Finding]:
-    hint = "this server is older than its client, or its client is wrong"
-    strangers = UnknownFieldSet(message)
-    for field in (strangers[index] for index in range(len(strangers))):
-        yield Finding(f"{where}#{field.field_number}", None, "unknown field number", hint)
-    for descriptor, value in message.ListFields():
-        if descriptor.message_type is None:
-            continue
-        path = f"{where}{descriptor.json_name}"
-        for step, below in _messages(value):
-            yield from _unknown(below, f"{path}{step}.")
+class Unknown:
+    """Fields of a message that this server does not know; raises Malformed where it has too many parts to look at."""
+
+    def __init__(self) -> None:
+        self._left = MOST_PARTS
+
+    def of(self, message: Message, where: str) -> Iterator[Finding]:
+        hint = "this server is older than its client, or its client is wrong"
+        strangers = UnknownFieldSet(message)
+        for field in (strangers[index] for index in range(len(strangers))):
+            yield Finding(f"{where}#{field.field_number}", None, "unknown field number", hint)
+        for descriptor, value in message.ListFields():
+            if descriptor.message_type is None:
+                continue
+            self._count(1 if isinstance(value, Message) else len(value))
+            path = f"{where}{descriptor.json_name}"
+            for step, below in _messages(value):
+                yield from self.of(below, f"{path}{step}.")
+
+    def _count(self, parts: int) -> None:
+        self._left -= parts
+        if self._left < 0:
+            raise Malformed([Finding("", None, "too many parts", f"send at most {MOST_PARTS} in one message")])
 
 
 def _messages(value: Any) -> Iterator[tuple[str, Message]]:

@@ -24,6 +24,7 @@ CODES: Final[Mapping[int, grpc.StatusCode]] = {
     403: grpc.StatusCode.PERMISSION_DENIED,
     404: grpc.StatusCode.NOT_FOUND,
     405: grpc.StatusCode.UNIMPLEMENTED,
+    408: grpc.StatusCode.DEADLINE_EXCEEDED,
     409: grpc.StatusCode.ABORTED,  # read again, then write again
     410: grpc.StatusCode.OUT_OF_RANGE,  # list again, then watch again; etcd says it so, too
     413: grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -74,7 +75,7 @@ def _add_causes(made: Status, causes: Any, code: int) -> None:
     for index, cause in enumerate(causes):
         field, text = cause.get("field", ""), _cut(cause.get("message", ""), MOST_MESSAGE)
         if found.ByteSize() + len(field.encode()) + len(text.encode()) + 200 > room:
-            _add_cause(found, "", f"and {len(causes) - index} more; the REST API lists them all", "")
+            _add_cause(found, "", f"and {len(causes) - index} more; the REST API lists more of them", "")
             break
         _add_cause(found, field, text, cause.get("reason", ""))
     if causes:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Final
 
 from j10ce.errors import QosError, Unreachable
 from j10ce.manager import watch
-from j10ce.manager.grpc_door import Context, Door
+from j10ce.manager.grpc_visit import Visit
 from j10ce.manager.query import ANY_REVISION, Query
-from j10ce.manager.stream import seen_through
-from j10ce.manager.tokens import Ticket
+from j10ce.manager.stream import cut, seen_through
 from j10ce.manager.verbs import Verbs
 from j10ce.model.catalogue import Kind
 from j10ce.store.store import Event
@@ -20,33 +20,35 @@ from j10ce.store.store import Event
 STOPPING: Final = "this server stops: watch again elsewhere, from the last resource_version"
 
 
-async def send_all(
-    messages: AsyncGenerator[Any], context: Context, door: Door, ticket: Ticket, stop: asyncio.Event
-) -> None:
-    """Until they end, the caller's ticket does, or the server stops. None among them is not sent. Raises QosError."""
-    with door.access.limits.watch(ticket.caller):
-        async with asyncio.TaskGroup() as group:
-            sending = group.create_task(_send(messages, context, door, ticket))
-            stopping = group.create_task(stop.wait())
-            await asyncio.wait([sending, stopping], return_when=asyncio.FIRST_COMPLETED)
-            sending.cancel()
-            stopping.cancel()
-    failed = Unreachable(STOPPING) if sending.cancelled() else sending.result()
+async def send_all(messages: AsyncGenerator[Any], visit: Visit, stop: asyncio.Event) -> None:
+    """Until they end, the caller's ticket does, or the server stops. None among them is not sent. Raises QosError.
+
+    Sent by the call's own task: what it takes of the event loop is counted there.
+    """
+    async with asyncio.TaskGroup() as group:
+        stopping = group.create_task(stop.wait())
+        failed = await _send(messages, visit, stopping)
+        stopping.cancel()
     if failed is not None:
         raise failed
 
 
-async def _send(messages: AsyncGenerator[Any], context: Context, door: Door, ticket: Ticket) -> QosError | None:
+async def _send(messages: AsyncGenerator[Any], visit: Visit, stopping: asyncio.Task[Any]) -> QosError | None:
     """Ends with the failure that ended the watch."""
-    await context.send_initial_metadata(())
+    deadline = asyncio.timeout(None)
     try:
-        async with aclosing(messages):
-            async for message in messages:
-                door.check_again(ticket)
-                if message is not None:
-                    await context.write(message)
+        async with deadline:
+            stopping.add_done_callback(partial(cut, deadline))
+            await visit.context.send_initial_metadata(())
+            async with aclosing(messages):
+                async for message in messages:
+                    await visit.tell(message)
     except QosError as e:
         return e
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        return Unreachable(STOPPING)
     return None
 
 

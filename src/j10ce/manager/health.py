@@ -17,6 +17,7 @@ from j10ce.manager.http import not_allowed
 from j10ce.manager.metrics import Metrics
 from j10ce.manager.observed import ObservedStore
 from j10ce.store.elector import Elector
+from j10ce.store.reading import Unreadable
 
 log = structlog.get_logger()
 LOOK_S: Final = 2.0
@@ -77,7 +78,7 @@ class Health:
         while True:
             try:
                 await self._store.get(*PROBE)
-            except NotFound:
+            except (NotFound, Unreadable):
                 pass  # an answer
             except Denied:
                 pass  # an answer as well; the store has told of it

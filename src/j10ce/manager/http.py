@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple, cast, get_args
 
@@ -9,11 +10,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from j10ce.errors import shown
 from j10ce.manager.failure import Refusal
+from j10ce.manager.identity import Caller, Role, current
+from j10ce.model.bounds import MOST_REPORT
 from j10ce.model.kinds import API_VERSION
 
 BASE: Final = f"/apis/{API_VERSION}"
 MOST_BYTES: Final = 1 << 20
+LARGE: Final = 64 << 10  # bytes of an answer that a connection does not take at once
 MERGE_PATCH: Final = "application/merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
@@ -39,12 +44,18 @@ def options(request: Request) -> Options:
     params = request.query_params
     validation = params.get("fieldValidation") or "Strict"
     if validation not in get_args(FieldValidation):
-        raise Refusal(400, "BadRequest", f"fieldValidation={validation!r} is not known; use Strict, Warn or Ignore")
-    manager = params.get("fieldManager") or _agent(request)
-    if len(manager) > MOST_MANAGER or not manager.isprintable():
-        raise Refusal(400, "BadRequest", f"fieldManager must be at most {MOST_MANAGER} printable characters")
+        raise Refusal(
+            400, "BadRequest", f"fieldValidation={shown(validation)} is not known; use Strict, Warn or Ignore"
+        )
+    manager = checked_manager(params.get("fieldManager") or _agent(request))
     force = params.get("force") in ("1", "true")
     return Options(is_dry(request), manager, force, cast(FieldValidation, validation))
+
+
+def checked_manager(name: str) -> str:
+    if len(name) > MOST_MANAGER or not name.isprintable():
+        raise Refusal(400, "BadRequest", f"fieldManager must be at most {MOST_MANAGER} printable characters")
+    return name
 
 
 def header(request: Request, name: bytes, default: str = "") -> str:
@@ -72,11 +83,11 @@ def content_type(request: Request) -> str:
 
 
 async def read_body(request: Request, types: tuple[str, ...]) -> bytes:
-    """The body, if it is of one of these content types and not too large."""
-    content = content_type(request)
+    """The body, if it is of one of these content types and not too large for its sender."""
+    content, most = content_type(request), most_bytes(current().caller)
     length = header(request, b"content-length")
-    if length.isdecimal() and int(length) > MOST_BYTES:
-        raise _too_large()
+    if length.isdecimal() and (len(length) > 9 or int(length) > most):
+        raise _too_large(most)
     body, more = bytearray(), True
     while more:
         message = await request.receive()
@@ -84,8 +95,8 @@ async def read_body(request: Request, types: tuple[str, ...]) -> bytes:
             raise Refusal(400, "BadRequest", "the connection broke in the middle of the body")
         body += message.get("body", b"")
         more = message.get("more_body", False)
-        if len(body) > MOST_BYTES:
-            raise _too_large()
+        if len(body) > most:
+            raise _too_large(most)
     if body and content not in types:
         raise unread(types)
     return bytes(body)
@@ -105,7 +116,7 @@ def is_dry(request: Request) -> bool:
         case "All":
             return True
         case other:
-            raise Refusal(400, "BadRequest", f"dryRun={other!r} is not known; use All")
+            raise Refusal(400, "BadRequest", f"dryRun={shown(other)} is not known; use All")
 
 
 class Json(Response):
@@ -117,13 +128,20 @@ class Json(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        if len(self.body) > LARGE:  # open until its reader has taken it, as the next `send` waits for that
+            body, self.body = self.body, b""
+            for at in range(0, len(body), LARGE):
+                await send({"type": "http.response.body", "body": body[at : at + LARGE], "more_body": True})
+                await asyncio.sleep(0)  # a reader that is as fast as we are must not keep others waiting
         await send({"type": "http.response.body", "body": self.body})
 
 
 def json(data: bytes, code: int = 200, warnings: Iterable[str] = ()) -> Response:
     response = Json(data, code)
     for text in warnings:
-        quoted = text.encode("ascii", "replace").decode().replace("\\", "\\\\").replace('"', '\\"')
+        # A header holds printable ASCII; a client's own field name may hold anything.
+        printable = "".join(c if c.isascii() and c.isprintable() else "?" for c in text)
+        quoted = printable.replace("\\", "\\\\").replace('"', '\\"')
         response.headers.append("warning", f'299 - "{quoted}"')
     return response
 
@@ -134,7 +152,12 @@ def not_allowed(request: Request, allowed: Iterable[str]) -> Refusal:
     return Refusal(405, "MethodNotAllowed", message, {"allow": methods})
 
 
-def _too_large() -> Refusal:
+def most_bytes(caller: Caller) -> int:
+    """Of one request."""
+    return MOST_REPORT if caller.role is Role.NODE else MOST_BYTES
+
+
+def _too_large(most: int) -> Refusal:
     # The rest of the body is not read, so the connection cannot be used again.
-    message = f"the body is larger than {MOST_BYTES} bytes"
+    message = f"the body is larger than {most} bytes"
     return Refusal(413, "RequestEntityTooLarge", message, {"connection": "close"})

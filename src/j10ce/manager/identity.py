@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from enum import Enum
 from typing import Final, Literal, NamedTuple
 
 from j10ce.model.kinds import Object
+from j10ce.policy import credential
+from j10ce.policy.credential import BOOTSTRAP_PREFIX, NODE_PREFIX, RESERVED
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete"]
 READS: Final[tuple[Verb, ...]] = ("get", "list", "watch")
@@ -22,6 +25,8 @@ class Role(Enum):
 
 
 class Caller(NamedTuple):
+    """`name` is who it is for limits, audit log and owners of fields: `caller_of` makes it unmistakable."""
+
     name: str
     role: Role
     node: str = ""  # role node: the one it speaks for
@@ -30,24 +35,67 @@ class Caller(NamedTuple):
         return f"{self.name} ({self.role.value}{f' {self.node}' if self.node else ''})"
 
 
+def caller_of(name: str, role: Role, node: str = "") -> Caller | None:
+    """Whom a credential or a certificate of that name means; None: a person by the name of another kind, or by ours."""
+    if role is Role.NODE:
+        return Caller(NODE_PREFIX + node, role, node) if node else None
+    if role is Role.BOOTSTRAP:
+        return Caller(BOOTSTRAP_PREFIX + name.removeprefix(BOOTSTRAP_PREFIX), role)
+    taken = name in RESERVED or name.startswith((NODE_PREFIX, BOOTSTRAP_PREFIX))
+    return None if taken else Caller(name, role)
+
+
 NOBODY: Final = Caller("", Role.VIEWER)  # before it is known who asks; has no rights, whatever its role says
-SYSTEM: Final = Caller("system", Role.ADMIN)  # the manager's own deeds
+SYSTEM: Final = Caller(credential.SYSTEM, Role.ADMIN)  # the manager's own deeds
 
 
 class Act:
     """One request as it goes: who asks, from where, for what, and what it changes. The audit log tells it."""
 
-    __slots__ = ("after", "before", "caller", "dry", "kind", "name", "namespace", "part", "proof", "source", "verb")
+    __slots__ = (
+        "_announce",
+        "after",
+        "announced",
+        "before",
+        "beside_s",
+        "caller",
+        "credential",
+        "dry",
+        "id",
+        "kind",
+        "name",
+        "namespace",
+        "part",
+        "proof",
+        "source",
+        "verb",
+    )
 
-    def __init__(self, caller: Caller = NOBODY, source: str = "", proof: bytes = b"") -> None:
+    def __init__(
+        self, caller: Caller = NOBODY, source: str = "", announce: Callable[[Act], None] = lambda _: None
+    ) -> None:
         self.caller, self.source = caller, source
-        self.proof = proof  # digest of the secret that the caller was recognised by
+        self.credential, self.proof = "", b""  # by whose name, and digest of whose secret, the caller was recognised
         self.verb: Verb | Literal[""] = ""  # empty until `roles.enter` has allowed or refused it
         self.kind = self.namespace = self.name = ""
         self.part = "spec"
         self.dry = False
+        self.beside_s = 0.0  # that threads have worked for it, not paid yet
         self.before: Object | None = None
         self.after: Object | None = None
+        self.id = ""  # joins what the audit log says before the write and after it
+        self.announced: tuple[str, ...] = ()
+        self._announce = announce
+
+    def recognised(self, caller: Caller, credential: str, proof: bytes) -> None:
+        self.caller, self.credential, self.proof = caller, credential, proof
+
+    def announce(self) -> None:
+        """To be called right before each write: what cannot be announced is not done. Raises Refusal."""
+        about = (self.verb, self.kind, self.namespace, self.name, self.part)
+        if not self.dry and self.announced != about:
+            self._announce(self)
+            self.announced = about
 
 
 _ACT: Final[ContextVar[Act]] = ContextVar("act")

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple, TypeVar
 
-from msgspec import UNSET
 from msgspec.structs import replace
 
 from j10ce.manager.decision import Decision
+from j10ce.manager.readiness import readiness
 from j10ce.manager.reports import Standing, Told, falls_short
 from j10ce.model.kinds import (
     Condition,
@@ -21,7 +21,9 @@ from j10ce.model.kinds import (
     QoSProfile,
 )
 from j10ce.model.progress import FailingNode, NodeCount
+from j10ce.model.words import counted
 from j10ce.policy.document import Policy
+from j10ce.policy.lifetime import in_force, over
 from j10ce.policy.rollout import advance, progressing, waiting
 
 MOST_NAMED: Final = 10  # failing nodes that a status names
@@ -36,10 +38,11 @@ class Basis(NamedTuple):
     standing: Standing
     told: Sequence[Told] = ()
     revisions: Sequence[PolicyRevision] = ()  # of the policy
+    watched_s: float = 0.0  # since all nodes obey it, as far as this leader saw it
 
 
 def judged_profile(profile: QoSProfile, basis: Basis, wall: float) -> PolicyStatus:
-    return _judged(profile, profile.status, basis, (), wall)
+    return _summed_up(profile, _judged(profile, profile.status, basis, (), wall), wall)
 
 
 def judged(
@@ -50,7 +53,7 @@ def judged(
     own = (*decision.conditions, _protection(policy, obeying), _effectiveness(policy, effective))
     admitted = decision.generation == policy.metadata.generation
     status = _judged(policy, policy.status, basis, own, wall, admitted=admitted)
-    return replace(
+    status = replace(
         status,
         phase=_phase(policy, decision, status, wall),
         units=decision.units,
@@ -58,11 +61,7 @@ def judged(
         admitted_generation=decision.generation,
         effective=tuple(effective[:MOST_EFFECTIVE]),
     )
-
-
-def expired(policy: MinimalReservationPolicy, wall: float) -> bool:
-    ttl, created = policy.spec.ttl, policy.metadata.creation_timestamp
-    return ttl is not UNSET and created is not UNSET and wall >= created.timestamp() + ttl.seconds
+    return _summed_up(policy, status, wall)
 
 
 def stamped(conditions: Iterable[Condition], before: Iterable[Condition], wall: float) -> tuple[Condition, ...]:
@@ -77,8 +76,10 @@ def _judged(
 ) -> S:
     """What the status of both kinds of policy says. What the fleet has not admitted is not rolled out."""
     found, revision, rollout = basis.standing.seen, basis.standing.revision, before.rollout
+    held = in_force(policy, basis.revisions) or policy
+    if revision == held.metadata.generation:  # also while an edit is refused: what is in force goes on
+        rollout = advance(held, found, basis.revisions, wall, basis.watched_s)
     if revision == policy.metadata.generation:
-        rollout = advance(policy, found, basis.revisions, wall)
         progress = progressing(policy, rollout, found)
     else:
         progress = waiting(policy, revision, admitted=admitted)
@@ -89,6 +90,11 @@ def _judged(
         nodes=_count(basis.standing),
         rollout=rollout,
     )
+
+
+def _summed_up(policy: Policy, status: S, wall: float) -> S:
+    summary = stamped(readiness(policy, status), policy.status.conditions, wall)
+    return replace(status, conditions=(*status.conditions, *summary))
 
 
 def _count(standing: Standing) -> NodeCount:
@@ -104,7 +110,7 @@ def _count(standing: Standing) -> NodeCount:
 
 
 def _phase(policy: MinimalReservationPolicy, decision: Decision, status: PolicyStatus, wall: float) -> Phase:
-    if expired(policy, wall):
+    if over(policy, wall):
         return "Expired"
     if not decision.generation or not status.nodes.applied:
         return "Pending"
@@ -114,19 +120,23 @@ def _phase(policy: MinimalReservationPolicy, decision: Decision, status: PolicyS
 
 def _protection(policy: MinimalReservationPolicy, obeying: Sequence[Told]) -> Condition:
     if refused := [f"{t.node}: {t.report.refused}" for t in obeying if t.report.refused]:
-        more = f"; and {len(refused) - MOST_NAMED} nodes more" if len(refused) > MOST_NAMED else ""
+        more = f"; and {counted(len(refused) - MOST_NAMED, 'node')} more" if len(refused) > MOST_NAMED else ""
         return _condition(policy, "Protected", "False", "NoRoom", "; ".join(refused[:MOST_NAMED]) + more)
-    workloads = sum(t.report.workloads for t in obeying)
-    return _condition(policy, "Protected", "True", "Granted", f"{workloads} workloads have their floor")
+    matching = sum(t.report.workloads for t in obeying)
+    having = matching - sum(t.report.unprotected for t in obeying)
+    told = f"{having} workloads have their floor" if having == matching else f"{having} of {matching} have their floor"
+    if having == matching == 1:
+        told = "1 workload has its floor"
+    return _condition(policy, "Protected", "True", "Granted", told)
 
 
 def _effectiveness(policy: MinimalReservationPolicy, effective: Sequence[EffectiveFloor]) -> Condition:
     short = [f for f in effective if falls_short(f)]
     if not short:
         return _condition(policy, "Effective", "True", "Upheld", "every floor reported holds")
-    first = short[0]
+    first, do = short[0], "does" if len(short) == 1 else "do"
     message = (
-        f"{len(short)} floors do not hold; {first.workload} on {first.node} has {first.effective} of "
+        f"{counted(len(short), 'floor')} {do} not hold; {first.workload} on {first.node} has {first.effective} of "
         f"{first.promised} {first.resource}: {first.reason}"
     )
     return _condition(policy, "Effective", "False", "FallsShort", message)

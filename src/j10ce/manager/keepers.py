@@ -13,10 +13,12 @@ from j10ce.errors import Denied, StoreError
 from j10ce.manager.expiry import expire
 from j10ce.manager.happenings import Tell, ignore
 from j10ce.manager.nodes import judge_nodes
+from j10ce.manager.orphans import collect
 from j10ce.manager.overcommit import keep_overcommit
 from j10ce.manager.policies import LOOK_S, judge_policies
 from j10ce.manager.revisions import ensure_built_in, keep_history
 from j10ce.manager.roster import ReportedRoster, Roster
+from j10ce.manager.silence import Hear
 from j10ce.manager.spans import tell_applied
 from j10ce.manager.strategies import Strategies
 from j10ce.manager.trace import Tracer
@@ -34,10 +36,11 @@ Keep = Callable[[], Awaitable[None]]
 class Surroundings(NamedTuple):
     """What differs between a fleet of hosts and a cluster of Kubernetes."""
 
-    roster: Callable[[], Roster] = ReportedRoster  # a fresh one for every judge: it tells each node once
+    roster: Callable[[Hear], Roster] = ReportedRoster  # a fresh one for every judge: it tells each node once
     tell: Tell = ignore
     also: Mapping[str, Keep] = {}
     longest_rest_s: float = LOOK_S  # between judgements of policies, however long one takes
+    collects: bool = True  # what has lost its owners; Kubernetes does it by itself
 
 
 HOSTS: Final = Surroundings()
@@ -59,13 +62,13 @@ async def keep_all(
     )
     keeps: dict[str, Keep] = {
         "built-in profiles": lambda: _built_in(store),
-        "history of profiles": lambda: _history(store, view, "QoSProfile"),
-        "history of policies": lambda: _history(store, view, "MinimalReservationPolicy"),
-        "policies": lambda: judge(store, view, wall, roster=around.roster()),
+        "history": lambda: keep_history(store, view),
+        **({"orphans": lambda: collect(store, view)} if around.collects else {}),
+        "policies": lambda: judge(store, view, wall, roster=around.roster(view.silence.of)),
         "nodes": lambda: judge_nodes(store, view, wall),
         "expiry": lambda: expire(store, view, wall),
         "overcommit": lambda: keep_overcommit(store, view, wall, strategies),
-        "traces": lambda: tell_applied(view, tracer, wall()),
+        "traces": lambda: tell_applied(view, tracer),
         **around.also,
     }
     async with asyncio.TaskGroup() as group:
@@ -111,11 +114,6 @@ async def _awaited(keep: Keep) -> None:
 
 def _first(e: BaseException) -> BaseException:
     return _first(e.exceptions[0]) if isinstance(e, BaseExceptionGroup) else e
-
-
-async def _history(store: Store, view: View, kind: str) -> None:
-    await view.ready()
-    await keep_history(store, kind, view.documents.recorded)
 
 
 async def _built_in(store: Store) -> None:

@@ -10,9 +10,9 @@ import asyncio
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from starlette.responses import PlainTextResponse
 from starlette.routing import Router
@@ -22,7 +22,7 @@ from j10ce.errors import Denied, NotFound, QosError
 from j10ce.manager import census, discovery, extender, webhook
 from j10ce.manager.app import document, fixed
 from j10ce.manager.auth import is_loopback
-from j10ce.manager.certificate_keeper import Certificates
+from j10ce.manager.certificate_keeper import Certificates, GivenAuthority
 from j10ce.manager.door_metrics import DoorMetrics
 from j10ce.manager.doors import Door, Doors
 from j10ce.manager.extender import ExtenderDoor
@@ -30,6 +30,7 @@ from j10ce.manager.failure import answer
 from j10ce.manager.health import Health
 from j10ce.manager.http import BASE
 from j10ce.manager.keepers import Keep, Surroundings, keep_all, persist
+from j10ce.manager.kube.narrator import Narrator
 from j10ce.manager.kube_events import Recorder
 from j10ce.manager.kube_nodes import keep_extended, keep_owned
 from j10ce.manager.kube_roster import KubeRoster
@@ -40,7 +41,7 @@ from j10ce.manager.occupants import Occupants
 from j10ce.manager.server import Server, announce
 from j10ce.manager.settings import Config
 from j10ce.manager.strategies import StrategyFile
-from j10ce.manager.tls import server_context
+from j10ce.manager.tls import follow_files, reload_certificate, server_context
 from j10ce.manager.trace import Tracer
 from j10ce.manager.view import View
 from j10ce.manager.webhook import WebhookDoor
@@ -66,6 +67,7 @@ class KubePlane:
         self, config: Config, store: Store, elector: Elector, wall: Callable[[], float], tracer: Tracer
     ) -> None:
         """Raises Denied where a given certificate cannot be used."""
+        check(config)
         self._config, self._elector, self._wall, self._tracer = config, elector, wall, tracer
         if not isinstance(store, KubeStore):
             raise TypeError(f"a {type(store).__name__} is no cluster")
@@ -78,10 +80,13 @@ class KubePlane:
         self._occupants = Occupants(self._store, self._view, wall)
         self._events = Recorder(store.client, config.identity, wall)
         self._health = Health(self._store, elector, self._complete, metrics, store.refused)
-        metrics.also(partial(census.families, self._view, wall))
+        metrics.also(partial(census.families, self._view))
         metrics.also(lambda: census.unreadable(store.unreadable()))
-        self._certificates = self._own_certificates()
-        self._server = Server(self._app(metrics), self._certificates.context if self._certificates else tls_of(config))
+        if certificates := self._own_certificates():
+            metrics.also(lambda: census.certificates(certificates.ends))
+        self._certificates = certificates
+        self._tls = self._certificates.context if self._certificates else tls_of(config)
+        self._server = Server(self._app(metrics), self._tls)
 
     def stop(self) -> None:
         self._stop.set()
@@ -95,8 +100,7 @@ class KubePlane:
                 group.create_task(self._health.run()),
                 group.create_task(self._strategies.run()),
             ]
-            if self._certificates:
-                always.append(group.create_task(self._certificates.run()))
+            always += [group.create_task(keep()) for keep in self._keeping_certificates()]
             leading = group.create_task(persist(self._lead))
             serving = group.create_task(self._server.serve(sockets=[listener]))
             ready = group.create_task(self._announce(listener))
@@ -118,11 +122,14 @@ class KubePlane:
             "owners of nodes": lambda: keep_owned(self._store, self._view, self._occupants),
             "extended resources": lambda: keep_extended(self._client, self._view, self._occupants),
             "events": self._events.run,
+            "events of pods and nodes": Narrator(self._occupants, self._view, self._events.tell_of).run,
         }
         if self._config.advertise:
             where = partial(keep_address, self._client, self._client.namespace, self._config.advertise)
             also["address of the extender"] = where
-        around = Surroundings(partial(KubeRoster, self._occupants), self._events.tell, also, LONGEST_REST_S)
+        around = Surroundings(
+            partial(KubeRoster, self._occupants), self._events.tell, also, LONGEST_REST_S, collects=False
+        )
         keep = partial(keep_all, self._store, self._view, self._wall, self._tracer, strategies=self._strategies)
         await keep(namespace_limit=self._config.namespace_limit, around=around)
 
@@ -131,7 +138,7 @@ class KubePlane:
         await self._occupants.ready()
         while not self._complete():
             await self._view.objects.moved(self._view.objects.epoch)
-        announce(self._config, listener, "")
+        announce(self._config, listener, "", secure=self._tls is not None)
 
     def _complete(self) -> bool:
         """Everything is read, and the built-in profiles are there: pods may name them."""
@@ -145,7 +152,19 @@ class KubePlane:
             return None
         namespace = self._client.namespace
         hosts = (f"{SERVICE}.{namespace}.svc", f"{SERVICE}.{namespace}", f"{SERVICE}.{namespace}.svc.cluster.local")
-        return Certificates(self._client, namespace, hosts, self._wall)
+        return Certificates(self._client, namespace, hosts, self._wall, client_ca=self._config.client_ca)
+
+    def _keeping_certificates(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+        """What keeps ours, or keeps up with those that somebody else renews."""
+        if self._certificates:
+            return [self._certificates.run]
+        config, keeping = self._config, list[Callable[[], Coroutine[Any, Any, None]]]()
+        if self._tls and config.tls_cert and config.tls_key:
+            again = partial(reload_certificate, self._tls, config.tls_cert, config.tls_key)
+            keeping.append(partial(follow_files, {(config.tls_cert, config.tls_key): again}, asyncio.Event()))
+        if config.webhook_ca:
+            keeping.append(GivenAuthority(self._client, config.webhook_ca).run)
+        return keeping
 
     def _profiles(self) -> list[QoSProfile] | None:
         return self._view.all(QoSProfile) if self._view.complete else None
@@ -157,13 +176,11 @@ class KubePlane:
             fixed("/metrics", metrics.render),
             document("/version", discovery.version(), ""),
         ]
-        certified = self._config.client_ca is not None
         seen, leads = DoorMetrics(metrics.registry), lambda: self._elector.leader
+        pods = PodRules(self._store, self._occupants.known_namespace, self._profiles)
         doors: dict[str, Door] = {
-            extender.PREFIX: ExtenderDoor(
-                self._occupants, leads, time.monotonic, seen, binder=self._client, certified=certified
-            ),
-            webhook.PREFIX: WebhookDoor(PodRules(self._store, self._occupants.known_namespace, self._profiles), seen),
+            extender.PREFIX: ExtenderDoor(self._occupants, leads, time.monotonic, seen),
+            webhook.PREFIX: WebhookDoor(pods, self._store, seen, closed=self._config.fail_closed),
         }
         return Doors(Answering(Router(routes, default=_nothing_there, redirect_slashes=False)), doors, seen.answered)
 
@@ -181,10 +198,16 @@ class Answering:
             await answer(e)(scope, receive, send)
 
 
-def tls_of(config: Config) -> ssl.SSLContext | None:
-    """By files; None where none are given."""
+def check(config: Config) -> None:
+    """Raises Denied for options that do not go together."""
     if bool(config.tls_cert) != bool(config.tls_key):
         raise Denied("--tls-cert and --tls-key go together: give both")
+    if config.webhook_ca and not config.tls_cert:
+        raise Denied("--webhook-ca is for a certificate that you give: add --tls-cert and --tls-key, or leave it out")
+
+
+def tls_of(config: Config) -> ssl.SSLContext | None:
+    """By files; None where none are given. Raises Denied."""
     if config.tls_cert and config.tls_key:
         return server_context(config.tls_cert, config.tls_key, config.client_ca)
     return None

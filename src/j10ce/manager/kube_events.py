@@ -35,31 +35,45 @@ class Known(NamedTuple):
     times: int
 
 
+class Subject(NamedTuple):
+    """What an event is about."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+
 class Recorder:
     def __init__(self, client: KubeClient, identity: str, wall: Callable[[], float]) -> None:
         self._client, self._identity, self._wall = client, identity, wall
-        self._waiting: asyncio.Queue[tuple[Policy, Happening]] = asyncio.Queue(MOST_WAITING)
+        self._waiting: asyncio.Queue[tuple[Subject, Happening]] = asyncio.Queue(MOST_WAITING)
         self._known: OrderedDict[tuple[str, Happening], Known] = OrderedDict()
         self._budgets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # by uid: events left, and when
 
     def tell(self, policy: Policy, happening: Happening) -> None:
+        meta = policy.metadata
+        self.tell_of(Subject(policy.api_version, policy.kind, meta.namespace, meta.name, meta.uid), happening)
+
+    def tell_of(self, about: Subject, happening: Happening) -> None:
         """Returns at once; what there is no room for is dropped and said so."""
-        if not self._afford(policy.metadata.uid):
-            log.debug("event.drop", object=policy.metadata.name, reason=happening.reason, why="too many of it")
+        if not self._afford(about.uid):
+            log.debug("event.drop", object=about.name, reason=happening.reason, why="too many of it")
             return
         try:
-            self._waiting.put_nowait((policy, happening))
+            self._waiting.put_nowait((about, happening))
         except asyncio.QueueFull:
-            log.warning("event.drop", object=policy.metadata.name, reason=happening.reason, why="too many wait")
+            log.warning("event.drop", object=about.name, reason=happening.reason, why="too many wait")
 
     async def run(self) -> None:
         """Write them, for ever."""
         while True:
-            policy, happening = await self._waiting.get()
+            about, happening = await self._waiting.get()
             try:
-                await self._write(policy, happening)
+                await self._write(about, happening)
             except QosError as e:
-                log.warning("event.fail", object=policy.metadata.name, reason=happening.reason, error=str(e))
+                log.warning("event.fail", object=about.name, reason=happening.reason, error=str(e))
             finally:
                 self._waiting.task_done()
 
@@ -76,8 +90,8 @@ class Recorder:
             self._budgets.popitem(last=False)
         return left >= 1
 
-    async def _write(self, policy: Policy, happening: Happening) -> None:
-        key = policy.metadata.uid, happening
+    async def _write(self, about: Subject, happening: Happening) -> None:
+        key = about.uid, happening
         if (known := self._known.pop(key, None)) is not None:
             again = {"count": known.times + 1, "lastTimestamp": self._now()}
             try:
@@ -85,7 +99,7 @@ class Recorder:
             except NotFound:  # events end after an hour
                 known = None
         if known is None:
-            body = self._body(policy, happening)
+            body = self._body(about, happening)
             meta = body["metadata"]
             collection = f"/api/v1/namespaces/{meta['namespace']}/events"
             await self._client.create(collection, body)
@@ -94,15 +108,14 @@ class Recorder:
         if len(self._known) > MOST_KNOWN:
             self._known.popitem(last=False)
 
-    def _body(self, policy: Policy, happening: Happening) -> dict[str, Any]:
-        meta, now = policy.metadata, self._now()
-        namespace = meta.namespace or DEFAULT_NAMESPACE
-        involved = {"apiVersion": policy.api_version, "kind": policy.kind, "name": meta.name, "uid": meta.uid}
+    def _body(self, about: Subject, happening: Happening) -> dict[str, Any]:
+        now, namespace = self._now(), about.namespace or DEFAULT_NAMESPACE
+        involved = {"apiVersion": about.api_version, "kind": about.kind, "name": about.name, "uid": about.uid}
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": f"{meta.name[:LONGEST_NAME]}.{secrets.token_hex(8)}", "namespace": namespace},
-            "involvedObject": involved | ({"namespace": meta.namespace} if meta.namespace else {}),
+            "metadata": {"name": f"{about.name[:LONGEST_NAME]}.{secrets.token_hex(8)}", "namespace": namespace},
+            "involvedObject": involved | ({"namespace": about.namespace} if about.namespace else {}),
             "type": happening.type,
             "reason": happening.reason,
             "message": happening.message[:LONGEST],

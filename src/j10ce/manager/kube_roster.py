@@ -11,15 +11,15 @@ from typing import Final, NamedTuple
 
 from msgspec import UNSET
 
-from j10ce.manager.nodes import stale_since
 from j10ce.manager.occupants import Occupants
-from j10ce.manager.pledges import expires
 from j10ce.manager.roster import Changes, Roster
+from j10ce.manager.silence import Hear
 from j10ce.model import native
 from j10ce.model.kinds import IGNORE_LABEL, MinimalReservationPolicy, Minimum, NodeQoS, NodeReport
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.policy.document import HOSTNAME_LABEL, labels_of, reference
 from j10ce.policy.ledger import guaranteeable
+from j10ce.policy.lifetime import over
 from j10ce.policy.resolve import amounts
 from j10ce.policy.select import Labels, Test, compiled
 from j10ce.scheduler.cluster import resources
@@ -84,8 +84,8 @@ class Sums:
 
 
 class KubeRoster:
-    def __init__(self, occupants: Occupants) -> None:
-        self._occupants = occupants
+    def __init__(self, occupants: Occupants, hear: Hear) -> None:
+        self._occupants, self._hear = occupants, hear
         self._told: dict[str, Node] = {}
         self._seen: dict[str, Ground] = {}  # what each was made of
         self._policies: dict[str, MinimalReservationPolicy] = {}
@@ -96,13 +96,13 @@ class KubeRoster:
         """Costs what has changed, and a glance at every node."""
         self._reports = {node.metadata.name: node for node in nodes}
         natives = {node.metadata.name: node for node in self._occupants.nodes()}
-        dirty = self._take_policies({reference(p): p for p in policies if expires(p) > wall})
+        dirty = self._take_policies({reference(p): p for p in policies if not over(p, wall)})
         fresh: list[Node] = []
         for name, node in natives.items():
-            ground = self._ground(name, node, wall)
+            ground = self._ground(name, node)
             if name in dirty or not ground.same(self._seen.get(name)):
                 self._seen[name] = ground
-                if (made := self._node(name, node, wall)) != self._told.get(name):
+                if (made := self._node(name, node, ground.silent)) != self._told.get(name):
                     fresh.append(made)
         gone = self._told.keys() - natives.keys()
         lost = [n for n in fresh if not any(n.capacity) and n.name in self._told and any(self._told[n.name].capacity)]
@@ -157,14 +157,15 @@ class KubeRoster:
             if (tests := by_namespace.get(guest.namespace)) and any(test(guest.labels) for test in tests)
         }
 
-    def _ground(self, name: str, node: native.Node, wall: float) -> Ground:
+    def _ground(self, name: str, node: native.Node) -> Ground:
         book, told = self._occupants.extender.occupancy, self._reports.get(name)
         row = book.row.get(name)
-        return Ground(node, 0 if row is None else book.moves[row], told, told is not None and _silent(told, wall))
+        silent = told is not None and self._hear(told).silent_s > AGENT_GONE_S
+        return Ground(node, 0 if row is None else book.moves[row], told, silent)
 
     # -- what it amounts to
 
-    def _node(self, name: str, node: native.Node, wall: float) -> Node:
+    def _node(self, name: str, node: native.Node, silent: bool) -> Node:
         told = self._reports.get(name)
         labels = {**node.metadata.labels, HOSTNAME_LABEL: name, **(labels_of(told) if told else {})}
         if _lost(node):
@@ -173,7 +174,7 @@ class KubeRoster:
         capacity = promisable(node, report)
         book = self._occupants.extender.occupancy
         guests = sorted(book.there(book.row[name]), key=lambda g: (g.since, g.uid)) if name in book.row else []
-        return self._filled(Node(name, capacity, labels, _open(node, told, wall)), guests, report)
+        return self._filled(Node(name, capacity, labels, _open(node, told, silent=silent)), guests, report)
 
     def _filled(self, node: Node, guests: Sequence[Guest], report: NodeReport) -> Node:
         """A pod that may stand on a unit counts with what it asks for: the ledger tops it up to the unit's shape.
@@ -250,19 +251,17 @@ def _lost(node: native.Node) -> bool:
     return any(c.type == "Ready" and c.status != "True" for c in node.status.conditions)
 
 
-def _open(node: native.Node, told: NodeQoS | None, wall: float) -> bool:
+def _open(node: native.Node, told: NodeQoS | None, *, silent: bool) -> bool:
     """Takes units: pods may come, and what is promised to them would be enforced."""
     closing = (t for t in node.spec.taints if t.effect != "PreferNoSchedule" and t.key.startswith(CLOSING_TAINTS))
     if node.spec.unschedulable or any(closing) or node.metadata.labels.get(IGNORE_LABEL) == "true":
         return False
+    if told is not None and any(c.type == "Ready" and c.status == "False" for c in told.status.conditions):
+        return False  # what its agent says makes no sense
     if told is None or told.status.node.heartbeat is UNSET:
         return told is None or not told.spec.unschedulable  # its agent is still to come
-    enforces = told.status.node.armed and not _silent(told, wall)
+    enforces = told.status.node.armed and not silent
     return enforces and not (told.spec.unschedulable or told.spec.disarmed)
-
-
-def _silent(told: NodeQoS, wall: float) -> bool:
-    return (stale_since(told, wall) or 0.0) > AGENT_GONE_S
 
 
 def _said(told: NodeQoS | None) -> tuple[object, ...]:

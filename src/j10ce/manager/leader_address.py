@@ -9,47 +9,50 @@ import asyncio
 from ipaddress import ip_address
 from typing import Any, Final, Protocol
 
+import msgspec
 import structlog
 
-from j10ce.errors import Finding, Invalid, NotFound
+from j10ce.errors import Finding, Invalid
 
 log = structlog.get_logger()
 SERVICE: Final = "j10ce-extender"
+GROUP: Final = "/apis/discovery.k8s.io"
 AGAIN_S: Final = 30.0  # someone may have changed it
 
 
 class Api(Protocol):
     """As much of an API server's client as is needed."""
 
-    async def create(self, path: str, body: object) -> bytes: ...
+    async def get(self, path: str) -> bytes: ...
 
-    async def patch(self, path: str, body: object, how: Any) -> bytes: ...
+    async def patch(self, path: str, body: object, how: Any, *, force: bool) -> bytes: ...
 
 
 async def keep_address(api: Api, namespace: str, address: str) -> None:
     """For ever; `address` is ip:port. The next leader writes over it."""
-    collection, body = f"/api/v1/namespaces/{namespace}/endpoints", endpoints(address)
+    served = msgspec.json.decode(await api.get(GROUP))["preferredVersion"]["groupVersion"]  # v1beta1 before 1.21
+    path = f"/apis/{served}/namespaces/{namespace}/endpointslices/{SERVICE}"
+    body = {"apiVersion": served, **slice_of(address)}
+    log.info("extender.announce", address=address)
     while True:
-        try:
-            await api.patch(f"{collection}/{SERVICE}", body, "merge")
-        except NotFound:
-            await api.create(collection, body)
-            log.info("extender.announce", address=address)
+        await api.patch(path, body, "apply", force=True)
         await asyncio.sleep(AGAIN_S)
 
 
-def endpoints(address: str) -> dict[str, Any]:
-    """As they stand behind the Service; raises Invalid.
-
-    Not part of deploy/: whoever removes a Service removes its endpoints, too, and a second removal would fail.
-    """
+def slice_of(address: str) -> dict[str, Any]:
+    """As it stands behind the Service; raises Invalid. Not part of deploy/: the leader alone knows it."""
     host, _, port = address.rpartition(":")
     try:
-        ip = str(ip_address(host.removeprefix("[").removesuffix("]")))
+        ip = ip_address(host.removeprefix("[").removesuffix("]"))
         number = int(port)
     except ValueError:
         hint = "write 10.1.2.3:9443 or [fd00::1]:9443"
         raise Invalid([Finding("--advertise", address, "not address:port", hint)], "argument") from None
-    ports = [{"name": "https", "port": number, "protocol": "TCP"}]
-    named = {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": SERVICE}}
-    return named | {"subsets": [{"addresses": [{"ip": ip}], "ports": ports}]}
+    labels = {"kubernetes.io/service-name": SERVICE, "endpointslice.kubernetes.io/managed-by": "j10ce.io"}
+    return {
+        "kind": "EndpointSlice",
+        "metadata": {"name": SERVICE, "labels": labels},
+        "addressType": f"IPv{ip.version}",
+        "endpoints": [{"addresses": [str(ip)], "conditions": {"ready": True}}],
+        "ports": [{"name": "https", "port": number, "protocol": "TCP"}],
+    }

@@ -21,6 +21,7 @@ from j10ce.manager.private import read_token
 from j10ce.manager.server import listen
 from j10ce.manager.settings import Config
 from j10ce.manager.trace import Tracer, open_tracer
+from j10ce.model.schema import prime
 from j10ce.store.opening import elector_for, open_store
 from j10ce.store.store import Store
 
@@ -57,6 +58,7 @@ async def serve(config: Config) -> None:
     store = open_store(config.store, wall)
     try:
         plane = compose(config, store, tracer)
+        prime()
         for signum in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(signum, plane.stop)
         await plane.run(listener)

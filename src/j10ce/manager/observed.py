@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from time import perf_counter
 from typing import Final
 
@@ -13,11 +13,12 @@ from j10ce.errors import Compacted, Conflict, Denied, NotFound, StoreError
 from j10ce.manager.metrics import Metrics
 from j10ce.manager.trace import Silent, Span, Tracer
 from j10ce.model.kinds import TRACE_ANNOTATION, Hold, MinimalReservationPolicy, Object, QoSProfile
+from j10ce.store.reading import Unreadable
 from j10ce.store.revise import Part, key_of
-from j10ce.store.store import ANY, Event, Expect, Listing, Store
+from j10ce.store.store import ANY, Event, Expect, Filling, Listing, Store
 
 log = structlog.get_logger()
-ANSWERS: Final = (NotFound, Conflict, Compacted)  # the store works, and says no
+ANSWERS: Final = (NotFound, Conflict, Compacted, Unreadable)  # the store works, and says no
 READS: Final = ("get", "list")
 
 
@@ -30,6 +31,8 @@ class ObservedStore:
 
     def __init__(self, store: Store, metrics: Metrics, tracer: Tracer) -> None:
         self._store, self.metrics, self._tracer = store, metrics, tracer
+        # How full the store is, from 0 to 1. Found out once: to ask a protocol takes longer than to create an object.
+        self.fullness: Callable[[], float] = store.fullness if isinstance(store, Filling) else float
         self.trouble = ""
         self._refused: dict[tuple[str, str], str] = {}
 

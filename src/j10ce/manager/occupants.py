@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from j10ce.manager.documents import Nodes
-from j10ce.manager.pledges import expires, in_force
 from j10ce.manager.view import Signal, View
-from j10ce.model.kinds import NAMESPACE_NAME_LABEL, WORKLOAD_LABEL, MinimalReservationPolicy, NodeQoS, QoSProfile, Tier
+from j10ce.model.kinds import (
+    NAMESPACE_NAME_LABEL,
+    PROFILE_LABEL,
+    WORKLOAD_LABEL,
+    MinimalReservationPolicy,
+    NodeQoS,
+    QoSProfile,
+    Tier,
+)
 from j10ce.model.native import Node
 from j10ce.model.pod import Pod, requests
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.model.workload import Workload
-from j10ce.policy.choose import Chooser
+from j10ce.policy.choose import Choice, Chooser
 from j10ce.policy.document import reference
+from j10ce.policy.lifetime import admitted, ends, over
 from j10ce.policy.resolve import amounts
 from j10ce.policy.select import Labels
 from j10ce.scheduler.cluster import resources, row
-from j10ce.scheduler.extender import Extender, Filtered
+from j10ce.scheduler.extender import Extender
 from j10ce.scheduler.layout import MOST
 from j10ce.scheduler.occupancy import Guest, Occupancy, Stake
 from j10ce.store.mirror import Source, mirror
@@ -28,7 +37,7 @@ from j10ce.store.store import Event
 
 LOOK_S: Final = 1.0  # between looks for policies whose time is over
 SETTLE_S: Final = 0.2  # profiles and namespaces that change together are taken in together
-REMEMBERED: Final = 10_000  # pods that ended
+MOST_NAMED: Final = 1000
 TOGETHER: Final = 500  # pods looked at before others have a turn
 
 
@@ -41,8 +50,8 @@ class Occupants:
         self._chooser = Chooser(())
         self._doubtful = asyncio.Event()  # who gives way
         self.extender = Extender(Occupancy())
-        self.bound = Signal()  # moves with every offer that ends
-        self._over: dict[str, None] = {}  # uids of pods that ended, the oldest first
+        self.heard = Signal()  # moves with every pod that comes, changes or goes
+        self.named: deque[Pod] = deque(maxlen=MOST_NAMED)  # pods that came with the name of a profile; for who looks
 
     @property
     def complete(self) -> bool:
@@ -81,12 +90,14 @@ class Occupants:
             self._gives_way(meta.namespace, meta.labels),
         )
 
-    def offer(self, guest: Guest, nodes: Sequence[str], now: float) -> Filtered:
-        """Which nodes the pod may have. A scheduler that has not heard yet of its end makes us hold nothing for it."""
-        found = self.extender.filter(guest, nodes, now)
-        if guest.uid in self._over:
-            self.extender.offers.end(guest.uid)
-        return found
+    def asked(self, pod: Pod) -> Guest:
+        """The pod that a scheduler asks about, as the API server told us of it. One that we have not heard of, or that
+        waits for no node, counts as it is described, and has no uid: nothing is ever held for it."""
+        meta = pod.metadata
+        known = self.pod(meta.namespace, meta.name)
+        if known is None or known.metadata.uid != meta.uid or known.ended or known.spec.node_name:
+            return self.guest(pod)._replace(uid="")
+        return self.guest(known)
 
     def namespace_labels(self, name: str) -> Labels:
         return {NAMESPACE_NAME_LABEL: name, **(self.known_namespace(name) or {})}
@@ -96,8 +107,17 @@ class Occupants:
         found = self._namespaces.held.get(Key("Namespace", "", name))
         return found.metadata.labels if found else None
 
+    def pod(self, namespace: str, name: str) -> Pod | None:
+        pods: Mapping[Key, object] = self._pods.held
+        found = pods.get(Key("Pod", namespace, name))
+        return found if isinstance(found, Pod) else None
+
+    def choice(self, namespace: str, labels: Labels) -> Choice:
+        """Which profile a pod has, by what is in memory."""
+        return self._chooser.choose(Workload(namespace, "", labels, self.namespace_labels(namespace)))
+
     def _gives_way(self, namespace: str, labels: Labels) -> bool:
-        choice = self._chooser.choose(Workload(namespace, "", labels, self.namespace_labels(namespace)))
+        choice = self.choice(namespace, labels)
         return choice.profile is not None and choice.tier is Tier.BESTEFFORT
 
     # -- Kubernetes' own kinds
@@ -107,20 +127,19 @@ class Occupants:
             pod: object = event.object
             if isinstance(pod, Pod):
                 self._take_pod(pod, gone=event.type == "DELETED")
+                if event.type == "ADDED" and self._pods.synced.is_set() and PROFILE_LABEL in pod.metadata.labels:
+                    self.named.append(pod)
                 self._view.objects.move()
 
     def _take_pod(self, pod: Pod, *, gone: bool) -> None:
         uid, book = pod.metadata.uid, self.extender
         if gone or pod.ended or pod.spec.node_name:
             book.offers.end(uid)
-            self.bound.move()
         if gone or pod.ended:
             book.occupancy.remove_guest(uid)
-            self._over[uid] = None
-            if len(self._over) > REMEMBERED:
-                del self._over[next(iter(self._over))]
         elif pod.spec.node_name:
             book.occupancy.put_guest(self.guest(pod))
+        self.heard.move()
 
     async def _follow_nodes(self) -> None:
         async for event in self._nodes.changes():
@@ -165,14 +184,12 @@ class Occupants:
 
     def _stake(self, policy: MinimalReservationPolicy) -> Stake | None:
         """What is in force of it; None where it holds nothing."""
-        held = in_force(policy, self._view.documents.revisions(policy))
-        if held is None or not held.spec.units or expires(policy) <= self._wall():
+        held = admitted(policy, self._view.documents.revisions(policy))
+        if held is None or not held.spec.units or over(policy, self._wall()):
             return None
         spec, witness = held.spec, {w.node: w.units for w in policy.status.witness}
         shape, lends = amounts(spec.minimum, NOTHING), spec.lending.mode == "Reclaimable"
-        return Stake(
-            reference(policy), policy.metadata.namespace, spec.selector, shape, witness, lends, expires(policy)
-        )
+        return Stake(reference(policy), policy.metadata.namespace, spec.selector, shape, witness, lends, ends(policy))
 
     async def _expire(self) -> None:
         book = self.extender.occupancy

@@ -9,12 +9,12 @@ import msgspec
 from msgspec import Struct
 
 from j10ce import __version__
+from j10ce.manager.dependents import POLICIES, DeleteOptions
 from j10ce.manager.descriptions import described
 from j10ce.manager.enrolment import NodeCredential, NodeCredentialRequest
 from j10ce.manager.grpc_shape import messages
 from j10ce.manager.http import APPLY_PATCH, BASE, JSON_PATCH, MERGE_PATCH, MOST_MANAGER, FieldValidation
 from j10ce.manager.query import FLAGS, MOST
-from j10ce.manager.verbs import DeleteOptions
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import PolicyRevision
 from j10ce.model.placement import Placement
@@ -102,6 +102,7 @@ QUERY_PARAMETERS: Final = (
     _in_query("dryRun", "All: check and show, store nothing", enum=["All"]),
     _in_query("fieldManager", "Who owns what is written", type="string", maxLength=MOST_MANAGER),
     _in_query("fieldValidation", "What becomes of unknown fields", enum=list(get_args(FieldValidation))),
+    _in_query("propagationPolicy", "Orphan: what it owns stays", enum=list(POLICIES)),
     _in_query("force", "true: an apply takes what others own"),
     _in_query("for", "How long a placement holds the floor, such as 10m"),
     _in_query("unenforced", "allow: also nodes whose kernel cannot keep the floor", enum=["allow"]),
@@ -109,7 +110,7 @@ QUERY_PARAMETERS: Final = (
     _in_query("changes", "Tell what is other than in the document before, where that is known", enum=list(FLAGS)),
 )
 WRITE_PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation")
-NOT_LISTING: Final = (*WRITE_PARAMETERS, "force", "for", "unenforced", "hash", "changes")
+NOT_LISTING: Final = (*WRITE_PARAMETERS, "propagationPolicy", "force", "for", "unenforced", "hash", "changes")
 LISTING: Final = tuple(p["name"] for p in QUERY_PARAMETERS if p["name"] not in NOT_LISTING)
 PATCH_BODIES: Final = {JSON_PATCH: "array", MERGE_PATCH: "object", APPLY_PATCH: "object"}
 
@@ -128,8 +129,9 @@ def _paths(kind: Kind) -> dict[str, Json]:
     found[inside]["post"] = _operation(
         "create", kind, (*scope, *WRITE_PARAMETERS), kind.name, body=kind.name, code="201"
     )
+    how = (*one, "dryRun", "propagationPolicy")
     found[f"{inside}/{{name}}"] |= _changes(kind, one, "") | {
-        "delete": _operation("delete", kind, (*one, "dryRun"), "Status", body="DeleteOptions", optional=True)
+        "delete": _operation("delete", kind, how, "Status", body="DeleteOptions", optional=True)
     }
     if kind.struct is not PolicyRevision:
         status = {"get": _operation("get_status", kind, asked, kind.name)}

@@ -10,7 +10,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from j10ce.errors import NotFound
+from j10ce.errors import NotFound, cut
 from j10ce.manager import openapi, openapi_kube, openapi_wire
 from j10ce.manager.failure import Refusal
 from j10ce.manager.http import not_allowed
@@ -46,7 +46,7 @@ class Documents:
             case "v2":
                 return _answer(request, self._negotiated(request))
             case path:
-                raise NotFound(f"there is no /openapi/{path}; /openapi/v3 lists what there is")
+                raise NotFound(f"there is no /openapi/{cut(path)}; /openapi/v3 lists what there is")
 
     @cached_property
     def index(self) -> Body:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from j10ce.errors import Conflict, NotFound
 from j10ce.manager.pace import unhurried
+from j10ce.manager.silence import Word
 from j10ce.manager.strategies import Strategies
 from j10ce.manager.view import View
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, NodeQoSStatus, OvercommitTerm
@@ -21,6 +22,7 @@ from j10ce.model.quantity import Quantity
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
 from j10ce.policy.document import reference
 from j10ce.policy.ledger import guaranteeable
+from j10ce.policy.lifetime import in_force
 from j10ce.policy.overcommit import Inputs, Strategy, degraded, reclaimable, results, worth_telling
 from j10ce.policy.resolve import amounts
 from j10ce.scheduler.cluster import ZERO, resources
@@ -47,16 +49,30 @@ async def keep_overcommit(
     await view.ready()
     looked: dict[str, float] = {}
     while True:
-        now, nodes = wall(), view.all(NodeQoS)
-        due = [n for n in nodes if _is_new(n) or now - looked.get(n.metadata.name, -math.inf) >= every_s]
+        now, nodes, new = view.silence.now, view.all(NodeQoS), {n.metadata.name for n in view.nodes() if _is_new(n)}
+        due = [n for n in nodes if n.metadata.name in new or now - looked.get(n.metadata.name, -math.inf) >= every_s]
         looked = {n.metadata.name: looked.get(n.metadata.name, now) for n in nodes}
         looked |= {n.metadata.name: now for n in due}
-        policies = {reference(p): p for p in view.all(MinimalReservationPolicy)} if due else {}
-        async for node in unhurried(due):
-            status = judged(node, policies, now, strategies())
-            if status is not None:
-                await _tell(store, replace(node, status=status))
+        await look(store, view, due, wall(), strategies())
         await asyncio.sleep(min(every_s, SOON_S))
+
+
+async def look(store: Store, view: View, nodes: Sequence[NodeQoS], wall: float, strategies: Strategies) -> None:
+    """Tell the amounts of these nodes that have moved."""
+    policies = held_policies(view) if nodes else {}
+    async for node in unhurried(nodes):
+        bad = node.metadata.name in view.nonsense  # it lends nothing, as one that says nothing
+        since_s = math.inf if bad else silent_s(node, view.silence.of(node), wall)
+        status = judged(node, policies, wall, strategies, since_s)
+        if status is not None:
+            await _tell(store, replace(node, status=status))
+
+
+def held_policies(view: View) -> Policies:
+    """By source, as they are in force."""
+    every = view.all(MinimalReservationPolicy)
+    held = ((reference(p), in_force(p, view.documents.revisions(p))) for p in every)
+    return {source: policy for source, policy in held if policy is not None}
 
 
 def _is_new(node: NodeQoS) -> bool:
@@ -73,13 +89,23 @@ async def _tell(store: Store, node: NodeQoS) -> None:
     log.info("overcommit.tell", node=node.metadata.name, **told)
 
 
-def judged(node: NodeQoS, policies: Policies, wall: float, strategies: Strategies) -> NodeQoSStatus | None:
+def silent_s(node: NodeQoS, word: Word, wall: float) -> float:
+    """Of one that was silent before we came, its condition tells since when."""
+    ready = next((c for c in node.status.conditions if c.type == "Ready"), None)
+    if not word.doubtful or ready is None or ready.status == "True" or ready.last_transition_time is UNSET:
+        return word.silent_s
+    return max(word.silent_s, wall - ready.last_transition_time.timestamp())
+
+
+def judged(
+    node: NodeQoS, policies: Policies, wall: float, strategies: Strategies, silent_s: float
+) -> NodeQoSStatus | None:
     """The status that a node deserves; None when what it has is good enough."""
     status = node.status
     name, strategy = strategies.of(node)
-    terms = _terms(node, policies, wall, strategy)
+    terms = _terms(node, policies, silent_s, strategy)
     fresh = results(terms)
-    age_s = math.inf if status.overcommit_time is UNSET else wall - status.overcommit_time.timestamp()
+    age_s = math.inf if status.overcommit_time is UNSET else abs(wall - status.overcommit_time.timestamp())
     renamed = bool(fresh) and status.overcommit_strategy != name
     if not renamed and not worth_telling(status.overcommit, fresh, strategy, age_s):
         return None
@@ -87,9 +113,7 @@ def judged(node: NodeQoS, policies: Policies, wall: float, strategies: Strategie
     return replace(status, overcommit=fresh, overcommit_strategy=name, overcommit_terms=terms, overcommit_time=now)
 
 
-def _terms(node: NodeQoS, policies: Policies, wall: float, strategy: Strategy) -> tuple[OvercommitTerm, ...]:
-    heartbeat = node.status.node.heartbeat
-    silent_s = math.inf if heartbeat is UNSET else wall - heartbeat.timestamp()
+def _terms(node: NodeQoS, policies: Policies, silent_s: float, strategy: Strategy) -> tuple[OvercommitTerm, ...]:
     if silent_s > strategy.degrade.seconds:
         return degraded(strategy, silent_s, node.status.overcommit)
     return reclaimable(strategy, inputs(node, withheld(node, policies)))

@@ -36,6 +36,10 @@ class Operation(Struct, frozen=True):
     value: Any = UNSET
 
 
+class Patch(Struct, frozen=True):
+    operations: tuple[Operation, ...]
+
+
 def read_operations(raw: bytes) -> tuple[Operation, ...]:
     """Raises Malformed for what is no list of operations, Invalid for an operation that lacks something."""
     listed = parse_plain(raw)
@@ -43,7 +47,12 @@ def read_operations(raw: bytes) -> tuple[Operation, ...]:
         raise Malformed([Finding("", None, "not a list", "a JSON patch is a list of operations")], "patch")
     if len(listed) > MOST_OPERATIONS:
         raise Invalid([Finding("", len(listed), "too many operations", f"send at most {MOST_OPERATIONS}")], "patch")
-    found = tuple(convert(item, Operation) for item in listed)
+    try:
+        found = convert({"operations": listed}, Patch).operations
+    except Malformed:
+        raise
+    except Invalid as e:
+        raise Invalid([f._replace(path=f.path.removeprefix("operations")) for f in e.findings], "patch") from None
     lacking = [(n, name) for n, operation in enumerate(found) if (name := _lacks(operation))]
     if lacking:
         raise Invalid([Finding(f"[{n}].{name}", None, "missing", "it is required") for n, name in lacking], "patch")
@@ -66,6 +75,8 @@ def patched(document: Any, operations: tuple[Operation, ...]) -> Any:
         except LookupError as e:
             finding = Finding(f"[{n}].path", operation.path, str(e.args[0]), f"{operation.op} failed")
             raise Invalid([finding], "patch") from None
+        except RecursionError:
+            raise Invalid([Finding(f"[{n}]", None, "nests too deeply")], "patch") from None
         if copied > MOST_COPIED:
             raise Invalid([Finding(f"[{n}]", None, f"copies more than {MOST_COPIED} bytes")], "patch")
     return document
@@ -81,12 +92,12 @@ def _done(document: Any, operation: Operation) -> tuple[Any, int]:
                 raise LookupError("has another value")
             return document, 0
         case "add":
-            return _add(document, path, operation.value), 0
+            return _add(document, path, _fresh(operation.value)), 0
         case "remove":
             return _remove(document, path), 0
         case "replace":
             _get(document, path)
-            return _add(document, path, operation.value, replacing=True), 0
+            return _add(document, path, _fresh(operation.value), replacing=True), 0
         case "move":
             if path.startswith(f"{source}/"):
                 raise LookupError("lies inside of what is moved")
@@ -95,6 +106,11 @@ def _done(document: Any, operation: Operation) -> tuple[Any, int]:
         case "copy":
             data = msgspec.json.encode(_get(document, source))
             return _add(document, path, msgspec.json.decode(data)), len(data)
+
+
+def _fresh(value: Any) -> Any:
+    """A later operation may change what was added, and the patch may be tried again."""
+    return msgspec.json.decode(msgspec.json.encode(value)) if isinstance(value, dict | list) else value
 
 
 def _add(document: Any, pointer: str, value: Any, *, replacing: bool = False) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -25,9 +26,10 @@ from j10ce.model.quantity import Duration, Quantity
 from j10ce.model.resource import RESOURCES, Resources
 from j10ce.policy import syntax
 from j10ce.policy.document import HOSTNAME_LABEL, reference
+from j10ce.policy.lifetime import ends
 from j10ce.policy.overcommit import spelled
 from j10ce.policy.validate import validate
-from j10ce.scheduler.cluster import STANDS_ON
+from j10ce.scheduler.cluster import STANDS_ON, node_of
 from j10ce.scheduler.demand import Request
 from j10ce.scheduler.place import Decision
 
@@ -100,12 +102,23 @@ def policy_for(decision: Decision, row: int, ttl: Duration) -> MinimalReservatio
         ),
         spec=MinimalReservationPolicySpec(
             minimum=MARK if on_unit else floor_on(decision, row),
-            selector=Selector(match_labels={WORKLOAD_LABEL: wanted.name}),
+            selector=_alone(wanted),
             units=0 if on_unit else 1,
             node_selector=Selector(match_labels={HOSTNAME_LABEL: decision.cluster.names[row]}),
             ttl=ttl,
         ),
     )
+
+
+def is_placement(policy: MinimalReservationPolicy, wanted: Request) -> bool:
+    """Whether it is one for that workload alone, on one node, for a time: a label by itself makes none."""
+    spec = policy.spec
+    named = policy.metadata.labels.get(PLACEMENT_LABEL) == wanted.name and spec.selector == _alone(wanted)
+    return named and spec.ttl is not UNSET and node_of(policy) != ""
+
+
+def _alone(wanted: Request) -> Selector:
+    return Selector(match_labels={WORKLOAD_LABEL: wanted.name})
 
 
 def floor_on(decision: Decision, row: int) -> Minimum:
@@ -127,7 +140,5 @@ def verdict(policy: MinimalReservationPolicy) -> Condition | None:
 
 
 def expires(policy: MinimalReservationPolicy) -> datetime | UnsetType:
-    ttl, created = policy.spec.ttl, policy.metadata.creation_timestamp
-    if ttl is UNSET or created is UNSET:
-        return UNSET
-    return datetime.fromtimestamp(created.timestamp() + ttl.seconds, UTC)
+    end = ends(policy)
+    return UNSET if math.isinf(end) else datetime.fromtimestamp(end, UTC)

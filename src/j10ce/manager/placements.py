@@ -22,19 +22,31 @@ from starlette.routing import Route
 
 from j10ce.errors import Conflict, NotFound, Unreachable
 from j10ce.manager.http import BASE, JSON_TYPES, is_dry, json, not_allowed, read_body
-from j10ce.manager.nodes import SILENT_S
-from j10ce.manager.placement import Terms, answer, check, expires, floor_on, placement_name, policy_for, read_terms
+from j10ce.manager.placement import (
+    Terms,
+    answer,
+    check,
+    expires,
+    floor_on,
+    is_placement,
+    placement_name,
+    policy_for,
+    read_terms,
+)
 from j10ce.manager.placement import verdict as leaders_word
 from j10ce.manager.roles import PLACEMENT, admit, enter
 from j10ce.manager.view import View
-from j10ce.model.kinds import PLACEMENT_LABEL, MinimalReservationPolicy, NodeQoS, QoSProfile, Workload
+from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, QoSProfile, Workload
 from j10ce.model.placement import Placement
 from j10ce.model.quantity import Duration
-from j10ce.model.schema import encode, parse
+from j10ce.model.schema import encode, parse_once
 from j10ce.policy.document import reference
+from j10ce.policy.lifetime import in_force, over
+from j10ce.policy.reported import report_findings
 from j10ce.scheduler.cluster import STANDS_ON, Cluster, Row, assemble, node_of, row
 from j10ce.scheduler.demand import Request, request
 from j10ce.scheduler.place import Decision, place
+from j10ce.store.revise import key_of
 from j10ce.store.store import ABSENT, Store
 
 log = structlog.get_logger()
@@ -58,8 +70,12 @@ class Exists(Exception):
 
 
 class Placements:
-    def __init__(self, store: Store, view: View, wall: Callable[[], float], decide_s: float = DECIDE_S) -> None:
+    def __init__(
+        self, store: Store, view: View, wall: Callable[[], float], decide_s: float = DECIDE_S, told: Store | None = None
+    ) -> None:
+        """`told` is the store for what somebody made before: the audit log hears of what becomes of it."""
         self._store, self._view, self._wall, self._decide_s = store, view, wall, decide_s
+        self._told = told or store
         self._rows: dict[str, tuple[str, Row]] = {}  # by node: as of which revision
 
     def routes(self) -> list[Route]:
@@ -73,7 +89,7 @@ class Placements:
         dry, namespace = is_dry(http), http.path_params.get("namespace", "")
         self.enter(namespace, dry=dry)
         terms = read_terms(http.query_params, dry=dry)
-        workload = parse(await read_body(http, JSON_TYPES), Workload)
+        workload = parse_once(await read_body(http, JSON_TYPES), Workload)
         if namespace:
             workload = replace(workload, metadata=replace(workload.metadata, namespace=namespace))
         return json(encode(await self.place(workload, terms)), 200 if dry else 201)
@@ -107,17 +123,23 @@ class Placements:
         return place(wanted, self.cluster())
 
     def cluster(self) -> Cluster:
-        nodes = self._view.all(NodeQoS)
+        nodes = self._view.nodes()
         rows = {n.metadata.name: (n.metadata.resource_version, self._row(n)) for n in nodes}
         self._rows = rows
-        return self._assembled((kept for _, kept in rows.values()), self._view.all(MinimalReservationPolicy))
+        return self._assembled(nodes, (kept for _, kept in rows.values()), self._view.all(MinimalReservationPolicy))
 
     def _row(self, node: NodeQoS) -> Row:
         revision, kept = self._rows.get(node.metadata.name, ("", None))
         return kept if kept is not None and revision == node.metadata.resource_version else row(node)
 
-    def _assembled(self, rows: Iterable[Row], policies: Iterable[MinimalReservationPolicy]) -> Cluster:
-        return assemble(rows, policies, wall=self._wall(), patience_s=SILENT_S)
+    def _assembled(
+        self, nodes: Iterable[NodeQoS], rows: Iterable[Row], policies: Iterable[MinimalReservationPolicy]
+    ) -> Cluster:
+        held = (in_force(p, self._view.documents.revisions(p)) for p in policies)
+        words = {n.metadata.name: self._view.silence.of(n) for n in nodes}
+        silent_s = {name: word.silent_s for name, word in words.items()}
+        silent = {name for name, word in words.items() if word.doubtful}
+        return assemble(rows, filter(None, held), silent_s, silent, wall=self._wall())
 
     # ------------------------------------------------------------------ one that exists already
 
@@ -127,11 +149,11 @@ class Placements:
             policy = await self._store.get(KIND, wanted.namespace, placement_name(wanted))
         except NotFound:
             return None
-        if not isinstance(policy, MinimalReservationPolicy) or PLACEMENT_LABEL not in policy.metadata.labels:
+        if not isinstance(policy, MinimalReservationPolicy) or not is_placement(policy, wanted):
             raise Conflict(f"{KIND} {wanted.namespace}/{placement_name(wanted)} is no placement; rename the workload")
         decision = self.decide(wanted)
         if why := self._over(policy, decision.cluster):
-            await self._take_back(policy, why)
+            await self._take_back(policy, why, self._told)
             return None
         at = decision.cluster.names.index(node_of(policy))
         if STANDS_ON not in policy.metadata.annotations and policy.spec.minimum != floor_on(decision, at):
@@ -140,7 +162,7 @@ class Placements:
         try:
             await self._admitted(policy)
         except (Taken, Conflict) as e:
-            await self._take_back(policy, str(e))
+            await self._take_back(policy, str(e), self._told)
             return None
         return answer(decision, (at,), policy)
 
@@ -149,7 +171,7 @@ class Placements:
         node, ends = node_of(policy), expires(policy)
         if ends is not UNSET and ends.timestamp() <= self._wall():
             return "its time is over"
-        lost = node not in cluster.names or cluster.silent_s[cluster.names.index(node)] > cluster.patience_s
+        lost = node not in cluster.names or bool(cluster.silent[cluster.names.index(node)])
         return f"{node} is lost" if lost else ""
 
     # ------------------------------------------------------------------ a fresh one
@@ -192,7 +214,7 @@ class Placements:
             else:
                 await self._admitted(policy)
         except BaseException:
-            await self._take_back(policy, "it was not admitted")
+            await self._take_back(policy, "it was not admitted", self._store)  # a part of what was just announced
             raise
         return policy
 
@@ -213,10 +235,14 @@ class Placements:
         while True:
             epoch = self._view.objects.epoch
             seen = await self._store.get(KIND, policy.metadata.namespace, policy.metadata.name)
+            if seen.metadata.uid != policy.metadata.uid:
+                raise NotFound(f"{reference(policy)} was deleted, and made again by someone else")
             said = leaders_word(seen) if isinstance(seen, MinimalReservationPolicy) else None
             if said is not None and said.status == "True":
                 return
             if said is not None and said.status == "False":
+                if said.reason == "Expired" and not over(policy, self._wall()):
+                    raise Conflict(f"{said.message}; it was made just now: the clocks of the managers differ, set them")
                 # Another node changes nothing about what the namespace may have.
                 raise Conflict(said.message) if said.reason == "NamespaceLimit" else Taken(said.message)
             await self._view.objects.moved(epoch)
@@ -230,15 +256,24 @@ class Placements:
         listing, nodes = await self._store.list(KIND), await self._store.list("NodeQoS")
         mine = policy.metadata.uid
         others = [p for p in listing.items if isinstance(p, MinimalReservationPolicy) and p.metadata.uid != mine]
-        cluster = self._assembled((row(n) for n in nodes.items if isinstance(n, NodeQoS)), others)
+        there = [n for n in nodes.items if isinstance(n, NodeQoS) and not report_findings(n)]
+        cluster = self._assembled(there, map(row, there), others)
         decision = place(wanted._replace(node=node_of(policy)), cluster)
         if not decision.ranking or decision.demand.payer[decision.ranking[0]] < 0:
             await asyncio.sleep(random.uniform(0, PAUSE_S))  # noqa: S311
             raise Raced(f"the last unit of {policy.metadata.annotations[STANDS_ON]} was taken meanwhile")
 
-    async def _take_back(self, policy: MinimalReservationPolicy, why: str) -> None:
-        try:
-            await self._store.delete(KIND, policy.metadata.namespace, policy.metadata.name)
-        except NotFound:
+    async def _take_back(self, policy: MinimalReservationPolicy, why: str, store: Store) -> None:
+        """Nobody else's of the same name. What cannot be deleted for all the writes to it ends by its ttl."""
+        for _ in range(MOST_TRIES):
+            try:
+                found = await self._store.get(*key_of(policy))
+                if found.metadata.uid != policy.metadata.uid:
+                    return
+                await store.delete(*key_of(policy), expect=found.metadata.resource_version)
+            except NotFound:
+                return
+            except Conflict:
+                continue  # the leader has written its status
+            log.info("placement.end", policy=reference(policy), why=why)
             return
-        log.info("placement.end", policy=reference(policy), why=why)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Final
 
 from msgspec import UNSET
-from msgspec.structs import replace
 
-from j10ce.model.kinds import MinimalReservationPolicy, MinimalReservationPolicySpec, NodeQoS, PolicyRevision
+from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS
 from j10ce.model.resource import NOTHING, Resources
-from j10ce.model.schema import convert
 from j10ce.policy.document import labels_of, reference
 from j10ce.policy.ledger import guaranteeable
+from j10ce.policy.lifetime import created
 from j10ce.policy.resolve import amounts
 from j10ce.policy.select import compiled
 from j10ce.scheduler.cluster import resources
@@ -22,8 +19,9 @@ from j10ce.scheduler.pledge import Charge, Node, Pledge
 WITHIN_S: Final = 30.0  # of lending, when it is not said
 
 
-def to_node(obj: NodeQoS, *, lost: bool) -> Node:
-    """Of a lost node nothing is known but that it can hold nothing; one that does not enforce takes no units."""
+def to_node(obj: NodeQoS, lost: bool, doubtful: bool) -> Node:
+    """Of a lost node nothing is known but that it can hold nothing; one that does not enforce, or may be lost, takes no
+    units."""
     report, labels = obj.status.node, labels_of(obj)
     if lost:
         return Node(obj.metadata.name, NOTHING, labels, open=False)
@@ -31,7 +29,7 @@ def to_node(obj: NodeQoS, *, lost: bool) -> Node:
         obj.metadata.name,
         guaranteeable(resources(report.capacity)),
         labels,
-        report.armed and not (obj.spec.unschedulable or obj.spec.disarmed),
+        report.armed and not (doubtful or obj.spec.unschedulable or obj.spec.disarmed),
         {namespace: resources(amount) for namespace, amount in report.claimed.items()},
         {
             r.source: Charge(r.charged, resources(r.amount), r.unprotected)
@@ -42,48 +40,33 @@ def to_node(obj: NodeQoS, *, lost: bool) -> Node:
     )
 
 
-def to_pledge(policy: MinimalReservationPolicy, whole: Resources) -> Pledge:
-    """What no node of the fleet has a measure of cannot be promised by anyone, and is left out."""
-    spec, lending = policy.spec, policy.spec.lending
-    within_s = WITHIN_S if lending.within is UNSET else lending.within.seconds
+def to_pledge(policy: MinimalReservationPolicy) -> Pledge:
+    """Units hold CPU and memory, whoever leads and whatever nodes there are; nobody can hold the rest."""
+    spec = policy.spec
     return Pledge(
         reference(policy),
         policy.metadata.namespace,
-        _promisable(amounts(spec.minimum, NOTHING), whole),
+        _held(policy),
         spec.units,
         created(policy),
         None if spec.node_selector is UNSET else compiled(spec.node_selector),
-        within_s=within_s if lending.mode == "Reclaimable" else None,
+        within_s=lent_within_s(policy),
     )
 
 
-def _promisable(shape: Resources, whole: Resources) -> Resources:
-    """Every node has CPUs and memory, also one that has not reported yet."""
-    cpu, memory, *rest = shape
-    return Resources._make((cpu, memory, *(n if there else 0 for n, there in zip(rest, whole[2:], strict=True))))
+def lent_within_s(policy: MinimalReservationPolicy) -> float | None:
+    """How soon a unit that was lent has to be back; None: it does not lend."""
+    lending = policy.spec.lending
+    if lending.mode != "Reclaimable":
+        return None
+    return WITHIN_S if lending.within is UNSET else lending.within.seconds
 
 
-def created(policy: MinimalReservationPolicy) -> float:
-    stamp = policy.metadata.creation_timestamp
-    return 0.0 if stamp is UNSET else stamp.timestamp()
+def not_held(policy: MinimalReservationPolicy) -> Resources:
+    """What one unit asks for and nobody holds."""
+    return amounts(policy.spec.minimum, NOTHING).minus(_held(policy)) if policy.spec.units else NOTHING
 
 
-def expires(policy: MinimalReservationPolicy) -> float:
-    """Wall clock."""
-    return math.inf if policy.spec.ttl is UNSET else created(policy) + policy.spec.ttl.seconds
-
-
-def in_force(policy: MinimalReservationPolicy, revisions: Sequence[PolicyRevision]) -> MinimalReservationPolicy | None:
-    """The generation that was admitted; None when there is none, or it is not kept any more.
-
-    How long it lives and whether it lends follow the present wish at once: neither takes room from anyone.
-    """
-    held = policy.status.admitted_generation
-    if held in (0, policy.metadata.generation):
-        return policy if held else None
-    for revision in revisions:
-        if revision.revision == held:
-            spec = convert(revision.data, MinimalReservationPolicySpec)
-            spec = replace(spec, ttl=policy.spec.ttl, lending=policy.spec.lending)
-            return replace(policy, metadata=replace(policy.metadata, generation=held), spec=spec)
-    return None
+def _held(policy: MinimalReservationPolicy) -> Resources:
+    asked = amounts(policy.spec.minimum, NOTHING)
+    return Resources(asked.cpu, asked.memory)

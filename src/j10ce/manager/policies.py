@@ -12,21 +12,23 @@ from msgspec.structs import replace
 from j10ce.errors import Conflict, NotFound
 from j10ce.manager.decision import Decision
 from j10ce.manager.happenings import Tell, happenings, ignore
-from j10ce.manager.judgement import Basis, expired, judged, judged_profile
+from j10ce.manager.judgement import Basis, judged, judged_profile
 from j10ce.manager.pace import unhurried
 from j10ce.manager.reports import Reports, Standing
 from j10ce.manager.reservations import Reservations
-from j10ce.manager.roster import Roster
+from j10ce.manager.revisions import record, revision_of
+from j10ce.manager.roster import ReportedRoster, Roster
 from j10ce.manager.view import View
+from j10ce.manager.watched import Watched
 from j10ce.model.kinds import (
     MinimalReservationPolicy,
     MinimalReservationPolicyStatus,
-    NodeQoS,
     PolicyRevision,
     PolicyStatus,
     QoSProfile,
 )
 from j10ce.policy.document import Policy, reference
+from j10ce.policy.lifetime import in_force, over
 from j10ce.policy.rollout import done
 from j10ce.scheduler.pledge import NAMESPACE_LIMIT
 from j10ce.store.store import Store
@@ -60,10 +62,10 @@ async def judge_policies(
 ) -> None:
     """Keep the status of every policy true, for ever. `tell` hears what has become of one, after it was written."""
     await view.ready()
-    reservations = Reservations(roster, limit_percent=namespace_limit)
+    reservations = Reservations(roster or ReportedRoster(view.silence.of), limit_percent=namespace_limit)
     loop, judge = asyncio.get_running_loop(), Judge(store, view, reservations, tell)
     with view.heard(judge.reports.take):
-        judge.reports.take_over([*view.all(QoSProfile), *view.all(MinimalReservationPolicy)], wall())
+        judge.reports.take_over([*view.all(QoSProfile), *view.all(MinimalReservationPolicy)])
         while True:
             epoch, began = view.objects.epoch, loop.time()
             await judge.round(wall())
@@ -80,19 +82,23 @@ class Judge:
         self._store, self._view, self._reservations, self._tell = store, view, reservations, tell
         self._grounds: dict[str, Ground] = {}  # by uid
         self._rounds = 0
-        self.reports = Reports(view.documents)
+        self._watched = Watched()
+        self.reports = Reports(view.documents, view.silence.of)
 
     async def round(self, wall: float) -> None:
         """Judge every policy whose ground has moved, with one write for each whose status is another one."""
         promises, fleet = self._view.all(MinimalReservationPolicy), self._reservations
-        nodes, revisions = fleet.look(promises, self._view.all(NodeQoS), wall), self._view.all(PolicyRevision)
-        decisions = await asyncio.to_thread(fleet.weigh, promises, nodes, wall, revisions)
-        self.reports.look(wall)
+        held = [in_force(p, self._view.documents.revisions(p)) or p for p in promises]
+        nodes, revisions = fleet.look(held, self._view.nodes(), wall), self._view.all(PolicyRevision)
+        now = self._view.silence.now  # intervals go by our own clock: a wall clock may be set
+        decisions = await asyncio.to_thread(fleet.weigh, promises, nodes, wall, now, revisions)
+        self.reports.look()
         self._rounds += 1
         policies: list[Policy] = [*self._view.all(QoSProfile), *promises]
         grounds = {p.metadata.uid: self._ground(p, decisions, wall) async for p in unhurried(policies)}
         moved = [p for p in policies if self._grounds.get(p.metadata.uid) != grounds[p.metadata.uid]]
         self._grounds = grounds
+        self._watched.forget_all_but(grounds)
         room = asyncio.Semaphore(TOGETHER)
         async with asyncio.TaskGroup() as group:
             async for policy in unhurried(moved):
@@ -101,17 +107,19 @@ class Judge:
                     group.create_task(self._write(policy, status)).add_done_callback(lambda _: room.release())
 
     def _ground(self, policy: Policy, decisions: Mapping[str, Decision], wall: float) -> Ground:
-        over = isinstance(policy, MinimalReservationPolicy) and expired(policy, wall)
+        ended = isinstance(policy, MinimalReservationPolicy) and over(policy, wall)
         standing, decision = self.reports.standing(policy), decisions.get(reference(policy))
-        return Ground(policy.metadata.resource_version, standing, decision, over, self._clock(policy.status))
+        return Ground(policy.metadata.resource_version, standing, decision, ended, self._clock(policy.status))
 
     def _clock(self, status: PolicyStatus) -> int:
         return 0 if done(status.rollout) else self._rounds
 
     def _status(self, policy: Policy, wall: float) -> PolicyStatus:
         ground = self._grounds[policy.metadata.uid]
-        revisions = self._view.documents.revisions(policy)
-        basis = Basis(ground.standing, self.reports.of(policy), revisions)
+        seen = (revision_of(p) for p in self._view.unrecorded.of(policy))  # known, and written down any moment
+        revisions = (*self._view.documents.revisions(policy), *seen)
+        watched_s = self._watched.take(policy, self._view.silence.now)
+        basis = Basis(ground.standing, self.reports.of(policy), revisions, watched_s)
         if isinstance(policy, QoSProfile):
             return judged_profile(policy, basis, wall)
         if ground.decision is None:
@@ -119,13 +127,17 @@ class Judge:
         return judged(policy, basis, ground.decision, wall)
 
     async def _write(self, policy: Policy, status: PolicyStatus) -> None:
+        """What is admitted or stable is in the history before anyone relies on it."""
         try:
+            if not self._view.documents.recorded(policy):
+                await record(self._store, (policy,))
             expect = policy.metadata.resource_version
             written = await self._store.put(replace(policy, status=status), expect=expect, part="status")
         except (Conflict, NotFound):
             return  # it moved on, and its next event brings us back
         revision, ground = written.metadata.resource_version, self._grounds[policy.metadata.uid]
         self._grounds[policy.metadata.uid] = ground._replace(revision=revision, round=self._clock(status))
+        self._watched.take(replace(policy, status=status), self._view.silence.now)
         _log(policy, status)
         for happening in happenings(policy, status):
             self._tell(policy, happening)

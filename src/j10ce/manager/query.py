@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
-from j10ce.errors import Finding, Invalid
+from j10ce.errors import Finding, Invalid, shown
+from j10ce.model.bounds import MOST_SELECTOR, MOST_WORD
 from j10ce.model.catalogue import Kind
 from j10ce.model.cells import text_at
 from j10ce.model.kinds import Object, Requirement, Selector
-from j10ce.policy.select import Test, compiled
+from j10ce.policy.select import Test, compiled, everything
 from j10ce.store.revise import Key
 
-LABEL_KEY: Final = r"[A-Za-z0-9][-A-Za-z0-9_./]*"
-TERM: Final = re.compile(
-    rf"\s*(?:(?P<key>{LABEL_KEY})\s*(?P<op>==|=|!=)\s*(?P<value>[-A-Za-z0-9_.]*)"
-    rf"|(?P<set>{LABEL_KEY})\s+(?P<in>in|notin)\s*\((?P<values>[-A-Za-z0-9_.,\s]*)\)"
-    rf"|(?P<no>!?)\s*(?P<has>{LABEL_KEY}))\s*"
-)
+LABEL_KEY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_./]*")
+LABEL_VALUE: Final = re.compile(r"[-A-Za-z0-9_.]*")
+HINT: Final = "write it as a=b,c!=d,e in (f,g),h notin (i),j,!k"
+OPERATORS: Final = (("!=", "NotIn"), ("==", "In"), ("=", "In"))  # `==` before the `=` that it begins with
 FIELD_TERM: Final = re.compile(r"([A-Za-z.]+)(==|=|!=)(.*)")
 NAME, NAMESPACE = "metadata.name", "metadata.namespace"
 FIELDS: Final = (NAME, NAMESPACE)
 ANY_REVISION: Final = "0"  # what is at hand, however old: Kubernetes' own word for it
+EXACT, NOT_OLDER = "Exact", "NotOlderThan"
+MATCHES: Final = (EXACT, NOT_OLDER)
 FLAGS: Final = ("1", "true", "0", "false")
 MOST: Final = 1_000_000
+MOST_TOKEN: Final = 2048  # characters of a token that goes on with a list
+MOST_TERMS: Final = 8  # of a field selector: each is looked at for every object, in one step
 LONGEST_S: Final = 3600.0
 
 
@@ -64,6 +67,11 @@ class Query(NamedTuple):
     initial: bool | None = None  # whether a watch begins with the present state; None: when it has no revision
     exact: bool = False  # of the revision that is asked for, or not at all
     timeout_s: float = LONGEST_S
+    changes: bool = False  # of a document: tell what is other than before
+
+    @property
+    def selects_all(self) -> bool:
+        return not self.fields and self.matches is everything
 
     def selects(self, obj: Object) -> bool:
         return all(term.holds(obj) for term in self.fields) and self.matches(obj.metadata.labels)
@@ -88,46 +96,96 @@ def read(params: Mapping[str, str], kind: Kind | None = None) -> Query:
         limit=_number(params, "limit", findings),
         position=decode(params["continue"], findings) if params.get("continue") else None,
         watch=_flag(params, "watch", findings),
-        since=params.get("resourceVersion", ""),
+        since=revision(params, findings),
         bookmarks=_flag(params, "allowWatchBookmarks", findings),
         initial=_flag(params, "sendInitialEvents", findings) if "sendInitialEvents" in params else None,
-        exact=params.get("resourceVersionMatch") == "Exact",
+        exact=_match(params, findings) == EXACT,
         timeout_s=float(_number(params, "timeoutSeconds", findings)) or LONGEST_S,
+        changes=_flag(params, "changes", findings),
     )
+    findings += _combined(params, watch=query.watch)
     if findings:
         raise Invalid(findings, "query")
     return query
 
 
 def label_selector(text: str, findings: list[Finding]) -> Selector:
-    """`a=b,c!=d,e in (f,g),h notin (i),j,!k` as a Selector."""
+    """`a=b,c!=d,e in (f,g),h notin (i),j,!k` as a Selector; by hand, in one pass."""
+    if not _short("labelSelector", text, findings):
+        return Selector()
     wanted: list[Requirement] = []
-    at = 0
-    while at < len(text.rstrip()):
-        term = TERM.match(text, at)
-        if term is None or (term.end() < len(text) and text[term.end()] != ","):
-            hint = "write it as a=b,c!=d,e in (f,g),h notin (i),j,!k"
-            findings.append(Finding("labelSelector", text, f"not understood at {text[at:]!r}", hint))
+    for term in _terms(text) if text.strip() else ():
+        found = _requirement(term.strip())
+        if found is None:
+            findings.append(Finding("labelSelector", text, f"not understood at {shown(term.strip())}", HINT))
             break
-        wanted.append(_requirement(term))
-        at = term.end() + 1
+        wanted.append(found)
     return Selector(match_expressions=tuple(wanted))
 
 
-def _requirement(term: re.Match[str]) -> Requirement:
-    if term["key"]:
-        return Requirement(key=term["key"], operator="NotIn" if term["op"] == "!=" else "In", values=(term["value"],))
-    if term["set"]:
-        values = tuple(value.strip() for value in term["values"].split(","))
-        return Requirement(key=term["set"], operator="In" if term["in"] == "in" else "NotIn", values=values)
-    return Requirement(key=term["has"], operator="DoesNotExist" if term["no"] else "Exists")
+def _terms(text: str) -> list[str]:
+    """Between the commas that stand outside of brackets."""
+    parts = text.split(",")
+    terms: list[str] = []
+    for part in parts:
+        if terms and terms[-1].count("(") > terms[-1].count(")"):
+            terms[-1] += f",{part}"
+        else:
+            terms.append(part)
+    return terms
+
+
+def _requirement(term: str) -> Requirement | None:
+    """None: not understood."""
+    if term.startswith("!") and _is_key(key := term[1:].strip()):
+        return Requirement(key=key, operator="DoesNotExist")
+    if term.endswith(")"):
+        return _among(term)
+    for sign, operator in OPERATORS:
+        key, found, value = (part.strip() for part in term.partition(sign))
+        if found:
+            right = _is_key(key) and LABEL_VALUE.fullmatch(value)
+            return Requirement(key=key, operator=operator, values=(value,)) if right else None  # type: ignore[arg-type]
+    return Requirement(key=term, operator="Exists") if _is_key(term) else None
+
+
+def _among(term: str) -> Requirement | None:
+    """`e in (f,g)`, `h notin (i)`"""
+    before, _, inside = term.removesuffix(")").partition("(")
+    words, values = before.split(), tuple(value.strip() for value in inside.split(","))
+    if len(words) != 2 or not _is_key(words[0]) or not all(map(LABEL_VALUE.fullmatch, values)):
+        return None
+    match words[1]:
+        case "in":
+            return Requirement(key=words[0], operator="In", values=values)
+        case "notin":
+            return Requirement(key=words[0], operator="NotIn", values=values)
+        case _:
+            return None
+
+
+def _is_key(text: str) -> bool:
+    return LABEL_KEY.fullmatch(text) is not None
+
+
+def _short(name: str, text: str, findings: list[Finding]) -> bool:
+    if len(text) <= MOST_SELECTOR:
+        return True
+    findings.append(Finding(name, text, "too long", f"write at most {MOST_SELECTOR} characters"))
+    return False
 
 
 def field_selector(text: str, kind: Kind | None, findings: list[Finding]) -> tuple[Term, ...]:
     """`status.phase=Active,metadata.name!=db`"""
+    if not _short("fieldSelector", text, findings):
+        return ()
     known = fields_of(kind)
+    parts = [*dict.fromkeys(filter(None, text.split(",")))]
+    if len(parts) > MOST_TERMS:
+        findings.append(Finding("fieldSelector", text, f"{len(parts)} terms", f"write at most {MOST_TERMS}"))
+        return ()
     wanted: list[Term] = []
-    for part in filter(None, text.split(",")):
+    for part in parts:
         term = FIELD_TERM.fullmatch(part)
         if term is None or term[1] not in known:
             hint = "use " + " or ".join(f"{field}=VALUE" for field in known)
@@ -148,7 +206,12 @@ def encode(position: Position) -> str:
 
 def decode(token: str, findings: list[Finding]) -> Position | None:
     try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(token), type=Position)
+        if len(token) > MOST_TOKEN:
+            raise ValueError
+        found = msgspec.json.decode(base64.urlsafe_b64decode(token), type=Position)
+        if not _is_revision(found.revision):
+            raise ValueError
+        return found
     except ValueError:
         findings.append(Finding("continue", token, "not a token of this server", "start again without it"))
         return None
@@ -160,6 +223,44 @@ def _number(params: Mapping[str, str], name: str, findings: list[Finding]) -> in
         return int(text)
     findings.append(Finding(name, text, "not a number in range", f"write 0 to {MOST}"))
     return 0
+
+
+def revision(params: Mapping[str, str], findings: list[Finding]) -> str:
+    text = params.get("resourceVersion", "")
+    if text and not _is_revision(text):
+        findings.append(Finding("resourceVersion", text, "not a revision of this server", "use one of an answer"))
+    return text
+
+
+def _is_revision(text: str) -> bool:
+    return len(text) <= MOST_WORD and text.isascii() and text.isdecimal()
+
+
+def _match(params: Mapping[str, str], findings: list[Finding]) -> str:
+    text = params.get("resourceVersionMatch", "")
+    if text not in ("", *MATCHES):
+        findings.append(Finding("resourceVersionMatch", text, "unknown", "write " + " or ".join(MATCHES)))
+    return text
+
+
+def _combined(params: Mapping[str, str], *, watch: bool) -> Iterator[Finding]:
+    """What makes no sense together, as Kubernetes has it."""
+    match, since = params.get("resourceVersionMatch", ""), params.get("resourceVersion", "")
+    initial = params.get("sendInitialEvents")
+    if watch:
+        if initial is not None and match != NOT_OLDER:
+            yield Finding("sendInitialEvents", initial, "nothing says how old", f"add resourceVersionMatch={NOT_OLDER}")
+        elif match and initial is None:
+            yield Finding("resourceVersionMatch", match, "not of a watch", "leave it out, or add sendInitialEvents")
+        return
+    if initial is not None:
+        yield Finding("sendInitialEvents", initial, "not of a list", "leave it out, or add watch=1")
+    if match and not since:
+        yield Finding("resourceVersionMatch", match, "no resourceVersion to match", "give both or neither")
+    if match == EXACT and since == ANY_REVISION:
+        yield Finding("resourceVersionMatch", match, "0 is no revision but any", f"use {NOT_OLDER}")
+    if params.get("continue") and (match or since not in ("", ANY_REVISION)):
+        yield Finding("resourceVersion", since, "the token has its own", "leave it out beside continue")
 
 
 def _flag(params: Mapping[str, str], name: str, findings: list[Finding]) -> bool:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Set
 from typing import Final, NamedTuple, TypeVar
 
 from j10ce.manager.documents import Documents, Nodes
-from j10ce.manager.nodes import SILENT_S, stale_since
+from j10ce.manager.silence import SILENT_S, Hear
 from j10ce.model.kinds import EffectiveFloor, NodeQoS, NodeReport, ReservationReport
 from j10ce.policy.document import Policy, reference
 from j10ce.policy.rollout import Seen
 from j10ce.store.store import Event
 
+GONE_S: Final = 600.0  # nobody waits any longer for a node that is silent
 NEVER: Final = -2
 EARLIER: Final = -1  # before this leader; its own epochs count from 0
 V = TypeVar("V")
@@ -72,13 +73,14 @@ class Laggards:
 class Reports:
     """Takes every change of the view, see `View.heard`, after the documents have."""
 
-    def __init__(self, documents: Documents) -> None:
-        self._documents = documents
+    def __init__(self, documents: Documents, hear: Hear) -> None:
+        self._documents, self._hear = documents, hear
         self._nodes: dict[str, NodeQoS] = {}
         self._told: dict[str, dict[str, Told]] = {}  # by policy and node
         self._problems: dict[str, dict[str, str]] = {}  # by policy and node
         self._versions: dict[str, int] = {}  # by policy
         self._silent: set[str] = set()
+        self._missed: set[str] = set()  # of those, the ones that may come back any moment
         self._epoch = 0  # counts changes of what is to be obeyed
         self._asked: dict[str, tuple[object, ...]] = {}  # by policy
         self._changed: dict[str, int] = {}  # policy: the epoch in which something else was asked
@@ -98,20 +100,22 @@ class Reports:
         if isinstance(obj, Policy):
             self._policy(obj, gone=gone)
 
-    def take_over(self, policies: Iterable[Policy], wall: float) -> None:
+    def take_over(self, policies: Iterable[Policy]) -> None:
         """Once everything that is there was taken: what the last leader saw obeyed by all who report stays so.
 
         Nodes that have another document than they should are busy with a later change, and have not lost the earlier
         ones. Nobody vouches for those that were silent.
         """
         self._changed |= {reference(p): EARLIER for p in policies if _settled(p)}
-        busy = (node for node in self._behind if stale_since(self._nodes[node], wall) is None)
+        busy = (node for node in self._behind if not self._hear(self._nodes[node]).doubtful)
         self._obeyed |= dict.fromkeys(busy, EARLIER)
         self._laggards = None
 
-    def look(self, wall: float) -> None:
+    def look(self) -> None:
         """Silence happens without an event."""
-        self._silent = {name for name, node in self._nodes.items() if stale_since(node, wall) is not None}
+        words = {name: self._hear(node) for name, node in self._nodes.items()}
+        self._silent = {name for name, word in words.items() if word.lost}
+        self._missed = {name for name in self._silent if words[name].silent_s <= GONE_S}
 
     def of(self, policy: Policy) -> list[Told]:
         """From the nodes that are not silent, in the order of their names."""
@@ -128,7 +132,10 @@ class Reports:
         problems = self._problems.get(ref, {})
         failing = {node: why for node, why in problems.items() if node in wanted and node not in out}
         gone = dict.fromkeys(lost, f"silent for more than {SILENT_S:g} s after taking it")
-        seen = Seen(len(wanted) - len(silent) + len(lost), len(wanted) - len(out), {**failing, **gone})
+        near = None if wanted - silent else self._documents.near(policy, self._nodes.keys() - self._silent)
+        awaited = len((silent & self._missed) - lost)
+        counts = len(wanted) - len(silent) + len(lost), len(wanted) - len(out)
+        seen = Seen(*counts, {**failing, **gone}, awaited, near)
         return Standing(revision, len(wanted), len(silent), failing, seen, self._versions.get(ref, 0))
 
     def _late(self, ref: str, revision: int) -> set[str]:

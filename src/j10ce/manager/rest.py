@@ -14,8 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from j10ce.errors import Compacted, NotFound
+from j10ce.errors import Compacted, NotFound, cut
 from j10ce.manager import http, query
+from j10ce.manager.dependents import asked
 from j10ce.manager.encoded import Encoded, Form
 from j10ce.manager.failure import Refusal
 from j10ce.manager.feed import document_lines
@@ -37,13 +38,12 @@ from j10ce.manager.roles import DOCUMENT as NODE_DOCUMENT
 from j10ce.manager.roles import enter
 from j10ce.manager.stream import Stream
 from j10ce.manager.table import choose
-from j10ce.manager.verbs import Author, Verbs, page
+from j10ce.manager.verbs import Author, Page, Verbs, page
 from j10ce.manager.view import View
 from j10ce.manager.watch import Watched
 from j10ce.manager.workloads import AgentProxy
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import GROUP, Object, PolicyRevision
-from j10ce.model.schema import encode
 from j10ce.store.revise import Key, Part
 from j10ce.store.store import Event
 
@@ -76,7 +76,7 @@ def address(path: str) -> Address:
     found = PATH.fullmatch(path)
     kind = PLURALS.get(found["plural"]) if found else None
     if found is None or kind is None:
-        raise NotFound(f"there is no {BASE}/{path}; {BASE} lists what there is")
+        raise NotFound(f"there is no {BASE}/{cut(path)}; {BASE} lists what there is")
     at = Address(kind, found["namespace"], found["name"] or "", "status" if found["status"] else "spec")
     in_scope = (at.namespace is not None) == kind.namespaced or (at.namespace is None and not at.name)
     if not in_scope or (at.part == "status" and kind.struct is PolicyRevision):
@@ -114,8 +114,7 @@ class Resources:
             raise not_allowed(request, ("GET",))
         asked = query.read(request.query_params)
         if asked.watch:
-            changes = request.query_params.get("changes") in ("1", "true")
-            lines = document_lines(self._view, node, request.query_params.get("hash", ""), changes=changes)
+            lines = document_lines(self._view, node, request.query_params.get("hash", ""), changes=asked.changes)
             return Stream(lines, self._stop, asked.timeout_s)
         return json((await self._view.document(node)).data)
 
@@ -130,16 +129,21 @@ class Resources:
         if found.name:
             return json(form.object(await self._agent.object(path, found.kind)))
         listing = await self._agent.list(path, found.kind)
-        return json(form.page(found.kind, page(listing, asked)))
+        return await self._paged(form, found.kind, await page(listing, asked, self._verbs.slices))
 
     async def list(self, request: Request, at: Address) -> ASGIApp:
         asked, form = query.read(request.query_params, at.kind), self._form(request, at.kind)
         if asked.watch:
             return await self.watch(at, asked, form)
         found = await self._verbs.list(at.kind, at.namespace, asked)
+        _refuse_future(asked.since, found.revision)
         if asked.exact and asked.since != found.revision:
-            raise Compacted(f"the objects of revision {asked.since} are not kept, only those of {found.revision}")
-        return json(form.page(at.kind, found))
+            raise Compacted(f"the objects of revision {cut(asked.since)} are not kept, only those of {found.revision}")
+        return await self._paged(form, at.kind, found)
+
+    async def _paged(self, form: Form, kind: Kind, found: Page) -> ASGIApp:
+        items = await self._verbs.slices.of(found.items, form.items)
+        return json(form.page(kind, found, b",".join(items)))
 
     async def watch(self, at: Address, asked: query.Query, form: Form) -> ASGIApp:
         asked = asked.within(at.namespace)
@@ -151,11 +155,21 @@ class Resources:
             first = tuple(Event("ADDED", obj, obj.metadata.resource_version) for obj in shown)
             since = listing.revision
         events = self._verbs.store.watch(at.kind.name, since)
-        return Stream(Watched(at.kind, asked, form, first, events, since).lines(), self._stop, asked.timeout_s)
+        watched = Watched(at.kind, asked, form, first, events, since, self._verbs.lines)
+        return Stream(watched.lines(), self._stop, asked.timeout_s)
 
     async def get(self, request: Request, at: Address) -> ASGIApp:
-        since = request.query_params.get("resourceVersion", "") if request.scope["query_string"] else ""
-        return json(self._form(request, at.kind).object(await self._verbs.get(at.key, since)))
+        if not request.scope["query_string"]:
+            return json(self._form(request, at.kind).object(await self._verbs.get(at.key)))
+        asked = query.read(request.query_params, at.kind)
+        if asked.watch:  # of this one object, as of a list that selects it
+            one = asked._replace(fields=(*asked.fields, query.Term(query.NAME, at.name)))
+            return await self.watch(at, one, self._form(request, at.kind))
+        found = await self._verbs.get(at.key, asked.since)
+        if int(asked.since or 0) > int(found.metadata.resource_version):
+            there = await self._verbs.list(at.kind, at.namespace, asked._replace(limit=1))
+            _refuse_future(asked.since, there.revision)
+        return json(self._form(request, at.kind).object(found))
 
     async def create(self, request: Request, at: Address) -> ASGIApp:
         if at.kind.namespaced and at.namespace is None:
@@ -194,7 +208,7 @@ class Resources:
         if at.part == "status":
             raise not_allowed(request, ("GET", "PUT", "PATCH"))
         body = await read_body(request, JSON_TYPES)
-        gone = await self._verbs.delete(at.key, body, dry=is_dry(request))
+        gone = await self._verbs.delete(at.key, body, dry=is_dry(request), otherwise=asked(request.query_params))
         details = {"name": at.name, "group": GROUP, "kind": at.kind.plural, "uid": gone.metadata.uid}
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return json(msgspec.json.encode(success))
@@ -206,11 +220,17 @@ class Resources:
         return choose(accept, request.query_params.get("includeObject", ""), kind, self._verbs.wall, self._encoded)
 
     def _shown(self, request: Request, at: Address, obj: Object, how: Options, by: Author, code: int = 200) -> Response:
-        form = self._form(request, at.kind)
         # What a dry run shows was never stored, so its bytes must not be kept under the revision that is.
-        data = encode(obj) if how.dry and form is self._encoded else form.object(obj)
+        data = self._form(request, at.kind).object(obj, kept=not how.dry)
         told = by.strays if how.validation == "Warn" else None
-        return json(data, code, [f'unknown field "{stray.path}"' for stray in told or ()])
+        return json(data, code, [f'{stray.problem} "{cut(stray.path)}"' for stray in told or ()])
+
+
+def _refuse_future(since: str, revision: str) -> None:
+    """Kubernetes waits for it, for a while, and says this."""
+    if since and int(since) > int(revision):
+        ahead = f"too large resource version: {cut(since)}, current: {revision}"
+        raise Refusal(504, "Timeout", ahead, {"retry-after": "1"})
 
 
 def _author(how: Options) -> Author:
@@ -220,7 +240,8 @@ def _author(how: Options) -> Author:
 def _verb(request: Request, name: str) -> Verb:
     if request.method in WRITING:
         return WRITING[request.method]
-    if b"watch" in request.scope["query_string"] and request.query_params.get("watch") in ("1", "true"):
+    # As the query says it once it is decoded: a watch is counted and allowed as one, however it is spelled.
+    if request.scope["query_string"] and request.query_params.get("watch") in ("1", "true"):
         return "watch"
     return "get" if name else "list"
 

@@ -1,85 +1,109 @@
-"""History of policies: every version of a spec becomes a PolicyRevision; the last ten of each policy are kept."""
+"""History of policies: every version of a spec becomes a PolicyRevision; the last ten of each policy are kept,
+and those that are stable or admitted however old they are."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Final
 
 import structlog
 from msgspec.structs import replace
 
 from j10ce.errors import Conflict, NotFound
+from j10ce.manager.orphans import holds
+from j10ce.manager.unrecorded import KEPT as KEPT
+from j10ce.manager.view import View
 from j10ce.model.kinds import BUILT_IN_LABEL, Meta, MinimalReservationPolicy, Owner, PolicyRevision, QoSProfile
 from j10ce.model.schema import encode, plain
-from j10ce.store.mirror import mirror
+from j10ce.store.reading import Unreadable
+from j10ce.store.revise import key_of
 from j10ce.store.store import ABSENT, Event, Store
 
 log = structlog.get_logger()
 Policy = QoSProfile | MinimalReservationPolicy
 
 POLICIES: Final = (QoSProfile, MinimalReservationPolicy)
-KEPT: Final = 10
 SETTLE_S: Final = 0.1
 TOGETHER: Final = 16
 SYSTEM_NAMESPACE: Final = "j10ce-system"  # where the revisions of kinds without a namespace live
 SHIPPED: Final = "j10ce.io/shipped"  # annotation of a built-in profile: digest of the spec it came with
 
 
-async def keep_history(store: Store, kind: str, known: Callable[[Policy], bool] = lambda _: False) -> None:
-    """Follow one kind of policy for ever. Revisions of a policy end with it.
+async def keep_history(store: Store, view: View) -> None:
+    """For ever: record every generation that was seen, drop what is not kept any more.
 
     What comes within SETTLE_S is written together, and shares flushes of the disk: whoever changes policies one by one
-    waits for their own write, not for ours. A store decides writes in the order they began. What is `known` to be
-    recorded when we begin is left alone.
+    waits for their own write, not for ours.
     """
-    waiting: list[Event] = []
+    await view.ready()
+    waiting: dict[str, Policy] = {}  # by uid
     arrived = asyncio.Event()
 
-    async def write() -> None:
+    def take(event: Event, _: object) -> None:
+        obj = event.object
+        if isinstance(obj, POLICIES) and (event.type == "DELETED" or view.unrecorded.of(obj) or _surplus(view, obj)):
+            waiting[obj.metadata.uid] = obj
+            arrived.set()
+
+    with view.heard(take):
         while True:
             await arrived.wait()
             await asyncio.sleep(SETTLE_S)
             arrived.clear()
-            events = waiting[:]
+            policies = list(waiting.values())
             waiting.clear()
-            await _record_all(store, events)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(write())
-        async for event in mirror(store, kind).changes():
-            if isinstance(event.object, POLICIES) and not (event.type == "ADDED" and known(event.object)):
-                waiting.append(event)
-                arrived.set()
+            await settle(store, view, policies)
 
 
-async def _record_all(store: Store, events: Iterable[Event]) -> None:
+async def settle(store: Store, view: View, policies: Iterable[Policy]) -> None:
+    """The history of these policies, and of no others, is what it should be."""
     room = asyncio.Semaphore(TOGETHER)
     async with asyncio.TaskGroup() as group:
-        for event in events:
-            if isinstance(event.object, POLICIES):
-                await room.acquire()
-                group.create_task(record(store, event, event.object)).add_done_callback(lambda _: room.release())
+        for policy in policies:
+            await room.acquire()
+            group.create_task(_tidy(store, view, policy)).add_done_callback(lambda _: room.release())
 
 
-async def record(store: Store, event: Event, policy: Policy) -> None:
-    """The stable revision is kept however old it is: nodes that a rollout has not reached obey it."""
-    generation, stable = policy.metadata.generation, policy.status.rollout.stable
-    if event.type == "DELETED":
-        await _drop(store, policy, {stable, *range(max(1, generation - 2 * KEPT), generation + 1)} - {0})
+async def _tidy(store: Store, view: View, policy: Policy) -> None:
+    """A policy that is gone leaves nothing behind; what arrives later has no owner, and is collected by that.
+
+    One that the view has lost is asked for: it may be there, and nobody can read it.
+    """
+    if key_of(policy) not in view.mirrors[policy.kind].held:
+        if not await holds(store, key_of(policy), policy.metadata.uid):
+            await _drop(store, view.documents.revisions(policy))
         return
-    old = event.old if isinstance(event.old, POLICIES) else None
-    if old is not None and old.metadata.generation == generation:
-        if 0 < old.status.rollout.stable <= generation - KEPT and old.status.rollout.stable != stable:
-            await _drop(store, policy, [old.status.rollout.stable])
+    await record(store, view.unrecorded.of(policy))
+    await _drop(store, _surplus(view, policy))
+
+
+async def record(store: Store, generations: Sequence[Policy]) -> None:
+    """Put generations of one policy into the history, unless it is gone: a leader that slept may not know.
+
+    Where nobody can read it, its history stays as it is.
+    """
+    if not generations:
         return
     try:
-        await store.put(revision_of(policy), expect=ABSENT)
-    except Conflict:
-        return  # recorded before a restart
-    # One falls out; more where a compacted watch skipped generations.
-    await _drop(store, policy, set(range(max(1, generation - 2 * KEPT), generation - KEPT + 1)) - {stable})
+        found = await store.get(*key_of(generations[0]))
+    except (NotFound, Unreadable):
+        return
+    for policy in generations:
+        if found.metadata.uid == policy.metadata.uid:
+            with suppress(Conflict):  # someone else was faster
+                await store.put(revision_of(policy), expect=ABSENT)
+
+
+def _surplus(view: View, policy: Policy) -> list[PolicyRevision]:
+    """All but the last ten, the stable one, which nodes obey that a rollout has not reached, and the admitted one."""
+    needed, oldest = {policy.status.rollout.stable}, policy.metadata.generation - KEPT + 1
+    if isinstance(policy, MinimalReservationPolicy):
+        needed.add(policy.status.admitted_generation)
+    kept = view.documents.revisions(policy)
+    return [r for r in kept if r.revision < oldest and r.revision not in needed]
 
 
 async def ensure_built_in(store: Store, profiles: Iterable[QoSProfile]) -> None:
@@ -97,7 +121,14 @@ async def ensure_built_in(store: Store, profiles: Iterable[QoSProfile]) -> None:
         except Conflict:
             found = await store.get("QoSProfile", "", profile.metadata.name)
             if isinstance(found, QoSProfile) and _untouched(found) and found.spec != profile.spec:
-                await store.put(profile, expect=found.metadata.resource_version)
+                await store.put(_upgraded(found, profile), expect=found.metadata.resource_version)
+
+
+def _upgraded(found: QoSProfile, shipped: QoSProfile) -> QoSProfile:
+    """With the shipped spec; labels, annotations and owners are those of whoever put them there."""
+    ours = {SHIPPED: shipped.metadata.annotations[SHIPPED]}
+    meta = replace(found.metadata, annotations={**found.metadata.annotations, **ours})
+    return replace(found, metadata=meta, spec=shipped.spec)
 
 
 def _untouched(found: QoSProfile) -> bool:
@@ -127,11 +158,7 @@ def _name(policy: Policy, generation: int) -> str:
     return f"{policy.metadata.name[:200].rstrip('-.')}-{policy.metadata.uid[:8]}-{generation}"
 
 
-async def _drop(store: Store, policy: Policy, generations: Iterable[int]) -> None:
-    for generation in generations:
-        try:
-            await store.delete(
-                "PolicyRevision", policy.metadata.namespace or SYSTEM_NAMESPACE, _name(policy, generation)
-            )
-        except NotFound:
-            continue  # someone else tidied up
+async def _drop(store: Store, revisions: Iterable[PolicyRevision]) -> None:
+    for revision in revisions:
+        with suppress(Conflict, NotFound):  # someone else tidied up
+            await store.delete(*key_of(revision), expect=revision.metadata.resource_version)

@@ -80,7 +80,7 @@ def enter(verb: Verb, kind: str, namespace: str = "", name: str = "", part: str 
 
 
 def admit(old: Object | None, new: Object | None, *, dry: bool = False) -> None:
-    """The change that the request being served is about to make; raises Denied.
+    """The change that the request being served is about to make; raises Denied, or Refusal when it can't be audited.
 
     `old` is None for a create, `new` for a delete. To be called where every write passes, right before it.
     """
@@ -95,6 +95,7 @@ def admit(old: Object | None, new: Object | None, *, dry: bool = False) -> None:
         authorise(act.caller, "create", act.kind, act.namespace, act.name, act.part)
     if act.caller.role is Role.NODE:
         _own(act.caller, old, new)
+    act.announce()
 
 
 def _own(caller: Caller, old: Object | None, new: Object | None) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from j10ce.manager.nodes import SILENT_S, stale_since
 from j10ce.manager.pledges import to_node
+from j10ce.manager.silence import Hear
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS
 from j10ce.policy.document import labels_of
 from j10ce.policy.select import Labels
@@ -36,37 +35,38 @@ class Roster(Protocol):
         ...
 
 
+class Taken(NamedTuple):
+    """A node as it was taken in."""
+
+    node: NodeQoS
+    lost: bool
+    doubtful: bool  # it keeps what it has, and takes no more
+
+    def same(self, other: Taken | None) -> bool:
+        return other is not None and self.node is other.node and self[1:] == other[1:]
+
+
 class ReportedRoster:
     """A node is what its agent says. Objects of the last look that are the same instances cost nothing."""
 
-    def __init__(self) -> None:
-        self._nodes: dict[str, tuple[NodeQoS, bool]] = {}  # as taken in, and whether lost
-        self._since: float | None = None
+    def __init__(self, hear: Hear) -> None:
+        self._hear = hear
+        self._nodes: dict[str, Taken] = {}
 
     def look(self, nodes: Iterable[NodeQoS], policies: Collection[MinimalReservationPolicy], wall: float) -> Changes:
-        self._since = wall if self._since is None else self._since
         known = self._nodes
-        self._nodes = {node.metadata.name: (node, self._lost(node, wall)) for node in nodes}
-        fresh: list[Node] = []
-        for name, (node, lost) in self._nodes.items():
-            before = known.get(name)
-            if before is None or before[0] is not node or before[1] != lost:
-                fresh.append(to_node(node, lost=lost))
+        words = ((node, self._hear(node)) for node in nodes)
+        self._nodes = {node.metadata.name: Taken(node, word.lost, word.doubtful) for node, word in words}
+        fresh = [to_node(*taken) for name, taken in self._nodes.items() if not taken.same(known.get(name))]
         gone = known.keys() - self._nodes.keys()
-        fewer = any(lost and not known.get(name, (node, True))[1] for name, (node, lost) in self._nodes.items())
+        fewer = any(taken.lost and name in known and not known[name].lost for name, taken in self._nodes.items())
         return Changes(fresh, gone, bool(gone) or fewer)
 
     def lost(self) -> Iterator[tuple[str, Labels]]:
-        return ((name, labels_of(node)) for name, (node, lost) in self._nodes.items() if lost)
+        return ((name, labels_of(taken.node)) for name, taken in self._nodes.items() if taken.lost)
 
     def outsiders(self, node: str) -> Sequence[str]:
         return ()  # an agent tells of what it protects
-
-    def _lost(self, node: NodeQoS, wall: float) -> bool:
-        """Silent for too long, as far as this manager can know: whoever takes over listens for a while first."""
-        since = wall if self._since is None else self._since
-        silent_s = stale_since(node, wall)
-        return silent_s is not None and (silent_s == math.inf or wall - since > SILENT_S)
 
 
 _: type[Roster] = ReportedRoster

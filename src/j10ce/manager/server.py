@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import structlog
 import uvicorn
 
 from j10ce import __version__
 from j10ce.errors import Denied, Finding, Invalid
+from j10ce.manager.access.crowd import Crowd
+from j10ce.manager.access.handshakes import Handshakes
 from j10ce.manager.defence import check
 from j10ce.manager.private import write_kubeconfig
 from j10ce.manager.protocol import BoundedProtocol
 from j10ce.manager.settings import Config
 
 log = structlog.get_logger()
+HANDSHAKE_S: Final = 10.0
 BACKLOG: Final = 1024
 KEEP_ALIVE_S: Final = 75  # agents report every ten seconds over one connection
 DRAIN_S: Final = 5  # for what is under way when the manager stops
@@ -29,11 +33,16 @@ class Server(uvicorn.Server):
     """Uvicorn without its own ideas about signals and logs."""
 
     def __init__(self, app: object, tls: ssl.SSLContext | None) -> None:
+        self._crowd = Crowd()
+
+        class Protocol(BoundedProtocol):
+            crowd = self._crowd
+
         super().__init__(
             uvicorn.Config(
                 app,  # type: ignore[arg-type]
                 loop="none",
-                http=BoundedProtocol,
+                http=Protocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -48,6 +57,25 @@ class Server(uvicorn.Server):
             )
         )
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Uvicorn's own, but for those who do not even say hello: they are few, and have not long."""
+        await self.lifespan.startup()
+        self.servers = [await self._served(bound) for bound in sockets or ()]
+        self.started = True
+
+    async def _served(self, bound: socket.socket) -> Any:
+        config = self.config
+
+        def protocol() -> asyncio.Protocol:
+            made = config.http_protocol_class
+            return made(config=config, server_state=self.server_state, app_state=self.lifespan.state)  # type: ignore[call-arg]
+
+        if config.ssl is None:
+            return await asyncio.get_running_loop().create_server(protocol, sock=bound, backlog=config.backlog)
+        handshakes = Handshakes(protocol, config.ssl, self._crowd, HANDSHAKE_S)
+        handshakes.listen(bound, config.backlog)
+        return handshakes
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
@@ -60,21 +88,29 @@ def listen(config: Config) -> socket.socket:
         raise Invalid([Finding("--listen", config.listen, "not address:port", "such as 127.0.0.1:7443")], "argument")
     if not config.kubernetes:
         check(config.guarding(str(config.token_file or "")))
-    host = host.removeprefix("[").removesuffix("]")
     try:
-        family, kind, *_, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
+        return _bound(host.removeprefix("[").removesuffix("]"), int(port))
     except OSError as e:
         raise Denied(f"cannot listen on {config.listen}: {e.strerror or e}") from None
-    return bound
 
 
-def announce(config: Config, listener: socket.socket, token: str) -> None:
+def _bound(host: str, port: int) -> socket.socket:
+    """`::` is every address of both families, also where a machine has one of them alone."""
+    if host == "::" and not socket.has_dualstack_ipv6():
+        host = "0.0.0.0"  # noqa: S104  as was asked for
+    family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    made = socket.socket(family, kind)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if host == "::":
+        made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # whatever the machine's default is
+    made.bind(address)
+    return made
+
+
+def announce(config: Config, listener: socket.socket, token: str, *, secure: bool) -> None:
     """To whoever waits for us: the kubeconfig, the log, and the parent or systemd."""
     host, _, _ = config.listen.rpartition(":")
-    server = f"{'https' if config.tls_cert else 'http'}://{host}:{listener.getsockname()[1]}"
+    server = f"{'https' if secure else 'http'}://{host}:{listener.getsockname()[1]}"
     if config.kubeconfig and token:
         write_kubeconfig(config.kubeconfig, server, token, ca=config.tls_cert)
     log.info("manager.start", server=server, identity=config.identity, version=__version__, pid=os.getpid())

@@ -26,6 +26,8 @@ class Config(NamedTuple):
     tls_key: Path | None = None
     auth: Path | None = None
     client_ca: Path | None = None
+    webhook_ca: Path | None = None
+    fail_closed: bool = False
     audit_log: Path | None = None
     grpc_listen: str = ""
     grpc_mtls_listen: str = ""
@@ -90,6 +92,13 @@ def _add_security(made: argparse.ArgumentParser) -> None:
     group.add_argument("--tls-cert", type=Path, help="needed for every address that is not loopback; followed")
     group.add_argument("--tls-key", type=Path)
     group.add_argument("--client-ca", type=Path, help="accept client certificates of this CA: CN=name, O=j10ce:ROLE")
+    group.add_argument(
+        "--webhook-ca", type=Path,
+        help="on Kubernetes, with --tls-cert: who signed it, told to API servers as the webhooks' caBundle; followed",
+    )  # fmt: skip
+    group.add_argument(
+        "--fail-closed", action="store_true", help="on Kubernetes: webhooks refuse what they could not judge"
+    )
     group.add_argument("--audit-log", type=Path, help="file that is told every write and every refusal, as JSON lines")
 
 

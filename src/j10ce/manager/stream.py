@@ -8,9 +8,11 @@ from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, Final
 
+from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
 from j10ce.manager.query import Query
+from j10ce.model.kinds import Object
 from j10ce.store.store import Event
 
 HEADERS: Final = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
@@ -35,7 +37,7 @@ class Stream:
             try:
                 async with deadline:
                     for end in ends:
-                        end.add_done_callback(partial(_cut, deadline))
+                        end.add_done_callback(partial(cut, deadline))
                     await self._send(send)
             except TimeoutError:
                 if not deadline.expired():
@@ -58,11 +60,22 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-def _cut(deadline: asyncio.Timeout, end: asyncio.Task[Any]) -> None:
+def cut(deadline: asyncio.Timeout, end: asyncio.Task[Any]) -> None:
     """Let the time of a stream be over, unless it has ended by itself."""
     if not end.cancelled():
         with suppress(RuntimeError):
             deadline.reschedule(0)
+
+
+def _last_seen(event: Event) -> Object:
+    """As it was when the watcher last saw it, at the revision of the change that took it out of view."""
+    last = event.old or event.object
+    return replace(last, metadata=replace(last.metadata, resource_version=event.revision))
+
+
+def left_view(event: Event) -> bool:
+    """Whether an object ended for this watcher alone."""
+    return event.type == "DELETED" and event.old is not None and event.old.metadata.resource_version == event.revision
 
 
 def seen_through(query: Query, event: Event) -> Event | None:
@@ -76,6 +89,6 @@ def seen_through(query: Query, event: Event) -> Event | None:
         case "MODIFIED" if now and not before:
             return event._replace(type="ADDED")
         case "MODIFIED" if before and not now:
-            return event._replace(type="DELETED")
+            return event._replace(type="DELETED", object=_last_seen(event), old=event.object)
         case _:
             return event if now else None

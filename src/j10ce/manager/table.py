@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
+from msgspec import UnsetType
 
-from j10ce.manager.encoded import Form, list_meta
+from j10ce.manager.encoded import Encoded, Form, list_meta
 from j10ce.manager.failure import Refusal
 from j10ce.manager.verbs import Page
 from j10ce.model.catalogue import Column, Kind
-from j10ce.model.cells import cell, dig
+from j10ce.model.cells import cell
 from j10ce.model.kinds import Object
-from j10ce.model.schema import plain
+from j10ce.model.schema import encode, plain
 
 Json = dict[str, Any]
 Include = Literal["None", "Metadata", "Object"]
@@ -23,7 +24,7 @@ PARTIAL: Final = "PartialObjectMetadata"
 NOTHING: Final = "<none>"
 
 
-def choose(accept: str, include: str, kind: Kind, wall: Callable[[], float], plainly: Form) -> Form:
+def choose(accept: str, include: str, kind: Kind, wall: Callable[[], float], plainly: Encoded) -> Form:
     """The first form of an Accept header that is spoken here; raises Refusal when there is none."""
     for asked in accept.lower().split(","):
         media, *rest = (part.strip() for part in asked.split(";"))
@@ -36,7 +37,7 @@ def choose(accept: str, include: str, kind: Kind, wall: Callable[[], float], pla
             case "":
                 return plainly
             case "table" if known:
-                return Table(kind, version, _include(include), wall)
+                return Table(kind, version, _include(include), wall, plainly)
             case "partialobjectmetadata" | "partialobjectmetadatalist" if known:
                 return Partial(version)
     raise Refusal(406, "NotAcceptable", "only application/json is spoken here, also as=Table and as=" + PARTIAL)
@@ -55,12 +56,15 @@ class Partial(NamedTuple):
 
     version: str
 
-    def object(self, obj: Object) -> bytes:
-        return msgspec.json.encode(partial(plain(obj), self.version))
+    def object(self, obj: Object, *, kept: bool = True) -> bytes:
+        return partial(obj, self.version)
 
-    def page(self, kind: Kind, page: Page) -> bytes:
-        items = [partial(plain(obj), self.version) for obj in page.items]
-        return msgspec.json.encode(_typed(f"{PARTIAL}List", self.version, metadata=list_meta(page), items=items))
+    def items(self, objects: Sequence[Object]) -> bytes:
+        return b",".join(map(self.object, objects))
+
+    def page(self, kind: Kind, page: Page, items: bytes) -> bytes:
+        head = _typed(f"{PARTIAL}List", self.version, metadata=list_meta(page))
+        return msgspec.json.encode(head)[:-1] + b',"items":[' + items + b"]}"
 
     def bookmark(self, kind: Kind, meta: Json) -> bytes:
         return msgspec.json.encode(_typed(PARTIAL, self.version, metadata=meta))
@@ -73,45 +77,62 @@ class Table(NamedTuple):
     version: str
     include: Include
     wall: Callable[[], float]
+    plainly: Encoded
 
-    def object(self, obj: Object) -> bytes:
-        return self.rows([plain(obj)], {"resourceVersion": obj.metadata.resource_version})
+    def object(self, obj: Object, *, kept: bool = True) -> bytes:
+        return self._rows(self._row(obj, kept=kept), {"resourceVersion": obj.metadata.resource_version})
 
-    def page(self, kind: Kind, page: Page) -> bytes:
-        return self.rows(map(plain, page.items), list_meta(page))
+    def items(self, objects: Sequence[Object]) -> bytes:
+        return b",".join(map(self._row, objects))
+
+    def page(self, kind: Kind, page: Page, items: bytes) -> bytes:
+        return self._rows(items, list_meta(page))
 
     def bookmark(self, kind: Kind, meta: Json) -> bytes:
-        return self.rows([], meta)
+        return self._rows(b"", meta)
 
-    def rows(self, objects: Iterable[Json], meta: Json) -> bytes:
-        shown = _typed("Table", self.version, metadata=meta, columnDefinitions=_columns(self.kind))
-        return msgspec.json.encode(shown | {"rows": [self._row(obj) for obj in objects]})
+    def _rows(self, items: bytes, meta: Json) -> bytes:
+        head = _typed("Table", self.version, metadata=meta, columnDefinitions=_columns(self.kind))
+        return msgspec.json.encode(head)[:-1] + b',"rows":[' + items + b"]}"
 
-    def _row(self, obj: Json) -> Json:
-        shown = [cell(obj, column) or NOTHING for column in self.kind.columns]
-        created = dig(obj, "metadata.creationTimestamp")
-        row: Json = {"cells": [dig(obj, "metadata.name"), *shown, age(created, self.wall())]}
+    def _row(self, obj: Object, *, kept: bool = True) -> bytes:
+        """Nothing but the age is other for another watcher, or at another time."""
+        key = (obj.metadata.uid, obj.metadata.resource_version, self.include, self.version)
+        row = self.plainly.rows.get(key) if kept else None
+        if row is None:
+            row = self._around_age(obj)
+            if kept and obj.metadata.resource_version:
+                self.plainly.rows.keep(key, row, sum(map(len, row)))
+        before, after = row
+        data = self.plainly.object(obj, kept=kept) + b"}" if self.include == "Object" else b""
+        return before + msgspec.json.encode(age(obj.metadata.creation_timestamp, self.wall())) + after + data
+
+    def _around_age(self, obj: Object) -> tuple[bytes, bytes]:
+        told = plain(obj)
+        shown = [cell(told, column) or NOTHING for column in self.kind.columns]
+        before = b'{"cells":' + msgspec.json.encode([obj.metadata.name, *shown])[:-1] + b","
         match self.include:
             case "None":
-                return row
+                return before, b"]}"
             case "Metadata":
-                return row | {"object": partial(obj, self.version)}
+                return before, b'],"object":' + partial(obj, self.version) + b"}"
             case "Object":
-                return row | {"object": obj}
+                return before, b'],"object":'
 
 
 _: tuple[type[Form], ...] = (Partial, Table)
 
 
-def partial(obj: Json, version: str) -> Json:
-    return _typed(PARTIAL, version, metadata=obj["metadata"])
+def partial(obj: Object, version: str) -> bytes:
+    head = msgspec.json.encode(_typed(PARTIAL, version))[:-1]
+    return head + b',"metadata":' + encode(obj.metadata) + b"}"
 
 
-def age(created: str | None, wall: float) -> str:
+def age(created: datetime | UnsetType, wall: float) -> str:
     """As Kubernetes spells it: two units while they matter, one when they do not."""
     if not created:
         return "<unknown>"
-    s = max(0, int(wall - datetime.fromisoformat(created).timestamp()))
+    s = max(0, int(wall - created.timestamp()))
     m, h, d = s // 60, s // 3600, s // 86400
     if s < 120:
         return f"{s}s"

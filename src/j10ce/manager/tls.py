@@ -11,7 +11,7 @@ from typing import Any, Final
 import structlog
 
 from j10ce.errors import Denied
-from j10ce.manager.identity import Caller, Role
+from j10ce.manager.identity import Role, caller_of
 from j10ce.manager.tokens import Ticket
 
 log = structlog.get_logger()
@@ -21,12 +21,18 @@ LOOK_S: Final = 2.0
 
 
 def server_context(cert: Path, key: Path, client_ca: Path | None = None) -> ssl.SSLContext:
+    """With a certificate to serve; raises Denied."""
+    context = bare_context(client_ca)
+    load_certificate(context, cert, key)
+    return context
+
+
+def bare_context(client_ca: Path | None = None) -> ssl.SSLContext:
     """TLS 1.2 and up, forward secrecy only; with `client_ca` a client may show a certificate. Raises Denied."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(CIPHERS)
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
-    load_certificate(context, cert, key)
     if client_ca:
         context.verify_mode = ssl.CERT_OPTIONAL
         try:
@@ -65,8 +71,8 @@ def named(name: str, group: str, expires: float) -> Ticket | None:
         role = None
     if not name or role is None:
         return None
-    caller = Caller(name, role, name if role is Role.NODE else "")
-    return Ticket(caller, "", b"", expires=expires)
+    caller = caller_of(name, role, name if role is Role.NODE else "")
+    return Ticket(caller, "", b"", expires=expires) if caller else None
 
 
 async def follow_files(reloads: Mapping[tuple[Path, ...], Callable[[], None]], asked: asyncio.Event) -> None:

@@ -14,14 +14,15 @@ from typing import Final, NamedTuple
 import structlog
 from msgspec import UNSET, UnsetType
 
-from j10ce.manager.identity import Caller, Role
+from j10ce.manager.identity import Caller, Role, caller_of
 from j10ce.model.kinds import Credential, CredentialSpec
+from j10ce.policy import credential
 from j10ce.store.mirror import mirror
 from j10ce.store.store import Store
 
 log = structlog.get_logger()
 PREFIX: Final = "j10ce."
-OWNER: Final = Caller("owner", Role.ADMIN)  # whoever can read the token file that `up` writes
+OWNER: Final = Caller(credential.OWNER, Role.ADMIN)  # whoever can read the token file that `up` writes
 SECRET_BYTES: Final = 32
 TOKEN: Final = re.compile(r"j10ce\.[-a-z0-9.]{1,253}\.[-_A-Za-z0-9]{43}")
 HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
@@ -93,8 +94,8 @@ class Keyring:
         """A Credential as it is stored; whoever has just written one need not wait for its event."""
         try:
             self._stored[obj.metadata.name] = entry(obj.metadata.name, obj.spec)
-        except ValueError:  # written past the API
-            log.error("credential.refused", credential=obj.metadata.name, error="its hash is no hash")
+        except ValueError as e:  # written past the API
+            log.error("credential.refused", credential=obj.metadata.name, error=str(e))
 
     def recognise(self, token: bytes) -> Ticket | None:
         front, _, secret = token.rpartition(b".")
@@ -131,9 +132,13 @@ class Keyring:
 
 
 def entry(name: str, spec: CredentialSpec) -> Entry:
+    """Raises ValueError for a hash that is none, and for a name of another kind of caller."""
+    caller = caller_of(name, Role(spec.role), spec.node)
+    if caller is None:
+        raise ValueError(f"{name} is no name for role {spec.role}")
     used_up = spec.uses is not UNSET and spec.uses <= 0
     return Entry(
-        Caller(name, Role(spec.role), spec.node),
+        caller,
         bytes.fromhex(spec.hash.removeprefix("sha256:")),
         0.0 if used_up else _moment(spec.expires, math.inf),
         bytes.fromhex(spec.former_hash.removeprefix("sha256:")),

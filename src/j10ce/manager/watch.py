@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from j10ce.errors import Compacted
 from j10ce.manager import failure
+from j10ce.manager.access.lines import Lines
 from j10ce.manager.encoded import Form, line
+from j10ce.manager.http import LARGE
 from j10ce.manager.query import Query
-from j10ce.manager.stream import seen_through
+from j10ce.manager.stream import left_view, seen_through
 from j10ce.model.catalogue import Kind
 from j10ce.store.store import Event
 
@@ -29,10 +32,16 @@ class Watched(NamedTuple):
     first: tuple[Event, ...]  # the state at the beginning, for a watch that did not say from where
     events: AsyncIterator[Event]
     since: str
+    large: Lines
 
     async def lines(self) -> AsyncGenerator[bytes]:
         for event in self.first:
-            yield self._line(event)
+            if not self.large.is_large(event.object):
+                yield line(event.type, self._object(event))
+                continue
+            async with aclosing(self._pieces(event)) as pieces:
+                async for piece in pieces:
+                    yield piece
         if self.query.initial and self.query.bookmarks:
             yield self._bookmark(self.since, annotations={INITIAL_EVENTS_END: "true"})
         at = self.since
@@ -50,11 +59,28 @@ class Watched(NamedTuple):
                 yield line("ERROR", msgspec.json.encode(failure.status(e)))
                 return
             at = event.revision
-            if (shown := seen_through(self.query, event)) is not None:
-                yield self._line(shown)
+            if (shown := seen_through(self.query, event)) is None:
+                continue
+            if not self.large.is_large(shown.object):
+                yield line(shown.type, self._object(shown))
+                continue
+            async with aclosing(self._pieces(shown)) as pieces:
+                async for piece in pieces:
+                    yield piece
 
-    def _line(self, event: Event) -> bytes:
-        return line(event.type, self.form.object(event.object))
+    async def _pieces(self, event: Event) -> AsyncGenerator[bytes]:
+        """A line that is large: slices of bytes that all its watchers share."""
+        async with self.large.room(event.object):
+            data = self._object(event)
+            before, _, after = line(event.type, b" ").partition(b" ")
+            yield before
+            for at in range(0, len(data), LARGE):
+                yield data[at : at + LARGE]
+            yield after
+
+    def _object(self, event: Event) -> bytes:
+        # What left the view of one watcher has a revision of another state, whose bytes are kept.
+        return self.form.object(event.object, kept=not left_view(event))
 
     def _bookmark(self, revision: str, **more: Any) -> bytes:
         return line("BOOKMARK", self.form.bookmark(self.kind, {"resourceVersion": revision, **more}))

@@ -13,6 +13,7 @@ from j10ce.manager.failure import Refusal
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import Object
 from j10ce.model.schema import convert, parse_plain
+from j10ce.store.revise import key_of
 from j10ce.store.store import Listing
 
 ANSWER_S: Final = 10.0
@@ -31,7 +32,7 @@ class AgentProxy:
     async def list(self, path: str, kind: Kind) -> Listing:
         told = await self._get(path)
         items: tuple[Object, ...] = tuple(convert(item, kind.struct, []) for item in told["items"])  # type: ignore[misc]
-        return Listing(items, told.get("metadata", {}).get("resourceVersion", ""))
+        return Listing(tuple(sorted(items, key=key_of)), told.get("metadata", {}).get("resourceVersion", ""))
 
     async def _get(self, path: str) -> Any:
         if self._socket is None:

@@ -38,6 +38,8 @@ class Kind(Struct, frozen=True):
 _KINDS: Final = (
     Kind("QoSProfile", "qosprofiles", QoSProfile, False, ("qp", "qos"), columns=(
         Column("TIER", "spec.tier"), Column("PRIORITY", "spec.priority", default="0"),
+        Column("READY", "status.conditions.Ready.status", default="Unknown"),
+        Column("REASON", "status.conditions.Ready.reason", wide=True),
         Column("PINNING", "spec.cpu.pinning", wide=True, default="none"),
         Column("IDLE", "spec.cpu.idle", wide=True, default="no"),
         Column("NODES", "status.nodes.applied", wide=True, default="0"),
@@ -45,6 +47,8 @@ _KINDS: Final = (
     Kind("MinimalReservationPolicy", "minimalreservationpolicies", MinimalReservationPolicy, True, ("mrp",), columns=(
         Column("PHASE", "status.phase", default="Pending"), Column("CPU", "spec.minimum.cpu"),
         Column("MEMORY", "spec.minimum.memory"), Column("UNITS", "spec.units", default="0"),
+        Column("READY", "status.conditions.Ready.status", default="Unknown"),
+        Column("REASON", "status.conditions.Ready.reason"),
         Column("PLACED", "status.units.placed", wide=True, default="0"),
         Column("USED", "status.units.used", wide=True, default="0"),
         Column("ADMITTED", "status.conditions.Admitted.status", wide=True, default="Unknown"),
@@ -60,7 +64,7 @@ _KINDS: Final = (
         Column("BATCH-CPU", "status.overcommit.batch-cpu", wide=True),
         Column("BATCH-MEM", "status.overcommit.batch-memory", wide=True),
         Column("HEARTBEAT", "status.node.heartbeat", wide=True))),
-    Kind("Hold", "holds", Hold, True, (), columns=(
+    Kind("Hold", "holds", Hold, True, ("qh",), columns=(
         Column("TARGET", "spec.target"), Column("KNOBS", "spec.knobs"), Column("EXPIRES", "spec.expires"),
         Column("WHO", "spec.who", wide=True), Column("WHY", "spec.why"))),
     Kind("Workload", "workloads", Workload, True, ("wl",), stored=False, columns=(
@@ -69,7 +73,7 @@ _KINDS: Final = (
         Column("CPU", "status.usage.cpu"), Column("MEMORY", "status.usage.memory"),
         Column("FLOOR-CPU", "status.floor.cpu"), Column("FLOOR-MEM", "status.floor.memory"),
         Column("CGROUP", "status.cgroup", wide=True))),
-    Kind("PolicyRevision", "policyrevisions", PolicyRevision, True, ("pr",), columns=(
+    Kind("PolicyRevision", "policyrevisions", PolicyRevision, True, ("polrev",), columns=(
         Column("REVISION", "revision"),)),
     Kind("Credential", "credentials", Credential, False, ("cred",), columns=(
         Column("ROLE", "spec.role"), Column("NODE", "spec.node"), Column("EXPIRES", "spec.expires"),

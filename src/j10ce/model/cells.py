@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET, Struct
 
 from j10ce.model.catalogue import Column
 
+# What moves a cursor, names a window or turns the direction of writing; halves of characters, which no output takes.
+_ACTS: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+
+
+def shown(text: str, keep: str = "") -> str:
+    """Text of others, for a terminal or a log: what would act on it is spelled, as JSON spells it, except `keep`."""
+    return _ACTS.sub(lambda m: m[0] if m[0] in keep else f"\\u{ord(m[0]):04x}", text)
+
 
 def dig(obj: Any, path: str) -> Any:
     """The value at a dotted path of plain data, or None. A step into a list of conditions is a type."""
     for step in path.split("."):
-        if isinstance(obj, list):
+        if isinstance(obj, list | tuple):
             obj = next((item for item in obj if isinstance(item, dict) and item.get("type") == step), None)
         else:
             obj = obj.get(step) if isinstance(obj, dict) else None
@@ -54,6 +65,8 @@ def text_at(obj: Struct, path: str) -> str:
 def _member(holder: object, name: str) -> object:
     if isinstance(holder, Struct):
         return getattr(holder, _attributes(type(holder)).get(name, ""), None)
+    if isinstance(holder, tuple):  # conditions, by their type
+        return next((item for item in holder if _member(item, "type") == name), None)
     return holder.get(name) if isinstance(holder, dict) else None
 
 

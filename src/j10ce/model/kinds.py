@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from msgspec import UNSET, UnsetType, field
 
+from j10ce.model.bounds import Annotations, Labels, Named, Number, Several, Text, Word, Words
 from j10ce.model.progress import NodeCount, RolloutStatus
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.model.sections import CacheSection as CacheSection
@@ -20,6 +21,7 @@ from j10ce.model.sections import MemorySection as MemorySection
 from j10ce.model.sections import NetworkSection as NetworkSection
 from j10ce.model.sections import ReclaimSection as ReclaimSection
 from j10ce.model.strict import Strict as Strict
+from j10ce.model.totals import TierTotal
 
 GROUP: Final = "j10ce.io"
 VERSION: Final = "v1alpha1"
@@ -51,23 +53,23 @@ class Tier(Enum):
 
 
 class Requirement(Strict, frozen=True, kw_only=True):
-    key: str
+    key: Word
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    values: tuple[str, ...] = ()
+    values: Words = ()
 
 
 class Selector(Strict, frozen=True, kw_only=True):
     """Kubernetes' label selector: all parts must hold; an empty one selects everything."""
 
-    match_labels: dict[str, str] = field(default_factory=dict)
-    match_expressions: tuple[Requirement, ...] = ()
+    match_labels: Labels = field(default_factory=dict)
+    match_expressions: Several[Requirement] = ()
 
 
 class Owner(Strict, frozen=True, kw_only=True):
-    api_version: str
-    kind: str
-    name: str
-    uid: str
+    api_version: Word
+    kind: Word
+    name: Word
+    uid: Word
     controller: bool = False  # what tools of Kubernetes make of it; we keep it for them
     block_owner_deletion: bool = False
 
@@ -75,27 +77,27 @@ class Owner(Strict, frozen=True, kw_only=True):
 class ManagedFields(Strict, frozen=True, kw_only=True, omit_defaults=False):
     """Who decided which fields, as Kubernetes writes it down: server-side apply refuses to take them from others."""
 
-    manager: str = ""
+    manager: Word = ""
     operation: Literal["Apply", "Update"] = "Update"
-    api_version: str = API_VERSION
+    api_version: Word = API_VERSION
     time: datetime | UnsetType = UNSET  # when the set of fields last changed
     fields_type: Literal["FieldsV1"] = "FieldsV1"
     fields_v1: dict[str, Any] = field(default_factory=dict)
-    subresource: str | UnsetType = UNSET  # status
+    subresource: Word | UnsetType = UNSET  # status
 
 
 class Meta(Strict, frozen=True, kw_only=True):
-    name: str = ""
-    generate_name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    generation: int = 0
+    name: Word = ""
+    generate_name: Word = ""
+    namespace: Word = ""
+    uid: Word = ""
+    resource_version: Word = ""
+    generation: Number = 0
     creation_timestamp: datetime | UnsetType = UNSET
-    labels: dict[str, str] = field(default_factory=dict)
-    annotations: dict[str, str] = field(default_factory=dict)
-    owner_references: tuple[Owner, ...] = ()
-    managed_fields: tuple[ManagedFields, ...] = ()  # kept by the API
+    labels: Labels = field(default_factory=dict)
+    annotations: Annotations = field(default_factory=dict)
+    owner_references: Several[Owner] = ()
+    managed_fields: Several[ManagedFields] = ()  # kept by the API
 
 
 class Rollout(Strict, frozen=True, kw_only=True):
@@ -119,21 +121,21 @@ class QoSProfileSpec(Strict, frozen=True, kw_only=True):
 
 
 class Condition(Strict, frozen=True, kw_only=True):
-    type: str
+    type: Word
     status: Literal["True", "False", "Unknown"]
-    reason: str = ""
-    message: str = ""
+    reason: Text = ""
+    message: Text = ""
     last_transition_time: datetime | UnsetType = UNSET
-    observed_generation: int = 0
+    observed_generation: Number = 0
 
 
 class HoldStatus(Strict, frozen=True, kw_only=True):
-    observed_generation: int = 0
+    observed_generation: Number = 0
     conditions: tuple[Condition, ...] = ()
 
 
 class PolicyStatus(Strict, frozen=True, kw_only=True):
-    observed_generation: int = 0
+    observed_generation: Number = 0
     conditions: tuple[Condition, ...] = ()
     nodes: NodeCount = NodeCount()
     rollout: RolloutStatus = RolloutStatus()
@@ -165,13 +167,13 @@ class MinimalReservationPolicySpec(Strict, frozen=True, kw_only=True):
 class EffectiveFloor(Strict, frozen=True, kw_only=True):
     """Whether the floor really holds for one workload on one node, and if not, why."""
 
-    node: str
-    workload: str
-    resource: str
+    node: Word
+    workload: Word
+    resource: Word
     promised: Quantity
     effective: Quantity
-    reason: str = ""
-    source: str = ""  # the object that promised it: MinimalReservationPolicy/payments/db
+    reason: Text = ""
+    source: Word = ""  # the object that promised it: MinimalReservationPolicy/payments/db
 
 
 class UnitCount(Strict, frozen=True, kw_only=True):
@@ -182,7 +184,7 @@ class UnitCount(Strict, frozen=True, kw_only=True):
 
 
 class Witness(Strict, frozen=True, kw_only=True):
-    node: str
+    node: Word
     units: int
 
 
@@ -197,84 +199,87 @@ class MinimalReservationPolicyStatus(PolicyStatus, frozen=True, kw_only=True):
 class NodeQoSSpec(Strict, frozen=True, kw_only=True):
     unschedulable: bool = False
     disarmed: bool = False
-    labels: dict[str, str] = field(default_factory=dict)
+    labels: Labels = field(default_factory=dict)
 
 
 class Capability(Strict, frozen=True, kw_only=True):
     """One line of the doctor: a feature, whether it works, and how to get it."""
 
-    feature: str
+    feature: Word
     ok: bool
-    via: str = ""
-    needs: str = ""
-    instead: str = ""
+    via: Text = ""
+    needs: Text = ""
+    instead: Text = ""
 
 
 class ReservationReport(Strict, frozen=True, kw_only=True):
     """What one node makes of one MinimalReservationPolicy."""
 
-    source: str  # MinimalReservationPolicy/payments/db
-    generation: int = 0  # that the node obeys
-    workloads: int = 0  # that match
-    units: int = 0  # held here, used ones included
-    used: int = 0
-    charged: int = 0  # workloads that it pays for, on a unit or beyond
-    amount: dict[str, Quantity] = field(default_factory=dict)  # that those are promised
-    unprotected: int = 0  # workloads that match and lack the floor
-    refused: str = ""  # what was not granted, with the numbers
+    source: Word  # MinimalReservationPolicy/payments/db
+    generation: Number = 0  # that the node obeys
+    workloads: Number = 0  # that match
+    units: Number = 0  # held here, used ones included
+    used: Number = 0
+    charged: Number = 0  # workloads that it pays for, on a unit or beyond
+    amount: Named[Quantity] = field(default_factory=dict)  # that those are promised
+    unprotected: Number = 0  # workloads that match and lack the floor
+    unprotected_workloads: Words = ()  # the names of those, of as many as fit
+    refused: Text = ""  # what was not granted, with the numbers
 
 
 class AppliedChange(Strict, frozen=True, kw_only=True):
     """A traced change of an object that this node has carried out."""
 
-    source: str
-    generation: int
-    trace: str  # W3C traceparent of the request
+    source: Word
+    generation: Number
+    trace: Word  # W3C traceparent of the request
     received: datetime
     applied: datetime
-    writes: int = 0  # of settings, in the run that carried it out
+    writes: Number = 0  # of settings, in the run that carried it out
 
 
 class NodeReport(Strict, frozen=True, kw_only=True):
     """The agent's part of a NodeQoS status."""
 
     heartbeat: datetime | UnsetType = UNSET
-    boot_id: str = ""
-    agent_version: str = ""
+    boot_id: Word = ""
+    agent_version: Word = ""
     armed: bool = False
-    document: str = ""  # hash of the node document in force
-    capacity: dict[str, Quantity] = field(default_factory=dict)
-    reserved: dict[str, Quantity] = field(default_factory=dict)
-    claimed: dict[str, dict[str, Quantity]] = field(default_factory=dict)  # namespace -> promised to running workloads
-    best_effort: dict[str, Quantity] = field(default_factory=dict)  # that tier besteffort uses
-    usage: dict[str, dict[str, Quantity]] = field(default_factory=dict)  # resource -> p50, p95, p98, max
-    demand: dict[str, dict[str, Quantity]] = field(default_factory=dict)  # resource -> what best effort leaves alone
-    predicted: dict[str, dict[str, Quantity]] = field(default_factory=dict)  # resource -> peak of all, of the protected
-    pressure: dict[str, float] = field(default_factory=dict)
-    capabilities: tuple[Capability, ...] = ()
-    workloads: int = 0
-    reservations: tuple[ReservationReport, ...] = ()
-    effective: tuple[EffectiveFloor, ...] = ()
-    failing: dict[str, str] = field(default_factory=dict)  # object -> why what it asks for did not happen here
-    conditions: tuple[Condition, ...] = ()
-    last_plan: dict[str, int] = field(default_factory=dict)  # outcome -> count
-    applied: tuple[AppliedChange, ...] = ()  # since the last report that arrived
+    document: Word = ""  # hash of the node document in force
+    capacity: Named[Quantity] = field(default_factory=dict)
+    reserved: Named[Quantity] = field(default_factory=dict)
+    claimed: Named[Named[Quantity]] = field(default_factory=dict)  # namespace -> promised to running workloads
+    best_effort: Named[Quantity] = field(default_factory=dict)  # that tier besteffort uses
+    usage: Named[Named[Quantity]] = field(default_factory=dict)  # resource -> p50, p95, p98, max
+    demand: Named[Named[Quantity]] = field(default_factory=dict)  # resource -> what best effort leaves alone
+    predicted: Named[Named[Quantity]] = field(default_factory=dict)  # resource -> peak of all, of the protected
+    pressure: Named[float] = field(default_factory=dict)
+    capabilities: Several[Capability] = ()
+    workloads: Number = 0
+    reservations: Several[ReservationReport] = ()
+    effective: Several[EffectiveFloor] = ()
+    failing: Named[Text] = field(default_factory=dict)  # object -> why what it asks for did not happen here
+    conditions: Several[Condition] = ()
+    last_plan: Named[Number] = field(default_factory=dict)  # outcome -> count
+    applied: Several[AppliedChange] = ()  # since the last report that arrived
+    tiers: Named[TierTotal] = field(default_factory=dict)  # tier -> its totals, also of workloads that are left out
+    left_out: Named[Number] = field(default_factory=dict)  # part of this report -> entries that did not fit
 
 
 class OvercommitTerm(Strict, frozen=True, kw_only=True):
     """One step on the way to a reclaimable amount; the steps of a `result`, taken in order from zero, give it."""
 
-    result: str  # batch-cpu, batch-memory, mid-cpu, mid-memory
+    result: Word  # batch-cpu, batch-memory, mid-cpu, mid-memory
     step: Literal["plus", "minus", "at most", "at least"]
-    name: str
+    name: Word
     amount: Quantity
-    why: str = ""
+    why: Text = ""
 
 
 class NodeQoSStatus(Strict, frozen=True, kw_only=True):
     node: NodeReport = NodeReport()
-    overcommit: dict[str, Quantity] = field(default_factory=dict)  # result -> what may be lent to reclaimable workloads
-    overcommit_strategy: str = ""
+    overcommit: Named[Quantity] = field(default_factory=dict)  # result -> what may be lent to reclaimable workloads
+    overcommit_strategy: Word = ""
     overcommit_terms: tuple[OvercommitTerm, ...] = ()
     overcommit_time: datetime | UnsetType = UNSET
     conditions: tuple[Condition, ...] = ()
@@ -283,33 +288,33 @@ class NodeQoSStatus(Strict, frozen=True, kw_only=True):
 class HoldSpec(Strict, frozen=True, kw_only=True):
     """A freeze on settings of one target; without a value they are left as they are."""
 
-    target: str
-    knobs: tuple[str, ...]
+    target: Word
+    knobs: Words
     expires: datetime
-    why: str
-    who: str = ""
-    node: str = ""  # in force there alone; empty: wherever the target is
-    value: str | UnsetType = UNSET
+    why: Text
+    who: Word = ""
+    node: Word = ""  # in force there alone; empty: wherever the target is
+    value: Text | UnsetType = UNSET
     breaks_reservation: bool = False
 
 
 class WorkloadSpec(Strict, frozen=True, kw_only=True):
-    node: str = ""
+    node: Word = ""
     requests: Minimum = Minimum()
     limits: Minimum = Minimum()
     minimum: Minimum = Minimum()  # a reservation for this one workload (`run --min-cpu`)
     node_selector: Selector | UnsetType = UNSET  # where `place` may put it
-    parts: tuple[str, ...] = ()
+    parts: Words = ()
 
 
 class WorkloadStatus(Strict, frozen=True, kw_only=True):
     phase: Literal["Pending", "Running", "Gone"] = "Pending"
-    profile: str = ""
+    profile: Word = ""
     tier: Tier | UnsetType = UNSET
-    native_class: str = ""
-    cgroup: str = ""
-    floor: dict[str, Quantity] = field(default_factory=dict)
-    usage: dict[str, Quantity] = field(default_factory=dict)
+    native_class: Word = ""
+    cgroup: Text = ""
+    floor: Named[Quantity] = field(default_factory=dict)
+    usage: Named[Quantity] = field(default_factory=dict)
     effective: tuple[EffectiveFloor, ...] = ()
     conditions: tuple[Condition, ...] = ()
 
@@ -318,11 +323,11 @@ class CredentialSpec(Strict, frozen=True, kw_only=True):
     """What a token may do. The token itself is kept nowhere: its secret's hash recognises it."""
 
     role: Literal["viewer", "editor", "node", "admin", "bootstrap"]
-    hash: str  # sha256:<64 hex digits> of the secret
-    node: str = ""  # role node: the one it speaks for
+    hash: Word  # sha256:<64 hex digits> of the secret
+    node: Word = ""  # role node: the one it speaks for
     expires: datetime | UnsetType = UNSET
     uses: int | UnsetType = UNSET  # role bootstrap: how many nodes it may still enrol
-    former_hash: str = ""  # of the secret before the last rotation
+    former_hash: Word = ""  # of the secret before the last rotation
     former_expires: datetime | UnsetType = UNSET
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from enum import Enum
+from itertools import chain
 from typing import Final, NamedTuple, NewType, TypeAlias
 
 from j10ce.errors import Invalid
@@ -21,6 +22,7 @@ Value: TypeAlias = float | frozenset[int] | str
 NODE: Final = TargetId("node")
 ROOT: Final = TargetId("group/")
 CPU_RANGE: Final = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+NR_CPUS: Final = 8192  # no kernel can be built for more
 PERIOD_US: Final = 100_000  # the period in which cpu.max and cpu.max.burst are expressed
 IDLE_SHARES: Final = 3.0  # what a group with cpu.idle weighs against its siblings
 MOST_WEIGHT: Final = 10_000  # cgroup v2 and systemd count 1-10000, and 100 is 1024 shares
@@ -167,15 +169,19 @@ def _number(text: str) -> float:
 
 
 def parse_cpus(text: str) -> frozenset[int]:
-    """`0-3,8` as the kernel prints it; raises ValueError on anything else."""
-    cpus: set[int] = set()
-    for item in filter(None, (t.strip() for t in text.split(","))):
-        found = CPU_RANGE.fullmatch(item)
-        low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
-        if high < low or high >= 1 << 16:
-            raise ValueError(f"bad CPU range {item!r}")
-        cpus.update(range(low, high + 1))
-    return frozenset(cpus)
+    """`0-3,8` as the kernel prints it; raises ValueError on anything else, before it unfolds what no machine has."""
+    ranges = [_range(item) for item in filter(None, (t.strip() for t in text.split(",")))]
+    if sum(map(len, ranges)) > NR_CPUS:
+        raise ValueError(f"more than {NR_CPUS} CPUs, counted as often as they are named")
+    return frozenset(chain.from_iterable(ranges))
+
+
+def _range(item: str) -> range:
+    found = CPU_RANGE.fullmatch(item)
+    low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    if high < low or high >= NR_CPUS:
+        raise ValueError(f"bad CPU range {item[:40]!r}")
+    return range(low, high + 1)
 
 
 def format_cpus(cpus: frozenset[int]) -> str:

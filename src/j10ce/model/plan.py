@@ -53,6 +53,7 @@ class ValueChange(NamedTuple):
     new: Value
     owner: str
     why: str
+    ends: bool = False  # the original, to the letter: the setting is not ours any more afterwards
 
 
 class Make(NamedTuple):
@@ -75,6 +76,7 @@ class Join(NamedTuple):
     target: TargetId
     pid: int
     why: str
+    proof: str = ""  # of which process the number was; empty: of whichever has it
 
 
 class Remove(NamedTuple):

@@ -6,12 +6,13 @@ from datetime import datetime
 
 from msgspec import UNSET, UnsetType
 
+from j10ce.model.bounds import Text, Word
 from j10ce.model.strict import Strict
 
 
 class FailingNode(Strict, frozen=True, kw_only=True):
-    node: str
-    why: str
+    node: Word
+    why: Text
 
 
 class NodeCount(Strict, frozen=True, kw_only=True):
@@ -28,9 +29,10 @@ class RolloutStatus(Strict, frozen=True, kw_only=True):
     """Where a rollout stands. A node obeys either the present revision or the stable one, never a third."""
 
     revision: int = 0  # the generation this speaks of; 0: nobody has looked yet
-    change: str = ""  # names what the spec asks for, `rollout` aside: steps of one rollout share it
+    change: Word = ""  # names what the spec asks for, `rollout` aside: steps of one rollout share it
     reached: int = 0  # cohorts below it may have the revision, in percent
-    stopped: str = ""  # why it stopped
+    stopped: Text = ""  # why it stopped
     back: tuple[str, ...] = ()  # nodes that failed with the revision and went back to the stable one
+    first: Word = ""  # the node that takes the revision although its cohort is not reached: else nobody would
     stable: int = 0  # the last revision that all nodes took; 0: none
     applied: datetime | UnsetType = UNSET  # since when every node obeys it without a failure

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, NewType
 
 from j10ce.errors import Finding, Invalid
+from j10ce.model.bounds import MOST_AMOUNT
 
 Bytes = NewType("Bytes", int)
 Millicores = NewType("Millicores", int)
@@ -40,14 +41,16 @@ SPELLINGS: Final = tuple((s, int(n * FINEST)) for s, n in (*reversed(BINARY.item
 class Quantity:
     """A non-negative amount, exact to a billionth and rounded up there, or a percentage of the node's. Immutable."""
 
-    __slots__ = ("_spelled", "amount", "percent")
+    __slots__ = ("_spelled", "amount", "percent", "rate")
     amount: Fraction
     percent: bool
+    rate: bool  # written as a line rate, in bits: no other resource is; says nothing of the amount
     _spelled: str  # once it was asked for: it is written far more often than made
 
-    def __init__(self, amount: Fraction | int, percent: bool = False) -> None:
+    def __init__(self, amount: Fraction | int, percent: bool = False, rate: bool = False) -> None:
         object.__setattr__(self, "amount", Fraction(math.ceil(amount * FINEST), FINEST))
         object.__setattr__(self, "percent", percent)
+        object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "_spelled", "")
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -67,7 +70,12 @@ class Quantity:
     @classmethod
     def parse(cls, text: str | int | float) -> Quantity:
         """Read one quantity; raises Invalid with what is allowed."""
-        return _read_text(text) if isinstance(text, str) else _read(text)
+        if not isinstance(text, str):
+            return _read(text)
+        text = text.strip()
+        if len(text) > MOST_AMOUNT:
+            raise _bad(text, "too long", f"write at most {MOST_AMOUNT} characters, such as 500m, 1Gi, 100Mbit or 25%")
+        return _read_text(text)
 
     def of(self, whole: float | Fraction) -> Fraction:
         """The amount itself, or that percentage of `whole`."""
@@ -90,7 +98,9 @@ class Quantity:
 
 
 def _read(text: str | int | float) -> Quantity:
-    found = NUMBER.fullmatch(str(text).strip()) if not isinstance(text, bool) else None
+    if isinstance(text, int) and text > LARGEST:
+        raise _bad(None, "too large", "the largest amount is 2^63-1")
+    found = NUMBER.fullmatch(str(text)) if not isinstance(text, bool) else None
     if found is None:
         raise _bad(text, "not a quantity", "write a number, with a suffix or without: 500m, 1Gi, 100Mbit, 25%")
     sign, digits, exponent, suffix = found.groups()
@@ -104,12 +114,15 @@ def _read(text: str | int | float) -> Quantity:
     amount *= SUFFIXES[suffix or ""]
     if amount > LARGEST:
         raise _bad(text, "too large", "the largest amount is 2^63-1")
-    return Quantity(amount)
+    return Quantity(amount, rate=suffix in BITRATE)
 
 
 @lru_cache(4096)
 def _read_text(text: str) -> Quantity:
-    """The same few amounts are read again and again; numbers stay out, since True equals 1."""
+    """The same few amounts are read again and again; numbers stay out, since True equals 1.
+
+    Only what is short and stripped may come here: what is kept stays.
+    """
     return _read(text)
 
 
@@ -154,7 +167,8 @@ class Duration:
 
     @classmethod
     def parse(cls, text: object) -> Duration:
-        found = DURATION.fullmatch(text.strip()) if isinstance(text, str) and text.strip() else None
+        spelled = text.strip() if isinstance(text, str) else ""
+        found = DURATION.fullmatch(spelled) if 0 < len(spelled) <= MOST_AMOUNT else None
         if found is None:
             raise Invalid([Finding("", text, "not a duration", "write it as 30s, 10m, 1h30m or 7d")], "duration")
         days, hours, minutes, seconds = (float(g or 0) for g in found.groups())

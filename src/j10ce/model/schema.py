@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from j10ce.errors import Finding, Invalid, Malformed
+from j10ce.errors import MOST_FINDINGS, Finding, Invalid, Malformed
+from j10ce.model.bounds import MOST_DEPTH, MOST_VALUES, repeated_keys, too_deep
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import API_VERSION, Object
 from j10ce.model.quantity import Duration, Quantity
 
 S = TypeVar("S", bound=Struct)
-MOST_FINDINGS: Final = 50
+STORED_DEPTH: Final = 4000  # frames; earlier releases stored objects of nearly a thousand levels
 CUSTOM: Final = (Quantity, Duration)  # written as text
+HOLDING: Final = frozenset({dict, list})  # plain data that holds other plain data
+
+
+def prime() -> None:
+    """To be called by a process before it starts threads: a struct that two of them use for the first time at the same
+    instant crashes the interpreter (msgspec 0.22)."""
+    waiting: list[type[Struct]] = [Struct]
+    while waiting:
+        struct = waiting.pop()
+        waiting += struct.__subclasses__()
+        if struct.__module__.startswith("j10ce."):
+            with suppress(TypeError):  # one that holds what cannot be decoded, such as a plan, is never decoded
+                msgspec.json.Decoder(struct, dec_hook=_decode_custom)
 
 
 def decode(raw: object) -> Object:
@@ -42,18 +58,68 @@ def kind_of(raw: object) -> Kind:
 
 def parse(text: bytes | str, into: type[S], strays: list[Finding] | None = None) -> S:
     """JSON text into a struct: one pass when it is right, all shape findings when it is not."""
+    if too_deep(text):
+        raise _nested()
     try:
         return msgspec.json.decode(text, type=into, dec_hook=_decode_custom)
     except (ValueError, RecursionError):
         return convert(parse_plain(text), into, strays)
 
 
+def parse_once(text: bytes | str, into: type[S]) -> S:
+    """The same, of text that names no field twice."""
+    found = parse(text, into)
+    refuse_repeated(text, None)
+    return found
+
+
 def parse_plain(text: bytes | str) -> Any:
     """JSON text into dicts, lists, strings and numbers; raises Malformed."""
+    if too_deep(text):
+        raise _nested()
+    return _plain_json(text)
+
+
+def parse_stored(text: bytes, into: type[S], strays: list[Finding]) -> S:
+    """What another release may have stored: its own fields, and beside the spec all that is beyond today's bounds, are
+    left out and told. In a spec nothing else is: a selector that lost a word would choose others."""
+    try:
+        return msgspec.json.decode(text, type=into, dec_hook=_decode_custom)
+    except (ValueError, RecursionError):
+        with _frames(STORED_DEPTH):
+            return _convert(Copies(sys.maxsize).of(_plain_json(text), sys.maxsize), into, strays, lossy=True)
+
+
+@contextmanager
+def _frames(most: int) -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(most, before))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def refuse_repeated(text: bytes | str, strays: list[Finding] | None) -> None:
+    """Fields that valid JSON text names twice, where a decoder takes the last: raises Malformed, or tells `strays`."""
+    paths = repeated_keys(text)
+    if not paths:
+        return
+    found = [Finding(path, None, REPEATED, "write it once") for path in paths[:MOST_FINDINGS]]
+    if strays is None:
+        raise Malformed(found, "JSON")
+    strays += found
+
+
+def _plain_json(text: bytes | str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError) as e:
         raise Malformed([Finding("", None, f"not JSON: {e}")]) from None
+
+
+def _nested() -> Malformed:
+    return Malformed([Finding("", None, "nested too deeply", f"nest at most {MOST_DEPTH} levels")])
 
 
 def convert(raw: object, into: type[S], strays: list[Finding] | None = None) -> S:
@@ -62,17 +128,24 @@ def convert(raw: object, into: type[S], strays: list[Finding] | None = None) -> 
     The decoder stops at the first error, so each one is noted, cut out of a copy, and the rest is tried again.
     With `strays`, unknown fields are left out, and told there.
     """
+    return _convert(Copies(MOST_VALUES).of(raw, MOST_DEPTH), into, strays)
+
+
+def convert_ours(raw: object, into: type[S]) -> S:
+    """The same of what a manager or a file of ours says, however many values it has."""
+    return _convert(Copies(sys.maxsize).of(raw, MOST_DEPTH), into, None)
+
+
+def _convert(rest: Any, into: type[S], strays: list[Finding] | None, *, lossy: bool = False) -> S:
+    """`lossy`: whatever is wrong beside the spec is told to `strays`, as long as the rest is an object."""
     findings: list[Finding] = []
-    try:
-        rest = _copy(raw)
-    except RecursionError:
-        raise Invalid([Finding("", None, "nested too deeply")], into.__name__) from None
     while len(findings) < MOST_FINDINGS:
         try:
             done = msgspec.convert(rest, into, dec_hook=_decode_custom)
         except msgspec.ValidationError as e:
             found, go_on = _cut(rest, str(e))
-            if strays is not None and go_on and len(strays) < MOST_FINDINGS and found[0].problem == STRAY:
+            bearable = found[0].problem == STRAY or (lossy and not _inside(found[0].path, "spec"))
+            if strays is not None and go_on and len(strays) < MOST_FINDINGS and bearable:
                 strays += found
                 continue
             # What an earlier cut left missing is not a second mistake.
@@ -146,7 +219,7 @@ def _schema_custom(t: type) -> dict[str, Any]:
 
 
 STRAY: Final = "unknown field"
-MESSAGE: Final = re.compile(r"(?s)(.*?)(?: - at `(?:key in )?\$(.*)`)?")
+REPEATED: Final = "duplicate field"
 UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`")
 MISSING: Final = re.compile(r"Object missing required field `(.*)`")
 STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
@@ -154,8 +227,9 @@ STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 def _cut(root: Any, message: str) -> tuple[list[Finding], bool]:
     """The findings that a decoder message tells, and whether cutting them out leaves something to go on with."""
-    found = MESSAGE.fullmatch(message)
-    problem, where = (found[1], found[2] or "") if found else (message, "")
+    # The last one is the decoder's own; an earlier one is part of a key or a value.
+    problem, place, where = message.rpartition(" - at `")
+    problem, where = (problem, where.removesuffix("`").removeprefix("key in ")[1:]) if place else (message, "")
     if unknown := UNKNOWN.fullmatch(problem):
         hint = "remove it or correct its spelling"
         return _cut_key(_walk(root, where), unknown[1], _original(root, where), STRAY, hint)
@@ -206,12 +280,11 @@ def _walk(here: Any, path: str) -> Any:
 
 def _original(root: Any, path: str) -> str:
     """The path in the input: items that were cut out before have moved the indices."""
-    out, walked = "", ""
+    out, here = "", root
     for key, index in STEP.findall(path):
-        holder = _walk(root, walked)
-        walked += f".{key}" if key else f"[{index}]"
-        moved = isinstance(holder, Items) and index.isdigit()
-        out += f".{key}" if key else f"[{holder.origin[int(index)] if moved else index}]"
+        moved = isinstance(here, Items) and index.isdigit() and int(index) < len(here)
+        out += f".{key}" if key else f"[{here.origin[int(index)] if moved else index}]"
+        here = _walk(here, f".{key}" if key else f"[{index}]")
     return out
 
 
@@ -220,18 +293,36 @@ def _shown(value: object) -> object:
 
 
 class Items(list[Any]):
-    """A list that remembers where its items were."""
+    """A list that remembers where its items were, once one is cut: most lists of most inputs are never looked at."""
 
-    def __init__(self, items: Iterable[Any]) -> None:
-        super().__init__(items)
-        self.origin = list(range(len(self)))
+    __slots__ = ("_origin",)
+
+    @property
+    def origin(self) -> Sequence[int]:
+        """Where each item was."""
+        return getattr(self, "_origin", None) or range(len(self))
 
     def cut(self, index: int) -> Any:
-        del self.origin[index]
+        self._origin = [*self.origin]
+        del self._origin[index]
         return self.pop(index)
 
 
-def _copy(raw: Any) -> Any:
-    if isinstance(raw, dict):
-        return {k: _copy(v) for k, v in raw.items()}
-    return Items(_copy(v) for v in raw) if isinstance(raw, list) else raw
+class Copies:
+    """Copies of plain data, down to a depth and of so many values in all: what is beyond is refused before it is looked
+    at any further, as it takes time from everybody else."""
+
+    def __init__(self, values: int) -> None:
+        self._left = values
+
+    def of(self, raw: Any, room: int) -> Any:
+        if not isinstance(raw, dict | list):
+            return raw
+        self._left -= len(raw)
+        if self._left < 0:
+            raise Malformed([Finding("", None, "too many values", f"send at most {MOST_VALUES} in one object")])
+        if not room:
+            raise _nested()
+        if isinstance(raw, dict):
+            return {k: self.of(v, room - 1) if type(v) in HOLDING else v for k, v in raw.items()}
+        return Items([self.of(v, room - 1) if type(v) in HOLDING else v for v in raw])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -18,7 +19,7 @@ class NodeFacts(Struct, frozen=True):
     """What the machine is."""
 
     name: str
-    cpus: frozenset[int]
+    cpus: frozenset[int]  # those that a cgroup at the top may run on
     memory: int  # bytes
     page: int = 4096
     cgroup: str = "v2"  # v1, v2 or hybrid
@@ -26,17 +27,19 @@ class NodeFacts(Struct, frozen=True):
     kernel: str = ""
     boot_id: str = ""
     recursive_protection: bool = False  # cgroup2 mounted with memory_recursiveprot
+    cpu_quota: float = math.inf  # millicores that everything here may use together, as inside a container
 
     @property
     def capacity(self) -> Resources:
-        return Resources(cpu=Millicores(len(self.cpus) * 1000), memory=Bytes(self.memory))
+        cpu = int(min(len(self.cpus) * 1000, self.cpu_quota))
+        return Resources(cpu=Millicores(cpu), memory=Bytes(self.memory))
 
 
 class Foreign(NamedTuple):
     """A sibling that we do not manage, or the tasks that sit directly in a group."""
 
     name: str
-    weight: float  # v1 shares; tasks in the root count 1024 each
+    weight: float  # v1 shares; tasks that sit in a group count 1024 each, as far as they run or wait to
     memory_min: float = 0.0
     memory_low: float = 0.0
     memory_current: float = 0.0
@@ -53,6 +56,7 @@ class Group(Struct, frozen=True):
     foreign: tuple[Foreign, ...] = ()  # who else competes inside this group
     memory_current: float = 0.0
     enabled: frozenset[str] | None = None  # controllers that its children have; None: not known
+    busy: bool = False  # of ours that no workload needs: something is in it all the same, so that it cannot be removed
 
 
 class Groups(Struct, frozen=True, dict=True):
@@ -139,6 +143,7 @@ class Snapshot(Struct, frozen=True):
     settings: Mapping[Setting, Value] = field(default_factory=dict)  # the last read-back
     support: Mapping[str, Support] = field(default_factory=dict)
     epoch: int = 0  # moves with workloads, entitlements, groups and support: what depends on those alone may be kept
+    originals: Mapping[Setting, Value] = field(default_factory=dict)  # what settings held before our first write
 
     def supports(self, knob: str) -> bool:
         found = self.support.get(knob)

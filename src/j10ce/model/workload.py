@@ -61,13 +61,21 @@ class Workload(Struct, frozen=True):
     handle: Handle = Handle()
     parts: tuple[Part, ...] = ()
     pids: tuple[int, ...] = ()  # processes waiting to be put in
+    proofs: tuple[str, ...] = ()  # one for each of them: a number is not a process
     uid: int = 0  # the user who placed it
+    vouched: bool = True  # that it is what its namespace and labels say: else policies for those are not for it
     since: float = 0.0  # wall clock of its arrival
     critical: bool = False  # never below tier system
+    resizing: bool = False  # its maker is about to write its cgroup, and an idle one takes no weight
 
     @property
     def target(self) -> TargetId:
         return knob.workload(self.namespace, self.name)
+
+    @property
+    def waiting(self) -> list[tuple[int, str]]:
+        """Each of `pids` with its proof; empty where nobody knows whose number it was."""
+        return [(pid, "".join(self.proofs[n : n + 1])) for n, pid in enumerate(self.pids)]
 
     @property
     def native_class(self) -> NativeClass:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from j10ce.host.handles import Layout
@@ -10,15 +10,17 @@ from j10ce.model import knob
 from j10ce.model.knob import TargetId
 from j10ce.model.snapshot import Foreign, Group, Groups
 from j10ce.model.workload import Handle, Workload
-from j10ce.observe.siblings import Siblings
+from j10ce.observe.siblings import Siblings, shown
 
 LOOK_EVERY_S: Final = 10.0
 LOOK_INTO_WORKLOADS_EVERY_S: Final = 120.0  # beside the parts of a workload little comes and goes
+LOOK_AT_THREADS_EVERY_S: Final = 2.0  # a thread beside our groups that begins to spin takes from floors at once
+MANY_THREADS: Final = 500  # of more than that each look would cost too much
 LOOKS_AT_ONCE: Final = 4
 
 
 class _Node:
-    """One cgroup. Stays while a workload is in or below it, and, if it is ours, until it is removed."""
+    """One cgroup. Stays while a workload is in or below it or something is owed to it, and, if ours, until removed."""
 
     def __init__(self, path: str, parent: _Node | None) -> None:
         self.path = path
@@ -28,6 +30,8 @@ class _Node:
         self.owned = False
         self.exists = False
         self.uses = 0  # live targets in or below
+        self.owed = False  # something of it is still to be given back
+        self.busy = False  # of ours and not in use: something is in it all the same
         self.children: dict[str, _Node] = {}  # by the last step of their paths
         self.foreign: tuple[Foreign, ...] = ()
         self.enabled: frozenset[str] | None = None
@@ -60,6 +64,8 @@ class GroupTree:
         self._root.exists = True
         self._nodes: dict[str, _Node] = {"": self._root}  # by path
         self._live: dict[TargetId, list[_Node]] = {}
+        self._owed: dict[TargetId, Handle] = {}
+        self._left: dict[TargetId, _Node] = {}  # of ours, still under the names of workloads that are gone
         self._groups = Groups()
         self._built: tuple[int, float] = (-1, 0.0)
 
@@ -81,8 +87,26 @@ class GroupTree:
                 self._name(node, knob.group(node.path), Handle(node.path), self._layout.ours(node.path))
             else:
                 node.exists = self._layout.exists(node.handle, node.owned)
+                self._left[node.target] = node
                 self._prune(node)
             self.version += 1
+
+    def keep(self, remains: Mapping[TargetId, Handle]) -> None:
+        """What still has something of ours stays in the tree, though no workload needs it; nothing else does."""
+        if remains == self._owed:
+            return
+        for target in self._owed.keys() - remains:
+            node = self._nodes.get(self._owed[target].path)
+            if node is not None:
+                node.owed = False
+                self._prune(node)
+        for target, handle in remains.items():
+            node = self._node(handle.path)
+            node.owed = True
+            if target not in self._live and not node.uses:
+                self._name(node, target, handle, handle.made)
+        self._owed = dict(remains)
+        self.version += 1
 
     def groups(self, now: float) -> Groups:
         """The tree at this instant; the same object as long as nothing moved and no figure is due."""
@@ -98,15 +122,14 @@ class GroupTree:
         """Groups of ours that hold something."""
         return {n.target: n.handle for n in self._nodes.values() if n.owned and n.uses and n.is_group and n.exists}
 
-    def leftovers(self) -> list[TargetId]:
-        """What we made that no workload needs any more, children before parents."""
-        unused = [n for n in self._nodes.values() if n.owned and n.exists and not n.uses]
-        return [n.target for n in sorted(unused, key=lambda n: (-n.path.count("/"), n.path))]
-
     def _take(self, target: TargetId, handle: Handle) -> _Node:
-        node = self._node(handle.path)
+        node, left = self._node(handle.path), self._left.pop(target, None)
+        if left is not None and left is not node and left.target == target:  # the name has another place
+            self._name(left, knob.group(left.path), Handle(left.path), self._layout.ours(left.path))
         self._name(node, target, handle, handle.made)
         for up in node.upwards():
+            if up.owned and not up.uses:  # it may have been removed while nobody was in it
+                self._note_existence(up)
             up.uses += 1
         return node
 
@@ -118,6 +141,8 @@ class GroupTree:
             parent = self._node(above)
             node = self._nodes[path] = parent.children[name] = _Node(path, parent)
             self._name(node, node.target, node.handle, self._layout.ours(path))
+            # It is no stranger any more, whatever the last look said: it would count twice until the next one.
+            parent.foreign = tuple(f for f in parent.foreign if f.name != shown(name))
             self.version += 1
         return node
 
@@ -127,7 +152,7 @@ class GroupTree:
 
     def _prune(self, node: _Node) -> None:
         """Drop it, and each ancestor that was there for it alone."""
-        while node.parent and not (node.uses or node.children or (node.owned and node.exists)):
+        while node.parent and not (node.uses or node.children or node.owed or (node.owned and node.exists)):
             del self._nodes[node.path], node.parent.children[node.path.rpartition("/")[2]]
             self._siblings.forget(node.path)
             self.version += 1
@@ -136,17 +161,27 @@ class GroupTree:
     def _recheck(self) -> None:
         """What is to be made or removed may have been; so may controllers have been enabled. A look does the rest."""
         for node in list(self._nodes.values()):
-            if not node.exists or not (node.uses or node.is_group):
-                self._settle(node, self._layout.exists(node.handle, node.owned))
+            if not node.exists or not (node.uses or (node.is_group and not node.owned)):
+                self._settle(node)
+            self._note_busy(node)
             if node.children and (enabled := self._layout.enabled(node.handle)) != node.enabled:
                 node.enabled = enabled
                 self.version += 1
 
-    def _settle(self, node: _Node, exists: bool) -> None:
-        if node.exists != exists:
-            node.exists = exists
-            self.version += 1
+    def _note_busy(self, node: _Node) -> None:
+        unused = node.owned and node.exists and not node.uses
+        busy = unused and self._layout.busy(node.handle, node.children)
+        self.version += busy != node.busy
+        node.busy = busy
+
+    def _settle(self, node: _Node) -> None:
+        self._note_existence(node)
         self._prune(node)
+
+    def _note_existence(self, node: _Node) -> None:
+        exists = self._layout.exists(node.handle, node.owned)
+        self.version += node.exists != exists
+        node.exists = exists
 
     def _look(self, now: float) -> None:
         """Into every group in use that was never looked into; into a few others each time, those in use first."""
@@ -154,30 +189,37 @@ class GroupTree:
         due.sort(key=lambda n: (not n.uses, not n.is_group, n.due))
         unseen = sum(n.due == 0.0 and n.is_group and n.uses > 0 for n in due)
         for node in due[: max(unseen, LOOKS_AT_ONCE)]:
-            node.due = now + (LOOK_EVERY_S if node.is_group else LOOK_INTO_WORKLOADS_EVERY_S)
-            self._look_into(node)
+            self._look_into(node, now)
+            node.due = now + self._patience(node)
 
-    def _look_into(self, node: _Node) -> None:
+    def _patience(self, node: _Node) -> float:
+        if not node.is_group:
+            return LOOK_INTO_WORKLOADS_EVERY_S
+        few = node.children and 0 < self._siblings.threads(node.path) <= MANY_THREADS
+        return LOOK_AT_THREADS_EVERY_S if few else LOOK_EVERY_S
+
+    def _look_into(self, node: _Node, now: float) -> None:
         for top in self._layout.tops if node is self._root else ():
             if self._layout.exists(Handle(top), owned=False):
                 self._node(top)
         names = self._siblings.names(node.path)
         for name, child in list(node.children.items()):
             if name not in names:
-                self._settle(child, self._layout.exists(child.handle, child.owned))
+                self._settle(child)
         strangers = names - node.children.keys()
         if node.owned and node.is_group:  # leftovers are counted as groups, not as foreign
-            for name in strangers:
+            ours = {name for name in strangers if shown(name) == name}  # whoever made another one is to remove it
+            for name in ours:
                 self._node(f"{node.path}/{name}")
-            strangers = frozenset()
-        foreign = self._siblings.foreign(node.path, strangers)
+            strangers -= ours
+        foreign = self._siblings.foreign(node.path, strangers, now)
         self.version += _weights(foreign) != _weights(node.foreign)
         node.foreign = foreign
 
     def _group(self, n: _Node) -> Group:
         parent = n.parent.target if n.parent else None
         used = self._layout.memory_current(n.handle) if n.exists else 0.0
-        return Group(n.target, parent, n.path, n.owned, n.exists, n.foreign, used, n.enabled)
+        return Group(n.target, parent, n.path, n.owned, n.exists, n.foreign, used, n.enabled, n.busy)
 
 
 def _places(w: Workload) -> Iterator[tuple[TargetId, Handle]]:

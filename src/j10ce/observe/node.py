@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Iterable
 from typing import Final
@@ -18,6 +19,8 @@ from j10ce.observe.psi import PRESSURES, total_us
 from j10ce.observe.sensor import Sample, Sensor
 
 ONLINE: Final = "/sys/devices/system/cpu/online"
+ISOLATED: Final = "/sys/devices/system/cpu/isolated"
+INIT: Final = "/proc/1/status"
 MEMINFO: Final = "/proc/meminfo"
 OSRELEASE: Final = "/proc/sys/kernel/osrelease"
 BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
@@ -41,16 +44,47 @@ def discover(name: str, hierarchies: Hierarchies, files: Files, root: str = "") 
         boot_id=_line(files, root + BOOT_ID),
         recursive_protection=hierarchies.recursive_protection,
     )
-    return refresh(bare, files, root)
+    return refresh(bare, hierarchies, files, root)
 
 
-def refresh(facts: NodeFacts, files: Files, root: str = "") -> NodeFacts:
+def refresh(facts: NodeFacts, hierarchies: Hierarchies, files: Files, root: str = "") -> NodeFacts:
     """The same object, unless CPUs or memory came or went."""
-    cpus = parse_cpus(_line(files, root + ONLINE)) or facts.cpus
-    memory = _kibibytes(files.read(root + MEMINFO) or b"", b"MemTotal:") * 1024 or facts.memory
-    if (cpus, memory) == (facts.cpus, facts.memory):
+    cpus = _usable_cpus(hierarchies, files, root) or facts.cpus
+    quota = _quota(hierarchies, files)
+    total = _kibibytes(files.read(root + MEMINFO) or b"", b"MemTotal:") * 1024
+    memory = min(total, _memory_limit(hierarchies, files, total)) or facts.memory
+    if (cpus, quota, memory) == (facts.cpus, facts.cpu_quota, facts.memory):
         return facts
-    return replace(facts, cpus=cpus, memory=memory)
+    return replace(facts, cpus=cpus, cpu_quota=quota, memory=memory)
+
+
+def _usable_cpus(hierarchies: Hierarchies, files: Files, root: str) -> frozenset[int]:
+    """Online, not isolated at boot, and left to the cgroup at the top: by its container, and by others' partitions."""
+    online = parse_cpus(_line(files, root + ONLINE)) - parse_cpus(_line(files, root + ISOLATED))
+    version = hierarchies.version("cpuset")
+    if version is None:  # whatever confines this place confines its first process
+        return online & parse_cpus(_field(files, root + INIT, b"Cpus_allowed_list:")) or online
+    name = "cpuset.effective_cpus" if version == 1 else "cpuset.cpus.effective"
+    return online & parse_cpus(_line(files, hierarchies.file("cpuset", "", name))) or online
+
+
+def _quota(hierarchies: Hierarchies, files: Files) -> float:
+    """Millicores that the cgroup at the top may use; the machine's own root has no quota."""
+    version = hierarchies.version("cpu")
+    if version is None:
+        return math.inf
+    names = ("cpu.cfs_quota_us", "cpu.cfs_period_us") if version == 1 else ("cpu.max",)
+    words = [w for name in names for w in _line(files, hierarchies.file("cpu", "", name)).split()]
+    return int(words[0]) * 1000 / int(words[1]) if len(words) == 2 and words[0] not in ("max", "-1") else math.inf
+
+
+def _memory_limit(hierarchies: Hierarchies, files: Files, otherwise: int) -> int:
+    """Bytes that the cgroup at the top may hold; the machine's own root has no limit."""
+    version = hierarchies.version("memory")
+    if version is None:
+        return otherwise
+    text = _line(files, hierarchies.file("memory", "", "memory.limit_in_bytes" if version == 1 else "memory.max"))
+    return int(text) if text and text != "max" else otherwise
 
 
 class NodeSensor:
@@ -91,6 +125,11 @@ class NodeSensor:
 
 def _kibibytes(meminfo: bytes, key: bytes) -> int:
     return pick(meminfo, key, b" kB") or 0
+
+
+def _field(files: Files, path: str, key: bytes) -> str:
+    lines = (files.read(path) or b"").splitlines()
+    return next((line.removeprefix(key).decode().strip() for line in lines if line.startswith(key)), "")
 
 
 def _line(files: Files, path: str) -> str:

@@ -9,7 +9,7 @@ import structlog
 
 from j10ce.model.knob import NODE, Setting, Support, TargetId, Value
 from j10ce.model.snapshot import NodeFacts, Snapshot
-from j10ce.model.workload import Entitlement, Workload
+from j10ce.model.workload import Entitlement, Handle, Workload
 from j10ce.observe.groups import GroupTree
 from j10ce.observe.sensor import Sensor
 from j10ce.observe.series import SeriesBook
@@ -72,9 +72,14 @@ class Observer:
         settings: Mapping[Setting, Value],
         support: Mapping[str, Support],
         epoch: int = 0,
+        remains: Mapping[TargetId, Handle] | None = None,
     ) -> Snapshot:
-        """Everything at one instant. Its epoch is the caller's, moved on by whatever moved here."""
+        """Everything at one instant. Its epoch is the caller's, moved on by whatever moved here.
+
+        `remains`: cgroups beside those of the workloads that have something of ours.
+        """
         self._follow(workloads)
+        self._tree.keep(remains or {})
         facts = self._refresh(self.facts)
         if facts is not self.facts:
             self.facts = facts
@@ -104,7 +109,3 @@ class Observer:
     def gone(self, target: TargetId) -> None:
         self._known.pop(target, None)
         self._tree.gone(target)
-
-    def leftovers(self) -> list[TargetId]:
-        """Cgroups of ours that no workload needs, children before parents: for removal when they are empty."""
-        return self._tree.leftovers()

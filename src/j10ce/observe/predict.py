@@ -49,6 +49,7 @@ class Checkpoint(Strict, frozen=True, kw_only=True):
 
     reference: float
     since: float
+    newest: float = -math.inf  # wall clock of the last sample
     weights: tuple[tuple[int, float], ...]  # bucket, weight
 
 
@@ -58,14 +59,15 @@ class Histogram:
         self._half_life_s = half_life_s
         self._reference = kept.reference if kept else -math.inf
         self.since = kept.since if kept else math.inf  # wall clock of the first sample
+        self._newest = kept.newest if kept else -math.inf
         self._weights: dict[int, float] = dict(kept.weights) if kept else {}
 
     def add(self, value: float, wall: float) -> None:
-        self.since = min(self.since, wall)
+        self._set_back(self._newest - wall)
+        self.since, self._newest = min(self.since, wall), wall
         if wall - self._reference > FURTHEST * self._half_life_s:
             self._move(wall)
         n = self._buckets.find(value)
-        # A clock that was set back far makes a sample light, never an error.
         self._weights[n] = self._weights.get(n, 0.0) + 2.0 ** max(-1000.0, self._age(wall))
 
     def percentile(self, share: float) -> float:
@@ -88,8 +90,15 @@ class Histogram:
         return Checkpoint(
             reference=self._reference + self._half_life_s * math.log2(heaviest / KEPT_WEIGHT),
             since=self.since,
+            newest=self._newest,
             weights=kept,
         )
+
+    def _set_back(self, by_s: float) -> None:
+        """A clock that was ahead is right now: what it dated is the past all the same, and as long ago as it was."""
+        if by_s > 0:
+            self._reference -= by_s
+            self.since -= by_s
 
     def _age(self, wall: float) -> float:
         """In half-lives after the reference."""

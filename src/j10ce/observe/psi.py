@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Collection, Iterable
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
-from j10ce.host.files import ABSENT, read_whole
+from j10ce.host.files import ABSENT
 from j10ce.host.handles import Layout
 from j10ce.host.mounts import UNIFIED
-from j10ce.model.workload import Handle
 from j10ce.observe.counters import pick
 
 PRESSURES: Final = ("cpu", "memory", "io")
 STALL: Final = 0.15  # share of a window in which some task must have waited
 
-Mode = Literal["1s", "2s", "polled", "absent"]
+Mode = Literal["1s", "2s", "none", "absent"]
 # Without CAP_SYS_RESOURCE the kernel takes only windows that are a multiple of 2 s.
 WINDOWS: Final[tuple[tuple[Mode, int], ...]] = (("1s", 1_000_000), ("2s", 2_000_000))
 
@@ -26,25 +25,20 @@ def total_us(text: bytes) -> int:
     return pick(text, b"total=") or 0
 
 
-def worth_watching(layout: Layout, own: Iterable[Handle]) -> set[str]:
-    """The pressure files whose spikes call for a look at once: of the node, our top group, and the tiers in `own`.
+def worth_watching(layout: Layout, own: Iterable[str]) -> set[str]:
+    """The pressure files whose spikes call for a look at once: of the node, our top groups, and the tiers in `own`.
 
-    Not the CPU of the node, of the top group, or of best-effort: where best-effort fills the machine, its tasks wait
+    Not the CPU of the node, of a top group, or of best-effort: where best-effort fills the machine, its tasks wait
     all the time, as they should.
     """
     files = {f"/proc/pressure/{p}" for p in ("memory", "io")}
     if layout.hierarchies.unified is None:
         return files
-    for handle in own:
-        waits = handle.path in layout.tops
+    for path in own:
+        waits = path in layout.tops
         for pressure in ("memory",) if waits else ("memory", "cpu"):
-            files.add(layout.hierarchies.file(UNIFIED, handle.path, f"{pressure}.pressure"))
+            files.add(layout.hierarchies.file(UNIFIED, path, f"{pressure}.pressure"))
     return files
-
-
-class _Seen(NamedTuple):
-    at: float
-    total_us: int
 
 
 class Triggers:
@@ -52,49 +46,45 @@ class Triggers:
 
     Readable is the whole message: an event loop that watches the descriptor consumes the event on the way, so that
     which file it was can no longer be told (the samples tell). `wake` calls `drain`, once.
-    A file that takes no trigger is polled instead: ask `spiked` on every tick.
+    Of a file that takes no trigger the next tick tells.
     """
 
     def __init__(self, stall: float = STALL) -> None:
         self._stall = stall
         self._epoll = select.epoll()
         self._paths: dict[int, str] = {}
-        self._polled: dict[str, _Seen | None] = {}
+        self._without: set[str] = set()  # files that take no trigger
 
     def fileno(self) -> int:
         return self._epoll.fileno()
 
     def watch(self, path: str) -> Mode:
-        """Register one pressure file, once. `absent`: there is none, and nothing is watched."""
+        """Register one pressure file, once. `absent`: there is none; `none`: it takes no trigger."""
         try:
             fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
-        except PermissionError:
-            return self._poll(path)
-        except OSError as e:
-            if e.errno in ABSENT:
-                return "absent"
-            raise
+        except OSError as e:  # not ours to write, or on a mount that nobody may write
+            return "absent" if e.errno in ABSENT else self._do_without(path)
         for mode, window_us in WINDOWS:
             try:
                 os.write(fd, b"some %d %d\0" % (self._stall * window_us, window_us))
+                self._epoll.register(fd, select.EPOLLPRI)
             except OSError:  # EINVAL: this window is not for us; EBUSY, EOPNOTSUPP, ENOMEM: no trigger at all
                 continue
-            self._epoll.register(fd, select.EPOLLPRI)
             self._paths[fd] = path
             return mode
         os.close(fd)
-        return self._poll(path)
+        return self._do_without(path)
 
     def follow(self, paths: Collection[str]) -> dict[str, Mode]:
         """Watch exactly these; the answer is for those that were not watched."""
-        watched = {*self._paths.values(), *self._polled}
+        watched = {*self._paths.values(), *self._without}
         for path in watched.difference(paths):
-            self.drop(path)
+            self._drop(path)
         return {path: self.watch(path) for path in sorted(set(paths) - watched)}
 
-    def _poll(self, path: str) -> Mode:
-        self._polled[path] = None
-        return "polled"
+    def _do_without(self, path: str) -> Mode:
+        self._without.add(path)
+        return "none"
 
     def drain(self) -> None:
         """Take what is pending, and let go of files whose cgroup is gone: those would stay readable for ever."""
@@ -102,22 +92,8 @@ class Triggers:
             if event & select.EPOLLERR:
                 self._close(fd)
 
-    def spiked(self, now: float) -> list[str]:
-        """The polled files that have stalled beyond the threshold since they were last asked."""
-        return [path for path in list(self._polled) if self._spiked(path, now)]
-
-    def _spiked(self, path: str, now: float) -> bool:
-        text, before = read_whole(path), self._polled[path]
-        if text is None:
-            del self._polled[path]
-            return False
-        seen = self._polled[path] = _Seen(now, total_us(text))
-        if before is None or now <= before.at:
-            return False
-        return seen.total_us - before.total_us >= self._stall * (now - before.at) * 1e6
-
-    def drop(self, path: str) -> None:
-        self._polled.pop(path, None)
+    def _drop(self, path: str) -> None:
+        self._without.discard(path)
         for fd in [fd for fd, watched in self._paths.items() if watched == path]:
             self._close(fd)
 
@@ -129,5 +105,5 @@ class Triggers:
     def close(self) -> None:
         for fd in list(self._paths):
             self._close(fd)
-        self._polled.clear()
+        self._without.clear()
         self._epoll.close()

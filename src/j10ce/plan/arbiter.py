@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value
+from j10ce.model.knob import KNOBS, Setting, Support, Value
 from j10ce.model.plan import Bound, HeldSetting, Plan, Proposal, Rank, Verdict
 from j10ce.model.resource import NOTHING
 from j10ce.model.snapshot import Groups, NodeFacts, Snapshot
+from j10ce.plan.advice import Heard, heed
 from j10ce.plan.board import LAPSED, Board
 from j10ce.plan.difference import Difference, Quantise
 from j10ce.plan.guarantee import fit_guarantees
@@ -23,7 +24,7 @@ from j10ce.plan.rights import Rights
 from j10ce.plan.structure import structure
 from j10ce.plan.wishes import Batch, Wishes
 
-NOBODY: Final[frozenset[TargetId]] = frozenset()
+UNADVISED = "advice counts on what is ours alone"
 
 
 def arbitrate(
@@ -33,14 +34,13 @@ def arbitrate(
     quantise: Quantise,
     *,
     originals: Mapping[Setting, Value] | None = None,
-    allow_oom: frozenset[TargetId] = NOBODY,
 ) -> Plan:
     """One plan from all wishes. Pure, and the order of the proposals does not matter.
 
-    `originals`: what the settings we own held before us; one that nobody proposes any more goes back to it.
-    `allow_oom`: targets whose memory caps may be set below what they use.
+    `originals`: what the settings we own held before us; one that nobody proposes any more, or that is not ours to set
+    any more, goes back to it.
     """
-    return Arbiter(quantise).arbitrate((tuple(proposals),), snap, holds, originals=originals, allow_oom=allow_oom)
+    return Arbiter(quantise).arbitrate((tuple(proposals),), snap, holds, originals=originals)
 
 
 class Inputs(NamedTuple):
@@ -48,7 +48,6 @@ class Inputs(NamedTuple):
 
     epoch: int = -1
     holds: tuple[HeldSetting, ...] = ()  # unexpired
-    allow_oom: frozenset[TargetId] = NOBODY
     originals: Mapping[Setting, Value] = {}
     settings: Mapping[Setting, Value] = {}
     support: Mapping[str, Support] = {}
@@ -60,6 +59,8 @@ class Arbiter:
 
     def __init__(self, quantise: Quantise) -> None:
         self.quantise = quantise
+        self.proposed: tuple[Batch, ...] = ()
+        self.heard = Heard(())
         self.wishes = Wishes()
         self.inputs = Inputs()
         self.rights = Rights()
@@ -76,21 +77,30 @@ class Arbiter:
         holds: Iterable[HeldSetting] = (),
         *,
         originals: Mapping[Setting, Value] | None = None,
-        allow_oom: frozenset[TargetId] = NOBODY,
     ) -> Plan:
         """One batch per controller, in a steady order; a tuple that is the same object as last time costs nothing.
 
         The same inputs return the same plan object. Tree, workloads and entitlements are compared by `snap.epoch`.
         """
         proposed = tuple(map(tuple, batches))
-        before, self.inputs = self.inputs, _inputs(snap, holds, originals or {}, allow_oom)
+        before, self.inputs = self.inputs, _inputs(snap, holds, originals or {})
         settled = self.waits_on is None or self.waits_on is snap.groups
-        if before == self.inputs and settled and self.wishes.same(proposed):
+        if before == self.inputs and settled and proposed == self.proposed:
             return self.plan
-        for s in self._touched(before, proposed, snap):
+        self.proposed = proposed
+        self.heard = heed(proposed, snap, lambda batches: self._afresh(batches, snap))
+        for s in self._touched(before, self.heard.batches, snap):
             self._decide(s, snap)
         self.plan = self._plan(snap)
         return self.plan
+
+    def _afresh(self, batches: tuple[Batch, ...], snap: Snapshot) -> Plan:
+        """The plan of other batches, without a trace here."""
+        other = Arbiter(self.quantise)
+        other.inputs = self.inputs
+        for s in other._touched(Inputs(), batches, snap):
+            other._decide(s, snap)
+        return other._plan(snap)
 
     def _touched(self, before: Inputs, proposed: tuple[Batch, ...], snap: Snapshot) -> set[Setting]:
         """The settings whose verdict may be another than last time."""
@@ -111,19 +121,31 @@ class Arbiter:
     def _decide(self, s: Setting, snap: Snapshot) -> None:
         self.merged.pop(s, None)
         self.dropped.pop(s, None)
-        wishes = self.wishes.of(s)
-        hold = self.in_force.holds.get(s)
-        if not wishes and hold is None and s not in self.inputs.originals:
+        wishes, hold, owed = self._wishes(s, snap), self.in_force.holds.get(s), s in self.inputs.originals
+        if not wishes and hold is None and not owed:
             return
-        if objection := self.rights.objection(s, snap):
-            if wishes or hold:
+        objection = self.rights.objection(s, snap)
+        if objection:
+            if wishes or (hold and not owed):
                 self.dropped[s] = objection
-        elif hold is not None:
+            if not owed or not self.rights.may_end(s, snap):
+                return
+            wishes = ()
+        if hold is not None:
             self.merged[s] = held(hold, wishes, snap.settings.get(s))
         else:
-            wishes = wishes or [_lapsed(s, self.inputs.originals[s])]
+            wishes = wishes or [_lapsed(s, self.inputs.originals[s], objection)]
             floor = self.rights.floors.get(s.target, NOTHING)
             self.merged[s] = merge(s, wishes, self._base(s, snap), floor, snap.node)
+
+    def _wishes(self, s: Setting, snap: Snapshot) -> Sequence[Proposal]:
+        """Advice counts on what is ours alone: what an ancestor keeps is bounded by nothing but the floors inside."""
+        wishes = self.wishes.of(s)
+        if s.target in self.rights.ours or all(p.rank is not Rank.ADVICE for p in wishes):
+            return wishes
+        if not self.rights.objection(s, snap):
+            self.dropped[s] = UNADVISED
+        return [p for p in wishes if p.rank is not Rank.ADVICE]
 
     def _base(self, s: Setting, snap: Snapshot) -> Value:
         """What bounds move where nobody wants a value: a fresh cgroup's value, or what an adopted one came with."""
@@ -136,14 +158,18 @@ class Arbiter:
 
     def _plan(self, snap: Snapshot) -> Plan:
         board = Board(snap, self.rights, dict(self.merged), self.inputs.originals)
-        board.still.update(s for s, h in self.in_force.holds.items() if h.value is None)
+        # What is held and not ours any more stays as it is; it goes back when the hold ends.
+        held_still = (s for s, h in self.in_force.holds.items() if h.value is None or self.rights.objection(s, snap))
+        board.still.update(held_still)
         fit_quotas(board)
         fit_placements(board)
         fit_guarantees(board)
-        difference = Difference(board, self.quantise, self.inputs.allow_oom)
+        difference = Difference(board, self.quantise)
         self.waits_on = snap.groups if difference.restless else None
         ordered = order(difference.changes, structure(snap, difference.changes, self.rights), snap)
-        return Plan(ordered, board.verdicts, (*self.in_force.notes, *board.notes, *self._dropped_notes()))
+        return Plan(
+            ordered, board.verdicts, (*self.in_force.notes, *self.heard.notes, *board.notes, *self._dropped_notes())
+        )
 
     def _dropped_notes(self) -> Iterable[str]:
         """One line per knob and reason, not per setting."""
@@ -153,12 +179,10 @@ class Arbiter:
             yield f"{knob} of {count} targets not set: {why}" if count > 1 else f"{knob} not set: {why}"
 
 
-def _inputs(
-    snap: Snapshot, holds: Iterable[HeldSetting], originals: Mapping[Setting, Value], allow_oom: frozenset[TargetId]
-) -> Inputs:
+def _inputs(snap: Snapshot, holds: Iterable[HeldSetting], originals: Mapping[Setting, Value]) -> Inputs:
     unexpired = tuple(sorted((h for h in holds if h.expires > snap.wall), key=repr))
     copies = dict(originals), dict(snap.settings), dict(snap.support)
-    return Inputs(snap.epoch, unexpired, allow_oom, *copies, snap.node)
+    return Inputs(snap.epoch, unexpired, *copies, snap.node)
 
 
 def _changed(a: Mapping[Setting, object], b: Mapping[Setting, object]) -> set[Setting]:
@@ -167,5 +191,5 @@ def _changed(a: Mapping[Setting, object], b: Mapping[Setting, object]) -> set[Se
     return {s for s, value in b.items() if a.get(s) != value} | (a.keys() - b.keys())
 
 
-def _lapsed(s: Setting, original: Value) -> Proposal:
-    return Proposal(s, Bound.WANT, original, LAPSED, Rank.ADVICE, "nobody asks for it any more")
+def _lapsed(s: Setting, original: Value, why: str | None) -> Proposal:
+    return Proposal(s, Bound.WANT, original, LAPSED, Rank.ADVICE, why or "nobody asks for it any more")

@@ -30,7 +30,7 @@ class Board:
     def children(self, target: TargetId) -> list[TargetId]:
         """Without those that the plan removes."""
         below = self.snap.groups.children.get(target, ())
-        return [c for c in below if c not in self.rights.dead]
+        return [c for c in below if c not in self.rights.spent]
 
     def value(self, target: TargetId, knob: str) -> Value:
         s = Setting(target, knob)
@@ -49,9 +49,17 @@ class Board:
         return {t: number(self.value(t, knob)) for t in self.rights.top_down}
 
     def movable(self, target: TargetId, knob: str) -> bool:
-        """Ours, and not frozen by a hold."""
+        """Ours, or left in a group of ours, and not frozen by a hold."""
         verdict = self.verdicts.get(Setting(target, knob))
-        return target in self.rights.ours and not (verdict and verdict.held) and self.snap.supports(knob)
+        ours = target in self.rights.ours or (target in self.rights.owned and target not in self.rights.spent)
+        return ours and not (verdict and verdict.held) and self.snap.supports(knob)
+
+    def ends(self, s: Setting) -> bool:
+        """Whether the setting goes back to what it was before us, and nothing stands in the way."""
+        verdict, original = self.verdicts.get(s), self.originals.get(s)
+        if verdict is None or original is None or verdict.held or verdict.clamps:
+            return False
+        return verdict.winner is not None and verdict.winner.owner == LAPSED and verdict.value == original
 
     def move(self, target: TargetId, knob: str, value: Value, why: str) -> None:
         s = Setting(target, knob)

@@ -21,10 +21,9 @@ SPARE_BYTES: Final = 2**20
 class Difference:
     """`restless`: a cap waits for usage to fall, so the next instant may differ with the same wishes."""
 
-    def __init__(self, board: Board, quantise: Quantise, allow_oom: frozenset[TargetId]) -> None:
+    def __init__(self, board: Board, quantise: Quantise) -> None:
         self.board = board
         self.quantise = quantise
-        self.allow_oom = allow_oom
         self.restless = False
         self.changes = list(self._changes())
         self.changes.extend(self._weights_after_idle())
@@ -34,14 +33,18 @@ class Difference:
     def _changes(self) -> Iterator[ValueChange]:
         present, still = self.board.snap.settings, self.board.still
         for s, verdict in list(self.board.verdicts.items()):
-            old = present.get(s)
-            if verdict.value == old or s in still:
+            old, leaves = present.get(s), self._leaves(s)
+            if (verdict.value == old and not leaves) or s in still:
                 continue
             new = self.quantise(s, verdict.value)
-            if new != old and s.knob in MEMORY_CAPS and s.target not in self.allow_oom:
+            if new != old and s.knob in MEMORY_CAPS:
                 verdict, new = self._spare_usage(verdict, new, old)
-            if new != old and self._reachable(s.target):
-                yield ValueChange(s, old, new, *credit(verdict))
+            if self._leaves(s) or (new != old and self._reachable(s.target)):
+                yield ValueChange(s, old, new, *credit(verdict), self.board.ends(s))
+
+    def _leaves(self, s: Setting) -> bool:
+        """Of what is not ours any more also a value that is as it was is told, so that it is forgotten."""
+        return s.target not in self.board.rights.ours and self.board.ends(s)
 
     def _reachable(self, target: TargetId) -> bool:
         """There, or about to be made; an adopted cgroup that vanished is neither."""
@@ -58,7 +61,7 @@ class Difference:
         if number(new) >= spared:
             return verdict, new
         self.restless = True
-        why = f"kept at {render(s.knob, spared)}: {spell('memory', used)} are in use; less needs --allow-oom"
+        why = f"kept at {render(s.knob, spared)}: {spell('memory', used)} are in use, and less would stall or kill"
         self.board.move(s.target, s.knob, float(spared), why)
         return self.board.verdicts[s], self.quantise(s, float(spared))
 
@@ -72,7 +75,8 @@ class Difference:
                 continue
             if weight not in changed and weight not in self.board.still:
                 old = self.board.snap.settings.get(weight)
-                yield ValueChange(weight, old, self.quantise(weight, verdict.value), *credit(verdict))
+                new = self.quantise(weight, verdict.value)
+                yield ValueChange(weight, old, new, *credit(verdict), self.board.ends(weight))
 
     def _sets_dragged_along(self) -> Iterator[ValueChange]:
         """The v1 back end moves a child whose set equals its parent's along with it; one with a wish stays its own."""

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from msgspec import Struct
 
 from j10ce.errors import Finding, Invalid, NotFound
-from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, render
+from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value, render
 from j10ce.model.plan import HeldSetting, Plan, Proposal, ValueChange, Verdict
 from j10ce.model.resource import NOTHING, spell
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Entitlement
 from j10ce.plan.board import LAPSED
+from j10ce.plan.merge import number
 from j10ce.plan.rights import lacking
 from j10ce.policy.effective import Effective
+from j10ce.policy.sections import OWN_CPUS
+
+LIMITS: Final = "limits"  # the controller that asks for declared limits
 
 
 class Wish(Struct, frozen=True):
@@ -64,6 +70,7 @@ class Explanation(Struct, frozen=True):
     floor: str = ""
     sources: tuple[str, ...] = ()
     effective: str = ""  # whether the floor really holds
+    protected: str = ""  # how much memory of the floor is in use and kept at this moment
     notes: tuple[str, ...] = ()
     knob: str = ""  # the one that was asked for; empty: an overview
     settings: tuple[SettingExplanation, ...] = ()
@@ -87,8 +94,9 @@ def explain(
     if knob is not None and knob not in KNOBS and knob not in known:
         raise Invalid([Finding("knob", knob, "unknown knob", "use one of " + ", ".join(KNOBS))], "question")
     told = _Teller(snap, plan, originals or {}, {h.setting: h for h in holds if h.expires > snap.wall})
-    shown = [knob] if knob else [k for k in (*KNOBS, *sorted(known - KNOBS.keys())) if _worth_telling(k, known, snap)]
     entitled = snap.entitlements.get(target)
+    lacked = {k for k in _called_for(entitled) if not snap.supports(k)} if entitled else set()
+    shown = [knob] if knob else [k for k in (*KNOBS, *sorted(known - KNOBS.keys())) if k in known | lacked]
     return Explanation(
         target=target,
         cgroup=group.path,
@@ -97,14 +105,45 @@ def explain(
         floor=str(entitled.floor) if entitled and entitled.floor != NOTHING else "",
         sources=tuple(f"{s.object}: {s.why}" for s in entitled.sources) if entitled else (),
         effective=_effective_text(entitled, effective),
+        protected=_protected_text(entitled, effective),
         notes=entitled.notes if entitled else (),
         knob=knob or "",
         settings=tuple(told.setting(Setting(target, k)) for k in shown),
     )
 
 
-def _worth_telling(knob: str, known: set[str], snap: Snapshot) -> bool:
-    return knob in known or not snap.supports(knob)
+def raised_limits(target: TargetId, plan: Plan) -> list[str]:
+    """Limits of a workload that are not set as they were asked for, each with the reason."""
+    found = []
+    for s, verdict in plan.verdicts.items():
+        asked = verdict.winner
+        cap = s.knob in KNOBS and KNOBS[s.knob].role is Role.CAP
+        if s.target != target or not cap or asked is None or asked.owner != LIMITS:
+            continue
+        if isinstance(asked.value, float | int) and number(verdict.value) > number(asked.value):
+            told = [c for c in verdict.clamps if c.startswith("raised to ")]
+            found.append(
+                f"{s.knob}: {asked.reason} {told[-1] if told else f'raised to {render(s.knob, verdict.value)}'}"
+            )
+    return found
+
+
+def _called_for(e: Entitlement) -> Iterator[str]:
+    """What a workload's floor, limits and profile need, whether this machine has it or not. (UNSET is false.)"""
+    cpu, memory = e.cpu, e.memory
+    needs = {
+        "cpu.weight": e.floor.cpu > 0,
+        "cpu.idle": cpu.idle,
+        "cpu.max": e.ceiling.cpu != math.inf,
+        "cpu.max.burst": e.ceiling.cpu != math.inf and bool(cpu.burst),
+        "cpuset.cpus": cpu.pinning in OWN_CPUS,
+        "memory.min": e.floor.memory > 0 or bool(memory.min_percent),
+        "memory.low": bool(memory.low_percent),
+        "memory.high": bool(memory.throttling_percent),
+        "memory.max": e.ceiling.memory != math.inf,
+        "memory.oom.group": bool(memory.oom_group),
+    }
+    return (knob for knob, needed in needs.items() if needed and e.chosen)
 
 
 def _effective_text(entitled: Entitlement | None, found: Effective | None) -> str:
@@ -117,6 +156,14 @@ def _effective_text(entitled: Entitlement | None, found: Effective | None) -> st
         ("memory", found.memory, entitled.floor.memory, found.memory_reason),
     )
     return "; ".join(f"{k} {spell(k, int(got))} of {spell(k, want)}: {why}" for k, got, want, why in parts if why)
+
+
+def _protected_text(entitled: Entitlement | None, found: Effective | None) -> str:
+    """A floor protects what is charged to the cgroup: pages that another one read first are charged there."""
+    if found is None or entitled is None or not entitled.floor.memory:
+        return ""
+    now, floor, used = (spell("memory", n) for n in (found.memory_now, entitled.floor.memory, found.memory_used))
+    return f"now {now} of {floor}; {used} are charged to its cgroup"
 
 
 def _lost(p: Proposal, verdict: Verdict) -> bool:

@@ -1,17 +1,23 @@
 """memory.min and memory.low hold only where every ancestor has as much: parents cover the sum of their children.
 
 First groups of ours are raised to what is promised inside them, then whatever does not fit is scaled down from the
-top, and last the ancestors that are not ours are raised, never lowered below what they had before us.
+top, and last the ancestors that are not ours are raised, never lowered below what they had before us. Floors are cut
+last: first goes what is protected beyond them, such as the agent's own memory.
+
+A memory.max below the sum cuts nothing inside: children cannot use more together than it lets them, and once it is hit
+the kernel goes by the children's own values.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from j10ce.model.knob import Setting, TargetId, render
 from j10ce.model.resource import spell
 from j10ce.plan.board import Board
 from j10ce.plan.merge import number
+from j10ce.policy.foreign_claims import claimed_by_others
 
 SPARED_SHARE = 0.05  # of the machine's memory is never promised, and at least this much
 SPARED_BYTES = 512 * 2**20
@@ -72,30 +78,43 @@ class _Cover:
 
     def _keep_below_cap(self, target: TargetId) -> None:
         cap = self.cap[target]
-        if self.value[target] > cap and self.board.movable(target, self.knob):
+        leaf = not self.board.children(target)
+        if leaf and self.value[target] > cap and self.board.movable(target, self.knob):
             self._move(target, cap, f"lowered to {render(self.knob, cap)}: a guarantee never exceeds memory.max")
 
     def _fit_machine(self) -> None:
         node = self.board.snap.node
-        room = most_promised(node.memory)
+        theirs = claimed_by_others(self.board.snap, self.board.originals)
+        room = max(0.0, most_promised(node.memory) - theirs)
         wanted = math.fsum(self.value[t] for t in self.board.rights.tops)
         if self._shrink(self.board.rights.tops, room, "the machine"):
             sizes = [spell("memory", n) for n in (wanted, room, node.memory)]
-            self.board.notes.append("memory.min cut: {} promised, {} of {} may be".format(*sizes))
+            beside = f"; others keep {spell('memory', theirs)}" if theirs else ""
+            self.board.notes.append("memory.min cut: {} promised, {} of {} may be".format(*sizes) + beside)
 
     def _shrink(self, targets: tuple[TargetId, ...] | list[TargetId], room: float, where: str) -> bool:
-        """Scale alike until the sum fits; what is held or not ours keeps its size."""
+        """Scale alike until the sum fits, floors last; what is held or not ours keeps its size."""
         total = math.fsum(self.value[t] for t in targets)
         if total <= max(room, 0.0):
             return False
         movable = [t for t in targets if self.value[t] and self.board.movable(t, self.knob)]
-        scaled = math.fsum(self.value[t] for t in movable)
-        factor = max(0.0, room - (total - scaled)) / scaled if scaled else 1.0
+        left = max(0.0, room - (total - math.fsum(self.value[t] for t in movable)))
+        floors = {t: min(self.value[t], self._floor(t)) for t in movable}
+        beyond = {t: self.value[t] - floors[t] for t in movable}
+        kept = _factor(left, floors)
+        extra = _factor(left - math.fsum(floors.values()), beyond)
         page = self.board.snap.node.page
         for target in movable:
-            share = self.value[target] * factor // page * page
-            self._move(target, share, f"cut to {render(self.knob, share)}: {where} has room for {factor:.0%}")
+            share = (floors[target] * kept + beyond[target] * extra) // page * page
+            if share != self.value[target]:
+                room_for = f"{where} has room for {share / self.value[target]:.0%}"
+                self._move(target, share, f"cut to {render(self.knob, share)}: {room_for}")
         return bool(movable)
+
+    def _floor(self, target: TargetId) -> float:
+        """What was promised to those inside, in whole pages."""
+        floor, page = self.board.rights.floors.get(target), self.board.snap.node.page
+        return float(-(-floor.memory // page) * page) if floor else 0.0
 
     def _raise_foreign(self, target: TargetId) -> None:
         s = Setting(target, self.knob)
@@ -120,3 +139,9 @@ class _Cover:
     def _move(self, target: TargetId, value: float, why: str) -> None:
         self.value[target] = value
         self.board.move(target, self.knob, value, why)
+
+
+def _factor(room: float, sizes: Mapping[TargetId, float]) -> float:
+    """The share of each that fits."""
+    total = math.fsum(sizes.values())
+    return min(1.0, max(0.0, room) / total) if total else 0.0

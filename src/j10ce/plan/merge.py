@@ -1,21 +1,23 @@
 """The wishes for one setting become one value.
 
-The `want` of the highest rank, clamped by the highest `at_least` and the lowest `at_most` of all ranks; `at_least`
-wins over `at_most`. Sets intersect from the highest rank down. Last come the knob's range and the workload's floor.
+The `want` of the highest rank, clamped by the highest `at_least` and the lowest `at_most`, first those of advice, then
+those of all other ranks; `at_least` wins over `at_most`. Sets intersect from the highest rank down; advice widens none
+beyond what the other ranks leave. Last come the knob's range and the workload's floor.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from j10ce.model.knob import KNOBS, PERIOD_US, Role, Setting, Unit, Value, format_cpus, render
-from j10ce.model.plan import Bound, Proposal, Verdict
+from j10ce.model.plan import Bound, Proposal, Rank, Verdict
 from j10ce.model.resource import NOTHING, Resources, spell
 from j10ce.model.snapshot import NodeFacts
 
 WANT, AT_LEAST, AT_MOST = Bound.WANT, Bound.AT_LEAST, Bound.AT_MOST  # module names are found faster than members
+ADVICE = Rank.ADVICE
 GUARANTEE, CAP = Role.GUARANTEE, Role.CAP
 FLOORED: Final = frozenset({"cpu.max", "memory.high", "memory.max"})  # caps that may not cut into a floor
 
@@ -37,7 +39,9 @@ def precedence(p: Proposal) -> tuple[int, str, str, str, str, float | str]:
 
 
 def well_formed(p: Proposal) -> bool:
-    """Whether the value is of its knob's type at all."""
+    """Whether it is a setting, and the value of its knob's type at all. No knob of the table has instances yet."""
+    if p.setting.instance and p.setting.knob in KNOBS:
+        return False
     if type(p.value) is float:
         return p.value == p.value and (p.setting.knob not in KNOBS or KNOBS[p.setting.knob].unit is not Unit.SET)
     k = KNOBS.get(p.setting.knob)
@@ -45,26 +49,29 @@ def well_formed(p: Proposal) -> bool:
 
 
 def _bounded(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources, node: NodeFacts) -> Verdict:
-    winner = low = high = None
-    for p in ranked:
-        if p.bound is WANT:
-            winner = winner or p
-        elif p.bound is AT_LEAST:
-            low = p if low is None or number(p.value) > number(low.value) else low
-        elif high is None or number(p.value) < number(high.value):
-            high = p
+    winner = next((p for p in ranked if p.bound is WANT), None)
     by, value = winner, number(winner.value if winner else base)
-    moved = []
-    if high is not None and value > number(high.value):
-        by, value = high, number(high.value)
-        moved.append(high)
-    if low is not None and value < number(low.value):
-        by, value = low, number(low.value)
-        moved.append(low)
+    moved: list[Proposal] = []
+    for advised in (True, False):
+        for bound in _tightest([p for p in ranked if (p.rank is ADVICE) is advised]):
+            if _passed(value, bound):
+                by, value = bound, number(bound.value)
+                moved.append(bound)
     clamps = tuple([_bound_text(s, p) for p in moved]) if winner else ()  # without a want the bound is the wish
     allowed, texts = _allow(s, value, floor, node)
     others = tuple([p for p in ranked if p != winner]) if len(ranked) > 1 or winner is None else ()
     return Verdict(s, allowed, winner, others, clamps + texts, "", by if allowed == value else None)
+
+
+def _tightest(ranked: Sequence[Proposal]) -> Iterator[Proposal]:
+    """The lowest `at_most`, then the highest `at_least`; of equal ones the first."""
+    yield from sorted((p for p in ranked if p.bound is AT_MOST), key=lambda p: number(p.value))[:1]
+    yield from sorted((p for p in ranked if p.bound is AT_LEAST), key=lambda p: -number(p.value))[:1]
+
+
+def _passed(value: float, bound: Proposal) -> bool:
+    limit = number(bound.value)
+    return value > limit if bound.bound is AT_MOST else value < limit
 
 
 def _bound_text(s: Setting, p: Proposal) -> str:
@@ -108,6 +115,7 @@ def _place(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources
     by: Proposal | None = None
     value = cpus(base) & node.cpus if not within else frozenset[int]()
     clamps: list[str] = []
+    firm = value  # of the ranks above advice
     for p in within:
         narrowed = (value or node.cpus) & (cpus(p.value) or node.cpus)
         if len(narrowed) < fewest and cpus(p.value):
@@ -115,9 +123,11 @@ def _place(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources
         elif cpus(p.value):
             by = p if narrowed != value else by
             value = narrowed
+            firm = value if p.rank is not ADVICE else firm
     for p in ranked:
-        if p.bound is AT_LEAST and value and not cpus(p.value) & node.cpus <= value:
-            value, by = value | (cpus(p.value) & node.cpus), p
+        more = cpus(p.value) & ((firm or node.cpus) if p.rank is ADVICE else node.cpus)
+        if p.bound is AT_LEAST and value and not more <= value:
+            value, by = value | more, p
             clamps.append(f"widened to {render(s.knob, value)} by {p.owner}: {p.reason}")
     winner = within[0] if within else None
     return Verdict(s, value, winner, tuple(p for p in ranked if p != winner), tuple(clamps), by=by or winner)

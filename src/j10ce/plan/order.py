@@ -116,7 +116,7 @@ class _Sets:
             return [(Step.TIGHTEN, change)]
         both = before | new
         return [
-            (Step.LOOSEN, change._replace(new=both, why=f"{change.why} (first widened)")),
+            (Step.LOOSEN, change._replace(new=both, why=f"{change.why} (first widened)", ends=False)),
             (Step.TIGHTEN, change._replace(old=both)),
         ]
 

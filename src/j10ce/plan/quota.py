@@ -21,7 +21,7 @@ def _fit_parents(board: Board) -> None:
     """Lower the child: v2 would take the smaller of the two anyway. A held child lifts its parents instead."""
     quota = board.column("cpu.max")
     for target in reversed(board.rights.top_down):
-        frozen = target not in board.rights.dead and not board.movable(target, "cpu.max")
+        frozen = target not in board.rights.spent and not board.movable(target, "cpu.max")
         if frozen and math.isfinite(quota[target]):
             _lift(board, quota, target)
     bound: dict[TargetId | None, float] = {}
@@ -57,5 +57,7 @@ def _fit_bursts(board: Board) -> None:
 
 def _drop_idle_weights(board: Board) -> None:
     for s in [s for s in board.verdicts if s.knob == "cpu.weight"]:
+        if board.ends(s) and s.target not in board.rights.ours:
+            continue  # what it had as an idle group comes back with cpu.idle
         if board.value(s.target, "cpu.idle") == 1.0:
             board.leave(s, "not written: the kernel gives an idle group no weight")

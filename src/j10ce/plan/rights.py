@@ -19,6 +19,7 @@ class Rights(Struct, frozen=True):
     ours: frozenset[TargetId] = frozenset()  # owned groups, and chosen workloads with all inside them
     tops: tuple[TargetId, ...] = ()  # those of ours that have none of ours above
     dead: frozenset[TargetId] = frozenset()  # groups that we made for workloads that are gone
+    spent: frozenset[TargetId] = frozenset()  # ours, empty, and needed by nobody: the plan removes them
     floors: Mapping[TargetId, Resources] = {}  # sum of the floors inside, the target's own included
     owned: frozenset[TargetId] = frozenset()  # made by us
 
@@ -29,28 +30,35 @@ class Rights(Struct, frozen=True):
         ours = _ours(order, dead, snap)
         tops = tuple(t for t in order if t in ours and snap.groups.parent(t) not in ours)
         owned = frozenset(t for t in order if snap.groups[t].owned)
-        return cls(order, ours, tops, dead, _floors(order, snap), owned)
+        return cls(order, ours, tops, dead, _spent(order, snap), _floors(order, snap), owned)
 
     def differing(self, other: Rights) -> set[TargetId]:
         """The targets for which something else holds."""
         known = {*self.top_down, *other.top_down}
         return {t for t in known if self._terms(t) != other._terms(t)} | (set(self.top_down) ^ set(other.top_down))
 
-    def _terms(self, t: TargetId) -> tuple[bool, bool, Resources | None]:
-        return t in self.ours, t in self.owned, self.floors.get(t)
+    def _terms(self, t: TargetId) -> tuple[bool, bool, bool, Resources | None]:
+        return t in self.ours, t in self.owned, t in self.spent, self.floors.get(t)
+
+    def may_end(self, s: Setting, snap: Snapshot) -> bool:
+        """Whether a setting can go back to its original: nobody needs a right to that."""
+        here = s.target != ROOT and s.target in snap.groups.by_target
+        return here and s.target not in self.spent and snap.supports(s.knob)
 
     def objection(self, s: Setting, snap: Snapshot) -> str | None:
-        """Why a setting may not be written, or None."""
+        """Why nobody's wish for a setting counts, or None."""
+        if s.target in self.spent:
+            return "nothing needs it any more"
         if s.target in self.ours:
             return None if snap.supports(s.knob) else lacking(s.knob, snap)
         if s.target == ROOT:
             return "the root's own limits are never touched"
         if s.target not in snap.groups.by_target:
             return "no such target on this machine"
-        if s.target in self.dead:
-            return "its workload is gone"
         if s.target in snap.workloads:
             return "no policy chose this workload, it is only classified"
+        if not s.target.startswith("group/"):
+            return "its workload is gone"
         if s.knob not in KNOBS or KNOBS[s.knob].role is not Role.GUARANTEE:
             return "not ours; of an ancestor only guarantees are raised"
         return None if snap.supports(s.knob) else lacking(s.knob, snap)
@@ -66,6 +74,19 @@ def lacking(knob: str, snap: Snapshot) -> str:
 
 def _dead(target: TargetId, snap: Snapshot) -> bool:
     return target.startswith("workload/") and target not in snap.workloads and snap.groups[target].owned
+
+
+def _spent(order: tuple[TargetId, ...], snap: Snapshot) -> frozenset[TargetId]:
+    """From the bottom up: a group can go once all inside it can."""
+    groups, staying, spent = snap.groups, set[TargetId](), set[TargetId]()
+    for target in reversed(order):
+        here = groups[target]
+        needed = target in snap.workloads or target in staying or not here.owned
+        if not needed and here.exists and not here.busy:
+            spent.add(target)
+        elif (here.exists or needed) and here.parent is not None:
+            staying.add(here.parent)
+    return frozenset(spent)
 
 
 def _ours(order: tuple[TargetId, ...], dead: frozenset[TargetId], snap: Snapshot) -> frozenset[TargetId]:

@@ -17,9 +17,11 @@ def structure(snap: Snapshot, values: Iterable[ValueChange] = (), rights: Rights
 
 
 def _makes(snap: Snapshot, rights: Rights) -> Iterable[Make]:
+    above = {up for target in snap.workloads for up in snap.groups.ancestors(target)}
     for target in rights.top_down:
         group = snap.groups[target]
-        if group.owned and not group.exists and target in rights.ours:
+        needed = target in rights.ours and (target in above or target in snap.workloads)
+        if group.owned and not group.exists and needed:
             yield Make(
                 target, group.path, "a workload needs it" if target in snap.workloads else "workloads live below it"
             )
@@ -54,9 +56,10 @@ def _lacks(target: TargetId, controller: str, change: ValueChange, snap: Snapsho
 def _joins(snap: Snapshot, rights: Rights) -> Iterable[Join]:
     for target in sorted(snap.workloads):
         if target in rights.ours and target in snap.groups.by_target:
-            for pid in snap.workloads[target].pids:
-                yield Join(target, pid, "waits to be put in")
+            for pid, proof in snap.workloads[target].waiting:
+                yield Join(target, pid, "waits to be put in", proof)
 
 
 def _removes(snap: Snapshot, rights: Rights) -> Iterable[Remove]:
-    return (Remove(t, "its workload is gone") for t in sorted(rights.dead) if snap.groups[t].exists)
+    for target in sorted(rights.spent):
+        yield Remove(target, "its workload is gone" if target in rights.dead else "nothing needs it any more")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from j10ce.model.cells import shown
 from j10ce.plan.explain import Above, Explanation, SettingExplanation, Wish
 
 
 def render_text(e: Explanation) -> str:
     lines = _detail(e, e.settings[0]) if e.knob else _overview(e)
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(shown(line.rstrip()) for line in lines)
 
 
 def _overview(e: Explanation) -> Iterator[str]:
@@ -19,6 +20,7 @@ def _overview(e: Explanation) -> Iterator[str]:
         ("floor", e.floor),
         *(("from", source) for source in e.sources),
         ("effective", e.effective),
+        ("protected", e.protected),
         *(("note", note) for note in e.notes),
     )
     rows = [(s.knob, _value(s), _reason(s)) for s in e.settings if not s.problem]

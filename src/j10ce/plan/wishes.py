@@ -42,11 +42,6 @@ class Wishes:
         self.batches, self.indexes = batches, indexes[: len(batches)]
         return touched
 
-    def same(self, batches: tuple[Batch, ...]) -> bool:
-        if len(batches) != len(self.batches):
-            return False
-        return all(a is b or a == b for a, b in zip(self.batches, batches, strict=True))
-
     def of(self, s: Setting) -> Sequence[Proposal]:
         found = [index.wishes[s] for index in self.indexes if s in index.wishes]
         return found[0] if len(found) == 1 else [p for wishes in found for p in wishes]

@@ -1,4 +1,5 @@
-"""Which profile a workload runs under: its label, else the best selector; its native class only classifies it."""
+"""Which profile a workload runs under: its label, else the best selector, else its namespace's label; its native class
+only classifies it."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from msgspec import UNSET
 from j10ce.model.kinds import IGNORE_LABEL, PROFILE_LABEL, QoSProfile, Tier
 from j10ce.model.workload import Workload
 from j10ce.policy.profiles import builtin, canonical, may_choose, unheeded
-from j10ce.policy.select import Test, compiled
+from j10ce.policy.select import Labels, Test, compiled
 
 CLASSIFIED: Final = {"Guaranteed": Tier.SENSITIVE, "Burstable": Tier.STANDARD, "BestEffort": Tier.BESTEFFORT}
 
@@ -41,8 +42,11 @@ class Chooser:
     def choose(self, w: Workload) -> Choice:
         if w.labels.get(IGNORE_LABEL) == "true" or w.namespace_labels.get(IGNORE_LABEL) == "true":
             return Choice(None, _classified(w), f"label {IGNORE_LABEL}", ignored=True)
-        by_label, notes = self._by_label(w)
-        choice = by_label or self._by_selector(w)
+        choice, notes = self._named_by(w.labels, f"label {PROFILE_LABEL}", w)
+        choice = choice or self._by_selector(w)
+        if choice is None:
+            choice, more = self._named_by(w.namespace_labels, f"label {PROFILE_LABEL} of namespace {w.namespace}", w)
+            notes += more
         if choice is None:
             return Choice(None, _classified(w), f"native class {w.native_class}", notes)
         if w.critical and choice.tier is not Tier.SYSTEM:
@@ -50,8 +54,8 @@ class Chooser:
             choice = Choice(self._system, Tier.SYSTEM, "critical")
         return choice._replace(notes=(*notes, *self._unheeded.get(_name(choice), ())))
 
-    def _by_label(self, w: Workload) -> tuple[Choice | None, tuple[str, ...]]:
-        asked = w.labels.get(PROFILE_LABEL)
+    def _named_by(self, labels: Labels, why: str, w: Workload) -> tuple[Choice | None, tuple[str, ...]]:
+        asked = labels.get(PROFILE_LABEL)
         if not asked:
             return None, ()
         profile = self._named.get(canonical(asked))
@@ -59,7 +63,7 @@ class Chooser:
             return None, (f"no QoSProfile is named {asked!r}",)
         if not may_choose(profile, w.namespace_labels):
             return None, (f"namespace {w.namespace!r} may not choose profile {profile.metadata.name!r}",)
-        return Choice(profile, profile.spec.tier, f"label {PROFILE_LABEL}"), ()
+        return Choice(profile, profile.spec.tier, why), ()
 
     def _by_selector(self, w: Workload) -> Choice | None:
         for test, profile in self._selecting:

@@ -85,21 +85,34 @@ class Book:
         return self._in_turn([c for asked in claims.values() for c in asked])
 
     def _in_turn(self, claims: Sequence[Claim]) -> Refusals:
+        """Refused ones are tried again when their holder got something (it may stand on a unit now, and need only the
+        rest), and all of them when room was freed: what was held as a unit and had as a floor is had once."""
         refusals: Refusals = {}
+        refused: list[Claim] = []
         for claim in sorted(claims):
-            refusal = self._serve(claim) if claim.holder else self._hold_units(self.promises[claim.source])
-            if refusal is not None:
+            before = self.ledger.promised
+            if (refusal := self._try(claim)) is not None:
                 refusals[claim.holder, claim.source] = refusal
+                refused.append(claim)
+                continue
+            freed = not before.fits(self.ledger.promised)
+            for again in [c for c in refused if freed or (c.holder and c.holder == claim.holder)]:
+                if self._try(again) is None:
+                    refused.remove(again)
+                    del refusals[again.holder, again.source]
         return refusals
+
+    def _try(self, claim: Claim) -> Refusal | None:
+        return self._serve(claim) if claim.holder else self._hold_units(self.promises[claim.source])
 
     def _keep_floor(self, line: Line, asked: Sequence[Claim], used: Counter[str]) -> None:
         wanted = NOTHING
         for claim in asked:
             wanted = wanted.at_least(claim.amount)
-        payer = next((c for c in asked if c.source == line.charged), min(asked))
+        payer = next((c for c in asked if c.source == line.charged), min(asked, key=lambda c: (c.rank, c.source)))
         promise = self.promises.get(payer.source)
         units = 0
-        if promise is not None and payer.source == line.charged and promise.shape.fits(line.amount):
+        if promise is not None and promise.shape.fits(line.amount):  # a unit of its payer's is not held beside it
             units = int(used[payer.source] < promise.units)
         used[payer.source] += units
         self._charge[line.holder] = payer
@@ -148,10 +161,9 @@ class Book:
             if not limited:
                 yield (own, *back)
         if line is not None:
-            if not limited:
-                yield (line._replace(amount=amount),)
-            if unit and not line.units:
-                yield unit
+            on_unit = [unit] if unit and not line.units else []
+            alone = [] if limited else [(line._replace(amount=amount),)]
+            yield from (*on_unit, *alone) if line.charged == claim.source else (*alone, *on_unit)
 
     def _limited(self, claim: Claim) -> Refusal | None:
         """Why a claim is served from a unit or not at all."""
@@ -167,10 +179,19 @@ class Book:
         return (claim.rank, claim.source) < (payer.rank, payer.source)
 
     def _with_unit(self, own: Line) -> tuple[Line, ...]:
-        unused = self._unused(own.charged)
-        return (own._replace(units=1), self.promises[own.charged].held(unused - 1)) if unused else ()
+        """On a unit that is held; else on one that found no room to be held, and is had with the floor itself."""
+        promise = self.promises.get(own.charged)
+        if promise is None or not promise.units:
+            return ()
+        if unused := self._unused(own.charged):
+            return own._replace(units=1), promise.held(unused - 1)
+        return (own._replace(units=1),) if self._used(own.charged) < promise.units else ()
 
     def _giving_back(self, line: Line | None) -> tuple[Line, ...]:
+        """The unit goes to one of the policy's that has none, else it is held for the next."""
         if line is None or not line.units or line.charged not in self.promises:  # its policy may be gone
             return ()
-        return (self.promises[line.charged].held(self._unused(line.charged) + 1),)
+        promise = self.promises[line.charged]
+        without = (x for x in self.ledger if x.charged == line.charged and not x.units and x.holder != line.holder)
+        heir = min((x for x in without if promise.shape.fits(x.amount)), default=None)
+        return (heir._replace(units=1) if heir else promise.held(self._unused(line.charged) + 1),)

@@ -1,7 +1,8 @@
 """How much CPU time each group has for certain: when every sibling, foreign ones included, wants to run.
 
-A group's weight counts on the CPUs that it may use, evenly. CPUs that every cpuset treats alike form one cell:
-    time(child, cell) = time(parent, cell) · density(child) / Σ densities there   [millicores],  density = weight / CPUs
+CPUs that every cpuset treats alike form one cell. A group's weight counts where those inside run, by what they weigh:
+    load(group, cell) = weight · Σ loads inside, there / Σ loads inside     evenly over its CPUs where nobody is inside
+    time(child, cell) = time(parent, cell) · load(child, cell) / Σ loads there                            [millicores]
 A quota cuts the sum. What a sibling with a quota leaves over is not counted: a floor must not depend on it.
 """
 
@@ -31,14 +32,18 @@ class CpuTime(NamedTuple):
         return math.fsum(self.cells)
 
 
+Cells = tuple[float, ...]  # an amount for each cell
+
+
 def cpu_times(snap: Snapshot) -> dict[TargetId, CpuTime]:
-    cells = _cells(snap)
-    whole = tuple(1000.0 * len(cell) for cell in cells)
-    found = {ROOT: CpuTime(whole, snap.node.cpus, 0.0, 0.0, math.inf)}
-    for group in snap.groups.from_top():
+    cells, order = _cells(snap), snap.groups.from_top()
+    loads = _loads(snap, order, cells)
+    each = snap.node.capacity.cpu / max(1, len(snap.node.cpus))
+    found = {ROOT: CpuTime(tuple(each * len(cell) for cell in cells), snap.node.cpus, 0.0, 0.0, math.inf)}
+    for group in order:
         children = snap.groups.children.get(group, ())
         if children:
-            found |= _divide(snap, found[group], group, children, cells)
+            found |= _divide(snap, found[group], group, children, cells, loads)
     return found
 
 
@@ -49,23 +54,31 @@ def weight(snap: Snapshot, target: TargetId) -> float:
 
 
 def _divide(
-    snap: Snapshot, above: CpuTime, group: TargetId, children: Sequence[TargetId], cells: Sequence[Cpus]
+    snap: Snapshot,
+    above: CpuTime,
+    group: TargetId,
+    children: Sequence[TargetId],
+    cells: Sequence[Cpus],
+    loads: Mapping[TargetId, Cells],
 ) -> Mapping[TargetId, CpuTime]:
-    weights = {c: weight(snap, c) for c in children}
-    cpus = {c: _cpus(snap, c, above.cpus) for c in children}
     foreign = math.fsum(f.weight for f in snap.groups[group].foreign)
-    rivals = math.fsum(weights.values()) + foreign
-    density = {c: weights[c] / len(cpus[c]) for c in children}
-    everyone = [
-        foreign / len(above.cpus) + math.fsum(density[c] for c in children if cell <= cpus[c]) for cell in cells
-    ]
+    everyone = _sums([*(loads[c] for c in children), _evenly(foreign, above.cpus, cells)])
+    rivals = math.fsum(everyone)
     return {
         c: _capped(
             tuple(
-                time * density[c] / total if cell <= cpus[c] and total else 0.0
-                for time, cell, total in zip(above.cells, cells, everyone, strict=True)
+                [
+                    time * load / total if load else 0.0
+                    for time, load, total in zip(above.cells, loads[c], everyone, strict=True)
+                ]
             ),
-            CpuTime((), cpus[c], weights[c], rivals, _number(snap, c, "cpu.max") * 1000 / PERIOD_US),
+            CpuTime(
+                (),
+                _cpus(snap, c, above.cpus),
+                math.fsum(loads[c]),
+                rivals,
+                _number(snap, c, "cpu.max") * 1000 / PERIOD_US,
+            ),
         )
         for c in children
     }
@@ -74,6 +87,33 @@ def _divide(
 def _capped(cells: tuple[float, ...], to: CpuTime) -> CpuTime:
     total = math.fsum(cells)
     return to._replace(cells=tuple(t * to.quota / total for t in cells) if total > to.quota else cells)
+
+
+def _loads(snap: Snapshot, order: Sequence[TargetId], cells: Sequence[Cpus]) -> dict[TargetId, Cells]:
+    """What every group weighs in each cell."""
+    allowed = {ROOT: snap.node.cpus}
+    for target in order[1:]:
+        allowed[target] = _cpus(snap, target, allowed[snap.groups.parent(target) or ROOT])
+    found: dict[TargetId, Cells] = {}
+    for target in reversed(order):
+        own, cpus = weight(snap, target), allowed[target]
+        children = snap.groups.children.get(target, ())
+        if len(cells) == 1 or not children:
+            found[target] = _evenly(own, cpus, cells)
+            continue
+        foreign = math.fsum(f.weight for f in snap.groups[target].foreign)
+        inside = _sums([*(found[c] for c in children), _evenly(foreign, cpus, cells)])
+        total = math.fsum(inside)
+        found[target] = tuple([own * load / total for load in inside]) if total else _evenly(own, cpus, cells)
+    return found
+
+
+def _evenly(weight: float, cpus: Cpus, cells: Sequence[Cpus]) -> Cells:
+    return tuple([weight * len(cell) / len(cpus) if cell <= cpus else 0.0 for cell in cells])
+
+
+def _sums(rows: Sequence[Cells]) -> Cells:
+    return tuple([math.fsum(column) for column in zip(*rows, strict=True)])
 
 
 def _cells(snap: Snapshot) -> list[Cpus]:

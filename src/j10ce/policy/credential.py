@@ -16,10 +16,17 @@ from j10ce.policy.sections import outside
 
 HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
 MOST_USES: Final = 1_000_000
+# Nodes and bootstrap tokens have names of their own kind, so that no two callers of different kinds ever share one.
+NODE_PREFIX: Final = "node."
+BOOTSTRAP_PREFIX: Final = "bootstrap."
+# Who the audit log calls so: the manager itself, and whoever shows the token of its token file.
+SYSTEM, OWNER = "system", "owner"
+RESERVED: Final = (SYSTEM, OWNER)
 
 
-def credential(spec: CredentialSpec) -> Iterator[Finding]:
+def credential(name: str, spec: CredentialSpec) -> Iterator[Finding]:
     """A hash is never shown in a finding: what stands in its place may be the secret itself."""
+    yield from _name(name, spec)
     yield from _hash("spec.hash", spec.hash)
     if spec.role == "node":
         yield from syntax.name("spec.node", spec.node)
@@ -35,6 +42,19 @@ def credential(spec: CredentialSpec) -> Iterator[Finding]:
         yield from _moment("spec.formerExpires", spec.former_expires)
     if bool(spec.former_hash) != (spec.former_expires is not UNSET):
         yield Finding("spec.formerHash", None, "formerHash and formerExpires go together", "give both or neither")
+
+
+def _name(name: str, spec: CredentialSpec) -> Iterator[Finding]:
+    node = name.removeprefix(NODE_PREFIX) if name.startswith(NODE_PREFIX) else ""
+    if node and (spec.role, spec.node) != ("node", node):
+        hint = f"such names are those of nodes; give it role node and node {node}, or another name"
+        yield Finding("metadata.name", name, f"not the name of a token of role {spec.role}", hint)
+    if name in RESERVED and spec.role not in ("node", "bootstrap"):
+        hint = f"{' and '.join(RESERVED)} are the manager's own names in the audit log; give it another"
+        yield Finding("metadata.name", name, f"not the name of a token of role {spec.role}", hint)
+    if name.startswith(BOOTSTRAP_PREFIX) and spec.role != "bootstrap":
+        hint = "such names are those of bootstrap tokens; give it another"
+        yield Finding("metadata.name", name, f"not the name of a token of role {spec.role}", hint)
 
 
 def _bootstrap(spec: CredentialSpec) -> Iterator[Finding]:
@@ -53,5 +73,5 @@ def _hash(path: str, text: str) -> Iterator[Finding]:
 
 
 def _moment(path: str, moment: datetime | UnsetType) -> Iterator[Finding]:
-    if moment is not UNSET and moment.tzinfo is None:
-        yield Finding(path, moment.isoformat(), "no time zone", "write it as 2026-01-31T12:00:00Z")
+    if moment is not UNSET:
+        yield from syntax.moment(path, moment)

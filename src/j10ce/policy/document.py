@@ -31,8 +31,10 @@ from j10ce.model.kinds import (
     QoSProfile,
     Strict,
 )
-from j10ce.model.schema import convert, plain
-from j10ce.policy.rollout import Stage, stage, whole_before
+from j10ce.model.schema import plain
+from j10ce.policy.lifetime import at, decided, in_force
+from j10ce.policy.reach import may_cut, reaches
+from j10ce.policy.rollout import Near, Stage, forgotten, stage, whole_before
 from j10ce.policy.select import Labels, matches
 
 FORMAT: Final = 2  # 1 had no `units`: each policy carried the node's own count in its spec
@@ -80,7 +82,7 @@ def render(
         units={reference(p): units for p in promises if (units := placed(p).get(name, 0))},
         profiles=in_order(p for p in here if isinstance(p, QoSProfile)),
         policies=in_order(p for p in here if isinstance(p, MinimalReservationPolicy)),
-        holds=in_order(bare_hold(h) for h in holds if h.spec.node in ("", name)),
+        holds=in_order(bare_hold(h) for h in holds if h.spec.node in ("", name) and reaches(h)),
     )
     return replace(document, hash=digest(document))
 
@@ -99,6 +101,11 @@ class Spread(NamedTuple):
         everywhere = isinstance(self.present, QoSProfile) or self.present.spec.node_selector is UNSET
         return self.stage.whole and everywhere
 
+    def near(self, nodes: Iterable[tuple[str, Labels]]) -> Near | None:
+        """Of those that the present revision concerns, the one whose cohort is reached first."""
+        concerned = (node for node, labels in nodes if _concerns(self.present, labels))
+        return min((Near(cohort(node, self.name), node) for node in concerned), default=None)
+
     def on(self, node: str, labels: Labels) -> Policy | None:
         """None where the policy does not concern the node."""
         taken = self.stage.whole or self.stage.takes(node, cohort(node, self.name))
@@ -107,13 +114,18 @@ class Spread(NamedTuple):
 
 
 def spread(policy: Policy, revisions: Sequence[PolicyRevision]) -> Spread:
-    """`revisions` are the policy's own."""
-    now, present = stage(policy), _bare(_admitted(policy, revisions))
+    """`revisions` are the policy's own.
+
+    One that the fleet refused altogether is a wish that agents grant as they can.
+    """
+    held = in_force(policy, revisions) or policy
+    now, present = stage(held), _bare(held)
     if now.whole:
         return Spread(reference(policy), now, present, None)
-    stable = whole_before(policy, revisions) if now.stable is None else now.stable
-    earlier = _revision(policy, stable, revisions) if stable else None
-    if stable and earlier is None:  # it is not kept: the present revision is better than no floor at all
+    stable = whole_before(held, revisions) if now.stable is None else now.stable
+    earlier = at(policy, stable, revisions) if stable else None
+    lost = bool(stable) and earlier is None  # it is not kept: the present revision is better than no floor at all
+    if lost or (now.stable is None and forgotten(held, revisions)):
         now = Stage(100)
     return Spread(reference(policy), now, present, earlier and _bare(earlier))
 
@@ -121,11 +133,6 @@ def spread(policy: Policy, revisions: Sequence[PolicyRevision]) -> Spread:
 def placed(policy: MinimalReservationPolicy) -> dict[str, int]:
     """Units by node, as the fleet has placed them."""
     return {w.node: w.units for w in policy.status.witness} if decided(policy) else {}
-
-
-def decided(policy: Policy) -> bool:
-    """The Reservation Manager has judged it: its witness is the truth. Before that a node stands alone."""
-    return any(c.type == "Admitted" for c in policy.status.conditions)
 
 
 def obeyed_spec(node: NodeQoS) -> NodeQoSSpec:
@@ -178,25 +185,8 @@ def by_owner(revisions: Iterable[PolicyRevision]) -> dict[str, list[PolicyRevisi
 
 
 def bare_hold(hold: Hold) -> Hold:
-    return replace(hold, metadata=_lasting(hold.metadata), status=HoldStatus())
-
-
-def _admitted(policy: Policy, revisions: Sequence[PolicyRevision]) -> Policy:
-    """An edit of a policy with units counts once the fleet has admitted it; until then its predecessor does."""
-    if isinstance(policy, QoSProfile) or not policy.spec.units:
-        return policy
-    held = policy.status.admitted_generation
-    if not decided(policy) or held in (0, policy.metadata.generation):
-        return policy
-    return _revision(policy, held, revisions) or policy
-
-
-def _revision(policy: Policy, number: int, revisions: Sequence[PolicyRevision]) -> Policy | None:
-    for revision in revisions:
-        if revision.revision == number:
-            spec = convert(revision.data, type(policy.spec))
-            return replace(policy, metadata=replace(policy.metadata, generation=number), spec=spec)
-    return None
+    spec = replace(hold.spec, breaks_reservation=may_cut(hold))
+    return replace(hold, metadata=_lasting(hold.metadata), spec=spec, status=HoldStatus())
 
 
 def _concerns(policy: Policy, labels: Labels) -> bool:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from j10ce.model.knob import ROOT, Setting, TargetId
-from j10ce.model.resource import NOTHING, Resources, spell
+from j10ce.model.resource import NOTHING, Resources
 from j10ce.model.snapshot import Snapshot
 from j10ce.policy.cpu_share import CpuTime, cpu_times
-from j10ce.policy.memory_share import Protected, distribute, full_usage, present_usage
+from j10ce.policy.memory_kept import Kept, MemoryKept
+from j10ce.policy.support import missing
 
 CPU_SLACK: Final = 0.5  # millicores: what rounding weights to whole numbers may cost
 
@@ -26,53 +26,54 @@ class Effective(Struct, frozen=True):
     memory: float = 0.0  # bytes, when everyone uses all that is protected or promised to it
     memory_min: float = 0.0  # bytes the kernel refuses to reclaim at the present usage
     memory_low: float = 0.0
+    memory_used: float = 0.0  # bytes charged to its cgroup now
     cpu_reason: str = ""
     memory_reason: str = ""
+
+    @property
+    def memory_now(self) -> float:
+        """Bytes of it that are in memory and protected at this moment."""
+        return min(self.memory_used, max(self.memory_min, self.memory_low))
 
     @property
     def holds(self) -> bool:
         return not self.cpu_reason and not self.memory_reason
 
 
-def effective(snap: Snapshot) -> Mapping[TargetId, Effective]:
-    """Every workload that has a place in the tree."""
+def effective(
+    snap: Snapshot, counted_late: Collection[TargetId] = (), only: Collection[TargetId] | None = None
+) -> Mapping[TargetId, Effective]:
+    """Every workload that has a place in the tree, or some of them. `counted_late`: groups that count memory apart
+    since we asked."""
     times = cpu_times(snap)
-    present, full = present_usage(snap), full_usage(snap)
-    now = [distribute(snap, knob, present, full=False) for knob in ("memory.min", "memory.low")]
-    needed = [distribute(snap, knob, full, full=True) for knob in ("memory.min", "memory.low")]
-    return {t: _judge(snap, t, times, now, needed) for t in snap.workloads if t in times}
+    memory = MemoryKept(snap, counted_late)
+    return {t: _judge(snap, t, times, memory) for t in (only or snap.workloads) if t in times}
 
 
-def _judge(
-    snap: Snapshot,
-    target: TargetId,
-    times: Mapping[TargetId, CpuTime],
-    now: Sequence[Protected],
-    needed: Sequence[Protected],
-) -> Effective:
+def _judge(snap: Snapshot, target: TargetId, times: Mapping[TargetId, CpuTime], memory: MemoryKept) -> Effective:
     e = snap.entitlements.get(target)
     promised = e.floor if e else NOTHING
     path = [*reversed(list(snap.groups.ancestors(target))), target][1:]  # from below the root
-    page = snap.node.page
-    cap, capped_by = _cap(snap, path)
-    memory = min(cap, page * max(p.effective[target] for p in needed))
+    kept: Kept = memory.of(path, promised.memory)
     cpu = times[target].total
     return Effective(
         target,
         promised,
         promised.cpu if promised.cpu - CPU_SLACK <= cpu < promised.cpu else cpu,
-        memory,
-        page * now[0].effective[target],
-        page * now[1].effective[target],
+        kept.bytes,
+        *kept.now,
+        snap.groups[target].memory_current,
         "" if cpu >= promised.cpu - CPU_SLACK else _cpu_reason(snap, path, times, promised.cpu),
-        "" if memory > promised.memory - page else _memory_reason(snap, path, needed, promised.memory, cap, capped_by),
+        kept.reason,
     )
 
 
 def _cpu_reason(snap: Snapshot, path: Sequence[TargetId], times: Mapping[TargetId, CpuTime], need: int) -> str:
-    """The first group from the top that is left with too little."""
+    """Who has too few CPUs, else the first group from the top that is left with too little."""
     if not snap.supports("cpu.weight"):
-        return _missing(snap, "cpu.weight")
+        return missing(snap, "cpu.weight")
+    if few := next((t for t in path if len(times[t].cpus) * 1000 < need), None):
+        return f"cpuset.cpus of {few} has {len(times[few].cpus)} CPUs"
     above = times[ROOT].total
     for target in path:
         time = times[target]
@@ -85,44 +86,5 @@ def _cpu_reason(snap: Snapshot, path: Sequence[TargetId], times: Mapping[TargetI
 def _cpu_fault(snap: Snapshot, target: TargetId, time: CpuTime, above: float, need: int) -> str:
     if time.quota < need:
         return f"cpu.max of {target} allows {time.quota:.0f}m"
-    if len(time.cpus) * 1000 < need:
-        return f"cpuset.cpus of {target} has {len(time.cpus)} CPUs"
     idle = ", cpu.idle is set" if snap.settings.get(Setting(target, "cpu.idle")) == 1.0 else ""
     return f"{target} has {time.weight:.0f} of {time.rivals:.0f} shares{idle}: {time.total:.0f}m of {above:.0f}m"
-
-
-def _cap(snap: Snapshot, path: Sequence[TargetId]) -> tuple[float, str]:
-    """The lowest memory limit on the way, and whose it is."""
-    caps = [
-        (float(value), f"{knob} of {target}")
-        for target in path
-        for knob in ("memory.max", "memory.high")
-        if isinstance(value := snap.settings.get(Setting(target, knob)), float | int)
-    ]
-    return min(caps, default=(math.inf, ""))
-
-
-def _memory_reason(
-    snap: Snapshot, path: Sequence[TargetId], needed: Sequence[Protected], need: int, cap: float, capped_by: str
-) -> str:
-    if not snap.supports("memory.min"):
-        return _missing(snap, "memory.min")
-    if cap < need:
-        return f"{capped_by} is {spell('memory', cap)}"
-    page, kind = snap.node.page, max(needed, key=lambda p: p.setting[path[-1]])
-    above = ROOT
-    for target in path:
-        if kind.effective[target] * page < need:
-            if kind.setting[target] * page < need or above == ROOT:
-                return f"{kind.knob} of {target} is {spell('memory', kind.setting[target] * page)}"
-            has, claimed = kind.effective[above] * page, kind.claimed[above] * page
-            return f"{above} has {spell('memory', has)} to protect and {spell('memory', claimed)} are claimed inside"
-        above = target
-    return f"{kind.knob} protects less than a page"
-
-
-def _missing(snap: Snapshot, knob: str) -> str:
-    support = snap.support.get(knob)
-    needs = f": needs {support.needs}" if support and support.needs else ""
-    instead = f"; instead: {support.instead}" if support and support.instead else ""
-    return f"{knob} is not enforceable here{needs}{instead}"

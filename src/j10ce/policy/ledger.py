@@ -19,6 +19,9 @@ from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 
 NAMED_HOLDERS: Final = 3  # how many of those who hold a scarce resource a refusal names
+AGENT: Final = "agent"  # the holder of what the agent keeps for itself
+OTHERS: Final = "memory.min of cgroups that are not ours"
+NO_BYTES: Final = Bytes(0)
 
 
 class Headroom(Struct, frozen=True):
@@ -76,9 +79,10 @@ class Refusal(NamedTuple):
 class Ledger:
     """A mutable book. Not for sharing while it is being written; `resolve` hands out finished ones."""
 
-    def __init__(self, capacity: Resources, lines: Iterable[Line] = ()) -> None:
-        """`lines` are promises made earlier, see `carry`."""
-        self.capacity = capacity
+    def __init__(self, capacity: Resources, lines: Iterable[Line] = (), *, beside: Bytes = NO_BYTES) -> None:
+        """`lines` are promises made earlier, see `carry`; `beside`: memory that others keep, none of `capacity`."""
+        self.capacity = capacity.minus(Resources(memory=beside))
+        self.beside = beside
         self._lines: dict[str, Line] = {}
         self._promised = NOTHING
         self._granted: Mapping[str, Resources] | None = None
@@ -88,6 +92,7 @@ class Ledger:
 
     def copy(self) -> Ledger:
         other = Ledger(self.capacity)
+        other.beside = self.beside
         other._lines, other._promised = dict(self._lines), self._promised
         return other
 
@@ -192,7 +197,9 @@ class Ledger:
         lacking = [n for n in range(len(after)) if before[n] < after[n] > capacity[n] - promised[n] + before[n]]
         if not lacking:
             return None
-        held = ((line.holder, RESOURCES[n], line.amount[n]) for n in lacking for line in self._holders(n))
+        held = [(line.holder, RESOURCES[n], line.amount[n]) for n in lacking for line in self._holders(n)]
+        if self.beside and RESOURCES.index("memory") in lacking:
+            held.append((OTHERS, "memory", self.beside))
         return Refusal(after.minus(before), self.free, self.capacity, tuple(held))
 
     def _holders(self, n: int) -> tuple[Line, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from j10ce.errors import Finding
 from j10ce.model.kinds import GROUP, IGNORE_LABEL, PROFILE_LABEL, QoSProfile
 from j10ce.model.workload import Workload
@@ -33,15 +35,16 @@ def pod_findings(pod: Workload, profiles: Collection[QoSProfile]) -> list[Findin
 def profile_for(pod: Workload, profiles: Collection[QoSProfile]) -> str:
     """The profile that a pod is labelled with when it names none; empty: it is left as it is.
 
-    A profile's selector goes before the label of the namespace, which is for all that nobody selects.
+    That is the one of its namespace, where no profile's selector chooses it: a label would freeze what a selector may
+    choose otherwise tomorrow.
     """
-    if pod.labels.get(PROFILE_LABEL) or ignored(pod):
-        return ""
-    if (chosen := Chooser(profiles).choose(pod).profile) is not None:
-        return chosen.metadata.name
     wanted = canonical(pod.namespace_labels.get(PROFILE_LABEL, ""))
+    if not wanted or pod.labels.get(PROFILE_LABEL) or ignored(pod):
+        return ""
+    alone = replace(pod, namespace_labels={k: v for k, v in pod.namespace_labels.items() if k != PROFILE_LABEL})
+    by_namespace = Chooser(profiles).choose(alone).profile is None
     found = next((p for p in profiles if p.metadata.name == wanted), None)
-    return wanted if found is not None and may_choose(found, pod.namespace_labels) else ""
+    return wanted if by_namespace and found is not None and may_choose(found, pod.namespace_labels) else ""
 
 
 def _labels(labels: Labels) -> Iterator[Finding]:

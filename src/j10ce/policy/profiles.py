@@ -89,8 +89,8 @@ def canonical(name: str) -> str:
 
 def may_choose(profile: QoSProfile, namespace_labels: Labels) -> bool:
     """Whether workloads of a namespace may run under a profile, be it by label or by the profile's selector."""
-    allowed = profile.spec.namespace_selector
-    return allowed is UNSET or namespace_labels.get(TRUSTED_LABEL) == "true" or matches(allowed, namespace_labels)
+    allowed, trusted = profile.spec.namespace_selector, namespace_labels.get(TRUSTED_LABEL)
+    return allowed is UNSET or trusted == "true" or (trusted != "false" and matches(allowed, namespace_labels))
 
 
 def unheeded(profile: QoSProfile) -> tuple[str, ...]:
@@ -117,7 +117,8 @@ def _cpu_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
     )
     yield "cpu.weight", f"{weight}; raised where a CPU floor needs more"
     yield "cpu.idle", "1: runs when nobody else wants the CPU" if cpu.idle else "0"
-    suppressed = "; lowered while better tiers are busy and cpu.idle is not to be had" if cpu.suppressible else ""
+    lowered = "; lowered while better tiers are busy and cpu.idle is not to be had, or not enough"
+    suppressed = lowered if cpu.suppressible else ""
     yield "cpu.max", f"the CPU limit, none without one{suppressed}"
     yield "cpu.max.burst", "0" if cpu.burst is UNSET else f"up to {cpu.burst} of the limit may be saved up"
     yield (

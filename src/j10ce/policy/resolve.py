@@ -23,11 +23,13 @@ from j10ce.model.workload import Entitlement, Source, Workload
 from j10ce.policy.choose import Choice, Chooser
 from j10ce.policy.claims import Book, Claim, Promise, Refusals
 from j10ce.policy.document import NodeDocument, limit, reference
-from j10ce.policy.ledger import HEADROOM, Headroom, Ledger, guaranteeable
+from j10ce.policy.ledger import AGENT, HEADROOM, NO_BYTES, Headroom, Ledger, Line, guaranteeable
+from j10ce.policy.lifetime import created, ends
 from j10ce.policy.profiles import RESERVES_REQUEST
 from j10ce.policy.select import compiled
 
 NO_QUANTITY: Final = Quantity(0)
+ROUNDING: Final = 1 << 20  # bytes by which whole pages on every level of the tree may miss a promise
 
 
 class Resolution(Struct, frozen=True):
@@ -39,6 +41,15 @@ class Resolution(Struct, frozen=True):
     until: float = math.inf  # wall clock at which the first promise expires
 
 
+class Beside(NamedTuple):
+    """Memory that is kept on the machine beside the floors of workloads."""
+
+    others: Bytes = NO_BYTES  # memory.min of those that are not ours: nobody's to promise
+    agent: Bytes = NO_BYTES  # what the agent would keep for itself: never at the cost of a promise made
+    kept: tuple[tuple[TargetId, Bytes], ...] = ()  # what the kernel holds for us now, by workload
+    groups: Bytes = NO_BYTES  # and in groups beyond all that is claimed inside, with what the agent keeps
+
+
 class Asking(NamedTuple):
     """One workload on its way to an entitlement."""
 
@@ -46,6 +57,9 @@ class Asking(NamedTuple):
     workload: Workload
     choice: Choice
     claims: list[Claim]
+
+
+NOTHING_BESIDE: Final = Beside()
 
 
 def resolve(
@@ -56,6 +70,7 @@ def resolve(
     wall: float,
     before: Ledger | None = None,
     headroom: Headroom = HEADROOM,
+    beside: Beside = NOTHING_BESIDE,
 ) -> Resolution:
     """Entitlements of all workloads, and the ledger behind them.
 
@@ -65,10 +80,14 @@ def resolve(
     capacity = node.capacity
     promises = _promises(document, capacity, wall)
     asking = _asking(workloads, document, promises, capacity)
-    book = Book(Ledger(guaranteeable(capacity, headroom)), promises)
+    book = Book(Ledger(guaranteeable(capacity, headroom), beside=beside.others), promises)
     claims: Mapping[str, Sequence[Claim]] = {a.target: a.claims for a in asking if a.claims}
     if before is not None:
         book.keep(before, claims)
+    for line in _not_given_back(book.ledger, beside):
+        book.ledger.carry(line)
+    own = Resources(memory=beside.agent).at_most(book.ledger.free)
+    book.ledger.carry(Line(AGENT, own, Tier.BESTEFFORT, AGENT))
     refusals = book.serve(claims)
     return Resolution(
         {a.target: _entitle(a, book, refusals) for a in asking},
@@ -76,6 +95,19 @@ def resolve(
         tuple(_policy_notes(promises, refusals, node)),
         min((p.until for p in promises), default=math.inf),
     )
+
+
+def _not_given_back(ledger: Ledger, beside: Beside) -> list[Line]:
+    """What the kernel still keeps beyond the promises: nobody else can be promised it before it is given back."""
+    over = [(target, n - _promised(ledger, target)) for target, n in beside.kept]
+    groups = ("groups", beside.groups - beside.agent)
+    found = [(f"{who}, not given back yet", n) for who, n in (*over, groups) if n >= ROUNDING]
+    return [Line(holder, Resources(memory=Bytes(n)), Tier.SYSTEM) for holder, n in found]
+
+
+def _promised(ledger: Ledger, holder: str) -> int:
+    line = ledger.get(holder)
+    return line.amount.memory if line else 0
 
 
 def admit(
@@ -105,10 +137,20 @@ def _asking(
 ) -> list[Asking]:
     near = {ns: [p for p in promises if p.namespace == ns] for ns in {p.namespace for p in promises}}
     chooser = Chooser(document.profiles)
-    return [
-        Asking(target, w, choice, _claims(target, w, choice, near.get(w.namespace, ()), capacity))
-        for w, target, choice in ((w, w.target, chooser.choose(w)) for w in workloads)
-    ]
+    asking: list[Asking] = []
+    for w in workloads:
+        target, choice, here = w.target, chooser.choose(w), near.get(w.namespace, [])
+        if here and not w.vouched:
+            choice, here = choice._replace(notes=(*choice.notes, *_not_for(w, here))), []
+        asking.append(Asking(target, w, choice, _claims(target, w, choice, here, capacity)))
+    return asking
+
+
+def _not_for(w: Workload, promises: Iterable[Promise]) -> Iterator[str]:
+    matching = (p.source for p in promises if p.test(w.labels))
+    return (
+        f"{source} is for what root places here: uid {w.uid} may give any namespace and label" for source in matching
+    )
 
 
 def amounts(minimum: Minimum, capacity: Resources) -> Resources:
@@ -120,7 +162,7 @@ def amounts(minimum: Minimum, capacity: Resources) -> Resources:
 
 
 def _promise(policy: MinimalReservationPolicy, units: int, capacity: Resources) -> Promise:
-    spec, created = policy.spec, _timestamp(policy.metadata.creation_timestamp)
+    spec = policy.spec
     asked = amounts(spec.minimum, capacity)
     shape = _known(asked, capacity)
     return Promise(
@@ -130,8 +172,8 @@ def _promise(policy: MinimalReservationPolicy, units: int, capacity: Resources) 
         shape,
         -shape.dominant_share(capacity),
         units if any(shape) else 0,
-        created,
-        math.inf if spec.ttl is UNSET else created + spec.ttl.seconds,
+        created(policy),
+        ends(policy),
         tuple(f"{name} {spell(name, n)} cannot be promised here" for name, n in asked.minus(shape).named()),
         bool(limit(policy)),
     )

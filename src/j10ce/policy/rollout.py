@@ -1,14 +1,16 @@
 """Staged rollout of a policy: which nodes have its present revision, and what the agents' reports make of that.
 
-A node obeys either the present revision or the stable one. Cohorts below `canaryPercent` take the present one; where
-it fails the rollout stops: nobody else takes it, nodes that failed go back to the stable one, those that hold it stay.
+A node obeys either the present revision or the stable one. The leader takes up a change, and says in the status how far
+it has come; nodes go by that alone, so a change that no leader has seen reaches nobody. Cohorts below the share that
+was reached have the present revision, and keep it when `canaryPercent` is lowered or the rollout is paused; where it
+fails the rollout stops: nobody else takes it, nodes that failed go back to the stable one, those that hold it stay.
 All state is in the objects: the spec says how far, the status says what happened.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
@@ -27,7 +29,9 @@ from j10ce.model.kinds import (
     Rollout,
 )
 from j10ce.model.progress import RolloutStatus
-from j10ce.model.schema import convert, plain
+from j10ce.model.schema import plain
+from j10ce.model.words import counted
+from j10ce.policy.lifetime import spec_of
 
 Policy: TypeAlias = QoSProfile | MinimalReservationPolicy
 Spec: TypeAlias = QoSProfileSpec | MinimalReservationPolicySpec
@@ -42,13 +46,21 @@ class Stage(NamedTuple):
     share: int  # cohorts below it
     back: frozenset[str] = frozenset()
     stable: int | None = None  # what everyone else has; 0: nothing, None: nobody has looked yet
+    first: str = ""  # has it although its cohort is not below the share
 
     @property
     def whole(self) -> bool:
         return self.share == 100 and not self.back
 
     def takes(self, node: str, cohort: int) -> bool:
-        return cohort < self.share and node not in self.back
+        return (cohort < self.share or node == self.first) and node not in self.back
+
+
+class Near(NamedTuple):
+    """The node that is the first to have a revision as its share grows."""
+
+    cohort: int
+    node: str
 
 
 class Seen(NamedTuple):
@@ -57,23 +69,18 @@ class Seen(NamedTuple):
     wanted: int = 0
     applied: int = 0
     failing: Mapping[str, str] = MappingProxyType({})  # node: why; also those that fell silent after taking it
+    awaited: int = 0  # nodes that are silent, had not taken it, and have not been away for long
+    near: Near | None = None  # of the nodes that report, where none of them should have it
 
 
 def stage(policy: Policy) -> Stage:
-    """An edit resumes a rollout that stopped; an edit of `rollout` alone goes on with the same change."""
     rollout, state = policy.spec.rollout, policy.status.rollout
     if rollout is UNSET:
         return Stage(100)
-    same = state.change == change(policy.spec)
-    if same and done(state):
-        return Stage(100)
     stable = state.stable if state.revision else None
-    stopped = same and state.stopped and state.revision == policy.metadata.generation
-    if not stopped and not rollout.paused:
-        return Stage(rollout.canary_percent, stable=stable)
-    if not same:
+    if state.change != change(policy.spec):
         return Stage(0, stable=stable)
-    return Stage(min(state.reached, rollout.canary_percent), frozenset(state.back), stable)
+    return Stage(100) if done(state) else Stage(state.reached, frozenset(state.back), stable, state.first)
 
 
 def change(spec: Spec) -> str:
@@ -86,27 +93,55 @@ def done(state: RolloutStatus) -> bool:
     return 0 < state.stable == state.revision
 
 
-def advance(policy: Policy, seen: Seen, revisions: Iterable[PolicyRevision], wall: float) -> RolloutStatus:
-    """Where the rollout stands after the latest reports. `revisions` are the policy's own."""
+def advance(
+    policy: Policy, seen: Seen, revisions: Iterable[PolicyRevision], wall: float, watched_s: float
+) -> RolloutStatus:
+    """Where the rollout stands after the latest reports. `revisions` are the policy's own.
+
+    `watched_s`: for how long the leader itself has seen `applied` as it is; wall clocks differ, and are set.
+
+    An edit resumes a rollout that stopped; an edit of `rollout` alone goes on with the same change.
+    """
     rollout, state, generation = policy.spec.rollout, policy.status.rollout, policy.metadata.generation
-    what, now = change(policy.spec), stage(policy)
-    if rollout is UNSET or (state.change == what and done(state)):
+    what, kept = change(policy.spec), [*revisions]
+    same = state.change == what
+    if rollout is UNSET or (same and done(state)) or (not state.revision and forgotten(policy, kept)):
         return RolloutStatus(revision=generation, change=what, reached=100, stable=generation)
-    stable = state.stable if state.revision else whole_before(policy, revisions)
-    step = RolloutStatus(
-        revision=generation, change=what, reached=now.share, back=tuple(sorted(now.back)), stable=stable
-    )
-    if state.change == what and state.revision == generation:
-        step = replace(step, stopped=state.stopped, applied=state.applied)
+    stable = state.stable if state.revision else whole_before(policy, kept)
+    step = RolloutStatus(revision=generation, change=what, stable=stable)
+    if same:
+        step = replace(step, reached=state.reached, first=state.first, back=state.back if rollout.paused else ())
+    if same and state.revision == generation:
+        step = replace(step, back=state.back, stopped=state.stopped, applied=state.applied)
+    if not step.stopped and not rollout.paused:
+        step = _reaching(step, rollout, seen)
     if rollout.stop_on_failures and seen.failing:
         return _stopped(step, seen)
-    return step if step.stopped else _settled(step, rollout, seen, wall)
+    return step if step.stopped else _settled(step, rollout, seen, wall, watched_s)
+
+
+def _reaching(step: RolloutStatus, rollout: Rollout, seen: Seen) -> RolloutStatus:
+    """A share is never less than it was, and never nobody, unless it is nothing."""
+    share = max(step.reached, rollout.canary_percent)
+    alone = share and seen.near is not None and seen.near.cohort >= share
+    return replace(step, reached=share, first=seen.near.node if alone and seen.near else step.first)
+
+
+def forgotten(policy: Policy, revisions: Iterable[PolicyRevision]) -> bool:
+    """It has been something else, and nobody knows what: then its present spec is better than no floor at all."""
+    return policy.metadata.generation > 1 and not any(_earlier(policy, revisions))
 
 
 def whole_before(policy: Policy, revisions: Iterable[PolicyRevision]) -> int:
     """The newest earlier revision that was meant for every node; 0: there is none."""
-    earlier = [r for r in revisions if r.revision < policy.metadata.generation]
-    return max((r.revision for r in earlier if reach(convert(r.data, type(policy.spec))) == 100), default=0)
+    return max((revision for revision, spec in _earlier(policy, revisions) if reach(spec) == 100), default=0)
+
+
+def _earlier(policy: Policy, revisions: Iterable[PolicyRevision]) -> Iterator[tuple[int, Spec]]:
+    """Those before the present one that can be read."""
+    for r in revisions:
+        if r.revision < policy.metadata.generation and (spec := spec_of(policy, r)) is not None:
+            yield r.revision, spec
 
 
 def reach(spec: Spec) -> int:
@@ -120,19 +155,24 @@ def _stopped(step: RolloutStatus, seen: Seen) -> RolloutStatus:
     why = step.stopped or f"{len(seen.failing)} of {seen.wanted} nodes fail: {node}{others}: {seen.failing[node]}"
     back = {*step.back, *seen.failing}
     if len(back) > MOST_BACK:
-        return replace(step, stopped=why, reached=0, back=(), applied=UNSET)
+        return replace(step, stopped=why, reached=0, back=(), first="", applied=UNSET)
     return replace(step, stopped=why, back=tuple(sorted(back)), applied=UNSET)
 
 
-def _settled(step: RolloutStatus, rollout: Rollout, seen: Seen, wall: float) -> RolloutStatus:
-    """A revision that every node obeys without a failure, for a while, is the stable one."""
-    if seen.failing or seen.applied < seen.wanted:
+def _settled(step: RolloutStatus, rollout: Rollout, seen: Seen, wall: float, watched_s: float) -> RolloutStatus:
+    """A revision that every node obeys without a failure, for a while, is the stable one; silence is no consent."""
+    if seen.failing or not _obeyed(seen):
         return replace(step, applied=UNSET)
     since = datetime.fromtimestamp(int(wall), UTC) if step.applied is UNSET else step.applied
     whole = step.reached == 100 and not rollout.paused
-    if whole and wall - since.timestamp() >= WATCHED_S:
+    if whole and step.applied is not UNSET and watched_s >= WATCHED_S:
         return replace(step, applied=since, stable=step.revision)
     return replace(step, applied=since)
+
+
+def _obeyed(seen: Seen) -> bool:
+    """By everyone who should, and there is someone."""
+    return 0 < seen.wanted == seen.applied and not seen.awaited
 
 
 def progressing(policy: Policy, state: RolloutStatus, seen: Seen) -> Condition | None:
@@ -141,16 +181,20 @@ def progressing(policy: Policy, state: RolloutStatus, seen: Seen) -> Condition |
     if rollout is UNSET:
         return None
     having = f"{seen.applied} of {seen.wanted} nodes obey revision {state.revision}"
+    having += f", {seen.awaited} are silent" if seen.awaited else ""
     rest = f"the others stay with revision {state.stable}" if state.stable else "the others go without"
     if done(state):
-        return _told(policy, "False", "Complete", f"revision {state.revision} is on all {seen.wanted} nodes")
+        everywhere = "the one node" if seen.wanted == 1 else f"all {seen.wanted} nodes"
+        return _told(policy, "False", "Complete", f"revision {state.revision} is on {everywhere}")
     if state.stopped:
-        went = f"{len(state.back)} nodes went back" if state.reached else "all nodes went back"
+        went = f"{counted(len(state.back), 'node')} went back" if state.reached else "all nodes went back"
         hint = "correct the spec, or try again with `rollout resume`"
         return _told(policy, "False", "Stopped", f"{state.stopped}; {went}, {rest}; {hint}")
     if rollout.paused:
         return _told(policy, "False", "Paused", f"{having}, {state.reached} % are reached; {rest}")
-    if seen.applied < seen.wanted:
+    if not state.reached:
+        return _told(policy, "False", "NoCanary", f"canaryPercent is 0: nobody takes it; {rest}; raise canaryPercent")
+    if not _obeyed(seen):
         return _told(policy, "True", "Reaching", f"{having}; {rest}")
     if state.reached < 100:
         return _told(policy, "False", "Canary", f"{having}; {rest}; raise canaryPercent to go on")

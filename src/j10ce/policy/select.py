@@ -20,7 +20,11 @@ def compiled(selector: Selector) -> Test:
     tests = [*(_label(k, v) for k, v in selector.match_labels.items()), *map(_requirement, selector.match_expressions)]
     if len(tests) == 1:
         return tests[0]
-    return (lambda labels: all(test(labels) for test in tests)) if tests else (lambda labels: True)
+    return (lambda labels: all(test(labels) for test in tests)) if tests else everything
+
+
+def everything(_: Labels) -> bool:
+    return True
 
 
 def _label(key: str, value: str) -> Test:

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
 from j10ce.errors import Finding
+from j10ce.model.bounds import MOST_WORD
 from j10ce.model.kinds import Selector
 
+FIRST_YEAR: Final = 1970
+LAST_YEAR: Final = 9998
 LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 STEP: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN: Final = re.compile(rf"(?=.{{1,253}}\Z){STEP}(?:\.{STEP})*")
@@ -63,8 +67,12 @@ def selector(path: str, wanted: Selector) -> Iterator[Finding]:
             yield Finding(f"{here}.values", list(r.values), f"{r.operator} {needs}")
 
 
-@lru_cache(4096)  # many holds are of one target
 def is_target(value: str) -> bool:
+    return len(value) <= MOST_WORD and _is_target(value)
+
+
+@lru_cache(4096)  # many holds are of one target; what is kept stays, so it must be short
+def _is_target(value: str) -> bool:
     match value.split("/"):
         case ["node"] | ["group", ""]:
             return True
@@ -85,3 +93,11 @@ def target(path: str, value: str) -> Iterator[Finding]:
 
 def _named(steps: list[str]) -> bool:
     return LABEL.fullmatch(steps[0]) is not None and all(SUBDOMAIN.fullmatch(s) for s in steps[1:])
+
+
+def moment(path: str, time: datetime) -> Iterator[Finding]:
+    """A time with a zone, far enough from both ends of the calendar to be told in any other zone."""
+    if time.tzinfo is None:
+        yield Finding(path, time.isoformat(), "no time zone", "write it as 2026-01-31T12:00:00Z")
+    elif not FIRST_YEAR <= time.year <= LAST_YEAR:
+        yield Finding(path, time.isoformat(), "out of range", f"between the years {FIRST_YEAR} and {LAST_YEAR}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import UNSET, UnsetType
@@ -28,6 +28,7 @@ from j10ce.model.quantity import Duration, Quantity
 from j10ce.policy import syntax
 from j10ce.policy.credential import credential
 from j10ce.policy.profiles import canonical
+from j10ce.policy.reach import home, reaches
 from j10ce.policy.sections import outside, percentage, sections
 
 MOST_UNITS: Final = 1_000_000
@@ -58,7 +59,7 @@ def _spec(obj: Object) -> Iterator[Finding]:
         case PolicyRevision():
             return outside("revision", obj.revision, 1, 2**53)
         case Credential():
-            return credential(obj.spec)
+            return credential(obj.metadata.name, obj.spec)
 
 
 def _meta(obj: Object) -> Iterator[Finding]:
@@ -74,6 +75,8 @@ def _meta(obj: Object) -> Iterator[Finding]:
         yield from syntax.namespace("metadata.namespace", meta.namespace)
     if meta.labels or meta.annotations:
         yield from _labels_and_annotations(meta)
+    if sum(owner.controller for owner in meta.owner_references) > 1:
+        yield Finding("metadata.ownerReferences", None, "several controllers", "set controller of one at most")
 
 
 def _labels_and_annotations(meta: Meta) -> Iterator[Finding]:
@@ -126,23 +129,35 @@ def _rollout(rollout: Rollout | UnsetType) -> Iterator[Finding]:
 
 
 def _hold(obj: Hold) -> Iterator[Finding]:
-    spec = obj.spec
+    spec, namespace = obj.spec, obj.metadata.namespace
     yield from syntax.target("spec.target", spec.target)
+    if namespace and syntax.is_target(spec.target) and not reaches(obj):
+        where = f"write it in namespace {home(spec.target)}"
+        yield Finding("spec.target", spec.target, f"beyond the reach of namespace {namespace}", where)
     if spec.target == ROOT and spec.value is not UNSET:
         yield Finding("spec.value", spec.value, "the root's own settings are never written", "leave value out")
     if not spec.knobs:
         yield Finding("spec.knobs", [], "holds nothing", "name at least one knob")
-    for n, knob in enumerate(spec.knobs):
-        if knob not in KNOBS:
-            yield Finding(f"spec.knobs[{n}]", knob, "unknown knob", "use one of " + ", ".join(KNOBS))
-        elif spec.value is not UNSET:
+    yield from knobs("spec.knobs", spec.knobs)
+    if spec.value is not UNSET:
+        for knob in (name for name in KNOBS if name in spec.knobs):
             yield from _value(knob, spec.value)
-    if spec.expires.tzinfo is None:
-        yield Finding("spec.expires", spec.expires.isoformat(), "no time zone", "write it as 2026-01-31T12:00:00Z")
+    yield from syntax.moment("spec.expires", spec.expires)
     if spec.node:
         yield from syntax.name("spec.node", spec.node)
     if not spec.why.strip():
         yield Finding("spec.why", spec.why, "empty", "say why, for whoever finds the hold")
+
+
+def knobs(path: str, named: Sequence[str]) -> Iterator[Finding]:
+    """Each one is known, and named once: the value of a hold is read for each."""
+    seen: set[str] = set()
+    for n, knob in enumerate(named):
+        if knob not in KNOBS:
+            yield Finding(f"{path}[{n}]", knob, "unknown knob", "use one of " + ", ".join(KNOBS))
+        elif knob in seen:
+            yield Finding(f"{path}[{n}]", knob, "named twice", "name each knob once")
+        seen.add(knob)
 
 
 def _value(knob: str, text: str) -> Iterator[Finding]:
@@ -159,6 +174,9 @@ def _workload(obj: Workload) -> Iterator[Finding]:
     for section in ("requests", "limits", "minimum"):
         yield from _minimum(f"spec.{section}", getattr(spec, section), percent_allowed=section == "minimum")
     limits = dict(_given(spec.limits))
+    for resource, q in limits.items():
+        if not q.amount:
+            yield Finding(f"spec.limits.{resource}", str(q), "leaves it nothing", "give more than 0, or leave it out")
     for section in ("requests", "minimum"):
         for resource, q in _given(getattr(spec, section)):
             limit = limits.get(resource)
@@ -188,6 +206,8 @@ def _minimum(path: str, minimum: Minimum, *, percent_allowed: bool) -> Iterator[
             yield Finding(f"{path}.{resource}", str(q), "a percentage is not allowed here", f"write an amount: {why}")
         elif q.percent:
             yield from percentage(f"{path}.{resource}", q)
+        elif q.rate and resource != "network":
+            yield Finding(f"{path}.{resource}", str(q), "written as a line rate, in bits", "write it without bit")
         elif resource == "cpu" and q.amount > MOST_CPUS:
             yield Finding(f"{path}.cpu", str(q), "more CPUs than any machine has", "write 500m or 2")
 

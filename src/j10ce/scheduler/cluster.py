@@ -6,9 +6,8 @@ never changes it.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from j10ce.model.quantity import Quantity
 from j10ce.model.resource import RESOURCES, Resources
 from j10ce.policy.document import HOSTNAME_LABEL, labels_of, reference
 from j10ce.policy.ledger import guaranteeable
+from j10ce.policy.lifetime import over
 from j10ce.policy.resolve import amounts
 from j10ce.policy.select import Labels, Test, compiled
 
@@ -30,6 +30,7 @@ Scores: TypeAlias = npt.NDArray[np.float64]  # [node], 0 to 1
 
 STANDS_ON: Final = "j10ce.io/stands-on"  # annotation of a placement: the policy whose unit its workload will take
 ZERO: Final = Quantity(0)
+MOST: Final = 1 << 50  # of one resource on one node: a sum over any fleet stays within 64 bits
 NO_AMOUNTS: Final = Resources()
 
 
@@ -41,7 +42,6 @@ class Row(NamedTuple):
     capacity: Resources
     room: Resources  # that may be promised
     reserved: Resources  # promised, as its agent reports
-    heard: float  # wall clock of the last report
     cordoned: bool
     armed: bool
     features: frozenset[str]
@@ -70,7 +70,7 @@ class Cluster(NamedTuple):
     promised: Amounts  # to workloads, and to units that nobody uses yet
     lendable: Amounts  # the part of `promised` that is lent while nobody uses it
     silent_s: Scores  # since the last report; infinite: never
-    patience_s: float  # a node silent for longer is not there
+    silent: Mask  # for so long that it is not there
     cordoned: Mask
     armed: Mask
     features: Mapping[str, Mask]
@@ -93,14 +93,12 @@ class Cluster(NamedTuple):
 def row(node: NodeQoS) -> Row:
     report = node.status.node
     capacity = resources(report.capacity)
-    heard = -math.inf if report.heartbeat is UNSET else report.heartbeat.timestamp()
     return Row(
         node.metadata.name,
         labels_of(node),
         capacity,
         guaranteeable(capacity),
         resources(report.reserved),
-        heard,
         node.spec.unschedulable,
         report.armed and not node.spec.disarmed,
         frozenset(c.feature for c in report.capabilities if c.ok),
@@ -138,11 +136,17 @@ def _spare(node: NodeQoS) -> Resources:
 
 
 def assemble(
-    rows: Iterable[Row], policies: Iterable[MinimalReservationPolicy], *, wall: float, patience_s: float
+    rows: Iterable[Row],
+    policies: Iterable[MinimalReservationPolicy],
+    silent_s: Mapping[str, float],
+    silent: Collection[str] = (),
+    *,
+    wall: float,
 ) -> Cluster:
+    """`policies` as they are in force; those that are over are left out. `silent_s` by node; `silent` are not there."""
     nodes = sorted(rows, key=lambda r: r.name)
     index = {r.name: n for n, r in enumerate(nodes)}
-    live = sorted((p for p in policies if _in_force(p, wall)), key=reference)
+    live = sorted((p for p in policies if not over(p, wall)), key=reference)
     promised, lendable = _table(r.reserved for r in nodes), _table([NO_AMOUNTS] * len(nodes))
     spoken = _spoken_for(live, nodes, index)
     held = tuple(_hold(policy, nodes, index, promised, lendable, spoken) for policy in live)
@@ -154,8 +158,8 @@ def assemble(
         _table(r.room for r in nodes),
         promised,
         lendable,
-        np.array([wall - r.heard for r in nodes], np.float64),
-        patience_s,
+        np.array([silent_s[r.name] for r in nodes], np.float64),
+        np.array([r.name in silent for r in nodes], np.bool_),
         np.array([r.cordoned for r in nodes], np.bool_),
         np.array([r.armed for r in nodes], np.bool_),
         {feature: np.array([feature in r.features for r in nodes], np.bool_) for feature in sorted(features)},
@@ -165,23 +169,9 @@ def assemble(
     )
 
 
-def cluster(
-    nodes: Iterable[NodeQoS], policies: Iterable[MinimalReservationPolicy], *, wall: float, patience_s: float
-) -> Cluster:
-    return assemble(map(row, nodes), policies, wall=wall, patience_s=patience_s)
-
-
 def _table(rows: Iterable[Resources]) -> Amounts:
     listed = list(rows)
     return np.array(listed, np.int64).reshape(len(listed), len(RESOURCES))
-
-
-def _in_force(policy: MinimalReservationPolicy, wall: float) -> bool:
-    """Neither expired nor refused."""
-    ttl, created = policy.spec.ttl, policy.metadata.creation_timestamp
-    if ttl is not UNSET and created is not UNSET and wall >= created.timestamp() + ttl.seconds:
-        return False
-    return not any(c.type == "Admitted" and c.status == "False" for c in policy.status.conditions)
 
 
 def _hold(
@@ -198,12 +188,17 @@ def _hold(
     units = _placed(policy, nodes, index)
     unused = {n: count - _used(nodes[n], source) - spoken[source, n] for n, count in units.items()}
     if units:
-        rows, shape = list(units), np.array(amounts(spec.minimum, NO_AMOUNTS), np.int64)  # units are no percentages
-        promised[rows] += np.outer([max(0, c - _units(nodes[n], source)) for n, c in units.items()], shape)
+        rows, shape = list(units), amounts(spec.minimum, NO_AMOUNTS)  # units are no percentages
+        promised[rows] += _times(shape, [c - _units(nodes[n], source) for n, c in units.items()])
         if lends := spec.lending.mode == "Reclaimable":
-            lendable[rows] += np.outer([max(0, c - _used(nodes[n], source)) for n, c in units.items()], shape)
+            lendable[rows] += _times(shape, [c - _used(nodes[n], source) for n, c in units.items()])
     unused = {n: left for n, left in unused.items() if left > 0}
     return Held(source, policy.metadata.namespace, compiled(spec.selector), spec.minimum, lends, where, unused)
+
+
+def _times(shape: Resources, counts: Iterable[int]) -> Amounts:
+    """[count, resource]; more than any machine has is as much as is counted."""
+    return _table(Resources._make(min(MOST, n * max(0, count)) for n in shape) for count in counts)
 
 
 def _units(node: Row, source: str) -> int:

@@ -180,7 +180,7 @@ class Extender:
         book = self.occupancy
         whole, used, held, lent = (t[:rows, :TOLD] for t in (book.allocatable, book.used, book.held, book.lent))
         promised, none, no = used + held + self.offers.charged(rows)[:, :TOLD], np.zeros(rows), np.zeros(rows, np.bool_)
-        return Cluster(book.names, (), whole, whole, promised, lent, none, 0.0, no, no, {}, book.load[:rows], whole, ())
+        return Cluster(book.names, (), whole, whole, promised, lent, none, no, no, no, {}, book.load[:rows], whole, ())
 
 
 def _words(count: Count, asked: tuple[bool, ...], guest: Guest) -> str:

@@ -36,13 +36,6 @@ class PreemptCall(NamedTuple):
     victims: Mapping[str, tuple[Sequence[str], int]]  # by node: uids, and disruption budgets that it would break
 
 
-class BindCall(NamedTuple):
-    namespace: str
-    name: str
-    uid: str
-    node: str
-
-
 class FilterAnswer(Struct, frozen=True, kw_only=True, rename="pascal"):
     nodes: None = None
     node_names: Raw = Raw(b"null")
@@ -69,10 +62,6 @@ class PreemptAnswer(Struct, frozen=True):
     nodes: Mapping[str, MetaVictims] = field(name="NodeNameToMetaVictims")
 
 
-class BindAnswer(Struct, frozen=True, rename="pascal"):
-    error: str = ""
-
-
 def question(text: bytes) -> Question:
     """Raises Invalid."""
     given = _fields(text)
@@ -96,15 +85,6 @@ def read_preempt(text: bytes) -> PreemptCall:
     return PreemptCall(_pod(_text(given, "pod")), {node: _victims(bytes(raw)) for node, raw in (victims or {}).items()})
 
 
-def read_bind(text: bytes) -> BindCall:
-    """Raises Invalid."""
-    given = _fields(text)
-    parts = [_one(given, name, str | None) or "" for name in ("podnamespace", "podname", "poduid", "node")]
-    if not all(parts):
-        raise Invalid([Finding("", None, "incomplete", "give PodNamespace, PodName, PodUID and Node")], "binding")
-    return BindCall(*parts)
-
-
 def _fields(text: bytes) -> dict[str, Raw]:
     """By lower-case name."""
     given = _decoded(text, dict[str, Raw], "")
@@ -126,7 +106,7 @@ def _pod(text: bytes) -> Pod:
         pass  # perhaps for a null: Go writes one for every list that is empty and not optional
     try:
         return msgspec.convert(_without_nulls(msgspec.json.decode(text)), Pod, dec_hook=read_amount)
-    except msgspec.MsgspecError as e:
+    except (msgspec.MsgspecError, RecursionError) as e:
         raise Invalid([Finding("Pod", None, str(e))], "extender request") from None
 
 
@@ -147,5 +127,5 @@ def _victims(text: bytes) -> tuple[Sequence[str], int]:
 def _decoded(text: bytes, kind: Any, path: str) -> Any:
     try:
         return msgspec.json.decode(text, type=kind)
-    except msgspec.MsgspecError as e:
+    except (msgspec.MsgspecError, RecursionError) as e:
         raise Invalid([Finding(path, None, str(e))], "extender request") from None

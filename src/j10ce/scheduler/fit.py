@@ -47,11 +47,13 @@ class Ready:
     name = "ready"
 
     def filter(self, demand: Demand, cluster: Cluster, /) -> Mask:
-        return cluster.silent_s <= cluster.patience_s
+        return ~cluster.silent
 
     def why(self, demand: Demand, cluster: Cluster, node: int, /) -> str:
         silent_s = cluster.silent_s[node]
-        return "its agent never reported" if np.isinf(silent_s) else f"its agent is silent for {silent_s:.0f} s"
+        if np.isinf(silent_s):
+            return "no report of its agent counts"
+        return f"its agent is silent for {silent_s:.0f} s or more"
 
 
 class Open:

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+import numpy as np
+
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.scheduler.exact import BUDGET
 from j10ce.scheduler.layout import Entry, Layout, left_of, topping
 from j10ce.scheduler.pledge import NAMESPACE_LIMIT, Charge, Node, Pledge, Refusal, Standing
-from j10ce.scheduler.settle import arrange, rearrange, settle
-from j10ce.scheduler.shortage import at_limit, no_room, nothing_promised, over_limit, owed
-from j10ce.scheduler.witness import Amounts, Placement, place
+from j10ce.scheduler.settle import arrange, beside, rearrange, settle
+from j10ce.scheduler.shortage import at_limit, creditors, no_room, nothing_promised, over_limit, owed
+from j10ce.scheduler.witness import Amounts, Mask, Placement, place
 
 
 class Fleet:
@@ -31,7 +33,7 @@ class Fleet:
         self.layout = Layout()
         self._charges: dict[str, dict[str, Charge]] = {}  # by policy and node
         self._waiting: dict[str, dict[str, int]] = {}  # workloads without a floor, by policy and node
-        self._claimed: dict[str, Resources] = {}  # by namespace
+        self._claimed: dict[str, Resources] = {}  # by namespace, as far as it is believed
 
     def __iter__(self) -> Iterator[Pledge]:
         """The senior ones first."""
@@ -114,7 +116,7 @@ class Fleet:
 
     def _put(self, node: Node, before: Node | None) -> None:
         layout, row = self.layout, self.layout.row[node.name]
-        for claimed, sign in ((before.claimed if before else {}, -1), (node.claimed, 1)):
+        for claimed, sign in ((before.believed() if before else {}, -1), (node.believed(), 1)):
             for namespace, amount in claimed.items():
                 has = self._claimed.get(namespace, NOTHING)
                 self._claimed[namespace] = Resources._make(h + sign * a for h, a in zip(has, amount, strict=True))
@@ -169,18 +171,26 @@ class Fleet:
         old, base = self.layout.entries.get(pledge.source), self._rebased(pledge)
         new = self._entry(pledge, old.seats if old else {}, self._cut(pledge, old, base))
         less = old is not None and old.covers(new)
-        if not less and (refusal := self._forbidden(new, old)) is not None:
+        if not less and (refusal := self._over_limit(new, old)) is not None:
             return refusal
+        before = [] if less else creditors(self.layout, new)
+        shut = np.logical_or.reduce([e.rows for e in before], initial=False)  # theirs first: nobody new comes there
         free = self._without(old, base)
         at = {row: n for row, n in old.unused.items() if new.rows[row]} if old else {}
-        found = place(free.copy(order="F"), self.layout.item(new, new.wanting, at))
+        found = place(free.copy(order="F"), beside(self.layout.item(new, new.wanting, at), shut))
         if not less and (sum(found.values()) < new.wanting or self._overdrawn(free, base)):
-            if not repack or self._overdrawn(base, base):
-                return no_room(self.layout, new, new.wanting, free)
-            return self._admit_by_moving(new, base, free, at)
+            refusal = no_room(self.layout, new, new.wanting, free)
+            if repack and not self._overdrawn(base, base):
+                refusal = self._admit_by_moving(new, base, free, at, shut)
+            return owed(self.layout, new, before[0]) if refusal and before else refusal
         self.layout.enter(new, base, found)
         self._settle(repack=repack)
         return None
+
+    def amend(self, source: str, within_s: float | None) -> None:
+        """Whether unused units are lent takes room from nobody, so it needs no admission."""
+        entry = self.layout.entries[source]
+        entry.pledge = entry.pledge._replace(within_s=within_s)
 
     def carry(self, pledge: Pledge, units: Mapping[str, int]) -> None:
         """Take over a pledge made earlier, with its units by node, used ones included.
@@ -228,12 +238,11 @@ class Fleet:
             return old.cut
         return {row: n for row, n in self._charged(pledge).items() if bool((base[row] < 0).any())}
 
-    def _forbidden(self, new: Entry, old: Entry | None) -> Refusal | None:
+    def _over_limit(self, new: Entry, old: Entry | None) -> Refusal | None:
         charges = self._charges.get(new.source, {})
         more = new.beyond(charges).minus(old.beyond(charges) if old else NOTHING)
         has, whole = self.reserved(new.pledge.namespace), self.layout.whole
-        limit = over_limit(new, has, more, whole, self.limit_percent)
-        return limit or owed(self.layout, new, self.layout.entries.values())
+        return over_limit(new, has, more, whole, self.limit_percent)
 
     def _rebased(self, new: Pledge) -> Amounts:
         """What running workloads leave of each node once `new` is in force."""
@@ -255,11 +264,11 @@ class Fleet:
         """Whether units in use ask for more than their node has."""
         return bool(((amounts < 0) & (base < self.layout.base)).any())
 
-    def _admit_by_moving(self, new: Entry, base: Amounts, free: Amounts, at: Placement) -> Refusal | None:
+    def _admit_by_moving(self, new: Entry, base: Amounts, free: Amounts, at: Placement, shut: Mask) -> Refusal | None:
         others = [e for e in self.layout.entries.values() if e.source != new.source]
         new.unused, new.placed = at, sum(at.values())
         wanted = [(new, new.wanting), *((e, min(e.wanting, e.placed)) for e in others)]
-        found, proven = arrange(self.layout, base, wanted, self.budget)
+        found, proven = arrange(self.layout, base, wanted, self.budget, shut)
         new.unused, new.placed = {}, 0
         if found is None:
             return no_room(self.layout, new, new.wanting, free, proven=proven)

@@ -10,11 +10,11 @@ import numpy as np
 
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
 from j10ce.policy.select import Test
+from j10ce.scheduler.cluster import MOST as MOST
 from j10ce.scheduler.pledge import Charge, Node, Pledge
 from j10ce.scheduler.witness import Amounts, Item, Mask, Placement, Vector, place
 
 LARGEST: Final = 2**63 - 1
-MOST: Final = 1 << 50  # of one resource on one node: a sum over any fleet stays within 64 bits
 
 
 class Entry:

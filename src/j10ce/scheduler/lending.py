@@ -32,7 +32,7 @@ class Reclaim(NamedTuple):
     source: str
     node: str
     units: int
-    deadline: float  # wall clock
+    deadline: float  # by the clock of whoever looks
     excess: int = 0  # bytes that best effort has on top of what it may
 
 
@@ -43,18 +43,29 @@ class Loans:
         self._lent: dict[str, dict[str, int]] = {}  # by node and policy
         self._used: dict[str, dict[str, int]] = {}
         self._reclaims: dict[tuple[str, str], Reclaim] = {}
+        self._since: dict[str, float] = {}  # by policy: since when someone else has called its units back
 
-    def observe(self, node: str, free: Resources, use: Resources, offers: Sequence[Offer], wall: float) -> None:
+    def resume(self, source: str, since: float) -> None:
+        """Units of a policy were called back by whoever led before, and were not back when we took over."""
+        self._since[source] = since
+
+    def taken_over(self) -> None:
+        """Every node was looked at: units that are called back from now on have just been called back."""
+        self._since.clear()
+
+    def observe(self, node: str, free: Resources, use: Resources, offers: Sequence[Offer], now: float) -> None:
         """One node: what nobody holds, what best effort uses, and what may be lent, the senior policies first."""
         before, used = self._lent.get(node, {}), self._used.get(node, {})
         self._lent[node] = lent(free, use, offers)
         self._used[node] = {o.source: o.used for o in offers}
         excess = max(0, use.memory - free.memory - sum(o.amount.memory for o in offers))
         for offer in offers:
-            taken = min(offer.used - used.get(offer.source, offer.used), before.get(offer.source, 0))
+            taken, since = min(offer.used - used.get(offer.source, offer.used), before.get(offer.source, 0)), now
             key = (offer.source, node)
+            if offer.source in self._since:
+                taken, since = offer.used, self._since[offer.source]  # the first look of a leader that took over
             if taken > 0:
-                self._reclaims.setdefault(key, Reclaim(offer.source, node, taken, wall + offer.within_s))
+                self._reclaims.setdefault(key, Reclaim(offer.source, node, taken, since + offer.within_s))
             if key in self._reclaims and excess:
                 self._reclaims[key] = self._reclaims[key]._replace(excess=excess)
             else:

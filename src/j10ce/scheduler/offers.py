@@ -16,6 +16,7 @@ from j10ce.scheduler.cluster import Amounts, Rows
 from j10ce.scheduler.occupancy import grown, table_of
 
 CHARGED_S: Final = 10.0
+MOST: Final = 10_000  # offers at a time; the oldest goes first
 
 
 class Offer(NamedTuple):
@@ -46,13 +47,15 @@ class Offers:
         return self._units[source, row]
 
     def make(self, uid: str, rows: Rows, amounts: Amounts, units: Mapping[int, str], now: float) -> None:
-        """In place of the one that the pod has."""
+        """In place of the one that the pod has. A pod without a uid is nobody that we know, and is charged nothing."""
         self.end(uid)
-        if len(rows):
+        if uid and len(rows):
             self.charged(int(rows.max()) + 1)
             self._charge(rows, amounts)
             self._units.update((source, row) for row, source in units.items())
             self._offers[uid] = Offer(rows, amounts, units, now + CHARGED_S)
+            if len(self._offers) > MOST:
+                self.end(next(iter(self._offers)))
 
     def end(self, uid: str) -> None:
         offer = self._offers.pop(uid, None)

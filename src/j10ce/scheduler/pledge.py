@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
+from j10ce.model.words import counted
 from j10ce.policy.select import Test
 
 NAMESPACE_LIMIT: Final = 25  # percent of the fleet that one namespace may reserve
@@ -29,6 +30,19 @@ class Node(NamedTuple):
     charged: Mapping[str, Charge] = {}  # by policy: the part of it that policies pay
     best_effort: Resources = NOTHING  # in use by workloads that give way
     occupied: Mapping[str, Resources] = {}  # by namespace: what workloads have on top that nobody promised them
+
+    def believed(self) -> Mapping[str, Resources]:
+        """Its claims as they count in the fleet: together no more than it has, shared out by claim."""
+        total = NOTHING
+        for amount in self.claimed.values():
+            total = total.plus(amount)
+        if total.fits(self.capacity):
+            return self.claimed
+        shares = [*zip(self.capacity.at_most(total), total, strict=True)]
+        return {
+            namespace: Resources._make(n * has // of if of else 0 for n, (has, of) in zip(amount, shares, strict=True))
+            for namespace, amount in self.claimed.items()
+        }
 
 
 class Pledge(NamedTuple):
@@ -96,7 +110,9 @@ class Refusal(NamedTuple):
     def __str__(self) -> str:
         if self.because:
             return self.because
-        parts = [f"{self.units} units of {self.shape} wanted, {self.fitting} fit on {self.nodes} nodes"]
+        parts = [
+            f"{counted(self.units, 'unit')} of {self.shape} wanted, {self.fitting} fit on {counted(self.nodes, 'node')}"
+        ]
         if self.lack:
             parts.append(str(self.lack))
         if self.held_by:

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from j10ce.model.resource import Resources
 from j10ce.scheduler.exact import search
 from j10ce.scheduler.layout import MOST, Entry, Layout, vector
-from j10ce.scheduler.witness import Amounts, Placement, Vector, hopeless, place, repack, stay
+from j10ce.scheduler.witness import Amounts, Item, Mask, Placement, Vector, hopeless, place, repack, stay
 
 
 def settle(layout: Layout, waiting: dict[str, Placement], budget: int, *, move: bool = True) -> None:
@@ -41,7 +42,8 @@ def _cut(layout: Layout) -> None:
         lack, charged = -layout.base[row], layout.nodes[layout.names[row]].charged
         for entry in reversed(layout.entries.values()):
             if (charge := charged.get(entry.source)) is not None and charge.workloads:
-                there = np.maximum(np.minimum(entry.shape, MOST) * charge.workloads, vector(charge.amount, MOST))
+                units = Resources._make(n * charge.workloads for n in entry.pledge.shape)
+                there = np.maximum(vector(units, MOST), vector(charge.amount, MOST))
                 each = -(-there // charge.workloads)  # as a rule a unit; more where an earlier generation is obeyed
                 if count := min(charge.workloads, _enough(lack, each)):
                     cuts.setdefault(entry.source, {})[row] = count
@@ -80,12 +82,17 @@ def _trim(layout: Layout) -> None:
             surplus -= units
 
 
+def beside(item: Item, shut: Mask) -> Item:
+    """The same, and no unit comes to rows that are shut; those that stand there may stay."""
+    return item._replace(rows=item.rows & ~shut)
+
+
 def arrange(
-    layout: Layout, base: Amounts, wanted: Sequence[tuple[Entry, int]], budget: int
+    layout: Layout, base: Amounts, wanted: Sequence[tuple[Entry, int]], budget: int, shut: Mask | None = None
 ) -> tuple[list[Placement] | None, bool]:
     """Places for so many units of each entry; without them, whether it is certain that there are none.
 
-    Units on closed rows stay there: nobody else could use the place.
+    Units on closed rows stay there: nobody else could use the place. No unit comes to rows that are `shut`.
     """
     free = base.copy(order="F")
     kept, items = [], []
@@ -93,7 +100,8 @@ def arrange(
         closed = {r: n for r, n in entry.unused.items() if not layout.open[r]}
         kept.append(stay(free, entry.shape, closed, units))
         opened = {r: n for r, n in entry.unused.items() if layout.open[r]}
-        items.append(layout.item(entry, units - sum(kept[-1].values()), opened))
+        item = layout.item(entry, units - sum(kept[-1].values()), opened)
+        items.append(item if shut is None else beside(item, shut))
     if hopeless(free, items):
         return None, True
     found, proven = repack(free, items, vector(layout.whole)), False

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from heapq import nsmallest
 
 import numpy as np
 
 from j10ce.model.resource import RESOURCES, Resources, spell
+from j10ce.model.words import counted
 from j10ce.policy.ledger import NAMED_HOLDERS
 from j10ce.scheduler.layout import Entry, Layout
 from j10ce.scheduler.pledge import Lack, Pledge, Refusal
@@ -28,8 +29,11 @@ def no_room(layout: Layout, new: Entry, wanted: int, free: Amounts, *, proven: b
 
 
 def _nowhere(new: Entry, wanted: int) -> str:
-    told = f"{wanted} units of {new.pledge.shape} wanted"
-    if matching := int(new.rows.sum()):
+    told = f"{counted(wanted, 'unit')} of {new.pledge.shape} wanted"
+    matching = int(new.rows.sum())
+    if matching == 1:
+        return f"{told}; 1 node matches, and takes no units: it is cordoned, disarmed or silent"
+    if matching:
         return f"{told}; {matching} nodes match, and none takes units: they are cordoned, disarmed or silent"
     return f"{told}; no node matches " + ("nodeSelector" if new.pledge.test else "yet: none has reported")
 
@@ -67,7 +71,7 @@ def _holders(layout: Layout, source: str, rows: Mask, scarce: list[int]) -> Iter
 
 
 def nothing_promised(pledge: Pledge) -> Refusal:
-    because = "no node of the fleet has a measure of what it asks for; ask for cpu or memory"
+    because = "units hold cpu and memory alone, and it asks for neither"
     return Refusal("NoRoom", pledge.shape, pledge.units, 0, 0, because=because, proven=True)
 
 
@@ -97,13 +101,18 @@ def at_limit(has: Resources, whole: Resources, percent: int) -> str:
     return ", ".join(f"{RESOURCES[n]} {spell(RESOURCES[n], has[n])} of {spell(RESOURCES[n], limit[n])}" for n in full)
 
 
-def owed(layout: Layout, new: Entry, entries: Iterable[Entry]) -> Refusal | None:
-    """Nothing is promised on nodes where an earlier promise waits for room."""
-    for entry in entries:
-        if entry.missing > 0 and entry.source != new.source and bool((entry.rows & new.rows & layout.open).any()):
-            because = (
-                f"{entry.source} lacks a place for {entry.missing} of its {entry.pledge.units} units on the same "
-                "nodes, and goes first"
-            )
-            return Refusal("Owed", new.pledge.shape, new.wanting, 0, 0, because=because)
-    return None
+def creditors(layout: Layout, new: Entry) -> list[Entry]:
+    """Earlier promises that wait for room on nodes that the new one could use, of something that it asks for, too."""
+    others = (e for e in layout.entries.values() if e.missing > 0 and e.source != new.source)
+    alike = (e for e in others if bool(((e.shape > 0) & (new.shape > 0)).any()))
+    return [e for e in alike if bool((e.rows & new.rows & layout.open).any())]
+
+
+def owed(layout: Layout, new: Entry, to: Entry) -> Refusal:
+    """It does not fit beside the nodes where an earlier promise waits for room."""
+    left = int((new.rows & ~to.rows & layout.open).sum())
+    elsewhere = f"; {left} other nodes have no room for all of it" if left else ""
+    because = (
+        f"{to.source} lacks a place for {to.missing} of its {to.pledge.units} units on the same nodes, and goes first"
+    )
+    return Refusal("Owed", new.pledge.shape, new.wanting, 0, left, because=because + elsewhere)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from j10ce.errors import Busy, Corrupt, Denied, Invalid, StoreError, Unsupported
-from j10ce.model.catalogue import KINDS
+import structlog
+
+from j10ce.errors import Busy, Corrupt, Denied, NotFound, StoreError, Unsupported
 from j10ce.model.kinds import Object
-from j10ce.model.schema import parse
+from j10ce.store.reading import Strays, Unreadable, read_stored
 from j10ce.store.revise import Key, key_of
 from j10ce.store.store import Event
 from j10ce.store.table import Table, first_revision
 
+log = structlog.get_logger()
 FORMAT: Final = 1  # PRAGMA user_version
 APPLICATION: Final = 0x6A313063  # PRAGMA application_id: "j10c"
 MOST_ROWS: Final = 64  # in one statement
@@ -39,10 +41,11 @@ class Row(NamedTuple):
 
 
 class Trim(NamedTuple):
-    """Changes of a kind up to a revision that need no longer be kept."""
+    """Changes of a kind that need no longer be kept: all up to a revision, and those of some others."""
 
     kind: str
     revision: int
+    thinned: tuple[int, ...] = ()
 
 
 class BrokenDisk(StoreError):
@@ -52,11 +55,14 @@ class BrokenDisk(StoreError):
 class Database:
     """An open file, locked against every other process."""
 
-    def __init__(self, path: Path, wall: float) -> None:
-        """Open, or create; raises Corrupt (a copy is kept), Busy, Denied or Unsupported."""
+    def __init__(self, path: Path, wall: float, *, create: bool = True) -> None:
+        """Open, or create; raises Corrupt (a copy is kept), Busy, Denied, NotFound or Unsupported."""
         self.path = path
+        self.unread: set[Key] = set()  # left out of the table: what makes no sense to this release
         try:
             if not path.exists():
+                if not create:
+                    raise NotFound(f"there is no {path}; check the path")
                 _create(path, first_revision(wall))
             _check_header(path)
             self._sql = _connect(path)
@@ -70,13 +76,39 @@ class Database:
         try:
             horizons: dict[str, int] = dict(self._sql.execute("SELECT kind, revision FROM horizons"))
             table = Table(horizons.pop(""), kept=kept)
-            objects = self._sql.execute("SELECT kind, data FROM objects")
+            objects = self._sql.execute("SELECT kind, namespace, name, data FROM objects")
             changes = self._sql.execute("SELECT kind, data, type, revision FROM changes ORDER BY revision")
-            table.load((_object(kind, data) for kind, data in objects), _events(changes), horizons)
-        except (sqlite3.DatabaseError, Invalid, KeyError) as e:
+            events = self._events(changes, horizons)
+            table.load(self._objects(objects), events, horizons)
+        except (sqlite3.DatabaseError, KeyError) as e:
             self._sql.close()
             raise _corrupt(self.path, str(e)) from None
         return table
+
+    def _objects(self, rows: Iterable[tuple[str, str, str, bytes]]) -> Iterator[Object]:
+        strays = Strays()
+        for *names, data in rows:
+            key = Key(*names)
+            try:
+                yield read_stored(key, data, strays)
+            except Unreadable as e:
+                log.error("object.skip", kind=key.kind, error=f"{e}; run the release that wrote it")
+                self.unread.add(key)
+
+    def _events(self, rows: Iterable[tuple[str, bytes, str, int]], horizons: dict[str, int]) -> list[tuple[Event, int]]:
+        """Those after the last that cannot be read, of each kind: whoever watches from before has to list again."""
+        found: list[tuple[Event, int]] = []
+        before: dict[Key, Object] = {}
+        for kind, data, type_, revision in rows:
+            try:
+                obj = read_stored(Key(kind, "", ""), data, Strays())
+            except Unreadable:
+                horizons[kind] = revision
+                continue
+            event = Event(type_, obj, str(revision), before.get(key_of(obj)))  # type: ignore[arg-type]
+            found.append((event, len(data)))
+            before[key_of(obj)] = obj
+        return [(e, size) for e, size in found if int(e.revision) > horizons.get(e.object.kind, 0)]
 
     def write(self, rows: Sequence[Row], trims: Iterable[Trim] = ()) -> None:
         """All of it in one transaction that survives power loss, or nothing of it and a StoreError."""
@@ -110,8 +142,9 @@ class Database:
             self._sql.execute(f"{statement} {places}", tuple(chain.from_iterable(some)))
 
     def _trim(self, trim: Trim) -> None:
-        self._sql.execute("DELETE FROM changes WHERE kind = ? AND revision <= ?", trim)
-        self._sql.execute("INSERT OR REPLACE INTO horizons VALUES (?, ?)", trim)
+        self._sql.execute("DELETE FROM changes WHERE kind = ? AND revision <= ?", trim[:2])
+        self._sql.executemany("DELETE FROM changes WHERE revision = ?", ((revision,) for revision in trim.thinned))
+        self._sql.execute("INSERT OR REPLACE INTO horizons VALUES (?, ?)", trim[:2])
 
     def _roll_back(self) -> None:
         if self._sql.in_transaction:
@@ -196,15 +229,3 @@ def _corrupt(path: Path, why: str) -> Corrupt:
         if damaged.exists() and not kept.exists():
             shutil.copy2(damaged, kept)
     return Corrupt(f"{path} is damaged ({why}); a copy is kept in {copy}; restore a backup or move the file away")
-
-
-def _object(kind: str, data: bytes) -> Object:
-    return parse(data, KINDS[kind].struct)  # type: ignore[return-value]
-
-
-def _events(changes: Iterable[tuple[str, bytes, str, int]]) -> Iterable[tuple[Event, int]]:
-    before: dict[Key, Object] = {}
-    for kind, data, type_, revision in changes:
-        obj = _object(kind, data)
-        yield Event(type_, obj, str(revision), before.get(key_of(obj))), len(data)  # type: ignore[arg-type]
-        before[key_of(obj)] = obj

@@ -6,6 +6,7 @@ One task keeps all of it going, from the first call until `close`.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -21,12 +22,13 @@ from j10ce.store.etcd_address import EtcdAddress
 from j10ce.store.etcd_elector import etcd_elector
 from j10ce.store.etcd_feed import Feed
 from j10ce.store.etcd_gateway import PATIENCE_S, Gateway
-from j10ce.store.etcd_upkeep import compact, keep_fence
+from j10ce.store.etcd_upkeep import Fill, compact, keep_fence
 from j10ce.store.etcd_wire import Layout
 from j10ce.store.etcd_writer import Writer
 from j10ce.store.patience import end_if_cancelled
+from j10ce.store.reading import refuse_partial
 from j10ce.store.revise import Key, Part, kept, key_of, removed, revise
-from j10ce.store.store import ANY, Expect, Listing, Movable, Store
+from j10ce.store.store import ANY, Expect, Filling, Listing, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, Watch
 
 log = structlog.get_logger()
@@ -46,12 +48,13 @@ class EtcdStore:
         self._wall = wall
         self._feed = Feed(self._gateway, self._layout, kept=kept)
         self._writer = Writer(self._gateway, self._layout, self._feed)
+        self._fill = Fill(self._gateway, self._layout, address.quota, lambda: self._writer.sent_bytes)
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
     async def get(self, kind: str, namespace: str, name: str) -> Object:
         await self._fresh()
-        return self._feed.table.get(Key(kind, namespace, name))
+        return self._feed.get(Key(kind, namespace, name))
 
     async def list(self, kind: str, namespace: str | None = None) -> Listing:
         await self._fresh()
@@ -79,6 +82,7 @@ class EtcdStore:
 
     async def snapshot(self) -> Listing:
         await self._fresh()
+        refuse_partial(self._feed.unread)
         return self._feed.table.everything()
 
     def watch(self, kind: str, since: str) -> DeferredWatch:
@@ -92,6 +96,13 @@ class EtcdStore:
         if not table.knows(since):
             await self._fresh()
         return table.watch(kind, since)
+
+    def unreadable(self) -> dict[str, int]:
+        """How many stored objects of each kind are left out because they cannot be read."""
+        return dict(Counter(key.kind for key in self._feed.unread))
+
+    def fullness(self) -> float:
+        return self._fill.share
 
     def elector(self, identity: str) -> Elector:
         return etcd_elector(self._gateway, self._layout, identity)
@@ -138,7 +149,9 @@ class EtcdStore:
             group.create_task(self._writer.watch_patience())
             group.create_task(keep_fence(self._writer))
             group.create_task(compact(self._gateway, self._layout))
+            group.create_task(self._fill.watch())
 
 
 _: type[Store] = EtcdStore
 __: type[Movable] = EtcdStore
+___: type[Filling] = EtcdStore

@@ -8,9 +8,11 @@ from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from j10ce.errors import Denied, Finding, Invalid
+from j10ce.model.quantity import Quantity
 
 FORM: Final = "write etcd://host:2379[,host:2379…][/prefix], or etcds:// with ?ca=/file&cert=/file&key=/file"
-OPTIONS: Final = ("ca", "cert", "key", "user", "password-file")
+OPTIONS: Final = ("ca", "cert", "key", "user", "password-file", "quota")
+QUOTA: Final = 2 << 30  # etcd's own default
 PREFIX: Final = "/j10ce"
 
 
@@ -28,6 +30,7 @@ class EtcdAddress(NamedTuple):
     tls: Tls | None = None
     user: str = ""
     password: str = ""
+    quota: int = QUOTA  # bytes; etcd tells its own since 3.6
 
 
 def read_address(url: str) -> EtcdAddress:
@@ -54,7 +57,16 @@ def read_address(url: str) -> EtcdAddress:
         _tls(options) if scheme == "etcds" else None,
         options.get("user", ""),
         _password(options.get("password-file", "")),
+        _quota(options["quota"]) if "quota" in options else QUOTA,
     )
+
+
+def _quota(text: str) -> int:
+    """As etcd's --quota-backend-bytes says it."""
+    found = Quantity.parse(text)
+    if found.percent or not found.amount:
+        raise Invalid([Finding("--store", text, "not a quota", "write what etcd has, such as quota=8Gi")], "argument")
+    return found.bytes()
 
 
 def _is_address(host: str) -> bool:

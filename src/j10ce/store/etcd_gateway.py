@@ -172,6 +172,10 @@ class Gateway:
             self._token = ""
 
 
+class Full(StoreError):
+    """etcd takes nothing that needs room; deletes need none."""
+
+
 class _SignInAgain(QosError):
     """The token has expired, or users were changed since."""
 
@@ -187,7 +191,7 @@ def _refusal(endpoint: str, e: grpc.aio.AioRpcError) -> QosError:
     if code == OUT_OF_RANGE:
         return Compacted(f"etcd: {told}: list again")
     if code == BUSY and "space" in told:
-        return StoreError(f"etcd's database is full ({told}): compact, defragment and disarm its alarm")
+        return Full(f"etcd's database is full ({told}): compact, defragment and disarm its alarm")
     if code == BUSY:
         return Unavailable(f"etcd is busy: {endpoint}: {told}")
     if code in UNKNOWN_OUTCOMES:

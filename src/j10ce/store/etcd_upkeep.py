@@ -1,19 +1,22 @@
-"""What keeps etcd small: old revisions are compacted, by whichever manager comes first."""
+"""What keeps etcd small, and how full it is. Nothing here writes a key: it must work when none can be written."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 import structlog
 
-from j10ce.errors import StoreError
+from j10ce.errors import Compacted, StoreError
 from j10ce.store.etcd_gateway import Gateway
-from j10ce.store.etcd_wire import COMPACT, TXN, Layout, changed_at, put_op, read_op
+from j10ce.store.etcd_wire import COMPACT, RANGE, STATUS, Layout
 from j10ce.store.etcd_writer import FENCE_TTL_S, Writer
 from j10ce.store.proto import etcd_pb2 as pb
 
 COMPACT_EVERY_S: Final = 300.0  # so that the last 5 to 10 minutes are kept
+LOOK_EVERY_S: Final = 10.0
+FILLING: Final = 0.7  # of the quota: from here on it is told, and less history is kept
 log = structlog.get_logger()
 
 
@@ -28,29 +31,63 @@ async def keep_fence(writer: Writer) -> None:
 
 
 async def compact(gateway: Gateway, layout: Layout, every_s: float = COMPACT_EVERY_S) -> None:
-    """For ever: in each round one of all managers notes the present, and compacts up to the note of the round before.
+    """For ever: each round notes where etcd is, and compacts up to the note of the round before.
 
-    Compaction concerns a whole etcd, whoever else may use it.
+    Every manager does so by its own clock; one that comes second finds nothing left to do. Compaction concerns a whole
+    etcd, whoever else may use it.
     """
-    noted_at = 0
+    noted = 0
     while True:
         try:
-            noted_at = await _round(gateway, layout, noted_at)
+            noted = await compact_to(gateway, layout, noted)
         except StoreError as e:
             log.warning("store.fail", error=str(e))
         await asyncio.sleep(every_s)
 
 
-async def _round(gateway: Gateway, layout: Layout, noted_at: int) -> int:
-    """etcd's revision of the latest note."""
-    key = layout.compaction
-    unless_noted = pb.TxnRequest(
-        compare=[changed_at(key, noted_at)], success=[put_op(key, b"")], failure=[read_op(key)]
-    )
-    answer = await gateway.ask(TXN, unless_noted)
-    if not answer.succeeded:  # someone else was first
-        kvs = answer.responses[0].response_range.kvs
-        return kvs[0].mod_revision if kvs else 0
-    if noted_at:
-        await gateway.ask(COMPACT, pb.CompactionRequest(revision=noted_at))
-    return answer.header.revision
+async def compact_to(gateway: Gateway, layout: Layout, noted: int) -> int:
+    """Forget what was before a revision; returns etcd's present one."""
+    present = (await gateway.ask(RANGE, pb.RangeRequest(key=layout.mark))).header.revision
+    if noted:
+        try:
+            await gateway.ask(COMPACT, pb.CompactionRequest(revision=noted))
+        except Compacted:
+            pass  # someone else was first
+    return present
+
+
+class Fill:
+    """How full etcd is: what its objects and their history take of its quota, and what we wrote since we looked."""
+
+    def __init__(self, gateway: Gateway, layout: Layout, quota: int, written: Callable[[], int] = int) -> None:
+        """`written`: the bytes that we have written in all."""
+        self._gateway, self._layout, self._quota, self._written = gateway, layout, quota, written
+        self._found, self._found_at = 0, 0  # in use, when so much was written
+        self._noted = 0
+
+    @property
+    def share(self) -> float:
+        return (self._found + self._written() - self._found_at) / self._quota
+
+    async def watch(self, every_s: float = LOOK_EVERY_S) -> None:
+        """For ever."""
+        while True:
+            try:
+                await self.look()
+            except StoreError as e:
+                log.warning("store.fail", error=str(e))
+            await asyncio.sleep(every_s)
+
+    async def look(self) -> None:
+        """While it fills, history is forgotten at once: those who watch us are served from our own."""
+        before, written = self._found / self._quota, self._written()
+        told = await self._gateway.ask(STATUS, pb.Nothing())
+        self._quota = told.db_size_quota or self._quota
+        self._found, self._found_at = told.db_size_in_use or told.db_size, written
+        share = self._found / self._quota
+        if before < FILLING <= share:
+            log.warning("store.filling", used=f"{share:.0%}", bytes=self._found, quota=self._quota)
+        elif share < FILLING <= before:
+            log.info("store.emptied", used=f"{share:.0%}")
+        if share >= FILLING:
+            self._noted = await compact_to(self._gateway, self._layout, self._noted)

@@ -1,52 +1,66 @@
-"""etcd's methods and words, and how objects lie in it. Pure.
+"""etcd's methods and words, and how objects lie in it.
 
     PREFIX/objects                      the mark: which batch of writes was the last one
+    PREFIX/objects-line                 the line: what is added to etcd's revisions
     PREFIX/objects/KIND/NAMESPACE/NAME  an object as JSON; its resourceVersion is its place in the batch that wrote it
     PREFIX/writers/ID                   the fence of a process that writes
     PREFIX/election/leader              who leads
-    PREFIX/compaction                   who compacted last
 
 A batch is one transaction, so all its objects share one revision of etcd's. Ours tell them apart:
-revision = etcd's revision × 128 + place, where 0 is the one delete that a batch may hold and 127 means all of it.
+revision = (etcd's revision + line) × 128 + place, where 0 is the one delete that a batch may hold and 127 means all
+of it.
+
+An etcd that is put back to a snapshot uses revisions once more, for other changes. Whoever notices begins a line, past
+everything that was told before: so no watch and no write that knows the lost changes goes on with the present ones.
 """
 
 from __future__ import annotations
 
 from typing import Final, Generic, NamedTuple, TypeVar
 
-import msgspec
 from google.protobuf.message import Message
-from msgspec import Struct
 from msgspec.structs import replace
 
-from j10ce.errors import Invalid, StoreError
-from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Object
-from j10ce.model.schema import parse
 from j10ce.store.proto import etcd_pb2 as pb
+from j10ce.store.reading import Strays, Unreadable, read_stored
 from j10ce.store.revise import Key
 
 PLACES: Final = 128
 DELETE_PLACE: Final = 0
 
 
-def revision(main: int, place: int) -> int:
-    return main * PLACES + place
+class Line(NamedTuple):
+    """How etcd's revisions are told."""
 
+    past: int = 0
+    since: int = 0  # etcd's revision from which on they are told so
 
-def whole(main: int) -> int:
-    """The revision that stands for everything up to and with etcd's revision `main`."""
-    return revision(main, PLACES - 1)
+    def revision(self, main: int, place: int) -> int:
+        return (main + self.past) * PLACES + place
+
+    def whole(self, main: int) -> int:
+        """The revision that stands for everything up to and with etcd's revision `main`."""
+        return self.revision(main, PLACES - 1)
+
+    def main(self, revision: int) -> int:
+        """etcd's own."""
+        return revision // PLACES - self.past
+
+    def restored(self, key: Key, kv: pb.KeyValue, strays: Strays) -> Object:
+        """The object in a key; raises Unreadable."""
+        obj = read_stored(key, kv.value, strays)
+        return at_revision(obj, self.revision(kv.mod_revision, _place(key, obj)))
 
 
 class Layout:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.mark = f"{prefix}/objects".encode()
+        self.line = f"{prefix}/objects-line".encode()  # between the mark and the objects: "-" precedes "/"
         self.objects = f"{prefix}/objects/".encode()
-        self.end = f"{prefix}/objects0".encode()  # behind the mark and all objects: "0" follows "/"
+        self.end = f"{prefix}/objects0".encode()  # behind the mark, the line and all objects: "0" follows "/"
         self.leader = f"{prefix}/election/leader".encode()
-        self.compaction = f"{prefix}/compaction".encode()
 
     def writer(self, name: str) -> bytes:
         return f"{self.prefix}/writers/{name}".encode()
@@ -76,6 +90,7 @@ PUT: Final = Method("/etcdserverpb.KV/Put", pb.PutRequest, pb.Nothing)
 DELETE: Final = Method("/etcdserverpb.KV/DeleteRange", pb.DeleteRangeRequest, pb.Nothing)
 TXN: Final = Method("/etcdserverpb.KV/Txn", pb.TxnRequest, pb.TxnResponse)
 COMPACT: Final = Method("/etcdserverpb.KV/Compact", pb.CompactionRequest, pb.Nothing)
+STATUS: Final = Method("/etcdserverpb.Maintenance/Status", pb.Nothing, pb.StatusResponse)
 WATCH: Final = Method("/etcdserverpb.Watch/Watch", pb.WatchRequest, pb.WatchResponse)
 GRANT: Final = Method("/etcdserverpb.Lease/LeaseGrant", pb.LeaseGrantRequest, pb.LeaseResponse)
 REVOKE: Final = Method("/etcdserverpb.Lease/LeaseRevoke", pb.LeaseRequest, pb.Nothing)
@@ -96,20 +111,13 @@ def put_op(key: bytes, value: bytes, lease: int = 0) -> pb.RequestOp:
     return pb.RequestOp(request_put=pb.PutRequest(key=key, value=value, lease=lease))
 
 
-def restored(kv: pb.KeyValue) -> Object:
-    """The object in a key; raises StoreError."""
-    try:
-        kind = msgspec.json.decode(kv.value, type=_KindOnly).kind
-        obj: Object = parse(kv.value, KINDS[kind].struct)  # type: ignore[assignment]
-        return at_revision(obj, revision(kv.mod_revision, int(obj.metadata.resource_version)))
-    except (Invalid, KeyError, ValueError) as e:
-        told = f"etcd's {kv.key.decode(errors='replace')} holds no object that this release reads: {e}"
-        raise StoreError(f"{told}; correct or delete it with etcdctl") from None
+def _place(key: Key, obj: Object) -> int:
+    """What was written past the API may carry any revision; it was then the only change of its own."""
+    told = obj.metadata.resource_version
+    if not told.isdecimal() or len(told) > len(str(PLACES)) or int(told) >= PLACES:
+        raise Unreadable(key, f"its resourceVersion {told[:20]!r} is no place in a batch; correct it with etcdctl")
+    return int(told)
 
 
 def at_revision(obj: Object, number: int) -> Object:
     return replace(obj, metadata=replace(obj.metadata, resource_version=str(number)))
-
-
-class _KindOnly(Struct):
-    kind: str

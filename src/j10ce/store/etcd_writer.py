@@ -19,12 +19,11 @@ from j10ce.errors import Closed, StoreError, Unavailable, Unsure
 from j10ce.model.kinds import Object
 from j10ce.model.schema import encode
 from j10ce.store.etcd_feed import Feed, Sent, Written
-from j10ce.store.etcd_gateway import Gateway
+from j10ce.store.etcd_gateway import Full, Gateway
 from j10ce.store.etcd_wire import (
     DELETE_PLACE,
     GRANT,
     KEEP_ALIVE,
-    PLACES,
     REVOKE,
     TXN,
     Layout,
@@ -32,8 +31,6 @@ from j10ce.store.etcd_wire import (
     changed_at,
     put_op,
     read_op,
-    restored,
-    revision,
 )
 from j10ce.store.patience import pauses
 from j10ce.store.proto import etcd_pb2 as pb
@@ -49,6 +46,7 @@ class Seen(NamedTuple):
     """What etcd said is there."""
 
     object: Object | None
+    main: int  # etcd's revision of it; 0 for none
 
 
 class Write(NamedTuple):
@@ -64,7 +62,7 @@ class Step(NamedTuple):
     """A write as part of a batch. Without `new` it only looks: to be sure before it refuses, or does nothing."""
 
     write: Write
-    old: Object | None
+    old: Seen
     place: int
     new: Object | None = None
     data: bytes = b""
@@ -82,6 +80,7 @@ class Writer:
         self._arrived = asyncio.Event()
         self._waiting: dict[asyncio.Future[Object], Write] = {}
         self._sent: frozenset[asyncio.Future[Object]] = frozenset()
+        self.sent_bytes = 0  # of all objects, whether they arrived or not
 
     async def write(self, key: Key, decide: Decide, *, deletes: bool = False) -> Object:
         """The object as stored. Raises what `decide` raises for what is there, Unavailable, or Unsure."""
@@ -110,6 +109,8 @@ class Writer:
                     self._gateway.fault = str(e)
                     self._queue.extendleft(step.write for step in reversed(steps))
                     await asyncio.sleep(next(tries))
+                except Full as e:
+                    await self._only_deletes(steps, e)
                 except StoreError as e:
                     for step in steps:
                         _refuse(step.write, e)
@@ -177,15 +178,15 @@ class Writer:
         return sorted(steps, key=lambda step: step.place)
 
     def _step(self, write: Write, place: int) -> Step | None:
-        old = write.seen.object if write.seen else self._latest(write.key)
+        old = write.seen or self._latest(write.key)
         try:
-            new = write.decide(old, str(place))
+            new = write.decide(old.object, str(place))
         except StoreError:
             return Step(write, old, place)
         except Exception as e:
             _refuse(write, e)
             return None
-        if new is old:
+        if new is old.object:
             return Step(write, old, place)
         data = b"" if write.deletes else encode(new)
         if len(data) > MOST_BYTES:
@@ -193,9 +194,10 @@ class Writer:
             return None
         return Step(write, old, place, new, data)
 
-    def _latest(self, key: Key) -> Object | None:
+    def _latest(self, key: Key) -> Seen:
         own = self._feed.written.get(key)
-        return own.object if own else self._feed.table.find(key)
+        found = own.object if own else self._feed.table.find(key)
+        return Seen(found, self._feed.line.main(int(found.metadata.resource_version)) if found else 0)
 
     async def _carry_out(self, steps: Sequence[Step]) -> None:
         """Raises Unavailable when nothing of it happened."""
@@ -204,6 +206,8 @@ class Writer:
         if not self._fenced_at:
             await self._move_fence()
         self._sent = frozenset(step.write.done for step in steps)
+        size = sum(len(step.data) for step in steps)
+        self.sent_bytes += size
         self._feed.sent = {s.write.key: Sent(s.data, s.new, s.place) for s in steps if s.new and s.data}
         try:
             if all(step.new for step in steps) and (at := await self._try_whole(steps)):
@@ -211,6 +215,9 @@ class Writer:
             return self._settle(steps, await self._fenced(self._nested(steps)))
         except Unsure:
             return await self._find_out(steps)
+        except Unavailable:
+            self.sent_bytes -= size
+            raise
         finally:
             self._sent = frozenset()
 
@@ -238,7 +245,7 @@ class Writer:
         batch = pb.TxnRequest()
         for step in steps:
             path, expected = self._layout.path(step.write.key), batch.compare.add()
-            expected.target, expected.key, expected.mod_revision = pb.COMPARE_TARGET_MOD, path, _main(step.old)
+            expected.target, expected.key, expected.mod_revision = pb.COMPARE_TARGET_MOD, path, step.old.main
             if step.write.deletes:
                 batch.success.add().request_delete_range.key = path
             else:
@@ -253,7 +260,7 @@ class Writer:
             path, nested = self._layout.path(step.write.key), batch.success.add().request_txn
             expected = nested.compare.add()
             expected.target, expected.key = pb.COMPARE_TARGET_MOD, path
-            expected.mod_revision = _main(step.old) if step.new else -1  # which never holds: it only looks
+            expected.mod_revision = step.old.main if step.new else -1  # which never holds: it only looks
             if step.write.deletes:
                 nested.success.add().request_delete_range.key = path
             else:
@@ -265,13 +272,13 @@ class Writer:
     def _settle_whole(self, steps: Sequence[Step], main: int) -> None:
         for step in steps:
             if step.new:  # always, or it would not have been tried
-                self._happened(step.write, step.new, revision(main, step.place))
+                self._happened(step.write, step.new, self._feed.line.revision(main, step.place))
 
     def _settle(self, steps: Sequence[Step], answer: pb.TxnResponse) -> None:
         for step, told in zip(steps, answer.responses, strict=False):
             inner = told.response_txn
             if inner.succeeded and step.new:
-                self._happened(step.write, step.new, revision(answer.header.revision, step.place))
+                self._happened(step.write, step.new, self._feed.line.revision(answer.header.revision, step.place))
             else:
                 self._found(step.write, inner.responses[0].response_range.kvs)
 
@@ -284,15 +291,29 @@ class Writer:
     def _found(self, write: Write, kvs: Sequence[pb.KeyValue]) -> None:
         """Something else is there than was thought: this decides, or the write is tried once more on top of it."""
         try:
-            current = restored(kvs[0]) if kvs else None
+            current = self._feed.line.restored(write.key, kvs[0], self._feed.strays) if kvs else None
             new = write.decide(current, "")
         except Exception as e:
             return _refuse(write, e)
         if new is not current:
-            return self._queue.appendleft(write._replace(seen=Seen(current)))
+            return self._queue.appendleft(write._replace(seen=Seen(current, kvs[0].mod_revision if kvs else 0)))
         if not write.done.done():
             write.done.set_result(new)
         return None
+
+    async def _only_deletes(self, steps: Sequence[Step], full: Full) -> None:
+        """Fence and mark need room, so it goes without: a delete of which etcd says nothing is told to be unsure."""
+        for step in steps:
+            if step.new and not step.write.deletes:
+                _refuse(step.write, full)
+                continue
+            try:
+                answer = await self._gateway.once(TXN, self._nested([step]))
+            except StoreError as e:
+                _refuse(step.write, e)
+            else:
+                self._feed.unmarked = max(self._feed.unmarked, answer.header.revision if step.new else 0)
+                self._settle([step], answer)
 
     # -- a batch that was not answered
 
@@ -323,8 +344,8 @@ class Writer:
         for step, told in zip(steps, answer.responses, strict=True):
             kvs = told.response_range.kvs
             changed_at = kvs[0].mod_revision if kvs else 0
-            if step.new and changed_at == (_main(step.old) if step.write.deletes else main):
-                self._happened(step.write, step.new, revision(main, step.place))
+            if step.new and changed_at == (step.old.main if step.write.deletes else main):
+                self._happened(step.write, step.new, self._feed.line.revision(main, step.place))
             else:
                 self._queue.appendleft(step.write)
 
@@ -337,11 +358,6 @@ class Writer:
         self._lease, self._fenced_at = grant.id, answer.header.revision
         marks = answer.responses[1].response_range.kvs
         return marks[0].mod_revision if marks else 0
-
-
-def _main(obj: Object | None) -> int:
-    """etcd's revision of an object; 0 for none."""
-    return int(obj.metadata.resource_version) // PLACES if obj else 0
 
 
 def _refuse(write: Write, error: Exception) -> None:

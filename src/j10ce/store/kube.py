@@ -20,9 +20,10 @@ from j10ce.store.kube_body import changes, creation
 from j10ce.store.kube_client import PATIENCE_S, KubeClient
 from j10ce.store.kube_elector import Wall, kube_elector
 from j10ce.store.kube_feed import Feed
-from j10ce.store.kube_resource import Resource, Unreadable, resources
+from j10ce.store.kube_resource import Resource, resources
 from j10ce.store.kube_wire import PAGE
 from j10ce.store.patience import pauses
+from j10ce.store.reading import Unreadable
 from j10ce.store.revise import Key, Part, check, key_of, revise
 from j10ce.store.store import ABSENT, ANY, Expect, Listing, Store
 from j10ce.store.table import KEPT_CHANGES
@@ -66,7 +67,7 @@ class KubeStore:
         if expect is ANY:
             return await self._overwrite(obj, part)
         check(await self.get(*key_of(obj)), key_of(obj), expect)
-        raise Conflict(f"{key_of(obj)} was never at revision {expect}")
+        raise Conflict(f"{key_of(obj)} was never at revision {expect}: read it again")
 
     async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
         """The last state, as it was before its end; with a finalizer that is still to come."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ssl
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from j10ce.errors import Denied, Finding, Invalid, Unsupported
-from j10ce.store.kubeconfig import Kubeconfig, read_kubeconfig
+from j10ce.kube.exec_credential import ExecPlugin
+from j10ce.store.kubeconfig import Kubeconfig, once, read_kubeconfig
 
 FORM: Final = "write kube: inside a pod, or kube:///path/to/kubeconfig[?context=NAME&namespace=NAME]"
 OPTIONS: Final = ("context", "namespace")
@@ -26,9 +27,12 @@ class KubeAccess(NamedTuple):
     token: str = ""
     token_file: Path | None = None
     namespace: str = SYSTEM_NAMESPACE  # where the managers' Lease is
+    plugin: ExecPlugin | None = None  # who knows token or certificate
 
 
-def read_access(url: str, environ: Mapping[str, str], account: Path = SERVICE_ACCOUNT) -> KubeAccess:
+def read_access(
+    url: str, environ: Mapping[str, str], account: Path = SERVICE_ACCOUNT, *, wall: Callable[[], float] = once
+) -> KubeAccess:
     """Raises Invalid, Denied for files that cannot be read, and Unsupported outside of a pod."""
     rest, _, query = url.removeprefix("kube:").removeprefix("//").partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
@@ -39,7 +43,7 @@ def read_access(url: str, environ: Mapping[str, str], account: Path = SERVICE_AC
         findings.append(Finding("--store", url, "a context without a kubeconfig", FORM))
     if findings:
         raise Invalid(findings, "argument")
-    access = _by_kubeconfig(Path(rest), options.get("context", "")) if rest else _in_cluster(environ, account)
+    access = _by_kubeconfig(Path(rest), options.get("context", ""), wall) if rest else _in_cluster(environ, account)
     return access._replace(namespace=options.get("namespace") or access.namespace)
 
 
@@ -56,17 +60,18 @@ def _in_cluster(environ: Mapping[str, str], account: Path) -> KubeAccess:
     return _access(config, f"the service account of {account}", namespace)
 
 
-def _by_kubeconfig(path: Path, context: str) -> KubeAccess:
+def _by_kubeconfig(path: Path, context: str, wall: Callable[[], float]) -> KubeAccess:
     """The Lease is where the cluster's own managers have theirs, whatever namespace a person works in."""
     try:
-        return _access(read_kubeconfig(path, context), f"the user of {path}", SYSTEM_NAMESPACE)
+        return _access(read_kubeconfig(path, context, wall), f"the user of {path}", SYSTEM_NAMESPACE)
     except OSError as e:
         raise Denied(f"cannot read {e.filename or path}: {e.strerror}") from None
 
 
 def _access(config: Kubeconfig, who: str, namespace: str) -> KubeAccess:
     tls = _context(config, who) if config.server.startswith("https://") else None
-    return KubeAccess(config.server, who, tls, config.server_name, config.token, config.token_file, namespace)
+    named = config.server_name, config.token, config.token_file
+    return KubeAccess(config.server, who, tls, *named, namespace, config.plugin)
 
 
 def _context(config: Kubeconfig, who: str) -> ssl.SSLContext:

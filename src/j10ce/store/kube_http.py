@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -14,7 +15,7 @@ import aiohttp
 
 from j10ce import __version__
 from j10ce.errors import Closed, Conflict, Denied, NotFound, QosError, Unavailable, Unsure
-from j10ce.store.kube_access import KubeAccess
+from j10ce.store.kube_access import KubeAccess, load_certificate
 from j10ce.store.kube_failure import Later, failure, status_of
 from j10ce.store.kube_wire import QUIET_S
 from j10ce.store.lines import lines
@@ -46,6 +47,7 @@ class KubeHttp:
     def __init__(self, access: KubeAccess, *, patience_s: float) -> None:
         self._access, self._patience_s = access, patience_s
         self._bearer = Bearer(access.token, access.token_file)
+        self._asking = asyncio.Lock()  # one plugin at a time
         self._room = asyncio.Semaphore(AT_A_TIME)
         self._session: aiohttp.ClientSession | None = None
 
@@ -102,8 +104,20 @@ class KubeHttp:
             return text
         raise self._refusal(request, answer, text)
 
+    async def _introduce(self) -> None:
+        """Have the credential plugin say who we are, where there is one and its word has ended. Raises QosError."""
+        plugin = self._access.plugin
+        if plugin is None or not plugin.due:
+            return
+        async with self._asking:
+            found = await asyncio.to_thread(plugin.credential)
+            self._bearer = Bearer(found.token, None)
+            if found.certificate and self._access.tls:
+                load_certificate(self._access.tls, found.certificate, found.key)
+
     @asynccontextmanager
     async def _sent(self, request: Request, limits: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
+        await self._introduce()
         async with self._http().request(
             request.method,
             self._access.server + request.path,
@@ -136,6 +150,8 @@ class KubeHttp:
         return self._session
 
     def _refusal(self, request: Request, answer: aiohttp.ClientResponse, text: bytes) -> QosError:
+        if answer.status == HTTPStatus.UNAUTHORIZED and self._access.plugin:
+            self._access.plugin.forget()
         after = answer.headers.get("Retry-After", "")
         return failure(answer.status, status_of(text), str(request), self._access.who, after)
 

@@ -12,26 +12,19 @@ import structlog
 from msgspec import UNSET, Struct, UnsetType, defstruct, field
 from msgspec.structs import asdict, fields
 
-from j10ce.errors import Finding, Invalid, StoreError
+from j10ce.errors import Finding, Invalid
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import API_VERSION, Credential, Meta, Object, Owner, Workload
 from j10ce.model.native import Lease, Namespace, NativeEvent, NativeObject, Node, Pool, decode_native, slim
 from j10ce.model.pod import Pod, slim_pod
 from j10ce.model.schema import parse
+from j10ce.store.reading import Strays, Unreadable
 from j10ce.store.revise import Key
 
 ELSEWHERE: Final = (Workload, Credential)  # pods are workloads there, and Kubernetes knows its users
 Read = Callable[[bytes], Any]
 N = TypeVar("N", bound=NativeObject)
 log = structlog.get_logger()
-
-
-class Unreadable(StoreError):
-    """An object that was stored, and makes no sense to us."""
-
-    def __init__(self, key: Key, why: str) -> None:
-        super().__init__(f"{key} is stored as something that cannot be read: {why}")
-        self.key = key
 
 
 class Resource:
@@ -127,15 +120,12 @@ class Reader:
 
     def __init__(self, kind: Kind) -> None:
         self._kind, self._loose = kind, _loose(kind.struct)
-        self._told: set[str] = set()
+        self._strays = Strays()
 
     def __call__(self, text: bytes) -> Object:
         strays: list[Finding] = []
         found = parse(text, self._loose, strays)
-        for stray in strays:
-            if stray.path not in self._told:
-                self._told.add(stray.path)
-                log.warning("field.ignore", kind=self._kind.name, field=stray.path)
+        self._strays.tell(self._kind.name, strays)
         parts: Mapping[str, Any] = {name: getattr(found, name) for name in found.__struct_fields__}
         return self._kind.struct(**{**parts, "metadata": Meta(**asdict(parts["metadata"]))})  # type: ignore[return-value]
 

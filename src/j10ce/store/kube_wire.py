@@ -11,7 +11,8 @@ from msgspec import Struct, field
 
 from j10ce.errors import Compacted, Unavailable, Unsure
 from j10ce.store.kube_failure import failure, status_of
-from j10ce.store.kube_resource import Resource, Unreadable
+from j10ce.store.kube_resource import Resource
+from j10ce.store.reading import Unreadable
 from j10ce.store.revise import key_of
 from j10ce.store.store import Event
 

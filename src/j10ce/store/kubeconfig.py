@@ -1,23 +1,23 @@
 """kubeconfig files: where the API server is, whom to trust, and how to say who asks.
 
-Only what stands in the file, or in files that it names, is used; nothing is executed.
+What stands in the file, in files that it names, and what a credential plugin that it names answers when it is asked.
 """
 
 from __future__ import annotations
 
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec.yaml
 
 from j10ce.errors import Finding, Invalid, Unsupported
+from j10ce.kube.exec_credential import ExecPlugin, plugin_of
 
 INSTEAD: Final = "a token (`kubectl create token ACCOUNT`) or a client certificate in the kubeconfig"
 REFUSED: Final = {
-    "exec": "exec plugins",
     "auth-provider": "auth providers",
     "username": "passwords",
     "as": "impersonation",
@@ -35,12 +35,18 @@ class Kubeconfig(NamedTuple):
     token_file: Path | None = None  # read again and again: tokens rotate
     certificate: str = ""
     key: str = ""
+    plugin: ExecPlugin | None = None  # who knows token or certificate, where the file does not
 
 
-def read_kubeconfig(path: Path, context: str = "") -> Kubeconfig:
+def once() -> float:
+    """The clock of who asks a plugin once."""
+    return 0.0
+
+
+def read_kubeconfig(path: Path, context: str = "", wall: Callable[[], float] = once) -> Kubeconfig:
     """`context`: another than the current one. Raises Invalid, Unsupported, and OSError for an unreadable file."""
     try:
-        return _of(_Section(str(path), path.parent, _loaded(path)), context)
+        return _of(_Section(str(path), path.parent, _loaded(path)), context, wall)
     except (NotBase64, UnicodeDecodeError) as e:
         raise Invalid([Finding(str(path), None, f"not base64 of PEM: {e}")], "kubeconfig") from None
 
@@ -86,7 +92,7 @@ class _Section(NamedTuple):
         return (self.folder / file).read_text() if file else ""
 
 
-def _of(file: _Section, context: str) -> Kubeconfig:
+def _of(file: _Section, context: str, wall: Callable[[], float]) -> Kubeconfig:
     chosen = file.named("contexts", context or str(file.part("current-context").told))
     cluster = file.named("clusters", str(chosen.part("cluster").told))
     user = file.named("users", chosen.text("user")) if chosen.text("user") else chosen._replace(told={})
@@ -105,4 +111,20 @@ def _of(file: _Section, context: str) -> Kubeconfig:
         user.folder / token_file if token_file else None,
         user.pem("client-certificate"),
         user.pem("client-key"),
+        _plugin(user, cluster, wall),
     )
+
+
+def _plugin(user: _Section, cluster: _Section, wall: Callable[[], float]) -> ExecPlugin | None:
+    """A token goes before it, as with kubectl."""
+    if not user.text("exec") or user.text("token") or user.text("tokenFile"):
+        return None
+    ca = cluster.pem("certificate-authority")
+    about = {
+        "server": cluster.text("server"),
+        "tls-server-name": cluster.text("tls-server-name"),
+        "insecure-skip-tls-verify": cluster.text("insecure-skip-tls-verify").lower() == "true",
+        "certificate-authority-data": b64encode(ca.encode()).decode(),
+    }
+    told = {name: value for name, value in about.items() if value}
+    return plugin_of(user.told["exec"], user.where, user.folder, told, wall)

@@ -11,6 +11,7 @@ import structlog
 from j10ce.errors import Closed, Compacted, Denied, NotFound, StoreError
 from j10ce.model.kinds import Object
 from j10ce.model.native import NativeObject
+from j10ce.store.order import Order
 from j10ce.store.patience import pauses
 from j10ce.store.revise import Key, key_of
 from j10ce.store.store import Event, Listing
@@ -67,6 +68,7 @@ class Mirror:
     def __init__(self, store: Source, kind: str) -> None:
         self._store, self._kind = store, kind
         self.held: dict[Key, Object] = {}
+        self._order = Order(self.held)
         self.synced = asyncio.Event()
         self._revision = ""  # of the last change that `held` has taken in
 
@@ -79,8 +81,7 @@ class Mirror:
 
     def listing(self, namespace: str | None = None) -> Listing:
         """As the store's own list, of a moment ago, and also while the store is away. Once `synced`."""
-        keys = sorted(key for key in self.held if namespace in (None, key.namespace))
-        return Listing(tuple(self.held[key] for key in keys), self._revision)
+        return Listing(tuple(map(self.held.__getitem__, self._order.within(namespace))), self._revision)
 
     async def changes(self) -> AsyncIterator[Event]:
         """Keep `held` current, for ever, and tell each change after it was taken in. One consumer only.
@@ -119,6 +120,7 @@ class Mirror:
             self.held[key] = event.object
         elif old is not None:
             del self.held[key]
+        self._order.moved(key)
         return event if event.old is not None or old is None else event._replace(old=old)
 
 

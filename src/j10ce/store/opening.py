@@ -20,13 +20,16 @@ FORMS: Final = (
 )
 
 
-def open_store(url: str, wall: Wall) -> Store:
-    """Raises Invalid for a URL that means nothing, and what the store raises when it cannot be opened."""
+def open_store(url: str, wall: Wall, *, create: bool = True) -> Store:
+    """Raises Invalid for a URL that means nothing, and what the store raises when it cannot be opened.
+
+    `create`: a file that is not there is made; whoever only reads gets NotFound.
+    """
     scheme, _, rest = url.partition(":")
     if scheme == "memory" and not rest:
         return MemoryStore(wall)
     if scheme == "sqlite" and rest.startswith("///"):
-        return SqliteStore(Path(rest.removeprefix("//")), wall)
+        return SqliteStore(Path(rest.removeprefix("//")), wall, create=create)
     if scheme in ("etcd", "etcds") and rest.startswith("//"):
         from j10ce.store.etcd import EtcdStore  # gRPC is heavy, and of the fleet's extra
         from j10ce.store.etcd_address import read_address
@@ -36,7 +39,7 @@ def open_store(url: str, wall: Wall) -> Store:
         from j10ce.store.kube import KubeStore
         from j10ce.store.kube_access import read_access
 
-        return KubeStore(read_access(url, os.environ), wall)
+        return KubeStore(read_access(url, os.environ, wall=wall), wall)
     raise Invalid([Finding("--store", url, "unknown store", FORMS)], "argument")
 
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from j10ce.errors import Conflict, NotFound, StoreError
+from j10ce.errors import Conflict, NotFound, StoreError, cut
 from j10ce.model.kinds import Object, PolicyRevision
 from j10ce.store.store import Expect
 
@@ -65,9 +65,9 @@ def check(old: Object | None, key: Key, expect: str | Expect) -> None:
         if isinstance(expect, str):
             raise NotFound(f"{key} does not exist")
     elif expect is Expect.ABSENT:
-        raise Conflict(f"{key} exists already")
+        raise Conflict(f"{key} exists already: change that one, or choose another name")
     elif isinstance(expect, str) and expect != old.metadata.resource_version:
-        raise Conflict(f"{key} is at revision {old.metadata.resource_version}, not {expect}: read it again")
+        raise Conflict(f"{key} is at revision {old.metadata.resource_version}, not {cut(expect)}: read it again")
 
 
 def removed(old: Object | None, key: Key, *, expect: str | Expect, revision: str) -> Object:

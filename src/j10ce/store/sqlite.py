@@ -7,6 +7,7 @@ share the price of one flush of the disk; nobody is answered, and no reader sees
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from j10ce.errors import Closed, StoreError
 from j10ce.model.kinds import Object
 from j10ce.model.schema import encode
 from j10ce.store.database import BrokenDisk, Database, Row, Trim
+from j10ce.store.reading import Unreadable, refuse_partial
 from j10ce.store.revise import Decide, Key, Part, kept, key_of, removed, revise
 from j10ce.store.store import ANY, Event, Expect, Listing, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, Watch
@@ -21,10 +23,11 @@ from j10ce.store.writer import Job, Jobs, Writer
 
 
 class SqliteStore:
-    def __init__(self, path: Path, wall: Callable[[], float], *, kept: int = KEPT_CHANGES) -> None:
+    def __init__(self, path: Path, wall: Callable[[], float], *, kept: int = KEPT_CHANGES, create: bool = True) -> None:
         self._wall = wall
-        database = Database(path, wall())
+        database = Database(path, wall(), create=create)
         self._table = database.table(kept=kept)
+        self._unread = database.unread
         self._revision = self._table.revision
         self._coming: dict[Key, Event] = {}  # decided, not yet committed
         self._collected: Jobs = []  # decided in this turn of the event loop
@@ -33,7 +36,7 @@ class SqliteStore:
         self._writer = Writer(database, self._settle)
 
     async def get(self, kind: str, namespace: str, name: str) -> Object:
-        return self._table.get(Key(kind, namespace, name))
+        return self._table.get(self._readable(Key(kind, namespace, name)))
 
     async def list(self, kind: str, namespace: str | None = None) -> Listing:
         return self._table.list(kind, namespace)
@@ -48,7 +51,7 @@ class SqliteStore:
         return await self._write(key_of(obj), lambda old, revision: kept(old, obj, revision=revision))
 
     async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
-        key, revision = Key(kind, namespace, name), str(self._revision + 1)
+        key, revision = self._readable(Key(kind, namespace, name)), str(self._revision + 1)
         old = self._latest(key)
         gone = removed(old, key, expect=expect, revision=revision)
         await self._commit(Event("DELETED", gone, revision, old))
@@ -57,7 +60,12 @@ class SqliteStore:
     def watch(self, kind: str, since: str) -> Watch:
         return self._table.watch(kind, since)
 
+    def unreadable(self) -> dict[str, int]:
+        """How many stored objects of each kind are left out because they cannot be read."""
+        return dict(Counter(key.kind for key in self._unread))
+
     async def snapshot(self) -> Listing:
+        refuse_partial(self._unread)
         return self._table.everything()
 
     async def close(self) -> None:
@@ -68,6 +76,11 @@ class SqliteStore:
         await asyncio.to_thread(self._writer.close)
         self._table.close()
 
+    def _readable(self, key: Key) -> Key:
+        if key in self._unread:
+            raise Unreadable(key, "it was written by another release; run that one to read, change or delete it")
+        return key
+
     def _latest(self, key: Key) -> Object | None:
         coming = self._coming.get(key)
         if coming is None:
@@ -75,7 +88,7 @@ class SqliteStore:
         return None if coming.type == "DELETED" else coming.object
 
     async def _write(self, key: Key, decide: Decide) -> Object:
-        old, revision = self._latest(key), str(self._revision + 1)
+        old, revision = self._latest(self._readable(key)), str(self._revision + 1)
         new = decide(old, revision)
         if new is not old:
             await self._commit(Event("MODIFIED" if old else "ADDED", new, revision, old))
@@ -86,9 +99,10 @@ class SqliteStore:
     async def _commit(self, event: Event) -> None:
         if self._ended:
             raise Closed() if isinstance(self._ended, Closed) else StoreError(str(self._ended))
+        row = Row(event, encode(event.object))  # before anyone counts on it: what cannot be written is not coming
         self._revision = int(event.revision)
         self._coming[key_of(event.object)] = event
-        await self._queued(Row(event, encode(event.object)))
+        await self._queued(row)
 
     def _queued(self, row: Row | None) -> asyncio.Future[None]:
         loop = asyncio.get_running_loop()
@@ -123,9 +137,9 @@ class SqliteStore:
         key = key_of(row.event.object)
         if self._coming.get(key) is row.event:
             del self._coming[key]
-        horizon = self._table.apply(row.event, len(row.data))
-        if horizon is not None:
-            self._writer.put((Trim(key.kind, horizon),))
+        dropped = self._table.apply(row.event, len(row.data))
+        if dropped is not None:
+            self._writer.put((Trim(key.kind, *dropped),))
 
 
 _: type[Store] = SqliteStore

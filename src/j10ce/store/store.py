@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from enum import Enum
 from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -40,7 +40,8 @@ class Store(Protocol):
     A put returns the object as stored: uid, creationTimestamp, resourceVersion and generation are the store's.
     `generation` moves with spec only. `part` says which half the caller owns: the other half is kept as it is.
     A put that changes nothing returns the object as it is: no revision, no event.
-    Errors: NotFound, Conflict (stale `expect`, or ABSENT and present), Compacted (watch from a lost revision).
+    Errors: NotFound, Conflict (stale `expect`, or ABSENT and present), Compacted (watch from a lost revision),
+    Unreadable (it is there and makes no sense to us: lists leave it out, watches tell its end).
     An acknowledged put survives a crash where the store is durable. Safe to call from many tasks of one loop.
     """
 
@@ -57,7 +58,8 @@ class Store(Protocol):
     def watch(self, kind: str, since: str) -> AsyncIterator[Event]:
         """Every change after `since`, in order, none lost, none twice; then waits for more until the store closes.
 
-        A wait may be cancelled and repeated. Compacted is raised by the call or by a wait.
+        A wait may be cancelled and repeated. Compacted is raised by the call or by a wait. Of a NodeQoS that changed
+        so often that it would end the history of all others, only the latest state may be told.
         """
         ...
 
@@ -74,4 +76,22 @@ class Movable(Protocol):
 
     async def restore(self, obj: Object) -> Object:
         """Store it as it is; only the revision is the store's own. Conflict where its name is taken."""
+        ...
+
+
+@runtime_checkable
+class Forgiving(Protocol):
+    """A store that leaves out what it cannot read, instead of failing."""
+
+    def unreadable(self) -> Mapping[str, int]:
+        """How many stored objects of each kind are left out."""
+        ...
+
+
+@runtime_checkable
+class Filling(Protocol):
+    """A store that can run out of room."""
+
+    def fullness(self) -> float:
+        """From 0 to 1, as far as is known."""
         ...

@@ -129,11 +129,19 @@ def reservation(
 
 
 def hold(
-    target: str, *knobs: str, value: str | UnsetType = UNSET, expires: float = WALL + 600, name: str = "hold"
+    target: str,
+    *knobs: str,
+    value: str | UnsetType = UNSET,
+    expires: float = WALL + 600,
+    name: str = "hold",
+    namespace: str = "",
 ) -> Hold:
+    """Where its target belongs, unless another namespace is named."""
     until = datetime.fromtimestamp(expires, UTC)
     spec = HoldSpec(target=target, knobs=knobs, expires=until, why="incident 42", who="root", value=value)
-    return Hold(metadata=meta(name, "default"), spec=spec)
+    kind, _, rest = target.partition("/")
+    where = namespace or (rest.partition("/")[0] if kind in ("workload", "part") else "j10ce-system")
+    return Hold(metadata=meta(name, where), spec=spec)
 
 
 def workload(

@@ -78,4 +78,4 @@ def _fill(directory: Path, tree: Literals, controller: str | None) -> None:
             here.mkdir()
             _fill(here, content, controller)
         elif controller is None or name.split(".")[0] in (controller, "cgroup"):
-            here.write_text(f"{content}\n")
+            here.write_text("" if name == "cgroup.procs" and not content else f"{content}\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from datetime import UTC, datetime
 
 import pytest
 from msgspec.structs import replace
@@ -44,7 +45,10 @@ def with_cpu(obj: Object, cpu: str) -> Object:
 
 def judged(obj: Object, message: str) -> Object:
     assert isinstance(obj, MinimalReservationPolicy | QoSProfile)
-    condition = Condition(type="Admitted", status="True", message=message)
+    turned = datetime(2026, 1, 1, tzinfo=UTC)
+    condition = Condition(
+        type="Admitted", status="True", reason="Granted", message=message, last_transition_time=turned
+    )
     return replace(obj, status=replace(obj.status, conditions=(condition,)))
 
 

@@ -126,9 +126,15 @@ class FakeKernel:
         is_set = s.knob in KNOBS and KNOBS[s.knob].unit is Unit.SET
         return self.write(s, knob.parse_cpus(text) if is_set else float(text.replace("max", "inf")), at)
 
+    def beside(self, s: Setting, at: Place, /) -> float:
+        tops = (p for p in self.cgroups.by_path if p and "/" not in p and p != at.path)
+        return math.fsum(float(v) for p in tops if isinstance(v := self.cgroups.value(s.knob, p), float | int))
+
     # ------------------------------------------------------------------ Tree
 
     def place(self, target: TargetId, /) -> Place | None:
+        if target.startswith("group/"):
+            return self.places.get(target) or Place(target.removeprefix("group/"))
         return self.places.get(target)
 
     def path_for(self, tier: str, namespace: str, name: str, /) -> Place:
@@ -230,8 +236,9 @@ def refused(what: str, path: str, error: str, hint: str) -> Refused:
 
 
 if TYPE_CHECKING:
-    from j10ce.kernel.backend import Backend, Disables, Tree
+    from j10ce.kernel.backend import Backend, Disables, Surveys, Tree
 
     _backend: Backend = FakeKernel()
     _tree: Tree = FakeKernel()
     _disables: Disables = FakeKernel()
+    _surveys: Surveys = FakeKernel()

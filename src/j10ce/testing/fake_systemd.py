@@ -20,6 +20,7 @@ CONTROLLERS = frozenset({"cpu", "cpuset", "memory", "pids"})
 FRESH: dict[str, Any] = {
     "CPUWeight": UNSET,
     "CPUQuotaPerSecUSec": UNSET,
+    "CPUQuotaPeriodUSec": UNSET,
     "AllowedCPUs": b"",
     "MemoryMin": 0,
     "MemoryLow": 0,
@@ -143,12 +144,11 @@ class FakeSystemd:
 
     def _write_files(self, unit: str) -> None:
         held, weight = self.units[unit], self.units[unit]["CPUWeight"]
-        quota = held["CPUQuotaPerSecUSec"]
         bits = int.from_bytes(held["AllowedCPUs"], "little")
         texts = {
             "cpu.weight": "100" if weight == UNSET else str(weight),
             "cpu.idle": str(int(weight == 0)),
-            "cpu.max": f"{'max' if quota == UNSET else quota // 10} 100000",
+            "cpu.max": _quota(held["CPUQuotaPerSecUSec"], held["CPUQuotaPeriodUSec"]),
             "cpuset.cpus": ",".join(str(cpu) for cpu in range(bits.bit_length()) if bits >> cpu & 1),
             "memory.oom.group": "0",
             **{f"memory.{k}": _bytes(held[f"Memory{k.capitalize()}"]) for k in ("min", "low", "high", "max")},
@@ -160,6 +160,15 @@ class FakeSystemd:
         folder = self.root / self.paths[unit]
         (folder / "cgroup.procs").write_text("".join(f"{pid}\n" for pid in pids))
         (folder / "cgroup.events").write_text(f"populated {int(bool(pids))}\nfrozen 0")
+
+
+def _quota(per_second: int, period: int) -> str:
+    """In the unit's own period, or one so long that a quota is a millisecond at least."""
+    period = 100_000 if period == UNSET else period
+    if per_second == UNSET:
+        return f"max {period}"
+    period = max(period, 1000 * 1_000_000 // per_second)
+    return f"{max(1000, per_second * period // 1_000_000)} {period}"
 
 
 def _bytes(n: int) -> str:

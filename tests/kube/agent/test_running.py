@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,20 +31,25 @@ def cpus(*groups: Path) -> list[float]:
 
 
 def test_a_protected_pod_beside_hogs_gets_its_floor(lab: Installed, agent: PodAgent) -> None:
-    """All three are alike to the kubelet; one has a reservation, one is best-effort by profile."""
+    """One has a reservation, one is best-effort by profile, one weighs fifty times as much as either by its request."""
     lab.policy("db", selector={"matchLabels": {"app": "db"}}, minimum={"cpu": "300m"})
-    busy = [container(f"c{n}", command=BUSY, requests={"cpu": "10m"}) for n in range(2)]
+    small = [container(f"c{n}", command=BUSY, requests={"cpu": "10m"}) for n in range(2)]
+    large = [container(f"c{n}", command=BUSY, requests={"cpu": "500m"}) for n in range(2)]
     uids = [
-        lab.node.run("db", labels={"app": "db"}, containers=busy),
-        lab.node.run("hog", labels={QOS: "be"}, containers=busy),
-        lab.node.run("plain", containers=busy),
+        lab.node.run("db", labels={"app": "db"}, containers=small),
+        lab.node.run("hog", labels={QOS: "be"}, containers=small),
+        lab.node.run("plain", containers=large),
     ]
     groups = [lab.node.cgroup(uid) for uid in uids]
     agent.begin()
     assert eventually(lambda: read(groups[0]) > 20 and read(groups[1], "cpu.idle") == 1)
-    db, hog, plain = cpus(*groups)
-    assert hog < db / 4
-    assert db > plain * 1.5
+
+    def protected() -> bool:
+        """Over one span; the weights follow what else the machine does, so a span may begin before they have."""
+        db, hog, _ = cpus(*groups)
+        return db > 0.29 and hog < db / 4
+
+    assert eventually(protected)
 
 
 def test_containers_share_the_floor_of_their_pod(lab: Installed, agent: PodAgent) -> None:
@@ -94,6 +101,31 @@ def test_a_resized_pod_keeps_its_floor(lab: Installed, agent: PodAgent) -> None:
     assert eventually(lambda: '"original": "122"' in json.dumps(agent.client.get("/v1/journal")), 60)
     assert agent.client.post("/v1/revert", {})["left"] == []
     assert read(group) == 122, "not what it had before it was resized"
+
+
+def test_an_idle_pod_is_resized_in_place_and_idle_again(lab: Installed, agent: PodAgent) -> None:
+    """The kernel refuses cpu.shares to an idle group, so it is awake until the kubelet has written."""
+    if lab.cluster.version == "old":
+        pytest.skip("Unsupported: in-place resize needs Kubernetes 1.27")
+    uid = lab.node.run("batch", labels={QOS: "be"}, requests={"cpu": "100m"})
+    group = lab.node.cgroup(uid)
+    agent.begin()
+    assert eventually(lambda: read(group, "cpu.idle") == 1)
+    patch = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "200m"}}}]}}
+    path = "/api/v1/namespaces/default/pods/batch"
+    lab.cluster.call("PATCH", f"{path}/resize", patch, content="application/strategic-merge-patch+json")
+    (inner,) = lab.node.containers(uid, "batch").values()
+    assert eventually(lambda: read(inner) == 204, 60)
+    assert eventually(lambda: resized(lab.cluster.call("GET", path)["status"], "200m"), 60)
+    assert eventually(lambda: read(group, "cpu.idle") == 1, 60)
+    assert agent.client.post("/v1/revert", {})["left"] == []
+    assert (read(group, "cpu.idle"), read(group)) == (0, 204), "not what it had before it was idle"
+
+
+def resized(status: Mapping[str, Any], cpu: str) -> bool:
+    """The kubelet has nothing left to do."""
+    open_ones = [c for c in status["conditions"] if c["type"].startswith("PodResize") and c["status"] == "True"]
+    return not open_ones and status["containerStatuses"][0]["resources"]["requests"]["cpu"] == cpu
 
 
 def test_a_static_pod_is_found_by_the_uid_of_its_cgroup(lab: Installed, agent: PodAgent) -> None:

@@ -40,11 +40,17 @@ def test_every_listing_has_the_columns_of_the_table_of_kinds(crds: Cluster, kube
     kubectl("create", "-f", "-", given=policy("db"))
     kubectl("create", "-f", "-", given=hold("freeze"))
     plain = kubectl("get", "mrp").splitlines()
-    assert plain[0].split() == ["NAME", "PHASE", "CPU", "MEMORY", "UNITS", "AGE"]
+    assert plain[0].split() == ["NAME", "PHASE", "CPU", "MEMORY", "UNITS", "READY", "REASON", "AGE"]
     assert plain[1].split()[:3] == ["db", "Pending", "1m"]
     wide = kubectl("get", "mrp", "-o", "wide").splitlines()[0].split()
     assert wide == ["NAME", *(c.name for c in KINDS["MinimalReservationPolicy"].columns), "AGE"]
     assert '["cpu.max","memory.high"]' in kubectl("get", "holds")
+
+
+def test_units_are_scaled_like_replicas(crds: Cluster, kubectl: Kubectl) -> None:
+    kubectl("create", "-f", "-", given=policy("db"))
+    kubectl("scale", "mrp/db", "--replicas=3")
+    assert kubectl.read("mrp", "db")["spec"]["units"] == 3
 
 
 def test_a_node_tells_its_story_in_one_line(crds: Cluster, kubectl: Kubectl, namespace: str) -> None:
@@ -95,10 +101,15 @@ def test_two_writers_each_own_their_conditions(
     kubectl("create", "-f", "-", given=policy("db"))
     path = f"/apis/{API}/namespaces/{namespace}/minimalreservationpolicies/db/status"
     for writer in ("Admitted", "Effective"):
-        body = policy("db") | {"status": {"conditions": [{"type": writer, "status": "True"}]}}
+        body = policy("db") | {"status": {"conditions": [concluded(writer)]}}
         del body["spec"]
         crds.call("PATCH", f"{path}?fieldManager={writer}", body, content="application/apply-patch+yaml")
     assert [c["type"] for c in crds.call("GET", path)["status"]["conditions"]] == ["Admitted", "Effective"]
+
+
+def concluded(kind: str) -> dict[str, str]:
+    when = "2030-01-01T00:00:00Z"
+    return {"type": kind, "status": "True", "reason": "Told", "message": "a test", "lastTransitionTime": when}
 
 
 def hold(name: str) -> dict[str, Any]:
@@ -108,6 +119,6 @@ def hold(name: str) -> dict[str, Any]:
 
 def report(cluster: Cluster, node: str, **told: Any) -> None:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: TID251
-    status = {"node": {"heartbeat": now, **told}, "conditions": [{"type": "Ready", "status": "True"}]}
+    status = {"node": {"heartbeat": now, **told}, "conditions": [concluded("Ready")]}
     path = f"/apis/{API}/nodeqoses/{node}/status"
     cluster.call("PATCH", path, {"status": status}, content="application/merge-patch+json")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.kube.conftest import CLONE
+from tests.kube.conftest import CLONE, deploy_for
 from tests.kubectl.conftest import Kubectl
 from tests.lab.cluster import Answer, Cluster, running
 from tests.lab.debian import program
@@ -20,6 +20,7 @@ CLUSTER_WIDE = {
     "rbac.authorization.k8s.io/v1": ("clusterroles", "clusterrolebindings"),
     "admissionregistration.k8s.io/v1": ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"),
 }
+SINCE_1_30 = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
 
 
 @pytest.fixture(scope="package")
@@ -51,8 +52,8 @@ def empty(cluster: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def installed(cluster: Cluster, kubectls: Callable[[str], Kubectl]) -> Iterator[Cluster]:
-    """With all of deploy/."""
-    kubectls("kubectl")("apply", "-k", str(DEPLOY))
+    """With everything that the page says to apply on this version."""
+    kubectls("kubectl")("apply", "-k", str(deploy_for(cluster.version)))
     yield cluster
     clear(cluster)
 
@@ -67,7 +68,8 @@ def left_over(cluster: Cluster) -> list[str]:
     """Paths of all that is ours."""
     found = [SYSTEM] if exists(cluster, SYSTEM) else []
     for group, kinds in CLUSTER_WIDE.items():
-        for kind in kinds:
+        policies = group.startswith("admission") and cluster.version == "current"
+        for kind in (*kinds, *(SINCE_1_30 if policies else ())):
             listed = cluster.call("GET", f"/apis/{group}/{kind}")["items"]
             names = (item["metadata"]["name"] for item in listed)
             found += [f"/apis/{group}/{kind}/{name}" for name in names if "j10ce" in name]

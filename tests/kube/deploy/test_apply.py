@@ -3,28 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from os.path import relpath
+from pathlib import Path
 
 import pytest
 
-from tests.kube.conftest import CLONE, built
+from tests.kube.conftest import built, deploy_for
 from tests.kube.deploy.conftest import DEPLOY, left_over
 from tests.kubectl.conftest import Kubectl
 from tests.lab.cluster import Cluster
+from tests.lab.kubernetes import Version
 
 BUNDLES = ("controller-manager.yaml", "agent-daemonset.yaml")
+OTHERS = {"current": {"scheduler-1.20", "scheduler-1.23"}, "old": {"scheduler-1.23"}}  # components of other versions
 
 
-def test_everything_installs_again_and_again_and_is_removed(empty: Cluster, kubectl: Kubectl) -> None:
-    told = kubectl("apply", "-k", str(DEPLOY)).splitlines()
-    assert len(told) == len(built(DEPLOY))
+@pytest.fixture
+def fitting(kubectl: Kubectl, version: Version) -> Kubectl:
+    """kubectl 1.20 reads the overlay for old API servers, and nothing else."""
+    if kubectl.old and version == "current":
+        pytest.skip("Unsupported: deploy/ needs the kustomize of kubectl 1.21")
+    return kubectl
+
+
+def test_everything_installs_again_and_again_and_is_removed(empty: Cluster, fitting: Kubectl, version: Version) -> None:
+    whole = deploy_for(version)
+    told = fitting("apply", "-k", str(whole)).splitlines()
+    assert len(told) == len(built(whole))
     assert all(line.endswith(" created") for line in told), told
-    assert len(kubectl("apply", "-k", str(DEPLOY), "--dry-run=server").splitlines()) == len(told)
-    kubectl("delete", "--ignore-not-found", "-k", str(DEPLOY))
+    assert len(fitting("apply", "-k", str(whole), "--dry-run=server").splitlines()) == len(told)
+    fitting("delete", "--ignore-not-found", "-k", str(whole))
+    assert left_over(empty) == []
+
+
+@pytest.fixture
+def together(version: Version, tmp_path: Path) -> Path:
+    """A kustomization of one's own with every option, as the page shows it."""
+    deploy = Path(relpath(DEPLOY, tmp_path.resolve()))  # kustomize takes no absolute path
+    base = deploy / ("default" if version == "current" else "overlays/kubernetes-1.20")
+    names = {folder.name for folder in (DEPLOY / "components").iterdir()} - OTHERS[version]
+    components = "".join(f"- {deploy / 'components' / name}\n" for name in sorted(names))
+    (tmp_path / "kustomization.yaml").write_text(f"resources:\n- {base}\ncomponents:\n{components}")
+    return tmp_path
+
+
+def test_all_options_apply_together(empty: Cluster, kubectls: Callable[[str], Kubectl], together: Path) -> None:
+    kubectl = kubectls("kubectl")
+    told = kubectl("apply", "-k", str(together)).splitlines()
+    assert len(told) == len(built(together))
+    assert all(line.endswith(" created") for line in told), told
+    hooks = empty.call("GET", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/j10ce-qos")
+    assert {hook["failurePolicy"] for hook in hooks["webhooks"]} == {"Fail"}
+    kubectl("delete", "--ignore-not-found", "-k", str(together))
     assert left_over(empty) == []
 
 
 @pytest.mark.parametrize("name", BUNDLES)
-def test_a_file_applies_on_its_own(empty: Cluster, kubectls: Callable[[str], Kubectl], name: str) -> None:
+def test_a_file_applies_on_its_own(
+    empty: Cluster, kubectls: Callable[[str], Kubectl], version: Version, name: str
+) -> None:
+    if version == "old":
+        pytest.skip("Unsupported: the single files are for Kubernetes 1.30 and newer")
     kubectl = kubectls("kubectl")
     told = kubectl("apply", "-f", str(DEPLOY / name)).splitlines()
     assert all(line.endswith(" created") for line in told), told
@@ -32,9 +71,11 @@ def test_a_file_applies_on_its_own(empty: Cluster, kubectls: Callable[[str], Kub
     assert left_over(empty) == []
 
 
-def test_file_after_file_is_the_same(empty: Cluster, kubectls: Callable[[str], Kubectl]) -> None:
-    kubectl = kubectls("kubectl-old")
-    files = [CLONE / "config/crd/bases/", *(DEPLOY / name for name in BUNDLES)]
+def test_file_after_file_is_the_same(empty: Cluster, kubectls: Callable[[str], Kubectl], version: Version) -> None:
+    if version == "old":
+        pytest.skip("Unsupported: the single files are for Kubernetes 1.30 and newer")
+    kubectl = kubectls("kubectl")
+    files = [DEPLOY / name for name in ("default/crds.yaml", *BUNDLES)]
     for file in files:
         kubectl("apply", "-f", str(file))
     whole = kubectl("apply", "-k", str(DEPLOY)).splitlines()
@@ -43,5 +84,7 @@ def test_file_after_file_is_the_same(empty: Cluster, kubectls: Callable[[str], K
         "mutatingwebhookconfiguration",
         "validatingwebhookconfiguration",
     ]
+    rules = [line for line in whole if line.startswith("customresourcedefinition")]
+    assert {line.rpartition(" ")[2] for line in rules} == {"unchanged"}
     for file in files:
         kubectl("delete", "--ignore-not-found", "-f", str(file))

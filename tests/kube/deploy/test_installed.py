@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.kube.deploy.conftest import DEPLOY, SYSTEM
@@ -20,16 +22,37 @@ def components(cluster: Cluster) -> set[str]:
     return {pod["metadata"]["labels"]["app.kubernetes.io/component"] for pod in pods}
 
 
-@pytest.mark.parametrize("overlay", ["small", "webhooks-fail-closed", "scheduler", "strict"])
-def test_an_overlay_applies_everywhere(installed: Cluster, kubectl: Kubectl, overlay: str) -> None:
-    assert "namespace/j10ce-system" in kubectl("apply", "--dry-run=server", "-k", str(DEPLOY / "overlays" / overlay))
-
-
-@pytest.mark.parametrize("overlay", ["cel", "current"])
-def test_an_overlay_of_newer_versions_applies(
-    installed: Cluster, kubectl: Kubectl, version: Version, overlay: str
+@pytest.mark.parametrize("overlay", ["small", "fail-closed", "scheduler", "strict", "network-policy"])
+def test_an_overlay_applies(
+    installed: Cluster, kubectls: Callable[[str], Kubectl], version: Version, overlay: str
 ) -> None:
-    if version == "old" or kubectl.old:
-        pytest.skip(f"Unsupported: overlay {overlay} needs a newer API server and a newer kubectl")
-    told = kubectl("apply", "--dry-run=server", "-k", str(DEPLOY / "overlays" / overlay))
-    assert ("validatingadmissionpolicy" in told) is (overlay == "current")
+    name = overlay if version == "current" else f"kubernetes-1.20-{overlay}"
+    told = kubectls("kubectl")("apply", "--dry-run=server", "-k", str(DEPLOY / "overlays" / name))
+    assert "namespace/j10ce-system" in told
+
+
+@pytest.mark.parametrize(
+    ("role", "words", "allowed"),
+    [
+        ("view", "get minimalreservationpolicies.j10ce.io", "yes"),
+        ("view", "create minimalreservationpolicies.j10ce.io", "no"),
+        ("edit", "create minimalreservationpolicies.j10ce.io", "yes"),
+        ("edit", "patch minimalreservationpolicies.j10ce.io --subresource=scale", "yes"),
+        ("view", "patch minimalreservationpolicies.j10ce.io --subresource=scale", "no"),
+        ("edit", "create holds.j10ce.io", "no"),
+        ("admin", "create holds.j10ce.io", "yes"),
+        ("admin", "update qosprofiles.j10ce.io", "no"),
+    ],
+)
+def test_who_owns_a_namespace_has_rights_to_our_kinds_in_it(
+    installed: Cluster, kubectls: Callable[[str], Kubectl], role: str, words: str, allowed: str
+) -> None:
+    kubectl = kubectls("kubectl")
+    name = f"owner-{role}"
+    binding = ("create", "rolebinding", name, f"--clusterrole={role}", f"--user={name}", "-n", "default")
+    kubectl(*binding, "--save-config")
+    try:
+        ask = (f"--as={name}", "auth", "can-i", *words.split(), "-n", "default")
+        installed.wait("aggregation", lambda: kubectl.says(*ask) == allowed)
+    finally:
+        kubectl("delete", "rolebinding", name, "-n", "default")

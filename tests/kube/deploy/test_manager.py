@@ -25,9 +25,9 @@ def test_its_account_is_enough(installed: Cluster, tmp_path: Path) -> None:
         done = f"{OURS}/namespaces/default/minimalreservationpolicies/promise"
         installed.wait("a verdict", lambda: installed.call("GET", done)["status"].get("conditions"))
         installed.wait("trust in its certificates", lambda: all(trusted(installed)))
-        installed.wait(
-            "its address", lambda: installed.call("GET", f"{SYSTEM}/endpoints/j10ce-extender").get("subsets")
-        )
+        served = {"current": "v1", "old": "v1beta1"}[installed.version]
+        where = SYSTEM.replace("/api/v1", f"/apis/discovery.k8s.io/{served}")
+        installed.wait("its address", lambda: installed.call("GET", f"{where}/endpointslices/j10ce-extender"))
         told = manager.log.read_text()
     assert "bundle.crt" in installed.call("GET", f"{SYSTEM}/secrets/j10ce-certificates")["data"]
     assert len(installed.call("GET", f"{OURS}/qosprofiles")["items"]) >= 9

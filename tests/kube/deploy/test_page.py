@@ -12,13 +12,18 @@ from tests.kube.deploy.conftest import left_over
 from tests.kubectl.conftest import Kubectl
 from tests.lab.cluster import Cluster
 from tests.lab.debian import program
+from tests.lab.kubernetes import Version
 
 KOORDINATOR = CLONE / "examples/kubernetes/koordinator"
 
 
 @pytest.mark.parametrize("name", ["kubectl-old", "kubectl"])
-def test_the_page_can_be_typed(empty: Cluster, tmp_path: Path, name: str) -> None:
-    assert type_kubectl("docs/kubernetes.md", program(name), empty.kubeconfig("admin"), tmp_path) >= 6
+def test_the_page_can_be_typed(empty: Cluster, tmp_path: Path, version: Version, name: str) -> None:
+    if name == "kubectl-old" and version == "current":
+        pytest.skip("Unsupported: deploy/ needs the kustomize of kubectl 1.21")
+    old = {"-k deploy/": "-k deploy/overlays/kubernetes-1.20/"} if version == "old" else {}
+    typed = type_kubectl("docs/kubernetes.md", program(name), empty.kubeconfig("admin"), tmp_path, old)
+    assert typed >= 6
     assert left_over(empty) == []
 
 

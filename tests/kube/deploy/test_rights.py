@@ -26,6 +26,7 @@ FORBIDDEN = [  # what they would be tempted to, or be used for
     ("j10ce-agent", "create pods"),
     ("j10ce-agent", "create pods/exec"),
     ("j10ce-agent", "delete pods"),
+    ("j10ce-agent", "create pods/eviction"),
     ("j10ce-agent", "patch pods"),
     ("j10ce-agent", "get nodes/proxy"),
     ("j10ce-agent", "patch nodes"),
@@ -39,6 +40,8 @@ FORBIDDEN = [  # what they would be tempted to, or be used for
     ("j10ce-controller-manager", "create pods"),
     ("j10ce-controller-manager", "delete pods"),
     ("j10ce-controller-manager", "create pods/exec"),
+    ("j10ce-controller-manager", "create pods/eviction"),
+    ("j10ce-controller-manager", "create pods/binding"),
     ("j10ce-controller-manager", "patch nodes"),
     ("j10ce-controller-manager", "delete minimalreservationpolicies.j10ce.io"),
     ("j10ce-controller-manager", "update customresourcedefinitions.apiextensions.k8s.io"),
@@ -104,7 +107,6 @@ def agents(
     """Calls with the token of the agent's pod on a node."""
     if version == "old":
         pytest.skip("Unsupported: tokens name their node since Kubernetes 1.30")
-    kubectls("kubectl")("apply", "-k", str(DEPLOY / "overlays/current"))
     made: list[str] = []
 
     def on(name: str) -> Caller:
@@ -150,6 +152,25 @@ def test_an_agent_holds_settings_on_its_own_node_alone(installed: Cluster, agent
     first("DELETE", f"{HOLDS}/freeze")
 
 
+def test_a_hold_reaches_its_own_namespace_alone(installed: Cluster, agents: Callable[[str], Caller]) -> None:
+    """Whoever makes it, and while no manager answers."""
+
+    def refuses() -> bool:
+        try:
+            installed.call("POST", f"{HOLDS}?dryRun=All", hold("", "node"))
+        except Answer as answer:
+            return "beyond the reach of namespace default" in str(answer)
+        return False
+
+    installed.wait("the admission policy", refuses)
+    for target in ("workload/other/web", "part/other/web/app", "group/kubepods", "workload/defaultish/web"):
+        with pytest.raises(Answer, match="beyond the reach of namespace default"):
+            installed.call("POST", f"{HOLDS}?dryRun=All", hold("", target))
+    installed.call("POST", f"{HOLDS}?dryRun=All", hold("", "workload/default/web"))
+    system = HOLDS.replace("/default/", "/j10ce-system/")
+    installed.call("POST", f"{system}?dryRun=All", hold("", "workload/other/web"))
+
+
 def test_a_token_without_a_node_is_good_for_nothing(installed: Cluster, agents: Callable[[str], Caller]) -> None:
     path = f"{SYSTEM}/serviceaccounts/j10ce-agent/token"
     free = partial(installed.call, token=installed.call("POST", path, {"spec": {}})["status"]["token"])
@@ -176,7 +197,7 @@ def named(node_name: str) -> dict[str, Any]:
     return {"apiVersion": "j10ce.io/v1alpha1", "kind": "NodeQoS", "metadata": {"name": node_name}}
 
 
-def hold(node_name: str) -> dict[str, Any]:
-    spec = {"target": "node", "knobs": ["cpu.max"], "expires": "2030-01-01T00:00:00Z", "why": "a test"}
+def hold(node_name: str, target: str = "workload/default/web") -> dict[str, Any]:
+    spec = {"target": target, "knobs": ["cpu.max"], "expires": "2030-01-01T00:00:00Z", "why": "a test"}
     kind = {"apiVersion": "j10ce.io/v1alpha1", "kind": "Hold", "metadata": {"name": "freeze"}}
     return kind | {"spec": spec | ({"node": node_name} if node_name else {})}

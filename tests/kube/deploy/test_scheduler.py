@@ -28,7 +28,7 @@ def test_a_stock_scheduler_takes_the_configuration_of_its_version(alone: Cluster
     name = {"current": "v1", "old": "v1beta1"}[version]
     config: dict[str, Any] = yaml.safe_load((DEPLOY / f"scheduler/{name}.yaml").read_text())
     (extender,) = config["extenders"]
-    extender["tlsConfig"]["caFile"] = str(alone.pki.file)  # where this machine has one
+    extender["tlsConfig"] = {"caFile": str(alone.pki.file)}  # where this machine has one
     alone.start_scheduler(config)
     alone.wait("the scheduler", lambda: healthy(alone))
     assert "strict decoding" not in alone.log("kube-scheduler"), "it knows every field"

@@ -172,11 +172,12 @@ def test_a_victim_whose_place_is_nobodys_gives_way(shop: Shop) -> None:
 
 
 def test_schedulers_find_the_manager_that_leads(shop: Shop) -> None:
-    path = "/api/v1/namespaces/j10ce-system/endpoints/j10ce-extender"
+    served = {"current": "v1", "old": "v1beta1"}[shop.cluster.version]
+    path = f"/apis/discovery.k8s.io/{served}/namespaces/j10ce-system/endpointslices/j10ce-extender"
     shop.cluster.wait("its address", lambda: shop.cluster.call("GET", path))
-    (subset,) = shop.cluster.call("GET", path)["subsets"]
-    assert [a["ip"] for a in subset["addresses"]] == ["10.9.8.7"]
-    assert [p["port"] for p in subset["ports"]] == [shop.plane.port]
+    told = shop.cluster.call("GET", path)
+    assert [point["addresses"] for point in told["endpoints"]] == [["10.9.8.7"]]
+    assert [p["port"] for p in told["ports"]] == [shop.plane.port]
 
 
 def test_without_the_manager_pods_are_still_placed(shop: Shop) -> None:

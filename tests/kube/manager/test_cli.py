@@ -49,7 +49,7 @@ def test_apply_get_describe_and_delete(cli: Cli, work: Work) -> None:
     assert "created" in cli("apply", "-f", "-", given=text)
     work.wait("db", lambda s: s.get("units", {}).get("placed") == 1)
     assert "Pending" in cli("get", "mrp", "-n", work.namespace)
-    assert "1 units on 1 nodes, 0 in use" in cli("describe", "mrp", "db", "-n", work.namespace)
+    assert "1 unit on 1 node, 0 in use" in cli("describe", "mrp", "db", "-n", work.namespace)
     assert "Effect:" in cli("describe", "qosprofile", "ls")
     assert "deleted" in cli("delete", "mrp", "db", "-n", work.namespace)
     assert "No minimalreservationpolicies" in cli("get", "mrp", "-n", work.namespace)

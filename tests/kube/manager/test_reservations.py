@@ -87,7 +87,7 @@ def test_a_cordoned_node_takes_no_units(cluster: Cluster, work: Work) -> None:
         cluster.call("PATCH", "/api/v1/nodes/shut", patch, content="application/merge-patch+json")
         work.policy("db", minimum={"cpu": "2"}, units=1, nodeSelector={"matchLabels": {"pool": "shut"}})
         work.wait("db", lambda s: s.get("conditions"))
-        assert "1 nodes match, and none takes units" in work.condition("db", "Admitted")["message"]
+        assert "1 node matches, and takes no units" in work.condition("db", "Admitted")["message"]
 
 
 def test_an_edit_that_does_not_fit_leaves_the_one_before_in_force(work: Work) -> None:

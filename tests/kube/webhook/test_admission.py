@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.kube.conftest import CLONE, install_crds
+from tests.kube.conftest import built, deploy_for, install_crds
 from tests.kube.plane import NAMESPACE, Plane, managing
 from tests.lab.cluster import Answer, Cluster, running
 from tests.lab.kubernetes import Version
@@ -69,6 +68,12 @@ class Hooked:
             "POST", f"{PODS}?dryRun=All", {"metadata": {"name": "p", "labels": labels}, "spec": spec}
         )
 
+    def reviewed(self) -> float:
+        """How often the manager was asked about a pod that is there or to be."""
+        told = self.plane.get("/metrics").splitlines()
+        rows = (line for line in told if line.startswith("j10ce_manager_webhook_reviews_total{"))
+        return sum(float(line.split()[-1]) for line in rows if 'kind="Pod"' in line and 'webhook="validate"' in line)
+
     def judged(self) -> bool:
         """Whether the webhooks are in force."""
         try:
@@ -84,11 +89,11 @@ def hooked(version: Version, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with running(folder, version, controllers=True) as cluster:
         prepare(cluster)
         with managing(cluster, folder, host="0.0.0.0") as plane:
-            base = yaml.safe_load_all((CLONE / "deploy/base/webhooks.yaml").read_text())
-            register(cluster, plane.port, base, "Ignore")
-            made = Hooked(cluster, plane)
-            cluster.wait("webhooks", made.judged)
-            yield made
+            made = [o for o in built(deploy_for(version)) if o["kind"].endswith("WebhookConfiguration")]
+            register(cluster, plane.port, made, "Ignore")
+            found = Hooked(cluster, plane)
+            cluster.wait("webhooks", found.judged)
+            yield found
 
 
 def test_all_findings_of_a_profile_come_in_one_answer(hooked: Hooked) -> None:
@@ -96,6 +101,18 @@ def test_all_findings_of_a_profile_come_in_one_answer(hooked: Hooked) -> None:
     with pytest.raises(Answer, match=r"another spelling of guaranteed-pro.*spec\.selector.*spec\.namespaceSelector"):
         hooked.profile("guaranteedpro", {"tier": "standard", "selector": valueless, "namespaceSelector": valueless})
     hooked.profile("good", {"tier": "standard"})
+
+
+def test_units_that_a_policy_cannot_have_are_refused_to_who_scales_it(hooked: Hooked) -> None:
+    path = "/apis/j10ce.io/v1alpha1/namespaces/shop/minimalreservationpolicies"
+    kind = {"apiVersion": "j10ce.io/v1alpha1", "kind": "MinimalReservationPolicy"}
+    for name, cpu in (("share", "10%"), ("amount", "1")):
+        hooked.cluster.call("POST", path, {**kind, "metadata": {"name": name}, "spec": {"minimum": {"cpu": cpu}}})
+    body, content = {"spec": {"replicas": 2}}, "application/merge-patch+json"
+    with pytest.raises(Answer, match=r"spec\.minimum\.cpu"):
+        hooked.cluster.call("PATCH", f"{path}/share/scale", body, content=content)
+    told = hooked.cluster.call("PATCH", f"{path}/amount/scale", body, content=content)
+    assert told["spec"]["replicas"] == 2
 
 
 def test_a_pod_may_choose_only_what_its_namespace_may(hooked: Hooked) -> None:
@@ -113,6 +130,43 @@ def test_a_pod_gets_the_profile_of_its_namespace(hooked: Hooked) -> None:
         hooked.cluster.wait("the label", lambda: hooked.pod()["metadata"].get("labels") == {LABEL: "best-effort"})
     finally:
         hooked.cluster.call("PATCH", path, {"metadata": {"labels": {LABEL: None}}}, content=content)
+
+
+@pytest.fixture
+def running_pod(hooked: Hooked) -> Iterator[str]:
+    """The path of one that names a profile, as controllers and kubelets see it."""
+    meta = {"name": "there", "labels": {"app": "web", LABEL: "ls"}}
+    hooked.cluster.call("POST", PODS, {"metadata": meta, "spec": {"containers": [{"name": "c", "image": "none"}]}})
+    yield f"{PODS}/there"
+    hooked.cluster.call("DELETE", f"{PODS}/there?gracePeriodSeconds=0")
+
+
+@pytest.mark.parametrize(
+    ("labels", "asked"),
+    [
+        pytest.param({"app": "shop"}, 0, id="another's label"),
+        pytest.param({"app": None}, 0, id="no label of ours"),
+        pytest.param({LABEL: "be"}, 1, id="another profile"),
+        pytest.param({LABEL: None}, 1, id="no profile"),
+        pytest.param({"j10ce.io/ignore": "true"}, 1, id="one more of ours"),
+        pytest.param({LABEL: None, "app": None}, 1, id="no label at all"),
+    ],
+)
+def test_an_update_of_a_pod_comes_to_us_only_with_a_label_of_ours(
+    hooked: Hooked, running_pod: str, version: Version, labels: dict[str, str | None], asked: int
+) -> None:
+    if version == "old":
+        pytest.skip("Unsupported: match conditions need Kubernetes 1.30")
+    before = hooked.reviewed()
+    body = {"metadata": {"labels": labels, "annotations": {"touched": "true"}}}
+    hooked.cluster.call("PATCH", running_pod, body, content="application/merge-patch+json")
+    assert hooked.reviewed() - before == asked
+
+
+def test_a_pod_cannot_be_labelled_with_a_profile_that_is_not_there(hooked: Hooked, running_pod: str) -> None:
+    body = {"metadata": {"labels": {LABEL: "nowhere"}}}
+    with pytest.raises(Answer, match="no QoSProfile has this name"):
+        hooked.cluster.call("PATCH", running_pod, body, content="application/merge-patch+json")
 
 
 def test_everything_is_admitted_while_the_manager_restarts(hooked: Hooked) -> None:

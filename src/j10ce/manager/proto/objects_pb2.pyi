@@ -682,12 +682,13 @@ class NodeCount(_message.Message):
     def __init__(self, wanted: _Optional[int] = ..., applied: _Optional[int] = ..., failing: _Optional[int] = ..., silent: _Optional[int] = ..., named: _Optional[_Iterable[_Union[FailingNode, _Mapping]]] = ...) -> None: ...
 
 class RolloutStatus(_message.Message):
-    __slots__ = ("revision", "change", "reached", "stopped", "back", "stable", "applied")
+    __slots__ = ("revision", "change", "reached", "stopped", "back", "first", "stable", "applied")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     CHANGE_FIELD_NUMBER: _ClassVar[int]
     REACHED_FIELD_NUMBER: _ClassVar[int]
     STOPPED_FIELD_NUMBER: _ClassVar[int]
     BACK_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
     STABLE_FIELD_NUMBER: _ClassVar[int]
     APPLIED_FIELD_NUMBER: _ClassVar[int]
     revision: int
@@ -695,9 +696,10 @@ class RolloutStatus(_message.Message):
     reached: int
     stopped: str
     back: _containers.RepeatedScalarFieldContainer[str]
+    first: str
     stable: int
     applied: _timestamp_pb2.Timestamp
-    def __init__(self, revision: _Optional[int] = ..., change: _Optional[str] = ..., reached: _Optional[int] = ..., stopped: _Optional[str] = ..., back: _Optional[_Iterable[str]] = ..., stable: _Optional[int] = ..., applied: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    def __init__(self, revision: _Optional[int] = ..., change: _Optional[str] = ..., reached: _Optional[int] = ..., stopped: _Optional[str] = ..., back: _Optional[_Iterable[str]] = ..., first: _Optional[str] = ..., stable: _Optional[int] = ..., applied: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Minimum(_message.Message):
     __slots__ = ("cpu", "memory", "network", "disk_read", "disk_write")
@@ -768,7 +770,7 @@ class EffectiveFloor(_message.Message):
     def __init__(self, node: _Optional[str] = ..., workload: _Optional[str] = ..., resource: _Optional[str] = ..., promised: _Optional[str] = ..., effective: _Optional[str] = ..., reason: _Optional[str] = ..., source: _Optional[str] = ...) -> None: ...
 
 class NodeReport(_message.Message):
-    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "reserved", "claimed", "best_effort", "usage", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied")
+    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "reserved", "claimed", "best_effort", "usage", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "tiers", "left_out")
     class CapacityEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -839,6 +841,20 @@ class NodeReport(_message.Message):
         key: str
         value: int
         def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class TiersEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: TierTotal
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[TierTotal, _Mapping]] = ...) -> None: ...
+    class LeftOutEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     BOOT_ID_FIELD_NUMBER: _ClassVar[int]
     AGENT_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -860,6 +876,8 @@ class NodeReport(_message.Message):
     CONDITIONS_FIELD_NUMBER: _ClassVar[int]
     LAST_PLAN_FIELD_NUMBER: _ClassVar[int]
     APPLIED_FIELD_NUMBER: _ClassVar[int]
+    TIERS_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
     heartbeat: _timestamp_pb2.Timestamp
     boot_id: str
     agent_version: str
@@ -881,7 +899,9 @@ class NodeReport(_message.Message):
     conditions: _containers.RepeatedCompositeFieldContainer[Condition]
     last_plan: _containers.ScalarMap[str, int]
     applied: _containers.RepeatedCompositeFieldContainer[AppliedChange]
-    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ...) -> None: ...
+    tiers: _containers.MessageMap[str, TierTotal]
+    left_out: _containers.ScalarMap[str, int]
+    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ..., tiers: _Optional[_Mapping[str, TierTotal]] = ..., left_out: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class OvercommitTerm(_message.Message):
     __slots__ = ("result", "step", "name", "amount", "why")
@@ -974,7 +994,7 @@ class Capability(_message.Message):
     def __init__(self, feature: _Optional[str] = ..., ok: _Optional[bool] = ..., via: _Optional[str] = ..., needs: _Optional[str] = ..., instead: _Optional[str] = ...) -> None: ...
 
 class ReservationReport(_message.Message):
-    __slots__ = ("source", "generation", "workloads", "units", "used", "charged", "amount", "unprotected", "refused")
+    __slots__ = ("source", "generation", "workloads", "units", "used", "charged", "amount", "unprotected", "unprotected_workloads", "refused")
     class AmountEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -990,6 +1010,7 @@ class ReservationReport(_message.Message):
     CHARGED_FIELD_NUMBER: _ClassVar[int]
     AMOUNT_FIELD_NUMBER: _ClassVar[int]
     UNPROTECTED_FIELD_NUMBER: _ClassVar[int]
+    UNPROTECTED_WORKLOADS_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
     source: str
     generation: int
@@ -999,8 +1020,9 @@ class ReservationReport(_message.Message):
     charged: int
     amount: _containers.ScalarMap[str, str]
     unprotected: int
+    unprotected_workloads: _containers.RepeatedScalarFieldContainer[str]
     refused: str
-    def __init__(self, source: _Optional[str] = ..., generation: _Optional[int] = ..., workloads: _Optional[int] = ..., units: _Optional[int] = ..., used: _Optional[int] = ..., charged: _Optional[int] = ..., amount: _Optional[_Mapping[str, str]] = ..., unprotected: _Optional[int] = ..., refused: _Optional[str] = ...) -> None: ...
+    def __init__(self, source: _Optional[str] = ..., generation: _Optional[int] = ..., workloads: _Optional[int] = ..., units: _Optional[int] = ..., used: _Optional[int] = ..., charged: _Optional[int] = ..., amount: _Optional[_Mapping[str, str]] = ..., unprotected: _Optional[int] = ..., unprotected_workloads: _Optional[_Iterable[str]] = ..., refused: _Optional[str] = ...) -> None: ...
 
 class AppliedChange(_message.Message):
     __slots__ = ("source", "generation", "trace", "received", "applied", "writes")
@@ -1017,6 +1039,39 @@ class AppliedChange(_message.Message):
     applied: _timestamp_pb2.Timestamp
     writes: int
     def __init__(self, source: _Optional[str] = ..., generation: _Optional[int] = ..., trace: _Optional[str] = ..., received: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., applied: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., writes: _Optional[int] = ...) -> None: ...
+
+class TierTotal(_message.Message):
+    __slots__ = ("workloads", "promised", "effective", "used")
+    class PromisedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class EffectiveEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class UsedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    WORKLOADS_FIELD_NUMBER: _ClassVar[int]
+    PROMISED_FIELD_NUMBER: _ClassVar[int]
+    EFFECTIVE_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    workloads: int
+    promised: _containers.ScalarMap[str, str]
+    effective: _containers.ScalarMap[str, str]
+    used: _containers.ScalarMap[str, str]
+    def __init__(self, workloads: _Optional[int] = ..., promised: _Optional[_Mapping[str, str]] = ..., effective: _Optional[_Mapping[str, str]] = ..., used: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class StringMap(_message.Message):
     __slots__ = ("values",)

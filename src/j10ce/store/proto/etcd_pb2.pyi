@@ -212,3 +212,13 @@ class AuthenticateResponse(_message.Message):
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     token: str
     def __init__(self, token: _Optional[str] = ...) -> None: ...
+
+class StatusResponse(_message.Message):
+    __slots__ = ("db_size", "db_size_in_use", "db_size_quota")
+    DB_SIZE_FIELD_NUMBER: _ClassVar[int]
+    DB_SIZE_IN_USE_FIELD_NUMBER: _ClassVar[int]
+    DB_SIZE_QUOTA_FIELD_NUMBER: _ClassVar[int]
+    db_size: int
+    db_size_in_use: int
+    db_size_quota: int
+    def __init__(self, db_size: _Optional[int] = ..., db_size_in_use: _Optional[int] = ..., db_size_quota: _Optional[int] = ...) -> None: ...

@@ -1,0 +1,94 @@
+"""A report that fits: totals always, then what is wrong, then what the fleet counts on, then the rest until full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from j10ce.errors import cut
+from j10ce.model.bounds import MOST_ITEMS, MOST_REPORT
+from j10ce.model.kinds import EffectiveFloor, NodeReport, ReservationReport
+from j10ce.model.schema import encode
+
+ROOM: Final = MOST_REPORT - 2048  # what travels around a report is not part of it
+MOST_REASON: Final = 500  # characters of one reason, where there are many
+
+MOST_NAMES: Final = 16  # of workloads that one policy does not protect, likewise
+
+
+class Item(NamedTuple):
+    """One entry of a part of the report."""
+
+    part: str
+    entry: Any  # a struct, or the name and the value of an entry of a mapping
+
+    @property
+    def size(self) -> int:
+        entry = self.entry if isinstance(self.entry, Struct) else _Pair(*self.entry)
+        return len(encode(entry)) + 1
+
+
+class _Pair(Struct):
+    name: str
+    value: Any
+
+
+def fitted(report: NodeReport) -> NodeReport:
+    """The report, without what is beyond its size; `left_out` counts that, by part.
+
+    Floors come with those that do not hold first, and then by what their workloads use.
+    """
+    if len(encode(report)) <= ROOM and _few(report):
+        return report
+    bare = replace(report, effective=(), failing={}, reservations=(), claimed={})
+    room, taken, left = ROOM - len(encode(bare)), list[Item](), dict[str, int]()
+    counts: dict[str, int] = {}
+    for item in _by_weight(report):
+        room -= item.size
+        if room > 0 and counts.get(item.part, 0) < MOST_ITEMS:
+            counts[item.part] = counts.get(item.part, 0) + 1
+            taken.append(item)
+        else:
+            left[item.part] = left.get(item.part, 0) + 1
+    return replace(
+        bare,
+        effective=tuple(_of("effective", taken)),
+        failing=dict(_of("failing", taken)),
+        reservations=tuple(sorted(_of("reservations", taken), key=_source)),
+        claimed=dict(_of("claimed", taken)),
+        left_out=left,
+    )
+
+
+def _few(report: NodeReport) -> bool:
+    parts = (report.effective, report.failing, report.reservations, report.claimed)
+    return all(len(part) <= MOST_ITEMS for part in parts)
+
+
+def _by_weight(report: NodeReport) -> Iterable[Item]:
+    short = [f for f in report.effective if f.reason]
+    yield from (Item("effective", _brief(f)) for f in short)
+    yield from (Item("failing", (name, cut(why, MOST_REASON))) for name, why in report.failing.items())
+    yield from (Item("reservations", _short(r)) for r in report.reservations)
+    yield from (Item("claimed", entry) for entry in report.claimed.items())
+    yield from (Item("effective", f) for f in report.effective if not f.reason)
+
+
+def _brief(floor: EffectiveFloor) -> EffectiveFloor:
+    return replace(floor, reason=cut(floor.reason, MOST_REASON))
+
+
+def _short(told: ReservationReport) -> ReservationReport:
+    names = told.unprotected_workloads[:MOST_NAMES]
+    return replace(told, refused=cut(told.refused, MOST_REASON), unprotected_workloads=names)
+
+
+def _of(part: str, taken: Iterable[Item]) -> Iterable[Any]:
+    return (item.entry for item in taken if item.part == part)
+
+
+def _source(reservation: ReservationReport) -> str:
+    return reservation.source

@@ -1,0 +1,1 @@
+"""When the ring runs, and with what."""

@@ -1,0 +1,61 @@
+"""What is in force on a running agent, for questions about what is not: the same book, tree and controllers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from j10ce.agent.guard import Guard
+from j10ce.agent.loop import Agent, Report
+from j10ce.agent.whatif import Present
+from j10ce.control.builtin import BUILTIN
+from j10ce.control.controller import Controller
+from j10ce.kernel.backend import Place
+from j10ce.model.plan import Proposal
+from j10ce.model.snapshot import Snapshot
+from j10ce.model.workload import Handle
+
+
+def in_force(agent: Agent, report: Report) -> Present:
+    """On the ring: of a running agent. What only plugins say stands as they said it last."""
+    kernel, at = agent.kernel, report.at
+    tree = kernel.tree
+
+    def place(tier: str, namespace: str, name: str) -> Handle:
+        found = tree.path_for(tier, namespace, name)
+        return Handle(path=found.path, unit=found.unit, paths=dict(found.paths))
+
+    return Present(
+        agent.document,
+        replace(report.snap, settings=kernel.settings),
+        report.resolution.ledger,
+        agent.beside(at),
+        kernel.owed,
+        report.held,
+        [_copied(guard) for guard in agent.guards],
+        kernel.quantise,
+        place,
+        lambda path: tree.owns(Place(path)),
+    )
+
+
+class Said:
+    """A controller that cannot be asked about what is not: its last word stands."""
+
+    def __init__(self, guard: Guard) -> None:
+        self.name = guard.name
+        self._last = guard.last
+
+    def propose(self, snap: Snapshot, /) -> Iterable[Proposal]:
+        return self._last
+
+
+def _copied(guard: Guard) -> Controller:
+    """With all that it remembers; its configuration is a value."""
+    controller = guard.controller
+    if type(controller) not in BUILTIN.values():
+        return Said(guard)
+    config = controller.config  # type: ignore[attr-defined]
+    return copy.deepcopy(controller, {id(config): config})

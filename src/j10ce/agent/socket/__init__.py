@@ -1,0 +1,1 @@
+"""What people, hooks and the command line ask of a running agent."""

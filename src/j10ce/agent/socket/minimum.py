@@ -1,0 +1,72 @@
+"""Whether a workload has the minimum that was asked for it alone, and if not, why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from j10ce.agent.loop import Report
+from j10ce.model.knob import Setting
+from j10ce.model.plan import ValueChange
+from j10ce.model.resource import spell
+from j10ce.model.workload import Workload
+from j10ce.policy.effective import effective
+from j10ce.policy.support import missing
+
+UPHELD_BY: Final = {"cpu": "cpu.weight", "memory": "memory.min"}
+
+
+def unmet(report: Report, workload: Workload, unwritable: str) -> list[str]:
+    """Every reason; empty where it is upheld or none was asked for. `unwritable`: why nothing can be written here."""
+    asked = [name for name, amount in workload.minimum.named() if amount]
+    if not asked:
+        return []
+    return list(dict.fromkeys(_reasons(report, workload, asked, unwritable))) or [*_annulled(report, workload)]
+
+
+def _annulled(report: Report, workload: Workload) -> Iterator[str]:
+    """What a limit above it, its CPUs or its neighbours leave, once all that was decided is in force."""
+    decided = {s: verdict.value for s, verdict in report.plan.verdicts.items()}
+    after = replace(report.snap, settings={**report.snap.settings, **decided})
+    judged = effective(after, only={workload.target}).get(workload.target)
+    if judged is None:
+        return
+    minimum, page = workload.minimum, report.snap.node.page
+    # CPUs of its own are proof enough: others of ours keep off them, and no weight gives whole ones beside strangers.
+    own = decided.get(Setting(workload.target, "cpuset.cpus")) if _pinned(report, workload) else None
+    whole = isinstance(own, frozenset) and len(own) * 1000 >= minimum.cpu
+    if judged.cpu_reason and judged.cpu < minimum.cpu and not whole:
+        yield f"cpu {spell('cpu', int(judged.cpu))} of {spell('cpu', minimum.cpu)}: {judged.cpu_reason}"
+    if judged.memory_reason and judged.memory < minimum.memory - page:
+        has, wanted = (spell("memory", int(n)) for n in (judged.memory, minimum.memory))
+        yield f"memory {has} of {wanted}: {judged.memory_reason}"
+
+
+def _pinned(report: Report, workload: Workload) -> bool:
+    return report.snap.entitlements[workload.target].cpu.pinning == "exclusive"
+
+
+def _reasons(report: Report, workload: Workload, asked: list[str], unwritable: str) -> Iterator[str]:
+    entitled = report.snap.entitlements[workload.target]
+    own = f"Unprotected: Workload/{workload.namespace}/{workload.name} "
+    yield from (note.removeprefix(own) for note in entitled.notes if note.startswith(own))
+    if not report.armed:
+        yield f"the agent is not armed, so nothing upholds it{f': {unwritable}' if unwritable else ''}"
+    elif not entitled.chosen:
+        yield "its labels say that it is ignored, so nothing upholds it"
+    for resource in asked:
+        knob = UPHELD_BY.get(resource)
+        if knob is None:
+            yield f"nothing upholds a minimum of {resource} here"
+        elif not report.snap.supports(knob):
+            yield missing(report.snap, knob)
+    knobs = {UPHELD_BY.get(resource) for resource in asked}
+    for change, result in report.outcome.refused():
+        if (
+            isinstance(change, ValueChange)
+            and change.setting.target == workload.target
+            and change.setting.knob in knobs
+        ):
+            yield f"{change.setting.knob}: {result.reason}"

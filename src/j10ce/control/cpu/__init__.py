@@ -1,0 +1,1 @@
+"""What controllers of CPU time are made of."""

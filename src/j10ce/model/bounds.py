@@ -1,0 +1,90 @@
+"""How much any input may hold. Checked by the decoder, before a pattern, a cache, a log or an answer sees the input."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+MOST_WORD: Final = 1024  # characters of a name, a key, a label, a target
+MOST_TEXT: Final = 16_384  # of a sentence for people
+MOST_ANNOTATION: Final = 262_144  # of one annotation, as in Kubernetes
+MOST_ITEMS: Final = 1024  # of a list or a mapping that a client writes
+MOST_REPORT: Final = 65_536  # bytes of what a node reports about itself, and of any request of a node
+MOST_OBJECT: Final = 1 << 20  # bytes of an object as it is stored
+MOST_VALUES: Final = 1 << 17  # of an object that is checked value by value; one of MOST_OBJECT that is right has fewer
+MOST_SELECTOR: Final = 1024  # characters of a selector in a query
+MOST_DEPTH: Final = 64  # levels of nesting
+MOST_AMOUNT: Final = 64  # characters of a quantity or a duration, blanks around it aside
+
+T = TypeVar("T")
+Word = Annotated[str, Meta(max_length=MOST_WORD)]
+Text = Annotated[str, Meta(max_length=MOST_TEXT)]
+Number = Annotated[int, Meta(ge=-(2**53), le=2**53)]  # what every client can read
+Several = Annotated[tuple[T, ...], Meta(max_length=MOST_ITEMS)]
+Named = Annotated[dict[Word, T], Meta(max_length=MOST_ITEMS)]
+Words = Several[Word]
+Labels = Named[Word]
+Annotations = Named[Annotated[str, Meta(max_length=MOST_ANNOTATION)]]
+
+# Only what tells the levels is kept, with one spelling for both kinds of bracket.
+_TO_BRACES: Final = bytes.maketrans(b"[]", b"{}")
+_NO_BRACKET: Final = bytes(set(range(256)) - set(b'[]{}"'))
+_STRING: Final = re.compile(rb'"[^"]*"')
+
+
+def too_deep(data: bytes | str, most: int = MOST_DEPTH) -> bool:
+    """Whether JSON text is nested deeper than that; of text that is no JSON nothing is promised.
+
+    Every round takes the innermost brackets out, all at once, in time linear in the text; most texts need none.
+    """
+    text = data.encode(errors="replace") if isinstance(data, str) else data
+    if text.count(b"{") + text.count(b"[") <= most:
+        return False
+    left = _STRING.sub(b"", _unescaped(text).translate(_TO_BRACES, _NO_BRACKET).replace(b'""', b""))
+    for _ in range(most):
+        before, left = len(left), left.replace(b"{}", b"")
+        if not left or len(left) == before:
+            break
+    return bool(left)
+
+
+def repeated_keys(data: bytes | str) -> list[str]:
+    """The paths of fields that an object of valid JSON text names twice."""
+    text = data.encode(errors="surrogatepass") if isinstance(data, str) else data
+    # The usual case, and far cheaper than to look at each object: what the decoder drops takes its colon along.
+    if b"\\" not in text and msgspec.json.encode(msgspec.json.decode(text)).count(b":") == text.count(b":"):
+        return []
+    found: list[str] = []
+    _paths(_PAIRS.decode(text.decode(errors="surrogatepass")), "", found)
+    return found
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """The members of an object, repetitions included."""
+
+
+# A number may be as long as the text, and is nothing to us.
+_PAIRS: Final = json.JSONDecoder(object_pairs_hook=_Pairs, parse_int=len, parse_float=len, strict=False)
+
+
+def _paths(value: object, path: str, found: list[str]) -> None:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for key, member in value:
+            here = f"{path}.{key}".lstrip(".")
+            if key in seen:
+                found.append(here)
+            seen.add(key)
+            _paths(member, here, found)
+    elif isinstance(value, list):
+        for n, item in enumerate(value):
+            _paths(item, f"{path}[{n}]", found)
+
+
+def _unescaped(text: bytes) -> bytes:
+    """Without escaped quotes: those left over begin and end the strings."""
+    return text.replace(rb"\\", b"").replace(rb"\"", b"") if b"\\" in text else text

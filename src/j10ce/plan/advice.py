@@ -1,0 +1,108 @@
+"""Advice is heard as far as every floor stays as good as it would be without it.
+
+Whether it does is not a matter of one setting: a neighbour's weight, an ancestor's cap or a CPU set that others share
+can cost a floor as much as its own weight. So the plan with the advice is judged against the plan without it, and what
+an owner advises on CPU, or on memory, is left out as a whole where a floor would suffer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from j10ce.model.knob import KNOBS, Setting, TargetId
+from j10ce.model.plan import Plan, Proposal, Rank
+from j10ce.model.resource import spell
+from j10ce.model.snapshot import Snapshot
+from j10ce.plan.wishes import Batch
+from j10ce.policy.cpu_share import cpu_times
+from j10ce.policy.effective import effective
+
+Decide = Callable[[tuple[Batch, ...]], Plan]
+
+
+class Heard(NamedTuple):
+    batches: tuple[Batch, ...]
+    notes: tuple[str, ...] = ()  # what was left out, and for whose sake
+
+
+class Topic(NamedTuple):
+    owner: str
+    resource: str  # cpu, memory
+
+    @classmethod
+    def of(cls, p: Proposal) -> Topic:
+        controller = KNOBS[p.setting.knob].controller if p.setting.knob in KNOBS else ""
+        return cls(p.owner, "memory" if controller == "memory" else "cpu")
+
+
+class Kept(NamedTuple):
+    """What a workload has of its floor."""
+
+    cpu: float  # millicores
+    memory: float  # bytes
+
+
+def heed(batches: tuple[Batch, ...], snap: Snapshot, decide: Decide) -> Heard:
+    """`decide`: the plan of some batches, whatever was decided before."""
+    topics = sorted({Topic.of(p) for batch in batches for p in batch if p.rank is Rank.ADVICE})
+    floored = {t for t, e in snap.entitlements.items() if e.chosen and (e.floor.cpu or e.floor.memory)}
+    if not topics or not floored & snap.groups.by_target.keys():
+        return Heard(batches)
+    without = _kept(snap, decide(_with(batches, ())), floored)
+    if not _harmed(snap, without, _kept(snap, decide(batches), floored)):
+        return Heard(batches)
+    heard: list[Topic] = []
+    notes = []
+    for topic in topics:
+        tried = _with(batches, (*heard, topic))
+        if harm := _harmed(snap, without, _kept(snap, decide(tried), floored)):
+            notes.append(f"advice of {topic.owner} on {topic.resource} left out: {harm}")
+        else:
+            heard.append(topic)
+    return Heard(_with(batches, heard), tuple(notes))
+
+
+def _with(batches: tuple[Batch, ...], topics: Iterable[Topic]) -> tuple[Batch, ...]:
+    """The batches without other advice than on these topics; a batch without any stays the same object."""
+    kept = frozenset(topics)
+
+    def passes(p: Proposal) -> bool:
+        return p.rank is not Rank.ADVICE or Topic.of(p) in kept
+
+    return tuple(b if all(map(passes, b)) else tuple(filter(passes, b)) for b in batches)
+
+
+def _kept(snap: Snapshot, plan: Plan, floored: Iterable[TargetId]) -> Mapping[TargetId, Kept]:
+    """What the floors are worth once the plan is in force."""
+    after = replace(snap, settings={**snap.settings, **{s: v.value for s, v in plan.verdicts.items()}})
+    judged, times = effective(after), cpu_times(after)
+    found = {}
+    for target in floored:
+        if target in judged:
+            parts = after.groups.children.get(target, ())
+            time = math.fsum(times[p].total for p in parts) if parts else times[target].total
+            memory = min(judged[target].memory, math.fsum(_cap(after, p) for p in parts) if parts else math.inf)
+            found[target] = Kept(time, memory)
+    return found
+
+
+def _cap(snap: Snapshot, part: TargetId) -> float:
+    caps = (snap.settings.get(Setting(part, knob)) for knob in ("memory.max", "memory.high"))
+    return min((float(v) for v in caps if isinstance(v, float | int)), default=math.inf)
+
+
+def _harmed(snap: Snapshot, before: Mapping[TargetId, Kept], after: Mapping[TargetId, Kept]) -> str:
+    """The first floor that is worse off, with the numbers; empty: none is. A millicore and a page are rounding."""
+    for target in sorted(before):
+        floor, had, has = snap.entitlements[target].floor, before[target], after[target]
+        for kind, promised, a, b, slack in (
+            ("cpu", floor.cpu, had.cpu, has.cpu, 1.0),
+            ("memory", floor.memory, had.memory, has.memory, float(snap.node.page)),
+        ):
+            if b < min(promised, a) - slack:
+                return f"{target} would have {spell(kind, int(b))} of its floor of {kind} {spell(kind, promised)}"
+    return ""

@@ -1,0 +1,94 @@
+"""When a policy ends, and which of its generations is in force: the one answer for everyone who asks.
+
+An edit of a policy with units counts once the fleet has admitted it; while it is refused, the generation before it
+stays in force whole, but for `ttl` and `lending`: how long a policy lives and whether it lends follow the present wish
+at once, since neither takes room from anyone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TypeVar
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from j10ce.errors import Invalid
+from j10ce.model.kinds import (
+    Hold,
+    MinimalReservationPolicy,
+    MinimalReservationPolicySpec,
+    PolicyRevision,
+    QoSProfile,
+    QoSProfileSpec,
+)
+from j10ce.model.schema import convert
+
+P = TypeVar("P", bound=QoSProfile | MinimalReservationPolicy)
+
+
+def created(policy: MinimalReservationPolicy) -> float:
+    """Wall clock of the manager that took it in."""
+    stamp = policy.metadata.creation_timestamp
+    return 0.0 if stamp is UNSET else stamp.timestamp()
+
+
+def ends(obj: Hold | MinimalReservationPolicy) -> float:
+    """Wall clock; never, for a policy without a ttl or one that is not stored yet."""
+    if isinstance(obj, Hold):
+        return obj.spec.expires.timestamp()
+    if obj.spec.ttl is UNSET or obj.metadata.creation_timestamp is UNSET:
+        return math.inf
+    return created(obj) + obj.spec.ttl.seconds
+
+
+def over(obj: Hold | MinimalReservationPolicy, wall: float) -> bool:
+    return wall >= ends(obj)
+
+
+def decided(policy: QoSProfile | MinimalReservationPolicy) -> bool:
+    """The Reservation Manager has judged it: its witness is the truth. Before that a node stands alone."""
+    return any(c.type == "Admitted" for c in policy.status.conditions)
+
+
+def in_force(policy: P, revisions: Iterable[PolicyRevision]) -> P | None:
+    """The policy with the spec and generation that count; `revisions` are its own.
+
+    None where the fleet has admitted no generation of it, or the admitted one is not kept any more.
+    """
+    if isinstance(policy, QoSProfile) or not policy.spec.units or not decided(policy):
+        return policy
+    held = policy.status.admitted_generation
+    if held in (0, policy.metadata.generation):
+        return policy if held else None
+    found = at(policy, held, revisions)
+    if found is None:
+        return None
+    return replace(found, spec=replace(found.spec, ttl=policy.spec.ttl, lending=policy.spec.lending))
+
+
+def admitted(policy: P, revisions: Iterable[PolicyRevision]) -> P | None:
+    """What the fleet holds of it; None also while nobody has decided."""
+    return in_force(policy, revisions) if decided(policy) else None
+
+
+def at(policy: P, generation: int, revisions: Iterable[PolicyRevision]) -> P | None:
+    """The policy as it was in an earlier generation; None where that is not kept."""
+    for revision in revisions:
+        if revision.revision == generation and (spec := spec_of(policy, revision)) is not None:
+            return replace(policy, metadata=replace(policy.metadata, generation=generation), spec=spec)
+    return None
+
+
+def spec_of(
+    policy: QoSProfile | MinimalReservationPolicy, revision: PolicyRevision
+) -> QoSProfileSpec | MinimalReservationPolicySpec | None:
+    """What the policy asked for then; None where this release cannot read it.
+
+    It is read as stores read objects: another release may have written it, so fields that nobody knows are left out.
+    """
+    try:
+        return convert(revision.data, type(policy.spec), [])
+    except Invalid:
+        return None

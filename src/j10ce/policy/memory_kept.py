@@ -1,0 +1,101 @@
+"""How much memory the kernel keeps for a workload: on the day when everyone needs it, and now."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from j10ce.model.knob import ROOT, Setting, TargetId
+from j10ce.model.resource import spell
+from j10ce.model.snapshot import Snapshot
+from j10ce.policy.memory_share import Protected, distribute, full_usage, present_usage
+from j10ce.policy.support import missing
+
+KNOBS: Final = ("memory.min", "memory.low")
+CAPS: Final = ("memory.max", "memory.high")
+STRAY_SHARE: Final = 1 / 16  # of a floor may be charged above it before that is told, and at least this much
+STRAY_BYTES: Final = 1 << 20
+
+
+class Kept(NamedTuple):
+    """`reason` names who annuls what was promised; it is empty where that holds."""
+
+    bytes: float  # when everyone uses all that is protected or promised to it
+    now: tuple[float, float]  # by memory.min and by memory.low, at the present usage
+    reason: str
+
+
+class MemoryKept:
+    def __init__(self, snap: Snapshot, counted_late: Collection[TargetId]) -> None:
+        self.snap = snap
+        self.counted_late = counted_late
+        present, full = present_usage(snap), full_usage(snap)
+        self.now = [distribute(snap, knob, present, full=False) for knob in KNOBS]
+        self.needed = [distribute(snap, knob, full, full=True) for knob in KNOBS]
+
+    def of(self, path: Sequence[TargetId], promised: int) -> Kept:
+        """`path`: from below the root down to the workload."""
+        page, target = self.snap.node.page, path[-1]
+        found = page * max(p.effective[target] for p in self.needed)
+        limits = [*self._caps(path, promised), *self._strays(path, promised), *self._unread(path, promised)]
+        least, why = min(limits, default=(math.inf, ""))
+        kept = min(found, least)
+        holds = kept > promised - page
+        reason = "" if holds else self._reason(path, promised, why if least < promised else "")
+        now = (float(page * self.now[0].effective[target]), float(page * self.now[1].effective[target]))
+        return Kept(kept, now, reason)
+
+    def _reason(self, path: Sequence[TargetId], promised: int, limit: str) -> str:
+        if not self.snap.supports("memory.min"):
+            return missing(self.snap, "memory.min")
+        return limit or _first_lack(max(self.needed, key=lambda p: p.setting[path[-1]]), path, promised, self.snap)
+
+    def _caps(self, path: Sequence[TargetId], promised: int) -> Iterator[tuple[float, str]]:
+        """Limits on the way: below what is promised to one, or to all of those inside together."""
+        page, settings = self.snap.node.page, self.snap.settings
+        for target in path:
+            inside = page * max(p.claimed.get(target, 0) for p in self.needed)
+            for knob in CAPS:
+                cap = settings.get(Setting(target, knob))
+                if not isinstance(cap, float | int):
+                    continue
+                text = f"{knob} of {target} is {spell('memory', cap)}"
+                yield float(cap), text
+                if promised <= cap < inside:
+                    yield cap * promised / inside, f"{text}, and {spell('memory', inside)} are protected inside"
+
+    def _strays(self, path: Sequence[TargetId], promised: int) -> Iterator[tuple[float, str]]:
+        """Pages from before a group counted apart what is inside it: they stay charged to the group itself."""
+        for target in path[:-1] if promised else ():
+            stray = self._charged_itself(target) if target in self.counted_late else 0.0
+            if stray > max(STRAY_BYTES, promised * STRAY_SHARE):
+                size = spell("memory", stray)
+                why = f"{size} are charged to {target} itself, from before memory was counted apart inside it"
+                yield max(0.0, promised - stray), why
+
+    def _charged_itself(self, target: TargetId) -> float:
+        groups, group = self.snap.groups, self.snap.groups[target]
+        below = math.fsum(groups[c].memory_current for c in groups.children.get(target, ()))
+        return group.memory_current - below - math.fsum(f.memory_current for f in group.foreign)
+
+    def _unread(self, path: Sequence[TargetId], promised: int) -> Iterator[tuple[float, str]]:
+        """Nobody knows what a cgroup protects whose setting cannot be read."""
+        if not promised or not self.snap.supports("memory.min"):
+            return
+        for target in path:
+            if self.snap.groups[target].exists and Setting(target, "memory.min") not in self.snap.settings:
+                yield 0.0, f"memory.min of {target} cannot be read"
+
+
+def _first_lack(kind: Protected, path: Sequence[TargetId], need: int, snap: Snapshot) -> str:
+    """The first group from the top that protects too little."""
+    page, above = snap.node.page, ROOT
+    for target in path:
+        if kind.effective[target] * page < need:
+            if kind.setting[target] * page < need or above == ROOT:
+                return f"{kind.knob} of {target} is {spell('memory', kind.setting[target] * page)}"
+            has, claimed = kind.effective[above] * page, kind.claimed[above] * page
+            return f"{above} has {spell('memory', has)} to protect and {spell('memory', claimed)} are claimed inside"
+        above = target
+    return f"{kind.knob} protects less than a page"

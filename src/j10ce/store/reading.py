@@ -1,0 +1,64 @@
+"""Objects as a store holds them, read by whatever release runs: strictness belongs to requests, not to what is stored.
+
+Fields of a later release are left out, and beside the spec whatever is beyond today's bounds. What still makes no sense
+is Unreadable: the stores leave it out and count it, so that one such object costs nobody else anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+import structlog
+
+from j10ce.errors import Finding, Invalid, StoreError
+from j10ce.model.catalogue import KINDS
+from j10ce.model.kinds import Object
+from j10ce.model.schema import parse_stored
+from j10ce.store.revise import Key
+
+log = structlog.get_logger()
+MOST_TOLD: Final = 1000
+
+
+class Unreadable(StoreError):
+    """An object that was stored, and makes no sense to us."""
+
+    def __init__(self, key: Key, why: str) -> None:
+        super().__init__(f"{key} is stored as something that cannot be read: {why}")
+        self.key = key
+
+
+class Strays:
+    """Which unknown fields were met, each told once."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str]] = set()
+
+    def tell(self, kind: str, strays: list[Finding]) -> None:
+        for stray in strays:
+            if (kind, stray.path) not in self._told and len(self._told) < MOST_TOLD:
+                self._told.add((kind, stray.path))
+                log.warning("field.ignore", kind=kind, field=stray.path)
+
+
+def refuse_partial(unread: Collection[Key]) -> None:
+    """What is moved or kept as a backup is whole, or is not begun; raises StoreError."""
+    if unread:
+        some = ", ".join(map(str, sorted(unread)[:5]))
+        told = f"{len(unread)} stored objects cannot be read by this release ({some})"
+        raise StoreError(f"{told}, so this would not be all of them: correct or delete them first")
+
+
+def read_stored(key: Key, data: bytes, strays: Strays) -> Object:
+    """Raises Unreadable."""
+    kind = KINDS.get(key.kind)
+    if kind is None:
+        raise Unreadable(key, f"this release has no kind {key.kind}")
+    found: list[Finding] = []
+    try:
+        obj: Object = parse_stored(data, kind.struct, found)  # type: ignore[assignment]
+    except Invalid as e:
+        raise Unreadable(key, str(e)) from None
+    strays.tell(key.kind, found)
+    return obj

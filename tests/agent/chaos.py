@@ -1,0 +1,282 @@
+"""A host on which everything happens at random: arrivals, ends, edits, holds, orders, faults, meddlers, kills."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from j10ce.agent.loop import Report
+from j10ce.model.kinds import MemorySection, MinimalReservationPolicy, NodeQoSSpec, QoSProfile
+from j10ce.model.knob import KNOBS, ROOT, Setting, Value, group
+from j10ce.model.plan import Refused, ValueChange
+from j10ce.model.workload import Handle, Workload
+from j10ce.policy.document import NodeDocument
+from j10ce.policy.profiles import builtin
+from j10ce.testing import build
+from tests.agent.ring import Ring
+from tests.kernel.rig import Killed, Mortal, machine
+
+GI: Final = float(2**30)
+CONTROLLERS: Final = frozenset(k.controller for k in KNOBS.values())
+STRANGERS: Final = {  # nobody manages them: nothing of them may ever change
+    "user.slice": {"cpu.weight": 2048.0, "memory.low": 4096.0},
+    "system.slice/cron": {"cpu.max": 150_000.0},
+    "batch": {"cpu.weight": 512.0, "memory.min": GI / 4},
+}
+ADOPTABLE: Final = {
+    "system.slice/db": {"cpu.weight": 512.0, "cpu.max": 300_000.0, "memory.min": GI / 8},
+    "system.slice/redis": {"cpu.weight": 4096.0},
+    "svc/deep/web": {"memory.low": 8192.0, "memory.max": 4 * GI},
+    "alone": {"cpu.max": 250_000.0, "cpu.max.burst": 50_000.0},
+}
+PROFILES: Final = ("ls", "burstable", "be", "gold", "lsr", "")
+KNOBS_HELD: Final = ("cpu.weight", "cpu.max", "memory.min", "memory.max", "cpu.idle")
+
+
+class Chaos:
+    def __init__(self, folder: Path, seed: int, *, harsh: bool) -> None:
+        """`harsh`: also faults, meddlers, vanishing cgroups and kills."""
+        self.random = random.Random(seed)
+        self.folder = folder
+        self.fake = Mortal(self.random.choice(["v1", "v2"]))
+        self._furnish()
+        self.before = machine(self.fake)
+        self.enabled = {path: here.enabled for path, here in self.fake.cgroups.by_path.items()}
+        self.ring = Ring(folder, fake=self.fake)
+        self.known: dict[str, Workload] = {}
+        self.gold, self.policies = True, dict[str, MinimalReservationPolicy]()
+        self.disarmed = False
+        self.theirs: set[tuple[str, str]] = set()  # (path, knob) that a meddler has written
+        self.contested: set[Setting] = set()
+        self.pid = 1000
+        self.named = 0
+        acts = [self.place, self.place, self.leave, self.leave, self.adopt, self.edit, self.promise, self.hold]
+        acts += [self.switch, self.order, self.tick, self.tick, self.late, self.restart]
+        self.acts: list[Callable[[], Report]] = [
+            *acts,
+            *([self.fail, self.meddle, self.vanish, self.kill] if harsh else []),
+        ]
+
+    def _furnish(self) -> None:
+        self.fake.enable(ROOT, CONTROLLERS)
+        for path, values in {**STRANGERS, **ADOPTABLE}.items():
+            steps = path.split("/")
+            for depth in range(1, len(steps)):
+                above = group("/".join(steps[:depth]))
+                self.fake.adopt(above, "/".join(steps[:depth]))
+                self.fake.enable(above, CONTROLLERS)
+            known = {k: v for k, v in values.items() if self.fake.cgroups.support(k).ok}
+            self.fake.adopt(group(path), path, known)
+        self.fake.places = {ROOT: self.fake.places[ROOT]}
+
+    # ------------------------------------------------------------------ what happens
+
+    def step(self) -> Report:
+        act = self.random.choice(self.acts)
+        try:
+            return act()
+        except Killed:
+            self.fake.lives = float("inf")
+            return self.restart()
+
+    def place(self) -> Report:
+        self.named += 1
+        self.pid += 1
+        name = f"w{self.random.randrange(6)}" if self.random.random() < 0.5 else f"n{self.named}"
+        if name in self.known:
+            return self.tick()
+        w = replace(self._described(name), handle=Handle(), pids=(self.pid,))
+        return self._arrive(w)
+
+    def adopt(self) -> Report:
+        taken = {w.handle.path for w in self.known.values()}
+        free = [p for p in ADOPTABLE if p not in taken and p in self.fake.cgroups.by_path]
+        name = f"a{self.random.randrange(3)}"
+        if not free or name in self.known:
+            return self.tick()
+        handle = Handle(path=self.random.choice(free), made=False)
+        return self._arrive(replace(self._described(name), handle=handle))
+
+    def leave(self) -> Report:
+        """It ends, or it is forgotten and its processes go on."""
+        if not self.known:
+            return self.tick()
+        w = self.known.pop(self.random.choice(sorted(self.known)))
+        here = self.fake.cgroups.by_path.get(self._now(w).handle.path)
+        if here is not None and self.random.random() < 0.7:
+            here.pids.clear()
+        return self.ring.leave(self._now(w))
+
+    def edit(self) -> Report:
+        self.gold = not self.gold
+        return self._obey()
+
+    def promise(self) -> Report:
+        name = self.random.choice("pq")
+        if name in self.policies:
+            del self.policies[name]
+        else:
+            floor = {"cpu": self.random.choice(["200m", "1"]), "memory": self.random.choice(["256Mi", "2Gi"])}
+            units = self.random.choice([0, 1])
+            self.policies[name] = build.reservation(name, labels={"app": name}, units=units, **floor)  # type: ignore[arg-type]
+        return self._obey()
+
+    def hold(self) -> Report:
+        if not self.known:
+            return self.tick()
+        target = self.random.choice(sorted(self.known.values(), key=lambda w: w.name)).target
+        knob, until = self.random.choice(KNOBS_HELD), self.ring.wall + self.random.choice([5.0, 60.0])
+        self.ring.agent.hold([build.hold(target, knob, expires=until)])
+        return self.tick()
+
+    def switch(self) -> Report:
+        self.ring.agent.armed = not self.ring.agent.armed or self.random.random() < 0.7
+        return self.tick()
+
+    def order(self) -> Report:
+        self.disarmed = self.random.random() < 0.3
+        return self._obey()
+
+    def tick(self) -> Report:
+        return self.ring.tick(self.random.choice([0.5, 1.0]))
+
+    def late(self) -> Report:
+        return self.ring.tick(31.0)
+
+    def restart(self) -> Report:
+        """Another process takes over: the journal, the cached workloads and the promises are all that is left."""
+        known, old = [self._now(w) for w in self.known.values()], self.ring.agent
+        self.fake.places = {ROOT: self.fake.places[ROOT]}
+        self.ring.agent = fresh = self.ring.start()
+        fresh.armed, fresh.holds, fresh.document = old.armed, old.holds, old.document
+        fresh.promised = tuple(old.resolution.ledger) if old.resolution else ()
+        if known:
+            self.ring.arrive(*known)
+        return self.tick()
+
+    def fail(self) -> Report:
+        self.fake.fail(*self.random.choices(["EBUSY", "EINVAL", "EACCES", "ENOSPC"], k=self.random.randint(1, 4)))
+        return self.random.choice([self.place, self.leave, self.adopt, self.edit])()
+
+    def meddle(self) -> Report:
+        """Someone else writes what we wrote."""
+        ours = sorted(s for s in self.ring.agent.kernel.originals if s.knob in ("cpu.weight", "cpu.max", "memory.low"))
+        if ours:
+            s = self.random.choice(ours)
+            at = self.fake.places.get(s.target)
+            if at is not None and at.path in self.fake.cgroups.by_path:
+                value = {"cpu.weight": 333.0, "cpu.max": 123_000.0, "memory.low": 4096.0 * 7}[s.knob]
+                self.fake.cgroups.hold(s.knob, self.fake.quantise(s, value), at.path)
+                self.theirs.add((at.path, s.knob))
+                self.contested.add(s)
+        return self.late()
+
+    def vanish(self) -> Report:
+        """Someone else removes a cgroup, ours or not."""
+        gone = self.random.choice([w.handle.path for w in map(self._now, self.known.values())] or [""])
+        if gone:
+            self.fake.vanish(gone)
+        return self.tick()
+
+    def kill(self) -> Report:
+        self.fake.lives = float(self.random.randrange(12))
+        report = self.random.choice([self.place, self.leave, self.adopt, self.edit, self.switch])()
+        self.fake.lives = float("inf")
+        return report
+
+    # ------------------------------------------------------------------ what must hold
+
+    def check(self, report: Report) -> None:
+        for path in STRANGERS:
+            assert machine(self.fake)[path] == self.before[path], path
+        if self.ring.agent.resolution is not None and not any(knob == "memory.min" for _, knob in self.theirs):
+            self._check_memory()
+        assert not report.faults, report.faults
+
+    def _check_memory(self) -> None:
+        """The sum of memory.min in the kernel, by top-level cgroup, is no more than the book and what was there."""
+        resolution = self.ring.agent.resolution
+        assert resolution is not None
+        tops = [p for p in self.fake.cgroups.by_path if p and "/" not in p]
+        kept = sum(self._number(machine(self.fake)[p].get("memory.min", 0.0)) for p in tops)
+        was = sum(self._number(self.before.get(p, {}).get("memory.min", 0.0)) for p in tops)
+        had = sum(self._number(values.get("memory.min", 0.0)) for p, values in self.before.items() if "/" in p)
+        assert kept <= resolution.ledger.promised.memory + was + had + 4096.0 * 64
+
+    def calm(self) -> Report:
+        """Faults and holds are over, and it is armed: it settles, and then there is nothing left to do."""
+        self.fake.faults.clear()
+        self.disarmed, self.ring.agent.armed = False, True
+        self.ring.agent.hold([])
+        report = self._obey()
+        for _ in range(12):
+            report = self.ring.tick(31.0)
+        return report
+
+    def give_back(self) -> None:
+        for here in self.fake.cgroups.by_path.values():
+            here.pids.clear()
+        refused = self.ring.agent.revert(self.ring.instant()).refused()
+        told = [(c, r) for c, r in refused if not self._meddled(c, r)]
+        assert told == [], told
+        there = machine(self.fake)
+        assert {p for p in there if p.startswith("j10ce")} == set()
+        for path, values in there.items():
+            touched = {knob for at, knob in self.theirs if at == path}
+            kept = {k: v for k, v in self.before[path].items() if k not in touched}
+            assert {k: v for k, v in values.items() if k not in touched} == kept, path
+        assert {p: self.fake[p].enabled for p in there} == {p: self.enabled[p] for p in there}
+
+    # ------------------------------------------------------------------ small things
+
+    def _described(self, name: str) -> Workload:
+        pick = self.random.choice
+        fields: dict[str, object] = {"profile": pick(PROFILES), "labels": {"app": pick("pqr")}}
+        fields |= {"min_cpu": pick([0, 0, "200m", "1"]), "min_memory": pick([0, 0, "256Mi", "1Gi", "5Gi"])}
+        fields |= {"cpu": pick([0, "500m", "1"]), "memory": pick([0, "512Mi", "4Gi"])}
+        fields |= {"cpu_limit": pick([0, "1", "2"]), "memory_limit": pick([0, "6Gi"])}
+        return build.workload(name, **{k: v for k, v in fields.items() if v})  # type: ignore[arg-type]
+
+    def _arrive(self, w: Workload) -> Report:
+        self.known[w.name] = w
+        return self.ring.arrive(w)
+
+    def _now(self, w: Workload) -> Workload:
+        """As the agent knows it."""
+        return self.ring.agent.workloads.get(w.target, w)
+
+    def _obey(self) -> Report:
+        gold = build.profile("gold", "sensitive", memory=MemorySection(min_percent=80, low_percent=100))
+        profiles: list[QoSProfile] = [*builtin(), *([gold] if self.gold else [])]
+        spec = NodeQoSSpec(disarmed=self.disarmed)
+        document = NodeDocument(
+            node="node", profiles=tuple(profiles), policies=tuple(self.policies.values()), spec=spec
+        )
+        self.ring.agent.obey(document)
+        return self.tick()
+
+    def _meddled(self, change: object, refused: Refused) -> bool:
+        if not isinstance(change, ValueChange) or "someone else" not in refused.reason:
+            return False
+        s = change.setting
+        return s in self.contested or (s.target.removeprefix("group/"), s.knob) in self.theirs
+
+    @staticmethod
+    def _number(value: Value) -> float:
+        assert isinstance(value, float | int)
+        return float(value)
+
+
+def run(folder: Path, seed: int, steps: int, *, harsh: bool) -> None:
+    chaos = Chaos(folder, seed, harsh=harsh)
+    for _ in range(steps):
+        chaos.check(chaos.step())
+    report = chaos.calm()
+    chaos.check(report)
+    assert report.plan.changes == (), report.plan.changes
+    assert not report.outcome.refused()
+    chaos.give_back()

@@ -1,0 +1,130 @@
+"""Every option of deploy/ does what the page says of it, on the versions that it says."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from j10ce.manager import settings
+from tests.deploy.dockerfiles import CLONE
+from tests.kube.conftest import built, second_scheduler
+
+DEPLOY = CLONE / "deploy"
+PAGE = (CLONE / "docs/kubernetes.md").read_text()
+OLD = "kubernetes-1.20"
+OPTIONS = ("small", "fail-closed", "scheduler", "strict", "network-policy")
+BEFORE = {"strict": ["scheduler"]}  # components that one comes after
+READ_BY = {"v1beta1": range(19, 23), "v1beta3": range(23, 29), "v1": range(25, 99)}  # minor versions of kube-scheduler
+EITHER = pytest.mark.parametrize("prefix", ["", f"{OLD}-"], ids=["current", "old"])
+
+
+def overlay(name: str) -> list[Any]:
+    return built(DEPLOY / "overlays" / name)
+
+
+def manager(objects: list[Any]) -> Any:
+    (found,) = (o for o in objects if o["kind"] == "Deployment" and "manager" in o["metadata"]["name"])
+    return found["spec"]
+
+
+def told(objects: list[Any]) -> list[str]:
+    (container,) = manager(objects)["template"]["spec"]["containers"]
+    words: list[str] = container["args"]
+    return words
+
+
+def test_every_option_is_a_component_with_ready_overlays() -> None:
+    components = {folder.name for folder in (DEPLOY / "components").iterdir()}
+    assert components == {*OPTIONS, "scheduler-1.20", "scheduler-1.23"}
+    overlays = {folder.name for folder in (DEPLOY / "overlays").iterdir()}
+    assert overlays == {OLD, *OPTIONS, *(f"{OLD}-{name}" for name in OPTIONS)}
+    assert [name for name in OPTIONS if f"| `{name}` |" not in PAGE] == []
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_ready_overlay_is_an_installation_with_its_option(name: str) -> None:
+    for folder, base in ((name, "../../default"), (f"{OLD}-{name}", f"../{OLD}")):
+        made = yaml.safe_load((DEPLOY / "overlays" / folder / "kustomization.yaml").read_text())
+        assert made["resources"] == [base]
+        for component in (*BEFORE.get(name, ()), name):
+            assert f"../../components/{component}" in made["components"]
+
+
+# ------------------------------------------------------------------ scheduler and strict
+
+
+def fitting(objects: list[Any]) -> dict[str, Any]:
+    """The extender of a scheduler that can read what it is given."""
+    image, config = second_scheduler(objects)
+    version, minor = config["apiVersion"].rpartition("/")[2], int(image.rpartition(":v1.")[2].split(".")[0])
+    assert minor in READ_BY[version], f"{image} reads no {version}"
+    assert [profile["schedulerName"] for profile in config["profiles"]] == ["j10ce-scheduler"]
+    (extender,) = config["extenders"]
+    assert extender["filterVerb"] == ("filter-v1beta1" if version == "v1beta1" else "filter")
+    found: dict[str, Any] = extender
+    return found
+
+
+@EITHER
+def test_a_second_scheduler_reads_the_configuration_that_it_is_given(prefix: str) -> None:
+    extender = fitting(overlay(f"{prefix}scheduler"))
+    assert extender.pop("ignorable") is True
+    assert extender == fitting(overlay(f"{prefix}strict")), "the same, and not ignorable"
+
+
+def test_a_second_scheduler_has_no_key_of_an_authority() -> None:
+    (pod,) = (
+        o["spec"]["template"]["spec"]
+        for o in overlay("scheduler")
+        if (o["kind"], o["metadata"]["name"]) == ("Deployment", "j10ce-scheduler")
+    )
+    (secret,) = (volume["secret"] for volume in pod["volumes"] if "secret" in volume)
+    assert {item["key"] for item in secret["items"]} == {"bundle.crt", "client.crt", "client.key"}
+
+
+def test_the_kustomization_of_the_page_is_built_as_it_stands(tmp_path: Path) -> None:
+    (block,) = (text for text in PAGE.split("```\n") if text.startswith("resources:"))
+    (tmp_path / "kustomization.yaml").write_text(block)
+    (tmp_path / "j10ce-qos").symlink_to(CLONE)
+    made = built(tmp_path)
+    assert not fitting(made).get("ignorable")
+    assert second_scheduler(made)[0].endswith(f":{yaml.safe_load(block)['images'][0]['newTag']}")
+    assert manager(made)["replicas"] == 1, "small"
+
+
+# ------------------------------------------------------------------ the others
+
+
+@EITHER
+def test_fail_closed_means_every_webhook_and_the_managers_behind_them(prefix: str) -> None:
+    made = overlay(f"{prefix}fail-closed")
+    hooks = [hook for o in made if o["kind"].endswith("WebhookConfiguration") for hook in o["webhooks"]]
+    assert {hook["failurePolicy"] for hook in hooks} == {"Fail"}
+    assert [hook["clientConfig"]["service"]["path"] for hook in hooks], "nothing else is lost in the patch"
+    assert settings.read(told(made)).fail_closed
+
+
+@EITHER
+def test_on_a_small_cluster_a_namespace_may_reserve_all_of_it(prefix: str) -> None:
+    made = overlay(f"{prefix}small")
+    assert manager(made)["replicas"] == 1
+    assert settings.read(told(made)).namespace_limit == 100
+
+
+@pytest.mark.parametrize(
+    ("address", "may"),
+    [("192.0.2.7", True), ("2001:db8::7", True), ("10.244.3.7", False), ("fd00:10:244:3::7", False)],
+)
+def test_nodes_reach_the_managers_and_pods_do_not(address: str, may: bool) -> None:
+    (policy,) = (o["spec"] for o in overlay("network-policy") if o["kind"] == "NetworkPolicy")
+    (rule,) = policy["ingress"]
+    blocks = [peer["ipBlock"] for peer in rule["from"] if "ipBlock" in peer]
+    assert any(within(address, block["cidr"]) and not within(address, *block["except"]) for block in blocks) is may
+
+
+def within(address: str, *networks: str) -> bool:
+    return any(ip_address(address) in ip_network(network) for network in networks)

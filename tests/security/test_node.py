@@ -1,0 +1,150 @@
+"""What a node that was taken over tries: it can lie about itself, and nothing more."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+
+import httpx2 as httpx
+import pytest
+
+from tests.security.plane import BASE, Manager, hold
+
+MERGE = {"content-type": "application/merge-patch+json"}
+APPLY = {"content-type": "application/apply-patch+yaml"}
+NODE = f"{BASE}/nodeqoses/n1"
+MOST = 64 * 1024  # bytes of a report
+
+
+@pytest.fixture(scope="module")
+def node(shared: Manager) -> Iterator[httpx.Client]:
+    """The host n1, which has reported once."""
+    with shared.client("node") as client:
+        made = client.post(f"{BASE}/nodeqoses", json={**HEAD, "metadata": {"name": "n1"}})
+        assert made.status_code == 201
+        yield client
+
+
+HEAD = {"apiVersion": "j10ce.io/v1alpha1", "kind": "NodeQoS"}
+
+
+def report(client: httpx.Client, **said: object) -> httpx.Response:
+    return client.patch(f"{NODE}/status", json={"status": {"node": said}}, headers=MERGE)
+
+
+def test_a_selector_of_blanks_is_refused_by_its_length(node: httpx.Client) -> None:
+    told = node.get(f"{BASE}/nodedocuments/n1?labelSelector=" + "+" * 15_000 + "!")
+    assert (told.status_code, told.json()["details"]["causes"][0]["field"]) == (422, "labelSelector")
+    assert "too long" in told.json()["message"]
+    assert len(told.content) < 2_000
+
+
+@pytest.mark.parametrize("body", [b"a: 1" + b":1" * 30_000, b"- a\n" * 15_000], ids=["base 60", "a long list"])
+def test_yaml_is_not_read_from_a_node(node: httpx.Client, body: bytes) -> None:
+    told = node.patch(f"{NODE}/status?fieldManager=x", content=body, headers=APPLY)
+    assert (told.status_code, told.json()["reason"]) == (415, "UnsupportedMediaType")
+
+
+def test_a_report_above_its_size_is_not_even_read(node: httpx.Client) -> None:
+    told = report(node, capacity={"cpu": "4" + " " * 900_000})
+    assert (told.status_code, told.json()["reason"]) == (413, "RequestEntityTooLarge")
+
+
+def test_a_report_does_not_grow_beyond_its_size_by_many_patches(node: httpx.Client) -> None:
+    """Each patch adds entries, and is small."""
+    codes = [report(node, failing={f"QoSProfile/p{n}-{m}": "x" * 500 for m in range(40)}).status_code for n in range(6)]
+    assert codes[0] == 200
+    assert codes[-1] == 422
+    assert len(json.dumps(node.get(NODE).json()["status"]["node"])) <= MOST
+    assert report(node, failing=None).status_code == 200, "it can report less again"
+
+
+def test_a_string_beyond_its_bound_is_refused_and_not_repeated(node: httpx.Client) -> None:
+    told = report(node, bootId="b" * 60_000)
+    assert told.status_code == 422
+    assert "status.node.bootId" in told.text
+    assert "b" * 201 not in told.text
+
+
+def test_a_list_beyond_its_bound_is_refused(node: httpx.Client) -> None:
+    told = report(node, pressure={f"p{n}": 0 for n in range(2_000)})
+    assert told.status_code == 422
+
+
+def test_nesting_is_refused_where_it_is_decoded(node: httpx.Client) -> None:
+    deep: object = {}
+    for _ in range(70):
+        deep = {"f:a": deep}
+    fields = [{"manager": "evil", "operation": "Apply", "fieldsV1": deep}]
+    made = {**hold("deep", node="n1"), "metadata": {"name": "deep", "managedFields": fields}}
+    told = node.post(f"{BASE}/namespaces/default/holds", json=made)
+    assert (told.status_code, "nested too deeply" in told.text) == (400, True)
+    assert node.patch(f"{NODE}/status", content=b'{"a":' * 900 + b"1" + b"}" * 900, headers=MERGE).status_code == 400
+
+
+def test_amounts_with_blanks_are_the_amounts(node: httpx.Client) -> None:
+    assert report(node, capacity={"cpu": " 4" + " " * 500}).status_code == 200
+    assert node.get(NODE).json()["status"]["node"]["capacity"] == {"cpu": "4"}
+    assert report(node, capacity={"cpu": "4" + "0" * 500}).status_code == 422
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
+def test_a_time_at_the_end_of_the_calendar_is_refused(node: httpx.Client, moment: str) -> None:
+    """Told in another zone it would be no time at all, for every list that shows it and every keeper that reads it."""
+    told = report(node, heartbeat=moment)
+    assert (told.status_code, told.json()["details"]["causes"][0]["field"]) == (422, "status.node.heartbeat")
+    made = hold("poison", node="n1")
+    made["spec"] = {**made["spec"], "expires": moment}  # type: ignore[dict-item]
+    held = node.post(f"{BASE}/namespaces/default/holds", json=made)
+    assert (held.status_code, held.json()["details"]["causes"][0]["field"]) == (422, "spec.expires")
+
+
+@pytest.mark.parametrize(
+    ("knobs", "value", "field"),
+    [
+        pytest.param(["cpuset.cpus"] * 1_000, ",".join(["0-7"] * 200), "spec.knobs[1]", id="one knob many times"),
+        pytest.param(["cpuset.cpus"], ",".join(["0-65535"] * 127), "spec.value", id="many CPUs"),
+        pytest.param(["cpuset.cpus"], ",".join(["0-8191"] * 127), "spec.value", id="the same CPUs many times"),
+    ],
+)
+def test_a_hold_that_would_be_read_for_minutes_is_refused(
+    node: httpx.Client, knobs: list[str], value: str, field: str
+) -> None:
+    made = hold("slow", node="n1", value=value)
+    made["spec"] = {**made["spec"], "knobs": knobs}  # type: ignore[dict-item]
+    told = node.post(f"{BASE}/namespaces/default/holds", json=made)
+    assert (told.status_code, told.json()["details"]["causes"][0]["field"]) == (422, field)
+    assert len(told.content) < 30_000
+
+
+def asking(manager: Manager, role: str) -> ssl.SSLSocket:
+    """A connection that has asked once, and stays."""
+    plain = socket.create_connection(("127.0.0.1", manager.port), 30)
+    wire = manager.plane.trust().wrap_socket(plain, server_hostname="localhost")
+    token = manager.plane.tokens[role]
+    wire.sendall(
+        f"GET {BASE} HTTP/1.1\r\nHost: 127.0.0.1:{manager.port}\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+    )
+    told = wire.recv(65536)
+    assert told.startswith(b"HTTP/1.1 200")
+    return wire
+
+
+def test_a_node_with_too_many_connections_loses_its_own(shared: Manager) -> None:
+    with ExitStack() as stack:
+        admin = stack.enter_context(asking(shared, "admin"))
+        wires = [stack.enter_context(asking(shared, "node")) for _ in range(32 + 5)]
+        for wire in wires[:5]:
+            with suppress(ssl.SSLEOFError, ConnectionResetError):
+                while wire.recv(65536):  # what is left of the answer, then the end
+                    pass
+        for wire in (admin, wires[-1]):
+            wire.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            told = b""
+            while b"\r\n\r\nok\n" not in told:
+                more = wire.recv(65536)
+                assert more, "it was cut off"
+                told += more
