@@ -72,6 +72,10 @@ CEILINGS_OF_BOTH = [  # a floor of advice that beats one of them and is cut by t
     wish(WEB.target, "cpu.weight", 1024.0, Bound.AT_LEAST, rank=Rank.ADVICE),
     wish(WEB.target, "cpu.weight", 512.0, Bound.AT_MOST, rank=Rank.POLICY),
 ]
+WOKEN = (  # an idle group that wakes up beside advice which its weight of an idle group would hide
+    [wish(group("j10ce"), "cpu.idle", 1.0)],
+    [wish(group("j10ce"), "cpu.weight", 2.0, Bound.AT_MOST, rank=Rank.ADVICE)],
+)
 TWICE = st.one_of([st.tuples(family, family) for family in FAMILIES])  # before and after
 
 
@@ -179,6 +183,7 @@ def test_a_guarantee_never_exceeds_its_cap_nor_the_machine(version: Any, wishes:
 @VERSIONS
 @pytest.mark.parametrize("through", ["kernel", "back end"])
 @given(twice=TWICE)
+@example(twice=WOKEN)
 def test_after_a_plan_the_next_one_is_empty(version: Any, through: str, twice: Any) -> None:
     start, wishes = twice
     world = World(version, floors=FLOORS, through=through)

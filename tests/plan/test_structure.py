@@ -8,7 +8,7 @@ from j10ce.model.knob import ROOT, Setting, TargetId, group
 from j10ce.model.plan import Enable, Join, Make, Remove, ValueChange
 from j10ce.plan.arbiter import arbitrate
 from j10ce.testing import build
-from tests.plan.world import CRUNCH, DB, WEB, World, wish
+from tests.plan.world import API, CRUNCH, DB, WEB, World, wish
 
 WAITING = build.workload("web", pids=(41, 42))
 
@@ -76,3 +76,17 @@ def test_an_adopted_cgroup_is_neither_made_nor_removed() -> None:
     world.kernel.vanish("system/db")
     plan = world.plan(wish(DB.target, "cpu.max", 1e5))
     assert not [c for c in plan.changes if getattr(c, "target", None) == DB.target or isinstance(c, ValueChange)]
+
+
+def test_nothing_is_planned_for_a_cgroup_that_vanished_and_whose_workload_nobody_chose() -> None:
+    """On v1 a group without a wish follows the CPU set of its parent; one that will not be made does not."""
+    world = World("v1", workloads=[WEB, API])
+    world.kernel.vanish("j10ce/sensitive/default_web")
+    unchosen = {**world.entitlements(), WEB.target: build.entitlement(WEB, tier="sensitive", chosen=False)}
+    snap = msgspec.structs.replace(world.snapshot(), entitlements=unchosen)
+    wishes = [wish(group("j10ce/sensitive"), "cpuset.cpus", frozenset({0, 1}))]
+    plan = arbitrate(wishes, snap, (), world.kernel.quantise)
+    assert {c.setting.target for c in plan.changes if isinstance(c, ValueChange)} == {
+        group("j10ce/sensitive"),
+        API.target,
+    }

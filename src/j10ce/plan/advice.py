@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from j10ce.model.knob import KNOBS, Setting, TargetId
+from j10ce.model.knob import KNOBS, Setting, TargetId, Value
 from j10ce.model.plan import Plan, Proposal, Rank
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
@@ -78,7 +78,7 @@ def _with(batches: tuple[Batch, ...], topics: Iterable[Topic]) -> tuple[Batch, .
 
 def _kept(snap: Snapshot, plan: Plan, floored: Iterable[TargetId]) -> Mapping[TargetId, Kept]:
     """What the floors are worth once the plan is in force."""
-    after = replace(snap, settings={**snap.settings, **{s: v.value for s, v in plan.verdicts.items()}})
+    after = replace(snap, settings=_in_force(snap, plan))
     judged, times = effective(after), cpu_times(after)
     found = {}
     for target in floored:
@@ -88,6 +88,14 @@ def _kept(snap: Snapshot, plan: Plan, floored: Iterable[TargetId]) -> Mapping[Ta
             memory = min(judged[target].memory, math.fsum(_cap(after, p) for p in parts) if parts else math.inf)
             found[target] = Kept(time, memory)
     return found
+
+
+def _in_force(snap: Snapshot, plan: Plan) -> Mapping[Setting, Value]:
+    """Every setting once the plan is applied; a group that is woken up has a fresh one's weight unless it gets one."""
+    decided = {s: v.value for s, v in plan.verdicts.items()}
+    woken = (s for s, v in decided.items() if s.knob == "cpu.idle" and not v and snap.settings.get(s) == 1.0)
+    fresh = {Setting(s.target, "cpu.weight"): KNOBS["cpu.weight"].default for s in woken}
+    return {**snap.settings, **fresh, **decided}
 
 
 def _cap(snap: Snapshot, part: TargetId) -> float:

@@ -47,9 +47,9 @@ class Difference:
         return s.target not in self.board.rights.ours and self.board.ends(s)
 
     def _reachable(self, target: TargetId) -> bool:
-        """There, or about to be made; an adopted cgroup that vanished is neither."""
+        """There, or about to be made; a cgroup that vanished, adopted or of a workload nobody chose, is neither."""
         group = self.board.snap.groups[target]
-        return group.exists or group.owned
+        return group.exists or (group.owned and target in self.board.rights.ours)
 
     def _spare_usage(self, verdict: Verdict, new: Value, old: Value | None) -> tuple[Verdict, Value]:
         """A cap below present usage would kill or stall at once: come down only as usage does."""
