@@ -52,6 +52,7 @@ class Chaos:
         self.disarmed = False
         self.theirs: set[tuple[str, str]] = set()  # (path, knob) that a meddler has written
         self.contested: set[Setting] = set()
+        self.inherited: dict[str, float] = {}  # memory.min that was yet to be given back when a cgroup got a new name
         self.pid = 1000
         self.named = 0
         acts = [self.place, self.place, self.leave, self.leave, self.adopt, self.edit, self.promise, self.hold]
@@ -99,6 +100,7 @@ class Chaos:
         if not free or name in self.known:
             return self.tick()
         handle = Handle(path=self.random.choice(free), made=False)
+        self.inherited[handle.path] = self._number(machine(self.fake)[handle.path].get("memory.min", 0.0))
         return self._arrive(replace(self._described(name), handle=handle))
 
     def leave(self) -> Report:
@@ -205,6 +207,9 @@ class Chaos:
         kept = sum(self._number(machine(self.fake)[p].get("memory.min", 0.0)) for p in tops)
         was = sum(self._number(self.before.get(p, {}).get("memory.min", 0.0)) for p in tops)
         had = sum(self._number(values.get("memory.min", 0.0)) for p, values in self.before.items() if "/" in p)
+        now = {p: self._number(machine(self.fake).get(p, {}).get("memory.min", 0.0)) for p in self.inherited}
+        self.inherited = {p: min(kept, now[p]) for p, kept in self.inherited.items()}
+        had += sum(self.inherited.values())
         assert kept <= resolution.ledger.promised.memory + was + had + 4096.0 * 64
 
     def calm(self) -> Report:
