@@ -235,3 +235,20 @@ def test_a_name_that_returns_in_another_tier_leaves_no_cgroup_behind(ring: Ring)
     successor = ring.start()  # it knows of both by the journal alone
     assert not successor.kernel.revert().refused()
     assert {p for p in ring.fake.cgroups.by_path if p.startswith("j10ce")} == set()
+
+
+def test_a_cgroup_that_is_adopted_under_another_name_before_it_was_given_back_ends_as_it_was(ring: Ring) -> None:
+    ring.arrive(db())
+    ring.tick()
+    ring.agent.armed = False
+    ring.leave(db())
+    ring.tick()
+    other = replace(build.workload("other", profile="ls", cpu_limit="1"), handle=Handle(path="svc/db", made=False))
+    ring.arrive(other)
+    ring.agent.armed = True
+    ring.tick(31)
+    assert ring.value(other.target, "memory.min") == 0.0, "its floor left with its name"
+    assert ring.value(other.target, "cpu.max") == 100_000.0
+    ring.leave(other)
+    assert ring.tick(31).plan.changes == ()
+    assert {knob: ring.fake["svc/db"].values.get(knob, HAD[knob]) for knob in HAD} == HAD

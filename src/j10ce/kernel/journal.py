@@ -104,15 +104,15 @@ class Journal:
             self._targets = {t: self.originals[next(iter(s))].at for t, s in self._by_target.items()} | made
         return self._targets
 
-    def rename(self, target: TargetId) -> set[TargetId]:
-        """What stands under a name that another cgroup bears from here on is the group at its path."""
-        made = [msgspec.structs.replace(m, target=group(m.at.path)) for m in (self.made.get(target),) if m]
+    def rename(self, target: TargetId, to: TargetId | None = None) -> set[TargetId]:
+        """What stands under a name is `to` from here on; without it the group at its path: another bears the name."""
+        made = [msgspec.structs.replace(m, target=to or group(m.at.path)) for m in (self.made.get(target),) if m]
         moved: list[Entry] = [*made]
         for setting in self.changed(target):
             old = self.originals[setting]
             controller = KNOBS[setting.knob].controller if setting.knob in KNOBS else "cpu"
             path = old.at.place().at(controller)
-            now = setting._replace(target=group(path))
+            now = setting._replace(target=to or group(path))
             moved.append(msgspec.structs.replace(old, target=now.target))
             moved += (wrote(now, value, self.owners[setting]) for value in self.ours(setting))
         self.note(Forgot(target), *moved)

@@ -9,7 +9,7 @@ from typing import Final
 
 from j10ce.kernel.backend import Backend, Place, Settles, Tree
 from j10ce.kernel.drift import Contests, Drift
-from j10ce.kernel.entry import Forgot
+from j10ce.kernel.entry import At, Forgot
 from j10ce.kernel.guard import Guard
 from j10ce.kernel.held import Held
 from j10ce.kernel.journal import Journal
@@ -109,7 +109,7 @@ class Kernel:
     def track(self, workloads: Iterable[Workload]) -> None:
         """These workloads, their parts and the groups above are managed; what we did to others stays known as well."""
         handles = {t: h for w in workloads for t, h in _handles(w)}
-        self._rename(handles)
+        self._rename(handles, handles)
         groups = self._learn(handles, handles)
         ours = self._journal.targets()
         for target in ours.keys() - groups - handles.keys() - self._read:
@@ -125,7 +125,7 @@ class Kernel:
     def track_also(self, workload: Workload) -> None:
         """One more that is yet to be made, so that there is nothing to read; nor are the others looked at again."""
         handles = dict(_handles(workload))
-        self._rename(handles)
+        self._rename(handles, {**self._handles, **handles})
         for target, handle in handles.items():
             self.tree.know(target, place_of(handle))
         groups = self._learn({}, handles)
@@ -178,13 +178,25 @@ class Kernel:
             self._held.read(target)
         return groups
 
-    def _rename(self, handles: Mapping[TargetId, Handle]) -> None:
-        """A name that comes back elsewhere leaves what it had to the group that stands there."""
+    def _rename(self, handles: Mapping[TargetId, Handle], managed: Collection[TargetId]) -> None:
+        """A name that comes back elsewhere leaves what it had to the group that stands there.
+
+        A cgroup that gets another name before its values are back brings its originals along.
+        """
         for target, handle in handles.items():
-            at = self._journal.targets().get(target) if self._handles.get(target) != handle else None
-            if at is not None and (at.path, at.paths) != (handle.path, handle.paths):
+            if self._handles.get(target) == handle:
+                continue
+            at = self._journal.targets().get(target)
+            if at is not None and not _at(at, handle):
                 for group in self._journal.rename(target):
                     self.tree.know(group, Place(group.removeprefix("group/")))
+            for other in [] if handle.made else self._departed_at(handle, managed):
+                self._journal.rename(other, target)
+
+    def _departed_at(self, handle: Handle, managed: Collection[TargetId]) -> list[TargetId]:
+        """What else the journal calls that cgroup, unless it is a group above others."""
+        named = [t for t, at in self._journal.targets().items() if t not in managed and _at(at, handle)]
+        return [t for t in named if not (t.startswith("group/") and t in self._needed)]
 
     def _drop(self, target: TargetId) -> None:
         self._held.drop(target)
@@ -320,6 +332,10 @@ class Kernel:
 
 def _written(change: Change) -> TargetId | None:
     return change.setting.target if isinstance(change, ValueChange) else None
+
+
+def _at(at: At, handle: Handle) -> bool:
+    return (at.path, at.paths) == (handle.path, handle.paths)
 
 
 def _above(handle: Handle) -> frozenset[TargetId]:
