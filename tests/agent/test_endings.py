@@ -252,3 +252,46 @@ def test_a_cgroup_that_is_adopted_under_another_name_before_it_was_given_back_en
     ring.leave(other)
     assert ring.tick(31).plan.changes == ()
     assert {knob: ring.fake["svc/db"].values.get(knob, HAD[knob]) for knob in HAD} == HAD
+
+
+def test_a_value_of_ours_goes_back_after_writes_that_the_kernel_refused(ring: Ring) -> None:
+    ring.fake.adopt(group("svc/x"), "svc/x", {"cpu.weight": 20_000.0})
+    ring.arrive(db())
+    ring.tick()
+    assert ring.fake["svc/db"].values["cpu.weight"] != HAD["cpu.weight"]
+    for weight in (40_000.0, 80_000.0):  # of the neighbour, so that more is wanted each time
+        ring.fake["svc/x"].values["cpu.weight"] = weight
+        ring.fake.fail("EBUSY")
+        assert ring.tick(11).outcome.refused()
+    ring.fake.faults.clear()
+    ring.leave(db())
+    ring.tick()
+    assert ring.fake["svc/db"].values["cpu.weight"] == HAD["cpu.weight"]
+
+
+def test_a_group_above_goes_back_when_the_floor_inside_it_ends_beside_a_stranger_that_keeps_memory(ring: Ring) -> None:
+    ring.fake.adopt(group("svc/x"), "svc/x", {"memory.min": 3.0 * GI})
+    floor = build.reservation("p", labels={"app": "p"}, memory="256Mi")
+    told = build.workload("db", profile="ls", labels={"app": "p"})
+    ring.agent.obey(replace(document(), policies=(floor,)))
+    ring.arrive(replace(told, handle=Handle(path="svc/db", made=False)))
+    ring.tick(31)
+    assert ring.value(group("svc"), "memory.min") == 3.25 * GI
+    ring.agent.obey(document())
+    ring.tick(31)
+    assert ring.value(group("svc"), "memory.min") == 0.0
+    ring.tick(31)
+    assert ring.agent.resolution is not None
+    assert list(ring.agent.resolution.ledger) == []
+
+
+def test_nothing_stays_of_an_adopted_cgroup_that_vanished_before_it_was_forgotten(ring: Ring) -> None:
+    ring.arrive(db())
+    ring.tick(31)
+    ring.fake.vanish("svc/db")
+    ring.tick(31)
+    ring.leave(db())
+    ring.tick(31)
+    assert ring.tick(31).plan.notes == ()
+    assert dict(ring.agent.kernel.originals) == {}
+    assert ring.value(group("svc"), "memory.min") == 0.0

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import groupby
 from typing import Final
 
+from j10ce.errors import QosError
 from j10ce.kernel.backend import Backend, Place, Settles, Tree
 from j10ce.kernel.drift import Contests, Drift
 from j10ce.kernel.entry import At, Forgot
@@ -143,15 +144,22 @@ class Kernel:
             if target in self._needed:
                 continue
             owned, owed = self.tree.owns(at.place()), self._journal.changed(target) - self._left
-            if owned and self._vanished(at.place(), owed):
-                self._journal.note(Forgot(target))  # someone else removed it
+            if self._vanished(at.place(), owed):
+                self._journal.note(Forgot(target))  # someone else removed it, and there is nothing to give back to
             elif owed or (owned and not target.startswith("group/")):
                 found[target] = Handle(at.path, at.paths, at.unit, made=owned)
         return found
 
-    def _vanished(self, at: Place, owed: Iterable[Setting]) -> bool:
-        """There is nothing left to give back to, in none of the hierarchies."""
-        return all(self.tree.identity(at, c) is None for c in {"cpu", *map(controller_of, owed)})
+    def _vanished(self, at: Place, owed: Collection[Setting]) -> bool:
+        """Gone from every hierarchy; a unit that is down still has the values that systemd keeps for it."""
+        gone = all(self.tree.identity(at, c) is None for c in {"cpu", *map(controller_of, owed)})
+        return gone and all(map(self._nowhere, owed))
+
+    def _nowhere(self, setting: Setting) -> bool:
+        try:
+            return self._routes.read(setting) is None
+        except QosError:
+            return False  # nobody knows
 
     def kept(self) -> dict[TargetId, float]:
         """memory.min of each workload above what was there before us."""

@@ -149,7 +149,15 @@ class Values:
             if raw is not None and raw not in self._journal.ours(setting):
                 self._journal.note(wrote(setting, raw, change.owner))
             self.take_along(setting, change.owner)
+        elif isinstance(answer, Refused):
+            self._still_ours(setting, change.owner)
         return answer
+
+    def _still_ours(self, setting: Setting, owner: str) -> None:
+        """What a refused write left there is the latest that we wrote, so that values under way do not push it out."""
+        held = self._routes.look(setting)
+        if held is not None and held in self._journal.ours(setting):
+            self._journal.note(wrote(setting, held, owner))
 
     def take_along(self, setting: Setting, owner: str) -> None:
         """What the kernel, or a v1 cpuset with its followers, moved with our write."""

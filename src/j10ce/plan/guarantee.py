@@ -52,15 +52,19 @@ class _Cover:
         for target in rights.top_down:
             if target in rights.ours and target in self.board.snap.groups.children:
                 self._shrink(self.board.children(target), self.value[target] - self._foreign(target), str(target))
-        for target in self._foreign_above():
-            self._raise_foreign(target)
+        self._raise_foreign()
 
-    def _foreign_above(self) -> list[TargetId]:
-        """From the bottom up, the groups that are not ours and have something promised by us inside, or a wish."""
+    def _raise_foreign(self) -> None:
+        """From the bottom up, the groups that are not ours and have something promised by us inside, or a wish.
+
+        What strangers keep inside is covered for the sake of those whom we promised something, and of nobody else.
+        """
         rights, up = self.board.rights, self.board.snap.groups.ancestors
         above = {a for t in rights.tops if self.value[t] for a in up(t)}
         wished = {s.target for s in self.board.verdicts if s.knob == self.knob and s.target not in rights.ours}
-        return [t for t in reversed(rights.top_down) if t in above or t in wished]
+        for target in reversed(rights.top_down):
+            if target in above or target in wished:
+                self._raise_ancestor(target, self._inside(target) if target in above else 0.0)
 
     def _inside(self, target: TargetId) -> float:
         below = self.board.children(target)
@@ -116,10 +120,10 @@ class _Cover:
         floor, page = self.board.rights.floors.get(target), self.board.snap.node.page
         return float(-(-floor.memory // page) * page) if floor else 0.0
 
-    def _raise_foreign(self, target: TargetId) -> None:
+    def _raise_ancestor(self, target: TargetId, inside: float) -> None:
         s = Setting(target, self.knob)
         verdict = self.board.verdicts.get(s)
-        need = max(self._inside(target), self.value[target] if verdict else 0.0)
+        need = max(inside, self.value[target] if verdict else 0.0)
         if verdict.held if verdict else not need:
             return
         present = self.board.snap.settings.get(s)
