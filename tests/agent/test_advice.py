@@ -205,3 +205,19 @@ def test_a_setting_under_another_name_is_no_way_round(tmp_path: Path) -> None:
     ring = settled(tmp_path, "v2", [odd])
     assert "cpu.weight not set: adviser proposed no valid value" in ring.tick().plan.notes
     assert_kept("v2", [odd])
+
+
+@pytest.mark.parametrize("bound", [Bound.WANT, Bound.AT_LEAST])
+@pytest.mark.parametrize("target", [workload("default", "web"), group("j10ce/sensitive"), group("j10ce")])
+def test_a_floor_that_comes_after_the_advice_is_granted(tmp_path: Path, target: TargetId, bound: Bound) -> None:
+    advice = Proposal(Setting(target, "memory.min"), bound, 7.0 * GiB, "adviser", Rank.ADVICE, "its cache")
+    ring = Ring(tmp_path, "v2", extra=[Adviser([advice])])
+    ring.fake.enable(ROOT, frozenset({"cpu", "cpuset", "memory"}))
+    ring.arrive(build.workload("web", profile="ls", pids=(5,)))
+    ring.tick()
+    ring.tick()
+    late = build.workload("late", profile="ls", min_memory="4Gi", pids=(6,))
+    ring.arrive(late)
+    ring.tick(31)
+    assert ring.tick(31).resolution.entitlements[late.target].floor.memory == 4 * GiB
+    assert ring.value(late.target, "memory.min") == 4.0 * GiB

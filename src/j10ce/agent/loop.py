@@ -30,6 +30,7 @@ from j10ce.model.resource import NOTHING
 from j10ce.model.snapshot import NodeFacts, Snapshot
 from j10ce.model.workload import Handle, Workload
 from j10ce.observe.observer import Observer
+from j10ce.plan.advice import advised
 from j10ce.plan.arbiter import Arbiter, arbitrate
 from j10ce.policy.document import NodeDocument
 from j10ce.policy.effective import Effective, effective
@@ -80,7 +81,7 @@ class Agent:
         self._epoch = 0
         self._resolve_at = -math.inf
         self._resolved_for: tuple[NodeFacts, Beside] | None = None
-        self._looked: tuple[object, ...] = (None,) * 5  # by the last answer of `beside`
+        self._looked: tuple[object, ...] = (None,) * 6  # by the last answer of `beside`
         self._beside = Beside()
         self._last: Report | None = None
         self._judged: tuple[float, int, Mapping[TargetId, Effective]] = (-math.inf, -1, {})
@@ -242,14 +243,16 @@ class Agent:
 
         Settings and originals are of one instant: what has just been given back is among the former alone.
         """
-        last = self._last.snap if self._last else self._snapshot(at)
+        last, plan = (self._last.snap, self._last.plan) if self._last else (self._snapshot(at), Plan())
         settings, originals, kept = self.kernel.settings, self.kernel.originals, self.kernel.kept()
-        looked = (last.groups, last.entitlements, settings, originals, self.workloads)
+        looked = (last.groups, last.entitlements, settings, originals, self.workloads, plan)
         if any(a is not b for a, b in zip(looked, self._looked, strict=True)):
             entitled = {t: e for t, e in last.entitlements.items() if t in self.workloads}  # who left claims nothing
             snap = replace(last, settings=settings, entitlements=entitled)
-            workloads = tuple(sorted((t, Bytes(int(amount))) for t, amount in kept.items()))
-            groups = kept_for_nobody(snap, originals, kept)
+            lent = advised(plan, "memory.min")  # goes as soon as a floor needs it
+            workloads = tuple(sorted((t, Bytes(int(amount))) for t, amount in kept.items() if t not in lent))
+            raised = lent.union(*(last.groups.ancestors(t) for t in lent if t in last.groups.by_target))
+            groups = kept_for_nobody(snap, {s: v for s, v in originals.items() if s.target not in raised}, kept)
             self._looked, self._beside = looked, Beside(held_beside(snap, originals), NO_BYTES, workloads, groups)
         return self._beside._replace(agent=self.own(last))
 

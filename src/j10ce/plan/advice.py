@@ -8,15 +8,16 @@ an owner advises on CPU, or on memory, is left out as a whole where a floor woul
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from j10ce.model.knob import KNOBS, Setting, TargetId, Value
-from j10ce.model.plan import Plan, Proposal, Rank
+from j10ce.model.plan import Plan, Proposal, Rank, Verdict
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
+from j10ce.plan.board import LAPSED
 from j10ce.plan.wishes import Batch
 from j10ce.policy.cpu_share import cpu_times
 from j10ce.policy.effective import effective
@@ -64,6 +65,19 @@ def heed(batches: tuple[Batch, ...], snap: Snapshot, decide: Decide) -> Heard:
         else:
             heard.append(topic)
     return Heard(_with(batches, heard), tuple(notes))
+
+
+def advised(plan: Plan, knob: str) -> frozenset[TargetId]:
+    """The targets for which somebody advises the knob: whatever it holds there beyond floors gives way to the next."""
+    return frozenset(s.target for s, v in plan.verdicts.items() if s.knob == knob and any(map(_is_advice, _asked(v))))
+
+
+def _asked(verdict: Verdict) -> Iterator[Proposal]:
+    yield from (p for p in (verdict.winner, verdict.by, *verdict.others) if p is not None)
+
+
+def _is_advice(p: Proposal) -> bool:
+    return p.rank is Rank.ADVICE and p.owner != LAPSED
 
 
 def _with(batches: tuple[Batch, ...], topics: Iterable[Topic]) -> tuple[Batch, ...]:
