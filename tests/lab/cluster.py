@@ -86,7 +86,10 @@ class Cluster:
         process.wait()
 
     def pause(self, name: str) -> None:
+        """It answers nothing from the moment that this returns."""
         self._processes[name].send_signal(signal.SIGSTOP)
+        # Until one of its threads takes the signal, others go on.
+        os.waitid(os.P_PID, self._processes[name].pid, os.WSTOPPED)
 
     def resume(self, name: str) -> None:
         self._processes[name].send_signal(signal.SIGCONT)
