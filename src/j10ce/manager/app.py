@@ -18,12 +18,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from j10ce.errors import NotFound, QosError, cut
 from j10ce.manager import discovery, openapi
 from j10ce.manager.access.growth import growth, possible_growth
+from j10ce.manager.access.large import Body, Large
 from j10ce.manager.access.metered import Meter, Metered
 from j10ce.manager.audit import Audit
 from j10ce.manager.auth import OPEN_PATHS, PINGS, READING, Access, source
 from j10ce.manager.enrolment import Enrolment
 from j10ce.manager.failure import CUT_OFF, Refusal, answer
-from j10ce.manager.http import BASE, LARGE, json, not_allowed
+from j10ce.manager.http import BASE, LARGE, headers, json, not_allowed
 from j10ce.manager.identity import Act, acting
 from j10ce.manager.limits import share_of
 from j10ce.manager.metrics import Metrics
@@ -94,12 +95,13 @@ class Gate:
 
     def __init__(self, app: ASGIApp, access: Access, metrics: Metrics, audit: Audit) -> None:
         self._app, self._access, self._metrics, self._audit = app, access, metrics, audit
+        self._large = Large()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise RuntimeError(f"only HTTP is served, not {scope['type']}")
         began, act = time.perf_counter(), Act(source=source(scope), announce=self._audit.intend)
-        told = Told(send, act, scope, self._access, self._audit)
+        told = Told(send, act, scope, self._access, self._audit, self._large)
         with acting(act):
             try:
                 await Metered(self._serve(scope, receive, told), told.meter)
@@ -109,22 +111,31 @@ class Gate:
         self._metrics.answered(scope["method"] if scope["method"] in METHODS else "other", told.code, took_s)
 
     async def _serve(self, scope: Scope, receive: Receive, told: Told) -> None:
+        # The failure is gone by then, and with it all that its frames held: a refusal that waits keeps no body.
+        failed = await self._tried(scope, receive, told)
+        if failed is None:
+            return
+        if failed.status_code == TOO_MANY:
+            await self._access.limits.hold_back()
+        await failed(scope, receive, told)
+
+    async def _tried(self, scope: Scope, receive: Receive, told: Told) -> Response | None:
+        """The answer to what failed."""
         try:
             await told.recognised(self._access.check(scope))
             await self._app(scope, partial(told.hear, receive) if told.limited and told.writes else receive, told)
+            return None
         except QosError as e:
             told.problem = str(e)
-            if isinstance(e, Refusal) and e.code == TOO_MANY:
-                await self._access.limits.hold_back()
-            await answer(e)(scope, receive, told)
+            return answer(e)
         except Exception as e:
             if told.revoked:
-                return
+                return None
             log.exception("request.fail", method=scope["method"], path=scope["path"])
             if told.code:
                 raise
             told.problem = f"internal error: {type(e).__name__}"
-            await answer(QosError(told.problem))(scope, receive, told)
+            return answer(QosError(told.problem))
 
 
 class Revoked(Exception):
@@ -137,9 +148,11 @@ class Told:
 
     The audit log hears of an answer before the client does, and of a write that never came to an answer."""
 
-    def __init__(self, send: Send, act: Act, scope: Scope, access: Access, audit: Audit) -> None:
+    def __init__(self, send: Send, act: Act, scope: Scope, access: Access, audit: Audit, large: Large) -> None:
         self._send, self._act, self._scope, self._access, self._audit = send, act, scope, access, audit
+        self._large = large
         self._ticket: Ticket | None = None
+        self._body: Body | None = None
         self._size = 0
         self.code = 0
         self.problem = ""
@@ -166,8 +179,12 @@ class Told:
         await self.meter.turn()
 
     async def hear(self, receive: Receive) -> Message:
+        if self._body is None:
+            self._body = Body(self._large, self._act.caller, headers(self._scope).get(b"content-length", b""))
+        await self._body.room()
         message = await receive()
         if body := message.get("body"):
+            self._body.heard(len(body))
             self._access.limits.received(self._act.caller, len(body))
         return message
 
@@ -216,6 +233,8 @@ class Told:
         self._access.limits.close_answer(self._act.caller, self._size, writes=self.writes)
 
     def close(self) -> None:
+        if self._body is not None:
+            self._body.close()
         if self._counted:
             self._release()
         self.meter.settle()

@@ -13,7 +13,7 @@ from j10ce.manager.failure import Refusal
 from j10ce.manager.identity import Act, Role, current
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import API_VERSION
-from j10ce.model.schema import parse_plain, refuse_repeated
+from j10ce.model.schema import parse_sent, refuse_repeated
 from j10ce.store.revise import Key, Part
 
 # What only the server decides; clients send back what they have read.
@@ -57,7 +57,7 @@ async def read(raw: bytes, kind: Kind, key: Key, part: Part, strays: list[Findin
 
 async def _plain(raw: bytes, strays: list[Finding] | None) -> Any:
     if raw.lstrip()[:1] in (b"{", b""):
-        told = parse_plain(raw)
+        told = parse_sent(raw)
         refuse_repeated(raw, strays)
         return told
     if current().caller.role is Role.NODE:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from j10ce.errors import Finding, Invalid, Malformed
-from j10ce.model.schema import convert, parse_plain
+from j10ce.model.schema import convert, parse_sent
 
 MOST_OPERATIONS: Final = 1000
 MOST_COPIED: Final = 1 << 20  # bytes of one patch: a copy of a copy of a copy grows without bounds
@@ -42,7 +42,7 @@ class Patch(Struct, frozen=True):
 
 def read_operations(raw: bytes) -> tuple[Operation, ...]:
     """Raises Malformed for what is no list of operations, Invalid for an operation that lacks something."""
-    listed = parse_plain(raw)
+    listed = parse_sent(raw)
     if not isinstance(listed, list):
         raise Malformed([Finding("", None, "not a list", "a JSON patch is a list of operations")], "patch")
     if len(listed) > MOST_OPERATIONS:

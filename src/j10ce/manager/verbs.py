@@ -28,7 +28,7 @@ from j10ce.model.bounds import MOST_OBJECT, MOST_REPORT
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import NodeQoS, Object
 from j10ce.model.nulls import fields_given, without_finalizers
-from j10ce.model.schema import convert, encode, parse, parse_once, parse_plain, plain, refuse_repeated
+from j10ce.model.schema import convert, encode, parse, parse_once, parse_plain, parse_sent, plain, refuse_repeated
 from j10ce.policy.reported import report_findings
 from j10ce.store.mirror import Mirror
 from j10ce.store.revise import Key, Part, check, key_of, revise
@@ -122,7 +122,7 @@ class Verbs:
         self, kind: Kind, key: Key, part: Part, raw: bytes, *, dry: bool = False, by: Author = NOBODY
     ) -> Object:
         """JSON merge patch (RFC 7396)."""
-        wish = parse_plain(raw)
+        wish = parse_sent(raw)
         _refuse_repeated(raw, part, by)
         meta = wish.get("metadata") if isinstance(wish, dict) else None
         claimed = meta.get("resourceVersion") if isinstance(meta, dict) else None
@@ -307,8 +307,9 @@ def _parsed(raw: bytes, kind: Kind, by: Author) -> Object:
         found = parse(raw, kind.struct, strays)
     except Malformed:
         raise
-    except Invalid:
-        told = parse_plain(raw)
+    except Invalid as e:
+        e.__traceback__ = None  # its frames hold all that the text says, which is about to be made again
+        told = parse_sent(raw)
         given = fields_given(told, kind.struct)
         if given == told:
             raise

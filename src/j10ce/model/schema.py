@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from j10ce.errors import MOST_FINDINGS, Finding, Invalid, Malformed
-from j10ce.model.bounds import MOST_DEPTH, MOST_VALUES, repeated_keys, too_deep
+from j10ce.model.bounds import MOST_DEPTH, MOST_VALUES, repeated_keys, too_deep, too_many
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import API_VERSION, Object
 from j10ce.model.quantity import Duration, Quantity
@@ -63,7 +63,7 @@ def parse(text: bytes | str, into: type[S], strays: list[Finding] | None = None)
     try:
         return msgspec.json.decode(text, type=into, dec_hook=_decode_custom)
     except (ValueError, RecursionError):
-        return convert(parse_plain(text), into, strays)
+        return _convert(Copies(MOST_VALUES, ours=True).of(parse_sent(text), MOST_DEPTH), into, strays)
 
 
 def parse_once(text: bytes | str, into: type[S]) -> S:
@@ -78,6 +78,13 @@ def parse_plain(text: bytes | str) -> Any:
     if too_deep(text):
         raise _nested()
     return _plain_json(text)
+
+
+def parse_sent(text: bytes | str) -> Any:
+    """The same of what a client sends, of which too much is refused before it is made."""
+    if too_many(text):
+        raise _crowded()
+    return parse_plain(text)
 
 
 def parse_stored(text: bytes, into: type[S], strays: list[Finding]) -> S:
@@ -120,6 +127,10 @@ def _plain_json(text: bytes | str) -> Any:
 
 def _nested() -> Malformed:
     return Malformed([Finding("", None, "nested too deeply", f"nest at most {MOST_DEPTH} levels")])
+
+
+def _crowded() -> Malformed:
+    return Malformed([Finding("", None, "too many values", f"send at most {MOST_VALUES} in one object")])
 
 
 def convert(raw: object, into: type[S], strays: list[Finding] | None = None) -> S:
@@ -310,19 +321,23 @@ class Items(list[Any]):
 
 class Copies:
     """Copies of plain data, down to a depth and of so many values in all: what is beyond is refused before it is looked
-    at any further, as it takes time from everybody else."""
+    at any further, as it takes time from everybody else. `ours`: nobody else has it, so it is changed in place."""
 
-    def __init__(self, values: int) -> None:
-        self._left = values
+    def __init__(self, values: int, *, ours: bool = False) -> None:
+        self._left, self._ours = values, ours
 
     def of(self, raw: Any, room: int) -> Any:
         if not isinstance(raw, dict | list):
             return raw
         self._left -= len(raw)
         if self._left < 0:
-            raise Malformed([Finding("", None, "too many values", f"send at most {MOST_VALUES} in one object")])
+            raise _crowded()
         if not room:
             raise _nested()
-        if isinstance(raw, dict):
-            return {k: self.of(v, room - 1) if type(v) in HOLDING else v for k, v in raw.items()}
-        return Items([self.of(v, room - 1) if type(v) in HOLDING else v for v in raw])
+        if isinstance(raw, list):
+            return Items([self.of(v, room - 1) if type(v) in HOLDING else v for v in raw])
+        copy = raw if self._ours else dict(raw)
+        for key, value in raw.items():
+            if type(value) in HOLDING:
+                copy[key] = self.of(value, room - 1)
+        return copy
