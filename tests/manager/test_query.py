@@ -6,7 +6,7 @@ import pytest
 
 from j10ce.errors import Finding, Invalid
 from j10ce.manager import query
-from j10ce.model.bounds import repeated_keys, too_deep
+from j10ce.model.bounds import may_repeat, repeated_keys, too_deep, too_many
 from j10ce.model.schema import parse_plain
 from j10ce.policy import syntax
 
@@ -106,3 +106,21 @@ def test_the_levels_of_any_text_are_counted(text: str, levels: int) -> None:
 )
 def test_keys_that_stand_twice_are_found(text: str, paths: list[str]) -> None:
     assert repeated_keys(text) == paths
+    assert may_repeat(text) or not paths
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("0", 0),
+        ("[]", 0),
+        ('{"a": {}, "b": [ ]}', 2),
+        ('{"a": [[], [0, {"b": 1}]]}', 6),
+        ('{"a": ",[{", "\\"[,": "\\\\"}', 2),
+        ('{"a": [1, 2], "a": 0}', 4),
+    ],
+)
+def test_the_values_of_any_text_are_counted(text: str, values: int) -> None:
+    parse_plain(text)
+    assert too_many(text, values - 1)
+    assert not too_many(text, values)

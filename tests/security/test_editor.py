@@ -6,12 +6,15 @@ import base64
 import json
 import re
 import sqlite3
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
 import httpx2 as httpx
 import pytest
 
+from j10ce.errors import Malformed
+from j10ce.model.schema import refuse_repeated
 from tests.security.plane import BASE, Manager, Plane, command, hold, obj
 
 HOLDS = f"{BASE}/namespaces/default/holds"
@@ -144,6 +147,30 @@ def test_a_body_of_very_many_values_is_not_looked_through(
     """One megabyte of them kept the event loop from everybody else for seconds."""
     told = editor.request(method, PROFILES + path, content=body, headers=headers)
     assert (told.status_code, "too many values; send at most 131072" in told.text) == (400, True), told.text
+
+
+def test_keys_that_stand_twice_below_a_long_one_take_the_room_of_the_body() -> None:
+    """Each had the path of all that it stands below: 260 kB became gigabytes."""
+    body = b'{"\\u0061' + b"x" * 50_000 + b'":{' + b'"a":0,' * 8_000 + b'"a":0}}'
+    tracemalloc.start()
+    with pytest.raises(Malformed) as told:
+        refuse_repeated(body, None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30 * len(body)
+    assert len(told.value.findings) == 50
+    assert all(len(finding.path) <= 200 for finding in told.value.findings)
+
+
+@pytest.mark.parametrize("inside", ["[" + "0," * 131_072 + "0]", "{" + '"a":0,' * 131_072 + '"a":0}'])
+def test_a_body_of_very_many_values_is_not_searched_for_keys_that_stand_twice(
+    editor: httpx.Client, inside: str
+) -> None:
+    body = '{"\\u0061":' + inside + "}"
+    with pytest.raises(Malformed, match="too many values"):
+        refuse_repeated(body, None)
+    told = editor.patch(f"{PROFILES}/burstable", content=body, headers=MERGE)
+    assert (told.status_code, "too many values; send at most 131072" in told.text) == (400, True)
 
 
 def test_keys_that_stand_twice_are_refused_as_in_kubernetes(editor: httpx.Client) -> None:

@@ -17,7 +17,7 @@ import h11
 import msgspec
 import structlog
 
-from j10ce.errors import Busy, Compacted, Conflict, Denied, Invalid, NotFound, QosError, Unreachable, Unsupported
+from j10ce.errors import Busy, Compacted, Conflict, Denied, Invalid, NotFound, QosError, Unreachable, Unsupported, cut
 from j10ce.model import schema
 
 log = structlog.get_logger()
@@ -83,7 +83,7 @@ ERRORS: Final[tuple[tuple[type[QosError], int, str], ...]] = (
 def failure(error: QosError) -> Response:
     """A `Status` as Kubernetes' tools read it."""
     status, reason = next((s, r) for kind, s, r in ERRORS if isinstance(error, kind))
-    causes = [{"field": f.path, "message": str(f)} for f in error.findings] if isinstance(error, Invalid) else []
+    causes = [{"field": cut(f.path), "message": str(f)} for f in error.findings] if isinstance(error, Invalid) else []
     return refuse(status, reason, str(error), {"causes": causes} if causes else None)
 
 

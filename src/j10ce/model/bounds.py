@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import Meta
+
+from j10ce.errors import MOST_FINDINGS, MOST_SHOWN
 
 MOST_WORD: Final = 1024  # characters of a name, a key, a label, a target
 MOST_TEXT: Final = 16_384  # of a sentence for people
@@ -33,7 +37,7 @@ Annotations = Named[Annotated[str, Meta(max_length=MOST_ANNOTATION)]]
 # Only what tells the levels is kept, with one spelling for both kinds of bracket.
 _TO_BRACES: Final = bytes.maketrans(b"[]", b"{}")
 _NO_BRACKET: Final = bytes(set(range(256)) - set(b'[]{}"'))
-_NO_COMMA: Final = bytes(set(range(256)) - set(b',"'))
+_BLANK: Final = b" \t\r\n"
 _SOME: Final = 16_384  # an even number: what is left begins outside of a string
 _STRING: Final = re.compile(rb'"[^"]*"')
 
@@ -55,30 +59,40 @@ def too_deep(data: bytes | str, most: int = MOST_DEPTH) -> bool:
 
 
 def too_many(data: bytes | str, most: int = MOST_VALUES) -> bool:
-    """Whether JSON text surely has more values than that: each but the first of its holder stands behind a comma.
+    """Whether the objects and lists of valid JSON text hold more than that, all that one key names included.
 
     Told from the text, as the values themselves take twenty times its memory.
     """
-    text = data.encode(errors="replace") if isinstance(data, str) else data
-    if text.count(b",") <= most:
+    text = _as_bytes(data)
+    if sum(map(text.count, (b",", b"{", b"["))) <= most:
         return False
-    left, found = _unescaped(text).translate(None, _NO_COMMA).replace(b'""', b""), 0
+    bare = b"".join(_between_strings(_unescaped(text))).translate(_TO_BRACES, _BLANK)
+    # Every comma begins another value of something, every bracket the first one, unless there is none.
+    return bare.count(b",") + bare.count(b"{") - bare.count(b"{}") > most
+
+
+def _between_strings(unescaped: bytes) -> Iterator[bytes]:
+    left = unescaped
     while left:  # some strings at a time: all of them are objects, too
         pieces = left.split(b'"', _SOME)
         left = pieces.pop() if len(pieces) > _SOME else b""
-        found += b"".join(pieces[::2]).count(b",")
-    return found > most
+        yield from pieces[::2]
 
 
-def repeated_keys(data: bytes | str) -> list[str]:
-    """The paths of fields that an object of valid JSON text names twice."""
-    text = data.encode(errors="surrogatepass") if isinstance(data, str) else data
-    # The usual case, and far cheaper than to look at each object: what the decoder drops takes its colon along.
-    if b"\\" not in text and msgspec.json.encode(msgspec.json.decode(text)).count(b":") == text.count(b":"):
-        return []
-    found: list[str] = []
-    _paths(_PAIRS.decode(text.decode(errors="surrogatepass")), "", found)
-    return found
+def may_repeat(data: bytes | str) -> bool:
+    """Whether valid JSON text could name a field twice: far cheaper to tell than to look at each object.
+
+    What the decoder drops takes its colon along; an escape may hide one.
+    """
+    text = _as_bytes(data)
+    return b"\\" in text or msgspec.json.encode(msgspec.json.decode(text)).count(b":") != text.count(b":")
+
+
+def repeated_keys(data: bytes | str, most: int = MOST_FINDINGS) -> list[str]:
+    """The paths of fields that an object of valid JSON text names twice: the first so many, as much of each as an
+    answer repeats."""
+    whole = _PAIRS.decode(_as_bytes(data).decode(errors="surrogatepass"))
+    return [*islice(_repeated(whole, ()), most)] if isinstance(whole, list) else []
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -89,18 +103,26 @@ class _Pairs(list[tuple[str, Any]]):
 _PAIRS: Final = json.JSONDecoder(object_pairs_hook=_Pairs, parse_int=len, parse_float=len, strict=False)
 
 
-def _paths(value: object, path: str, found: list[str]) -> None:
-    if isinstance(value, _Pairs):
-        seen: set[str] = set()
-        for key, member in value:
-            here = f"{path}.{key}".lstrip(".")
-            if key in seen:
-                found.append(here)
-            seen.add(key)
-            _paths(member, here, found)
-    elif isinstance(value, list):
-        for n, item in enumerate(value):
-            _paths(item, f"{path}[{n}]", found)
+def _repeated(holder: list[Any], above: tuple[str | int, ...]) -> Iterator[str]:
+    """A path is spelled where it is told, and nowhere else: keys may be long, and many stand below one."""
+    members: Iterable[tuple[str | int, Any]] = holder if isinstance(holder, _Pairs) else enumerate(holder)
+    seen: set[str | int] = set()
+    for key, member in members:
+        if key in seen:
+            yield _spelled((*above, key))
+        seen.add(key)
+        if member and isinstance(member, list):
+            yield from _repeated(member, (*above, key))
+
+
+def _spelled(steps: tuple[str | int, ...]) -> str:
+    told = (f"[{step}]" if isinstance(step, int) else f".{step[: MOST_SHOWN + 1]}" for step in steps)
+    path = "".join(told).removeprefix(".")
+    return path if len(path) <= MOST_SHOWN else f"{path[: MOST_SHOWN - 1]}…"
+
+
+def _as_bytes(data: bytes | str) -> bytes:
+    return data.encode(errors="surrogatepass") if isinstance(data, str) else data
 
 
 def _unescaped(text: bytes) -> bytes:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from j10ce.errors import MOST_FINDINGS, Finding, Invalid, Malformed
-from j10ce.model.bounds import MOST_DEPTH, MOST_VALUES, repeated_keys, too_deep, too_many
+from j10ce.model.bounds import MOST_DEPTH, MOST_VALUES, may_repeat, repeated_keys, too_deep, too_many
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import API_VERSION, Object
 from j10ce.model.quantity import Duration, Quantity
@@ -109,13 +109,15 @@ def _frames(most: int) -> Iterator[None]:
 
 def refuse_repeated(text: bytes | str, strays: list[Finding] | None) -> None:
     """Fields that valid JSON text names twice, where a decoder takes the last: raises Malformed, or tells `strays`."""
-    paths = repeated_keys(text)
-    if not paths:
+    if not may_repeat(text):
         return
-    found = [Finding(path, None, REPEATED, "write it once") for path in paths[:MOST_FINDINGS]]
-    if strays is None:
+    if too_many(text):
+        raise _crowded()
+    found = [Finding(path, None, REPEATED, "write it once") for path in repeated_keys(text)]
+    if strays is not None:
+        strays += found
+    elif found:
         raise Malformed(found, "JSON")
-    strays += found
 
 
 def _plain_json(text: bytes | str) -> Any:
