@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from msgspec import Struct
 from msgspec.structs import fields
+
+from j10ce.model.bounds import MOST_ITEMS
 
 HOLDING = (Union, UnionType, Annotated, tuple)  # types that hold the one that is meant
 
@@ -26,13 +30,20 @@ def without_finalizers(raw: Any) -> Any:
 
 
 def _given(raw: Any, into: type[Struct] | None) -> Any:
+    """A list beyond its bound is left as it is: the decoder refuses it before it looks inside."""
     if into is None or not isinstance(raw, dict | list):
         return raw
     if isinstance(raw, list):
-        return [_given(item, into) for item in raw]
-    types = {field.encode_name: field.type for field in fields(into)}
-    there = {name: value for name, value in raw.items() if value is not None or name not in types}
-    return {name: _given(value, _struct(types.get(name))) for name, value in there.items()}
+        return [_given(item, into) for item in raw] if len(raw) <= MOST_ITEMS else raw
+    known = _fields(into)
+    there = {name: value for name, value in raw.items() if value is not None or name not in known}
+    return {name: _given(value, known.get(name)) for name, value in there.items()}
+
+
+@cache  # of our own types, of which there are few; to ask takes longer than to prune what is there
+def _fields(of: type[Struct]) -> Mapping[str, type[Struct] | None]:
+    """By name as it is written: the struct that a field, or every item of it, is."""
+    return {field.encode_name: _struct(field.type) for field in fields(of)}
 
 
 def _struct(kind: Any) -> type[Struct] | None:
