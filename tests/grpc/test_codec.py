@@ -32,6 +32,19 @@ def test_what_has_no_time_zone_counts_as_utc() -> None:
     assert plain_of(sent, NodeReport) == {"heartbeat": heartbeat.replace(tzinfo=UTC)}
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("0001-01-01T00:30:00+14:00", "0001-01-01T00:30:00+00:00"),
+        ("9999-12-31T23:30:00-12:00", "9999-12-31T23:30:00+00:00"),
+    ],
+)
+def test_a_time_beyond_the_calendar_is_shown_at_its_end(said: str, shown: str) -> None:
+    """One object with such a time broke every list that it is in."""
+    sent = message_of(NodeReport(heartbeat=datetime.fromisoformat(said)))
+    assert plain_of(sent, NodeReport) == {"heartbeat": datetime.fromisoformat(shown)}
+
+
 def test_an_integer_beyond_64_bits_is_shown_at_their_end() -> None:
     assert plain_of(message_of(UnitCount(used=10**30, lent=-(10**30))), UnitCount) == {
         "used": 2**63 - 1,

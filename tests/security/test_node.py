@@ -99,7 +99,15 @@ def test_a_time_at_the_end_of_the_calendar_is_refused(node: httpx.Client, moment
     """Told in another zone it would be no time at all, for every list that shows it and every keeper that reads it."""
     told = report(node, heartbeat=moment)
     assert (told.status_code, told.json()["details"]["causes"][0]["field"]) == (422, "status.node.heartbeat")
+    told = report(node, conditions=[{"type": "Odd", "status": "True", "lastTransitionTime": moment}])
+    field = "status.node.conditions[0].lastTransitionTime"
+    assert (told.status_code, told.json()["details"]["causes"][0]["field"]) == (422, field)
     made = hold("poison", node="n1")
+    owners = [{"manager": "x", "time": moment, "fieldsV1": {"f:a": {}}}]
+    owned = node.post(
+        f"{BASE}/namespaces/default/holds", json={**made, "metadata": {"name": "poison", "managedFields": owners}}
+    )
+    assert (owned.status_code, owned.json()["details"]["causes"][0]["field"]) == (422, "metadata.managedFields[0].time")
     made["spec"] = {**made["spec"], "expires": moment}  # type: ignore[dict-item]
     held = node.post(f"{BASE}/namespaces/default/holds", json=made)
     assert (held.status_code, held.json()["details"]["causes"][0]["field"]) == (422, "spec.expires")

@@ -188,8 +188,12 @@ def _bounded(value: int) -> int:
 
 
 def _timestamp(value: datetime) -> Timestamp:
+    """A time that is beyond the calendar once it is told in UTC is shown at its end: no object spoils a list."""
     made = Timestamp()
-    made.FromDatetime(value if value.tzinfo else value.replace(tzinfo=UTC))
+    try:
+        made.FromDatetime(value if value.tzinfo else value.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        made.FromDatetime(value.replace(tzinfo=UTC))
     return made
 
 

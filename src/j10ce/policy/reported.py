@@ -40,6 +40,8 @@ def _times(report: NodeReport) -> Iterator[Finding]:
     for n, change in enumerate(report.applied):
         yield from _zoned(f"{PATH}.applied[{n}].received", change.received)
         yield from _zoned(f"{PATH}.applied[{n}].applied", change.applied)
+    for n, condition in enumerate(report.conditions):
+        yield from _zoned(f"{PATH}.conditions[{n}].lastTransitionTime", condition.last_transition_time)
 
 
 def _zoned(path: str, time: datetime | UnsetType) -> Iterator[Finding]:

@@ -77,6 +77,9 @@ def _meta(obj: Object) -> Iterator[Finding]:
         yield from _labels_and_annotations(meta)
     if sum(owner.controller for owner in meta.owner_references) > 1:
         yield Finding("metadata.ownerReferences", None, "several controllers", "set controller of one at most")
+    for n, entry in enumerate(meta.managed_fields):
+        if entry.time is not UNSET:
+            yield from syntax.moment(f"metadata.managedFields[{n}].time", entry.time)
 
 
 def _labels_and_annotations(meta: Meta) -> Iterator[Finding]:
