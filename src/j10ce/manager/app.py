@@ -186,10 +186,13 @@ class Told:
         if body := message.get("body"):
             self._body.heard(len(body))
             self._access.limits.received(self._act.caller, len(body))
+        if message["type"] == "http.request" and not message.get("more_body"):
+            await self.meter.begin()
         return message
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            self.meter.answered()
             self._begin(message["status"], message.get("headers", ()))
         elif message.get("more_body"):
             self.streamed = self._watching

@@ -53,6 +53,7 @@ class Visit(NamedTuple):
         if len(data) > most_bytes(caller):
             raise Refusal(413, "RequestEntityTooLarge", f"the message is larger than {most_bytes(caller)} bytes")
         self.access.limits.received(caller, len(data))
+        await self.meter.begin()
         return parsed(request, data)
 
     async def tell(self, message: Message | None) -> None:

@@ -4,7 +4,8 @@ Every caller belongs to one class, by its role and by what it asks for. Administ
 writes are in none: whoever puts things right must not be kept waiting by what went wrong. The others have budgets of
 requests, of bytes that they write and store, of time on the event loop, of watches and of open answers. Budgets are
 token buckets in bounded memory. Time is reserved at what the caller's requests usually take, and settled when it is
-known: who has none left waits for its turn, so that its requests come one by one instead of all at once.
+known: who has none left waits for its turn, so that its requests come one by one instead of all at once. When the body
+of a request is there its caller is asked again, by what it has really used until then.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 from typing import Final, NamedTuple
 
+from j10ce.manager.access.desks import Desks
 from j10ce.manager.access.parts import Parts
 from j10ce.manager.failure import Refusal
 from j10ce.manager.identity import NOBODY, Caller, Role
@@ -151,7 +153,9 @@ class Account:
         self.requests = Buckets(share.requests_per_s, share.requests_burst, clock)
         self.bytes = Buckets(share.bytes_per_s, share.bytes_burst, clock)
         self.stored = Buckets(share.stored_per_s, share.stored_burst, clock)
-        self.loop = Buckets(share.loop_per_s, share.loop_burst, clock)
+        self.loop = Buckets(share.loop_per_s, share.loop_burst, clock)  # less what is reserved
+        self.used = Buckets(share.loop_per_s, share.loop_burst, clock)
+        self.desks = Desks()
         self.together = Buckets(share.class_per_s, share.class_per_s, clock)
         self.parts = Parts(clock, MOST_KEPT)
         self.answers, self.answer_bytes = Counts(), Counts()
@@ -171,6 +175,7 @@ class Account:
 
 class Limits:
     def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
         self._accounts = {share.name: Account(share, clock) for share in SHARES}
         self._loop = Buckets(LOOP_PER_S, LOOP_PER_S, clock)
         self._strangers = Buckets(STRANGERS_PER_S, STRANGERS_BURST, clock)
@@ -213,10 +218,38 @@ class Limits:
         wait_s = account.loop.reserve(caller.name, reserved)
         if wait_s > LONGEST_TURN_S:
             account.loop.charge(caller.name, -reserved)
-            raise _too_many(f"what {caller.name} asks takes more than {share.loop_per_s:.0%} of our time", wait_s)
+            raise _too_long(caller, share, wait_s)
         if wait_s:
             await asyncio.sleep(wait_s)
         return reserved
+
+    async def begin(self, caller: Caller) -> None:
+        """Between the body of a write and the work, until `end`: what the caller's other requests took since its turn
+        counts, however many of them were let in before anything was known of them. Raises Refusal 429."""
+        account = self._account(caller, writes=True)
+        if account is None:
+            return
+        share, used, came = account.share, account.used, self._clock()
+
+        def wait_s() -> float:
+            lacks_s = used.lacks(caller.name)
+            if lacks_s and self._clock() - came + lacks_s > LONGEST_TURN_S:
+                raise _too_long(caller, share, lacks_s)
+            return lacks_s
+
+        wait_s()
+        await account.desks.begin(caller.name, lambda: used.lacks(caller.name, share.loop_burst / 2) > 0, wait_s)
+
+    def end(self, caller: Caller) -> None:
+        if account := self._account(caller, writes=True):
+            account.desks.end(caller.name)
+
+    def ask_again(self, caller: Caller) -> None:
+        """The same of a read that came with a message; it waits nowhere, since a watch never ends."""
+        if (account := self._account(caller, writes=False)) is None:
+            return
+        if (wait_s := account.used.lacks(caller.name)) > LONGEST_TURN_S:
+            raise _too_long(caller, account.share, wait_s)
 
     def settle(self, caller: Caller, reserved: float, took_s: float, *, writes: bool) -> None:
         """A request is over; its time was `spent` step by step."""
@@ -266,11 +299,12 @@ class Limits:
         if account := self._account(caller, writes=True):
             account.stored.charge(caller.name, grown)
 
-    def spent(self, caller: Caller, seconds: float, *, writes: bool) -> None:
-        """Of the event loop's time, for a request of the caller."""
+    def spent(self, caller: Caller, seconds: float, *, writes: bool, reserved: float = 0.0) -> None:
+        """Of the event loop's time, for a request of the caller; so much of it was reserved."""
         self._unpaid_s += seconds
         if account := self._account(caller, writes=writes):
-            account.loop.charge(caller.name, seconds)
+            account.loop.charge(caller.name, seconds - reserved)
+            account.used.charge(caller.name, seconds)
             account.together.charge("", seconds)
             account.parts.add(caller.name, seconds)
 
@@ -344,6 +378,10 @@ def network(source: str) -> str:
 
 
 CLOSE: Final = {"connection": "close"}  # the rest of the body is not read
+
+
+def _too_long(caller: Caller, share: Share, wait_s: float) -> Refusal:
+    return _too_many(f"what {caller.name} asks takes more than {share.loop_per_s:.0%} of our time", wait_s)
 
 
 def _too_many(message: str, wait_s: float, headers: dict[str, str] | None = None) -> Refusal:

@@ -17,25 +17,49 @@ SHORT_S: Final = 0.001
 class Meter:
     """The time of one request: reserved before it begins, counted step by step, paid when it is over.
 
-    What takes long, such as a watch, pays in between. What a thread did for it counts as well: they share a processor.
+    What takes long, such as a watch, pays in between, and a long step at once: other requests of the same caller are
+    asked what it has left. What a thread did for it counts as well: they share a processor.
     """
 
-    __slots__ = ("_act", "_limits", "_reserved", "_writes", "took_s")
+    __slots__ = ("_act", "_limits", "_paid_s", "_reserved", "_turned", "_working", "_writes", "took_s")
 
     def __init__(self, limits: Limits, act: Act, writes: bool) -> None:
         self._limits, self._act, self._writes = limits, act, writes
-        self._reserved = self.took_s = 0.0
+        self._reserved = self._paid_s = self.took_s = 0.0
+        self._turned = self._working = False
 
     async def turn(self) -> None:
         """Returns when it is the caller's turn; raises Refusal 429."""
         self._reserved = await self._limits.turn(self._act.caller, writes=self._writes)
+        self._turned = True
+
+    async def begin(self) -> None:
+        """What was sent is there; returns when it may be looked at. Raises Refusal 429."""
+        if not self._writes:
+            self._limits.ask_again(self._act.caller)
+        elif not self._working:
+            await self._limits.begin(self._act.caller)
+            self._working = True
+
+    def answered(self) -> None:
+        """The work is done, and paid before others of the same caller begin."""
+        self._join()
+        if self._working:
+            self._working = False
+            self._pay(self.took_s - self._paid_s)
+            self._limits.end(self._act.caller)
+
+    def count(self, seconds: float) -> None:
+        """A step of the work."""
+        self.took_s += seconds
+        if seconds > SHORT_S:
+            self._pay(seconds)
 
     def settle(self) -> None:
-        self.took_s += self._act.beside_s
-        self._act.beside_s = 0.0
-        if self._reserved:
+        self.answered()
+        if self._turned:
             self._limits.settle(self._act.caller, self._reserved, self.took_s, writes=self._writes)
-            self._reserved = 0.0
+            self._reserved, self._turned = 0.0, False
         self.pay()
 
     async def rest(self) -> None:
@@ -44,8 +68,19 @@ class Meter:
         await self._limits.rest(self._act.caller, writes=self._writes)
 
     def pay(self) -> None:
-        self._limits.spent(self._act.caller, self.took_s, writes=self._writes)
-        self.took_s = 0.0
+        self._pay(self.took_s - self._paid_s)
+        self.took_s = self._paid_s = 0.0
+
+    def _join(self) -> None:
+        """What threads did."""
+        self.took_s += self._act.beside_s
+        self._act.beside_s = 0.0
+
+    def _pay(self, seconds: float) -> None:
+        back = min(self._reserved, seconds)
+        self._reserved -= back
+        self._paid_s += seconds
+        self._limits.spent(self._act.caller, seconds, writes=self._writes, reserved=back)
 
 
 class Processor:
@@ -96,7 +131,7 @@ class Metered(Generic[T]):
             except StopIteration as e:
                 return e.value  # type: ignore[no-any-return]
             finally:
-                meter.took_s += PROCESSOR.took(began)
+                meter.count(PROCESSOR.took(began))
             try:
                 step, given = self._work.send, (yield waited)
             except GeneratorExit:
