@@ -2,7 +2,8 @@
 
 `exclusive`: the workload runs on its CPUs and everyone else of ours keeps off. `reserved`: best-effort keeps off,
 and the workload may still run anywhere. CPUs are handed out from the highest number down, so the lowest stays common;
-whoever is below a group that is not ours gets those of that group.
+whoever is below a group that is not ours gets those of that group. First come CPUs to which nobody is confined by
+whoever owns it; what someone cannot leave is not handed out at all.
 """
 
 from __future__ import annotations
@@ -11,13 +12,12 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from j10ce.control.besteffort import cover
+from j10ce.control.cpu.owners import Cpus, Stay, above, confined, stay, within
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import Setting, TargetId, format_cpus
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Entitlement
-
-Cpus = frozenset[int]
 
 
 class Reserved(NamedTuple):
@@ -35,39 +35,59 @@ class Reserved(NamedTuple):
 def reserve(snap: Snapshot, held: Mapping[TargetId, Cpus]) -> Reserved:
     """Hand out CPUs. Whoever has some keeps them: from `held`, or after a restart from the kernel's own record."""
     claims = sorted(filter(_claims, snap.entitlements.values()), key=_order)
-    free, got = set(snap.node.cpus), dict[TargetId, Cpus]()
+    if not claims:
+        return Reserved({}, {}, {})
+    hand = _Hand(snap)
     for e in claims:
         had = held.get(e.target) or snap.settings.get(Setting(e.target, "cpuset.cpus"))
-        here = free & within(snap, e.target)
-        if isinstance(had, frozenset) and len(had) == e.floor.cpu // 1000 and had < here:
-            got[e.target] = had
-            free -= had
+        if isinstance(had, frozenset) and len(had) == e.floor.cpu // 1000 and had == frozenset(hand.best(e, had)):
+            hand.got[e.target] = had
     refused: dict[TargetId, str] = {}
     for e in claims:
         count = e.floor.cpu // 1000
-        if e.target in got:
+        if e.target in hand.got:
             continue
-        may = within(snap, e.target)
-        here = free & may
-        if count >= len(here):  # one CPU stays common
-            left = f"{max(0, len(here) - 1)} of {len(may)} left to reserve"
+        best = hand.best(e, snap.node.cpus)
+        if count > len(best):
+            left = f"{len(best)} of {len(within(snap, e.target))} left to reserve"
             refused[e.target] = f"{count} whole CPUs asked, {left}"
             continue
-        got[e.target] = frozenset(sorted(here)[-count:])
-        free -= got[e.target]
+        hand.got[e.target] = frozenset(best[:count])
     pinned = {e.target for e in claims if e.cpu.pinning == "exclusive"}
-    exclusive = {t: cpus for t, cpus in got.items() if t in pinned}
-    return Reserved(exclusive, {t: cpus for t, cpus in got.items() if t not in pinned}, refused)
+    exclusive = {t: cpus for t, cpus in hand.got.items() if t in pinned}
+    return Reserved(exclusive, {t: cpus for t, cpus in hand.got.items() if t not in pinned}, refused)
 
 
-def within(snap: Snapshot, target: TargetId) -> Cpus:
-    """The CPUs that the groups above leave it, as far as those groups are not ours."""
-    found = snap.node.cpus
-    for up in snap.groups.ancestors(target):
-        value = snap.settings.get(Setting(up, "cpuset.cpus"))
-        if isinstance(value, frozenset) and not snap.groups[up].owned:
-            found = found & value or found
-    return found
+class _Hand:
+    """The CPUs as they are handed out."""
+
+    def __init__(self, snap: Snapshot) -> None:
+        self.snap = snap
+        self.got: dict[TargetId, Cpus] = {}
+        self._stays = {t: stay(snap, w) for t, w in snap.workloads.items() if t in snap.entitlements}
+
+    def best(self, e: Entitlement, among: Cpus) -> list[int]:
+        """Those that it may have, the best first: nobody who is to keep off is confined there, then the highest.
+
+        Where all are taken that nobody is confined to, whoever is confined keeps as many as its promises need.
+        """
+        free = self.snap.node.cpus.difference(*self.got.values())
+        here = free & above(self.snap, e.target)
+        stuck = confined(self._keep_off(e), self.snap.node.cpus)
+        anyone = frozenset[int]().union(*(s.cpus for s in stuck))
+        found: list[int] = []
+        for cpu in sorted(here & within(self.snap, e.target) & among, key=lambda cpu: (cpu in anyone, -cpu)):
+            left = free.difference(found, {cpu})
+            if all(len(s.cpus & left) >= s.least for s in stuck if cpu in s.cpus):
+                found.append(cpu)
+        return found[: max(0, len(here) - 1)]  # one CPU stays common
+
+    def _keep_off(self, e: Entitlement) -> list[Stay]:
+        """Where those are who are to share no CPU with it; whoever has CPUs of its own is elsewhere already."""
+        every, entitled = self._stays.items(), self.snap.entitlements
+        all_of_them = e.cpu.pinning == "exclusive"
+        others = ((t, s) for t, s in every if all_of_them or entitled[t].tier is Tier.BESTEFFORT)
+        return [s for t, s in others if t != e.target and t not in self.got]
 
 
 def _claims(e: Entitlement) -> bool:

@@ -1,8 +1,9 @@
 """The wishes for one setting become one value.
 
 The `want` of the highest rank, clamped by the highest `at_least` and the lowest `at_most`, first those of advice, then
-those of all other ranks; `at_least` wins over `at_most`. Sets intersect from the highest rank down; advice widens none
-beyond what the other ranks leave. Last come the knob's range and the workload's floor.
+those of all other ranks; `at_least` wins over `at_most`. Sets intersect from the highest rank down, within the one that
+an adopted cgroup came with; advice widens none beyond what the other ranks leave. Last come the knob's range and the
+workload's floor.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def _place(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources
     within = [p for p in ranked if p.bound is not AT_LEAST]
     fewest = max(1, math.ceil(floor.cpu / 1000))
     by: Proposal | None = None
-    value = cpus(base) & node.cpus if not within else frozenset[int]()
+    value = cpus(base) & node.cpus  # what an adopted cgroup came with is narrowed, never widened
     clamps: list[str] = []
     firm = value  # of the ranks above advice
     for p in within:
