@@ -76,7 +76,7 @@ def _between_strings(unescaped: bytes) -> Iterator[bytes]:
     while left:  # some strings at a time: all of them are objects, too
         pieces = left.split(b'"', _SOME)
         left = pieces.pop() if len(pieces) > _SOME else b""
-        yield from pieces[::2]
+        yield b"".join(pieces[::2])
 
 
 def may_repeat(data: bytes | str) -> bool:
