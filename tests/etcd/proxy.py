@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal, NamedTuple
 
@@ -23,6 +23,12 @@ def always(fate: Fate) -> Judge:
     return lambda path, body: fate
 
 
+def writes(path: str, body: bytes) -> Sequence[pb.RequestOp]:
+    """Of a batch; of any other request nothing."""
+    parts = pb.TxnRequest.FromString(body).success if path == TXN.path else ()
+    return parts if any(op.request_put.key.endswith(MARK) for op in parts) else ()
+
+
 class Late(NamedTuple):
     path: str
     body: bytes
@@ -35,6 +41,7 @@ class Proxy(grpc.GenericRpcHandler):  # type: ignore[misc]
         self._up = grpc.aio.insecure_channel(upstream)
         self._open: set[grpc.aio.Call] = set()
         self.judge = always("pass")
+        self.meanwhile: Callable[[], Awaitable[object]] | None = None  # happens before the next batch goes on its way
         self.late: list[Late] = []
         self.lost = asyncio.Event()
         self.address = ""
@@ -47,10 +54,8 @@ class Proxy(grpc.GenericRpcHandler):  # type: ignore[misc]
         """The next batch of writes, or, `apart`, one with a condition per object. `then`: the fate of what follows."""
 
         def judge(path: str, body: bytes) -> Fate:
-            parts = pb.TxnRequest.FromString(body).success if path == TXN.path else ()
-            if not any(op.request_put.key.endswith(MARK) for op in parts) or (
-                apart and not any(op.HasField("request_txn") for op in parts)
-            ):
+            parts = writes(path, body)
+            if not parts or (apart and not any(op.HasField("request_txn") for op in parts)):
                 return "pass"
             self.judge = always(then)
             return fate
@@ -79,6 +84,9 @@ class Proxy(grpc.GenericRpcHandler):  # type: ignore[misc]
         return grpc.unary_unary_rpc_method_handler(answer)
 
     async def _answer(self, path: str, body: bytes, context: Context) -> bytes:
+        if self.meanwhile and writes(path, body):
+            meanwhile, self.meanwhile = self.meanwhile, None
+            await meanwhile()
         fate = self.judge(path, body)
         if fate == "delay":
             self.late.append(Late(path, body))
