@@ -1,5 +1,6 @@
 import json
 import re
+from itertools import product as pairs
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,18 @@ def test_a_bundle_keeps_what_is_no_secret(text: str) -> None:
     assert redact(text) == text
 
 
-LONG = ["token" + " " * 500_000 + '"', "token" * 200_000, "--" * 500_000, "://" + "a" * 10**6, "://a:" * 200_000]
+@pytest.mark.parametrize(
+    ("before", "length"), [*pairs(["", "a ", "=", "a-", "--"], [20, 400]), ("", 5_000), ("a ", 5_000), ("=", 5_000)]
+)
+def test_a_bundle_carries_no_token_of_a_service_account(before: str, length: int) -> None:
+    told = redact(f"{before}eyJ{'h' * length}.{'p' * 30}.signature end")
+    assert told == f"{before}(removed) end"
+
+
+LONG = [
+    "token" + " " * 500_000 + '"', "token" * 200_000, "--" * 500_000, "-" * 10**6, "://" + "a" * 10**6, "://" * 300_000,
+    "://a:" * 200_000, "eyJ-" * 300_000, "eyJaaaaaaaa-" * 100_000,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", LONG, ids=range(len(LONG)))
