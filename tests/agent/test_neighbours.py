@@ -248,6 +248,30 @@ def test_a_floor_holds_beside_two_groups_that_have_few_cpus(ring: Ring) -> None:
     assert {t: e.cpu_reason for t, e in found.items()} == dict.fromkeys(found, "")
 
 
+def test_the_floor_of_a_service_that_its_admin_confined_to_one_cpu_holds(ring: Ring) -> None:
+    """A weight that gives it 800m of all four CPUs gives it less of the one that it may use."""
+    theirs(ring, "system.slice", "user.slice")
+    db = make.workload("db", profile="ls", min_cpu="800m", handle=make.handle("db.service"))
+    ring.fake.adopt(db.target, "db.service", {"cpuset.cpus": frozenset({0})})
+    ring.arrive(db, make.workload("beside", profile="ls", min_cpu="2", pids=(7,)))
+    ring.tick()
+    found = ring.tick(31).effective
+    assert {t: e.cpu_reason for t, e in found.items()} == dict.fromkeys(found, "")
+    assert ring.value(db.target, "cpuset.cpus") == {0}
+
+
+def test_a_floor_that_its_few_cpus_cannot_give_costs_no_other_its_floor(ring: Ring) -> None:
+    theirs(ring, "system.slice")
+    db = make.workload("db", profile="ls", min_cpu="1", handle=make.handle("db.service"))
+    ring.fake.adopt(db.target, "db.service", {"cpuset.cpus": frozenset({0})})
+    beside = make.workload("beside", profile="ls", min_cpu="2500m", pids=(7,))
+    ring.arrive(db, beside)
+    ring.tick()
+    found = ring.tick(31).effective
+    assert found[beside.target].cpu_reason == ""
+    assert 900 <= found[db.target].cpu < 1000
+
+
 def test_cpus_of_its_own_are_a_minimum_that_is_upheld_also_beside_strangers(ring: Ring) -> None:
     ring.fake.adopt(group("noise"), "noise", {"cpu.weight": 1024.0})
     pinned = make.profile("pinned", "sensitive", cpu=CpuSection(pinning="exclusive"))

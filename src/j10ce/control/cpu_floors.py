@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from j10ce.control.cpu.confined import Cpus, Siblings
+from j10ce.control.cpu.confined import Siblings
+from j10ce.control.cpu.owners import chosen_by_others
 from j10ce.control.cpu_needs import DEFAULT, TierWeights, foreign, standing
 from j10ce.control.weights import HEADROOM, Division, Member, divide, grid
 from j10ce.model.knob import PERIOD_US, ROOT, Setting, TargetId
@@ -23,6 +24,7 @@ class Level(NamedTuple):
     children: tuple[TargetId, ...]
     members: tuple[Member, ...]  # the children, then the foreign siblings as one
     division: Division
+    times: tuple[float, ...]  # millicores of each child, by these weights and on its CPUs
 
 
 def levels(snap: Snapshot, tiers: TierWeights, held: Mapping[TargetId, float]) -> dict[TargetId, Level]:
@@ -36,15 +38,15 @@ def levels(snap: Snapshot, tiers: TierWeights, held: Mapping[TargetId, float]) -
         if not children:
             continue
         here, room = capacity[group], cpus[group]
-        cpus |= {c: _own_cpus(snap, c) & room or room for c in children}
+        cpus |= {c: chosen_by_others(snap, c) & room or room for c in children}
         siblings = Siblings(here, room, [cpus[c] for c in children])
         members = (*(members_of[c] for c in children), foreign(snap.groups[group]))
         # A service that starts beside our top group is met as soon as it runs, not only once it was seen.
         beside = DEFAULT if group == ROOT else 0.0
         by_weight = partial(divide, held=held.get(group, 0.0), beside=beside, headroom=headroom[group])
-        division = siblings.divide(members, on, by_weight)
-        found[group] = Level(here, children, members, division)
-        for child, time in zip(children, siblings.times(division), strict=True):
+        division = siblings.divide(members, on, by_weight, beside, headroom[group])
+        found[group] = Level(here, children, members, division, tuple(siblings.times(division)))
+        for child, time in zip(children, found[group].times, strict=True):
             capacity[child] = min(time, _quota(snap, child))
             headroom[child] = headroom[group] / 2  # what those above have more than they need is divided below
     return found
@@ -75,7 +77,7 @@ def wishes(snap: Snapshot, level: Level, owner: str) -> Iterator[Proposal]:
 
 def _floor_reason(snap: Snapshot, level: Level, target: TargetId, m: Member, shares: float) -> str:
     total, capacity = level.division.total, level.capacity
-    got = shares * capacity / total
+    got = level.times[level.children.index(target)]
     what = "floor" if target in snap.entitlements else "floors inside need"
     kept = what if got >= m.floor * (1 - 1e-9) else f"cannot hold the {what}"
     need = spell("cpu", math.ceil(m.floor - 1e-6))
@@ -85,13 +87,6 @@ def _floor_reason(snap: Snapshot, level: Level, target: TargetId, m: Member, sha
 def _plain_reason(snap: Snapshot, target: TargetId, shares: float) -> str:
     e = snap.entitlements.get(target)
     return f"{shares:.0f} shares, " + (f"profile {e.profile}" if e else "no floor inside")
-
-
-def _own_cpus(snap: Snapshot, target: TargetId) -> Cpus:
-    """The CPU set of a group that is not ours; empty: it has none of its own, or it is ours to set."""
-    value = snap.settings.get(Setting(target, "cpuset.cpus"))
-    theirs = not snap.groups[target].owned and target not in snap.entitlements
-    return value if theirs and isinstance(value, frozenset) else frozenset()
 
 
 def _quota(snap: Snapshot, target: TargetId) -> float:
