@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from j10ce.agent.socket.minimum import unmet
 from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import ROOT, Setting, TargetId, group, part
 from j10ce.model.workload import Handle, Part, Workload
@@ -129,3 +130,23 @@ def test_a_set_that_was_narrowed_is_whole_again_in_the_end(ring: Ring) -> None:
     ring.leave(db)
     ring.tick()
     assert cpus(ring, web) == {1, 2, 3}
+
+
+def test_the_cpus_of_a_group_that_someone_of_ours_cannot_leave_are_not_exclusive_to_another(ring: Ring) -> None:
+    cgroup(ring, group("svc"), "svc", 3)
+    web, db = adopted(ring, "web", "svc/web", 3, floor="500m"), exclusive("db", 1)
+    ring.arrive(web)
+    report = ring.arrive(db)
+    assert unmet(report, report.snap.workloads[db.target], "") == []
+    assert cpus(ring, db) == {2}
+    assert {t: e.cpu_reason for t, e in ring.tick(31).effective.items()} == {web.target: "", db.target: ""}
+
+
+def test_cpus_that_another_of_ours_is_held_on_are_no_proof_of_a_minimum(ring: Ring) -> None:
+    web, db = adopted(ring, "web", "web.service", floor="500m"), exclusive("db", 1)
+    ring.arrive(web)
+    ring.agent.hold([make.hold(web.target, "cpuset.cpus", value="3", expires=ring.wall + 1000)])
+    ring.tick()
+    report = ring.arrive(db)
+    assert cpus(ring, db) == cpus(ring, web) == {3}
+    assert unmet(report, report.snap.workloads[db.target], "")[0].startswith("cpu ")

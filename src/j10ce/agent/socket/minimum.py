@@ -11,7 +11,9 @@ from j10ce.agent.loop import Report
 from j10ce.model.knob import Setting
 from j10ce.model.plan import ValueChange
 from j10ce.model.resource import spell
+from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Workload
+from j10ce.policy.cpu_share import cpu_times
 from j10ce.policy.effective import effective
 from j10ce.policy.support import missing
 
@@ -34,14 +36,23 @@ def _annulled(report: Report, workload: Workload) -> Iterator[str]:
     if judged is None:
         return
     minimum, page = workload.minimum, report.snap.node.page
-    # CPUs of its own are proof enough: others of ours keep off them, and no weight gives whole ones beside strangers.
-    own = decided.get(Setting(workload.target, "cpuset.cpus")) if _pinned(report, workload) else None
-    whole = isinstance(own, frozenset) and len(own) * 1000 >= minimum.cpu
+    # CPUs of its own are proof enough where others of ours keep off: no weight gives whole ones beside strangers.
+    whole = _pinned(report, workload) and len(_alone_on(after, workload)) * 1000 >= minimum.cpu
     if judged.cpu_reason and judged.cpu < minimum.cpu and not whole:
         yield f"cpu {spell('cpu', int(judged.cpu))} of {spell('cpu', minimum.cpu)}: {judged.cpu_reason}"
     if judged.memory_reason and judged.memory < minimum.memory - page:
         has, wanted = (spell("memory", int(n)) for n in (judged.memory, minimum.memory))
         yield f"memory {has} of {wanted}: {judged.memory_reason}"
+
+
+def _alone_on(snap: Snapshot, workload: Workload) -> frozenset[int]:
+    """The CPUs of its set that no other of ours can use; none where it has no set."""
+    own = snap.settings.get(Setting(workload.target, "cpuset.cpus"))
+    if not isinstance(own, frozenset):
+        return frozenset()
+    times = cpu_times(snap)
+    others = (t for t, e in snap.entitlements.items() if e.chosen and t != workload.target and t in times)
+    return own.difference(*(times[t].cpus for t in others))
 
 
 def _pinned(report: Report, workload: Workload) -> bool:
