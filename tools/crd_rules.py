@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from j10ce.model.bounds import MOST_WHY
 from j10ce.model.knob import KNOBS
 from j10ce.policy.profiles import builtin
 from j10ce.policy.sections import OWN_CPUS, PROTECTED
@@ -88,7 +89,7 @@ FIELDS: Final[dict[tuple[str, str], Json]] = {
         "items": {"type": "string", "maxLength": 64, "pattern": KNOB},
     },
     ("HoldSpec", "node"): {"maxLength": 253, "pattern": rf"^({NAME})?$"},
-    ("HoldSpec", "why"): {"pattern": r"\S"},
+    ("HoldSpec", "why"): {"maxLength": MOST_WHY, "pattern": r"\S"},
     **{("Minimum", name): NO_RATE for name in ("cpu", "memory", "diskRead", "diskWrite")},
     ("PolicyRevision", "revision"): COUNTER | {"minimum": 1},
 }

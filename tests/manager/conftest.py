@@ -57,7 +57,8 @@ def assemble(
 ) -> Manager:
     view, stop = View(store), asyncio.Event()
     keyring = Keyring(store, wall, owner=TOKEN)
-    verbs = Verbs(store, validate, wall, {**view.mirrors, "Credential": keyring.objects})
+    mirrors = {**view.mirrors, "Credential": keyring.objects}
+    verbs = Verbs(store, validate, wall, mirrors, room=view.documents.weights.check)
     resources = Resources(verbs, view, AgentProxy(agent), stop)
     access = Access(keyring, Limits(clock), loopback=True)
     beside = Placements(store, view, wall).routes() if places else []

@@ -157,11 +157,16 @@ async def stream(
 
 
 async def _lines(line: Line, quiet_s: float) -> AsyncIterator[bytes]:
-    chunks, rest = line.chunks(), b""
+    chunks, rest = line.chunks(), bytearray()
     while (chunk := await _next(chunks, quiet_s)) is not None:
-        *whole, rest = (rest + chunk).split(b"\n")
+        first, *whole = chunk.split(b"\n")
+        rest += first  # a long line comes in many pieces: each is copied once
         if len(rest) > MOST_BYTES:
             raise Unreachable(f"{line.peer.url} sent a line longer than {MOST_BYTES} bytes")
+        if not whole:
+            continue
+        *whole, begun = bytes(rest), *whole
+        rest = bytearray(begun)
         for text in filter(None, whole):
             yield text
 

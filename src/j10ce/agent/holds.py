@@ -44,6 +44,7 @@ def from_request(request: HoldRequest, wall: float) -> Hold:
         findings.append(Finding("forSeconds", request.for_seconds, "out of range", "hold for at most 30 days"))
     if not request.why.strip():
         findings.append(Finding("why", request.why, "empty", "say why: everyone who asks will see it"))
+    findings += syntax.reason("why", request.why)
     if not findings and not isinstance(request.value, UnsetType):
         findings += [f for k in request.knobs if isinstance(f := read_value(k, request.value), Finding)]
     if findings:

@@ -58,7 +58,7 @@ class ControlPlane:
         metrics.watchers.set_function(lambda: float(self._defence.access.limits.watches))
         mirrors = {**self._view.mirrors, "Credential": self._defence.keyring.objects}
         told = AuditedStore(store, self._defence.audit, whoever_asks)
-        self._verbs = Verbs(store, validate, wall, mirrors, told)
+        self._verbs = Verbs(store, validate, wall, mirrors, told, self._view.documents.weights.check)
         self._placements = Placements(store, self._view, wall, told=told)
         agent = AgentProxy(config.agent_socket)
         resources = Resources(self._verbs, self._view, agent, self._stop)

@@ -9,13 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from msgspec import UNSET
-
 from j10ce.manager.fragments import Changes, Common, Content, Fragment, Shares, told
+from j10ce.manager.weights import Weights, named_by, weight_of, weight_of_all
 from j10ce.model.kinds import Hold, Meta, MinimalReservationPolicy, NodeQoS, Object, PolicyRevision, QoSProfile
 from j10ce.policy.document import (
     FORMAT,
-    HOSTNAME_LABEL,
     Policy,
     Spread,
     bare_hold,
@@ -90,6 +88,7 @@ class Documents:
         self._units: dict[str, dict[str, int]] = {}  # by node and policy
         self._contents: dict[tuple[bytes, ...], Content] = {}
         self._parts: dict[str, bytes] = {}  # by node: what the document says of it alone
+        self.weights = Weights()
 
     def of(self, node: str) -> Document:
         """What a node has to obey; an unknown one gets what every node gets."""
@@ -172,6 +171,7 @@ class Documents:
             case QoSProfile() | MinimalReservationPolicy():
                 touched = self._policy(obj, gone)
             case Hold():
+                self.weights.put(key_of(obj), None if gone else weight_of(obj))
                 touched = self._lay(key_of(obj), Pinned(bare_hold(obj)) if reaches(obj) and not gone else None)
             case PolicyRevision():
                 touched = self._revision(obj, gone)
@@ -195,9 +195,13 @@ class Documents:
         if gone:
             self._policies.pop(uid, None)
             self._spread.pop(uid, None)
+            self.weights.put(key_of(policy), None)
             return _either(touched, self._lay(key_of(policy), None))
         before, where = self._spread.get(uid), spread(policy, self.revisions(policy))
+        earlier = self._policies.get(uid)
         self._policies[uid], self._spread[uid] = policy, where
+        if where != before or earlier is None or earlier.metadata.generation != policy.metadata.generation:
+            self.weights.put(key_of(policy), weight_of_all(policy, where))
         return touched if where == before else _either(touched, self._lay(key_of(policy), where))
 
     def _revision(self, revision: PolicyRevision, gone: bool) -> Nodes:
@@ -315,9 +319,8 @@ def _candidates(source: Source, nodes: Iterable[str]) -> set[str]:
     named: str | None = None
     if isinstance(source, Pinned):
         named = source.hold.spec.node
-    elif isinstance(source, Spread) and source.earlier is None and isinstance(source.present, MinimalReservationPolicy):
-        wanted = source.present.spec.node_selector
-        named = None if wanted is UNSET else wanted.match_labels.get(HOSTNAME_LABEL)
+    elif isinstance(source, Spread) and source.earlier is None:
+        named = named_by(source.present)
     return set(nodes) if named is None else {named}.intersection(nodes)
 
 

@@ -201,6 +201,7 @@ class Placements:
     async def _take(self, decision: Decision, at: int, ttl: Duration) -> MinimalReservationPolicy:
         """The policy that holds the floor on one node; raises Taken, and nothing is left behind."""
         wish = policy_for(decision, at, ttl)
+        self._view.documents.weights.check(wish)
         admit(None, wish)
         try:
             policy = await self._store.put(wish, expect=ABSENT)

@@ -63,7 +63,8 @@ class Page(NamedTuple):
 
 class Verbs:
     """`mirrors`, by kind, answer those who ask for any revision (0): at once, also while the store is away. `told` is
-    the store for what a request changes beside its object: the audit log hears of each."""
+    the store for what a request changes beside its object: the audit log hears of each. `room` raises where an object
+    makes what nodes are told too large."""
 
     def __init__(
         self,
@@ -72,10 +73,11 @@ class Verbs:
         wall: Callable[[], float],
         mirrors: Mapping[str, Mirror],
         told: Store | None = None,
+        room: Callable[[Object], None] = lambda _: None,
     ) -> None:
         self.store, self._told, self.slices = store, told or store, Slices()
         self.lines = Lines(self.slices)
-        self._validate, self.wall, self._mirrors = validate, wall, mirrors
+        self._validate, self.wall, self._mirrors, self._room = validate, wall, mirrors, room
         self._fullness = store.fullness if isinstance(store, Filling) else float  # which is 0.0
         self._turns: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
 
@@ -278,6 +280,7 @@ class Verbs:
     def _check(self, obj: Object) -> None:
         if findings := self._validate(obj):
             raise Invalid(findings, f"{obj.kind} {obj.metadata.name}")
+        self._room(obj)
 
 
 async def page(listing: Listing, query: Query, slices: Slices) -> Page:

@@ -15,6 +15,7 @@ from j10ce.errors import MOST_FINDINGS, MOST_SHOWN
 
 MOST_WORD: Final = 1024  # characters of a name, a key, a label, a target
 MOST_TEXT: Final = 16_384  # of a sentence for people
+MOST_WHY: Final = 1024  # of the reason of a hold, which every node is told
 MOST_ANNOTATION: Final = 262_144  # of one annotation, as in Kubernetes
 MOST_ITEMS: Final = 1024  # of a list or a mapping that a client writes
 MOST_REPORT: Final = 65_536  # bytes of what a node reports about itself, and of any request of a node

@@ -119,7 +119,7 @@ def spread(policy: Policy, revisions: Sequence[PolicyRevision]) -> Spread:
     One that the fleet refused altogether is a wish that agents grant as they can.
     """
     held = in_force(policy, revisions) or policy
-    now, present = stage(held), _bare(held)
+    now, present = stage(held), bare_policy(held)
     if now.whole:
         return Spread(reference(policy), now, present, None)
     stable = whole_before(held, revisions) if now.stable is None else now.stable
@@ -127,7 +127,7 @@ def spread(policy: Policy, revisions: Sequence[PolicyRevision]) -> Spread:
     lost = bool(stable) and earlier is None  # it is not kept: the present revision is better than no floor at all
     if lost or (now.stable is None and forgotten(held, revisions)):
         now = Stage(100)
-    return Spread(reference(policy), now, present, earlier and _bare(earlier))
+    return Spread(reference(policy), now, present, earlier and bare_policy(earlier))
 
 
 def placed(policy: MinimalReservationPolicy) -> dict[str, int]:
@@ -195,7 +195,7 @@ def _concerns(policy: Policy, labels: Labels) -> bool:
     return matches(policy.spec.node_selector, labels)
 
 
-def _bare(policy: Policy) -> Policy:
+def bare_policy(policy: Policy) -> Policy:
     """Without what decides nothing. Units that the fleet places are counted per node, not here."""
     metadata = _lasting(policy.metadata)
     if isinstance(policy, QoSProfile):

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from j10ce.errors import Finding
-from j10ce.model.bounds import MOST_WORD
+from j10ce.model.bounds import MOST_WHY, MOST_WORD
 from j10ce.model.kinds import Selector
 
 FIRST_YEAR: Final = 1970
@@ -93,6 +93,11 @@ def target(path: str, value: str) -> Iterator[Finding]:
 
 def _named(steps: list[str]) -> bool:
     return LABEL.fullmatch(steps[0]) is not None and all(SUBDOMAIN.fullmatch(s) for s in steps[1:])
+
+
+def reason(path: str, value: str) -> Iterator[Finding]:
+    if len(value) > MOST_WHY:
+        yield Finding(path, None, f"{len(value)} characters", f"say it in {MOST_WHY}: all nodes are told")
 
 
 def moment(path: str, time: datetime) -> Iterator[Finding]:

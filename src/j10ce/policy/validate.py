@@ -150,6 +150,7 @@ def _hold(obj: Hold) -> Iterator[Finding]:
         yield from syntax.name("spec.node", spec.node)
     if not spec.why.strip():
         yield Finding("spec.why", spec.why, "empty", "say why, for whoever finds the hold")
+    yield from syntax.reason("spec.why", spec.why)
 
 
 def knobs(path: str, named: Sequence[str]) -> Iterator[Finding]:
