@@ -93,9 +93,20 @@ def admit(old: Object | None, new: Object | None, *, dry: bool = False) -> None:
         act.name, act.namespace = obj.metadata.name, obj.metadata.namespace
         # An apply is a patch that may create.
         authorise(act.caller, "create", act.kind, act.namespace, act.name, act.part)
+    if new is not None and act.part == "spec":
+        _keep_owners(act.caller, old, new)
     if act.caller.role is Role.NODE:
         _own(act.caller, old, new)
     act.announce()
+
+
+def _keep_owners(caller: Caller, old: Object | None, new: Object) -> None:
+    """An object ends with its owners: whoever names one that is gone has it deleted, and in the manager's name."""
+    before = old.metadata.owner_references if old is not None else ()
+    if new.metadata.owner_references == before or (new.kind, "delete", "spec") in RIGHTS[caller.role]:
+        return
+    reason = f"it would end with them, and {_who_may('delete', new.kind, 'spec')} delete it"
+    raise Denied(f"{caller} may not change metadata.ownerReferences of {new.kind} {new.metadata.name}: {reason}")
 
 
 def _own(caller: Caller, old: Object | None, new: Object | None) -> None:
