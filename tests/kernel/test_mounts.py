@@ -112,3 +112,9 @@ def test_this_machine_has_a_hierarchy_with_a_cpu_controller() -> None:
     mount = Hierarchies.discover().mount("cpu")
     assert mount is not None
     assert Path(mount.path, "cgroup.procs").exists()
+
+
+@pytest.mark.parametrize("odd", ["\x0c", "\x1c", "\x85", "\u2028", "\u3000"], ids=ascii)
+def test_a_mount_may_hold_any_blank_that_the_kernel_does_not_escape(tmp_path: Path, odd: str) -> None:
+    text = v2(tmp_path / f"c{odd}g")
+    assert Hierarchies.discover(text).directory("cpu", "") == f"{tmp_path}/c{odd}g"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -153,6 +154,21 @@ def test_all_below_a_process_are_found_parents_first() -> None:
         for one in reversed(found):
             os.kill(one.pid, 9)
         top.kill()
+
+
+def test_a_process_that_ends_while_it_is_read_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(*_: object) -> bytes:
+        raise ProcessLookupError(errno.ESRCH, "No such process")
+
+    root = fake_proc(tmp_path)
+    monkeypatch.setattr("j10ce.kernel.file.os.read", ended)
+    assert process(42, root) is None
+
+
+def test_a_cgroup_s_name_may_end_with_a_blank(tmp_path: Path) -> None:
+    found = process(42, fake_proc(tmp_path, cgroup="0::/a/b \n"))
+    assert found is not None
+    assert found.path("cpu") == "a/b "
 
 
 def test_a_controller_on_cgroup2_is_where_cgroup2_says() -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
+from pathlib import Path
 
 import pytest
 
 from j10ce.agent.http import Request, failure
+from j10ce.agent.place import Caller, check_movable
 from j10ce.agent.routes import PlanRequest, _body
-from j10ce.errors import Invalid
+from j10ce.errors import Denied, Invalid
+from j10ce.kernel.process import descendants, process
 
 
 @pytest.mark.parametrize(
@@ -25,3 +30,52 @@ def test_a_long_key_is_told_back_by_its_first_characters(body: bytes) -> None:
     assert b"x" * 150 in answer
     assert b"x" * 201 not in answer
     assert len(answer) < 50 * 600
+
+
+# What `splitlines` ends a line at, and a name of a cgroup may hold.
+ENDS = ["\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+STAT = "{pid} (x) S {parent} 42 42 0 -1 4194304 1 0 0 0 5 6 0 0 20 0 1 0 12345 100 200 18446744073709551615"
+
+
+def with_process(proc: Path, pid: int, cgroup: str, parent: int = 1) -> None:
+    here = proc / str(pid)
+    here.mkdir()
+    (here / "stat").write_text(STAT.format(pid=pid, parent=parent))
+    (here / "status").write_text("Name:\tx\nUid:\t1000\t1000\t1000\t1000\n")
+    (here / "cgroup").write_bytes(cgroup.encode())
+
+
+@pytest.mark.parametrize("end", ENDS, ids=ascii)
+def test_a_name_that_reads_like_a_line_takes_no_process_out_of_its_job(tmp_path: Path, end: str) -> None:
+    """The second line won, and root's agent took the process out of its limits."""
+    with_process(tmp_path, 42, f"1:cpu:/slurm_job/a{end}1:cpu:/x\n0::/slurm_job/a{end}0::/x\n")
+    found = process(42, str(tmp_path))
+    assert found is not None
+    assert found.cgroups["unified"] == f"slurm_job/a{end}0::/x"
+    with pytest.raises(Denied, match="belongs to slurm_job/a"):
+        check_movable(found, "j10ce", Caller(pid=7, uid=0, gid=0))
+
+
+@pytest.mark.parametrize("cgroup", [*(f"0::/a{end}foo\n" for end in ENDS), "foo\n"], ids=ascii)
+def test_a_process_in_an_odd_cgroup_keeps_nobody_from_being_adopted(tmp_path: Path, cgroup: str) -> None:
+    with_process(tmp_path, 42, "0::/user.slice\n")
+    with_process(tmp_path, 43, "0::/user.slice\n", parent=42)
+    with_process(tmp_path, 666, cgroup)
+    assert [p.pid for p in descendants(42, str(tmp_path))] == [43]
+
+
+def test_a_process_that_the_kernel_does_not_tell_of_keeps_nobody_from_being_adopted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a cgroup whose path has more than 4,096 characters it says that the name is too long."""
+    with_process(tmp_path, 43, "0::/user.slice\n", parent=42)
+    with_process(tmp_path, 666, "", parent=42)
+    read = os.read
+
+    def told(fd: int, most: int) -> bytes:
+        if os.readlink(f"/proc/self/fd/{fd}").endswith("/666/cgroup"):
+            raise OSError(errno.ENAMETOOLONG, "File name too long")
+        return read(fd, most)
+
+    monkeypatch.setattr("j10ce.kernel.file.os.read", told)
+    assert [p.pid for p in descendants(42, str(tmp_path))] == [43]

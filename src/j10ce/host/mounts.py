@@ -47,7 +47,7 @@ class Hierarchies(Struct, frozen=True):
     @classmethod
     def discover(cls, mountinfo: Path | str = _MOUNTINFO, booted: str = _BOOTED) -> Hierarchies:
         """From a mountinfo file, or from the text of one. Controllers of cgroup2 are read from its root."""
-        text = mountinfo.read_text() if isinstance(mountinfo, Path) else mountinfo
+        text = mountinfo.read_bytes().decode(errors="replace") if isinstance(mountinfo, Path) else mountinfo
         mounts = list({m.path: m for m in _mounts(text)}.values())  # a later mount at the same place hides the earlier
         unified = _best([m for m in mounts if m.version == 2])
         found: dict[str, Mount] = {}
@@ -120,9 +120,10 @@ def inside(path: str) -> str:
 
 
 def _mounts(text: str) -> Iterator[Mount]:
-    for line in text.splitlines():
+    """Only blanks and line feeds divide: those the kernel escapes in a path, and little else that `split` knows."""
+    for line in text.split("\n"):
         before, dash, after = line.partition(" - ")
-        fields, (kind, *rest) = before.split(), (after.split() or [""])
+        fields, (kind, *rest) = before.split(" "), after.split(" ")
         if not dash or len(fields) < 6 or kind not in ("cgroup", "cgroup2"):
             continue
         options = frozenset(rest[-1].split(",")) if rest else frozenset()

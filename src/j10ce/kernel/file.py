@@ -25,18 +25,25 @@ _HINTS: Final = {
 
 
 def read(path: str) -> str | None:
-    """The content without surrounding blanks; None when the file or its cgroup is not there.
+    """The content without surrounding blanks; None when the file, its cgroup or its process is not there."""
+    text = whole(path)
+    return None if text is None else text.strip()
+
+
+def whole(path: str) -> str | None:
+    """The same with every blank, one of which may end the name of a cgroup. Lines end with a line feed and nothing else
+    that `splitlines` knows: the names of cgroups and processes may hold all of those.
 
     A process may call itself anything, and the kernel cuts names inside a character.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
-            return os.read(fd, 1 << 16).decode(errors="replace").strip()
+            return os.read(fd, 1 << 16).decode(errors="replace")
         finally:
             os.close(fd)
     except OSError as e:
-        if e.errno in _ABSENT:
+        if e.errno in _ABSENT or e.errno == errno.ESRCH:  # a process that ended after its file was opened
             return None
         raise Denied(f"cannot read {path}: kernel said {_name(e)}") from e
 

@@ -143,7 +143,7 @@ def _recursive_protection(found: Hierarchies) -> Capability:
 
 
 def _swap(proc: str) -> Capability:
-    lines = (file.read(f"{proc}/swaps") or "").splitlines()[1:]
+    lines = (file.read(f"{proc}/swaps") or "").split("\n")[1:]
     total = sum(int(line.split()[2]) for line in lines) >> 10
     if not lines:
         instead = "anonymous memory cannot be reclaimed, only file pages"

@@ -6,11 +6,12 @@ import os
 import re
 import select
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from msgspec import Struct
 
+from j10ce.errors import Denied
 from j10ce.host.mounts import UNIFIED
 from j10ce.kernel import file
 
@@ -64,12 +65,12 @@ class Process(Struct, frozen=True):
 def process(pid: int, proc: str = "/proc") -> Process | None:
     """What /proc says; None when there is no such process."""
     stat = file.read(f"{proc}/{pid}/stat")
-    status, cgroup = file.read(f"{proc}/{pid}/status"), file.read(f"{proc}/{pid}/cgroup")
+    status, cgroup = file.read(f"{proc}/{pid}/status"), file.whole(f"{proc}/{pid}/cgroup")
     if stat is None or status is None or cgroup is None:
         return None
     # The command is in parentheses and may hold any character, so count from the last one.
     fields = stat[stat.rindex(")") + 2 :].split()
-    rows = {name: values.split() for name, _, values in (line.partition(":") for line in status.splitlines())}
+    rows = {name: values.split() for name, _, values in (line.partition(":") for line in status.split("\n"))}
     return Process(
         pid=pid,
         parent=int(fields[1]),
@@ -83,11 +84,13 @@ def process(pid: int, proc: str = "/proc") -> Process | None:
 
 
 def descendants(pid: int, proc: str = "/proc") -> list[Process]:
-    """All processes below one, parents first."""
+    """All processes below one, parents first. One that cannot be read, as in a cgroup deeper than the kernel can tell,
+    is left out: whoever's it is, nobody else's processes wait for it."""
     below: dict[int, list[Process]] = {}
     for name in filter(str.isdecimal, os.listdir(proc)):
-        if found := process(int(name), proc):
-            below.setdefault(found.parent, []).append(found)
+        with suppress(Denied, ValueError):
+            if found := process(int(name), proc):
+                below.setdefault(found.parent, []).append(found)
     out = list(below.get(pid, ()))
     for parent in out:  # grows while it is walked
         out += below.get(parent.pid, ())
@@ -111,8 +114,9 @@ def proof(pid: int) -> str:
 
 
 def memberships(text: str) -> Iterator[tuple[str, str]]:
-    """The lines of /proc/<pid>/cgroup as controller and path."""
-    for line in text.splitlines():
+    """The lines of /proc/<pid>/cgroup as controller and path. Only a line feed ends one: the kernel allows all else in
+    a name, and a name that reads like a line of its own must not take its process elsewhere."""
+    for line in filter(None, text.split("\n")):
         number, controllers, path = line.split(":", 2)
         for controller in controllers.split(",") if controllers else [UNIFIED] if number == "0" else []:
             yield controller, path.removesuffix(" (deleted)").strip("/")

@@ -128,7 +128,7 @@ def _kibibytes(meminfo: bytes, key: bytes) -> int:
 
 
 def _field(files: Files, path: str, key: bytes) -> str:
-    lines = (files.read(path) or b"").splitlines()
+    lines = (files.read(path) or b"").split(b"\n")
     return next((line.removeprefix(key).decode().strip() for line in lines if line.startswith(key)), "")
 
 
