@@ -110,12 +110,14 @@ class Conflict(StoreError):
 
 
 class FieldConflict(Conflict):
-    """`owners`: (manager, field) of everything that an apply would take from someone else."""
+    """`owners`: (manager, field) of what an apply would take from someone else; `more` is how many are left out."""
 
     def __init__(self, owners: Sequence[tuple[str, str]]) -> None:
-        self.owners = tuple(owners)
+        self.owners = tuple((cut(manager), cut(field)) for manager, field in owners[:MOST_FINDINGS])
+        self.more = len(owners) - len(self.owners)
         noun = "conflict" if len(owners) == 1 else "conflicts"
-        told = "; ".join(f'conflict with "{manager}": {field}' for manager, field in owners)
+        rest = (f"and {self.more} more",) if self.more else ()
+        told = "; ".join((*(f'conflict with "{manager}": {field}' for manager, field in self.owners), *rest))
         super().__init__(f"Apply failed with {len(owners)} {noun}: {told}")
 
 

@@ -360,3 +360,16 @@ def test_what_is_orphaned_beside_a_delete_is_in_the_audit_log(editor: httpx.Clie
     told = [line for line in shared.plane.told() if line.get("name") == "owned" and line["verb"] == "update"]
     assert [(line["who"], line["stage"]) for line in told] == [("editor", "intent"), ("editor", "outcome")]
     assert editor.delete(f"{PROFILES}/owned").status_code == 200
+
+
+def test_an_apply_that_conflicts_in_very_many_fields_is_told_a_few(editor: httpx.Client) -> None:
+    made = obj("QoSProfile", "contested", tier="standard")
+    for manager, value, code in (("first", "a", 201), ("second", "b", 409)):
+        labels = {f"{'l' * 55}{n}": value for n in range(1_000)}
+        body = {**made, "metadata": {"name": "contested", "labels": labels}}
+        told = editor.patch(f"{PROFILES}/contested?fieldManager={manager}", content=json.dumps(body), headers=APPLY)
+        assert told.status_code == code
+    causes = told.json()["details"]["causes"]
+    assert (len(causes), causes[-1]["message"]) == (51, "and 950 more")
+    assert "Apply failed with 1000 conflicts" in told.json()["message"]
+    assert len(told.content) < 50_000

@@ -87,12 +87,16 @@ def status(error: QosError) -> dict[str, Any]:
         rest = [Finding("", None, f"and {error.more} more")] if error.more else []
         told["details"] = {"causes": [_cause(finding) for finding in (*error.findings, *rest)]}
     if isinstance(error, FieldConflict):
-        told["details"] = {"causes": [_owned(*owner) for owner in error.owners]}
+        others = [_conflict("", f"and {error.more} more")] if error.more else []
+        told["details"] = {"causes": [*(_owned(*owner) for owner in error.owners), *others]}
     return told
 
 
 def _owned(manager: str, field: str) -> dict[str, str]:
-    message = f'conflict with "{manager}" using {API_VERSION}'
+    return _conflict(field, f'conflict with "{manager}" using {API_VERSION}')
+
+
+def _conflict(field: str, message: str) -> dict[str, str]:
     return {"reason": "FieldManagerConflict", "field": field, "message": message}
 
 
