@@ -128,6 +128,14 @@ def test_a_patch_cannot_nest_deeper_than_an_object(editor: httpx.Client) -> None
     assert len(told.content) < 4_000
 
 
+@pytest.mark.parametrize("op", ["add", "remove", "replace", "test", "move", "copy"])
+def test_a_pointer_that_leads_deeper_than_any_object_is_not_followed(editor: httpx.Client, op: str) -> None:
+    step: dict[str, Any] = {"op": op, "path": "/x" * 400_000, "from": "/y" * 65, "value": 0}
+    told = editor.patch(f"{PROFILES}/burstable", json=[step], headers=PATCH)
+    assert (told.status_code, "leads deeper than 64 levels" in told.text) == (422, True)
+    assert len(told.content) < 4_000
+
+
 MANY = "[" + "[]," * 200_000 + "1]"
 
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from j10ce.errors import Finding, Invalid, Malformed
+from j10ce.model.bounds import MOST_DEPTH
 from j10ce.model.schema import convert, parse_sent
 
 MOST_OPERATIONS: Final = 1000
@@ -170,4 +171,6 @@ def _steps(pointer: str) -> list[str]:
     """RFC 6901: `/` separates; `~1` stands for it, and `~0` for `~`."""
     if pointer and not pointer.startswith("/"):
         raise LookupError("is no pointer: it does not start with /")
+    if pointer.count("/") > MOST_DEPTH:
+        raise LookupError(f"leads deeper than {MOST_DEPTH} levels, and no object does")
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
