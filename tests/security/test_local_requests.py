@@ -12,8 +12,10 @@ import pytest
 from j10ce.agent.http import Request, failure
 from j10ce.agent.place import Caller, check_movable
 from j10ce.agent.routes import PlanRequest, _body
+from j10ce.agent.whatif import whatif
 from j10ce.errors import Denied, Invalid
 from j10ce.kernel.process import descendants, process
+from j10ce.testing import build
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,18 @@ def test_a_long_key_is_told_back_by_its_first_characters(body: bytes) -> None:
     assert b"x" * 150 in answer
     assert b"x" * 201 not in answer
     assert len(answer) < 50 * 600
+
+
+@pytest.mark.parametrize("pods", [1, 100])
+def test_a_plan_of_pods_with_very_many_containers_is_refused(pods: int) -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "x"},
+        "spec": {"containers": [{}] * (100_000 // pods)},
+    }
+    with pytest.raises(Invalid, match="100000: too many containers; send pods of at most 8192"):
+        whatif([pod] * pods, build.node(), wall=build.WALL)
 
 
 # What `splitlines` ends a line at, and a name of a cgroup may hold.

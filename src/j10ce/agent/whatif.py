@@ -34,6 +34,7 @@ from j10ce.policy.resolve import NOTHING_BESIDE, Beside, Resolution, amounts, re
 from j10ce.policy.validate import validate
 
 Object = TypeVar("Object", QoSProfile, MinimalReservationPolicy)
+MOST_CONTAINERS: Final = 8192  # of all pods of a plan; a body of ordinary ones has fewer
 TOP: Final = "j10ce"
 EVERY_KNOB: Final = {name: Support(True, via="cgroup2") for name in KNOBS}
 
@@ -152,7 +153,7 @@ def read(raws: Iterable[object], node: NodeFacts) -> Paper:
             objects.append(raw if _is_kubernetes(raw) else _checked(raw))
         except Invalid as e:
             findings += [f._replace(path=f"[{n}].{f.path}".rstrip(".")) for f in e.findings]
-    if findings:
+    if findings or (findings := _crowded(objects)):
         raise Invalid(findings, "objects")
     other = next((found for o in objects if (found := _node(o, node)) is not None), None)
     where = other or node
@@ -163,6 +164,14 @@ def read(raws: Iterable[object], node: NodeFacts) -> Paper:
         tuple(_pod(o, where) for o in objects if isinstance(o, dict) and o["kind"] == "Pod"),
         other,
     )
+
+
+def _crowded(objects: Iterable[Any]) -> list[Finding]:
+    """Each is worth a fraction of a millisecond, and the next plan waits for this one."""
+    listed = [_dig(o, "spec").get("containers") for o in objects if isinstance(o, dict) and o["kind"] == "Pod"]
+    count = sum(len(containers) for containers in listed if isinstance(containers, list))
+    hint = f"send pods of at most {MOST_CONTAINERS}"
+    return [Finding("", count, "too many containers", hint)] if count > MOST_CONTAINERS else []
 
 
 class Unmeasured:
