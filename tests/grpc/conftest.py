@@ -76,7 +76,7 @@ async def running(
     metrics = Metrics()
     access = Access(manager.keyring, Limits(clock), loopback=True)
     placements = Placements(manager.store, manager.view, wall)
-    actions = Actions(placements, Enrolment(manager.keyring), manager.view, AgentProxy(agent))
+    actions = Actions(placements, Enrolment(manager.keyring), manager.view, AgentProxy(agent), manager.verbs.lines)
     server = GrpcServer(manager.verbs, actions, Door(access, Audit(audit, wall), metrics, Silent()), manager.stop)
     port = server.listen("127.0.0.1:0")
     async with asyncio.TaskGroup() as group:

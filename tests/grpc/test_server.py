@@ -65,9 +65,10 @@ def assembled(stop: asyncio.Event) -> GrpcServer:
     keyring = Keyring(store, lambda: WALL, owner=TOKEN)
     access = Access(keyring, Limits(time.monotonic), loopback=True)
     view = View(store)
-    actions = Actions(Placements(store, view, lambda: WALL), Enrolment(keyring), view, AgentProxy(None))
+    verbs = Verbs(store, validate, lambda: WALL, {})
+    actions = Actions(Placements(store, view, lambda: WALL), Enrolment(keyring), view, AgentProxy(None), verbs.lines)
     door = Door(access, Audit(None, lambda: WALL), Metrics(), Silent())
-    return GrpcServer(Verbs(store, validate, lambda: WALL, {}), actions, door, stop)
+    return GrpcServer(verbs, actions, door, stop)
 
 
 @asynccontextmanager

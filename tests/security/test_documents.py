@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import httpx2 as httpx
@@ -14,17 +14,24 @@ from j10ce.agent import client
 from j10ce.agent.client import Line
 from j10ce.agent.holds import HoldRequest, from_request
 from j10ce.errors import Invalid
-from j10ce.manager import weights
+from j10ce.manager import documents, weights
+from j10ce.manager.access import lines
+from j10ce.manager.documents import Documents
+from j10ce.manager.feed import Parts, document_lines, in_pieces
+from j10ce.manager.http import LARGE
+from j10ce.manager.identity import Act, acting
+from j10ce.manager.limits import PEOPLE
 from j10ce.manager.weights import Weights, weight_of
 from j10ce.policy.validate import validate
 from j10ce.store.revise import key_of
+from j10ce.store.store import Event
 from j10ce.testing.build import hold as made_hold
 from j10ce.testing.build import reservation
 from tests.manager.conftest import BASE, POLICIES, Manager, policy
 from tests.manager.conftest import api as api
 from tests.manager.conftest import manager as manager
 from tests.security.plane import hold
-from tests.security.test_shares import enrolled
+from tests.security.test_shares import EDITOR, enrolled
 
 HOLDS = f"{BASE}/namespaces/default/holds"
 KIB = 1024
@@ -113,6 +120,70 @@ def test_the_reason_of_a_hold_is_no_novel() -> None:
     told = HoldRequest(target="node", knobs=("cpu.max",), for_seconds=60, why="x" * 1025)
     with pytest.raises(Invalid, match="1025 characters"):
         from_request(told, 0.0)
+
+
+def laid(many: int, size: int) -> Documents:
+    """Every node has as many bytes in common with the others, and one hold of its own."""
+    made = Documents()
+    labels = {f"l{n}": "x" * 60 for n in range(size // 64)}
+    large = reservation("large")
+    made.take(Event("ADDED", replace(large, metadata=replace(large.metadata, uid="u", labels=labels)), "1"))
+    for n in range(many):
+        own = made_hold("workload/default/a", "cpu.max", name=f"h{n}")
+        made.take(Event("ADDED", replace(own, spec=replace(own.spec, node=f"n{n}")), "1"))
+    return made
+
+
+def test_documents_that_somebody_asks_for_are_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MOST_BYTES", 100 * KIB)
+    kept = laid(40, 20 * KIB)
+    for n in range(40):
+        assert len(kept.of(f"n{n}").data) > 20 * KIB
+    assert sum(content.made for content in kept._contents.values()) < 130 * KIB
+
+
+async def test_watchers_of_a_document_share_its_bytes_and_wait_within_their_share(
+    manager: Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of five that read nothing two are on their way; the others take nothing until those have read."""
+    made = reservation("large")
+    labels = {f"l{n}": "x" * 60 for n in range(1000)}
+    await manager.store.put(replace(made, metadata=replace(made.metadata, labels=labels)))
+    await asyncio.sleep(0.1)
+    size = len(manager.view.documents.of("n1").data)
+    assert size > LARGE
+    monkeypatch.setattr(lines, "share_of", lambda *_, **__: PEOPLE._replace(answer_bytes=2 * size + 1000))
+    watchers = [document_lines(manager.view, f"n{n}", "", manager.verbs.lines) for n in range(5)]
+    told: list[Parts] = []
+
+    async def first(watcher: AsyncGenerator[Parts]) -> None:
+        told.append(await anext(watcher))
+
+    with acting(Act(EDITOR)):
+        async with asyncio.TaskGroup() as group:
+            for watcher in watchers:
+                group.create_task(first(watcher))
+            await asyncio.sleep(0.1)
+            assert len(told) == 2
+            assert told[0][1] is told[1][1]
+            for watcher in watchers[:2]:
+                await watcher.aclose()
+            await asyncio.sleep(0.1)
+            assert len(told) == 4
+            await watchers[2].aclose()
+    for watcher in watchers:
+        await watcher.aclose()
+
+
+async def test_a_large_document_is_sent_slice_by_slice() -> None:
+    async def given() -> AsyncGenerator[Parts]:
+        yield b"a", b"x" * (3 * LARGE + 1), b"\n"
+        yield b"b", b"\n"
+
+    pieces = [piece async for piece in in_pieces(given())]
+    assert b"".join(pieces) == b"a" + b"x" * (3 * LARGE + 1) + b"\nb\n"
+    assert max(map(len, pieces)) == LARGE
+    assert pieces[-1] == b"b\n"
 
 
 class Piece(bytes):

@@ -33,6 +33,7 @@ from j10ce.store.revise import Key, key_of
 from j10ce.store.store import Event
 
 MOST_CONTENTS: Final = 64  # kept: large fleets have few; where each node has its own they are made when asked for
+MOST_BYTES: Final = 32 << 20  # of those, likewise; the one that was made last is kept whatever it has
 Nodes: TypeAlias = set[str] | None  # None: all of them
 
 
@@ -288,10 +289,13 @@ class Documents:
         kind = tuple(fragment.mark for _, fragment in sorted(own.items()))
         content = self._contents.get(kind)
         if content is None:
-            if len(self._contents) >= MOST_CONTENTS:
+            while self._contents and (len(self._contents) >= MOST_CONTENTS or self._kept_bytes() > MOST_BYTES):
                 del self._contents[next(iter(self._contents))]
             content = self._contents[kind] = Content({**self._common.held, **own})
         return content
+
+    def _kept_bytes(self) -> int:
+        return sum(content.made for content in self._contents.values())
 
 
 def changes_a_wish(event: Event) -> bool:

@@ -15,6 +15,7 @@ from j10ce.policy.document import Policy, combined, fingerprint
 from j10ce.store.revise import Key
 
 PARTS: Final = (("QoSProfile", b"profiles"), ("MinimalReservationPolicy", b"policies"), ("Hold", b"holds"))
+MOST_TOLD: Final = 16 << 20  # bytes of changes that are kept for others who lag as far
 MOST_CHANGES: Final = 1000  # of what every node obeys that are remembered; whoever lags further is told all of it
 
 
@@ -50,11 +51,14 @@ class Content:
         self._ordered = ordered
         self._marks = b"".join(fragment.mark for _, listed in ordered for fragment in listed)
         self._hashes: dict[bytes, tuple[str, bytes]] = {}
+        self.made = 0  # bytes of its body, once that is there
 
     @cached_property
     def body(self) -> bytes:
         """The end of the document, from its lists on; made for the first who needs it whole."""
-        return b"," + b",".join(_list(part, listed) for part, listed in self._ordered) + b"}"
+        body = b"," + b",".join(_list(part, listed) for part, listed in self._ordered) + b"}"
+        self.made = len(body)
+        return body
 
     def hashed(self, part: bytes) -> tuple[str, bytes]:
         """The hash together with what a node is told alone, and that: nodes that are told the same share the bytes."""
@@ -107,7 +111,10 @@ class Common:
         if version not in self._told:
             keys = list(self._log)[len(self._log) - count :]
             changes = {key: self.held.get(key) for key in keys}
-            self._told[version] = (changes, told(changes))
+            data = told(changes)
+            if sum(len(kept) for _, kept in self._told.values()) + len(data) > MOST_TOLD:
+                self._told.clear()
+            self._told[version] = (changes, data)
         return self._told[version]
 
 

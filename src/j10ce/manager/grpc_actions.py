@@ -12,6 +12,7 @@ import msgspec
 
 from j10ce.errors import Finding, Invalid
 from j10ce.manager import query
+from j10ce.manager.access.lines import Lines
 from j10ce.manager.enrolment import Enrolment, NodeCredentialRequest
 from j10ce.manager.feed import document_lines
 from j10ce.manager.grpc_codec import list_meta, message_of, plain_of
@@ -42,6 +43,7 @@ class Actions(NamedTuple):
     enrolment: Enrolment
     view: View
     agent: AgentProxy
+    lines: Lines
 
     def handlers(self, door: Door, stop: asyncio.Event) -> dict[str, dict[str, Any]]:
         """By service and method. `stop` ends watches."""
@@ -82,9 +84,9 @@ class Actions(NamedTuple):
         return message_of(parse((await self.view.document(request.node)).data, NodeDocument))
 
     async def events(self, node: str, known: str) -> AsyncGenerator[Any]:
-        async with aclosing(document_lines(self.view, node, known)) as lines:
-            async for text in lines:
-                told = msgspec.json.decode(text)
+        async with aclosing(document_lines(self.view, node, known, self.lines)) as lines:
+            async for parts in lines:
+                told = msgspec.json.decode(b"".join(parts))
                 bare = told["type"] == "BOOKMARK"
                 document: Any = None if bare else message_of(convert_ours(told["object"], NodeDocument))
                 type_, hash_ = f"EVENT_TYPE_{told['type']}", told["object"]["hash"]

@@ -48,7 +48,7 @@ def open_grpc(
         from j10ce.manager.grpc_door import Door
     except ImportError as e:
         raise Unsupported("--grpc-listen", needs=f"the packages of j10ce-qos[fleet]: there is no {e.name}") from None
-    actions = Actions(served.placements, Enrolment(defence.keyring), served.view, served.agent)
+    actions = Actions(served.placements, Enrolment(defence.keyring), served.view, served.agent, served.verbs.lines)
     server = GrpcServer(served.verbs, actions, Door(defence.access, defence.audit, metrics, tracer), stop)
     _listen(server, config)
     return server

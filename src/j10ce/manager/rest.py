@@ -19,7 +19,7 @@ from j10ce.manager import http, query
 from j10ce.manager.dependents import asked
 from j10ce.manager.encoded import Encoded, Form
 from j10ce.manager.failure import Refusal
-from j10ce.manager.feed import document_lines
+from j10ce.manager.feed import document_lines, in_pieces
 from j10ce.manager.http import (
     BASE,
     JSON_TYPES,
@@ -114,8 +114,9 @@ class Resources:
             raise not_allowed(request, ("GET",))
         asked = query.read(request.query_params)
         if asked.watch:
-            lines = document_lines(self._view, node, request.query_params.get("hash", ""), changes=asked.changes)
-            return Stream(lines, self._stop, asked.timeout_s)
+            known, large = request.query_params.get("hash", ""), self._verbs.lines
+            lines = document_lines(self._view, node, known, large, changes=asked.changes)
+            return Stream(in_pieces(lines), self._stop, asked.timeout_s)
         return json((await self._view.document(node)).data)
 
     async def foreign(self, request: Request, found: Address) -> ASGIApp:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
 from j10ce.manager.http import LARGE
@@ -39,10 +39,14 @@ class Lines:
     def is_large(self, obj: Object) -> bool:
         return self.weight(obj) > LARGE
 
+    def room(self, obj: Object) -> AbstractAsyncContextManager[None]:
+        """While a line with this object is made and sent."""
+        return self.room_for(self.weight(obj))
+
     @asynccontextmanager
-    async def room(self, obj: Object) -> AsyncIterator[None]:
-        """While a line with this object is made and sent. Whoever does not read what it watches waits for itself."""
-        caller, size = current().caller, self.weight(obj)
+    async def room_for(self, size: int) -> AsyncIterator[None]:
+        """While so many bytes are made and sent. Whoever does not read what it watches waits for itself."""
+        caller = current().caller
         share, held = share_of(caller, writes=False), self._held
         while share is not None and held[caller.name] and held[caller.name] + size > share.answer_bytes:
             await self._left.wait()
