@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import socket
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent.whatif import as_plain, as_text, whatif
+from j10ce.agent.clock import Instant
+from j10ce.agent.http import Request
+from j10ce.agent.operations import Operations
+from j10ce.agent.place import Caller
+from j10ce.agent.routes import plan
+from j10ce.agent.whatif import EVERY_KNOB, Present, Unmeasured, as_plain, as_text, whatif
 from j10ce.errors import Invalid
 from j10ce.model.knob import Setting, workload
 from j10ce.model.plan import ValueChange
-from j10ce.model.snapshot import NodeFacts
+from j10ce.model.resource import NOTHING
+from j10ce.model.snapshot import Groups, NodeFacts, Snapshot
+from j10ce.policy.document import NodeDocument
+from j10ce.policy.ledger import Ledger
+from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 
+SOMEONE = os.geteuid() + 4711
 HERE = NodeFacts("here", cpus=frozenset(range(4)), memory=8 << 30)
 
 
-def ask(*objects: Any) -> Any:
-    return whatif(objects, HERE, wall=build.WALL)
+def ask(*objects: Any, uid: int = 0) -> Any:
+    return whatif(objects, HERE, wall=build.WALL, uid=uid)
 
 
 def paper(name: str = "web", profile: str = "ls", **spec: Any) -> dict[str, Any]:
@@ -34,15 +49,56 @@ def test_a_workload_on_paper_gets_its_floors_and_their_reasons() -> None:
     assert "floors" in as_text(answer)
 
 
-def test_a_reservation_without_a_namespace_counts_in_default_as_apply_puts_it_there() -> None:
-    policy = {
-        "apiVersion": "j10ce.io/v1alpha1",
-        "kind": "MinimalReservationPolicy",
-        "metadata": {"name": "db"},
-        "spec": {"selector": {"matchLabels": {"app": "db"}}, "minimum": {"cpu": "1"}},
-    }
+POLICY = {
+    "apiVersion": "j10ce.io/v1alpha1",
+    "kind": "MinimalReservationPolicy",
+    "metadata": {"name": "db"},
+    "spec": {"selector": {"matchLabels": {"app": "db"}}, "minimum": {"cpu": "1"}},
+}
+
+
+def reserved() -> dict[str, Any]:
     named = paper("db")
     named["metadata"]["labels"]["app"] = "db"
+    return named
+
+
+@pytest.mark.parametrize(
+    ("uid", "floor"),
+    [
+        pytest.param(0, 1000, id="root"),
+        pytest.param(os.geteuid(), 1000, id="the user whose agent it is"),
+        pytest.param(SOMEONE, 0, id="a member of the group"),
+    ],
+)
+async def test_whoever_asks_over_the_socket_is_foretold_what_a_policy_gives_to_what_it_places(
+    uid: int, floor: int
+) -> None:
+    snap = Snapshot(0.0, build.WALL, HERE, Groups(), Unmeasured(), support=EVERY_KNOB)
+
+    async def in_force(*_: object) -> Present:
+        return Present(NodeDocument(node="here", profiles=builtin()), snap, Ledger(NOTHING))
+
+    operations = Operations.__new__(Operations)
+    operations._planning = asyncio.Semaphore()
+    clock = SimpleNamespace(read=lambda: Instant(0.0, build.WALL))
+    operations.shell = SimpleNamespace(report=object(), agent=object(), on_ring=in_force, clock=clock)  # type: ignore[assignment]
+    with socket.socket() as peer:
+        request = Request("POST", "/v1/plan", {}, {}, json.dumps({"objects": [POLICY, reserved()]}).encode(), peer)
+        told: Any = await plan(SimpleNamespace(operations=operations), request, Caller(1, uid, uid))  # type: ignore[arg-type]
+    (entitled,) = told["entitlements"]
+    assert entitled["floor"][0] == floor
+    assert ("is for what root places here" in told["text"]) == (not floor)
+
+
+def test_on_another_machine_a_workload_is_roots_whoever_asks() -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "k"}, "status": {"capacity": {"cpu": "8"}}}
+    entitled = ask(node, POLICY, reserved(), uid=SOMEONE).resolution.entitlements
+    assert entitled[workload("default", "db")].floor.cpu == 1000
+
+
+def test_a_reservation_without_a_namespace_counts_in_default_as_apply_puts_it_there() -> None:
+    policy, named = POLICY, reserved()
     elsewhere = {**named, "metadata": {**named["metadata"], "namespace": "shop"}}
     entitled = ask(policy, named, elsewhere).resolution.entitlements
     assert entitled[workload("default", "db")].floor.cpu == 1000

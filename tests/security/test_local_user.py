@@ -25,6 +25,7 @@ from j10ce.agent.client import Peer, call, stream
 from j10ce.agent.config import AgentConfig, check
 from j10ce.agent.http import Request
 from j10ce.agent.operations import Operations
+from j10ce.agent.place import Caller
 from j10ce.agent.plugins import PluginProcess, installed
 from j10ce.agent.routes import PlanRequest, _body
 from j10ce.agent.whatif import whatif
@@ -309,7 +310,7 @@ async def test_a_plan_on_paper_keeps_nobody_waiting() -> None:
     operations._planning = asyncio.Semaphore()
     operations.shell = SimpleNamespace(report=object(), agent=object(), on_ring=at_once)  # type: ignore[assignment]
     operations._plan = lambda *_: {"thread": threading.current_thread()}  # type: ignore[method-assign]
-    assert (await operations.plan([], None))["thread"] is not threading.main_thread()
+    assert (await operations.plan([], None, Caller(1, 0, 0)))["thread"] is not threading.main_thread()
 
 
 async def at_once(*_: object) -> object:

@@ -291,16 +291,17 @@ class Operations:
         self.shell.stop(how)
         return {"stopping": True, "revert": how.revert}
 
-    async def plan(self, raws: Iterable[object], node: dict[str, Any] | None) -> dict[str, Any]:
-        """On a thread of its own, one at a time: whoever may read may ask, and nobody else waits for it."""
+    async def plan(self, raws: Iterable[object], node: dict[str, Any] | None, caller: Caller) -> dict[str, Any]:
+        """As the caller would place it. On a thread of its own, one at a time: whoever may read may ask, and nobody
+        else waits for it."""
         objects, report = [*raws, *([node] if node else [])], self.report
         async with self._planning:
             present = await self.shell.on_ring(in_force, self.shell.agent, report)
-            return await asyncio.to_thread(self._plan, objects, present)
+            return await asyncio.to_thread(self._plan, objects, present, caller.uid)
 
-    def _plan(self, objects: list[object], present: whatif.Present) -> dict[str, Any]:
+    def _plan(self, objects: list[object], present: whatif.Present, uid: int) -> dict[str, Any]:
         wall = self.shell.clock.read().wall
-        return whatif.as_plain(whatif.whatif(objects, present.snap.node, wall=wall, present=present))
+        return whatif.as_plain(whatif.whatif(objects, present.snap.node, wall=wall, present=present, uid=uid))
 
 
 def _problem(outcome: Outcome, target: TargetId, wanted: tuple[int, ...]) -> QosError | None:

@@ -170,7 +170,7 @@ async def reload(ctx: Context, request: Request, caller: Caller) -> object:
 
 async def plan(ctx: Context, request: Request, caller: Caller) -> object:
     wanted = _body(request, PlanRequest)
-    return await ctx.operations.plan(wanted.objects, wanted.node)
+    return await ctx.operations.plan(wanted.objects, wanted.node, caller)
 
 
 async def routes(ctx: Context, request: Request, caller: Caller) -> object:

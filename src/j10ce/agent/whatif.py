@@ -75,18 +75,21 @@ class WhatIf(Struct, frozen=True):
     plan: Plan
 
 
-def whatif(raws: Iterable[object], node: NodeFacts, *, wall: float, present: Present | None = None) -> WhatIf:
-    """`raws` are manifests as plain data; `present` is what is in force beside them, nothing unless given.
+def whatif(
+    raws: Iterable[object], node: NodeFacts, *, wall: float, present: Present | None = None, uid: int = 0
+) -> WhatIf:
+    """`raws` are manifests as plain data; `present` is what is in force beside them, nothing unless given. `uid` is who
+    would place the workloads among them here.
 
-    Objects that describe another machine are planned for that one alone, by the same controllers. Raises Invalid with
-    the findings of all objects at once.
+    Objects that describe another machine are planned for that one alone, by the same controllers, as root there would
+    place them. Raises Invalid with the findings of all objects at once.
     """
-    paper = read(raws, node)
+    paper = read(raws, node, uid)
     if paper.node is not None or present is None:
         node = paper.node or node
         present = _bare(node, wall, present)
     living, document = present.snap.workloads, _document(present.document, paper, wall)
-    asked = (*(chosen(w, document.profiles) for w in paper.workloads), *paper.pods)  # as root's `run` would
+    asked = (*(chosen(w, document.profiles) for w in paper.workloads), *paper.pods)  # as `run` would
     workloads = {**living, **{w.target: _since(w, living.get(w.target), wall) for w in asked}}
     resolution = resolve(
         list(workloads.values()), document, node, wall=wall, before=present.ledger, beside=present.beside
@@ -144,7 +147,7 @@ def as_plain(answer: WhatIf) -> dict[str, Any]:
     }
 
 
-def read(raws: Iterable[object], node: NodeFacts) -> Paper:
+def read(raws: Iterable[object], node: NodeFacts, uid: int = 0) -> Paper:
     """Sort manifests by kind; a node among them takes the place of this one for percentages too."""
     findings: list[Finding] = []
     objects: list[Any] = []
@@ -160,7 +163,7 @@ def read(raws: Iterable[object], node: NodeFacts) -> Paper:
     return Paper(
         tuple(o for o in objects if isinstance(o, QoSProfile)),
         tuple(o for o in objects if isinstance(o, MinimalReservationPolicy)),
-        tuple(from_object(o, where) for o in objects if isinstance(o, WorkloadObject)),
+        tuple(from_object(o, where, uid=0 if other else uid) for o in objects if isinstance(o, WorkloadObject)),
         tuple(_pod(o, where) for o in objects if isinstance(o, dict) and o["kind"] == "Pod"),
         other,
     )
