@@ -272,6 +272,24 @@ def test_a_floor_that_its_few_cpus_cannot_give_costs_no_other_its_floor(ring: Ri
     assert 900 <= found[db.target].cpu < 1000
 
 
+def test_a_floor_that_the_quota_of_its_slice_cannot_give_costs_no_other_its_floor(ring: Ring) -> None:
+    """Nor does it take the floor beside it in the slice along, which the quota can give."""
+    theirs(ring, "tight", "other")
+    ring.fake["tight"].values["cpu.max"] = 20_000.0
+    large, small = (
+        make.workload(name, profile="ls", min_cpu=floor, handle=make.handle(f"tight/{name}"))
+        for name, floor in (("large", "1500m"), ("small", "90m"))
+    )
+    for w in (large, small):
+        ring.fake.adopt(w.target, w.handle.path, {"cpu.weight": 1024.0})
+    beside = make.workload("beside", profile="ls", min_cpu="2300m", pids=(7,))
+    ring.arrive(large, small, beside)
+    ring.tick()
+    found = ring.tick(31).effective
+    assert [found[w.target].cpu_reason for w in (beside, small)] == ["", ""]
+    assert found[large.target].cpu_reason == "cpu.max of group/tight allows 200m"
+
+
 def test_cpus_of_its_own_are_a_minimum_that_is_upheld_also_beside_strangers(ring: Ring) -> None:
     ring.fake.adopt(group("noise"), "noise", {"cpu.weight": 1024.0})
     pinned = make.profile("pinned", "sensitive", cpu=CpuSection(pinning="exclusive"))

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from j10ce.control.cpu.confined import Siblings
 from j10ce.control.cpu.owners import chosen_by_others
-from j10ce.control.cpu_needs import DEFAULT, TierWeights, foreign, standing
+from j10ce.control.cpu_needs import DEFAULT, TierWeights, foreign, keepable, quota, standing
 from j10ce.control.weights import HEADROOM, Division, Member, divide, grid
-from j10ce.model.knob import PERIOD_US, ROOT, Setting, TargetId
+from j10ce.model.knob import ROOT, Setting, TargetId
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
@@ -44,10 +44,10 @@ def levels(snap: Snapshot, tiers: TierWeights, held: Mapping[TargetId, float]) -
         # A service that starts beside our top group is met as soon as it runs, not only once it was seen.
         beside = DEFAULT if group == ROOT else 0.0
         by_weight = partial(divide, held=held.get(group, 0.0), beside=beside, headroom=headroom[group])
-        division = siblings.divide(members, on, by_weight, beside, headroom[group])
+        division = siblings.divide(keepable(members, on, quota(snap, group)), on, by_weight, beside, headroom[group])
         found[group] = Level(here, children, members, division, tuple(siblings.times(division)))
         for child, time in zip(children, found[group].times, strict=True):
-            capacity[child] = min(time, _quota(snap, child))
+            capacity[child] = min(time, quota(snap, child))
             headroom[child] = headroom[group] / 2  # what those above have more than they need is divided below
     return found
 
@@ -87,10 +87,3 @@ def _floor_reason(snap: Snapshot, level: Level, target: TargetId, m: Member, sha
 def _plain_reason(snap: Snapshot, target: TargetId, shares: float) -> str:
     e = snap.entitlements.get(target)
     return f"{shares:.0f} shares, " + (f"profile {e.profile}" if e else "no floor inside")
-
-
-def _quota(snap: Snapshot, target: TargetId) -> float:
-    """Millicores that a group above us may use; a cap of ours gives way to floors, so it does not count."""
-    group = snap.groups.get(target)
-    value = snap.settings.get(Setting(target, "cpu.max")) if group and not group.owned else None
-    return value * 1000 / PERIOD_US if isinstance(value, float) else math.inf

@@ -14,9 +14,9 @@ from typing import Final
 from msgspec import UNSET
 
 from j10ce.control.besteffort import idlers
-from j10ce.control.weights import Grid, Member
+from j10ce.control.weights import EXACT, Grid, Member
 from j10ce.model.kinds import Strict, Tier
-from j10ce.model.knob import IDLE_SHARES, Setting, TargetId
+from j10ce.model.knob import IDLE_SHARES, PERIOD_US, Setting, TargetId
 from j10ce.model.snapshot import Group, Snapshot
 from j10ce.model.workload import Entitlement
 
@@ -63,7 +63,7 @@ def standing(snap: Snapshot, tiers: TierWeights, on: Grid) -> dict[TargetId, Mem
             itself = Member(_base_inside(children, inside, snap, tiers), free=True)
         else:
             itself = Member(0.0 if _deserted(snap, target) else present(snap, target))
-        members[target] = _needing(itself, [*inside, foreign(snap.groups[target])], on)
+        members[target] = _needing(itself, [*inside, foreign(snap.groups[target])], on, quota(snap, target))
     return members
 
 
@@ -83,6 +83,13 @@ def present(snap: Snapshot, target: TargetId) -> float:
         return IDLE_SHARES
     value = snap.settings.get(Setting(target, "cpu.weight"))
     return value if isinstance(value, float) and value > 0 else DEFAULT
+
+
+def quota(snap: Snapshot, target: TargetId) -> float:
+    """Millicores that a group above us may use; a cap of ours gives way to floors, so it does not count."""
+    group = snap.groups.get(target)
+    value = snap.settings.get(Setting(target, "cpu.max")) if group and not group.owned else None
+    return value * 1000 / PERIOD_US if isinstance(value, float) else math.inf
 
 
 def _workload(e: Entitlement, snap: Snapshot) -> Member:
@@ -136,13 +143,28 @@ def _owned(snap: Snapshot, target: TargetId | None) -> bool:
     return target is not None and snap.groups[target].owned
 
 
-def _needing(group: Member, inside: Sequence[Member], on: Grid) -> Member:
+def _needing(group: Member, inside: Sequence[Member], on: Grid, most: float) -> Member:
+    """`most`: millicores that the group may use."""
+    inside = keepable(inside, on, most)
     if not any(m.floor or m.counted for m in inside):
         return group
-    floor = _need(inside, [m.floor for m in inside], on.high, math.inf)
-    counted = _need(inside, [max(m.floor, m.counted) for m in inside], on.high, math.inf)
-    eased = _need(inside, [m.floor + m.ease for m in inside], on.high / 2, MODERATE)
+    floor = min(most, _need(inside, [m.floor for m in inside], on.high, math.inf))
+    counted = min(most, _need(inside, [max(m.floor, m.counted) for m in inside], on.high, math.inf))
+    eased = min(most, _need(inside, [m.floor + m.ease for m in inside], on.high / 2, MODERATE))
     return group._replace(floor=floor, counted=counted, ease=max(0.0, eased - floor))
+
+
+def keepable(inside: Sequence[Member], on: Grid, most: float) -> Sequence[Member]:
+    """Without what no weight can keep within `most` millicores, each by itself: others would be held down in vain."""
+    if most == math.inf:
+        return inside
+    least = math.fsum(on.low if m.free else m.base for m in inside)
+
+    def kept(m: Member, need: float) -> float:
+        heaviest, lightest = on.high if m.free or m.raised else m.base, on.low if m.free else m.base
+        return need if heaviest * most >= need * (least - lightest + heaviest) * EXACT else 0.0
+
+    return [m._replace(floor=kept(m, m.floor), counted=kept(m, m.counted)) for m in inside]
 
 
 def _need(inside: Sequence[Member], needs: Sequence[float], highest: float, moderate: float) -> float:
