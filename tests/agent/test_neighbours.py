@@ -290,6 +290,24 @@ def test_a_floor_that_the_quota_of_its_slice_cannot_give_costs_no_other_its_floo
     assert found[large.target].cpu_reason == "cpu.max of group/tight allows 200m"
 
 
+def test_a_service_that_came_idle_has_its_floor_and_is_idle_again_in_the_end(tmp_path: Path) -> None:
+    ring = Ring(tmp_path, "v2")
+    ring.fake.enable(ROOT, CONTROLLERS)
+    theirs(ring, "other")
+    lazy = make.workload("lazy", profile="ls", min_cpu="1500m", handle=make.handle("lazy.service"))
+    ring.fake.adopt(lazy.target, "lazy.service", {"cpu.idle": 1.0})
+    ring.arrive(lazy)
+    ring.tick()
+    found = ring.tick(31).effective[lazy.target]
+    assert (found.cpu >= 1500, found.cpu_reason) == (True, "")
+    weight = ring.value(lazy.target, "cpu.weight")
+    assert ring.tick(31).plan.empty
+    assert (ring.value(lazy.target, "cpu.idle"), ring.value(lazy.target, "cpu.weight")) == (0.0, weight)
+    ring.leave(lazy)
+    ring.tick()
+    assert ring.fake["lazy.service"].values["cpu.idle"] == 1.0
+
+
 def test_cpus_of_its_own_are_a_minimum_that_is_upheld_also_beside_strangers(ring: Ring) -> None:
     ring.fake.adopt(group("noise"), "noise", {"cpu.weight": 1024.0})
     pinned = make.profile("pinned", "sensitive", cpu=CpuSection(pinning="exclusive"))

@@ -75,6 +75,15 @@ def wishes(snap: Snapshot, level: Level, owner: str) -> Iterator[Proposal]:
         yield Proposal(Setting(child, "cpu.weight"), bound, shares, owner, Rank.POLICY, reason)
 
 
+def awake(snap: Snapshot, owner: str) -> Iterator[Proposal]:
+    """An idle group takes no weight, so nothing could hold its floor: whoever came idle and has one is idle no more."""
+    for target, e in snap.entitlements.items():
+        s = Setting(target, "cpu.idle")
+        if e.chosen and e.floor.cpu and 1.0 in (snap.settings.get(s), snap.originals.get(s)):
+            reason = f"floor {spell('cpu', e.floor.cpu)}: an idle group has none"
+            yield Proposal(s, Bound.WANT, 0.0, owner, Rank.POLICY, reason)
+
+
 def _floor_reason(snap: Snapshot, level: Level, target: TargetId, m: Member, shares: float) -> str:
     total, capacity = level.division.total, level.capacity
     got = level.times[level.children.index(target)]

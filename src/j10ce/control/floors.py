@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from j10ce.control.controller import Controller
 from j10ce.control.cpu.owners import Cpus
-from j10ce.control.cpu_floors import levels, looked_at, wishes
+from j10ce.control.cpu_floors import awake, levels, looked_at, wishes
 from j10ce.control.cpu_needs import TierWeights
 from j10ce.control.parts import part_shares
 from j10ce.control.protection import Protection, claimed, promised
@@ -47,6 +47,8 @@ class Floors:
         self._rates = {group: level.division.rate for group, level in found.items()}
         for level in found.values():
             yield from wishes(snap, level, self.name)
+        if found and snap.supports("cpu.idle"):
+            yield from awake(snap, self.name)
         if snap.supports("cpuset.cpus"):
             reserved = reserve(snap, self._cpus)
             self._cpus = reserved.of
