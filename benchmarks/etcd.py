@@ -30,7 +30,7 @@ import uvloop
 
 from benchmarks.facts import cpu_s, machine_facts
 from benchmarks.rest import COLLECTION, Client, Served, manager, policy
-from j10ce.manager.apply import Writer, updated
+from j10ce.manager.changes.ownership import Writer, updated
 from j10ce.model.kinds import Hold, MinimalReservationPolicy
 from j10ce.model.schema import encode, parse
 from j10ce.store.opening import open_store

@@ -20,13 +20,13 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from benchmarks.facts import machine_facts
-from j10ce.manager.kube_compose import LONGEST_REST_S
-from j10ce.manager.kube_roster import KubeRoster
+from j10ce.manager.documents.view import View
+from j10ce.manager.kube.cluster_feed import Occupants
+from j10ce.manager.kube.roster import KubeRoster
+from j10ce.manager.kube_plane import LONGEST_REST_S
 from j10ce.manager.main import COLLECT
-from j10ce.manager.occupants import Occupants
-from j10ce.manager.policies import judge_policies
-from j10ce.manager.revisions import ensure_built_in
-from j10ce.manager.view import View
+from j10ce.manager.policies.history import ensure_built_in
+from j10ce.manager.policies.keeper import judge_policies
 from j10ce.model.kinds import Meta, MinimalReservationPolicy, NodeQoS, NodeQoSStatus, NodeReport
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import convert

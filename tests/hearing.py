@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable
 
 from msgspec import UNSET
 
-from j10ce.manager.roster import Changes, ReportedRoster
-from j10ce.manager.silence import Hear, Word
+from j10ce.manager.documents.silence import Hear, Word
+from j10ce.manager.policies.roster import Changes, ReportedRoster
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS
 
 LOST_S = 40.0

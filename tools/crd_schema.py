@@ -24,7 +24,7 @@ from msgspec.inspect import (
     VarTupleType,
 )
 
-from j10ce.manager.descriptions import described
+from j10ce.manager.openapi.fields import described
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import Condition, Selector
 from j10ce.model.quantity import Quantity

@@ -23,8 +23,8 @@ from msgspec.inspect import (
 CLONE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CLONE / "src"))
 
-from j10ce.manager import openapi  # noqa: E402
-from j10ce.manager.descriptions import described  # noqa: E402
+from j10ce.manager.openapi import document  # noqa: E402
+from j10ce.manager.openapi.fields import described  # noqa: E402
 from j10ce.model import kinds  # noqa: E402
 from j10ce.model.catalogue import KINDS  # noqa: E402
 
@@ -118,7 +118,7 @@ def default(field: Field) -> str:
 def operations() -> Iterator[str]:
     yield "| method | path | answer |"
     yield "|---|---|---|"
-    for path, item in openapi.document()["paths"].items():
+    for path, item in document.document()["paths"].items():
         for method, operation in item.items():
             code, shown = next((c, r["description"]) for c, r in operation["responses"].items() if c.startswith("2"))
             yield f"| {method.upper()} | `{path}` | {code} {shown} |"

@@ -22,11 +22,11 @@ from msgspec import Struct
 CLONE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CLONE / "src"))
 
-from j10ce.manager import grpc_shape as shape  # noqa: E402
-from j10ce.manager.descriptions import described  # noqa: E402
+from j10ce.manager.openapi import shape  # noqa: E402
+from j10ce.manager.openapi.fields import described  # noqa: E402
 from j10ce.model.catalogue import KINDS, Kind  # noqa: E402
 
-HOME = CLONE / "src/j10ce/manager/proto"
+HOME = CLONE / "src/j10ce/manager/grpc/proto"
 PACKAGE = "j10ce/v1alpha1"
 ETCD_HOME = CLONE / "src/j10ce/store/proto"
 ETCD_PACKAGE = "j10ce/etcd/v3"

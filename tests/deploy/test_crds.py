@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from j10ce.errors import Invalid
-from j10ce.manager.decision import expired, limited, refused, unheld
-from j10ce.manager.expiry import told
-from j10ce.manager.judgement import Basis, judged
-from j10ce.manager.nodes import readiness
-from j10ce.manager.reports import Standing
-from j10ce.manager.silence import Word
+from j10ce.manager.documents.silence import Word
+from j10ce.manager.keepers.expiry import told
+from j10ce.manager.keepers.nodes import readiness
+from j10ce.manager.policies.admission import expired, limited, refused, unheld
+from j10ce.manager.policies.reports import Standing
+from j10ce.manager.policies.status import Basis, judged
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import (
     Condition,
@@ -101,7 +101,7 @@ def test_every_rule_is_about_something() -> None:
 
 
 def every_struct() -> set[Any]:
-    from j10ce.manager.grpc_shape import messages
+    from j10ce.manager.openapi.shape import messages
 
     return set(messages())
 

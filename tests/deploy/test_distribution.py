@@ -40,7 +40,7 @@ def test_the_wheel_is_the_package_and_nothing_else(dist: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     package = {name for name in names if not name.startswith("j10ce_qos-")}
     assert {f"src/{name}" for name in package} >= tracked("src")
-    assert {"j10ce/py.typed", "j10ce/manager/proto/j10ce/v1alpha1/services.proto"} <= package
+    assert {"j10ce/py.typed", "j10ce/manager/grpc/proto/j10ce/v1alpha1/services.proto"} <= package
     assert {name.split("/")[0] for name in package} == {"j10ce"}
     assert not [name for name in names if "__pycache__" in name or "/test_" in name]
 
@@ -139,5 +139,5 @@ def running(executable: Path, arguments: list[str], box: Path) -> Iterator[subpr
 
 def test_an_image_can_talk_to_kubernetes(image: tuple[str, Path]) -> None:
     name, venv = image
-    module = {"j10ce-qos-agent": "j10ce.agent.kube_node", "j10ce-qos-controller-manager": "j10ce.manager.kube_compose"}
+    module = {"j10ce-qos-agent": "j10ce.agent.kube_node", "j10ce-qos-controller-manager": "j10ce.manager.kube_plane"}
     subprocess.run([venv / "bin/python", "-c", f"import {module[name]}"], env={"HOME": "/"}, cwd="/", check=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from j10ce.manager.reservations import Reservations
+from j10ce.manager.policies.reservations import Reservations
 from j10ce.model.kinds import MinimalReservationPolicy, QoSProfile
 from j10ce.model.schema import decode
 from j10ce.model.workload import Workload

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from j10ce.agent import main as agent_main
-from j10ce.manager import settings
-from j10ce.manager.kube_compose import SERVICE
-from j10ce.manager.webhook import PREFIX
+from j10ce.manager import config
+from j10ce.manager.kube.webhook import PREFIX
+from j10ce.manager.kube_plane import SERVICE
 from tests.deploy.dockerfiles import CLONE, FILES, program
 from tests.kube.conftest import built
 from tools import generate_manifests
@@ -121,13 +121,13 @@ def test_every_argument_is_one_that_the_process_knows(objects: list[Any]) -> Non
         if container["command"] == ["j10ce-qos-agent"]:
             assert agent_main.arguments().parse_args(words).server == "kube:"
         else:
-            assert settings.read(words).kubernetes
+            assert config.read(words).kubernetes
 
 
 def test_the_manager_serves_ipv6_and_ipv4(objects: list[Any]) -> None:
     (container,) = one(objects, "Deployment", "j10ce-controller-manager")["spec"]["template"]["spec"]["containers"]
     (port,) = container["ports"]
-    assert settings.read(container["args"]).listen == f"[::]:{port['containerPort']}"
+    assert config.read(container["args"]).listen == f"[::]:{port['containerPort']}"
 
 
 def test_the_manager_is_an_ordinary_pod(objects: list[Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from j10ce.manager import settings
+from j10ce.manager import config as settings
 from tests.deploy.dockerfiles import CLONE
 from tests.kube.conftest import built, second_scheduler
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 
-from j10ce.manager.kube_nodes import LENT, difference
+from j10ce.manager.kube.nodes import LENT, difference
 from j10ce.model.native import NativeMeta, Node, NodeStatus
 from j10ce.model.quantity import Quantity
 from tests.docs.pages import blocks, commands

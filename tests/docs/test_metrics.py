@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from j10ce.manager.census import certificates
-from j10ce.manager.door_metrics import DoorMetrics
-from j10ce.manager.metrics import Metrics
+from j10ce.manager.documents.fleet_metrics import certificates
+from j10ce.manager.kube.metrics import DoorMetrics
+from j10ce.manager.telemetry.metrics import Metrics
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -13,10 +13,10 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.errors import StoreError
-from j10ce.manager.metrics import Metrics
-from j10ce.manager.observed import ObservedStore
-from j10ce.manager.revisions import keep_history, record
-from j10ce.manager.trace import Silent
+from j10ce.manager.policies.history import keep_history, record
+from j10ce.manager.telemetry.metrics import Metrics
+from j10ce.manager.telemetry.observed_store import ObservedStore
+from j10ce.manager.telemetry.trace import Silent
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, Owner, PolicyRevision
 from j10ce.store.etcd import EtcdStore
 from j10ce.store.etcd_address import read_address

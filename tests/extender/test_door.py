@@ -12,13 +12,13 @@ import msgspec
 import pytest
 
 from j10ce.errors import Invalid
-from j10ce.manager.door_metrics import DoorMetrics
-from j10ce.manager.doors import Doors
-from j10ce.manager.extender import PREFIX, ExtenderDoor
-from j10ce.manager.leader_address import keep_address, slice_of
-from j10ce.manager.metrics import Metrics
-from j10ce.manager.occupants import Occupants
-from j10ce.manager.view import View
+from j10ce.manager.asgi.endpoints import Doors
+from j10ce.manager.documents.view import View
+from j10ce.manager.kube.cluster_feed import Occupants
+from j10ce.manager.kube.extender import PREFIX, ExtenderDoor
+from j10ce.manager.kube.leader_address import keep_address, slice_of
+from j10ce.manager.kube.metrics import DoorMetrics
+from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.model.native import Namespace, NativeMeta, Node, NodeStatus, decode_native
 from j10ce.model.pod import Pod
 from j10ce.model.quantity import Quantity

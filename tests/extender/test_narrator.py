@@ -9,11 +9,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from j10ce.manager.happenings import Happening
+from j10ce.manager.documents.view import View
+from j10ce.manager.kube.cluster_feed import Occupants
+from j10ce.manager.kube.events import Subject
 from j10ce.manager.kube.narrator import Narrator
-from j10ce.manager.kube_events import Subject
-from j10ce.manager.occupants import Occupants
-from j10ce.manager.view import View
+from j10ce.manager.policies.transitions import Happening
 from j10ce.model.kinds import (
     Condition,
     EffectiveFloor,

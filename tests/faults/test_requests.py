@@ -14,7 +14,7 @@ import uvicorn
 
 from j10ce.agent import http
 from j10ce.agent.http import Request, Response
-from j10ce.manager import protocol
+from j10ce.manager import connection
 from tests.agent.conftest import AgentProcess
 from tests.faults.conftest import one_agent
 from tests.faults.raw import Address, connect, drain, talk
@@ -170,13 +170,13 @@ async def agents_server(sock: socket.socket, monkeypatch: pytest.MonkeyPatch) ->
 
 @asynccontextmanager
 async def managers_server(sock: socket.socket, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    monkeypatch.setattr(protocol, "ARRIVAL_S", 0.5)
+    monkeypatch.setattr(connection, "ARRIVAL_S", 0.5)
 
     async def app(scope: object, receive: object, send: Callable[[object], Awaitable[None]]) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"hello\n"})
 
-    config = uvicorn.Config(app, http=protocol.BoundedProtocol, lifespan="off", log_config=None, ws="none")  # type: ignore[arg-type]
+    config = uvicorn.Config(app, http=connection.BoundedProtocol, lifespan="off", log_config=None, ws="none")  # type: ignore[arg-type]
     one = uvicorn.Server(config)
     async with asyncio.TaskGroup() as group:
         group.create_task(one._serve([sock]))

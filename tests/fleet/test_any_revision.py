@@ -11,8 +11,8 @@ import grpc
 import httpx2 as httpx
 import pytest
 
-from j10ce.manager.proto import requests_pb2 as ask
-from j10ce.manager.proto import services_pb2_grpc as stubs
+from j10ce.manager.grpc.proto import requests_pb2 as ask
+from j10ce.manager.grpc.proto import services_pb2_grpc as stubs
 from tests.etcd.cluster import Cluster, running
 from tests.fleet.managers import BASE, eventually
 from tests.grpc.test_server import address_of

@@ -12,11 +12,11 @@ import pytest
 import structlog
 
 from j10ce.errors import Conflict, Denied, NotFound, StoreError, Unavailable
-from j10ce.manager import census
-from j10ce.manager.health import Health
-from j10ce.manager.metrics import Metrics
-from j10ce.manager.observed import ObservedStore
-from j10ce.manager.trace import Silent
+from j10ce.manager.documents import fleet_metrics
+from j10ce.manager.telemetry.health import Health
+from j10ce.manager.telemetry.metrics import Metrics
+from j10ce.manager.telemetry.observed_store import ObservedStore
+from j10ce.manager.telemetry.trace import Silent
 from j10ce.model.kinds import Meta, NodeQoS, NodeQoSStatus, Object
 from j10ce.model.quantity import Quantity
 from j10ce.store.elector import Alone
@@ -98,7 +98,7 @@ def test_lendable_amounts_add_up_over_nodes() -> None:
         NodeQoS(metadata=Meta(name=f"n{n}"), status=NodeQoSStatus(overcommit={"batchCpu": Quantity.parse(cpu)}))
         for n, cpu in enumerate(("1500m", "2"))
     ]
-    assert census.lendable(nodes) == {"batchCpu": 3.5}
+    assert fleet_metrics.lendable(nodes) == {"batchCpu": 3.5}
 
 
 @pytest.fixture(scope="module")

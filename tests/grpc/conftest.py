@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 import grpc
 import pytest
 
-from j10ce.manager.audit import Audit
-from j10ce.manager.auth import Access
-from j10ce.manager.enrolment import Enrolment
-from j10ce.manager.grpc import GrpcServer
-from j10ce.manager.grpc_actions import Actions
-from j10ce.manager.grpc_door import Door
-from j10ce.manager.limits import Limits
-from j10ce.manager.metrics import Metrics
-from j10ce.manager.placements import Placements
-from j10ce.manager.proto import actions_pb2_grpc, services_pb2_grpc
-from j10ce.manager.trace import Silent
-from j10ce.manager.workloads import AgentProxy
+from j10ce.manager.access.audit import Audit
+from j10ce.manager.access.auth import Access
+from j10ce.manager.access.enrolment import Enrolment
+from j10ce.manager.api.agent_proxy import AgentProxy
+from j10ce.manager.api.place import Placements
+from j10ce.manager.fairness.rate_limits import Limits
+from j10ce.manager.grpc.actions import Actions
+from j10ce.manager.grpc.gate import Door
+from j10ce.manager.grpc.proto import actions_pb2_grpc, services_pb2_grpc
+from j10ce.manager.grpc.server import GrpcServer
+from j10ce.manager.telemetry.metrics import Metrics
+from j10ce.manager.telemetry.trace import Silent
 from j10ce.model.catalogue import KINDS
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store

@@ -14,12 +14,14 @@ from google.rpc import error_details_pb2 as details
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from j10ce.manager import grpc_door, grpc_visit, limits, tokens
-from j10ce.manager.grpc_door import address
+from j10ce.manager.access import tokens
+from j10ce.manager.fairness import rate_limits
+from j10ce.manager.grpc import gate, visit
+from j10ce.manager.grpc.gate import address
+from j10ce.manager.grpc.proto import objects_pb2 as pb
+from j10ce.manager.grpc.proto import requests_pb2 as ask
+from j10ce.manager.grpc.proto import services_pb2 as send
 from j10ce.manager.identity import Act, Caller
-from j10ce.manager.proto import objects_pb2 as pb
-from j10ce.manager.proto import requests_pb2 as ask
-from j10ce.manager.proto import services_pb2 as send
 from j10ce.model.kinds import Credential, CredentialSpec, Meta
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import ABSENT
@@ -235,7 +237,7 @@ async def test_a_write_whose_caller_gives_up_is_in_the_audit_log(tmp_path: Path)
 async def test_a_write_whose_caller_gives_up_counts_as_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be on its way to the disk: otherwise whoever hangs up in time could fill the store."""
     charged: list[tuple[str, int]] = []
-    monkeypatch.setattr(limits.Limits, "stored", lambda _, caller, grown: charged.append((caller.name, grown)))
+    monkeypatch.setattr(rate_limits.Limits, "stored", lambda _, caller, grown: charged.append((caller.name, grown)))
     store = Slow()
     async with running(tmp_path / "audit", store=store) as both:
         editor = await enrolled(both, "ed", role="editor")
@@ -269,7 +271,7 @@ async def test_strangers_are_limited_over_grpc(tmp_path: Path) -> None:
         call = both.channel.unary_unary(f"/j10ce.v1alpha1.{POLICY}Service/Get")
         heard = await asyncio.gather(*(call(b"") for _ in range(200)), return_exceptions=True)
         codes = [answer.code() for answer in heard if isinstance(answer, grpc.aio.AioRpcError)]
-    assert codes.count(grpc.StatusCode.RESOURCE_EXHAUSTED) == 200 - limits.STRANGERS_BURST
+    assert codes.count(grpc.StatusCode.RESOURCE_EXHAUSTED) == 200 - rate_limits.STRANGERS_BURST
 
 
 async def test_a_stranger_that_asks_too_often_costs_next_to_nothing(
@@ -284,13 +286,13 @@ async def test_a_stranger_that_asks_too_often_costs_next_to_nothing(
             begun += 1
             super().__init__(**given)
 
-    monkeypatch.setattr(grpc_door, "Act", Counted)
+    monkeypatch.setattr(gate, "Act", Counted)
     async with running(tmp_path / "audit", clock=lambda: 0.0) as both:
         call = both.channel.unary_unary(f"/j10ce.v1alpha1.{POLICY}Service/Get")
         for _ in range(3):
             calls = [call(b"", metadata=(("authorization", "Bearer wrong"),)) for _ in range(100)]
             await asyncio.gather(*calls, return_exceptions=True)
-        assert begun == limits.STRANGERS_BURST
+        assert begun == rate_limits.STRANGERS_BURST
         assert await both.stub("QoSProfile").List(ask.ListRequest(limit=1), metadata=KNOWN)
 
 
@@ -323,13 +325,13 @@ async def test_the_name_of_a_field_manager_is_bounded(both: Both) -> None:
 
 async def test_time_on_the_loop_is_paid_over_grpc_too(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, float]] = []
-    paid = limits.Limits.spent
+    paid = rate_limits.Limits.spent
 
-    def spent(self: limits.Limits, caller: Caller, seconds: float, *, writes: bool, reserved: float = 0.0) -> None:
+    def spent(self: rate_limits.Limits, caller: Caller, seconds: float, *, writes: bool, reserved: float = 0.0) -> None:
         told.append((caller.name, seconds))
         paid(self, caller, seconds, writes=writes, reserved=reserved)
 
-    monkeypatch.setattr(limits.Limits, "spent", spent)
+    monkeypatch.setattr(rate_limits.Limits, "spent", spent)
     viewer = await enrolled(both, "eve", role="viewer")
     await both.stub(POLICY).List(ask.ListRequest(), metadata=viewer)
     assert {name for name, seconds in told if seconds > 0} == {"eve"}
@@ -337,15 +339,15 @@ async def test_time_on_the_loop_is_paid_over_grpc_too(both: Both, monkeypatch: p
 
 async def test_a_watch_pays_for_its_time_while_it_goes_on(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    paid = limits.Limits.spent
+    paid = rate_limits.Limits.spent
 
-    def spent(self: limits.Limits, caller: Caller, seconds: float, *, writes: bool, reserved: float = 0.0) -> None:
+    def spent(self: rate_limits.Limits, caller: Caller, seconds: float, *, writes: bool, reserved: float = 0.0) -> None:
         if seconds > 0:
             told.append(caller.name)
         paid(self, caller, seconds, writes=writes, reserved=reserved)
 
-    monkeypatch.setattr(grpc_visit, "MUCH_S", 0.0)
-    monkeypatch.setattr(limits.Limits, "spent", spent)
+    monkeypatch.setattr(visit, "MUCH_S", 0.0)
+    monkeypatch.setattr(rate_limits.Limits, "spent", spent)
     viewer = await enrolled(both, "eve", role="viewer")
     watch = both.stub(POLICY).Watch(ask.WatchRequest(bookmarks=True), metadata=viewer)
     await watch.read()

@@ -11,11 +11,11 @@ import grpc
 import pytest
 from google.rpc import error_details_pb2 as details
 
-from j10ce.manager.enrolment import NodeCredential
-from j10ce.manager.grpc_codec import message_of, plain_of
-from j10ce.manager.proto import actions_pb2 as act
-from j10ce.manager.proto import objects_pb2 as pb
-from j10ce.manager.proto import requests_pb2 as ask
+from j10ce.manager.access.enrolment import NodeCredential
+from j10ce.manager.grpc.codec import message_of, plain_of
+from j10ce.manager.grpc.proto import actions_pb2 as act
+from j10ce.manager.grpc.proto import objects_pb2 as pb
+from j10ce.manager.grpc.proto import requests_pb2 as ask
 from j10ce.model.kinds import NodeQoS, Workload
 from j10ce.model.placement import Placement
 from j10ce.model.schema import convert, encode, parse

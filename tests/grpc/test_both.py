@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from j10ce.manager import grpc_shape as shape
-from j10ce.manager.grpc_codec import message_of, plain_of
-from j10ce.manager.proto import actions_pb2 as act
-from j10ce.manager.proto import requests_pb2 as ask
-from j10ce.manager.proto import services_pb2 as send
+from j10ce.manager.grpc.codec import message_of, plain_of
+from j10ce.manager.grpc.proto import actions_pb2 as act
+from j10ce.manager.grpc.proto import requests_pb2 as ask
+from j10ce.manager.grpc.proto import services_pb2 as send
+from j10ce.manager.openapi import shape
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Object, Workload
 from j10ce.model.placement import Placement

@@ -10,9 +10,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import given
 
 from j10ce.errors import Invalid, Malformed
-from j10ce.manager.grpc_codec import message_of, plain_of
-from j10ce.manager.grpc_shape import messages
-from j10ce.manager.proto import objects_pb2 as pb
+from j10ce.manager.grpc.codec import message_of, plain_of
+from j10ce.manager.grpc.proto import objects_pb2 as pb
+from j10ce.manager.openapi.shape import messages
 from j10ce.model.kinds import HoldSpec, NodeReport, Object, QoSProfile, QoSProfileSpec, UnitCount
 from j10ce.model.schema import convert, encode, parse
 from tests.model.generate import objects

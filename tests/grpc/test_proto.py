@@ -13,13 +13,13 @@ import pytest
 from google.protobuf.descriptor import Descriptor
 from msgspec import Struct
 
-from j10ce.manager import grpc_shape as shape
-from j10ce.manager.proto import objects_pb2, services_pb2
+from j10ce.manager.grpc.proto import objects_pb2, services_pb2
+from j10ce.manager.openapi import shape
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Tier
 
 CLONE = Path(__file__).resolve().parents[2]
-PROTO = CLONE / "src/j10ce/manager/proto"
+PROTO = CLONE / "src/j10ce/manager/grpc/proto"
 ETCD = CLONE / "src/j10ce/store/proto"
 
 

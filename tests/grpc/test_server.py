@@ -20,23 +20,23 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from j10ce.cli.authority import Authority, Wish
 from j10ce.errors import Denied
-from j10ce.manager.audit import Audit
-from j10ce.manager.auth import Access
-from j10ce.manager.enrolment import Enrolment
-from j10ce.manager.grpc import GrpcServer
-from j10ce.manager.grpc_actions import Actions
-from j10ce.manager.grpc_certificate import Certificate
-from j10ce.manager.grpc_door import Door
-from j10ce.manager.limits import Limits
-from j10ce.manager.metrics import Metrics
-from j10ce.manager.placements import Placements
-from j10ce.manager.proto import requests_pb2 as ask
-from j10ce.manager.proto import services_pb2_grpc
-from j10ce.manager.tokens import Keyring
-from j10ce.manager.trace import Silent
-from j10ce.manager.verbs import Verbs
-from j10ce.manager.view import View
-from j10ce.manager.workloads import AgentProxy
+from j10ce.manager.access.audit import Audit
+from j10ce.manager.access.auth import Access
+from j10ce.manager.access.enrolment import Enrolment
+from j10ce.manager.access.tokens import Keyring
+from j10ce.manager.api.agent_proxy import AgentProxy
+from j10ce.manager.api.place import Placements
+from j10ce.manager.api.verbs import Verbs
+from j10ce.manager.documents.view import View
+from j10ce.manager.fairness.rate_limits import Limits
+from j10ce.manager.grpc.actions import Actions
+from j10ce.manager.grpc.certificate import Certificate
+from j10ce.manager.grpc.gate import Door
+from j10ce.manager.grpc.proto import requests_pb2 as ask
+from j10ce.manager.grpc.proto import services_pb2_grpc
+from j10ce.manager.grpc.server import GrpcServer
+from j10ce.manager.telemetry.metrics import Metrics
+from j10ce.manager.telemetry.trace import Silent
 from j10ce.policy.validate import validate
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL

@@ -9,8 +9,9 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from j10ce.manager import grpc_health, grpc_visit
-from j10ce.manager.proto import requests_pb2 as ask
+from j10ce.manager.grpc import health as grpc_health
+from j10ce.manager.grpc import visit
+from j10ce.manager.grpc.proto import requests_pb2 as ask
 from tests.grpc.conftest import KNOWN, Both
 from tests.grpc.test_access import Metadata, enrolled
 from tests.grpc.test_verbs import POLICY, Refused
@@ -49,7 +50,7 @@ async def test_a_stranger_is_refused_before_it_has_sent_anything(both: Both, met
 async def test_who_is_known_and_sends_nothing_is_not_waited_for(
     both: Both, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    monkeypatch.setattr(grpc_visit, "ARRIVAL_S", 0.05)
+    monkeypatch.setattr(visit, "ARRIVAL_S", 0.05)
     assert await code(begun(both, f"{SERVICE}/{method}", KNOWN)) is grpc.StatusCode.DEADLINE_EXCEEDED
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import grpc
 import pytest
 
-from j10ce.manager import grpc_visit
-from j10ce.manager.proto import requests_pb2 as ask
+from j10ce.manager.grpc import visit
+from j10ce.manager.grpc.proto import requests_pb2 as ask
 from j10ce.model.kinds import Meta, QoSProfile, QoSProfileSpec
 from j10ce.store.store import ABSENT
 from tests.grpc.conftest import KNOWN, Both
@@ -64,7 +64,7 @@ async def test_answers_that_nobody_reads_are_their_callers(both: Both) -> None:
 
 
 async def test_an_answer_that_is_too_large_is_asked_for_in_pages(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grpc_visit, "MOST_ANSWER", 3 * LARGE)
+    monkeypatch.setattr(visit, "MOST_ANSWER", 3 * LARGE)
     await stored(both, 4)
     profiles = both.stub("QoSProfile")
     with pytest.raises(Refused) as refused:

@@ -10,9 +10,9 @@ import pytest
 from google.rpc import error_details_pb2 as details
 from grpc_status import rpc_status
 
-from j10ce.manager.proto import objects_pb2 as pb
-from j10ce.manager.proto import requests_pb2 as ask
-from j10ce.manager.proto import services_pb2 as send
+from j10ce.manager.grpc.proto import objects_pb2 as pb
+from j10ce.manager.grpc.proto import requests_pb2 as ask
+from j10ce.manager.grpc.proto import services_pb2 as send
 from tests.grpc.conftest import Both
 from tests.manager.conftest import POLICIES, policy
 

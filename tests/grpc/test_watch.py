@@ -9,9 +9,9 @@ import grpc
 import pytest
 from google.rpc import error_details_pb2 as details
 
-from j10ce.manager import watch as watching
-from j10ce.manager.proto import requests_pb2 as ask
-from j10ce.manager.proto import services_pb2 as send
+from j10ce.manager.api import watch as watching
+from j10ce.manager.grpc.proto import requests_pb2 as ask
+from j10ce.manager.grpc.proto import services_pb2 as send
 from tests.grpc.conftest import Both
 from tests.grpc.test_verbs import POLICY, Refused, creating, told
 from tests.manager.conftest import POLICIES

@@ -15,9 +15,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from j10ce.errors import Conflict, NotFound
+from j10ce.manager.api.place import Placements
+from j10ce.manager.api.place_policy import Terms
 from j10ce.manager.identity import SYSTEM, Act, acting
-from j10ce.manager.placement import Terms
-from j10ce.manager.placements import Placements
 from j10ce.model.kinds import (
     Lending,
     MinimalReservationPolicy,

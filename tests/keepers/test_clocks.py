@@ -10,9 +10,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from j10ce.errors import Conflict, Unavailable
+from j10ce.manager.api.place import Placements
+from j10ce.manager.api.place_policy import Terms
 from j10ce.manager.identity import SYSTEM, Act, acting
-from j10ce.manager.placement import Terms
-from j10ce.manager.placements import Placements
 from j10ce.model.kinds import PLACEMENT_LABEL, Hold, Lending, MinimalReservationPolicy, Object, Rollout
 from j10ce.model.quantity import Duration
 from j10ce.store.memory import MemoryStore

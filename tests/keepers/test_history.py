@@ -6,8 +6,9 @@ import asyncio
 
 from msgspec.structs import replace
 
-from j10ce.manager import orphans, revisions
-from j10ce.manager.revisions import ensure_built_in, keep_history, revision_of
+from j10ce.manager.keepers import orphans
+from j10ce.manager.policies import history
+from j10ce.manager.policies.history import ensure_built_in, keep_history, revision_of
 from j10ce.model.kinds import (
     CpuSection,
     Hold,
@@ -58,9 +59,9 @@ async def test_a_leader_that_slept_records_nothing_of_policies_that_are_gone(sto
     made = await store.put(reservation("db", cpu="1"))
     assert isinstance(made, MinimalReservationPolicy)
     await store.delete(KIND, "default", "db")
-    await revisions.record(store, (made,))
+    await history.record(store, (made,))
     again = await store.put(reservation("db", cpu="2"))
-    await revisions.record(store, (made,))
+    await history.record(store, (made,))
     assert again.metadata.uid != made.metadata.uid
     assert await stored(store, PolicyRevision) == []
 

@@ -8,11 +8,11 @@ from typing import Any
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from j10ce.manager.api.place import Placements
+from j10ce.manager.api.place_policy import Terms
 from j10ce.manager.identity import SYSTEM, Act, acting
-from j10ce.manager.occupants import Occupants
-from j10ce.manager.overcommit import held_policies, withheld
-from j10ce.manager.placement import Terms
-from j10ce.manager.placements import Placements
+from j10ce.manager.keepers.overcommit import held_policies, withheld
+from j10ce.manager.kube.cluster_feed import Occupants
 from j10ce.model.kinds import Lending, MinimalReservationPolicy, PolicyRevision, Rollout
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.policy.lifetime import admitted, in_force

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from j10ce.manager.api.place import Placements
+from j10ce.manager.api.place_policy import Terms
 from j10ce.manager.identity import SYSTEM, Act, acting
-from j10ce.manager.placement import Terms
-from j10ce.manager.placements import Placements
 from j10ce.model.kinds import PLACEMENT_LABEL, WORKLOAD_LABEL, Lending, MinimalReservationPolicy
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.store.memory import MemoryStore

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from prometheus_client.core import GaugeMetricFamily
 
 from j10ce.agent.report import node_report
-from j10ce.manager import census
-from j10ce.manager.placement import Terms
-from j10ce.manager.placements import Placements
+from j10ce.manager.api.place import Placements
+from j10ce.manager.api.place_policy import Terms
+from j10ce.manager.documents import fleet_metrics
 from j10ce.model.kinds import Condition, Meta, NodeQoS, NodeQoSStatus
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import convert, plain
@@ -120,7 +120,7 @@ async def test_a_node_that_talks_nonsense_is_left_out_and_everything_else_goes_o
 
 
 def counted(manager: Manager) -> dict[str, int]:
-    (family,) = [f for f in census.families(manager.view) if f.name == "j10ce_nodes"]
+    (family,) = [f for f in fleet_metrics.families(manager.view) if f.name == "j10ce_nodes"]
     assert isinstance(family, GaugeMetricFamily)
     return {sample.labels["state"]: int(sample.value) for sample in family.samples}
 

@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from j10ce.manager import expiry, nodes, orphans, overcommit, revisions
-from j10ce.manager.policies import Judge
-from j10ce.manager.reservations import Reservations
-from j10ce.manager.roster import ReportedRoster
-from j10ce.manager.strategies import Strategies
-from j10ce.manager.view import View
+from j10ce.manager.documents.view import View
+from j10ce.manager.keepers import expiry, nodes, orphans, overcommit
+from j10ce.manager.keepers.overcommit_file import Strategies
+from j10ce.manager.policies import history
+from j10ce.manager.policies.keeper import Judge
+from j10ce.manager.policies.reservations import Reservations
+from j10ce.manager.policies.roster import ReportedRoster
 from j10ce.model.kinds import (
     Capability,
     Meta,
@@ -79,7 +80,7 @@ class Manager:
         await self.caught_up()
         await self._judged().round(self.wall)
         await self.caught_up()
-        await revisions.settle(self.store, self.view, self.policies())
+        await history.settle(self.store, self.view, self.policies())
         for node in self.view.all(NodeQoS):
             await nodes.judge(self.store, self.view, node, self.wall)
         await self.caught_up()

@@ -13,17 +13,17 @@ import httpx2 as httpx
 import pytest
 from starlette.types import ASGIApp
 
+from j10ce.manager.access.audit import Audit
+from j10ce.manager.access.auth import Access
+from j10ce.manager.access.tokens import Keyring
+from j10ce.manager.api.agent_proxy import AgentProxy
+from j10ce.manager.api.place import Placements
+from j10ce.manager.api.rest import Resources
+from j10ce.manager.api.verbs import Verbs
 from j10ce.manager.app import build_app
-from j10ce.manager.audit import Audit
-from j10ce.manager.auth import Access
-from j10ce.manager.limits import Limits
-from j10ce.manager.metrics import Metrics
-from j10ce.manager.placements import Placements
-from j10ce.manager.rest import Resources
-from j10ce.manager.tokens import Keyring
-from j10ce.manager.verbs import Verbs
-from j10ce.manager.view import View
-from j10ce.manager.workloads import AgentProxy
+from j10ce.manager.documents.view import View
+from j10ce.manager.fairness.rate_limits import Limits
+from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.policy.validate import validate
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store

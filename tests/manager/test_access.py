@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from j10ce.cli import kubeconfig
+from j10ce.daemon.secret_files import read_token, write_kubeconfig
 from j10ce.errors import Denied
-from j10ce.manager.auth import is_loopback
-from j10ce.manager.private import read_token, write_kubeconfig
+from j10ce.manager.access.auth import is_loopback
 from tests.manager.conftest import BASE, TOKEN, Manager
 
 CLOSED = ["/apis", BASE, f"{BASE}/qosprofiles", "/metrics", "/openapi.json", f"{BASE}/nodedocuments/n1", "/nothing"]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from j10ce.errors import FieldConflict, Invalid
-from j10ce.manager.apply import MOST_MANAGERS, Writer, applied, decided, refuse, updated
-from j10ce.manager.apply_fields import Path, leaves, owns, paths, spelled, tree, whole
+from j10ce.manager.changes.fields import Path, leaves, owns, paths, spelled, tree, whole
+from j10ce.manager.changes.ownership import MOST_MANAGERS, Writer, applied, decided, refuse, updated
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, Object
 from j10ce.model.schema import convert, plain
 from j10ce.store.revise import Key

@@ -11,18 +11,18 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.errors import Denied, NotFound, StoreError
-from j10ce.manager import keepers
-from j10ce.manager.decision import Decision
-from j10ce.manager.documents import Documents
-from j10ce.manager.judgement import Basis, judged
-from j10ce.manager.nodes import judge_nodes
-from j10ce.manager.policies import judge_policies
-from j10ce.manager.reports import Reports
-from j10ce.manager.revisions import KEPT, SYSTEM_NAMESPACE, ensure_built_in, keep_history, revision_of
-from j10ce.manager.roster import Changes, ReportedRoster
-from j10ce.manager.silence import Hear
-from j10ce.manager.trace import Silent
-from j10ce.manager.view import View
+from j10ce.manager.documents.documents import Documents
+from j10ce.manager.documents.silence import Hear
+from j10ce.manager.documents.view import View
+from j10ce.manager.keepers import run
+from j10ce.manager.keepers.nodes import judge_nodes
+from j10ce.manager.policies.admission import Decision
+from j10ce.manager.policies.history import KEPT, SYSTEM_NAMESPACE, ensure_built_in, keep_history, revision_of
+from j10ce.manager.policies.keeper import judge_policies
+from j10ce.manager.policies.reports import Reports
+from j10ce.manager.policies.roster import Changes, ReportedRoster
+from j10ce.manager.policies.status import Basis, judged
+from j10ce.manager.telemetry.trace import Silent
 from j10ce.model.kinds import (
     Condition,
     CpuSection,
@@ -256,7 +256,7 @@ def _sorted(revisions: list[PolicyRevision]) -> list[PolicyRevision]:
 
 
 async def test_a_failing_store_does_not_stop_the_bookkeeping(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keepers, "RETRY_S", 0)
+    monkeypatch.setattr(run, "RETRY_S", 0)
     both = ExceptionGroup("tasks", [StoreError("full"), Denied("no rights yet")])
     failures: list[Exception] = [StoreError("full"), both]
     third = asyncio.Event()
@@ -267,7 +267,7 @@ async def test_a_failing_store_does_not_stop_the_bookkeeping(monkeypatch: pytest
         third.set()
         await asyncio.Event().wait()
 
-    await while_running(keepers.persist(keep), do=lambda: asyncio.wait_for(third.wait(), 30))  # type: ignore[arg-type,return-value]
+    await while_running(run.persist(keep), do=lambda: asyncio.wait_for(third.wait(), 30))  # type: ignore[arg-type,return-value]
 
 
 @pytest.mark.parametrize("error", [StoreError("away"), LookupError("a fault of ours")])
@@ -287,14 +287,14 @@ async def test_a_keeper_ends_when_leadership_does_whatever_fails_with_it(error: 
             begun.set()
 
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-        keeping = group.create_task(keepers.contain("any", keep))
+        keeping = group.create_task(run.contain("any", keep))
         await begun.wait()
         keeping.cancel()
     assert keeping.cancelled()
 
 
 async def test_a_keeper_goes_on_after_a_task_of_its_own_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keepers, "RETRY_S", 0)
+    monkeypatch.setattr(run, "RETRY_S", 0)
     attempts, third = [0], asyncio.Event()
 
     async def write() -> None:
@@ -308,14 +308,14 @@ async def test_a_keeper_goes_on_after_a_task_of_its_own_has_failed(monkeypatch: 
         async with asyncio.TaskGroup() as group:
             group.create_task(write())
 
-    await while_running(keepers.contain("any", keep), do=lambda: asyncio.wait_for(third.wait(), 30))  # type: ignore[arg-type,return-value]
+    await while_running(run.contain("any", keep), do=lambda: asyncio.wait_for(third.wait(), 30))  # type: ignore[arg-type,return-value]
 
 
 async def test_a_judge_that_begins_again_is_told_of_every_node_again(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A roster tells each node once: one that another judge has listened to would leave the fleet empty."""
-    monkeypatch.setattr(keepers, "RETRY_S", 0)
+    monkeypatch.setattr(run, "RETRY_S", 0)
     made: list[ReportedRoster] = []
     again = asyncio.Event()
 
@@ -330,7 +330,7 @@ async def test_a_judge_that_begins_again_is_told_of_every_node_again(
             raise LookupError("a fault of ours")
 
     view = View(store)
-    keeping = keepers.keep_all(store, view, lambda: WALL, Silent(), around=keepers.Surroundings(Broken))
+    keeping = run.keep_all(store, view, lambda: WALL, Silent(), around=run.Surroundings(Broken))
     await while_running(view.run(), keeping, do=lambda: asyncio.wait_for(again.wait(), 30))  # type: ignore[arg-type,return-value]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from j10ce.manager.census import families, unreadable
-from j10ce.manager.metrics import Metrics
-from j10ce.manager.view import View
+from j10ce.manager.documents.fleet_metrics import families, unreadable
+from j10ce.manager.documents.view import View
+from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.model.kinds import Meta, NodeQoS
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import profile, reservation

@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from j10ce.manager import openapi
+from j10ce.manager.openapi import document
 from j10ce.model.catalogue import KINDS
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL
@@ -41,7 +41,7 @@ PATIENT = settings(max_examples=5, deadline=None, suppress_health_check=list(Hea
 
 app = assemble(MemoryStore(lambda: WALL)).app
 schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=HEADERS)
-over_network = schemathesis.openapi.from_dict(openapi.document())  # the one above asks `app`, whatever the address
+over_network = schemathesis.openapi.from_dict(document.document())  # the one above asks `app`, whatever the address
 over_network.config.phases.coverage.enabled = False  # a thousand ways to spoil a body; the quick test has them
 
 
@@ -69,7 +69,7 @@ def test_every_answer_is_as_documented(case: schemathesis.Case) -> None:
 
 
 def test_the_document_covers_every_kind() -> None:
-    paths = openapi.document()["paths"]
+    paths = document.document()["paths"]
     for kind in KINDS.values():
         scope = "/namespaces/{namespace}" if kind.namespaced else ""
         assert "get" in paths[f"{BASE}{scope}/{kind.plural}/{{name}}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2 as httpx
 import pytest
 
-from j10ce.manager import query
+from j10ce.manager.api import query
 from j10ce.store.revise import Key
 from tests.manager.conftest import POLICIES, policy
 from tests.manager.test_verbs_over_http import MERGE, create, status_of

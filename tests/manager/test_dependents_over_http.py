@@ -7,7 +7,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from j10ce.manager import orphans
+from j10ce.manager.keepers import orphans
 from j10ce.store.revise import key_of
 from tests.manager.conftest import POLICIES, Manager, policy
 

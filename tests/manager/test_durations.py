@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
-from j10ce.manager.metrics import BUCKETS_S, Durations
+from j10ce.manager.telemetry.metrics import BUCKETS_S, Durations
 
 SECONDS = st.floats(0, 10) | st.sampled_from(BUCKETS_S)
 

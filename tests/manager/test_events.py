@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.errors import NotFound, Unavailable
-from j10ce.manager.happenings import Happening, happenings
-from j10ce.manager.kube_events import BURST, Recorder
+from j10ce.manager.kube.events import BURST, Recorder
+from j10ce.manager.policies.transitions import Happening, happenings
 from j10ce.model.kinds import Condition, MinimalReservationPolicy, MinimalReservationPolicyStatus, UnitCount
 from j10ce.model.progress import RolloutStatus
 from j10ce.testing.build import WALL, reservation

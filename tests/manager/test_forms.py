@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from j10ce.manager.table import age
+from j10ce.manager.api.table import age
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Condition, Meta, NodeQoS, NodeQoSStatus
 from j10ce.store.memory import MemoryStore

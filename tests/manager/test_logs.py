@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from j10ce.manager import tokens
+from j10ce.manager.access import tokens
 
 FAILS = """
 import sys

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from j10ce.manager.protocol import MOST_HELD, Joined
+from j10ce.manager.connection import MOST_HELD, Joined
 
 
 class Line(asyncio.Transport):

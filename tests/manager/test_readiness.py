@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from j10ce.manager.readiness import readiness
+from j10ce.manager.policies.readiness import readiness
 from j10ce.model.kinds import Condition, MinimalReservationPolicyStatus, PolicyStatus
 from j10ce.model.progress import FailingNode, NodeCount, RolloutStatus
 from j10ce.testing.build import reservation

@@ -8,7 +8,8 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from j10ce.manager import view, watch
+from j10ce.manager.api import watch
+from j10ce.manager.documents import view
 from j10ce.model.schema import convert, parse
 from j10ce.policy.change import NodeChange, changed
 from j10ce.policy.document import NodeDocument

@@ -9,13 +9,14 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from j10ce.manager import openapi, openapi_kube, openapi_wire
-from j10ce.manager.openapi_serve import ASKED_V2
+from j10ce.manager.openapi import document as openapi
+from j10ce.manager.openapi import kubectl, swagger_wire
+from j10ce.manager.openapi.serve import ASKED_V2
 from j10ce.model.catalogue import KINDS
 from tests.manager.conftest import Manager
 
-V3 = json.loads(json.dumps(openapi_kube.version3(openapi.document())))
-V2 = json.loads(json.dumps(openapi_kube.version2(openapi.document())))
+V3 = json.loads(json.dumps(kubectl.version3(openapi.document())))
+V2 = json.loads(json.dumps(kubectl.version2(openapi.document())))
 GROUP = "/openapi/v3/apis/j10ce.io/v1alpha1"
 BOTH = pytest.mark.parametrize("document", [pytest.param(V3, id="3.0"), pytest.param(V2, id="2.0")])
 
@@ -53,11 +54,11 @@ def test_nothing_is_spelled_as_only_3_1_can(document: dict[str, Any]) -> None:
 def test_every_kind_is_found_by_group_version_and_kind(document: dict[str, Any]) -> None:
     for kind in KINDS:
         gvk = {"group": "j10ce.io", "version": "v1alpha1", "kind": kind}
-        assert [name for name, s in schemas(document).items() if gvk in s.get(openapi_kube.GVK, ())] == [
+        assert [name for name, s in schemas(document).items() if gvk in s.get(kubectl.GVK, ())] == [
             f"io.j10ce.v1alpha1.{kind}"
         ]
         patches = [item["patch"] for item in document["paths"].values() if "patch" in item]
-        dry = [p for p in patches if p[openapi_kube.GVK] == gvk and any(q["name"] == "dryRun" for q in p["parameters"])]
+        dry = [p for p in patches if p[kubectl.GVK] == gvk and any(q["name"] == "dryRun" for q in p["parameters"])]
         assert bool(dry) is KINDS[kind].stored
 
 
@@ -69,7 +70,7 @@ def test_every_field_says_what_it_means(document: dict[str, Any]) -> None:
 
 
 def test_the_protobuf_form_holds_what_the_json_form_holds() -> None:
-    document = fields(openapi_wire.document(V2))
+    document = fields(swagger_wire.document(V2))
     definitions = [fields(pair) for pair in fields(document[9][0])[1]]
     assert {pair[1][0].decode() for pair in definitions} == set(V2["definitions"])
     paths = [fields(pair) for pair in fields(document[8][0])[2]]
@@ -151,7 +152,7 @@ async def test_version_2_comes_as_asked(api: httpx.AsyncClient, accept: str, med
     if media_type == "application/json":
         assert found.json() == V2
     else:
-        assert found.content == openapi_wire.document(V2)
+        assert found.content == swagger_wire.document(V2)
 
 
 async def test_another_form_is_not_there(api: httpx.AsyncClient) -> None:

@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.cli.nodes import describe_node
-from j10ce.manager.overcommit import inputs, judged, keep_overcommit, withheld
-from j10ce.manager.strategies import Strategies, parse
-from j10ce.manager.view import View
+from j10ce.manager.documents.view import View
+from j10ce.manager.keepers.overcommit import inputs, judged, keep_overcommit, withheld
+from j10ce.manager.keepers.overcommit_file import Strategies, parse
 from j10ce.model.kinds import Lending, MinimalReservationPolicy, NodeQoS, ReservationReport
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import plain

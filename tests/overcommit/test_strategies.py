@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from j10ce.errors import Denied, Invalid
-from j10ce.manager.strategies import Strategies, StrategyFile, parse
+from j10ce.manager.keepers.overcommit_file import Strategies, StrategyFile, parse
 from j10ce.model.kinds import Meta, NodeQoS, NodeQoSSpec
 from j10ce.model.quantity import Duration
 from j10ce.policy.overcommit import DEFAULT, Strategy

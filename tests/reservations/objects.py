@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from j10ce.manager.decision import Decision
+from j10ce.manager.policies.admission import Decision
 from j10ce.model.kinds import (
     Meta,
     MinimalReservationPolicy,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from j10ce.agent.objects import quantities
 from j10ce.agent.promises import claimed, reservations
-from j10ce.manager.reservations import RETRY_S, Reservations
+from j10ce.manager.policies.reservations import RETRY_S, Reservations
 from j10ce.model.kinds import Meta, MinimalReservationPolicy, NodeQoS, NodeQoSStatus, NodeReport
 from j10ce.model.workload import Workload
 from j10ce.policy.document import reference, render

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from j10ce.manager.policies import judge_policies
-from j10ce.manager.revisions import keep_history
-from j10ce.manager.view import View
+from j10ce.manager.documents.view import View
+from j10ce.manager.policies.history import keep_history
+from j10ce.manager.policies.keeper import judge_policies
 from j10ce.model.kinds import Meta, MinimalReservationPolicy, NodeQoS
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store

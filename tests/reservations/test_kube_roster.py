@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from j10ce.manager.kube_nodes import belonging, difference
-from j10ce.manager.kube_roster import KubeRoster
-from j10ce.manager.occupants import Occupants
-from j10ce.manager.view import View
+from j10ce.manager.documents.view import View
+from j10ce.manager.kube.cluster_feed import Occupants
+from j10ce.manager.kube.nodes import belonging, difference
+from j10ce.manager.kube.roster import KubeRoster
 from j10ce.model.kinds import Meta, MinimalReservationPolicy, NodeQoS
 from j10ce.model.native import Node, read_amount
 from j10ce.model.pod import Pod

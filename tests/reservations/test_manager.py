@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from j10ce.manager.reservations import LOOK_S, RETRY_S, Reservations
-from j10ce.manager.silence import SILENT_S
+from j10ce.manager.documents.silence import SILENT_S
+from j10ce.manager.policies.reservations import LOOK_S, RETRY_S, Reservations
 from j10ce.model.kinds import Lending, Meta, MinimalReservationPolicy, NodeQoS, Owner, PolicyRevision
 from j10ce.model.quantity import Duration
 from j10ce.model.schema import plain

@@ -8,8 +8,8 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from j10ce.manager.reservations import Reservations
-from j10ce.manager.silence import SILENT_S
+from j10ce.manager.documents.silence import SILENT_S
+from j10ce.manager.policies.reservations import Reservations
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS
 from j10ce.model.schema import decode
 from j10ce.testing.build import WALL, meta

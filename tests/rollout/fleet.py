@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from j10ce.manager.documents import Documents
-from j10ce.manager.judgement import Basis, judged_profile
-from j10ce.manager.reports import Reports
-from j10ce.manager.revisions import revision_of
-from j10ce.manager.watched import Watched
+from j10ce.manager.documents.documents import Documents
+from j10ce.manager.policies.history import revision_of
+from j10ce.manager.policies.reports import Reports
+from j10ce.manager.policies.status import Basis, judged_profile
+from j10ce.manager.policies.watched import Watched
 from j10ce.model.kinds import (
     CpuSection,
     Meta,

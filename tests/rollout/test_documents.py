@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from j10ce.manager import fragments
-from j10ce.manager.documents import Documents
-from j10ce.manager.revisions import revision_of
+from j10ce.manager.documents import fragments
+from j10ce.manager.documents.documents import Documents
+from j10ce.manager.policies.history import revision_of
 from j10ce.model.kinds import (
     Condition,
     Hold,

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from j10ce.daemon.pace import TURN_S, unhurried
 from j10ce.errors import StoreError
-from j10ce.manager.decision import Decision
-from j10ce.manager.expiry import KEPT_S, Watched, ends, look, tidy
-from j10ce.manager.pace import TURN_S, unhurried
-from j10ce.manager.policies import Judge
-from j10ce.manager.reservations import Reservations
-from j10ce.manager.revisions import KEPT, keep_history, revision_of
-from j10ce.manager.view import View
+from j10ce.manager.documents.view import View
+from j10ce.manager.keepers.expiry import KEPT_S, Watched, ends, look, tidy
+from j10ce.manager.policies.admission import Decision
+from j10ce.manager.policies.history import KEPT, keep_history, revision_of
+from j10ce.manager.policies.keeper import Judge
+from j10ce.manager.policies.reservations import Reservations
 from j10ce.model.kinds import (
     Hold,
     Meta,

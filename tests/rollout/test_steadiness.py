@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from j10ce.manager.documents import Documents
-from j10ce.manager.reports import NEVER, Laggards, Reports
+from j10ce.manager.documents.documents import Documents
+from j10ce.manager.policies.reports import NEVER, Laggards, Reports
 from j10ce.model.kinds import (
     Condition,
     Meta,

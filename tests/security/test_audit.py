@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from j10ce.manager.audit import MOST_BYTES, Audit, difference
-from j10ce.manager.failure import Refusal
+from j10ce.manager.access.audit import MOST_BYTES, Audit, difference
+from j10ce.manager.access.tokens import make
+from j10ce.manager.asgi.status import Refusal
 from j10ce.manager.identity import SYSTEM, Act, Caller, Role
-from j10ce.manager.tokens import make
 from j10ce.model.kinds import Credential, CredentialSpec, Meta
 from j10ce.model.schema import plain
 from j10ce.testing.build import WALL, profile

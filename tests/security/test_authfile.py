@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from j10ce.errors import Denied, Invalid
-from j10ce.manager import authfile
-from j10ce.manager.tokens import Keyring, make
+from j10ce.manager.access import token_file
+from j10ce.manager.access.tokens import Keyring, make
 from j10ce.store.memory import MemoryStore
 
 TOKEN, HASH = make("alice")
@@ -36,12 +36,12 @@ def text(*known: dict[str, Any]) -> bytes:
     ],
 )
 def test_a_good_file_is_read(raw: bytes) -> None:
-    assert [k.name for k in authfile.parse(raw).tokens] == ["alice"]
+    assert [k.name for k in token_file.parse(raw).tokens] == ["alice"]
 
 
 @pytest.mark.parametrize("raw", [b"", b"# nothing\n", b"{}", b"tokens: []"])
 def test_an_empty_file_knows_nobody(raw: bytes) -> None:
-    assert authfile.parse(raw).tokens == ()
+    assert token_file.parse(raw).tokens == ()
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ def test_an_empty_file_knows_nobody(raw: bytes) -> None:
         pytest.param(b"[" * 2000, "", id="too deep"),
         pytest.param(b"? {a: b}\n: c", "", id="an unhashable key"),
         pytest.param(b"!!python/object/apply:os.system [true]", "", id="a Python object"),
-        pytest.param(b" " * (authfile.MOST_BYTES + 1), "", id="too large"),
+        pytest.param(b" " * (token_file.MOST_BYTES + 1), "", id="too large"),
     ],
 )
 def test_a_mistake_is_told_with_its_place_and_without_secrets(raw: bytes, finding: str) -> None:
     with pytest.raises(Invalid) as refused:
-        authfile.parse(raw)
+        token_file.parse(raw)
     assert finding in [f.path for f in refused.value.findings]
     assert TOKEN.rpartition(".")[2] not in str(refused.value)
 
@@ -79,7 +79,7 @@ def test_a_mistake_is_told_with_its_place_and_without_secrets(raw: bytes, findin
 @example(b"\x85")
 def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
     with suppress(Invalid):
-        assert all(known.name and known.hash for known in authfile.parse(raw).tokens)
+        assert all(known.name and known.hash for known in token_file.parse(raw).tokens)
 
 
 @pytest.mark.parametrize(
@@ -90,26 +90,26 @@ def test_others_can_neither_read_nor_write_it(tmp_path: Path, mode: int, good: b
     path.write_bytes(text(GOOD))
     path.chmod(mode)
     if good:
-        assert authfile.load(path).tokens
+        assert token_file.load(path).tokens
     else:
         with pytest.raises(Denied, match=f"{mode:04o}"):
-            authfile.load(path)
+            token_file.load(path)
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(Denied, match="No such file"):
-        authfile.load(tmp_path / "auth.yaml")
+        token_file.load(tmp_path / "auth.yaml")
 
 
 def test_a_reload_with_a_mistake_keeps_what_was_in_force(tmp_path: Path) -> None:
     path, keyring = tmp_path / "auth.yaml", Keyring(MemoryStore(lambda: 0.0), lambda: 0.0)
     path.write_bytes(text(GOOD))
     path.chmod(0o600)
-    authfile.reload(keyring, path)
+    token_file.reload(keyring, path)
     assert keyring.recognise(TOKEN.encode()) is not None
     path.write_bytes(b"tokens: [")
-    authfile.reload(keyring, path)
+    token_file.reload(keyring, path)
     assert keyring.recognise(TOKEN.encode()) is not None
     path.write_bytes(b"tokens: []")
-    authfile.reload(keyring, path)
+    token_file.reload(keyring, path)
     assert keyring.recognise(TOKEN.encode()) is None

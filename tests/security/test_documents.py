@@ -14,14 +14,15 @@ from j10ce.agent import client
 from j10ce.agent.client import Line
 from j10ce.agent.holds import HoldRequest, from_request
 from j10ce.errors import Invalid
-from j10ce.manager import documents, weights
-from j10ce.manager.access import lines
-from j10ce.manager.documents import Documents
-from j10ce.manager.feed import Parts, document_lines, in_pieces
-from j10ce.manager.http import LARGE
+from j10ce.manager.api.document_watch import Parts, document_lines, in_pieces
+from j10ce.manager.asgi.requests import LARGE
+from j10ce.manager.documents import documents
+from j10ce.manager.documents import size as weights
+from j10ce.manager.documents.documents import Documents
+from j10ce.manager.documents.size import Weights, weight_of
+from j10ce.manager.fairness import lines
+from j10ce.manager.fairness.rate_limits import PEOPLE
 from j10ce.manager.identity import Act, acting
-from j10ce.manager.limits import PEOPLE
-from j10ce.manager.weights import Weights, weight_of
 from j10ce.policy.validate import validate
 from j10ce.store.revise import key_of
 from j10ce.store.store import Event

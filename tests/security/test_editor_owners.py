@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.errors import FieldConflict
-from j10ce.manager import apply
+from j10ce.manager.changes import ownership
 from j10ce.model.kinds import ManagedFields, Meta, QoSProfile
 from j10ce.store.revise import Key
 from j10ce.testing.build import profile
@@ -56,24 +56,24 @@ def labelled(word: str, many: int, owners: int = 0) -> QoSProfile:
 
 def replaced(many: int) -> object:
     """All labels, in place of others."""
-    return apply.updated(labelled("a", many), labelled("b", many), MINE)
+    return ownership.updated(labelled("a", many), labelled("b", many), MINE)
 
 
 def taken(many: int) -> object:
     """From as many owners as there are labels."""
-    return apply.updated(labelled("a", many, owners=many), labelled("b", many), MINE)
+    return ownership.updated(labelled("a", many, owners=many), labelled("b", many), MINE)
 
 
 def applied(many: int) -> None:
     """Over as many owners."""
     old = labelled("a", many, owners=many)
     config = {"metadata": {"labels": dict.fromkeys(old.metadata.labels, "y")}}
-    new = apply.applied(old, config, Key("QoSProfile", "", "p"), QoSProfile, MINE)
+    new = ownership.applied(old, config, Key("QoSProfile", "", "p"), QoSProfile, MINE)
     with pytest.raises(FieldConflict):
-        apply.refuse(old, new, MINE)
+        ownership.refuse(old, new, MINE)
 
 
-MINE = apply.Writer("me", "spec", 0.0)
+MINE = ownership.Writer("me", "spec", 0.0)
 
 
 @pytest.mark.parametrize("write", [replaced, taken, applied])
@@ -87,6 +87,6 @@ def test_owners_are_forgotten_without_comparing_them_with_one_another() -> None:
     Tree.compared = 0
     entries = [ManagedFields(manager="x", operation="Update", fields_v1=Tree({f"f:a{n}": {}})) for n in range(500)]
     told = replace(profile("p"), metadata=Meta(name="p", managed_fields=tuple(entries)))
-    made = apply.updated(None, told, MINE)
-    assert len(made.metadata.managed_fields) <= apply.MOST_MANAGERS + 1
+    made = ownership.updated(None, told, MINE)
+    assert len(made.metadata.managed_fields) <= ownership.MOST_MANAGERS + 1
     assert Tree.compared < 2_000

@@ -24,10 +24,10 @@ import pytest
 from j10ce.agent.bootstrap import Enrolment
 from j10ce.agent.client import Peer
 from j10ce.errors import Conflict, Unreachable
-from j10ce.manager.enrolment import Enrolment as Tokens
-from j10ce.manager.enrolment import NodeCredentialRequest
+from j10ce.manager.access.enrolment import Enrolment as Tokens
+from j10ce.manager.access.enrolment import NodeCredentialRequest
+from j10ce.manager.access.tokens import Keyring, make
 from j10ce.manager.identity import Act, Caller, Role, acting, caller_of
-from j10ce.manager.tokens import Keyring, make
 from j10ce.model.kinds import Condition, Credential, CredentialSpec, Meta, NodeQoS, NodeQoSStatus, NodeReport
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import ABSENT

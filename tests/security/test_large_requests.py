@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from starlette.types import Message
 
 from j10ce.errors import Invalid
-from j10ce.manager.access import large
+from j10ce.manager.access.tokens import make
+from j10ce.manager.fairness import large
+from j10ce.manager.fairness.rate_limits import Limits
 from j10ce.manager.identity import SYSTEM, Act, acting
-from j10ce.manager.limits import Limits
-from j10ce.manager.tokens import make
 from j10ce.model.bounds import too_many
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Credential, CredentialSpec, Meta

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.manager import limits
-from j10ce.manager.failure import Refusal
+from j10ce.manager.asgi.status import Refusal
+from j10ce.manager.fairness import rate_limits
+from j10ce.manager.fairness.rate_limits import Buckets, Limits, network
 from j10ce.manager.identity import Caller, Role
-from j10ce.manager.limits import Buckets, Limits, network
 
 STEPS = st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 3, allow_nan=False)), max_size=200)
 EDITOR, ADMIN = Caller("e", Role.EDITOR), Caller("a", Role.ADMIN)
@@ -75,27 +75,27 @@ def test_memory_is_bounded_and_the_busy_are_remembered() -> None:
 
 def test_a_caller_is_slowed_down_and_an_administrator_is_not() -> None:
     made = Limits(lambda: 0.0)
-    for _ in range(int(limits.PEOPLE.requests_burst)):
+    for _ in range(int(rate_limits.PEOPLE.requests_burst)):
         made.request(EDITOR)
     with pytest.raises(Refusal, match="200 times a second") as refused:
         made.request(EDITOR)
     assert (refused.value.code, refused.value.reason) == (429, "TooManyRequests")
     assert int((refused.value.headers or {})["retry-after"]) >= 1
     made.request(Caller("other", Role.EDITOR))
-    for _ in range(10 * int(limits.PEOPLE.requests_burst)):
+    for _ in range(10 * int(rate_limits.PEOPLE.requests_burst)):
         made.request(ADMIN)
 
 
 def test_watches_are_counted_while_they_are_open() -> None:
     made = Limits(lambda: 0.0)
-    for _ in range(limits.PEOPLE.watches):
+    for _ in range(rate_limits.PEOPLE.watches):
         made.open_watch(EDITOR)
     with pytest.raises(Refusal, match="100 watches"), made.watch(EDITOR):
         pass
     made.close_watch(EDITOR)
     with made.watch(EDITOR):
         pass
-    for _ in range(10 * limits.PEOPLE.watches):
+    for _ in range(10 * rate_limits.PEOPLE.watches):
         made.open_watch(ADMIN)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.manager.http import json
+from j10ce.manager.asgi.requests import json
 from j10ce.store.order import Order
 from j10ce.store.revise import Key
 from j10ce.testing.build import reservation

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from j10ce.manager import orphans
+from j10ce.manager.keepers import orphans
 from tests.manager.conftest import BASE, Manager
 from tests.manager.conftest import api as api
 from tests.manager.conftest import manager as manager

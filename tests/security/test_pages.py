@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from j10ce.manager import authfile
+from j10ce.manager.access import token_file
+from j10ce.manager.access.roles import KINDS_ASKED, RIGHTS
 from j10ce.manager.identity import READS, WRITES, Role
-from j10ce.manager.roles import KINDS_ASKED, RIGHTS
 from tests.docs.pages import CLONE, blocks
 
 
@@ -32,4 +32,4 @@ def test_the_table_of_rights_is_the_one_in_force() -> None:
 
 def test_the_auth_file_on_the_page_is_one() -> None:
     (shown,) = [b for b in blocks() if b.page == "docs/security.md" and b.language == "yaml"]
-    assert [known.role for known in authfile.parse(shown.text.encode()).tokens] == ["editor", "node"]
+    assert [known.role for known in token_file.parse(shown.text.encode()).tokens] == ["editor", "node"]

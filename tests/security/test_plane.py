@@ -16,7 +16,7 @@ import httpx2 as httpx
 import pytest
 
 from j10ce.cli.bundle import redact
-from j10ce.manager import limits
+from j10ce.manager.fairness import rate_limits
 from tests.etcd.cluster import running
 from tests.security.plane import BASE, ENV, Manager, Plane, obj
 
@@ -83,13 +83,13 @@ def test_a_role_that_is_changed_counts_at_once(two: tuple[Manager, Manager]) -> 
 async def test_whoever_asks_too_often_is_told_when_to_come_back(shared: Manager) -> None:
     """Everyone else, and the administrator, are served meanwhile."""
     token = shared.plane.tokens["viewer"]
-    many = int(limits.PEOPLE.requests_burst) * 3
+    many = int(rate_limits.PEOPLE.requests_burst) * 3
     async with httpx.AsyncClient(base_url=shared.server, verify=shared.plane.trust(), timeout=60) as client:
         headers = {"authorization": f"Bearer {token}"}
         answers = await asyncio.gather(*(client.get("/apis", headers=headers) for _ in range(many)))
         codes = {a.status_code for a in answers}
         assert codes <= {200, 429}
-        assert [a.status_code for a in answers].count(200) >= limits.PEOPLE.requests_burst
+        assert [a.status_code for a in answers].count(200) >= rate_limits.PEOPLE.requests_burst
         refused = next((a for a in answers if a.status_code == 429), None)
         if refused is not None:  # a machine that answers slowly enough never has to refuse
             assert refused.json()["reason"] == "TooManyRequests"
@@ -102,7 +102,7 @@ async def test_whoever_asks_too_often_is_told_when_to_come_back(shared: Manager)
 def test_strangers_are_slowed_down_and_those_with_a_token_are_not(plane: Plane) -> None:
     with plane.manager() as manager, manager.client("j10ce.viewer.guess") as stranger:
         assert stranger.get(PROFILES).status_code == 401
-        assert any(stranger.get(PROFILES).status_code == 429 for _ in range(int(limits.STRANGERS_BURST) * 20))
+        assert any(stranger.get(PROFILES).status_code == 429 for _ in range(int(rate_limits.STRANGERS_BURST) * 20))
         with manager.client("viewer") as known:
             assert known.get(PROFILES).status_code == 200
 

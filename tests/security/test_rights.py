@@ -12,8 +12,8 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
+from j10ce.manager.access.roles import KINDS_ASKED, RIGHTS
 from j10ce.manager.identity import Role
-from j10ce.manager.roles import KINDS_ASKED, RIGHTS
 from tests.security.plane import BASE, ROLES, Manager, hold, obj
 
 PLURALS = {

@@ -15,14 +15,15 @@ import uvicorn
 import uvloop
 
 from j10ce.errors import Invalid
-from j10ce.manager import apply_config, limits, protocol, server
-from j10ce.manager.access import crowd
-from j10ce.manager.access.growth import growth
-from j10ce.manager.access.metered import Meter, Metered
-from j10ce.manager.failure import Refusal
+from j10ce.manager import connection, server
+from j10ce.manager.access.tokens import make
+from j10ce.manager.asgi.status import Refusal
+from j10ce.manager.changes import config
+from j10ce.manager.fairness import crowd, rate_limits
+from j10ce.manager.fairness.growth import growth
+from j10ce.manager.fairness.metered import Meter, Metered
+from j10ce.manager.fairness.rate_limits import Limits
 from j10ce.manager.identity import NOBODY, Act, Caller, Role, acting
-from j10ce.manager.limits import Limits
-from j10ce.manager.tokens import make
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Credential, CredentialSpec, Meta, Selector
 from j10ce.model.schema import encode
@@ -65,7 +66,7 @@ async def test_requests_that_come_together_wait_for_their_turn(monkeypatch: pyte
     async def sleep(seconds: float) -> None:
         waited_s.append(seconds)
 
-    monkeypatch.setattr(limits.asyncio, "sleep", sleep)
+    monkeypatch.setattr(rate_limits.asyncio, "sleep", sleep)
     share = Limits(Hand())
     for _ in range(40):  # so that it is known what they take
         share.settle(EDITOR, 0.0, 0.05, writes=False)
@@ -131,11 +132,11 @@ async def test_yaml_of_one_caller_does_not_wait_for_all_of_anothers(monkeypatch:
         order.append(raw)
         return {"apiVersion": "j10ce.io/v1alpha1", "kind": "QoSProfile"}
 
-    monkeypatch.setattr(apply_config.plain_yaml, "read", read)
+    monkeypatch.setattr(config.plain_yaml, "read", read)
 
     async def apply(caller: Caller, raw: bytes) -> None:
         with acting(Act(caller)):
-            await apply_config.read(raw, KINDS["QoSProfile"], Key("QoSProfile", "", "p"), "spec")
+            await config.read(raw, KINDS["QoSProfile"], Key("QoSProfile", "", "p"), "spec")
 
     async with asyncio.TaskGroup() as group:
         for n in range(5):
@@ -147,11 +148,11 @@ async def test_yaml_of_one_caller_does_not_wait_for_all_of_anothers(monkeypatch:
 
 async def test_the_time_of_reading_yaml_is_its_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter((0.0, 50.0))
-    monkeypatch.setattr(apply_config, "thread_time", lambda: next(times))
+    monkeypatch.setattr(config, "thread_time", lambda: next(times))
     share, act = Limits(Hand()), Act(EDITOR)
     meter = Meter(share, act, writes=True)
     with acting(act), pytest.raises(Invalid):
-        await Metered(apply_config.read(b"- a", KINDS["QoSProfile"], Key("QoSProfile", "", "p"), "spec"), meter)
+        await Metered(config.read(b"- a", KINDS["QoSProfile"], Key("QoSProfile", "", "p"), "spec"), meter)
     meter.settle()
     with pytest.raises(Refusal, match="takes more than 25% of our time"):
         await share.turn(EDITOR, writes=True)
@@ -159,7 +160,7 @@ async def test_the_time_of_reading_yaml_is_its_callers(monkeypatch: pytest.Monke
 
 def test_open_answers_are_counted_and_weighed() -> None:
     share = Limits(Hand())
-    for _ in range(limits.PEOPLE.answers):
+    for _ in range(rate_limits.PEOPLE.answers):
         share.open_answer(EDITOR, writes=False)
     with pytest.raises(Refusal, match="requests under way"):
         share.open_answer(EDITOR, writes=False)
@@ -248,7 +249,7 @@ async def test_whoever_writes_too_much_is_told_when_to_come_back() -> None:
 
 
 async def test_whoever_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "STALL_S", 0.3)
+    monkeypatch.setattr(connection, "STALL_S", 0.3)
     ended = asyncio.Event()
 
     async def app(scope: object, receive: Any, send: Callable[[object], Awaitable[None]]) -> None:
@@ -259,7 +260,9 @@ async def test_whoever_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch)
         ended.set()
 
     sock = socket.create_server(("127.0.0.1", 0))
-    one = uvicorn.Server(uvicorn.Config(app, http=protocol.BoundedProtocol, lifespan="off", log_config=None, ws="none"))  # type: ignore[arg-type]
+    one = uvicorn.Server(
+        uvicorn.Config(app, http=connection.BoundedProtocol, lifespan="off", log_config=None, ws="none")
+    )  # type: ignore[arg-type]
     async with asyncio.TaskGroup() as group, asyncio.timeout(60):
         group.create_task(one._serve([sock]))
         deaf = socket.create_connection(sock.getsockname())
@@ -280,7 +283,9 @@ async def test_silent_connections_make_room_for_others(monkeypatch: pytest.Monke
         await send({"type": "http.response.body", "body": b""})
 
     sock = socket.create_server(("127.0.0.1", 0))
-    one = uvicorn.Server(uvicorn.Config(app, http=protocol.BoundedProtocol, lifespan="off", log_config=None, ws="none"))  # type: ignore[arg-type]
+    one = uvicorn.Server(
+        uvicorn.Config(app, http=connection.BoundedProtocol, lifespan="off", log_config=None, ws="none")
+    )  # type: ignore[arg-type]
     async with asyncio.TaskGroup() as group, asyncio.timeout(60):
         group.create_task(one._serve([sock]))
         reader, writer = await asyncio.open_connection(*sock.getsockname())

@@ -7,7 +7,7 @@ import ssl
 
 import pytest
 
-from j10ce.manager import protocol
+from j10ce.manager import connection
 from tests.security.plane import Manager
 
 ASK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -68,7 +68,7 @@ def test_a_long_path_takes_little_of_the_audit_log(shared: Manager) -> None:
 
 def unended(manager: Manager, data: bytes) -> bytes:
     """What the manager answers to a request that goes on without end, until it closes the connection."""
-    early = protocol.ARRIVAL_S / 2  # or it would be closed for its slowness
+    early = connection.ARRIVAL_S / 2  # or it would be closed for its slowness
     plain = socket.create_connection(("127.0.0.1", manager.port), early)
     told = b""
     with manager.plane.trust().wrap_socket(plain, server_hostname="localhost") as tls:
@@ -84,7 +84,7 @@ def unended(manager: Manager, data: bytes) -> bytes:
 def test_requests_that_do_not_wait_for_answers_are_not_queued_without_end(shared: Manager) -> None:
     """Six thousand of them in one packet took 15 MiB for as long as nobody read the answers."""
     ask = ASK.replace(b"Connection: close\r\n", b"")
-    assert unended(shared, ask * 6_000).count(b"HTTP/1.1") <= protocol.MOST_AHEAD + 1
+    assert unended(shared, ask * 6_000).count(b"HTTP/1.1") <= connection.MOST_AHEAD + 1
 
 
 def test_a_few_requests_may_be_sent_at_once(shared: Manager) -> None:

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from j10ce.cli.certs import client_command
 from j10ce.errors import Denied, Invalid
+from j10ce.manager.access.tls import certified
 from j10ce.manager.identity import Role
-from j10ce.manager.tls import certified
 from tests.security.plane import BASE, ENV, Manager, Plane, command
 
 
@@ -176,7 +176,7 @@ def test_an_unsafe_start_is_refused_with_the_way_out(
 
 
 def test_a_key_that_others_can_read_is_refused(plane: Plane) -> None:
-    from j10ce.manager.tls import server_context
+    from j10ce.manager.access.tls import server_context
 
     os.chmod(plane.pki / "server.key", 0o644)
     with pytest.raises(Denied, match="0644"):

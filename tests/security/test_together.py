@@ -10,13 +10,13 @@ from pathlib import Path
 import grpc
 import pytest
 
-from j10ce.manager.access import desks
-from j10ce.manager.access.desks import Desks
-from j10ce.manager.access.metered import Meter, Metered
+from j10ce.manager.api.place import Placements
+from j10ce.manager.fairness import desks
+from j10ce.manager.fairness.desks import Desks
+from j10ce.manager.fairness.metered import Meter, Metered
+from j10ce.manager.fairness.rate_limits import Limits
+from j10ce.manager.grpc.proto import actions_pb2 as actions
 from j10ce.manager.identity import Act
-from j10ce.manager.limits import Limits
-from j10ce.manager.placements import Placements
-from j10ce.manager.proto import actions_pb2 as actions
 from j10ce.scheduler.demand import Request
 from j10ce.scheduler.place import Decision
 from j10ce.store.memory import MemoryStore

@@ -15,11 +15,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from j10ce.manager.auth import Access
-from j10ce.manager.failure import Refusal
+from j10ce.manager.access.auth import Access
+from j10ce.manager.access.tokens import OWNER, TOKEN, Entry, Keyring, entry, hash_of, make, redact
+from j10ce.manager.asgi.status import Refusal
+from j10ce.manager.fairness.rate_limits import STRANGERS_BURST, Limits
 from j10ce.manager.identity import Caller, Role
-from j10ce.manager.limits import STRANGERS_BURST, Limits
-from j10ce.manager.tokens import OWNER, TOKEN, Entry, Keyring, entry, hash_of, make, redact
 from j10ce.model.kinds import Credential, CredentialSpec, Meta
 from j10ce.policy.validate import validate
 from j10ce.store.memory import MemoryStore
@@ -209,12 +209,15 @@ def test_a_finding_never_shows_what_stands_in_the_place_of_a_hash() -> None:
 def test_secrets_are_compared_in_constant_time() -> None:
     """No `==` on digests, hashes or tokens in the modules that check them."""
     for source in load("src/j10ce/manager"):
-        if source.module not in ("manager/tokens.py", "manager/auth.py"):
+        if source.module not in ("manager/access/tokens.py", "manager/access/auth.py"):
             continue
         compared = [node for node in ast.walk(source.tree) if isinstance(node, ast.Compare)]
         names = {dotted(side).split(".")[-1] for c in compared for side in (c.left, *c.comparators)}
         assert not names & {"digest", "former", "token", "secret", "hash", "authorization"}, source.path
     calls = [
-        dotted(call.func) for s in load("src/j10ce/manager") if s.module == "manager/tokens.py" for call in s.calls()
+        dotted(call.func)
+        for s in load("src/j10ce/manager")
+        if s.module == "manager/access/tokens.py"
+        for call in s.calls()
     ]
     assert calls.count("hmac.compare_digest") >= 3

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from j10ce.manager import limits, pace, table
-from j10ce.manager.access.lines import Lines
-from j10ce.manager.access.parts import Parts
-from j10ce.manager.encoded import Encoded
-from j10ce.manager.failure import Refusal
+from j10ce.daemon import pace
+from j10ce.daemon.pace import Slices
+from j10ce.manager.api import table
+from j10ce.manager.api.forms import Encoded
+from j10ce.manager.asgi.status import Refusal
+from j10ce.manager.fairness import rate_limits
+from j10ce.manager.fairness.lines import Lines
+from j10ce.manager.fairness.parts import Parts
+from j10ce.manager.fairness.rate_limits import PEOPLE, Limits
 from j10ce.manager.identity import Act, Caller, Role, acting
-from j10ce.manager.limits import PEOPLE, Limits
-from j10ce.manager.pace import Slices
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Meta, QoSProfile
 from j10ce.model.schema import plain
@@ -110,7 +112,7 @@ async def test_whoever_used_up_its_time_watches_more_slowly(monkeypatch: pytest.
     async def sleep(seconds: float) -> None:
         waited_s.append(seconds)
 
-    monkeypatch.setattr("j10ce.manager.limits.asyncio.sleep", sleep)
+    monkeypatch.setattr("j10ce.manager.fairness.rate_limits.asyncio.sleep", sleep)
     share = Limits(Hand())
     await share.rest(VIC, writes=False)
     share.spent(VIC, 0.2, writes=False)
@@ -119,7 +121,7 @@ async def test_whoever_used_up_its_time_watches_more_slowly(monkeypatch: pytest.
     await share.rest(VIC, writes=False)
     share.spent(ADMIN, 60.0, writes=False)
     await share.rest(ADMIN, writes=False)
-    assert waited_s == pytest.approx([0, 0.4, limits.LONGEST_TURN_S, 0])
+    assert waited_s == pytest.approx([0, 0.4, rate_limits.LONGEST_TURN_S, 0])
 
 
 async def test_a_list_of_few_large_objects_is_made_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

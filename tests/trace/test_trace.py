@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from j10ce.errors import Unsupported
-from j10ce.manager import trace
-from j10ce.manager.trace import Silent, open_tracer, titled, worthwhile
+from j10ce.manager.telemetry import trace
+from j10ce.manager.telemetry.trace import Silent, open_tracer, titled, worthwhile
 from tests.agent.conftest import AgentProcess, eventually
 from tests.fleet.managers import BASE, policies, reservation
 from tests.manager.process import Running, end, start
@@ -168,7 +168,7 @@ def test_without_the_packages_it_says_what_to_install(monkeypatch: pytest.Monkey
 
 def missing(real: Any) -> Any:
     def import_(name: str, *more: Any) -> Any:
-        if name == "j10ce.manager.otel":
+        if name == "j10ce.manager.telemetry.otel":
             raise ImportError(name)
         return real(name, *more)
 

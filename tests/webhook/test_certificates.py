@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
 from j10ce.errors import Denied
-from j10ce.manager.certificates import Lives, Material, read, renewed, told
+from j10ce.manager.kube.certificates import Lives, Material, read, renewed, told
 
 HOSTS = ("j10ce-controller-manager.j10ce-system.svc", "127.0.0.1")
 LIVES = Lives(authority_s=9_000.0, serving_s=900.0, overlap_s=60.0)

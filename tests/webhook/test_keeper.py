@@ -14,13 +14,13 @@ import msgspec
 import pytest
 
 from j10ce.errors import Conflict, Denied, NotFound
-from j10ce.manager.census import certificates
-from j10ce.manager.certificate_keeper import CONFIGURATIONS, Certificates, GivenAuthority
-from j10ce.manager.certificates import Lives
-from j10ce.manager.metrics import Metrics
-from j10ce.manager.signing import Wish, issued, new_authority, text
-from j10ce.manager.tls import certified
-from j10ce.manager.tokens import Ticket
+from j10ce.manager.access.signing import Wish, issued, new_authority, text
+from j10ce.manager.access.tls import certified
+from j10ce.manager.access.tokens import Ticket
+from j10ce.manager.documents.fleet_metrics import certificates
+from j10ce.manager.kube.certificates import Lives
+from j10ce.manager.kube.webhook_certs import CONFIGURATIONS, Certificates, GivenAuthority
+from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.testing.clock import FakeClock
 
 HOSTS = ("localhost", "127.0.0.1")

@@ -13,13 +13,13 @@ import msgspec
 import pytest
 
 from j10ce.errors import NotFound, Unavailable
-from j10ce.manager import webhook
-from j10ce.manager.door_metrics import DoorMetrics
-from j10ce.manager.doors import Bodies, Doors
-from j10ce.manager.failure import Refusal
-from j10ce.manager.metrics import Metrics
-from j10ce.manager.webhook import MOST_BYTES, MOST_TOGETHER, PREFIX, WebhookDoor
-from j10ce.manager.webhook_pods import PodRules
+from j10ce.manager.asgi.endpoints import Bodies, Doors
+from j10ce.manager.asgi.status import Refusal
+from j10ce.manager.kube import webhook
+from j10ce.manager.kube.metrics import DoorMetrics
+from j10ce.manager.kube.webhook import MOST_BYTES, MOST_TOGETHER, PREFIX, WebhookDoor
+from j10ce.manager.kube.webhook_pods import PodRules
+from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.model.kinds import Meta, Object, QoSProfile, QoSProfileSpec, Selector, Tier
 from j10ce.policy.profiles import builtin
 from j10ce.testing.build import reservation

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from cryptography import x509
 
+from j10ce.daemon.secret_files import write_private
 from j10ce.errors import Conflict, Denied, NotFound
-from j10ce.manager.private import write_private
-from j10ce.manager.signing import Pair, alternatives, issued, new_authority, read_pair, text
-from j10ce.manager.signing import Wish as Wish
+from j10ce.manager.access.signing import Pair, alternatives, issued, new_authority, read_pair, text
+from j10ce.manager.access.signing import Wish as Wish
 
 
 class Facts(NamedTuple):

@@ -122,7 +122,7 @@ def kubeconfig_command(
     Example:
       j10ce-qos certs kubeconfig --server https://cp1.example:7443
     """
-    from j10ce.manager.private import write_kubeconfig
+    from j10ce.daemon.secret_files import write_kubeconfig
 
     where = folder or config_dir() / "pki"
     auth, output = auth or where / "auth.yaml", output or where / "kubeconfig"

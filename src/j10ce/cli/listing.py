@@ -120,7 +120,7 @@ def _list_api(peers: Peers, query: Query) -> dict[str, Any]:
 
 def _list_host(peers: Peers, query: Query) -> dict[str, Any]:
     """What the agent lists; it knows no selectors, so they are applied here."""
-    from j10ce.manager.query import read
+    from j10ce.manager.api.query import read
 
     asked = read({"labelSelector": query.selector} if query.selector else {})
     listing: dict[str, Any] = peers.agent().get("/v1/holds" if query.kind is KINDS["Hold"] else "/v1/workloads")

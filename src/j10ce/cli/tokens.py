@@ -125,7 +125,7 @@ def revoke_command(peers: Peers, name: str, auth: Path | None) -> None:
 
 def add_known(file: Path, name: str, spec: dict[str, Any]) -> str:
     """A fresh token, known to the auth file from here on; raises Conflict where the name is taken."""
-    from j10ce.manager.tokens import make
+    from j10ce.manager.access.tokens import make
 
     known = _known(file) if file.exists() else []
     if any(k["name"] == name for k in known):
@@ -144,7 +144,7 @@ def expiry(life: str) -> str:
 
 
 def _create(peers: Peers, name: str, spec: dict[str, Any]) -> str:
-    from j10ce.manager.tokens import make
+    from j10ce.manager.access.tokens import make
 
     token, hash_ = make(name)
     body = {"apiVersion": API_VERSION, "kind": KIND.name, "metadata": {"name": name}, "spec": {**spec, "hash": hash_}}
@@ -153,7 +153,7 @@ def _create(peers: Peers, name: str, spec: dict[str, Any]) -> str:
 
 
 def _known(file: Path) -> list[dict[str, Any]]:
-    from j10ce.manager.authfile import load
+    from j10ce.manager.access.token_file import load
     from j10ce.model.schema import plain
 
     return [dict(known) for known in plain(load(file))["tokens"]]
@@ -161,8 +161,8 @@ def _known(file: Path) -> list[dict[str, Any]]:
 
 def _write(file: Path, known: list[dict[str, Any]]) -> None:
     """Never a file that the manager would refuse."""
-    from j10ce.manager.authfile import parse
-    from j10ce.manager.private import write_private
+    from j10ce.daemon.secret_files import write_private
+    from j10ce.manager.access.token_file import parse
 
     text = HEAD + dump({"tokens": known}, "yaml") + "\n"
     parse(text.encode())

@@ -16,23 +16,24 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from j10ce.errors import NotFound, QosError, cut
-from j10ce.manager import discovery, openapi
-from j10ce.manager.access.growth import growth, possible_growth
-from j10ce.manager.access.large import Body, Large
-from j10ce.manager.access.metered import Meter, Metered
-from j10ce.manager.audit import Audit
-from j10ce.manager.auth import OPEN_PATHS, PINGS, READING, Access, source
-from j10ce.manager.enrolment import Enrolment
-from j10ce.manager.failure import CUT_OFF, Refusal, answer
-from j10ce.manager.http import BASE, LARGE, headers, json, not_allowed
+from j10ce.manager.access.audit import Audit
+from j10ce.manager.access.auth import OPEN_PATHS, PINGS, READING, Access, source
+from j10ce.manager.access.enrolment import Enrolment
+from j10ce.manager.access.roles import DISCOVERY, METRICS, enter
+from j10ce.manager.access.tokens import Ticket
+from j10ce.manager.api.rest import Resources
+from j10ce.manager.asgi.requests import BASE, LARGE, headers, json, not_allowed
+from j10ce.manager.asgi.status import CUT_OFF, Refusal, answer
+from j10ce.manager.documents.view import View
+from j10ce.manager.fairness.growth import growth, possible_growth
+from j10ce.manager.fairness.large import Body, Large
+from j10ce.manager.fairness.metered import Meter, Metered
+from j10ce.manager.fairness.rate_limits import share_of
 from j10ce.manager.identity import Act, acting
-from j10ce.manager.limits import share_of
-from j10ce.manager.metrics import Metrics
-from j10ce.manager.openapi_serve import Documents
-from j10ce.manager.rest import Resources
-from j10ce.manager.roles import DISCOVERY, METRICS, enter
-from j10ce.manager.tokens import Ticket
-from j10ce.manager.view import View
+from j10ce.manager.openapi import discovery
+from j10ce.manager.openapi import document as openapi
+from j10ce.manager.openapi.serve import Documents
+from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.model.kinds import GROUP
 
 log = structlog.get_logger()

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import structlog
 from structlog.tracebacks import ExceptionDictTransformer
 
-from j10ce.manager.tokens import redact
+from j10ce.manager.access.tokens import redact
 
 Format = Literal["console", "json"]
 FORMATS: Final[tuple[Format, ...]] = ("console", "json")

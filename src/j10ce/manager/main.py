@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, Final
 import structlog
 import uvloop
 
+from j10ce.daemon.secret_files import read_token
 from j10ce.errors import QosError
-from j10ce.manager import logs, settings
-from j10ce.manager.compose import ControlPlane
-from j10ce.manager.private import read_token
+from j10ce.manager import config as settings
+from j10ce.manager import logs
+from j10ce.manager.config import Config
+from j10ce.manager.fleet_plane import ControlPlane
 from j10ce.manager.server import listen
-from j10ce.manager.settings import Config
-from j10ce.manager.trace import Tracer, open_tracer
+from j10ce.manager.telemetry.trace import Tracer, open_tracer
 from j10ce.model.schema import prime
 from j10ce.store.opening import elector_for, open_store
 from j10ce.store.store import Store
 
 if TYPE_CHECKING:
-    from j10ce.manager.kube_compose import KubePlane
+    from j10ce.manager.kube_plane import KubePlane
 
 log = structlog.get_logger()
 SWITCH_S: Final = 0.0005  # the store's writer takes the interpreter once per statement; it must not wait 5 ms each time
@@ -71,9 +72,9 @@ async def serve(config: Config) -> None:
 def compose(config: Config, store: Store, tracer: Tracer) -> ControlPlane | KubePlane:
     elector = elector_for(store, config.identity)
     if config.kubernetes:
-        from j10ce.manager import kube_compose  # its HTTP client is heavy, and of an extra
+        from j10ce.manager import kube_plane  # its HTTP client is heavy, and of an extra
 
-        return kube_compose.KubePlane(config, store, elector, wall, tracer)
+        return kube_plane.KubePlane(config, store, elector, wall, tracer)
     token = read_token(config.token_file) if config.token_file else ""
     return ControlPlane(config, store, elector, token, wall, tracer)
 

@@ -14,13 +14,13 @@ import structlog
 import uvicorn
 
 from j10ce import __version__
+from j10ce.daemon.secret_files import write_kubeconfig
 from j10ce.errors import Denied, Finding, Invalid
-from j10ce.manager.access.crowd import Crowd
-from j10ce.manager.access.handshakes import Handshakes
-from j10ce.manager.defence import check
-from j10ce.manager.private import write_kubeconfig
-from j10ce.manager.protocol import BoundedProtocol
-from j10ce.manager.settings import Config
+from j10ce.manager.access.security import check
+from j10ce.manager.config import Config
+from j10ce.manager.connection import BoundedProtocol
+from j10ce.manager.fairness.crowd import Crowd
+from j10ce.manager.fairness.handshakes import Handshakes
 
 log = structlog.get_logger()
 HANDSHAKE_S: Final = 10.0

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from j10ce.manager.certificates import AUTHORITY_S, OVERLAP_S, renewed, told
-from j10ce.manager.kube_compose import SERVICE
+from j10ce.manager.kube.certificates import AUTHORITY_S, OVERLAP_S, renewed, told
+from j10ce.manager.kube_plane import SERVICE
 from tests.kube.conftest import CLONE, built, deploy_for
 from tests.kube.plane import managing
 from tests.kube.webhook.test_admission import LABEL, SECRET, Hooked, bundles, prepare, register

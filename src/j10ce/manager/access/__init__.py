@@ -1,8 +1,15 @@
-"""Who may do what and how much of it, and who hears of it.
+"""Who a caller is, what it may do, and who hears of it.
 
-In reading order: `own_writes` (the store as the leader's keepers get it: the audit log hears of what they write),
-`metered` (the time that a request takes from the event loop), `parts` (who has more of that than others), `desks` (of
-one caller, how many are worked on together), `growth` (the bytes that a write adds to the store), `lines` (large lines
-of watches), `crowd` (the connections of strangers and of each caller), `handshakes` (TLS connections, counted from the
-beginning).
+Connections, tokens and certificates come in; a Caller, a refusal or a line of the audit log goes out.
+
+    tokens       recognises bearer tokens
+    token_file   reads the credentials that an administrator keeps in a file
+    tls          makes the TLS context, and knows callers by their certificates
+    signing      signs certificates
+    auth         finds the caller of an HTTP request
+    roles        says what each role may do
+    enrolment    gives a node a token of its own
+    audit        writes the audit log
+    own_writes   is the store as keepers get it: the audit log hears of what they write
+    security     puts all of this together
 """

@@ -1,4 +1,11 @@
-"""What a request makes of an object: bytes come in, plain data goes out.
+"""What a request makes of an object.
 
-plain_yaml: YAML of JSON's values, bounded
+Bytes and the stored object come in; the plain data of the next object goes out, or an error that names the field.
+
+    plain_yaml   reads YAML of JSON's values, within bounds
+    patches      applies JSON merge patches and JSON patches
+    config       reads what a client applies
+    fields       addresses every decision inside an object
+    merge        merges plain data leaf by leaf, and takes it apart again
+    ownership    keeps who decided what, through plain writes and server-side apply
 """

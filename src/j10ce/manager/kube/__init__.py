@@ -1,1 +1,17 @@
-"""What the manager does in a Kubernetes cluster alone. `narrator` tells pods and nodes what their agents report."""
+"""What only a manager in a Kubernetes cluster does.
+
+Pods, nodes and questions of kube-scheduler and of API servers come in; answers, events and certificates go out.
+
+    metrics          counts what Kubernetes asks
+    cluster_feed     follows pods, nodes and policies into the book that the extender reads
+    extender         answers kube-scheduler
+    webhook          answers API servers before they store something
+    webhook_pods     judges pods for the webhook
+    roster           says which nodes the fleet has, and how full they are
+    nodes            writes what may be lent on each node
+    events           writes Events, and bounds their number
+    narrator         tells pods and nodes what their agents report
+    leader_address   leads the extender's Service to the leader
+    certificates     makes certificates and says when they change
+    webhook_certs    keeps them in a Secret, and tells the API server
+"""

@@ -9,12 +9,12 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from j10ce.manager.documents import Nodes
-from j10ce.manager.happenings import Happening
-from j10ce.manager.kube_events import Subject
-from j10ce.manager.occupants import Occupants
-from j10ce.manager.reports import falls_short
-from j10ce.manager.view import View
+from j10ce.manager.documents.documents import Nodes
+from j10ce.manager.documents.view import View
+from j10ce.manager.kube.cluster_feed import Occupants
+from j10ce.manager.kube.events import Subject
+from j10ce.manager.policies.reports import falls_short
+from j10ce.manager.policies.transitions import Happening
 from j10ce.model.kinds import EffectiveFloor, NodeQoS, ReservationReport
 from j10ce.model.pod import Pod
 from j10ce.store.store import Event

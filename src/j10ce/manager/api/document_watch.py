@@ -1,0 +1,93 @@
+"""The watch of a node's document."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import msgspec
+
+from j10ce.manager.api.forms import line
+from j10ce.manager.asgi.requests import LARGE
+from j10ce.manager.documents.documents import Document, Documents, Mark
+from j10ce.manager.documents.view import View
+from j10ce.manager.fairness.lines import Lines
+
+Parts = tuple[bytes, ...]  # of one line; what nodes have in common is one of them, and shared
+
+
+async def document_lines(
+    view: View, node: str, known: str, large: Lines, *, changes: bool = False
+) -> AsyncGenerator[Parts]:
+    """The node's document whenever its hash moves away from `known`, a bookmark when nothing did for a while.
+
+    With `changes`, whoever was told the document before is told only what is other than there. What is large waits for
+    room among what its caller has not read, and is then told as it is at that time.
+    """
+    await view.ready()
+    telling = Telling(view, node, known, changes=changes)
+    view.documents.follow(node)
+    try:
+        while True:
+            parts = telling.next()
+            if (size := sum(map(len, parts))) <= LARGE:
+                telling.done()
+                if parts:
+                    yield parts
+            else:
+                del parts  # others may be told meanwhile what is not there any more
+                async with large.room_for(size):
+                    parts = telling.next()
+                    telling.done()
+                    if parts:
+                        yield parts
+                    del parts
+            # What changed while it was sent woke nobody.
+            if telling.epoch == view.wishes.epoch and not await view.moved(node):
+                yield (line("BOOKMARK", msgspec.json.encode({"hash": telling.held})),)
+    finally:
+        view.documents.unfollow(node)
+
+
+class Telling:
+    """What one watcher was told last, and what it is to be told next."""
+
+    def __init__(self, view: View, node: str, known: str, *, changes: bool) -> None:
+        self._view, self._node, self._changes = view, node, changes
+        self.held, self.epoch = known, 0
+        self._before: Mark | None = None
+        self._next: tuple[str, Mark | None] = (known, None)
+
+    def next(self) -> Parts:
+        """Empty where nothing is other than before."""
+        documents = self._view.documents
+        self.epoch, document = self._view.wishes.epoch, documents.of(self._node)
+        self._next = (document.hash, documents.mark(self._node) if self._changes else None)
+        return _told(documents, self._node, document, self.held, self._before) if document.hash != self.held else ()
+
+    def done(self) -> None:
+        """It is being told that."""
+        self.held, self._before = self._next
+
+
+async def in_pieces(lines: AsyncGenerator[Parts]) -> AsyncGenerator[bytes]:
+    """Lines as bytes, large ones slice by slice: a watcher that does not read keeps one slice, not a document."""
+    async with aclosing(lines):
+        async for parts in lines:
+            if sum(map(len, parts)) <= LARGE:
+                yield b"".join(parts)
+                continue
+            for part in parts:
+                for at in range(0, len(part), LARGE):
+                    yield part[at : at + LARGE]
+            del parts, part
+
+
+def _told(documents: Documents, node: str, document: Document, held: str, before: Mark | None) -> Parts:
+    """Nothing was awaited since `document` was made: the change leads to it."""
+    change = documents.change(node, before) if before else None
+    type_ = "CHANGED" if change is not None else "MODIFIED" if held else "ADDED"
+    begin, _, end = line(type_, b" ").partition(b" ")
+    if change is None:
+        return begin + document.head, document.content.body, end
+    return b'%s%s,"since":"%s"' % (begin, document.head, held.encode()), change, end

@@ -1,0 +1,79 @@
+"""What a client applies: part of an object, as YAML or JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from time import thread_time
+from typing import Any, Final, NamedTuple
+from weakref import WeakValueDictionary
+
+from j10ce.errors import Finding, Invalid, shown
+from j10ce.manager.asgi.status import Refusal
+from j10ce.manager.changes import plain_yaml
+from j10ce.manager.identity import Act, Role, current
+from j10ce.model.catalogue import Kind
+from j10ce.model.kinds import API_VERSION
+from j10ce.model.schema import parse_sent, refuse_repeated
+from j10ce.store.revise import Key, Part
+
+# What only the server decides; clients send back what they have read.
+IGNORED = ("name", "namespace", "uid", "resourceVersion", "generation", "generateName", "creationTimestamp", "selfLink")
+# YAML is read in a thread, which takes its time from the event loop: one text of all callers at a time, and of each
+# caller one in the queue for that.
+_ONE_AT_A_TIME: Final = asyncio.Semaphore(1)
+_OWN_TURNS: Final[WeakValueDictionary[str, asyncio.Lock]] = WeakValueDictionary()
+
+
+class Config(NamedTuple):
+    said: dict[str, Any]
+    uid: str = ""
+    revision: str = ""  # that the caller has seen
+
+
+async def read(raw: bytes, kind: Kind, key: Key, part: Part, strays: list[Finding] | None = None) -> Config:
+    """Raises Invalid, or Refusal when it speaks of another object than the path; `strays` takes keys told twice."""
+    told = await _plain(raw, strays)
+    meta = told.get("metadata") or {} if isinstance(told, dict) else {}
+    if not isinstance(told, dict) or not isinstance(meta, dict):
+        raise Invalid([Finding("", None, "not an object", "write apiVersion, kind, metadata and spec")], kind.name)
+    claims = (("apiVersion", told, API_VERSION), ("kind", told, kind.name))
+    places = (("name", meta, key.name), ("namespace", meta, key.namespace))
+    for name in ("apiVersion", "kind"):
+        if not told.get(name):
+            raise Refusal(400, "BadRequest", f"{name} is missing: what is applied says what it is")
+    for name, holder, right in (*claims, *places):
+        if holder.get(name, right) != right:
+            said = shown(holder[name])
+            raise Refusal(400, "BadRequest", f"{name} is {said} in the body and {right!r} in the path")
+    if meta.get("managedFields"):
+        raise Refusal(400, "BadRequest", "metadata.managedFields must be left out of what is applied")
+    uid, revision = (str(meta.get(name) or "") for name in ("uid", "resourceVersion"))
+    if part == "status":
+        return Config({"status": told.get("status", {})}, uid, revision)
+    rest = {name: value for name, value in told.items() if name not in ("apiVersion", "kind", "metadata", "status")}
+    decided = {name: value for name, value in meta.items() if name not in IGNORED and value is not None}
+    return Config({**rest, "metadata": decided}, uid, revision)
+
+
+async def _plain(raw: bytes, strays: list[Finding] | None) -> Any:
+    if raw.lstrip()[:1] in (b"{", b""):
+        told = parse_sent(raw)
+        refuse_repeated(raw, strays)
+        return told
+    if current().caller.role is Role.NODE:
+        raise Refusal(415, "UnsupportedMediaType", "no YAML is read from a node: send JSON")
+    act = current()
+    try:
+        async with _OWN_TURNS.setdefault(act.caller.name, asyncio.Lock()), _ONE_AT_A_TIME:
+            return await asyncio.to_thread(_read_for, act, raw)
+    except ImportError:
+        raise Refusal(415, "UnsupportedMediaType", "this server reads no YAML: send JSON, or install PyYAML") from None
+
+
+def _read_for(act: Act, raw: bytes) -> Any:
+    """In a thread; its time is the caller's."""
+    began = thread_time()
+    try:
+        return plain_yaml.read(raw)
+    finally:
+        act.beside_s += thread_time() - began

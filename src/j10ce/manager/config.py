@@ -1,0 +1,111 @@
+"""What a controller-manager may be told: its command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from j10ce import __version__
+from j10ce.manager.access.security import Options
+from j10ce.manager.logs import FORMATS, LEVELS, Format
+from j10ce.scheduler.pledge import NAMESPACE_LIMIT
+from j10ce.store.opening import FORMS
+
+
+class Config(NamedTuple):
+    store: str
+    listen: str
+    token_file: Path | None = None
+    kubeconfig: Path | None = None
+    agent_socket: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    auth: Path | None = None
+    client_ca: Path | None = None
+    webhook_ca: Path | None = None
+    fail_closed: bool = False
+    audit_log: Path | None = None
+    grpc_listen: str = ""
+    grpc_mtls_listen: str = ""
+    advertise: str = ""
+    identity: str = ""
+    namespace_limit: int = NAMESPACE_LIMIT
+    overcommit: Path | None = None
+    log_format: Format = "console"
+    log_level: str = "info"
+    otel_endpoint: str = ""
+
+    @property
+    def kubernetes(self) -> bool:
+        """Whether a cluster keeps the objects, and knows who may do what."""
+        return self.store.startswith("kube:")
+
+    def guarding(self, token: str) -> Options:
+        return Options(self.listen, token, self.auth, self.tls_cert, self.tls_key, self.client_ca, self.audit_log)
+
+
+def read(argv: Sequence[str] | None = None) -> Config:
+    return Config(**vars(parser().parse_args(argv)))
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser("j10ce-qos-controller-manager", description="The control plane of j10ce-qos.")
+    made.add_argument("--version", action="version", version=__version__)
+    made.add_argument("--store", required=True, help=FORMS)
+    made.add_argument("--listen", default="127.0.0.1:7443", help="address:port; port 0 takes a free one")
+    made.add_argument("--grpc-listen", default="", help="address:port of the gRPC API; without it there is none")
+    made.add_argument(
+        "--grpc-mtls-listen", default="", help="the same for clients that show a certificate of --client-ca"
+    )
+    made.add_argument(
+        "--advertise", default="", metavar="IP:PORT", help="on Kubernetes: where schedulers find the leader's extender"
+    )
+    made.add_argument("--identity", default=f"{socket.gethostname()}-{os.getpid()}", help="what others call this one")
+    made.add_argument(
+        "--namespace-limit", type=percent, default=NAMESPACE_LIMIT, metavar="PERCENT",
+        help="of the fleet that one namespace may reserve; 100: no limit (default: %(default)s)",
+    )  # fmt: skip
+    made.add_argument(
+        "--overcommit", type=Path, metavar="FILE", help="how much of which nodes may be lent, YAML or JSON; followed"
+    )
+    _add_security(made)
+    _add_telling(made)
+    made.add_argument("--kubeconfig", type=Path, help="written with address and token, mode 0600")
+    made.add_argument("--agent-socket", type=Path, help="of the agent on this host; lists its workloads")
+    return made
+
+
+def percent(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage; write a number from 1 to 100")
+    return int(text)
+
+
+def _add_security(made: argparse.ArgumentParser) -> None:
+    group = made.add_argument_group("who may do what")
+    group.add_argument("--token-file", type=Path, help="an admin's bearer token, mode 0600; made when missing")
+    group.add_argument("--auth", type=Path, help="file of known tokens: names, roles and hashes; followed")
+    group.add_argument("--tls-cert", type=Path, help="needed for every address that is not loopback; followed")
+    group.add_argument("--tls-key", type=Path)
+    group.add_argument("--client-ca", type=Path, help="accept client certificates of this CA: CN=name, O=j10ce:ROLE")
+    group.add_argument(
+        "--webhook-ca", type=Path,
+        help="on Kubernetes, with --tls-cert: who signed it, told to API servers as the webhooks' caBundle; followed",
+    )  # fmt: skip
+    group.add_argument(
+        "--fail-closed", action="store_true", help="on Kubernetes: webhooks refuse what they could not judge"
+    )
+    group.add_argument("--audit-log", type=Path, help="file that is told every write and every refusal, as JSON lines")
+
+
+def _add_telling(made: argparse.ArgumentParser) -> None:
+    group = made.add_argument_group("what it tells")
+    group.add_argument("--log-format", choices=FORMATS, default="console", help="key=value, or JSON lines")
+    group.add_argument("--log-level", choices=LEVELS, default="info")
+    group.add_argument(
+        "--otel-endpoint", default="", help="OTLP/HTTP collector of traces, http://127.0.0.1:4318; or OTEL_* variables"
+    )

@@ -1,0 +1,108 @@
+"""Errors as gRPC spells them: a code, and a google.rpc.Status that says all that is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+import grpc
+from google.protobuf.any_pb2 import Any as Packed
+from google.protobuf.message import Message
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFailure, ResourceInfo, RetryInfo
+from google.rpc.status_pb2 import Status
+
+from j10ce.errors import QosError
+from j10ce.manager.asgi import status
+from j10ce.manager.asgi.status import Refusal
+from j10ce.model.kinds import GROUP
+from j10ce.store.revise import Key
+
+CODES: Final[Mapping[int, grpc.StatusCode]] = {
+    400: grpc.StatusCode.INVALID_ARGUMENT,
+    401: grpc.StatusCode.UNAUTHENTICATED,
+    403: grpc.StatusCode.PERMISSION_DENIED,
+    404: grpc.StatusCode.NOT_FOUND,
+    405: grpc.StatusCode.UNIMPLEMENTED,
+    408: grpc.StatusCode.DEADLINE_EXCEEDED,
+    409: grpc.StatusCode.ABORTED,  # read again, then write again
+    410: grpc.StatusCode.OUT_OF_RANGE,  # list again, then watch again; etcd says it so, too
+    413: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    415: grpc.StatusCode.INVALID_ARGUMENT,
+    422: grpc.StatusCode.INVALID_ARGUMENT,
+    429: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    503: grpc.StatusCode.UNAVAILABLE,
+    504: grpc.StatusCode.DEADLINE_EXCEEDED,  # it may have happened
+}
+NOTHING: Final = Key("", "", "")
+# A client takes 8 KiB of metadata in all, and bytes travel as base64.
+MOST_MESSAGE: Final = 1024
+MOST_DETAILS: Final = 4096
+
+
+async def refuse(context: grpc.aio.ServicerContext[Any, Any], error: QosError, about: Key = NOTHING) -> NoReturn:
+    told = rich(error, about)
+    await context.abort(code_of(error), told.message, (("grpc-status-details-bin", told.SerializeToString()),))
+
+
+def code_of(error: QosError) -> grpc.StatusCode:
+    told = status.status(error)
+    if told["reason"] == "AlreadyExists":
+        return grpc.StatusCode.ALREADY_EXISTS
+    return CODES.get(told["code"], grpc.StatusCode.INTERNAL)
+
+
+def rich(error: QosError, about: Key = NOTHING) -> Status:
+    """The REST front end's Status object in google.rpc's words."""
+    told = status.status(error)
+    number: int = code_of(error).value[0]
+    made = Status(code=number, message=_cut(told["message"], MOST_MESSAGE))
+    _add(made, ErrorInfo(reason=_shout(told["reason"]), domain=GROUP))
+    if about.kind:
+        _add(made, ResourceInfo(resource_type=f"{GROUP}/{about.kind}", resource_name=_path(about)))
+    if isinstance(error, Refusal) and (wait_s := (error.headers or {}).get("retry-after")):
+        retry = RetryInfo()
+        retry.retry_delay.seconds = int(wait_s)
+        _add(made, retry)
+    _add_causes(made, told.get("details", {}).get("causes", ()), told["code"])
+    return made
+
+
+def _add_causes(made: Status, causes: Any, code: int) -> None:
+    """As many as fit; the last one says how many did not."""
+    room = MOST_DETAILS - made.ByteSize()
+    found: BadRequest | PreconditionFailure = PreconditionFailure() if code == 409 else BadRequest()
+    for index, cause in enumerate(causes):
+        field, text = cause.get("field", ""), _cut(cause.get("message", ""), MOST_MESSAGE)
+        if found.ByteSize() + len(field.encode()) + len(text.encode()) + 200 > room:
+            _add_cause(found, "", f"and {len(causes) - index} more; the REST API lists more of them", "")
+            break
+        _add_cause(found, field, text, cause.get("reason", ""))
+    if causes:
+        _add(made, found)
+
+
+def _add_cause(found: BadRequest | PreconditionFailure, field: str, text: str, reason: str) -> None:
+    if isinstance(found, BadRequest):
+        found.field_violations.add(field=field, description=text, reason=_shout(reason))
+    else:
+        found.violations.add(type=_shout(reason), subject=field, description=text)
+
+
+def _add(made: Status, detail: Message) -> None:
+    packed = Packed()
+    packed.Pack(detail)
+    made.details.append(packed)
+
+
+def _path(key: Key) -> str:
+    return f"{key.namespace}/{key.name}" if key.namespace else key.name
+
+
+def _shout(reason: str) -> str:
+    """NotFound is NOT_FOUND."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", reason).upper()
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text.encode()) <= most else text.encode()[: most - 4].decode(errors="ignore") + " …"

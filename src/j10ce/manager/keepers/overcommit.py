@@ -1,0 +1,158 @@
+"""Keeps each node's reclaimable amounts: computed from its report, told when they move, none when it is silent."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from j10ce.daemon.pace import unhurried
+from j10ce.errors import Conflict, NotFound
+from j10ce.manager.documents.silence import Word
+from j10ce.manager.documents.view import View
+from j10ce.manager.keepers.overcommit_file import Strategies
+from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, NodeQoSStatus, OvercommitTerm
+from j10ce.model.quantity import Quantity
+from j10ce.model.resource import NOTHING, RESOURCES, Resources
+from j10ce.policy.document import reference
+from j10ce.policy.ledger import guaranteeable
+from j10ce.policy.lifetime import in_force
+from j10ce.policy.overcommit import Inputs, Strategy, degraded, reclaimable, results, worth_telling
+from j10ce.policy.resolve import amounts
+from j10ce.scheduler.cluster import ZERO, resources
+from j10ce.store.store import Store
+
+log = structlog.get_logger()
+LOOK_S: Final = 15.0
+SOON_S: Final = 1.0
+
+Policies = Mapping[str, MinimalReservationPolicy]
+
+
+async def keep_overcommit(
+    store: Store,
+    view: View,
+    wall: Callable[[], float],
+    strategies: Callable[[], Strategies] = Strategies,
+    every_s: float = LOOK_S,
+) -> None:
+    """Keep `status.overcommit` of every node true, for ever: a first word soon, others every `every_s`.
+
+    `strategies` are those in force at the moment.
+    """
+    await view.ready()
+    looked: dict[str, float] = {}
+    while True:
+        now, nodes, new = view.silence.now, view.all(NodeQoS), {n.metadata.name for n in view.nodes() if _is_new(n)}
+        due = [n for n in nodes if n.metadata.name in new or now - looked.get(n.metadata.name, -math.inf) >= every_s]
+        looked = {n.metadata.name: looked.get(n.metadata.name, now) for n in nodes}
+        looked |= {n.metadata.name: now for n in due}
+        await look(store, view, due, wall(), strategies())
+        await asyncio.sleep(min(every_s, SOON_S))
+
+
+async def look(store: Store, view: View, nodes: Sequence[NodeQoS], wall: float, strategies: Strategies) -> None:
+    """Tell the amounts of these nodes that have moved."""
+    policies = held_policies(view) if nodes else {}
+    async for node in unhurried(nodes):
+        bad = node.metadata.name in view.nonsense  # it lends nothing, as one that says nothing
+        since_s = math.inf if bad else silent_s(node, view.silence.of(node), wall)
+        status = judged(node, policies, wall, strategies, since_s)
+        if status is not None:
+            await _tell(store, replace(node, status=status))
+
+
+def held_policies(view: View) -> Policies:
+    """By source, as they are in force."""
+    every = view.all(MinimalReservationPolicy)
+    held = ((reference(p), in_force(p, view.documents.revisions(p))) for p in every)
+    return {source: policy for source, policy in held if policy is not None}
+
+
+def _is_new(node: NodeQoS) -> bool:
+    """It measures something of which nothing was told yet."""
+    return any(f"batch-{resource}" not in node.status.overcommit for resource in node.status.node.demand)
+
+
+async def _tell(store: Store, node: NodeQoS) -> None:
+    try:
+        await store.put(node, expect=node.metadata.resource_version, part="status")
+    except (Conflict, NotFound):
+        return  # its next report brings us back
+    told = {name: str(q) for name, q in node.status.overcommit.items()}
+    log.info("overcommit.tell", node=node.metadata.name, **told)
+
+
+def silent_s(node: NodeQoS, word: Word, wall: float) -> float:
+    """Of one that was silent before we came, its condition tells since when."""
+    ready = next((c for c in node.status.conditions if c.type == "Ready"), None)
+    if not word.doubtful or ready is None or ready.status == "True" or ready.last_transition_time is UNSET:
+        return word.silent_s
+    return max(word.silent_s, wall - ready.last_transition_time.timestamp())
+
+
+def judged(
+    node: NodeQoS, policies: Policies, wall: float, strategies: Strategies, silent_s: float
+) -> NodeQoSStatus | None:
+    """The status that a node deserves; None when what it has is good enough."""
+    status = node.status
+    name, strategy = strategies.of(node)
+    terms = _terms(node, policies, silent_s, strategy)
+    fresh = results(terms)
+    age_s = math.inf if status.overcommit_time is UNSET else abs(wall - status.overcommit_time.timestamp())
+    renamed = bool(fresh) and status.overcommit_strategy != name
+    if not renamed and not worth_telling(status.overcommit, fresh, strategy, age_s):
+        return None
+    now = datetime.fromtimestamp(int(wall), UTC)
+    return replace(status, overcommit=fresh, overcommit_strategy=name, overcommit_terms=terms, overcommit_time=now)
+
+
+def _terms(node: NodeQoS, policies: Policies, silent_s: float, strategy: Strategy) -> tuple[OvercommitTerm, ...]:
+    if silent_s > strategy.degrade.seconds:
+        return degraded(strategy, silent_s, node.status.overcommit)
+    return reclaimable(strategy, inputs(node, withheld(node, policies)))
+
+
+def inputs(node: NodeQoS, kept: Resources = NOTHING) -> dict[str, Inputs]:
+    """By resource, of those whose use the node measures. `kept` may not be lent."""
+    report = node.status.node
+    capacity = resources(report.capacity)
+    headroom = capacity.minus(guaranteeable(capacity))
+    found = {}
+    for resource, told in report.demand.items():
+        n = RESOURCES.index(resource)
+        demand = {name: _amount(resource, q) for name, q in told.items()}
+        in_use, peak = report.usage.get(resource, {}).get("p95"), report.predicted.get(resource, {}).get("protected")
+        found[resource] = Inputs(
+            capacity=capacity[n],
+            headroom=headroom[n],
+            node_usage=None if in_use is None else _amount(resource, in_use),
+            system=demand.get("system", 0),
+            usage=demand.get("usage", 0),
+            request=demand.get("request", 0),
+            larger=demand.get("larger", 0),
+            peak=None if peak is None else _amount(resource, peak),
+            withheld=kept[n],
+        )
+    return found
+
+
+def withheld(node: NodeQoS, policies: Policies) -> Resources:
+    """Units held on the node that nobody uses and that their policies do not lend."""
+    kept, capacity = NOTHING, resources(node.status.node.capacity)
+    for told in node.status.node.reservations:
+        policy = policies.get(told.source)
+        if policy is not None and policy.spec.lending.mode == "None" and told.units > told.used:
+            shape = amounts(policy.spec.minimum, capacity)
+            kept = kept.plus(Resources._make(n * (told.units - told.used) for n in shape))
+    return kept
+
+
+def _amount(resource: str, told: Quantity = ZERO) -> int:
+    return told.millicores() if resource == "cpu" else told.bytes()

@@ -1,0 +1,200 @@
+"""Pods, nodes and policies of a Kubernetes cluster, followed into the book that the Scheduler Extender reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from j10ce.manager.documents.documents import Nodes
+from j10ce.manager.documents.view import Signal, View
+from j10ce.model.kinds import (
+    NAMESPACE_NAME_LABEL,
+    PROFILE_LABEL,
+    WORKLOAD_LABEL,
+    MinimalReservationPolicy,
+    NodeQoS,
+    QoSProfile,
+    Tier,
+)
+from j10ce.model.native import Node
+from j10ce.model.pod import Pod, requests
+from j10ce.model.resource import NOTHING, Resources
+from j10ce.model.workload import Workload
+from j10ce.policy.choose import Choice, Chooser
+from j10ce.policy.document import reference
+from j10ce.policy.lifetime import admitted, ends, over
+from j10ce.policy.resolve import amounts
+from j10ce.policy.select import Labels
+from j10ce.scheduler.cluster import resources, row
+from j10ce.scheduler.extender import Extender
+from j10ce.scheduler.layout import MOST
+from j10ce.scheduler.occupancy import Guest, Occupancy, Stake
+from j10ce.store.mirror import Source, mirror
+from j10ce.store.revise import Key
+from j10ce.store.store import Event
+
+LOOK_S: Final = 1.0  # between looks for policies whose time is over
+SETTLE_S: Final = 0.2  # profiles and namespaces that change together are taken in together
+MOST_NAMED: Final = 1000
+TOGETHER: Final = 500  # pods looked at before others have a turn
+
+
+class Occupants:
+    """`view` tells of our kinds, `source` of Kubernetes' own."""
+
+    def __init__(self, source: Source, view: View, wall: Callable[[], float]) -> None:
+        self._view, self._wall = view, wall
+        self._pods, self._nodes, self._namespaces = (mirror(source, kind) for kind in ("Pod", "Node", "Namespace"))
+        self._chooser = Chooser(())
+        self._doubtful = asyncio.Event()  # who gives way
+        self.extender = Extender(Occupancy())
+        self.heard = Signal()  # moves with every pod that comes, changes or goes
+        self.named: deque[Pod] = deque(maxlen=MOST_NAMED)  # pods that came with the name of a profile; for who looks
+
+    @property
+    def complete(self) -> bool:
+        mirrors = (self._pods, self._nodes, self._namespaces)
+        return self._view.complete and all(m.synced.is_set() for m in mirrors)
+
+    async def ready(self) -> None:
+        for each in (self._pods, self._nodes, self._namespaces):
+            await each.synced.wait()
+
+    def nodes(self) -> list[Node]:
+        held: Mapping[Key, object] = self._nodes.held
+        return [node for node in held.values() if isinstance(node, Node)]
+
+    async def run(self) -> None:
+        with self._view.heard(self._take):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._follow_pods())
+                group.create_task(self._follow_nodes())
+                group.create_task(self._follow_namespaces())
+                group.create_task(self._reconsider())
+                group.create_task(self._expire())
+
+    def guest(self, pod: Pod) -> Guest:
+        """The pod as it counts."""
+        meta, created = pod.metadata, pod.metadata.creation_timestamp
+        request = resources(requests(pod))
+        return Guest(
+            meta.uid,
+            meta.namespace,
+            meta.name,
+            {**meta.labels, WORKLOAD_LABEL: meta.name},
+            Resources._make(min(n, MOST) for n in request),
+            pod.spec.node_name,
+            created.timestamp() if created else 0.0,
+            self._gives_way(meta.namespace, meta.labels),
+        )
+
+    def asked(self, pod: Pod) -> Guest:
+        """The pod that a scheduler asks about, as the API server told us of it. One that we have not heard of, or that
+        waits for no node, counts as it is described, and has no uid: nothing is ever held for it."""
+        meta = pod.metadata
+        known = self.pod(meta.namespace, meta.name)
+        if known is None or known.metadata.uid != meta.uid or known.ended or known.spec.node_name:
+            return self.guest(pod)._replace(uid="")
+        return self.guest(known)
+
+    def namespace_labels(self, name: str) -> Labels:
+        return {NAMESPACE_NAME_LABEL: name, **(self.known_namespace(name) or {})}
+
+    def known_namespace(self, name: str) -> Labels | None:
+        """Its labels."""
+        found = self._namespaces.held.get(Key("Namespace", "", name))
+        return found.metadata.labels if found else None
+
+    def pod(self, namespace: str, name: str) -> Pod | None:
+        pods: Mapping[Key, object] = self._pods.held
+        found = pods.get(Key("Pod", namespace, name))
+        return found if isinstance(found, Pod) else None
+
+    def choice(self, namespace: str, labels: Labels) -> Choice:
+        """Which profile a pod has, by what is in memory."""
+        return self._chooser.choose(Workload(namespace, "", labels, self.namespace_labels(namespace)))
+
+    def _gives_way(self, namespace: str, labels: Labels) -> bool:
+        choice = self.choice(namespace, labels)
+        return choice.profile is not None and choice.tier is Tier.BESTEFFORT
+
+    # -- Kubernetes' own kinds
+
+    async def _follow_pods(self) -> None:
+        async for event in self._pods.changes():
+            pod: object = event.object
+            if isinstance(pod, Pod):
+                self._take_pod(pod, gone=event.type == "DELETED")
+                if event.type == "ADDED" and self._pods.synced.is_set() and PROFILE_LABEL in pod.metadata.labels:
+                    self.named.append(pod)
+                self._view.objects.move()
+
+    def _take_pod(self, pod: Pod, *, gone: bool) -> None:
+        uid, book = pod.metadata.uid, self.extender
+        if gone or pod.ended or pod.spec.node_name:
+            book.offers.end(uid)
+        if gone or pod.ended:
+            book.occupancy.remove_guest(uid)
+        elif pod.spec.node_name:
+            book.occupancy.put_guest(self.guest(pod))
+        self.heard.move()
+
+    async def _follow_nodes(self) -> None:
+        async for event in self._nodes.changes():
+            node: object = event.object
+            if isinstance(node, Node):
+                there = NOTHING if event.type == "DELETED" else resources(node.status.allocatable)
+                self.extender.occupancy.put_node(node.metadata.name, there)
+                self._view.objects.move()
+
+    async def _follow_namespaces(self) -> None:
+        async for event in self._namespaces.changes():
+            if event.old is None or event.old.metadata.labels != event.object.metadata.labels:
+                self._doubtful.set()
+
+    async def _reconsider(self) -> None:
+        """Profiles and labels of namespaces say who gives way; all pods are asked again when one of them changes."""
+        while True:
+            await self._doubtful.wait()
+            await asyncio.sleep(SETTLE_S)
+            self._doubtful.clear()
+            self._chooser = Chooser(self._view.all(QoSProfile))
+            book = self.extender.occupancy
+            for n, guest in enumerate(list(book.guests.values())):
+                if guest.uid in book.guests:
+                    book.put_guest(
+                        book.guests[guest.uid]._replace(gives_way=self._gives_way(guest.namespace, guest.labels))
+                    )
+                if n % TOGETHER == 0:
+                    await asyncio.sleep(0)
+
+    # -- ours
+
+    def _take(self, event: Event, _: Nodes) -> None:
+        obj, book, gone = event.object, self.extender.occupancy, event.type == "DELETED"
+        if isinstance(obj, QoSProfile):
+            self._doubtful.set()
+        elif isinstance(obj, NodeQoS):
+            book.put_load(obj.metadata.name, 0.0 if gone else row(obj).load)
+        elif isinstance(obj, MinimalReservationPolicy):
+            stake = None if gone else self._stake(obj)
+            book.remove_stake(reference(obj)) if stake is None else book.put_stake(stake)
+
+    def _stake(self, policy: MinimalReservationPolicy) -> Stake | None:
+        """What is in force of it; None where it holds nothing."""
+        held = admitted(policy, self._view.documents.revisions(policy))
+        if held is None or not held.spec.units or over(policy, self._wall()):
+            return None
+        spec, witness = held.spec, {w.node: w.units for w in policy.status.witness}
+        shape, lends = amounts(spec.minimum, NOTHING), spec.lending.mode == "Reclaimable"
+        return Stake(reference(policy), policy.metadata.namespace, spec.selector, shape, witness, lends, ends(policy))
+
+    async def _expire(self) -> None:
+        book = self.extender.occupancy
+        while True:
+            await asyncio.sleep(LOOK_S)
+            now = self._wall()
+            for source in [source for source, stake in book.stakes.items() if stake.until <= now]:
+                book.remove_stake(source)

@@ -1,0 +1,96 @@
+"""What the leader writes about nodes of Kubernetes: whose NodeQoS is whose, and what may be lent on each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+import structlog
+from msgspec.structs import replace
+
+from j10ce.errors import Conflict, NotFound
+from j10ce.manager.documents.view import View
+from j10ce.manager.kube.cluster_feed import Occupants
+from j10ce.model.kinds import NodeQoS, Owner
+from j10ce.model.native import Node
+from j10ce.model.quantity import Quantity
+from j10ce.store.kube_client import KubeClient
+from j10ce.store.store import Store
+
+log = structlog.get_logger()
+PREFIX: Final = "j10ce.io/"
+LENT: Final = ("batch-cpu", "batch-memory", "mid-cpu", "mid-memory")
+LOOK_S: Final = 5.0
+
+
+async def keep_owned(store: Store, view: View, occupants: Occupants) -> None:
+    """For ever. A NodeQoS has the labels of its Node, so that node selectors mean the same to everyone, and ends with
+    it: the Node owns it."""
+    await view.ready()
+    await occupants.ready()
+    while True:
+        natives = {node.metadata.name: node for node in occupants.nodes()}
+        for told in view.all(NodeQoS):
+            node = natives.get(told.metadata.name)
+            if node is not None and (owned := belonging(told, node)) != told:
+                await _put(store, owned)
+        await asyncio.sleep(LOOK_S)
+
+
+def belonging(told: NodeQoS, node: Node) -> NodeQoS:
+    owner = Owner(api_version="v1", kind="Node", name=node.metadata.name, uid=node.metadata.uid)
+    others = tuple(o for o in told.metadata.owner_references if o.kind != "Node")
+    return replace(
+        told, metadata=replace(told.metadata, labels=node.metadata.labels, owner_references=(*others, owner))
+    )
+
+
+async def _put(store: Store, node: NodeQoS) -> None:
+    try:
+        await store.put(node, expect=node.metadata.resource_version)
+    except (Conflict, NotFound):
+        return  # it reported meanwhile; the next look sees it as it is
+    log.info("node.own", node=node.metadata.name)
+
+
+async def keep_extended(client: KubeClient, view: View, occupants: Occupants) -> None:
+    """For ever. Every Node advertises what its NodeQoS says may be lent, and nothing once there is none.
+
+    Amounts that hardly move are not told in the NodeQoS, so they do not move here either.
+    """
+    await view.ready()
+    await occupants.ready()
+    while True:
+        told = {node.metadata.name: node.status.overcommit for node in view.all(NodeQoS)}
+        for node in occupants.nodes():
+            if patch := difference(node, told.get(node.metadata.name, {})):
+                await _advertise(client, node.metadata.name, patch)
+        await asyncio.sleep(LOOK_S)
+
+
+def advertised(lent: Mapping[str, Quantity]) -> dict[str, str]:
+    """As extended resources, which are whole numbers: thousandths of CPUs, and bytes."""
+    return {
+        PREFIX + name: str(lent[name].millicores() if name.endswith("-cpu") else lent[name].bytes())
+        for name in LENT
+        if name in lent
+    }
+
+
+def difference(node: Node, lent: Mapping[str, Quantity]) -> dict[str, str | None]:
+    """What to patch; None removes. Resources of ours are all that it speaks of."""
+    wanted = advertised(lent)
+    names = {PREFIX + name for name in LENT}
+    has = {name: str(int(q.amount)) for name, q in node.status.allocatable.items() if name in names}
+    changes: dict[str, str | None] = {name: value for name, value in wanted.items() if has.get(name) != value}
+    return changes | dict.fromkeys(has.keys() - wanted.keys())
+
+
+async def _advertise(client: KubeClient, node: str, patch: Mapping[str, str | None]) -> None:
+    body: dict[str, Any] = {"status": {"capacity": patch, "allocatable": patch}}
+    try:
+        await client.patch(f"/api/v1/nodes/{node}/status", body, "merge")
+    except NotFound:
+        return
+    log.info("node.advertise", node=node, **{name.removeprefix(PREFIX): value for name, value in patch.items()})

@@ -1,0 +1,273 @@
+"""The fleet on Kubernetes: nodes by what they can allocate, filled with what their pods ask for.
+
+kube-scheduler fills nodes by requests, so requests are what units have to fit beside. What agents report comes on top:
+whether they enforce, how much they can guarantee, and which pods they had to refuse a floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from msgspec import UNSET
+
+from j10ce.manager.documents.silence import Hear
+from j10ce.manager.kube.cluster_feed import Occupants
+from j10ce.manager.policies.roster import Changes, Roster
+from j10ce.model import native
+from j10ce.model.kinds import IGNORE_LABEL, MinimalReservationPolicy, Minimum, NodeQoS, NodeReport
+from j10ce.model.resource import NOTHING, Resources
+from j10ce.policy.document import HOSTNAME_LABEL, labels_of, reference
+from j10ce.policy.ledger import guaranteeable
+from j10ce.policy.lifetime import over
+from j10ce.policy.resolve import amounts
+from j10ce.policy.select import Labels, Test, compiled
+from j10ce.scheduler.cluster import resources
+from j10ce.scheduler.occupancy import Guest
+from j10ce.scheduler.pledge import Charge, Node
+
+AGENT_GONE_S: Final = 300.0  # a node whose agent is silent for longer takes no more units
+CLOSING_TAINTS: Final = (
+    "node.kubernetes.io/",
+    "node-role.kubernetes.io/",
+)  # what nobody's pods tolerate
+
+
+class Promise(NamedTuple):
+    """A policy, as pods count for it."""
+
+    source: str
+    namespace: str
+    test: Test
+    node_test: Test | None
+    minimum: Minimum
+    shape: Resources  # without what is a percentage
+    units: int
+    percents: bool
+
+    def floor(self, capacity: Resources) -> Resources:
+        return amounts(self.minimum, capacity) if self.percents else self.shape
+
+
+class Ground(NamedTuple):
+    """All that a node is made of, but policies."""
+
+    node: native.Node
+    moves: int  # of its pods
+    told: NodeQoS | None
+    silent: bool
+
+    def same(self, other: Ground | None) -> bool:
+        """A heartbeat is no news."""
+        if other is None or self.node is not other.node or self.moves != other.moves:
+            return False
+        same = self.told is other.told or _said(self.told) == _said(other.told)
+        return same and self.silent == other.silent
+
+
+class Sums:
+    """Amounts by namespace; added up in place, as a fleet has a hundred thousand pods."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, list[int]] = {}
+
+    def add(self, namespace: str, amount: Resources) -> None:
+        total = self._sums.get(namespace)
+        if total is None:
+            self._sums[namespace] = list(amount)
+        else:
+            for n, more in enumerate(amount):
+                total[n] += more
+
+    def all(self) -> dict[str, Resources]:
+        return {namespace: Resources._make(total) for namespace, total in self._sums.items()}
+
+
+class KubeRoster:
+    def __init__(self, occupants: Occupants, hear: Hear) -> None:
+        self._occupants, self._hear = occupants, hear
+        self._told: dict[str, Node] = {}
+        self._seen: dict[str, Ground] = {}  # what each was made of
+        self._policies: dict[str, MinimalReservationPolicy] = {}
+        self._promises: dict[str, list[Promise]] = {}  # by namespace, whoever pays first first
+        self._reports: dict[str, NodeQoS] = {}
+
+    def look(self, nodes: Iterable[NodeQoS], policies: Collection[MinimalReservationPolicy], wall: float) -> Changes:
+        """Costs what has changed, and a glance at every node."""
+        self._reports = {node.metadata.name: node for node in nodes}
+        natives = {node.metadata.name: node for node in self._occupants.nodes()}
+        dirty = self._take_policies({reference(p): p for p in policies if not over(p, wall)})
+        fresh: list[Node] = []
+        for name, node in natives.items():
+            ground = self._ground(name, node)
+            if name in dirty or not ground.same(self._seen.get(name)):
+                self._seen[name] = ground
+                if (made := self._node(name, node, ground.silent)) != self._told.get(name):
+                    fresh.append(made)
+        gone = self._told.keys() - natives.keys()
+        lost = [n for n in fresh if not any(n.capacity) and n.name in self._told and any(self._told[n.name].capacity)]
+        for name in gone:
+            del self._told[name], self._seen[name]
+        self._told.update((n.name, n) for n in fresh)
+        return Changes(fresh, gone, bool(gone or lost))
+
+    def lost(self) -> Iterator[tuple[str, Labels]]:
+        return ((name, node.labels) for name, node in self._told.items() if not any(node.capacity))
+
+    def outsiders(self, node: str) -> Sequence[str]:
+        """Pods on no unit, whoever placed them."""
+        book = self._occupants.extender.occupancy
+        if node not in book.row:
+            return ()
+        row = book.row[node]
+        whole, standing = Resources._make(book.allocatable[row].tolist()), book.counts[row].standing
+        beside = [g for g in list(book.there(row)) if g.uid not in standing and any(g.request)]
+        beside.sort(key=lambda g: (-g.request.dominant_share(whole), g.namespace, g.name))
+        return [f"{g.namespace}/{g.name}" for g in beside]
+
+    # -- what has changed
+
+    def _take_policies(self, live: Mapping[str, MinimalReservationPolicy]) -> set[str]:
+        """The nodes where a change of policies may count."""
+        before, self._policies = self._policies, dict(live)
+        changed = {
+            source
+            for source in before.keys() | live.keys()
+            if source not in before or source not in live or before[source].spec != live[source].spec
+        }
+        if not changed:
+            return set()
+        namespaces = {(before.get(source) or live[source]).metadata.namespace for source in changed}
+        whole = self._occupants.extender.occupancy.whole
+        concerned = [p for ns in namespaces for p in self._promises.get(ns, ()) if p.source in changed]
+        for namespace in namespaces:
+            promises = [_promise(p) for p in live.values() if p.metadata.namespace == namespace]
+            self._promises[namespace] = sorted(promises, key=lambda p: (-p.shape.dominant_share(whole), p.source))
+            concerned += [p for p in self._promises[namespace] if p.source in changed]
+        return self._touched(concerned)
+
+    def _touched(self, promises: Iterable[Promise]) -> set[str]:
+        by_namespace: dict[str, list[Test]] = {}
+        for promise in promises:
+            by_namespace.setdefault(promise.namespace, []).append(promise.test)
+        guests = self._occupants.extender.occupancy.guests.values()
+        return {
+            guest.node
+            for guest in guests
+            if (tests := by_namespace.get(guest.namespace)) and any(test(guest.labels) for test in tests)
+        }
+
+    def _ground(self, name: str, node: native.Node) -> Ground:
+        book, told = self._occupants.extender.occupancy, self._reports.get(name)
+        row = book.row.get(name)
+        silent = told is not None and self._hear(told).silent_s > AGENT_GONE_S
+        return Ground(node, 0 if row is None else book.moves[row], told, silent)
+
+    # -- what it amounts to
+
+    def _node(self, name: str, node: native.Node, silent: bool) -> Node:
+        told = self._reports.get(name)
+        labels = {**node.metadata.labels, HOSTNAME_LABEL: name, **(labels_of(told) if told else {})}
+        if _lost(node):
+            return Node(name, NOTHING, labels, open=False)
+        report = told.status.node if told else NodeReport()
+        capacity = promisable(node, report)
+        book = self._occupants.extender.occupancy
+        guests = sorted(book.there(book.row[name]), key=lambda g: (g.since, g.uid)) if name in book.row else []
+        return self._filled(Node(name, capacity, labels, _open(node, told, silent=silent)), guests, report)
+
+    def _filled(self, node: Node, guests: Sequence[Guest], report: NodeReport) -> Node:
+        """A pod that may stand on a unit counts with what it asks for: the ledger tops it up to the unit's shape.
+        One with a floor beyond units counts with that floor at least."""
+        waiting = {r.source: r.unprotected for r in report.reservations if r.unprotected}
+        paid = self._paid(node, guests, waiting)
+        claimed, occupied = Sums(), Sums()
+        charged = {source: Charge(0, NOTHING, n) for source, n in waiting.items()}
+        for guest in guests:
+            if guest.gives_way:
+                continue
+            left = guest.request
+            if (promise := paid.get(guest.uid)) is not None:
+                floor = promise.floor(node.capacity)
+                part = left.at_most(floor) if promise.units else floor
+                before = charged.get(promise.source) or Charge(0, NOTHING)
+                charged[promise.source] = Charge(before.workloads + 1, before.amount.plus(part), before.waiting)
+                claimed.add(guest.namespace, part)
+                left = left.minus(part)
+            occupied.add(guest.namespace, left)
+        effort = resources(report.best_effort) if report.best_effort else NOTHING
+        return node._replace(claimed=claimed.all(), charged=charged, occupied=occupied.all(), best_effort=effort)
+
+    def _paid(self, node: Node, guests: Iterable[Guest], waiting: Mapping[str, int]) -> dict[str, Promise]:
+        """Who pays for a pod, by uid: the policy with the largest dominant share, ties by name. Those that came last
+        wait, where the agent had to refuse some."""
+        by_source: dict[str, list[tuple[str, Promise]]] = {}
+        for guest in guests:
+            for promise in self._promises.get(guest.namespace, ()):
+                if promise.test(guest.labels) and self._counts(guest, promise, node):
+                    by_source.setdefault(promise.source, []).append((guest.uid, promise))
+                    break
+        return dict(
+            paid
+            for source, matched in by_source.items()
+            for paid in matched[: max(0, len(matched) - waiting.get(source, 0))]
+        )
+
+    def _counts(self, guest: Guest, promise: Promise, node: Node) -> bool:
+        there = promise.node_test is None or promise.node_test(node.labels)
+        around = self._occupants.known_namespace(guest.namespace) or {}
+        return there and not any(labels.get(IGNORE_LABEL) == "true" for labels in (guest.labels, around))
+
+
+_: type[Roster] = KubeRoster
+
+
+def promisable(node: native.Node, report: NodeReport) -> Resources:
+    """What the node lets pods have, as far as its agent can guarantee it; that alone knows of networks and disks."""
+    has = resources(node.status.allocatable)
+    if not report.capacity:
+        return has
+    can = guaranteeable(resources(report.capacity))
+    return can._replace(cpu=min(has.cpu, can.cpu), memory=min(has.memory, can.memory))
+
+
+def _promise(policy: MinimalReservationPolicy) -> Promise:
+    spec, least = policy.spec, policy.spec.minimum
+    fields = (least.cpu, least.memory, least.network, least.disk_read, least.disk_write)
+    return Promise(
+        reference(policy),
+        policy.metadata.namespace,
+        compiled(spec.selector),
+        None if spec.node_selector is UNSET else compiled(spec.node_selector),
+        least,
+        amounts(least, NOTHING),
+        spec.units,
+        any(q.percent for q in fields if q is not UNSET),
+    )
+
+
+def _lost(node: native.Node) -> bool:
+    """Its kubelet does not answer. One that has not said anything yet is not lost."""
+    return any(c.type == "Ready" and c.status != "True" for c in node.status.conditions)
+
+
+def _open(node: native.Node, told: NodeQoS | None, *, silent: bool) -> bool:
+    """Takes units: pods may come, and what is promised to them would be enforced."""
+    closing = (t for t in node.spec.taints if t.effect != "PreferNoSchedule" and t.key.startswith(CLOSING_TAINTS))
+    if node.spec.unschedulable or any(closing) or node.metadata.labels.get(IGNORE_LABEL) == "true":
+        return False
+    if told is not None and any(c.type == "Ready" and c.status == "False" for c in told.status.conditions):
+        return False  # what its agent says makes no sense
+    if told is None or told.status.node.heartbeat is UNSET:
+        return told is None or not told.spec.unschedulable  # its agent is still to come
+    enforces = told.status.node.armed and not silent
+    return enforces and not (told.spec.unschedulable or told.spec.disarmed)
+
+
+def _said(told: NodeQoS | None) -> tuple[object, ...]:
+    """What of its report counts."""
+    if told is None:
+        return ()
+    report = told.status.node
+    waiting = tuple((r.source, r.unprotected) for r in report.reservations if r.unprotected)
+    return told.metadata.labels, told.spec, report.armed, report.capacity, report.best_effort, waiting

@@ -1,0 +1,224 @@
+"""The door that API servers knock at before they store something: POST /webhooks/{validate,mutate}.
+
+All replicas answer, from what they hold in memory. Whatever we cannot judge is admitted with a warning: a manager in
+trouble must not stop the cluster. Where an administrator wants it closed, it is refused instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, Final
+
+import msgspec
+import structlog
+from msgspec import Struct, field
+from msgspec.structs import replace
+from starlette.types import Receive, Scope, Send
+
+from j10ce.errors import Finding, Invalid, NotFound, QosError, cut, shown
+from j10ce.manager.asgi.endpoints import Bodies, reply
+from j10ce.manager.asgi.status import Refusal, status
+from j10ce.manager.kube.metrics import DoorMetrics, Verdict
+from j10ce.manager.kube.webhook_pods import Objects, PodRules
+from j10ce.model.bounds import MOST_DEPTH, MOST_VALUES, Number, Word, too_deep
+from j10ce.model.catalogue import KINDS
+from j10ce.model.kinds import GROUP, PROFILE_LABEL, MinimalReservationPolicy
+from j10ce.model.schema import convert
+from j10ce.policy.reach import signature
+from j10ce.policy.validate import validate
+
+log = structlog.get_logger()
+PREFIX: Final = "/webhooks/"
+MOST_BYTES: Final = 8 << 20  # an object of 3 MiB, before and after
+MOST_TOGETHER: Final = 64 << 20  # of all requests that are on their way: anyone may knock
+DEEPEST: Final = 2 * MOST_DEPTH  # levels of a review: an object, and what is around it
+MOST_PARTS: Final = 2 * MOST_VALUES  # of an object and what it was before
+DEADLINE_S: Final = 2.0  # API servers wait for three
+API_VERSION: Final = "admission.k8s.io/v1"
+
+
+class GroupKind(Struct, frozen=True):
+    kind: Word
+    group: Word = ""
+
+
+class User(Struct, frozen=True):
+    username: Word = ""
+
+
+class Request(Struct, frozen=True, rename="camel"):
+    uid: Word
+    kind: GroupKind
+    operation: Word = ""
+    namespace: Word = ""
+    name: Word = ""
+    object: Any = None
+    old_object: Any = None
+    user_info: User = User()
+
+
+class Review(Struct, frozen=True, rename="camel"):
+    request: Request
+    api_version: Word = API_VERSION
+
+
+class Scaled(Struct, frozen=True):
+    """The spec of a Scale."""
+
+    replicas: Number = 0
+
+
+class Response(Struct, frozen=True, rename="camel", omit_defaults=True):
+    uid: str
+    allowed: bool = field()
+    status: Mapping[str, Any] | None = None
+    warnings: tuple[str, ...] = ()
+    patch_type: str = ""
+    patch: str = ""
+
+
+SCALE: Final = GroupKind("Scale", "autoscaling")
+Judge = Callable[[Request], Awaitable[Response]]
+
+
+class WebhookDoor:
+    """`closed`: nothing gets in that was not judged."""
+
+    def __init__(self, pods: PodRules, objects: Objects, metrics: DoorMetrics, *, closed: bool = False) -> None:
+        self._pods, self._objects, self._metrics, self._closed = pods, objects, metrics, closed
+        self._bodies = Bodies(MOST_BYTES, MOST_TOGETHER)
+        self._judges: Mapping[str, Judge] = {"validate": self._validate, "mutate": self._mutate}
+
+    @property
+    def verbs(self) -> Collection[str]:
+        return self._judges.keys()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        name = scope["path"].removeprefix(PREFIX)
+        judge = self._judges.get(name)
+        if judge is None:
+            raise NotFound(f"there is no {cut(scope['path'])}; the webhooks are {', '.join(self._judges)}")
+        text = await self._bodies.posted(scope, receive)
+        request = _read(text)
+        response = await self._judged(judge, request)
+        self._metrics.reviewed(name, request.kind.kind, _verdict(response))
+        told = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
+        await reply(send, msgspec.json.encode(told))
+
+    async def _judged(self, judge: Judge, request: Request) -> Response:
+        """In time, and never with an error of our own: those are told."""
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                return await judge(request)
+        except Invalid as e:
+            log.info("webhook.refuse", kind=request.kind.kind, object=_where(request), error=str(e))
+            return Response(request.uid, allowed=False, status=status(e))
+        except (QosError, TimeoutError) as e:
+            return self._unjudged(request, str(e) or f"no decision within {DEADLINE_S:g} s")
+        except Exception as e:
+            log.exception("webhook.fail", kind=request.kind.kind, object=_where(request))
+            return self._unjudged(request, f"internal error: {type(e).__name__}")
+
+    def _unjudged(self, request: Request, why: str) -> Response:
+        log.warning(
+            "webhook.skip", kind=request.kind.kind, object=_where(request), error=why, admitted=not self._closed
+        )
+        if self._closed:
+            told = Refusal(503, "ServiceUnavailable", f"j10ce-qos could not judge it, and is closed: {why}; try again")
+            return Response(request.uid, allowed=False, status=status(told))
+        return Response(request.uid, allowed=True, warnings=(f"j10ce-qos did not look at it: {why}",))
+
+    async def _validate(self, request: Request) -> Response:
+        """Raises Invalid with all findings."""
+        if request.kind.group == GROUP and request.kind.kind in KINDS:
+            _check_ours(request)
+        elif request.kind == SCALE:
+            await self._check_scaled(request)
+        elif request.kind == GroupKind("Pod") and _changed(request, "metadata"):
+            await self._pods.check(request.namespace, request.object, request.old_object)
+        return Response(request.uid, allowed=True)
+
+    async def _check_scaled(self, request: Request) -> None:
+        """The policy as it is, with other units: all that a Scale tells of it. Nothing else of ours can be scaled."""
+        policy = await self._objects.get("MinimalReservationPolicy", request.namespace, request.name)
+        if isinstance(policy, MinimalReservationPolicy) and _changed(request, "spec"):
+            units = convert(request.object.get("spec", {}), Scaled, []).replicas
+            findings = validate(replace(policy, spec=replace(policy.spec, units=units)))
+            _refuse(findings, policy.kind, request.name)
+
+    async def _mutate(self, request: Request) -> Response:
+        if request.kind == GroupKind("Hold", GROUP) and request.object and _changed(request, "spec"):
+            return self._patched(request, _signed(request))
+        if request.kind != GroupKind("Pod") or request.operation != "CREATE":
+            return Response(request.uid, allowed=True)
+        profile = await self._pods.profile(request.namespace, request.object)
+        if not profile:
+            return Response(request.uid, allowed=True)
+        return self._patched(request, _labelled(request.object, PROFILE_LABEL, profile))
+
+    def _patched(self, request: Request, steps: list[dict[str, Any]]) -> Response:
+        patch = b64encode(msgspec.json.encode(steps)).decode()
+        return Response(request.uid, allowed=True, patch_type="JSONPatch", patch=patch)
+
+
+def _verdict(response: Response) -> Verdict:
+    if not response.allowed:
+        return "refused"
+    if response.warnings:
+        return "skipped"
+    return "changed" if response.patch else "admitted"
+
+
+def _read(text: bytes) -> Request:
+    if text.count(b"[") + text.count(b"{") + text.count(b",") > MOST_PARTS:  # before anything is made of them
+        raise Refusal(400, "BadRequest", f"not an AdmissionReview: more than {MOST_PARTS} values")
+    if too_deep(text, DEEPEST):
+        raise Refusal(400, "BadRequest", f"not an AdmissionReview: nested beyond {DEEPEST} levels")
+    try:
+        review = msgspec.json.decode(text, type=Review)
+    except msgspec.MsgspecError as e:
+        raise Refusal(400, "BadRequest", f"not an AdmissionReview: {cut(str(e))}") from None
+    if review.api_version != API_VERSION:
+        raise Refusal(400, "BadRequest", f"apiVersion {shown(review.api_version)} is not known; use {API_VERSION}")
+    return review.request
+
+
+def _check_ours(request: Request) -> None:
+    """What is being deleted, and what does not touch the wish, goes through: old mistakes must not stop it."""
+    deleting = bool(request.object and request.object.get("metadata", {}).get("deletionTimestamp"))
+    if not request.object or deleting or not _changed(request, "spec", "data", "revision"):
+        return
+    if request.kind.kind == "PolicyRevision" and request.old_object:
+        told = Finding("data", None, "history is not rewritten", "apply the policy itself, or j10ce-qos rollout undo")
+        raise Invalid([told], f"PolicyRevision {request.name}")
+    obj = convert({**request.object, "status": {}}, KINDS[request.kind.kind].struct, [])
+    _refuse(validate(obj), request.kind.kind, request.name)  # type: ignore[arg-type]
+
+
+def _refuse(findings: list[Finding], kind: str, name: str) -> None:
+    if findings:
+        raise Invalid(findings, f"{kind} {name}")
+
+
+def _changed(request: Request, *parts: str) -> bool:
+    if not request.old_object:
+        return True
+    return any(request.object.get(part) != request.old_object.get(part) for part in parts)
+
+
+def _labelled(pod: Any, key: str, value: str) -> list[dict[str, Any]]:
+    if not pod.get("metadata", {}).get("labels"):
+        return [{"op": "add", "path": "/metadata/labels", "value": {key: value}}]
+    return [{"op": "add", "path": "/metadata/labels/" + key.replace("~", "~0").replace("/", "~1"), "value": value}]
+
+
+def _signed(request: Request) -> list[dict[str, Any]]:
+    """Whoever last changed a hold's wish is who made it: what the object says of that is not believed."""
+    given = str(request.object.get("spec", {}).get("who", ""))
+    return [{"op": "add", "path": "/spec/who", "value": signature(request.user_info.username, given)}]
+
+
+def _where(request: Request) -> str:
+    return "/".join(filter(None, (request.namespace, request.name)))

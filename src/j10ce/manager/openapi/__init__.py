@@ -1,0 +1,13 @@
+"""How the API describes itself to its clients.
+
+The table of kinds and their structs come in; OpenAPI documents, discovery and the shape of messages go out.
+
+    fields            says what every stored field means
+    fields_answered   says the same of what is answered and not stored
+    shape             says how structs look as protobuf messages
+    document          is the OpenAPI 3.1 document
+    kubectl           is the same in the dialects that kubectl reads
+    swagger_wire      writes Swagger 2.0 as protobuf
+    serve             answers with these documents
+    discovery         says which kinds there are
+"""

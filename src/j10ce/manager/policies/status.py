@@ -1,0 +1,151 @@
+"""The status that a policy deserves: pure functions of what the fleet decided and what its nodes report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Final, Literal, NamedTuple, TypeVar
+
+from msgspec.structs import replace
+
+from j10ce.manager.policies.admission import Decision
+from j10ce.manager.policies.readiness import readiness
+from j10ce.manager.policies.reports import Standing, Told, falls_short
+from j10ce.model.kinds import (
+    Condition,
+    EffectiveFloor,
+    MinimalReservationPolicy,
+    MinimalReservationPolicyStatus,
+    PolicyRevision,
+    PolicyStatus,
+    QoSProfile,
+)
+from j10ce.model.progress import FailingNode, NodeCount
+from j10ce.model.words import counted
+from j10ce.policy.document import Policy
+from j10ce.policy.lifetime import in_force, over
+from j10ce.policy.rollout import advance, progressing, waiting
+
+MOST_NAMED: Final = 10  # failing nodes that a status names
+MOST_EFFECTIVE: Final = 200  # floors that a status lists: those that do not hold come first
+Phase = Literal["Pending", "Active", "Degraded", "Expired"]
+S = TypeVar("S", bound=PolicyStatus)
+
+
+class Basis(NamedTuple):
+    """All that a judgement rests on, besides the policy itself."""
+
+    standing: Standing
+    told: Sequence[Told] = ()
+    revisions: Sequence[PolicyRevision] = ()  # of the policy
+    watched_s: float = 0.0  # since all nodes obey it, as far as this leader saw it
+
+
+def judged_profile(profile: QoSProfile, basis: Basis, wall: float) -> PolicyStatus:
+    return _summed_up(profile, _judged(profile, profile.status, basis, (), wall), wall)
+
+
+def judged(
+    policy: MinimalReservationPolicy, basis: Basis, decision: Decision, wall: float
+) -> MinimalReservationPolicyStatus:
+    obeying = [t for t in basis.told if t.report.generation == basis.standing.revision]
+    effective = sorted((f for t in obeying for f in t.effective), key=_order)
+    own = (*decision.conditions, _protection(policy, obeying), _effectiveness(policy, effective))
+    admitted = decision.generation == policy.metadata.generation
+    status = _judged(policy, policy.status, basis, own, wall, admitted=admitted)
+    status = replace(
+        status,
+        phase=_phase(policy, decision, status, wall),
+        units=decision.units,
+        witness=decision.witness,
+        admitted_generation=decision.generation,
+        effective=tuple(effective[:MOST_EFFECTIVE]),
+    )
+    return _summed_up(policy, status, wall)
+
+
+def stamped(conditions: Iterable[Condition], before: Iterable[Condition], wall: float) -> tuple[Condition, ...]:
+    """A condition keeps the time at which its status last turned."""
+    times = {(c.type, c.status): c.last_transition_time for c in before}
+    now = datetime.fromtimestamp(int(wall), UTC)
+    return tuple(replace(c, last_transition_time=times.get((c.type, c.status), now)) for c in conditions)
+
+
+def _judged(
+    policy: Policy, before: S, basis: Basis, own: Sequence[Condition], wall: float, *, admitted: bool = True
+) -> S:
+    """What the status of both kinds of policy says. What the fleet has not admitted is not rolled out."""
+    found, revision, rollout = basis.standing.seen, basis.standing.revision, before.rollout
+    held = in_force(policy, basis.revisions) or policy
+    if revision == held.metadata.generation:  # also while an edit is refused: what is in force goes on
+        rollout = advance(held, found, basis.revisions, wall, basis.watched_s)
+    if revision == policy.metadata.generation:
+        progress = progressing(policy, rollout, found)
+    else:
+        progress = waiting(policy, revision, admitted=admitted)
+    return replace(
+        before,
+        observed_generation=policy.metadata.generation,
+        conditions=stamped((*own, *((progress,) if progress else ())), before.conditions, wall),
+        nodes=_count(basis.standing),
+        rollout=rollout,
+    )
+
+
+def _summed_up(policy: Policy, status: S, wall: float) -> S:
+    summary = stamped(readiness(policy, status), policy.status.conditions, wall)
+    return replace(status, conditions=(*status.conditions, *summary))
+
+
+def _count(standing: Standing) -> NodeCount:
+    failing = standing.failing
+    named = tuple(FailingNode(node=node, why=failing[node]) for node in sorted(failing)[:MOST_NAMED])
+    return NodeCount(
+        wanted=standing.wanted,
+        applied=standing.seen.applied,
+        failing=len(failing),
+        silent=standing.silent,
+        named=named,
+    )
+
+
+def _phase(policy: MinimalReservationPolicy, decision: Decision, status: PolicyStatus, wall: float) -> Phase:
+    if over(policy, wall):
+        return "Expired"
+    if not decision.generation or not status.nodes.applied:
+        return "Pending"
+    short = any(c.status == "False" for c in status.conditions if c.type in ("Admitted", "Protected", "Effective"))
+    return "Degraded" if short or decision.degraded else "Active"
+
+
+def _protection(policy: MinimalReservationPolicy, obeying: Sequence[Told]) -> Condition:
+    if refused := [f"{t.node}: {t.report.refused}" for t in obeying if t.report.refused]:
+        more = f"; and {counted(len(refused) - MOST_NAMED, 'node')} more" if len(refused) > MOST_NAMED else ""
+        return _condition(policy, "Protected", "False", "NoRoom", "; ".join(refused[:MOST_NAMED]) + more)
+    matching = sum(t.report.workloads for t in obeying)
+    having = matching - sum(t.report.unprotected for t in obeying)
+    told = f"{having} workloads have their floor" if having == matching else f"{having} of {matching} have their floor"
+    if having == matching == 1:
+        told = "1 workload has its floor"
+    return _condition(policy, "Protected", "True", "Granted", told)
+
+
+def _effectiveness(policy: MinimalReservationPolicy, effective: Sequence[EffectiveFloor]) -> Condition:
+    short = [f for f in effective if falls_short(f)]
+    if not short:
+        return _condition(policy, "Effective", "True", "Upheld", "every floor reported holds")
+    first, do = short[0], "does" if len(short) == 1 else "do"
+    message = (
+        f"{counted(len(short), 'floor')} {do} not hold; {first.workload} on {first.node} has {first.effective} of "
+        f"{first.promised} {first.resource}: {first.reason}"
+    )
+    return _condition(policy, "Effective", "False", "FallsShort", message)
+
+
+def _order(floor: EffectiveFloor) -> tuple[bool, str, str, str]:
+    return not falls_short(floor), floor.node, floor.workload, floor.resource
+
+
+def _condition(policy: Policy, type_: str, status: Literal["True", "False"], reason: str, why: str) -> Condition:
+    generation = policy.metadata.generation
+    return Condition(type=type_, status=status, reason=reason, message=why, observed_generation=generation)

@@ -1,0 +1,60 @@
+"""Rooms: a folder has at most twelve files, and its docstring is the map that names them all."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import PurePath
+
+from tests.style.sources import PACKAGE, product
+
+MOST_FILES = 12
+WITHOUT_ROOMS = {"agent", "cli", "control", "kernel", "model", "plan", "policy", "scheduler", "store"}
+WITHOUT_MAPS = WITHOUT_ROOMS | {"adapters", "host", "kube", "observe", "testing"}
+
+
+def rooms() -> dict[str, list[str]]:
+    """The files and folders of each folder below the package: kernel -> [cgroup/, guard, ...]."""
+    held = defaultdict(set)
+    for source in product():
+        path = PurePath(source.module)
+        held[path.parent.as_posix()].add(path.stem)
+        for folder in path.parents[:-1]:
+            held[folder.parent.as_posix()].add(f"{folder.name}/")
+    return {room: sorted(names - {"__init__"}) for room, names in held.items() if room != "."}
+
+
+def test_a_folder_has_at_most_twelve_files() -> None:
+    files = {room: sum(not name.endswith("/") for name in names) for room, names in rooms().items()}
+    wide = {room: n for room, n in files.items() if n > MOST_FILES and room not in WITHOUT_ROOMS}
+    assert not wide, "give its files rooms of their own"
+
+
+def test_the_map_of_a_room_names_every_file_in_it() -> None:
+    missing = {
+        room: lost
+        for room, names in rooms().items()
+        if room.split("/")[0] not in WITHOUT_MAPS and (lost := [name for name in names if not is_named(room, name)])
+    }
+    assert not missing, "the docstring of the room's __init__ names them in reading order"
+
+
+def is_named(room: str, name: str) -> bool:
+    """At the beginning of a line."""
+    return (
+        re.search(rf"^    {re.escape(name)}(?=\s)", (PACKAGE / room / "__init__.py").read_text(), re.MULTILINE)
+        is not None
+    )
+
+
+def test_the_map_of_a_room_names_no_file_that_is_gone() -> None:
+    extra = {
+        room: lost
+        for room, names in rooms().items()
+        if room.split("/")[0] not in WITHOUT_MAPS and (lost := sorted(named(room) - {*names, "proto/"}))
+    }
+    assert not extra
+
+
+def named(room: str) -> set[str]:
+    return set(re.findall(r"^    ([a-z]\w*/?)  ", (PACKAGE / room / "__init__.py").read_text(), re.MULTILINE))
