@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from j10ce.agent.loop import Report
+from j10ce.agent.ring.ring import Report
 from j10ce.model.kinds import MemorySection, MinimalReservationPolicy, NodeQoSSpec, QoSProfile
 from j10ce.model.knob import KNOBS, ROOT, Setting, Value, group
 from j10ce.model.plan import Refused, ValueChange

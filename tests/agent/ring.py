@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from j10ce.adapters.adapter import WorkloadEvent
-from j10ce.agent.clock import Instant
-from j10ce.agent.guard import Guard
-from j10ce.agent.loop import Agent, Report
-from j10ce.agent.whatif import Unmeasured
+from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.ring import Agent, Report
+from j10ce.agent.ring.what_if import Unmeasured
 from j10ce.control.builtin import build
 from j10ce.control.controller import Controller, Steady
+from j10ce.daemon.clock import Instant
 from j10ce.kernel.backend import Place
 from j10ce.kernel.guard import Guard as WriteGuard
 from j10ce.kernel.journal import Journal

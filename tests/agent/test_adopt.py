@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from j10ce.agent.place import AdoptRequest
+from j10ce.agent.socket.admission import AdoptRequest
 from j10ce.errors import Conflict, Denied
 from j10ce.model import schema
 from j10ce.model.knob import workload

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from j10ce.agent.cache import Cache, LocalHolds, Orders, Placed
-from j10ce.agent.objects import to_object
+from j10ce.agent.ring.objects import to_object
 from j10ce.model.kinds import Tier
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources

@@ -77,5 +77,5 @@ def test_settings_of_a_built_in_controller_are_checked_with_the_rest(tmp_path: P
 
 def test_the_types_of_a_whole_agent_can_be_made_ready() -> None:
     """Also those that are never decoded, such as a plan: an agent that cannot begin protects nobody."""
-    assert importlib.import_module("j10ce.agent.host")
+    assert importlib.import_module("j10ce.agent.agent")
     prime()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from j10ce.agent.clock import Instant
-from j10ce.agent.failures import failing
-from j10ce.agent.loop import Report
+from j10ce.agent.report.failures import failing
+from j10ce.agent.ring.ring import Report
+from j10ce.daemon.clock import Instant
 from j10ce.model.knob import Setting, TargetId
 from j10ce.model.plan import Applied, Change, Make, Outcome, Plan, Refused, ValueChange
 from j10ce.model.resource import NOTHING

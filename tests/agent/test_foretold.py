@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from j10ce.agent.guard import Guard
-from j10ce.agent.loop import Report
+from j10ce.agent.ring.contained import Guard
 from j10ce.agent.ring.in_force import in_force
-from j10ce.agent.whatif import WhatIf, whatif
+from j10ce.agent.ring.ring import Report
+from j10ce.agent.ring.what_if import WhatIf, whatif
 from j10ce.control.builtin import build as controllers
 from j10ce.model import schema
 from j10ce.model.kinds import MemorySection, MinimalReservationPolicy, QoSProfile

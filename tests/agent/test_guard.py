@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from j10ce.agent.guard import Guard
+from j10ce.agent.ring.contained import Guard
 from j10ce.model.knob import Setting, group, workload
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot

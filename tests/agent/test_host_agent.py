@@ -371,7 +371,7 @@ def test_metrics_on_loopback_refuse_a_foreign_host(agent: AgentProcess) -> None:
 
 
 def test_the_lock_error_is_busy(agent: AgentProcess) -> None:
-    from j10ce.agent.lock import Lock
+    from j10ce.daemon.lock import Lock
 
     agent.start()
     with pytest.raises(Busy):

@@ -13,16 +13,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from j10ce.agent import client, http
-from j10ce.agent.client import Peer
-from j10ce.agent.http import Request, Response
 from j10ce.errors import Denied, Finding, Invalid, NotFound, QosError, Unreachable
+from j10ce.http import client, server
+from j10ce.http.client import Peer
+from j10ce.http.server import Request, Response
 
 
 async def echo(request: Request) -> Response:
     match request.path:
         case "/echo":
-            return http.answer({"method": request.method, "query": request.query, "body": request.body.decode()})
+            return server.answer({"method": request.method, "query": request.query, "body": request.body.decode()})
         case "/denied":
             raise Denied("not yours")
         case "/absent":
@@ -44,7 +44,7 @@ async def serving(path: Path) -> AsyncIterator[None]:
     sock = socket.socket(socket.AF_UNIX)
     sock.bind(str(path))
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(http.listen(sock, echo))
+        task = group.create_task(server.listen(sock, echo))
         try:
             yield
         finally:
@@ -118,7 +118,7 @@ async def test_a_peer_that_leaves_early_is_forgotten(path: Path, data: bytes) ->
 
 
 async def test_a_body_beyond_the_limit_is_refused(path: Path) -> None:
-    size = http.MOST_BODY + 1
+    size = server.MOST_BODY + 1
     head = f"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n".encode()
     assert b" 413 " in await talk(path, head + b"x" * size)
 
@@ -143,7 +143,7 @@ async def test_no_connection_is_lost_when_the_server_ends_as_it_comes(tmp_path: 
     with warnings.catch_warnings(record=True) as lost, socket.socket(socket.AF_UNIX) as caller, sock:
         warnings.simplefilter("always")
         async with asyncio.TaskGroup() as group:
-            task = group.create_task(http.listen(sock, echo))
+            task = group.create_task(server.listen(sock, echo))
             await asyncio.sleep(0)
             caller.connect(str(tmp_path / "s"))
             for _ in range(turns):

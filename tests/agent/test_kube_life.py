@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from j10ce.agent.kube_life import DaemonSet, stays
+from j10ce.agent.sync.daemonset import DaemonSet, stays
 from j10ce.model.native import Node, decode_native
 
 LABELS = {"pool": "batch", "cores": "8"}

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from j10ce.agent.cache import Cache
-from j10ce.agent.client import Client, Peer
 from j10ce.agent.config import AgentConfig
-from j10ce.agent.kube_node import KubeNode
+from j10ce.agent.sync.kube_node import KubeNode
 from j10ce.errors import Unreachable, Unsupported
 from j10ce.host.mounts import Hierarchies
+from j10ce.http.client import Client, Peer
 from j10ce.model.native import NativeMeta
 from j10ce.model.pod import Pod
 

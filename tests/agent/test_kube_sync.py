@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent.kube_api import KubeApi, Watched
-from j10ce.agent.kube_sync import KINDS, KubeSync
+from j10ce.agent.sync.kube_api import KubeApi, Watched
+from j10ce.agent.sync.kube_sync import KINDS, KubeSync
 from j10ce.errors import Compacted, NotFound
 from j10ce.model.kinds import Hold, NodeReport, Object
 from j10ce.policy.document import NodeDocument

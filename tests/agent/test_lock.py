@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.agent.lock import Lock, held, holder
+from j10ce.daemon.lock import Lock, held, holder
 from j10ce.errors import Busy
 
 

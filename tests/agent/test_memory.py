@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from j10ce.adapters.adapter import WorkloadEvent
-from j10ce.agent.guard import Guard
+from j10ce.agent.ring.contained import Guard
 from j10ce.agent.socket.minimum import unmet
 from j10ce.control.own import Own
 from j10ce.kernel.backend import Place

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.adapters.static import StaticAdapter
-from j10ce.agent.places import Places
+from j10ce.agent.socket.whereabouts import Places
 from j10ce.host.mounts import UNIFIED, Hierarchies, Mount
 from j10ce.kernel.owner import Owner
 from j10ce.kernel.tree import PlainTree
@@ -46,7 +46,7 @@ def test_an_adopted_service_is_still_known_after_a_restart(places: Places, tmp_p
 def test_an_adopted_service_of_systemd_run_ends_when_systemd_forgets_it(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("j10ce.agent.places.TRANSIENT", (str(tmp_path),))
+    monkeypatch.setattr("j10ce.agent.socket.whereabouts.TRANSIENT", (str(tmp_path),))
     file = tmp_path / "run-u7.service"
     file.touch()
     job = adopted("run-u7.service")

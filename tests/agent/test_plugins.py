@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent.guard import Guard
-from j10ce.agent.plugins import PluginProcess, installed
+from j10ce.agent.plugins.process import PluginProcess, installed
+from j10ce.agent.ring.contained import Guard
 from j10ce.host.child import python
 from j10ce.model.snapshot import Snapshot
 from j10ce.testing import build
@@ -87,7 +87,7 @@ def helper(package: Callable[..., Path]) -> Iterator[Callable[..., PluginProcess
 
     def start(*names: str, deadline_s: float = 2.0) -> PluginProcess:
         package(*names)
-        made.append(PluginProcess(names, python("j10ce.agent.plugin_host"), deadline_s=deadline_s))
+        made.append(PluginProcess(names, python("j10ce.agent.plugins.child"), deadline_s=deadline_s))
         return made[-1]
 
     yield start

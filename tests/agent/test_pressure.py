@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from j10ce.agent.clock import Instant
 from j10ce.agent.ring.pressure import Pressure
+from j10ce.daemon.clock import Instant
 from j10ce.host.files import Files
 from j10ce.host.handles import Layout
 from j10ce.testing import build

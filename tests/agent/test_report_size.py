@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from j10ce.agent.report import tiers
-from j10ce.agent.report_size import fitted
+from j10ce.agent.report.report import tiers
+from j10ce.agent.report.size import fitted
 from j10ce.model.kinds import EffectiveFloor, NodeReport, ReservationReport
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import encode

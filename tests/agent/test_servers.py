@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 import h11
 import pytest
 
-from j10ce.agent import servers
-from j10ce.agent.client import Client, Later, Peer, Refused, call
-from j10ce.agent.servers import Backoff, Servers
+from j10ce.agent.sync import servers
+from j10ce.agent.sync.servers import Backoff, Servers
 from j10ce.errors import Conflict, Denied, NotFound, QosError, Unreachable
+from j10ce.http.client import Client, Later, Peer, Refused, call
 
 THREE = "https://a:1,https://b:2,https://c:3"
 

@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from j10ce.adapters.adapter import WorkloadEvent
 from j10ce.adapters.static import StaticAdapter
 from j10ce.agent.cache import Cache
-from j10ce.agent.clock import Instant
 from j10ce.agent.config import AgentConfig
-from j10ce.agent.holds import HoldRequest
-from j10ce.agent.loop import Report
-from j10ce.agent.operations import Operations
-from j10ce.agent.place import Caller, PlaceRequest
-from j10ce.agent.shell import Shell, Stop
+from j10ce.agent.ring.holds import HoldRequest
+from j10ce.agent.ring.ring import Report
+from j10ce.agent.ring.runner import Shell, Stop
+from j10ce.agent.socket.admission import Caller, PlaceRequest
+from j10ce.agent.socket.operations import Operations
+from j10ce.daemon.clock import Instant
 from j10ce.errors import Conflict, Finding, Invalid, QosError
 from j10ce.kernel.backend import Place
 from j10ce.model.knob import workload

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent.holds import HoldRequest
-from j10ce.agent.views import top
+from j10ce.agent.ring.holds import HoldRequest
+from j10ce.agent.socket.answers import top
 from j10ce.cli.look import _top
 from j10ce.errors import Denied
 from j10ce.model.knob import Support, TargetId

@@ -13,10 +13,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent import http, servers, sync
-from j10ce.agent.client import Peer
-from j10ce.agent.http import Request, Response
-from j10ce.agent.sync import Sync
+from j10ce.agent.sync import servers, sync
+from j10ce.agent.sync.sync import Sync
+from j10ce.http import server
+from j10ce.http.client import Peer
+from j10ce.http.server import Request, Response
 from j10ce.model import schema
 from j10ce.model.bounds import MOST_VALUES
 from j10ce.model.kinds import Hold, NodeReport
@@ -68,15 +69,15 @@ class ControlPlane:
         self.asked.append((request.method, request.path, body))
         self.heard.set()
         if code := self.refusal(request, body):
-            return http.refuse(code, "Refused", "the number is too high")
+            return server.refuse(code, "Refused", "the number is too high")
         if request.path.endswith("/nodedocuments/n"):
             self.queries.append(dict(request.query))
             return Response(200, b"".join(msgspec.json.encode(event) + b"\n" for event in self.watch))
         if request.path.endswith("/nodeqoses/n/status") and not self.nodes:
-            return http.refuse(404, "NotFound", "no such node")
+            return server.refuse(404, "NotFound", "no such node")
         if request.method == "POST" and request.path.endswith("/nodeqoses"):
             self.nodes.add(body["metadata"]["name"])
-        return http.answer({})
+        return server.answer({})
 
     def refusal(self, request: Request, body: Any) -> int:
         name = body.get("metadata", {}).get("name", "") if isinstance(body, dict) else ""
@@ -102,7 +103,7 @@ async def talking(plane: ControlPlane, node: Node, path: Path, servers: str = ""
     sock.bind(str(path))
     one = Sync(Peer(servers or f"unix:{path}"), "n", node)
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(http.listen(sock, plane.answer)), group.create_task(one.run())]
+        tasks = [group.create_task(server.listen(sock, plane.answer)), group.create_task(one.run())]
         try:
             yield one
         finally:

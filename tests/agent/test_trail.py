@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent.clock import Instant
-from j10ce.agent.trail import MOST, Trail
+from j10ce.agent.report.applied_changes import MOST, Trail
+from j10ce.daemon.clock import Instant
 from j10ce.model.kinds import TRACE_ANNOTATION, Meta, NodeQoS, NodeReport
 from j10ce.policy.document import NodeDocument, render
 from j10ce.policy.profiles import builtin

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent.clock import Instant
-from j10ce.agent.http import Request
-from j10ce.agent.operations import Operations
-from j10ce.agent.place import Caller
-from j10ce.agent.routes import plan
-from j10ce.agent.whatif import EVERY_KNOB, Present, Unmeasured, as_plain, as_text, whatif
+from j10ce.agent.ring.what_if import EVERY_KNOB, Present, Unmeasured, as_plain, as_text, whatif
+from j10ce.agent.socket.admission import Caller
+from j10ce.agent.socket.operations import Operations
+from j10ce.agent.socket.routes import plan
+from j10ce.daemon.clock import Instant
 from j10ce.errors import Invalid
+from j10ce.http.server import Request
 from j10ce.model.knob import Setting, workload
 from j10ce.model.plan import ValueChange
 from j10ce.model.resource import NOTHING

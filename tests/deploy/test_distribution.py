@@ -139,5 +139,8 @@ def running(executable: Path, arguments: list[str], box: Path) -> Iterator[subpr
 
 def test_an_image_can_talk_to_kubernetes(image: tuple[str, Path]) -> None:
     name, venv = image
-    module = {"j10ce-qos-agent": "j10ce.agent.kube_node", "j10ce-qos-controller-manager": "j10ce.manager.kube_plane"}
+    module = {
+        "j10ce-qos-agent": "j10ce.agent.sync.kube_node",
+        "j10ce-qos-controller-manager": "j10ce.manager.kube_plane",
+    }
     subprocess.run([venv / "bin/python", "-c", f"import {module[name]}"], env={"HOME": "/"}, cwd="/", check=True)

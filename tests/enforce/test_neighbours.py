@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from j10ce.adapters.adapter import WorkloadEvent
-from j10ce.agent.clock import SystemClock
-from j10ce.agent.guard import Guard
-from j10ce.agent.loop import Agent
+from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.ring import Agent
 from j10ce.control.builtin import build
+from j10ce.daemon.clock import SystemClock
 from j10ce.host.files import Files
 from j10ce.host.handles import Layout
 from j10ce.kernel.cgroup import CgroupFiles

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent import holds
-from j10ce.agent.holds import HoldRequest
+from j10ce.agent.ring import holds
+from j10ce.agent.ring.holds import HoldRequest
 from j10ce.errors import Invalid
 from j10ce.model.knob import Setting, workload
 from j10ce.model.workload import Handle, Workload

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent import client
-from j10ce.agent.client import Peer
 from j10ce.errors import Unreachable
+from j10ce.http import client
+from j10ce.http.client import Peer
 from j10ce.model import schema
 from j10ce.model.kinds import QoSProfile
 from j10ce.policy.document import NodeDocument, digest

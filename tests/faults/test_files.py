@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from j10ce.agent.cache import Cache
-from j10ce.agent.clock import SystemClock
+from j10ce.daemon.clock import SystemClock
 from j10ce.errors import Denied
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel.entry import FORMAT, Header, to_line

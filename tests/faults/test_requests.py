@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from j10ce.agent import http
-from j10ce.agent.http import Request, Response
+from j10ce.http import server as http
+from j10ce.http.server import Request, Response
 from j10ce.manager import connection
 from tests.agent.conftest import AgentProcess
 from tests.faults.conftest import one_agent

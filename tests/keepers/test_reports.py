@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client.core import GaugeMetricFamily
 
-from j10ce.agent.report import node_report
+from j10ce.agent.report.report import node_report
 from j10ce.manager.api.place import Placements
 from j10ce.manager.api.place_policy import Terms
 from j10ce.manager.documents import fleet_metrics

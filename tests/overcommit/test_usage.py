@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from j10ce.agent.cache import Cache, Histories
-from j10ce.agent.clock import Instant
-from j10ce.agent.loop import Report
-from j10ce.agent.usage import EVERY_S, SAVE_S, WARM_UP_S, Usage
+from j10ce.agent.report.usage import EVERY_S, SAVE_S, WARM_UP_S, Usage
+from j10ce.agent.ring.ring import Report
+from j10ce.daemon.clock import Instant
 from j10ce.model.knob import NODE, TargetId
 from j10ce.model.plan import Outcome, Plan
 from j10ce.model.quantity import Quantity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from j10ce.agent.objects import from_object, to_object
+from j10ce.agent.ring.objects import from_object, to_object
 from j10ce.manager.api.place_policy import Terms, policy_for
 from j10ce.model.kinds import MinimalReservationPolicy
 from j10ce.policy.document import NodeDocument, reference

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent.objects import quantities
-from j10ce.agent.promises import claimed, reservations
+from j10ce.agent.report.reservations import claimed, reservations
+from j10ce.agent.ring.objects import quantities
 from j10ce.manager.policies.reservations import RETRY_S, Reservations
 from j10ce.model.kinds import Meta, MinimalReservationPolicy, NodeQoS, NodeQoSStatus, NodeReport
 from j10ce.model.workload import Workload

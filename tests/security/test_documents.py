@@ -10,10 +10,10 @@ import httpx2 as httpx
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent import client
-from j10ce.agent.client import Line
-from j10ce.agent.holds import HoldRequest, from_request
+from j10ce.agent.ring.holds import HoldRequest, from_request
 from j10ce.errors import Invalid
+from j10ce.http import client
+from j10ce.http.client import Line
 from j10ce.manager.api.document_watch import Parts, document_lines, in_pieces
 from j10ce.manager.asgi.requests import LARGE
 from j10ce.manager.documents import documents

@@ -21,9 +21,9 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from j10ce.agent.bootstrap import Enrolment
-from j10ce.agent.client import Peer
+from j10ce.agent.sync.enrolment import Enrolment
 from j10ce.errors import Conflict, Unreachable
+from j10ce.http.client import Peer
 from j10ce.manager.access.enrolment import Enrolment as Tokens
 from j10ce.manager.access.enrolment import NodeCredentialRequest
 from j10ce.manager.access.tokens import Keyring, make

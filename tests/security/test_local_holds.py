@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent import holds
-from j10ce.agent.holds import HoldRequest
-from j10ce.agent.host import Host
-from j10ce.agent.place import Caller
+from j10ce.agent.agent import Host
+from j10ce.agent.ring import holds
+from j10ce.agent.ring.holds import HoldRequest
+from j10ce.agent.socket.admission import Caller
 from j10ce.agent.socket.holding import Holding
 from j10ce.errors import Busy, Denied, Finding, Invalid
 from j10ce.model.knob import Value

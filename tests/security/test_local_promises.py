@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent.place import Caller, PlaceRequest
+from j10ce.agent.socket.admission import Caller, PlaceRequest
 from j10ce.testing import build
 from tests.agent.test_shell import Scene, running
 

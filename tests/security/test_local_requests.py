@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.agent.http import Request, failure
-from j10ce.agent.place import Caller, check_movable
-from j10ce.agent.routes import PlanRequest, _body
-from j10ce.agent.whatif import whatif
+from j10ce.agent.ring.what_if import whatif
+from j10ce.agent.socket.admission import Caller, check_movable
+from j10ce.agent.socket.routes import PlanRequest, _body
 from j10ce.errors import Denied, Invalid
+from j10ce.http.server import Request, failure
 from j10ce.kernel.process import descendants, process
 from j10ce.testing import build
 

@@ -21,14 +21,12 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from j10ce.agent.client import Peer, call, stream
 from j10ce.agent.config import AgentConfig, check
-from j10ce.agent.http import Request
-from j10ce.agent.operations import Operations
-from j10ce.agent.place import Caller
-from j10ce.agent.plugins import PluginProcess, installed
-from j10ce.agent.routes import PlanRequest, _body
-from j10ce.agent.whatif import whatif
+from j10ce.agent.plugins.process import PluginProcess, installed
+from j10ce.agent.ring.what_if import whatif
+from j10ce.agent.socket.admission import Caller
+from j10ce.agent.socket.operations import Operations
+from j10ce.agent.socket.routes import PlanRequest, _body
 from j10ce.cli.certs import client_command
 from j10ce.cli.client import Client
 from j10ce.cli.manifests import load
@@ -36,6 +34,8 @@ from j10ce.cli.peers import Peers
 from j10ce.cli.tokens import create_command
 from j10ce.errors import Conflict, Denied, Invalid
 from j10ce.host.child import python
+from j10ce.http.client import Peer, call, stream
+from j10ce.http.server import Request
 from j10ce.testing import build
 from tests.agent.conftest import AgentProcess
 from tests.cli.conftest import session
@@ -126,7 +126,7 @@ def test_plugins_are_not_taken_from_the_folder_or_the_environment_of_whoever_sta
     monkeypatch.setattr(sys, "path", ["", *sys.path, str(tmp_path / "site")])
     monkeypatch.setenv("PYTHONPATH", str(evil))
     assert installed() == ["honest"]
-    helper = PluginProcess(["hostile", "honest"], python("j10ce.agent.plugin_host"))
+    helper = PluginProcess(["hostile", "honest"], python("j10ce.agent.plugins.child"))
     try:
         at = (replace(build.snapshot(), now=n * 0.001, epoch=1) for n in range(1, 2000))
         assert eventually(lambda: [helper.ask(next(at)), helper.faults][1])
@@ -253,7 +253,7 @@ def test_what_a_caller_pastes_is_not_in_the_agent_s_log(shared: AgentProcess, wh
 
 
 FAILS = """import structlog, sys
-from j10ce.agent import logs
+from j10ce.daemon import logs
 logs.configure("info")
 def answered(authorization):
     raise RuntimeError(f"cannot send {authorization}")

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from tests.style.sources import PACKAGE, product
 
 MOST_FILES = 12
-WITHOUT_ROOMS = {"agent", "cli", "control", "kernel", "model", "plan", "policy", "scheduler", "store"}
+WITHOUT_ROOMS = {"cli", "control", "kernel", "model", "plan", "policy", "scheduler", "store"}
 WITHOUT_MAPS = WITHOUT_ROOMS | {"adapters", "host", "kube", "observe", "testing"}
 
 

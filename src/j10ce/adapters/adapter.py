@@ -17,7 +17,7 @@ class WorkloadEvent(NamedTuple):
 
 
 class Adapter(Protocol):
-    """One environment. The composition root (`agent/host.py`) gives the shell its adapters."""
+    """One environment. The composition root (`agent/agent.py`) gives the shell its adapters."""
 
     def workloads(self) -> AsyncIterator[WorkloadEvent]:
         """A full listing, SYNCED, then changes, for ever. Cancelled to stop."""

@@ -1,0 +1,16 @@
+"""The agent of one host: it senses, decides, writes, and says what it did.
+
+Policies of a control plane, requests on a socket and the state of the machine come in; settings of the kernel and
+reports go out. A room uses only rooms that stand below it in this list.
+
+    main             reads the command line and is the process
+    agent            puts the parts together, and is their life from start to stop
+    revert_offline   gives everything back while no agent runs
+    socket/          answers people, hooks and the command line
+    sync/            talks with the control plane
+    report/          says what this node does, and what it could not do
+    ring/            decides and writes, again and again
+    plugins/         runs controllers of others in a process of their own
+    cache            remembers what must outlive the process
+    config           holds what an operator may set
+"""

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import field
 
 from j10ce.errors import Finding, Invalid
-from j10ce.host.addresses import confidential
+from j10ce.http.addresses import confidential
 from j10ce.model import schema
 from j10ce.model.kinds import Strict
 from j10ce.model.quantity import Duration

@@ -16,13 +16,15 @@ import structlog
 from msgspec.structs import replace
 
 from j10ce import __version__
-from j10ce.agent import client, config, logs
-from j10ce.agent.client import Peer
+from j10ce.agent import config
+from j10ce.agent.agent import Host
 from j10ce.agent.config import CONFIG_DIR, AgentConfig
-from j10ce.agent.host import Host
-from j10ce.agent.lock import Lock, held, holder
-from j10ce.agent.notify import notify
+from j10ce.daemon import logs
+from j10ce.daemon.lock import Lock, held, holder
+from j10ce.daemon.notify import notify
 from j10ce.errors import Busy, Invalid, QosError, Unreachable
+from j10ce.http import client
+from j10ce.http.client import Peer
 from j10ce.model.schema import prime
 
 log = structlog.get_logger()

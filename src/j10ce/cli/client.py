@@ -13,7 +13,7 @@ import h11
 
 from j10ce import __version__
 from j10ce.errors import Busy, Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
-from j10ce.host.addresses import keep_secret
+from j10ce.http.addresses import keep_secret
 
 if TYPE_CHECKING:
     pass  # loaded where it is used: half of all calls go to a unix socket

@@ -98,7 +98,7 @@ class Peers:
         try:
             return self.agent(timeout=REVERT_S).post("/v1/revert", {"force": force})
         except Unreachable:
-            from j10ce.agent.retire import revert_offline
+            from j10ce.agent.revert_offline import revert_offline
 
             return revert_offline(self.dirs, force=force)
 

@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 import click
 
-from j10ce.agent.lock import holder
 from j10ce.cli.address import apart
 from j10ce.cli.output import say, warn
 from j10ce.cli.peers import Peers, complete_names, complete_profiles, namespace_option
 from j10ce.cli.run import FAILED, KILLED, run_placed
+from j10ce.daemon.lock import holder
 from j10ce.errors import Denied, Invalid, NotFound, QosError, Unreachable
 from j10ce.model.catalogue import KINDS
 from j10ce.model.quantity import Quantity

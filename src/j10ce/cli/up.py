@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from j10ce.agent.lock import holder
 from j10ce.cli.doctor import short_doctor
 from j10ce.cli.launch import claim, start, start_agent, write_token
 from j10ce.cli.output import say
 from j10ce.cli.peers import Peers
+from j10ce.daemon.lock import holder
 from j10ce.errors import Busy, Denied, QosError, Unreachable
 from j10ce.host import child
-from j10ce.host.addresses import confidential
+from j10ce.http.addresses import confidential
 
 
 @click.command("up")

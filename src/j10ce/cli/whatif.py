@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from j10ce.agent.whatif import as_plain, whatif
+from j10ce.agent.ring.what_if import as_plain, whatif
 from j10ce.cli.manifests import load_checked
 from j10ce.cli.output import dump, say
 from j10ce.cli.peers import Peers, output_option

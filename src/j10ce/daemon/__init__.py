@@ -2,6 +2,10 @@
 
 Paths, numbers and plain data come in; files, waits and log lines go out. Nothing here knows an object of the API.
 
+    clock          reads the two clocks of a process
+    logs           sets up log lines for a terminal or journald
+    notify         tells systemd that we are ready or alive
+    lock           keeps a second agent off this host
     config_file    reads a file that an administrator keeps, as plain data
     secret_files   writes a file that only its owner may read, whole or not at all
     pace           lets long work leave others their turn on the event loop

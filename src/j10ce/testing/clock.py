@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from j10ce.agent.clock import Clock, Instant
+from j10ce.daemon.clock import Clock, Instant
 from j10ce.testing.build import WALL
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from j10ce.agent.cache import Cache
 from j10ce.agent.config import AgentConfig
-from j10ce.agent.kube_node import KubeNode
+from j10ce.agent.sync.kube_node import KubeNode
 from j10ce.errors import NotFound
 from j10ce.host.mounts import Hierarchies
 from j10ce.model.knob import workload

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from j10ce.agent.cache import Cache
 from j10ce.agent.config import AgentConfig
-from j10ce.agent.kube_node import KubeNode
+from j10ce.agent.sync.kube_node import KubeNode
 from j10ce.host.mounts import Hierarchies
 from j10ce.model.native import NativeMeta
 from j10ce.model.pod import Pod

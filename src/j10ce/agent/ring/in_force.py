@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from j10ce.agent.guard import Guard
-from j10ce.agent.loop import Agent, Report
-from j10ce.agent.whatif import Present
+from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.ring import Agent, Report
+from j10ce.agent.ring.what_if import Present
 from j10ce.control.builtin import BUILTIN
 from j10ce.control.controller import Controller
 from j10ce.kernel.backend import Place

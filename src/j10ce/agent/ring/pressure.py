@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from j10ce.agent.loop import Report
-from j10ce.agent.shell import Shell
+from j10ce.agent.ring.ring import Report
+from j10ce.agent.ring.runner import Shell
 from j10ce.host.handles import Layout
 from j10ce.model.snapshot import Groups
 from j10ce.observe.psi import Triggers, worth_watching

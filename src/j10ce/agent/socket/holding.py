@@ -14,13 +14,13 @@ import structlog
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from j10ce.agent import holds as holding
-from j10ce.agent import place
 from j10ce.agent.cache import Cache, LocalHolds
-from j10ce.agent.holds import HoldRequest
-from j10ce.agent.loop import Report
-from j10ce.agent.place import Caller
-from j10ce.agent.shell import Shell
+from j10ce.agent.ring import holds as holding
+from j10ce.agent.ring.holds import HoldRequest
+from j10ce.agent.ring.ring import Report
+from j10ce.agent.ring.runner import Shell
+from j10ce.agent.socket import admission
+from j10ce.agent.socket.admission import Caller
 from j10ce.agent.socket.shortfall import absent_cpus, shortfalls, unarmed
 from j10ce.errors import Busy, Denied, Invalid
 from j10ce.model import schema
@@ -47,7 +47,7 @@ class Holding:
         return holding.live(self._shell.agent.all_holds(), self._shell.clock.read().wall)
 
     async def hold(self, request: HoldRequest, caller: Caller, report: Report, unwritable: str = "") -> dict[str, Any]:
-        request = replace(request, who=place.who(caller, request.who))
+        request = replace(request, who=admission.who(caller, request.who))
         hold = holding.from_request(request, self._shell.clock.read().wall)
         self._check_number(caller)
         for other in self._of_others(caller):
@@ -110,7 +110,7 @@ class Holding:
         there = {h.metadata.name for h in self.live()}
         makers = [uid for name, uid in self._makers.items() if name in there and uid not in (0, os.geteuid())]
         counts = (
-            (makers.count(caller.uid), MOST_OF_ONE, place.who(caller, "")),
+            (makers.count(caller.uid), MOST_OF_ONE, admission.who(caller, "")),
             (len(makers), MOST_OF_ALL, "all users"),
         )
         for count, most, whose in counts:

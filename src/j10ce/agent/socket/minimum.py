@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from j10ce.agent.loop import Report
+from j10ce.agent.ring.ring import Report
 from j10ce.model.knob import Setting
 from j10ce.model.plan import ValueChange
 from j10ce.model.resource import spell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from j10ce.agent.loop import Agent, Report
+from j10ce.agent.ring.ring import Agent, Report
 from j10ce.kernel.kernel import Kernel
 from j10ce.model.knob import Value, render
 from j10ce.model.plan import HeldSetting, ValueChange

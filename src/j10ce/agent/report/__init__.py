@@ -1,0 +1,12 @@
+"""What this node says of itself.
+
+The ring's last Report comes in; the status of the node, metrics and usage go out.
+
+    failures          names objects that ask for what this node could not do
+    reservations      says what the ledger of this node holds
+    report            is the status of the node
+    size              makes a report fit
+    usage             says what workloads use, for the overcommit of this node
+    applied_changes   says which request of the control plane was carried out
+    metrics           counts for Prometheus
+"""

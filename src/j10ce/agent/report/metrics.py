@@ -1,0 +1,81 @@
+"""Prometheus metrics: counters move with every run of the ring, gauges are read from the last report when asked.
+
+Labels are bounded: knobs, outcomes, tiers, resources, controllers. There is no series per workload; `top` has those.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Count
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+
+from j10ce.agent.report.report import floors
+from j10ce.agent.ring.ring import Report
+from j10ce.model.kinds import Tier
+from j10ce.model.knob import NODE
+from j10ce.model.plan import ValueChange
+
+PRESSURES: Final = ("cpu", "memory", "io")
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"j10ce_{name}", text, labels, registry=self.registry)
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"j10ce_{name}", text, labels, registry=self.registry)
+
+        self.runs = counter("ring_runs", "Runs of the ring", "cause")
+        self.failures = counter("ring_failures", "Runs of the ring that failed; others follow", "cause")
+        self.cpu = counter("ring_cpu_seconds", "CPU time of the ring")
+        self.writes = counter("changes", "Changes by what was changed and what became of it", "knob", "outcome")
+        self.faults = counter("controller_faults", "Runs in which a controller had nothing fresh to say", "controller")
+        self.drift = gauge("drifted_settings", "Settings that someone else has changed")
+        self.armed = gauge("armed", "1 when decisions are written")
+        self.workloads = gauge("workloads", "Managed workloads", "tier")
+        self.promised = gauge("floor_promised", "Sum of the floors; CPUs, bytes", "resource")
+        self.effective = gauge("floor_effective", "Sum of what protects them for real; CPUs, bytes", "resource")
+        self.pressure = gauge("pressure", "Share of time stalled on this node", "resource")
+        self.holds = gauge("held_settings", "Settings under an operator's hold")
+
+    def observe(self, report: Report) -> None:
+        """Called once per run of the ring."""
+        self.runs.labels(report.cause).inc()
+        self.cpu.inc(report.cpu_s)
+        counted = Count((name_of(change), type(result).__name__.lower()) for change, result in report.outcome.results)
+        for (knob, outcome), times in counted.items():
+            self.writes.labels(knob, outcome).inc(times)
+        for controller in report.faults:
+            self.faults.labels(controller).inc()
+
+    def failed(self, cause: str) -> None:
+        """Called for every run of the ring that raised."""
+        self.failures.labels(cause).inc()
+
+    def render(self, report: Report | None) -> bytes:
+        if report is not None:
+            self._gauges(report)
+        return generate_latest(self.registry)
+
+    def _gauges(self, report: Report) -> None:
+        tiers = Count(e.tier for e in report.snap.entitlements.values())
+        for tier in Tier:
+            self.workloads.labels(tier.value).set(tiers[tier])
+        for resource, (promised, effective) in floors(report).items():
+            self.promised.labels(resource).set(promised)
+            self.effective.labels(resource).set(effective)
+        for resource in PRESSURES:
+            share = report.snap.readings.window(NODE, f"{resource}.pressure", 10.0).mean()
+            self.pressure.labels(resource).set(share or 0.0)
+        self.armed.set(report.armed)
+        self.holds.set(len(report.held))
+        self.drift.set(len(report.drifts))
+
+
+def name_of(change: object) -> str:
+    """The knob of a value change, or the name of a structural one."""
+    return change.setting.knob if isinstance(change, ValueChange) else type(change).__name__.lower()

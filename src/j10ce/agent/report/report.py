@@ -1,0 +1,163 @@
+"""From the ring's last report to what others see: the node's status, and the floors that were promised and hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Final
+
+from j10ce import __version__
+from j10ce.agent.report.failures import failing
+from j10ce.agent.report.reservations import best_effort, claimed, reservations
+from j10ce.agent.ring.objects import quantities
+from j10ce.agent.ring.ring import Report
+from j10ce.model.kinds import (
+    Capability,
+    Condition,
+    EffectiveFloor,
+    NodeReport,
+    Tier,
+)
+from j10ce.model.knob import NODE, TargetId
+from j10ce.model.quantity import Quantity
+from j10ce.model.totals import TierTotal
+from j10ce.policy.document import NodeDocument
+
+USAGE_S: Final = 300.0
+RECENT_S: Final = 10.0
+
+
+def node_report(report: Report, document: NodeDocument) -> NodeReport:
+    snap = report.snap
+    window = {name: snap.readings.window(NODE, f"{name}.pressure", 10.0).mean() for name in ("cpu", "memory", "io")}
+    return NodeReport(
+        heartbeat=datetime.fromtimestamp(round(report.at.wall, 3), UTC),
+        boot_id=snap.node.boot_id,
+        agent_version=__version__,
+        armed=report.armed,
+        document=document.hash,
+        capacity=quantities(snap.node.capacity),
+        reserved=quantities(report.resolution.ledger.promised),
+        claimed=claimed(report),
+        best_effort=best_effort(report),
+        usage=_usage(report),
+        pressure={name: round(share, 4) for name, share in window.items() if share is not None},
+        capabilities=capabilities(report),
+        workloads=len(snap.workloads),
+        reservations=reservations(report, document),
+        effective=tuple(_effective(report)),
+        failing=failing(report),
+        conditions=tuple(_conditions(report)),
+        tiers=tiers(report),
+        last_plan=dict(Counter(type(result).__name__.lower() for _, result in report.outcome.results)),
+    )
+
+
+def capabilities(report: Report) -> tuple[Capability, ...]:
+    return tuple(
+        Capability(feature=knob, ok=s.ok, via=s.via, needs=s.needs, instead=s.instead)
+        for knob, s in sorted(report.snap.support.items())
+    )
+
+
+def floors(report: Report) -> dict[str, tuple[float, float]]:
+    """resource -> (promised, effective), summed over the node; CPUs and bytes."""
+    found = report.effective.values()
+    return {
+        "cpu": (sum(e.promised.cpu for e in found) / 1000, sum(min(e.cpu, e.promised.cpu) for e in found) / 1000),
+        "memory": (sum(e.promised.memory for e in found), sum(min(e.memory, e.promised.memory) for e in found)),
+    }
+
+
+def effective_floors(report: Report, target: TargetId) -> list[EffectiveFloor]:
+    """One line per resource that the workload was promised."""
+    e, entitled = report.effective.get(target), report.snap.entitlements.get(target)
+    if e is None or entitled is None:
+        return []
+    sources = {s.field: s.object for s in entitled.sources}
+    rows = (("cpu", e.promised.cpu, e.cpu, e.cpu_reason), ("memory", e.promised.memory, e.memory, e.memory_reason))
+    return [
+        EffectiveFloor(
+            node=report.snap.node.name,
+            workload=target.removeprefix("workload/"),
+            resource=resource,
+            promised=amount(resource, promised),
+            effective=amount(resource, min(promised, has)),
+            reason=reason if has < promised else "",
+            source=sources.get(f"floor.{resource}", ""),
+        )
+        for resource, promised, has, reason in rows
+        if promised
+    ]
+
+
+def amount(resource: str, number: float) -> Quantity:
+    whole = Fraction(int(number))
+    return Quantity(whole / 1000 if resource == "cpu" else whole)
+
+
+def _effective(report: Report) -> list[EffectiveFloor]:
+    """Broken promises first, then by what the workloads use: a report that is too long is cut at its end."""
+    used = {t.removeprefix("workload/"): _recent(report, t, "cpu.usage") for t in report.effective}
+    every = [f for target in report.effective for f in effective_floors(report, target)]
+    return sorted(every, key=lambda f: (not f.reason, -used[f.workload], f.workload, f.resource))
+
+
+def tiers(report: Report) -> dict[str, TierTotal]:
+    """Of every tier that has workloads."""
+    found: dict[Tier, list[TargetId]] = {}
+    for target, entitled in report.snap.entitlements.items():
+        if target in report.snap.workloads:
+            found.setdefault(entitled.tier, []).append(target)
+    return {tier.value: _total(report, targets) for tier, targets in found.items()}
+
+
+def _total(report: Report, targets: list[TargetId]) -> TierTotal:
+    floors = [f for target in targets for f in effective_floors(report, target)]
+    cpu = sum(_recent(report, target, "cpu.usage") for target in targets)
+    memory = sum(_recent(report, target, "memory.working_set") for target in targets)
+    return TierTotal(
+        workloads=len(targets),
+        promised=_sums((f.resource, f.promised) for f in floors),
+        effective=_sums((f.resource, f.effective) for f in floors),
+        used={"cpu": amount("cpu", cpu * 1000), "memory": amount("memory", memory)},
+    )
+
+
+def _sums(amounts: Iterable[tuple[str, Quantity]]) -> dict[str, Quantity]:
+    found: dict[str, Fraction] = {}
+    for resource, quantity in amounts:
+        found[resource] = found.get(resource, Fraction(0)) + quantity.amount
+    return {resource: Quantity(total) for resource, total in found.items()}
+
+
+def _recent(report: Report, target: TargetId, metric: str) -> float:
+    return report.snap.readings.window(target, metric, RECENT_S).mean() or 0.0
+
+
+def _usage(report: Report) -> dict[str, dict[str, Quantity]]:
+    usage: dict[str, dict[str, Quantity]] = {}
+    for resource, metric, scale in (("cpu", "cpu.usage", 1000.0), ("memory", "memory.working_set", 1.0)):
+        window = report.snap.readings.window(NODE, metric, USAGE_S)
+        told = {f"p{share}": window.quantile(share / 100) for share in (50, 95, 98)} | {"max": window.peak()}
+        if known := {name: amount(resource, n * scale) for name, n in told.items() if n is not None}:
+            usage[resource] = known  # of a first report nothing is known yet; CRDs take no empty entry
+    return usage
+
+
+def _conditions(report: Report) -> list[Condition]:
+    broken = [f for f in _effective(report) if f.reason]
+    faults = "; ".join(f"{name}: {why}" for name, why in report.faults.items())
+    return [
+        _condition(
+            "FloorsEffective", not broken, "Held" if not broken else "Annulled", broken[0].reason if broken else ""
+        ),
+        _condition("ControllersHealthy", not faults, "Answering" if not faults else "Failing", faults),
+        _condition("SettingsOurs", not report.drifts, "Held", f"{len(report.drifts)} settings changed by others"),
+    ]
+
+
+def _condition(name: str, ok: bool, reason: str, message: str) -> Condition:
+    return Condition(type=name, status="True" if ok else "False", reason=reason, message="" if ok else message)

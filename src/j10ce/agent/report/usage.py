@@ -1,0 +1,169 @@
+"""What this host's workloads use, for the overcommit of the node: recent means, and the peak to expect.
+
+Every ten seconds one mean of each resource is taken. Percentiles over five minutes say what best effort has to leave
+alone; histograms that forget by halves say what peak to expect, and survive a restart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from j10ce.agent.cache import Histories
+from j10ce.agent.report.report import amount
+from j10ce.agent.ring.ring import Report
+from j10ce.model.kinds import Tier
+from j10ce.model.knob import NODE, TargetId
+from j10ce.model.quantity import Quantity
+from j10ce.model.resource import RESOURCES
+from j10ce.observe.predict import CPU_BUCKETS, MEMORY_BUCKETS, Buckets, Histogram
+from j10ce.observe.ring import rank
+
+EVERY_S: Final = 10.0
+SLOW_S: Final = 30.0  # the working set of a workload is read on every tenth sample
+RECENT: Final = 30  # means kept: five minutes
+WARM_UP_S: Final = 3600.0  # of history before a peak is predicted from it
+SAVE_S: Final = 600.0
+HIGH: Final = 0.95
+
+Told = dict[str, dict[str, Quantity]]
+
+
+class Meter(NamedTuple):
+    """How one resource is measured and remembered."""
+
+    metric: str
+    span_s: float
+    scale: float  # from the series' unit to the ledger's: millicores, bytes
+    buckets: Buckets
+    half_life_s: float
+    share: float  # of all weight that stays below the predicted peak
+
+
+METERS: Final = {
+    "cpu": Meter("cpu.usage", EVERY_S, 1000.0, CPU_BUCKETS, 12 * 3600.0, 0.95),
+    "memory": Meter("memory.working_set", SLOW_S, 1.0, MEMORY_BUCKETS, 24 * 3600.0, 0.98),
+}
+
+
+class Mean(NamedTuple):
+    """One resource over one interval, in the ledger's unit."""
+
+    node: float
+    besteffort: float
+    protected: float
+    larger: float  # of use and request, workload by workload, of the protected
+
+    @property
+    def system(self) -> float:
+        """Used outside of all workloads."""
+        return max(0.0, self.node - self.besteffort - self.protected)
+
+
+class Usage:
+    """Fed with reports of the ring, asked by whoever makes the node's report."""
+
+    def __init__(self, kept: Histories, save: Callable[[Histories], None]) -> None:
+        self._histograms = {
+            (resource, whose): Histogram(meter.buckets, meter.half_life_s, kept.histograms.get(f"{resource}.{whose}"))
+            for resource, meter in METERS.items()
+            for whose in ("node", "protected")
+        }
+        self._recent: dict[str, deque[Mean]] = {resource: deque(maxlen=RECENT) for resource in METERS}
+        self._save = save
+        self._taken = self._saved = -math.inf
+
+    def observe(self, report: Report) -> None:
+        """Take one mean, unless the last one is too fresh."""
+        now, wall = report.at.now, report.at.wall
+        if now - self._taken < EVERY_S:
+            return
+        self._taken = now
+        for resource, meter in METERS.items():
+            mean = _mean(report, resource, meter)
+            if mean is not None:
+                self._recent[resource].append(mean)
+                self._learn(resource, meter, mean, wall)
+        if now - self._saved >= SAVE_S:
+            self.save()
+            self._saved = now
+
+    def save(self) -> None:
+        made = {f"{resource}.{whose}": h.checkpoint() for (resource, whose), h in self._histograms.items()}
+        self._save(Histories(histograms={name: kept for name, kept in made.items() if kept is not None}))
+
+    def demand(self, report: Report) -> Told:
+        """By resource: what best effort has to leave alone (system, usage, request, larger), and what it asks for."""
+        asked = {name: _asked(report, n) for n, name in enumerate(RESOURCES) if name in METERS}
+        return {
+            resource: {
+                name: amount(resource, n)
+                for name, n in (
+                    ("system", _high([m.system for m in recent])),
+                    ("usage", _high([m.protected for m in recent])),
+                    ("larger", _high([m.larger for m in recent])),
+                    ("request", asked[resource][0]),
+                    ("besteffort", asked[resource][1]),
+                )
+            }
+            for resource, recent in self._recent.items()
+            if recent
+        }
+
+    def predicted(self, wall: float) -> Told:
+        """By resource: the peak to expect of the whole node, and of all but best effort; nothing while it is young."""
+        told: Told = {}
+        for (resource, whose), histogram in self._histograms.items():
+            if wall - histogram.since >= WARM_UP_S:
+                meter = METERS[resource]
+                peak = histogram.percentile(meter.share) * meter.scale
+                told.setdefault(resource, {})[whose] = amount(resource, peak)
+        return told
+
+    def _learn(self, resource: str, meter: Meter, mean: Mean, wall: float) -> None:
+        values = {"node": mean.node, "protected": max(0.0, mean.node - mean.besteffort)}
+        for whose, value in values.items():
+            self._histograms[resource, whose].add(value / meter.scale, wall)
+
+
+def _mean(report: Report, resource: str, meter: Meter) -> Mean | None:
+    snap, n = report.snap, RESOURCES.index(resource)
+
+    def used(target: TargetId) -> float | None:
+        window = snap.readings.window(target, meter.metric, meter.span_s)
+        mean = window.mean()
+        return None if mean is None else mean * meter.scale
+
+    node = used(NODE)
+    if node is None:
+        return None
+    besteffort = protected = larger = 0.0
+    for target, entitled in snap.entitlements.items():
+        use = used(target) or 0.0
+        if entitled.tier is Tier.BESTEFFORT:
+            besteffort += use
+            continue
+        wanted = float(max(entitled.requests[n], entitled.floor[n]))
+        # CPUs of the exclusive are nobody else's, used or not.
+        kept = wanted if resource == "cpu" and entitled.tier is Tier.EXCLUSIVE else 0.0
+        protected += max(use, kept)
+        larger += max(use, wanted)
+    return Mean(node, besteffort, protected, larger)
+
+
+def _asked(report: Report, n: int) -> tuple[int, int]:
+    """(requests or floors of the protected, requests of best effort)"""
+    protected = besteffort = 0
+    for entitled in report.snap.entitlements.values():
+        if entitled.tier is Tier.BESTEFFORT:
+            besteffort += entitled.requests[n]
+        else:
+            protected += max(entitled.requests[n], entitled.floor[n])
+    return protected, besteffort
+
+
+def _high(values: Iterable[float]) -> float:
+    ordered: Sequence[float] = sorted(values)
+    return ordered[rank(HIGH, len(ordered)) - 1]

@@ -1,0 +1,178 @@
+"""The asyncio side of the agent: it decides when the ring runs, and hands workloads in and reports out.
+
+The ring runs on one worker thread. Nothing but immutable values crosses: events in, a Report out. Whatever a run raises
+answers those who wait for it, is counted and told, and the next run comes all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
+
+import structlog
+
+from j10ce.adapters.adapter import Adapter, WorkloadEvent
+from j10ce.agent.ring.ring import Agent, Cause, Report
+from j10ce.daemon.clock import Clock
+from j10ce.errors import QosError
+from j10ce.model.knob import TargetId
+
+log = structlog.get_logger()
+P = ParamSpec("P")
+T = TypeVar("T")
+SHORTEST_GAP_S: Final = 0.1  # between two runs that pressure asked for
+Waiters: TypeAlias = list[asyncio.Future[Report]]
+
+
+class Stop(NamedTuple):
+    """How the agent ends. `revert`: every value goes back; else all settings stay."""
+
+    revert: bool = False
+    why: str = ""
+
+
+class Shell:
+    def __init__(self, agent: Agent, adapters: Iterable[Adapter], clock: Clock, period_s: float) -> None:
+        self.agent = agent
+        self.clock = clock
+        self.period_s = period_s
+        self.report: Report | None = None  # the last one
+        self.synced = asyncio.Event()  # every adapter has told all it knows
+        self.wake = asyncio.Event()  # pressure, or a change that should not wait for the next tick
+        self.after_run: list[Callable[[Report], None]] = []
+        self.on_failure: list[Callable[[Cause], None]] = []
+        self.fault = ""  # why the last run failed; empty when it did not
+        self.ready = asyncio.Event()  # the whole ring has run with everything that is known
+        self._adapters = tuple(adapters)
+        self._unsynced = len(self._adapters)
+        self._ring = ThreadPoolExecutor(1, thread_name_prefix="ring")
+        self._inbox: asyncio.Queue[WorkloadEvent] = asyncio.Queue()
+        self._waiting: dict[tuple[TargetId, bool], Waiters] = {}
+        self._next_tick: asyncio.Future[Report | None] = asyncio.get_running_loop().create_future()
+        self._untold: list[WorkloadEvent] = []  # those that failed and that nobody waits for: tried after the next tick
+        self._stop: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
+
+    async def on_ring(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `work` on the ring's thread, between two ticks."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._ring, lambda: work(*args, **kwargs))
+
+    async def run(self) -> Stop:
+        """Until someone calls `stop`; returns how to end."""
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(self._follow(adapter)) for adapter in self._adapters]
+            running.append(tasks.create_task(self._handle()))
+            running.append(tasks.create_task(self._tick()))
+            how = await self._stop
+            for task in running:
+                task.cancel()
+        return how
+
+    def stop(self, how: Stop) -> None:
+        if not self._stop.done():
+            self._stop.set_result(how)
+
+    def close(self) -> None:
+        self._ring.shutdown(wait=True)
+
+    def settled(self, target: TargetId, *, gone: bool = False) -> asyncio.Future[Report]:
+        """Done when the ring has handled the next arrival or change of `target`, or its end; raises what that raised.
+
+        Each event answers all who wait for its kind: who places and who forgets one name hear of their own.
+        """
+        future: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault((target, gone), []).append(future)
+        return future
+
+    async def next_tick(self) -> Report | None:
+        """Of the whole ring, begun after this was asked for, and soon; None when it failed."""
+        self.wake.set()
+        return await asyncio.shield(self._next_tick)
+
+    async def _tick(self) -> None:
+        await self.synced.wait()
+        while True:
+            begun, asked = self.clock.read(), self._next_tick
+            self._next_tick = asyncio.get_running_loop().create_future()
+            report = await self._run("tick", self.agent.tick)
+            if report is not None:
+                self.ready.set()
+                self._tell_again()
+            asked.set_result(report)
+            rest = self.period_s - (self.clock.read().now - begun.now)
+            await asyncio.sleep(SHORTEST_GAP_S)
+            try:
+                async with asyncio.timeout(max(0.0, rest - SHORTEST_GAP_S)):
+                    await self.wake.wait()
+            except TimeoutError:
+                pass
+            self.wake.clear()
+
+    async def _follow(self, adapter: Adapter) -> None:
+        async for event in adapter.workloads():
+            self._inbox.put_nowait(event)
+
+    async def _handle(self) -> None:
+        """Whatever has arrived while the ring was busy is one batch: a thousand arrivals are a few runs."""
+        while True:
+            batch = [await self._inbox.get()]
+            while not self._inbox.empty():
+                batch.append(self._inbox.get_nowait())
+            events = [e for e in batch if e.workload is not None]
+            self._unsynced -= len(batch) - len(events)
+            if events:
+                await self._change(events)
+            if self._unsynced <= 0:
+                self.synced.set()
+
+    async def _change(self, events: list[WorkloadEvent]) -> None:
+        """One run for all; should it fail, one for each, so that what cannot be handled harms nobody else."""
+        report = await self._run("change", self.agent.change, events)
+        if report is None and len(events) > 1:
+            for event in events:
+                await self._change([event])
+            return
+        for event in events:
+            self._answer(event, report)
+
+    async def _run(self, cause: Cause, work: Callable[..., Report], *args: object) -> Report | None:
+        """None when it failed."""
+        try:
+            report = await self.on_ring(work, *args, self.clock.read())
+        except Exception as e:  # whatever it is stays in this run
+            self._fail(cause, e)
+            return None
+        self.fault, self.report = "", report
+        for listener in self.after_run:
+            try:
+                listener(report)
+            except Exception as e:
+                self._fail(cause, e)
+        return report
+
+    def _fail(self, cause: Cause, error: Exception) -> None:
+        fault = f"{type(error).__name__}: {error}"
+        if fault != self.fault:
+            log.error("ring.failed", cause=cause, error=fault, exc_info=error)
+        self.fault = fault
+        for listener in self.on_failure:
+            listener(cause)
+
+    def _tell_again(self) -> None:
+        untold, self._untold = self._untold, []
+        for event in untold:
+            self._inbox.put_nowait(event)
+
+    def _answer(self, event: WorkloadEvent, report: Report | None) -> None:
+        if event.workload is None:
+            return
+        waiting = self._waiting.pop((event.workload.target, event.type == "DELETED"), [])
+        if report is None and not waiting and event.type != "DELETED":
+            self._untold.append(event)
+        for future in (f for f in waiting if not f.done()):
+            if report is not None:
+                future.set_result(report)
+            else:
+                future.set_exception(QosError(f"the agent failed at {event.workload.target}: {self.fault}"))

@@ -1,0 +1,191 @@
+"""Who may be placed or adopted, as what: every check before the ring hears of a workload."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from msgspec import field
+
+from j10ce.errors import Denied, Finding, Invalid, NotFound
+from j10ce.host.mounts import IN_USE, UNIFIED, inside
+from j10ce.kernel.process import Process, descendants, process
+from j10ce.model.bounds import Labels, Number, Word
+from j10ce.model.kinds import Minimum, QoSProfile, Strict
+from j10ce.model.kinds import Workload as WorkloadObject
+from j10ce.model.workload import APART, Handle, Workload
+from j10ce.policy import syntax
+from j10ce.policy.profiles import canonical, may_choose
+from j10ce.policy.validate import validate
+
+NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
+LABEL_KEY: Final = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
+
+
+class Caller(NamedTuple):
+    """The peer of a connection, as the kernel vouches for it."""
+
+    pid: int
+    uid: int
+    gid: int
+    groups: frozenset[int] = frozenset()
+
+    @property
+    def administrator(self) -> bool:
+        return self.uid == 0
+
+    @property
+    def trusted(self) -> bool:
+        """Root, or the very user that the agent runs as: the agent has nothing that they have not."""
+        return self.uid in (0, os.geteuid())
+
+
+class Common(Strict, frozen=True, kw_only=True):
+    """What placing and adopting have in common."""
+
+    name: Word = ""
+    namespace: Word = "default"
+    pid: Number = 0
+    profile: Word = ""
+    labels: Labels = field(default_factory=dict)
+    requests: Minimum = Minimum()
+    limits: Minimum = Minimum()
+    minimum: Minimum = Minimum()
+
+
+class PlaceRequest(Common, frozen=True, kw_only=True):
+    """Put a process under QoS: its cgroup is made, every knob is written, then it is moved in."""
+
+
+class AdoptRequest(Common, frozen=True, kw_only=True):
+    """Manage what runs already, where it is: exactly one of pid, unit and cgroup."""
+
+    unit: Word = ""
+    cgroup: Word = ""
+    insist: bool = False  # on the minimum: where it is not upheld, nothing is adopted and nobody is moved
+
+
+def who(caller: Caller, told: str) -> str:
+    """Root may name the person behind it; anyone else is who the kernel says."""
+    if caller.administrator and told:
+        return told
+    try:
+        return pwd.getpwuid(caller.uid).pw_name
+    except KeyError:
+        return f"uid {caller.uid}"
+
+
+def check_names(namespace: str, name: str, labels: Mapping[str, str]) -> None:
+    """Raises Invalid with every finding: a name becomes part of a path."""
+    findings = [*syntax.namespace("namespace", namespace)]
+    if not NAME.fullmatch(name) or ".." in name:
+        findings.append(Finding("name", name, "not a name", "use a-z, 0-9, - and . inside, at most 63 long"))
+    findings += [
+        Finding(f"labels.{key}", value, "not a label", "follow Kubernetes' rules for labels")
+        for key, value in labels.items()
+        if not LABEL_KEY.fullmatch(key) or not LABEL_VALUE.fullmatch(value)
+    ]
+    if findings:
+        raise Invalid(findings, "workload")
+
+
+def check_amounts(told: WorkloadObject) -> None:
+    """Minimums, requests and limits agree, by the rule for objects; raises Invalid."""
+    wrong = [f._replace(path=f.path.removeprefix("spec.")) for f in validate(told) if f.path.startswith("spec.")]
+    if wrong:
+        raise Invalid(wrong, "workload")
+
+
+def check_profile(name: str, namespace_labels: Mapping[str, str], profiles: Iterable[QoSProfile]) -> None:
+    """The profile exists and this namespace may run under it."""
+    if not name:
+        return
+    known = {p.metadata.name: p for p in profiles}
+    found = known.get(canonical(name))
+    if found is None:
+        hint = "use one of " + ", ".join(sorted(known))
+        raise Invalid([Finding("profile", name, "unknown profile", hint)], "workload")
+    if not may_choose(found, namespace_labels):
+        raise Denied(f"profile {name} is for root alone on this host, in whatever namespace; ask root to place it")
+
+
+def own_process(pid: int, caller: Caller) -> Process:
+    """The process exists, is the caller's, and is one that may be managed at all."""
+    if pid == 1:
+        raise Denied("process 1 is never managed: it is the init of this machine")
+    if pid == os.getpid():
+        raise Denied(f"process {pid} is this agent, which protects itself")
+    found = process(pid)
+    if found is None:
+        raise NotFound(f"there is no process {pid}")
+    if not caller.administrator and found.uid != caller.uid:
+        raise Denied(f"process {pid} belongs to uid {found.uid}, not to uid {caller.uid}")
+    if found.kernel_thread:
+        raise Denied(f"process {pid} ({found.command}) is a kernel thread; those are never touched")
+    return found
+
+
+def check_movable(found: Process, top: str, caller: Caller) -> None:
+    """Moving a process takes it from its owner; the caller's own child may be moved, but out of no container."""
+    owner = owner_of(found, top)
+    forked_for_us = found.parent == caller.pid and not found.container
+    if owner and not forked_for_us:
+        unit = f" (adopt --unit {owner})" if owner.endswith(".service") else ""
+        raise Denied(f"process {found.pid} belongs to {owner}; adopt that instead of moving a process out{unit}")
+
+
+def owner_of(found: Process, top: str) -> str:
+    """Whose process it is and stays; empty for one that may be moved, as those in our own cgroups may."""
+    return "" if is_ours(found, top) else found.belongs_to
+
+
+def is_ours(found: Process, top: str) -> bool:
+    return any(_below(path, top) for path in found.cgroups.values())
+
+
+def family(found: Process, top: str, caller: Caller) -> list[Process]:
+    """A process and all that it started, but for those that are placed already, another's, or not the caller's."""
+    below = (p for p in descendants(found.pid) if not is_ours(p, top) and not p.belongs_to and p.pid != os.getpid())
+    return [found, *(p for p in below if caller.administrator or p.uid == caller.uid)]
+
+
+def _below(path: str, top: str) -> bool:
+    return f"{path}/".startswith(tuple(f"{ours}{end}" for ours in (top, f"{top}_{APART}") for end in ("/", ".slice/")))
+
+
+def check_cgroup(path: str, top: str, caller: Caller) -> str:
+    """The cgroup may be adopted by the caller; returns its path without a leading slash."""
+    path = inside(path.strip("/"))
+    agent = process(os.getpid())
+    own = agent.cgroups.values() if agent else ()
+    if not path:
+        raise Denied("the root cgroup is never managed")
+    if path in own:
+        raise Denied(f"{path} is the agent's own cgroup")
+    if _below(path, top):
+        raise Denied(f"{path} is managed already: it is part of {top}")
+    if any(mine.startswith(f"{path}/") for mine in own):
+        raise Denied(f"{path} holds the agent itself")
+    if "init.scope" in path.split("/"):
+        raise Denied(f"{path} is never touched: it holds systemd itself")
+    if not caller.administrator:
+        raise Denied(f"only root may adopt a cgroup or a unit; uid {caller.uid} may adopt its own processes")
+    return path
+
+
+def check_free(handle: Handle, known: Iterable[Workload]) -> None:
+    for other in known:
+        if handle.path and other.handle.path == handle.path:
+            raise Denied(f"{handle.path} is managed already, as {other.namespace}/{other.name}")
+
+
+def where_it_runs(found: Process) -> Handle:
+    """A handle for what stays where it is: one path, and where v1 hierarchies differ, one each."""
+    main = found.cgroups.get(UNIFIED) or next((p for c in IN_USE if (p := found.cgroups.get(c))), "")
+    differ = {c: p for c in (*IN_USE, UNIFIED) if (p := found.cgroups.get(c)) is not None and p != main}
+    unit = found.belongs_to if found.belongs_to.endswith(".service") else ""
+    return Handle(path=main, paths=differ, unit=unit, made=False)

@@ -1,0 +1,188 @@
+"""What the socket tells of a report: listings, usage, status. Pure functions, called on the ring's thread."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, Final
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from j10ce.agent.report.report import effective_floors
+from j10ce.agent.ring.objects import quantities, to_object
+from j10ce.agent.ring.ring import Report
+from j10ce.kernel.kernel import Kernel
+from j10ce.model import kinds, knob, schema
+from j10ce.model.kinds import API_VERSION, Condition, WorkloadStatus
+from j10ce.model.knob import NODE, TargetId
+from j10ce.model.plan import Applied, Change, Outcome, Refused, Remove, ValueChange
+from j10ce.model.quantity import Quantity
+from j10ce.model.workload import Workload
+from j10ce.plan.explain import explain
+from j10ce.plan.text import render_text
+
+RECENT_S: Final = 5.0
+KNOWN_S: Final = 60.0  # how old the last value of what is read seldom may be
+KIB: Final = 1024
+
+
+def listing(items: Iterable[Struct], kind: str = "WorkloadList") -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"resourceVersion": "0"}, "items": list(items)}
+
+
+def workloads(report: Report) -> list[kinds.Workload]:
+    found = report.snap.workloads.values()
+    return [to_object(w, _status(w, report)) for w in sorted(found, key=lambda w: (w.namespace, w.name))]
+
+
+def _status(workload: Workload, report: Report) -> WorkloadStatus:
+    target = workload.target
+    entitled = report.snap.entitlements.get(target)
+    group = report.snap.groups.get(target)
+    return WorkloadStatus(
+        phase="Pending" if workload.pids or (group is not None and not group.owned and not group.exists) else "Running",
+        profile=entitled.profile if entitled else "",
+        tier=entitled.tier if entitled else UNSET,
+        native_class=workload.native_class,
+        cgroup=workload.handle.path,
+        floor=quantities(entitled.floor) if entitled else {},
+        usage=_usage(target, report),
+        effective=tuple(effective_floors(report, target)),
+        conditions=tuple(
+            Condition(type=note.partition(":")[0] if ": " in note[:20] else "Note", status="True", message=note)
+            for note in (entitled.notes if entitled else ())
+        ),
+    )
+
+
+def _usage(target: TargetId, report: Report) -> dict[str, Quantity]:
+    cpu, memory = _recent(target, "cpu.usage", report), _recent(target, "memory.current", report)
+    return {
+        "cpu": Quantity(Fraction(round((cpu or 0.0) * 1000), 1000)),
+        "memory": Quantity(Fraction(round((memory or 0.0) / KIB) * KIB)),  # single bytes of an average say nothing
+    }
+
+
+def _recent(target: TargetId, metric: str, report: Report) -> float | None:
+    return report.snap.readings.window(target, metric, RECENT_S).mean()
+
+
+def _known(target: TargetId, metric: str, report: Report) -> float | None:
+    """Pressure is read on a few samples only: between two of them the last one counts."""
+    recent = _recent(target, metric, report)
+    return report.snap.readings.window(target, metric, KNOWN_S).last() if recent is None else recent
+
+
+def top(report: Report) -> dict[str, Any]:
+    """Numbers for people: CPUs, bytes, shares of time."""
+    snap = report.snap
+
+    def recent(target: TargetId, metric: str) -> float:
+        return _recent(target, metric, report) or 0.0
+
+    rows = [
+        {
+            "namespace": w.namespace,
+            "name": w.name,
+            "profile": e.profile if (e := snap.entitlements.get(w.target)) else "",
+            "tier": e.tier.value if e else "",
+            "cpu": recent(w.target, "cpu.usage"),
+            "memory": recent(w.target, "memory.current"),
+            "floor": {"cpu": e.floor.cpu if e else 0, "memory": e.floor.memory if e else 0},
+            "pressure": _known(w.target, "cpu.pressure", report),
+            "throttled": _known(w.target, "cpu.throttled", report) or 0.0,
+            "cgroup": w.handle.path,
+        }
+        for w in snap.workloads.values()
+    ]
+    node = {
+        "name": snap.node.name,
+        "cpus": len(snap.node.cpus),
+        "cpu": recent(NODE, "cpu.usage"),
+        "memory": recent(NODE, "memory.working_set"),
+        "memoryTotal": snap.node.memory,
+        "pressure": {name: recent(NODE, f"{name}.pressure") for name in ("cpu", "memory", "io")},
+    }
+    return {"node": node, "workloads": sorted(rows, key=lambda r: -float(str(r["cpu"])))}
+
+
+def status(report: Report) -> dict[str, Any]:
+    results = Counter(
+        "not written: the agent is not armed" if report.outcome.dry else type(result).__name__.lower()
+        for _, result in report.outcome.results
+    )
+    return {
+        "node": report.snap.node.name,
+        "armed": report.armed,
+        "workloads": len(report.snap.workloads),
+        "promised": str(report.resolution.ledger.promised),
+        "free": str(report.resolution.ledger.free),
+        "held": len(report.held),
+        "drifted": len(report.drifts),
+        "lastPlan": ", ".join(f"{n} {outcome}" for outcome, n in results.items()) or "nothing to change",
+        "refused": [f"{_named(c)}: {r.reason}" for c, r in report.outcome.refused() if report.armed][:20],
+        "faults": dict(report.faults),
+        "notes": [*report.resolution.notes, *report.plan.notes],
+        "ringCpuMs": round(report.cpu_s * 1000, 3),
+    }
+
+
+def _named(change: Change) -> str:
+    if isinstance(change, ValueChange):
+        return f"{change.setting} = {knob.render(change.setting.knob, change.new)}"
+    return f"{type(change).__name__.lower()} {change.target}"
+
+
+def journal(kernel: Kernel) -> list[dict[str, Any]]:
+    owners = kernel.owners
+    present = kernel.settings
+    return [
+        {
+            "setting": str(setting),
+            "original": knob.render(setting.knob, value),
+            "present": knob.render(setting.knob, present.get(setting)),
+            "owner": owners.get(setting, ""),
+        }
+        for setting, value in kernel.originals.items()
+    ]
+
+
+def drift(report: Report) -> list[dict[str, Any]]:
+    return [
+        {
+            "setting": str(d.setting),
+            "ours": knob.render(d.setting.knob, d.ours),
+            "found": knob.render(d.setting.knob, d.found),
+            "reasserted": d.reasserted,
+            "yielded": d.yielded,
+        }
+        for d in report.drifts
+    ]
+
+
+def reverted(outcome: Outcome) -> dict[str, Any]:
+    """Values given back, those left with the reason, cgroups removed, and those that stay as something is in them."""
+    values = [r for c, r in outcome.results if isinstance(c, ValueChange)]
+    refused = [(c.setting if isinstance(c, ValueChange) else c.target, c, r.reason) for c, r in outcome.refused()]
+    return {
+        "restored": sum(not isinstance(r, Refused) for r in values),
+        "removed": sum(isinstance(c, Remove) and isinstance(r, Applied) for c, r in outcome.results),
+        "left": [{"setting": str(what), "reason": why} for what, c, why in refused if isinstance(c, ValueChange)],
+        "kept": [{"target": str(what), "reason": why} for what, c, why in refused if not isinstance(c, ValueChange)],
+    }
+
+
+def explanation(report: Report, kernel: Kernel, target: TargetId, name: str | None) -> dict[str, Any]:
+    """Every setting of a target, or one: who asked, who lost, what clamped, what it was before us."""
+    told = explain(
+        target,
+        name,
+        replace(report.snap, settings=kernel.settings),
+        report.plan,
+        originals=kernel.originals,
+        holds=report.held,
+        effective=report.effective.get(target),
+    )
+    return {**schema.plain(told), "text": render_text(told)}

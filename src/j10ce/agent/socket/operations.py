@@ -1,0 +1,349 @@
+"""What the socket's routes do: checks first, then one change of the ring, then what must be remembered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from j10ce.adapters.static import StaticAdapter
+from j10ce.agent.cache import Cache, Orders, Placed
+from j10ce.agent.config import AgentConfig
+from j10ce.agent.report.report import capabilities
+from j10ce.agent.ring import objects, what_if
+from j10ce.agent.ring.holds import HoldRequest
+from j10ce.agent.ring.in_force import in_force
+from j10ce.agent.ring.ring import Report
+from j10ce.agent.ring.runner import Shell, Stop
+from j10ce.agent.socket import admission as place
+from j10ce.agent.socket import answers, minimum
+from j10ce.agent.socket.admission import AdoptRequest, Caller, Common, PlaceRequest
+from j10ce.agent.socket.holding import Holding
+from j10ce.agent.socket.shortfall import unarmed
+from j10ce.agent.socket.whereabouts import Places
+from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
+from j10ce.kernel.process import Process, descendants
+from j10ce.model import kinds, knob, schema
+from j10ce.model.kinds import Hold
+from j10ce.model.knob import TargetId
+from j10ce.model.plan import Applied, Gone, Join, Outcome, Plan, Refused, ValueChange
+from j10ce.model.resource import NOTHING
+from j10ce.model.workload import APART, Handle, Workload
+from j10ce.plan.explain import raised_limits
+
+MOST_LOOKS: Final = 5  # at the children of an adopted process
+
+
+class Operations:
+    def __init__(self, shell: Shell, local: StaticAdapter, places: Places, cache: Cache, config: AgentConfig) -> None:
+        self.shell = shell
+        self.local = local
+        self.places = places
+        self.cache = cache
+        self.config = config
+        self._remembered = {w.target: w for w in local.known()}
+        self.reload: Callable[[], Awaitable[dict[str, Any]]]
+        self.handed_over = False
+        self._planning = asyncio.Semaphore()
+        self._holding = Holding(shell, cache)
+        self.unwritable = ""  # why nothing can be written on this machine
+        self.server: Callable[[], str] = lambda: "none"  # how the control plane is reached
+
+    @property
+    def report(self) -> Report:
+        if self.shell.report is None:
+            raise Unreachable("the ring has not run yet; ask again in a second")
+        return self.shell.report
+
+    # ------------------------------------------------------------------ workloads
+
+    async def place(self, request: PlaceRequest, caller: Caller) -> dict[str, Any]:
+        workload = self._workload(request, request.name, caller, Handle())
+        if request.pid:
+            found = place.own_process(request.pid, caller)
+            place.check_movable(found, self.config.top, caller)
+            workload = replace(workload, pids=(found.pid,), proofs=(found.proof,))
+        self._check_nobody_else(workload, workload.pids)
+        return await self._bring_in(workload)
+
+    async def adopt(self, request: AdoptRequest, caller: Caller) -> dict[str, Any]:
+        given = [name for name in ("pid", "unit", "cgroup") if getattr(request, name)]
+        if len(given) != 1:
+            raise Invalid([Finding("", given or None, "exactly one is wanted", "give pid, unit or cgroup")], "request")
+        if request.pid:
+            return await self._adopt_process(request, caller)
+        if request.unit:
+            handle = await self.shell.on_ring(self.places.unit, request.unit)
+        else:
+            handle = self.places.cgroup(place.check_cgroup(request.cgroup, self.config.top, caller))
+        place.check_cgroup(handle.path, self.config.top, caller)
+        place.check_free(handle, self.local.known())
+        name = request.name or _name_from(request.unit or handle.path)
+        return await self._bring_in(self._workload(request, name, caller, handle), insist=request.insist)
+
+    async def _adopt_process(self, request: AdoptRequest, caller: Caller) -> dict[str, Any]:
+        """A process of a service stays where it is, and its unit is managed; any other one is moved into a place, with
+        all that it has started."""
+        found = place.own_process(request.pid, caller)
+        name = request.name or f"{_name_from(found.command)}-{found.pid}"
+        if not place.owner_of(found, self.config.top):
+            members = place.family(found, self.config.top, caller)
+            workload = self._workload(request, name, caller, Handle())
+            self._check_nobody_else(workload, {found.pid, *(p.pid for p in descendants(found.pid))})
+            if request.insist and workload.minimum != NOTHING:  # nobody is moved before it is known to be upheld
+                answer = await self._bring_in(workload, insist=True)
+                await self._enter(workload.target, members)
+            else:
+                pids, proofs = tuple(p.pid for p in members), tuple(p.proof for p in members)
+                answer = await self._bring_in(replace(workload, pids=pids, proofs=proofs))
+            await self._gather(workload.target, found, caller)
+            return answer
+        handle = place.where_it_runs(found)
+        place.check_cgroup(handle.path, self.config.top, caller)
+        place.check_free(handle, self.local.known())
+        return await self._bring_in(self._workload(request, name, caller, handle), insist=request.insist)
+
+    async def _enter(self, target: TargetId, members: list[Process]) -> None:
+        """Into the place that waits for them, the first of them without fail."""
+        if not self.shell.agent.writes:
+            raise await self._taken_back(target, Denied("the agent was disarmed meanwhile"))
+        joins = tuple(Join(target, p.pid, "is adopted", p.proof) for p in members)
+        outcome = await self.shell.on_ring(self.shell.agent.kernel.apply, Plan(joins))
+        if problem := _problem(outcome, target, (members[0].pid,)):
+            raise await self._taken_back(target, problem)
+        self.local.entered(target)
+
+    def _check_nobody_else(self, workload: Workload, coming: Collection[int]) -> None:
+        """What a forgotten workload left running keeps its cgroup: one of the same name would be joined to it.
+
+        A name that the tree has no place for is refused here, before the ring hears of it.
+        """
+        if workload.target in self.local:
+            return  # then the name is taken
+        tree = self.shell.agent.kernel.tree
+        for tier in (*(tier.value for tier in kinds.Tier), APART):
+            at = tree.path_for(tier, workload.namespace, workload.name)
+            there = replace(workload, pids=(), handle=Handle(path=at.path, unit=at.unit, paths=dict(at.paths)))
+            if others := sorted({*(self.places.pids(there) or ())} - {*coming}):
+                raise Conflict(
+                    f"{at.path} still holds process {others[0]} of an earlier {workload.namespace}/{workload.name} "
+                    "that is not managed any more; choose another name, or end that process first"
+                )
+
+    async def _gather(self, target: TargetId, found: Process, caller: Caller) -> None:
+        """What a child started between the look at it and its move is still outside: once more, and again."""
+        for _ in range(MOST_LOOKS):
+            late = place.family(found, self.config.top, caller)[1:]
+            if not late or not self.shell.agent.writes:
+                return
+            joins = tuple(Join(target, p.pid, "was started meanwhile", p.proof) for p in late)
+            await self.shell.on_ring(self.shell.agent.kernel.apply, Plan(joins))
+
+    def _workload(self, request: Common, name: str, caller: Caller, handle: Handle) -> Workload:
+        place.check_names(request.namespace, name, request.labels)
+        profiles = self.shell.agent.document.profiles
+        place.check_profile(request.profile, objects.namespace_labels(request.namespace, caller.uid), profiles)
+        meta = kinds.Meta(
+            name=name, namespace=request.namespace, labels=objects.labelled(request.profile, request.labels)
+        )
+        spec = kinds.WorkloadSpec(requests=request.requests, limits=request.limits, minimum=request.minimum)
+        wall = self.shell.clock.read().wall
+        told = kinds.Workload(metadata=meta, spec=spec)
+        place.check_amounts(told)
+        facts = self.shell.agent.observer.facts
+        return objects.chosen(objects.from_object(told, facts, handle=handle, uid=caller.uid, since=wall), profiles)
+
+    async def _bring_in(self, workload: Workload, *, insist: bool = False) -> dict[str, Any]:
+        """Tell the adapter, wait for the ring, undo it when the kernel would not have it, or not with its minimum."""
+        target = workload.target
+        self.local.add(workload)
+        try:
+            report = await self.shell.settled(target)
+        except QosError as e:
+            raise await self._taken_back(target, e) from e
+        if problem := _problem(report.outcome, target, workload.pids[:1]):
+            raise await self._taken_back(target, problem)
+        placed = report.snap.workloads.get(target)
+        if placed is None:
+            raise Conflict(f"{workload.namespace}/{workload.name} was forgotten while it was being placed")
+        unmet = await self.shell.on_ring(minimum.unmet, report, placed, self.unwritable)
+        if unmet and insist:
+            why = f"{workload.namespace}/{workload.name} is not adopted: {'; '.join(unmet)}"
+            raise await self._taken_back(target, Denied(f"{why}; --best-effort-minimum goes on"))
+        self._remember(placed if report.outcome.dry else replace(placed, pids=()), report.snap.node.boot_id)
+        return _answer(report, placed, unarmed(self.shell.agent, self.unwritable)) | {"unmet": unmet}
+
+    async def _taken_back(self, target: TargetId, problem: QosError) -> QosError:
+        if target in self.local:
+            self.local.remove(target)
+            await self.shell.settled(target, gone=True)
+        return problem
+
+    def _remember(self, placed: Workload, boot_id: str) -> None:
+        self.local.settle(placed)
+        self._remembered[placed.target] = placed
+        self.cache.keep_workload(
+            Placed(
+                workload=objects.to_object(placed),
+                handle=placed.handle,
+                inode=self.places.identity(placed.handle),
+                boot_id=boot_id,
+                uid=placed.uid,
+                since=placed.since,
+            )
+        )
+
+    def note_joined(self, report: Report) -> None:
+        """Processes that waited for the agent to be armed are in."""
+        for change, result in report.outcome.results:
+            if isinstance(change, Join) and isinstance(result, Applied) and change.target in self.local:
+                waiting = self.local.get(change.target)
+                if waiting.pids and change.target in self._remembered:
+                    placed = replace(report.snap.workloads[change.target], pids=())
+                    self._remember(placed, report.snap.node.boot_id)
+
+    def forget_ended(self) -> None:
+        """Those that the adapter has seen end."""
+        for target in self._remembered.keys() - self.local.targets():
+            gone = self._remembered.pop(target)
+            self.cache.drop_workload(gone.namespace, gone.name)
+
+    async def remove(self, namespace: str, name: str, caller: Caller, *, ended: bool) -> dict[str, Any]:
+        target = knob.workload(namespace, name)
+        if target not in self.local:
+            raise NotFound(f"there is no local workload {namespace}/{name}")
+        owner = self.local.get(target).uid
+        if not caller.administrator and caller.uid != owner:
+            raise Denied(f"{namespace}/{name} was placed by uid {owner}")
+        if ended:
+            self.local.look(target)  # what the command left running stays managed until it ends too
+        else:
+            self.local.remove(target)
+        if removed := target not in self.local:
+            await self.shell.settled(target, gone=True)
+        return {"target": target, "removed": removed, "ended": ended}
+
+    async def workloads(self) -> list[kinds.Workload]:
+        return await self.shell.on_ring(answers.workloads, self.report)
+
+    # ------------------------------------------------------------------ looking
+
+    def status(self) -> dict[str, Any]:
+        agent = self.shell.agent  # an order to disarm counts at once, not from the next report on
+        told = {"armed": agent.armed, "warnings": self.cache.warnings, "document": agent.document.hash}
+        told["server"] = self.server()
+        found = answers.status(self.report)
+        if self.shell.fault:
+            found["faults"]["ring"] = self.shell.fault
+        return found | told | ({"unwritable": self.unwritable} if self.unwritable else {})
+
+    async def top(self) -> dict[str, Any]:
+        return await self.shell.on_ring(answers.top, self.report)
+
+    async def doctor(self) -> dict[str, Any]:
+        return {"capabilities": capabilities(self.report), "notes": self.cache.warnings}
+
+    async def explain(self, target: str, name: str | None) -> dict[str, Any]:
+        kernel = self.shell.agent.kernel
+        return await self.shell.on_ring(answers.explanation, self.report, kernel, TargetId(target), name)
+
+    async def journal(self) -> list[dict[str, Any]]:
+        return await self.shell.on_ring(answers.journal, self.shell.agent.kernel)
+
+    async def drift(self) -> list[dict[str, Any]]:
+        return answers.drift(self.report)
+
+    # ------------------------------------------------------------------ steering
+
+    def holds(self) -> tuple[Hold, ...]:
+        return self._holding.live()
+
+    async def hold(self, request: HoldRequest, caller: Caller) -> dict[str, Any]:
+        return await self._holding.hold(request, caller, self.report, self.unwritable)
+
+    async def release(self, target: str, knobs: frozenset[str], caller: Caller) -> dict[str, Any]:
+        return await self._holding.release(target, knobs, caller)
+
+    async def arm(self) -> dict[str, Any]:
+        if self.unwritable:
+            raise Denied(f"the agent stays unarmed: {self.unwritable}")
+        self.cache.keep_orders(Orders(disarmed=False))
+        self.shell.agent.armed = True
+        self.shell.agent.reread()
+        self.shell.wake.set()
+        return {"armed": True}
+
+    async def disarm(self, *, revert: bool) -> dict[str, Any]:
+        self.shell.agent.armed = False  # at once: the ring looks before every run
+        self.cache.keep_orders(Orders(disarmed=True))
+        return {"armed": False} | (await self._revert(force=False) if revert else {})
+
+    async def revert(self, *, force: bool) -> dict[str, Any]:
+        """Everything back, and disarmed: else the next tick would write it all again."""
+        return await self.disarm(revert=False) | await self._revert(force=force)
+
+    async def _revert(self, *, force: bool) -> dict[str, Any]:
+        return answers.reverted(await self.shell.on_ring(self.shell.agent.revert, self.shell.clock.read(), force=force))
+
+    def stop(self, how: Stop, *, handover: bool) -> dict[str, Any]:
+        self.handed_over = handover
+        self.shell.stop(how)
+        return {"stopping": True, "revert": how.revert}
+
+    async def plan(self, raws: Iterable[object], node: dict[str, Any] | None, caller: Caller) -> dict[str, Any]:
+        """As the caller would place it. On a thread of its own, one at a time: whoever may read may ask, and nobody
+        else waits for it."""
+        objects, report = [*raws, *([node] if node else [])], self.report
+        async with self._planning:
+            present = await self.shell.on_ring(in_force, self.shell.agent, report)
+            return await asyncio.to_thread(self._plan, objects, present, caller.uid)
+
+    def _plan(self, objects: list[object], present: what_if.Present, uid: int) -> dict[str, Any]:
+        wall = self.shell.clock.read().wall
+        return what_if.as_plain(what_if.whatif(objects, present.snap.node, wall=wall, present=present, uid=uid))
+
+
+def _problem(outcome: Outcome, target: TargetId, wanted: tuple[int, ...]) -> QosError | None:
+    """Why the workload could not be brought in: its cgroup was not made, or its process did not get in."""
+    for change, result in outcome.results if not outcome.dry else ():
+        if isinstance(change, ValueChange) or change.target != target:
+            continue
+        if isinstance(change, Join) and change.pid not in wanted:
+            continue  # a child that ended meanwhile
+        if isinstance(result, Refused):
+            return Denied(result.reason)
+        if isinstance(result, Gone):
+            return NotFound(f"the process or the cgroup of {target} vanished")
+    return None
+
+
+def _answer(report: Report, w: Workload, unarmed: str) -> dict[str, Any]:
+    entitled = report.snap.entitlements[w.target]
+    notes = [*entitled.notes, *raised_limits(w.target, report.plan)]
+    if not report.armed:
+        notes.append(f"nothing was written: {unarmed or 'the agent was disarmed meanwhile'}")
+    notes += [
+        f"{change.setting.knob}: {result.reason}"
+        for change, result in report.outcome.refused()
+        if isinstance(change, ValueChange) and change.setting.target == w.target and report.armed
+    ]
+    return {
+        "target": w.target,
+        "namespace": w.namespace,
+        "name": w.name,
+        "cgroup": w.handle.path,
+        "armed": report.armed,
+        "profile": entitled.profile,
+        "tier": entitled.tier.value,
+        "entitlement": schema.plain(entitled),
+        "notes": notes,
+    }
+
+
+def _name_from(text: str) -> str:
+    last = text.rstrip("/").rpartition("/")[2].lower()
+    for suffix in (".service", ".scope", ".slice"):
+        last = last.removesuffix(suffix)
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in last).strip("-")[:40] or "workload"
