@@ -33,8 +33,8 @@ from benchmarks.rest import COLLECTION, Client, Served, manager, policy
 from j10ce.manager.changes.ownership import Writer, updated
 from j10ce.model.kinds import Hold, MinimalReservationPolicy
 from j10ce.model.schema import encode, parse
-from j10ce.store.opening import open_store
 from j10ce.store.revise import revise
+from j10ce.store.schemes import open_store
 from j10ce.store.store import ABSENT
 from tests.etcd.cluster import running
 

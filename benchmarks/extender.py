@@ -27,8 +27,8 @@ from typing import Any
 import uvloop
 
 from benchmarks.facts import machine_facts
-from j10ce.store.kube_access import read_access
-from j10ce.store.kube_client import KubeClient
+from j10ce.kube.access import read_access
+from j10ce.kube.client import KubeClient
 from tests.kube.conftest import install_crds
 from tests.kube.plane import NAMESPACE, Plane, managing
 from tests.lab.cluster import Cluster, running

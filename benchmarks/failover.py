@@ -11,7 +11,7 @@ import tempfile
 from itertools import cycle, islice
 from pathlib import Path
 
-from j10ce.store.etcd_elector import TTL_S
+from j10ce.store.etcd.elector import TTL_S
 from tests.fleet.failover import under_load
 
 ROUNDS = 6

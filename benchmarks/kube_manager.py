@@ -20,6 +20,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from benchmarks.facts import machine_facts
+from j10ce.kube.resource import resources
 from j10ce.manager.documents.view import View
 from j10ce.manager.kube.cluster_feed import Occupants
 from j10ce.manager.kube.roster import KubeRoster
@@ -30,10 +31,9 @@ from j10ce.manager.policies.keeper import judge_policies
 from j10ce.model.kinds import Meta, MinimalReservationPolicy, NodeQoS, NodeQoSStatus, NodeReport
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import convert
+from j10ce.model.stored import Event, Listing
 from j10ce.policy.profiles import builtin
-from j10ce.store.kube_resource import resources
 from j10ce.store.memory import MemoryStore
-from j10ce.store.store import Event, Listing
 
 NODES, PODS, NAMESPACES, POLICIES = 5_000, 20, 50, 200
 CHANGES = 10

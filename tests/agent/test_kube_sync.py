@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent.sync.kube_api import KubeApi, Watched
 from j10ce.agent.sync.kube_sync import KINDS, KubeSync
 from j10ce.errors import Compacted, NotFound
+from j10ce.kube.access import KubeAccess
+from j10ce.kube.light import KubeApi, Watched
 from j10ce.model.kinds import Hold, NodeReport, Object
+from j10ce.model.stored import Event, Listing
 from j10ce.policy.document import NodeDocument
 from j10ce.policy.profiles import builtin
-from j10ce.store.kube_access import KubeAccess
-from j10ce.store.store import Event, Listing
 from j10ce.testing import build
 
 NODE = "n1"

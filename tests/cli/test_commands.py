@@ -17,7 +17,7 @@ from j10ce.cli.peers import find_kind
 from j10ce.cli.up import Stack
 from j10ce.errors import Busy, Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
 from j10ce.policy.profiles import builtin
-from j10ce.store.opening import open_store
+from j10ce.store.schemes import open_store
 
 
 def every_command() -> list[tuple[str, click.Command]]:

@@ -11,7 +11,7 @@ import pytest
 
 from j10ce.errors import StoreError
 from j10ce.model.kinds import Object
-from j10ce.store.sqlite import SqliteStore
+from j10ce.store.sqlite.store import SqliteStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND

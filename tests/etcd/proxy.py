@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 import grpc
 import grpc.aio
 
-from j10ce.store.etcd_wire import TXN, WATCH, Layout
-from j10ce.store.proto import etcd_pb2 as pb
+from j10ce.store.etcd.proto import etcd_pb2 as pb
+from j10ce.store.etcd.wire import TXN, WATCH, Layout
 
 MARK = Layout("").mark  # written with every batch
 Fate = Literal["pass", "lose request", "lose answer", "delay"]

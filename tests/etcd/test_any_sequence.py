@@ -8,8 +8,8 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import rule, run_state_machine_as_test
 
-from j10ce.store.etcd import EtcdStore
-from j10ce.store.etcd_address import read_address
+from j10ce.store.etcd.address import read_address
+from j10ce.store.etcd.store import EtcdStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL
 from tests.etcd.cluster import Cluster

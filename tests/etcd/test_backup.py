@@ -13,9 +13,10 @@ from click.testing import CliRunner, Result
 
 from j10ce.cli.main import cli
 from j10ce.errors import Busy, Conflict, NotFound, StoreError
-from j10ce.store.opening import open_store
-from j10ce.store.store import Listing, Movable
-from j10ce.store.transfer import digest
+from j10ce.model.stored import Listing
+from j10ce.store.backup import digest
+from j10ce.store.schemes import open_store
+from j10ce.store.store import Movable
 from j10ce.testing.build import WALL, profile, reservation
 from j10ce.testing.conformance_store import with_cpu
 from tests.manager.process import end, start

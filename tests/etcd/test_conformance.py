@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from j10ce.store.opening import open_store
+from j10ce.store.schemes import open_store
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL
 from j10ce.testing.conformance_store import StoreConformance

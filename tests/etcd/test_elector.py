@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from j10ce.store.elector import Alone
-from j10ce.store.etcd_address import read_address
-from j10ce.store.etcd_elector import etcd_elector
-from j10ce.store.etcd_gateway import Gateway
-from j10ce.store.etcd_wire import DELETE, RANGE, REVOKE, Layout
+from j10ce.store.etcd.address import read_address
+from j10ce.store.etcd.elector import etcd_elector
+from j10ce.store.etcd.gateway import Gateway
+from j10ce.store.etcd.proto import etcd_pb2 as pb
+from j10ce.store.etcd.wire import DELETE, RANGE, REVOKE, Layout
 from j10ce.store.leading import ClaimElector
 from j10ce.store.memory import MemoryStore
-from j10ce.store.opening import elector_for, open_store
-from j10ce.store.proto import etcd_pb2 as pb
+from j10ce.store.schemes import elector_for, open_store
 from j10ce.testing.build import WALL
 from j10ce.testing.conformance_elector import Elect, ElectorConformance, Steal
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.store.opening import open_store
+from j10ce.store.schemes import open_store
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL
 from tests.etcd.chaos import FAULTS, KEYS, Notes, torture

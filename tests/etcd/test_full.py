@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from j10ce.errors import Conflict, NotFound, StoreError
 from j10ce.model.kinds import Object
-from j10ce.store.etcd import EtcdStore
+from j10ce.store.etcd.store import EtcdStore
 from j10ce.testing.build import reservation
 from j10ce.testing.conformance_store import KIND, names
 from tests.etcd.cluster import running

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from j10ce.errors import Closed, Conflict, NotFound, Unavailable, Unsure
-from j10ce.store.etcd import EtcdStore
-from j10ce.store.etcd_address import read_address
-from j10ce.store.etcd_gateway import Gateway
-from j10ce.store.etcd_wire import TXN, put_op
-from j10ce.store.opening import open_store
-from j10ce.store.proto import etcd_pb2 as pb
+from j10ce.store.etcd.address import read_address
+from j10ce.store.etcd.gateway import Gateway
+from j10ce.store.etcd.proto import etcd_pb2 as pb
+from j10ce.store.etcd.store import EtcdStore
+from j10ce.store.etcd.wire import TXN, put_op
+from j10ce.store.schemes import open_store
 from j10ce.store.store import ABSENT, Store
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, names, take, with_cpu

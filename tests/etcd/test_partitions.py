@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.store.etcd import EtcdStore
-from j10ce.store.etcd_address import read_address
-from j10ce.store.etcd_elector import etcd_elector
-from j10ce.store.etcd_gateway import Gateway
-from j10ce.store.etcd_wire import Layout
+from j10ce.store.etcd.address import read_address
+from j10ce.store.etcd.elector import etcd_elector
+from j10ce.store.etcd.gateway import Gateway
+from j10ce.store.etcd.store import EtcdStore
+from j10ce.store.etcd.wire import Layout
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, soon

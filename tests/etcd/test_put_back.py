@@ -10,8 +10,8 @@ import pytest
 
 from j10ce.errors import Compacted, Conflict
 from j10ce.model.kinds import Object
-from j10ce.store.etcd import EtcdStore
-from j10ce.store.etcd_address import read_address
+from j10ce.store.etcd.address import read_address
+from j10ce.store.etcd.store import EtcdStore
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, names, soon, take, with_cpu
 from tests.etcd.cluster import Cluster, running

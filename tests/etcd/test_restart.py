@@ -11,9 +11,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from j10ce.errors import Compacted, Unavailable, Unsure
-from j10ce.store import etcd as etcd_store
-from j10ce.store.etcd import EtcdStore
-from j10ce.store.opening import open_store
+from j10ce.store.etcd import store as etcd_store
+from j10ce.store.etcd.store import EtcdStore
+from j10ce.store.schemes import open_store
 from j10ce.store.store import ABSENT
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, names, soon

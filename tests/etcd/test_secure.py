@@ -12,12 +12,12 @@ from typing import NamedTuple
 import pytest
 
 from j10ce.errors import Compacted, Denied, Invalid, StoreError, Unavailable
-from j10ce.store.etcd import EtcdStore
-from j10ce.store.etcd_address import read_address
-from j10ce.store.etcd_upkeep import compact
-from j10ce.store.etcd_wire import RANGE
-from j10ce.store.opening import elector_for, open_store
-from j10ce.store.proto import etcd_pb2 as pb
+from j10ce.store.etcd.address import read_address
+from j10ce.store.etcd.proto import etcd_pb2 as pb
+from j10ce.store.etcd.store import EtcdStore
+from j10ce.store.etcd.upkeep import compact
+from j10ce.store.etcd.wire import RANGE
+from j10ce.store.schemes import elector_for, open_store
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, names, take

@@ -12,14 +12,14 @@ import pytest
 
 from j10ce.errors import Closed, Compacted, StoreError
 from j10ce.model.kinds import Object
-from j10ce.store import etcd_feed
-from j10ce.store.etcd import EtcdStore
-from j10ce.store.etcd_address import read_address
-from j10ce.store.etcd_gateway import Gateway
-from j10ce.store.etcd_upkeep import Fill, compact, compact_to
-from j10ce.store.etcd_wire import COMPACT, DELETE, PLACES, PUT, RANGE
+from j10ce.store.etcd import feed as etcd_feed
+from j10ce.store.etcd.address import read_address
+from j10ce.store.etcd.gateway import Gateway
+from j10ce.store.etcd.proto import etcd_pb2 as pb
+from j10ce.store.etcd.store import EtcdStore
+from j10ce.store.etcd.upkeep import Fill, compact, compact_to
+from j10ce.store.etcd.wire import COMPACT, DELETE, PLACES, PUT, RANGE
 from j10ce.store.mirror import mirror
-from j10ce.store.proto import etcd_pb2 as pb
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, names, soon, take
 from tests.etcd.cluster import Cluster, running

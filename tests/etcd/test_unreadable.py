@@ -18,13 +18,13 @@ from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.manager.telemetry.observed_store import ObservedStore
 from j10ce.manager.telemetry.trace import Silent
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, Owner, PolicyRevision
-from j10ce.store.etcd import EtcdStore
-from j10ce.store.etcd_address import read_address
-from j10ce.store.etcd_gateway import Gateway
-from j10ce.store.etcd_wire import PUT, RANGE, Layout
-from j10ce.store.proto import etcd_pb2 as pb
-from j10ce.store.reading import Unreadable
-from j10ce.store.sqlite import SqliteStore
+from j10ce.model.stored import Unreadable
+from j10ce.store.etcd.address import read_address
+from j10ce.store.etcd.gateway import Gateway
+from j10ce.store.etcd.proto import etcd_pb2 as pb
+from j10ce.store.etcd.store import EtcdStore
+from j10ce.store.etcd.wire import PUT, RANGE, Layout
+from j10ce.store.sqlite.store import SqliteStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, hold, minimum, reservation
 from tests.keepers.world import Agent, Clock, Manager, condition, edit, numbers, placed, running, stored

@@ -22,9 +22,9 @@ from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.model.native import Namespace, NativeMeta, Node, NodeStatus, decode_native
 from j10ce.model.pod import Pod
 from j10ce.model.quantity import Quantity
+from j10ce.model.stored import Event, Listing
 from j10ce.scheduler import offers
 from j10ce.store.memory import MemoryStore
-from j10ce.store.store import Event, Listing
 from tests.extender.book import amount, policy
 
 

@@ -24,10 +24,10 @@ from j10ce.model.kinds import (
     ReservationReport,
 )
 from j10ce.model.quantity import Quantity
+from j10ce.model.stored import Event
 from j10ce.policy.choose import Chooser
 from j10ce.policy.profiles import builtin
 from j10ce.store.memory import MemoryStore
-from j10ce.store.store import Event
 from j10ce.testing.build import reservation
 from tests.extender.test_door import Cluster, pod
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.store.etcd_elector import TTL_S
+from j10ce.store.etcd.elector import TTL_S
 from tests.fleet.failover import Measured, under_load
 
 HOW = ("kill", "hang", "kill, etcd too")

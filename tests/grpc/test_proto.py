@@ -20,7 +20,7 @@ from j10ce.model.kinds import Tier
 
 CLONE = Path(__file__).resolve().parents[2]
 PROTO = CLONE / "src/j10ce/manager/grpc/proto"
-ETCD = CLONE / "src/j10ce/store/proto"
+ETCD = CLONE / "src/j10ce/store/etcd/proto"
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from j10ce.manager.changes.fields import Path, leaves, owns, paths, spelled, tre
 from j10ce.manager.changes.ownership import MOST_MANAGERS, Writer, applied, decided, refuse, updated
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, Object
 from j10ce.model.schema import convert, plain
-from j10ce.store.revise import Key
+from j10ce.model.stored import Key
 from j10ce.testing.build import WALL
 
 KEY = Key("MinimalReservationPolicy", "default", "db")

@@ -40,9 +40,10 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.progress import RolloutStatus
 from j10ce.model.quantity import Quantity
+from j10ce.model.stored import Event
 from j10ce.policy.profiles import builtin
 from j10ce.store.memory import MemoryStore
-from j10ce.store.store import Event, Store
+from j10ce.store.store import Store
 from j10ce.testing.build import WALL, profile, reservation
 from tests.hearing import by_heartbeat
 

@@ -6,7 +6,7 @@ import httpx2 as httpx
 import pytest
 
 from j10ce.manager.api import query
-from j10ce.store.revise import Key
+from j10ce.model.stored import Key
 from tests.manager.conftest import POLICIES, policy
 from tests.manager.test_verbs_over_http import MERGE, create, status_of
 

@@ -8,7 +8,7 @@ import httpx2 as httpx
 import pytest
 
 from j10ce.manager.keepers import orphans
-from j10ce.store.revise import key_of
+from j10ce.model.stored import key_of
 from tests.manager.conftest import POLICIES, Manager, policy
 
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from j10ce.errors import Invalid, QosError
 from j10ce.manager.api import verbs
 from j10ce.manager.changes.patches import MOST_OPERATIONS, merge, patched, read_operations
-from j10ce.store.database import Database
-from j10ce.store.sqlite import SqliteStore
+from j10ce.store.sqlite.database import Database
+from j10ce.store.sqlite.store import SqliteStore
 from j10ce.testing.build import WALL
 from tests.manager.conftest import POLICIES, assemble, policy
 

@@ -15,9 +15,9 @@ from j10ce.model.kinds import Meta, MinimalReservationPolicy, NodeQoS
 from j10ce.model.native import Node, read_amount
 from j10ce.model.pod import Pod
 from j10ce.model.quantity import Quantity
+from j10ce.model.stored import Key
 from j10ce.scheduler.pledge import Charge
 from j10ce.store.memory import MemoryStore
-from j10ce.store.revise import Key
 from j10ce.testing.build import WALL, reservation, resources
 from tests.hearing import by_heartbeat
 

@@ -28,9 +28,8 @@ from j10ce.model.kinds import (
     Tier,
 )
 from j10ce.model.schema import parse
+from j10ce.model.stored import Event, Key, key_of
 from j10ce.policy.document import NodeDocument, cohort
-from j10ce.store.revise import Key, key_of
-from j10ce.store.store import Event
 from j10ce.testing.build import WALL
 from tests.hearing import by_heartbeat
 

@@ -24,7 +24,7 @@ from j10ce.model.kinds import (
     Witness,
 )
 from j10ce.model.progress import NodeCount
-from j10ce.store.store import Event
+from j10ce.model.stored import Event
 from j10ce.testing.build import WALL, reservation
 from tests.hearing import by_heartbeat
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from j10ce.errors import FieldConflict
 from j10ce.manager.changes import ownership
 from j10ce.model.kinds import ManagedFields, Meta, QoSProfile
-from j10ce.store.revise import Key
+from j10ce.model.stored import Key
 from j10ce.testing.build import profile
 
 

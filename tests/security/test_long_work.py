@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.manager.asgi.requests import json
+from j10ce.model.stored import Key
 from j10ce.store.order import Order
-from j10ce.store.revise import Key
 from j10ce.testing.build import reservation
 from tests.manager.conftest import BASE, POLICIES, Manager
 from tests.manager.conftest import api as api

@@ -27,8 +27,8 @@ from j10ce.manager.identity import NOBODY, Act, Caller, Role, acting
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Credential, CredentialSpec, Meta, Selector
 from j10ce.model.schema import encode
+from j10ce.model.stored import Key
 from j10ce.store.memory import MemoryStore
-from j10ce.store.revise import Key
 from j10ce.testing.build import WALL, profile
 from tests.manager.conftest import BASE, Manager, assemble
 from tests.security.plane import Plane

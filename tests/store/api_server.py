@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Literal, NamedTuple
 
-from j10ce.store.kube_access import KubeAccess
-from j10ce.store.kube_client import KubeClient
+from j10ce.kube.access import KubeAccess
+from j10ce.kube.client import KubeClient
 
 
 class Reply(NamedTuple):

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from j10ce.errors import Compacted, Conflict, NotFound
 from j10ce.model.kinds import Object
 from j10ce.store.memory import MemoryStore
-from j10ce.store.sqlite import SqliteStore
+from j10ce.store.sqlite.store import SqliteStore
 from j10ce.store.store import ABSENT, ANY, Expect, Store
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, judged

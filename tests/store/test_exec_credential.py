@@ -11,10 +11,10 @@ import pytest
 
 from j10ce.cli import kubeconfig as accounts
 from j10ce.errors import Denied, Invalid, QosError, Unsupported
+from j10ce.kube.access import read_access
 from j10ce.kube.exec_credential import Credential
-from j10ce.store.kube_access import read_access
-from j10ce.store.kube_http import KubeHttp, Request
-from j10ce.store.kubeconfig import read_kubeconfig
+from j10ce.kube.kubeconfig import read_kubeconfig
+from j10ce.kube.transport import KubeHttp, Request
 from tests.store.token_server import serving
 
 V1 = "client.authentication.k8s.io/v1"

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from j10ce.errors import Compacted
 from j10ce.model.kinds import Meta, NodeQoS, NodeQoSStatus, NodeReport
-from j10ce.store.sqlite import SqliteStore
-from j10ce.store.store import Event
+from j10ce.model.stored import Event
+from j10ce.store.sqlite.store import SqliteStore
 from j10ce.store.table import Table
 from j10ce.testing.build import WALL
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from j10ce.errors import Denied, Invalid, QosError, Unsupported
-from j10ce.store.kube_access import SYSTEM_NAMESPACE, read_access
-from j10ce.store.kubeconfig import read_kubeconfig
-from j10ce.store.opening import open_store
+from j10ce.kube.access import SYSTEM_NAMESPACE, read_access
+from j10ce.kube.kubeconfig import read_kubeconfig
+from j10ce.store.schemes import open_store
 from tests.lab.pki import CLIENT, Authority
 
 SERVER = "https://10.0.0.1:6443"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from j10ce.errors import Compacted, Conflict, Denied, Invalid, NotFound, QosError, StoreError, Unavailable, Unsure
-from j10ce.store.kube_access import KubeAccess
-from j10ce.store.kube_client import KubeClient
+from j10ce.kube.access import KubeAccess
+from j10ce.kube.client import KubeClient
 from tests.store.api_server import Reply, serving, status
 
 PATH = "/apis/j10ce.io/v1alpha1/nodeqoses/n"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from j10ce.errors import Closed, StoreError, Unavailable
+from j10ce.model.stored import Event, Listing
 from j10ce.store.memory import MemoryStore
 from j10ce.store.mirror import mirror
-from j10ce.store.store import Event, Listing
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, soon
 

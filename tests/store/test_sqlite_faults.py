@@ -17,17 +17,18 @@ from msgspec.structs import replace
 
 from j10ce.errors import Busy, Compacted, Corrupt, Denied, StoreError, Unsupported
 from j10ce.model.kinds import ManagedFields
-from j10ce.store.database import MOST_ROWS, Database, Row, Trim
-from j10ce.store.sqlite import SqliteStore
-from j10ce.store.store import ABSENT, Event
-from j10ce.store.writer import Job, Jobs, Writer
+from j10ce.model.stored import Event
+from j10ce.store.sqlite.database import MOST_ROWS, Database, Row, Trim
+from j10ce.store.sqlite.store import SqliteStore
+from j10ce.store.sqlite.writer import Job, Jobs, Writer
+from j10ce.store.store import ABSENT
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND
 
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from j10ce.store.sqlite import SqliteStore
+from j10ce.store.sqlite.store import SqliteStore
 from j10ce.testing.build import WALL, reservation
 
 async def write(store, worker):

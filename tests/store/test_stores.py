@@ -10,7 +10,7 @@ import pytest
 from j10ce.errors import Compacted
 from j10ce.store.memory import MemoryStore
 from j10ce.store.mirror import mirror
-from j10ce.store.sqlite import SqliteStore
+from j10ce.store.sqlite.store import SqliteStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, StoreConformance, soon

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from j10ce.errors import Conflict, Corrupt, StoreError, Unsupported
 from j10ce.model.kinds import Object
+from j10ce.model.stored import Listing
+from j10ce.store.backup import digest, read, restore, written
 from j10ce.store.memory import MemoryStore
-from j10ce.store.sqlite import SqliteStore
-from j10ce.store.store import Listing
-from j10ce.store.transfer import digest, read, restore, written
+from j10ce.store.sqlite.store import SqliteStore
 from j10ce.testing.build import WALL, profile, reservation
 from j10ce.testing.conformance_store import KIND, judged, labelled, with_cpu
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 CLONE = Path(__file__).resolve().parents[2]
 PACKAGE = CLONE / "src/j10ce"
-GENERATED = ("src/j10ce/dashboard/vendor/", "src/j10ce/manager/grpc/proto/", "src/j10ce/store/proto/")
+GENERATED = ("src/j10ce/dashboard/vendor/", "src/j10ce/manager/grpc/proto/", "src/j10ce/store/etcd/proto/")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -16,15 +16,15 @@ import pytest
 import structlog
 
 from j10ce.errors import Denied
+from j10ce.kube.access import read_access
 from j10ce.manager import config as settings
 from j10ce.manager.access import tls
 from j10ce.manager.access.signing import Wish, issued, new_authority, text
 from j10ce.manager.kube_plane import KubePlane
 from j10ce.manager.server import announce, listen
 from j10ce.manager.telemetry.trace import open_tracer
-from j10ce.store.kube import KubeStore
-from j10ce.store.kube_access import read_access
-from j10ce.store.opening import elector_for, open_store
+from j10ce.store.kube.store import KubeStore
+from j10ce.store.schemes import elector_for, open_store
 
 WALL = 1_800_000_000.0
 KUBECONFIG = """

@@ -21,9 +21,9 @@ from j10ce.model.knob import TargetId
 from j10ce.model.knob import workload as target_of
 from j10ce.model.native import Namespace
 from j10ce.model.pod import Pod
+from j10ce.model.stored import Key
 from j10ce.model.workload import Handle, Workload
 from j10ce.store.mirror import Mirror
-from j10ce.store.revise import Key
 
 log = structlog.get_logger()
 SOON_S: Final = 0.02  # while a cgroup is awaited

@@ -20,11 +20,11 @@ from j10ce.errors import Conflict, Invalid, NotFound, StoreError
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import GROUP, VERSION, Object
 from j10ce.model.schema import decode
-from j10ce.store import transfer
-from j10ce.store.opening import FORMS, open_store
-from j10ce.store.revise import Key, key_of
-from j10ce.store.store import Listing, Movable
-from j10ce.store.transfer import Imported, movable
+from j10ce.model.stored import Key, Listing, key_of
+from j10ce.store import backup
+from j10ce.store.backup import Imported, movable
+from j10ce.store.schemes import FORMS, open_store
+from j10ce.store.store import Movable
 
 PASSES: Final = 5
 LEFT_OUT: Final = re.compile(r'^j10ce_objects_unreadable\{kind="(\w+)"\} (\S+)$', re.MULTILINE)
@@ -46,7 +46,7 @@ def backup_command(peers: Peers, file: Path, store: str | None) -> None:
       j10ce-qos backup objects.jsonl --store sqlite:///var/lib/j10ce-qos/store.sqlite
     """
     listing = _whole(store) if store else through_api(peers.api())
-    _create(file, transfer.written(listing, wall()))
+    _create(file, backup.written(listing, wall()))
     say(f"{file}: {len(listing.items)} objects at revision {listing.revision}")
 
 
@@ -65,11 +65,11 @@ def restore_command(file: Path, store: str, merge: bool, dry_run: bool) -> None:
       j10ce-qos restore objects.jsonl --store sqlite:///var/lib/j10ce-qos/store.sqlite
       j10ce-qos restore --merge objects.jsonl --store etcd://127.0.0.1:2379
     """
-    listing = transfer.read(file.read_bytes())
+    listing = backup.read(file.read_bytes())
     if dry_run:
         say(f"{file}: {_count(listing)} at revision {listing.revision}, whole and consistent")
         return
-    _report(asyncio.run(_using(store, lambda target: transfer.restore(target, listing, merge=merge))), store)
+    _report(asyncio.run(_using(store, lambda target: backup.restore(target, listing, merge=merge))), store)
 
 
 @click.command("migrate")
@@ -84,10 +84,10 @@ def migrate_command(source: str, target: str, merge: bool) -> None:
       j10ce-qos migrate sqlite:///var/lib/j10ce-qos/store.sqlite etcd://127.0.0.1:2379
     """
     listing = _whole(source, "SOURCE")
-    carried = transfer.read(transfer.written(listing, wall()))
+    carried = backup.read(backup.written(listing, wall()))
 
     def restore(store: Movable) -> Awaitable[Imported]:
-        return transfer.restore(store, carried, merge=merge)
+        return backup.restore(store, carried, merge=merge)
 
     _report(asyncio.run(_using(target, restore, argument="TARGET")), target)
 

@@ -156,7 +156,7 @@ class Client:
     def _secured(self, sock: socket.socket, host: str, where: str) -> socket.socket:
         import ssl
 
-        from j10ce.store.kube_access import load_certificate
+        from j10ce.kube.access import load_certificate
 
         context = ssl.create_default_context(cadata=self._ca or None)
         # Python 3.13 asks more of a CA than clusters have been giving theirs for years.

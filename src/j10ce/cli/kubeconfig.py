@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from j10ce.store.kubeconfig import read_kubeconfig
+from j10ce.kube.kubeconfig import read_kubeconfig
 
 
 class Account(NamedTuple):

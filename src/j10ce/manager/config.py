@@ -13,7 +13,7 @@ from j10ce import __version__
 from j10ce.manager.access.security import Options
 from j10ce.manager.logs import FORMATS, LEVELS, Format
 from j10ce.scheduler.pledge import NAMESPACE_LIMIT
-from j10ce.store.opening import FORMS
+from j10ce.store.schemes import FORMS
 
 
 class Config(NamedTuple):

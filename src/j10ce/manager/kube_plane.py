@@ -51,7 +51,7 @@ from j10ce.manager.telemetry.trace import Tracer
 from j10ce.model.kinds import QoSProfile
 from j10ce.policy.profiles import builtin
 from j10ce.store.elector import Elector
-from j10ce.store.kube import KubeStore
+from j10ce.store.kube.store import KubeStore
 from j10ce.store.store import Store
 
 LONGEST_REST_S: Final = 0.5  # pods wait for units that move; agents here ask the API server, not this process

@@ -23,7 +23,7 @@ from j10ce.manager.fleet_plane import ControlPlane
 from j10ce.manager.server import listen
 from j10ce.manager.telemetry.trace import Tracer, open_tracer
 from j10ce.model.schema import prime
-from j10ce.store.opening import elector_for, open_store
+from j10ce.store.schemes import elector_for, open_store
 from j10ce.store.store import Store
 
 if TYPE_CHECKING:

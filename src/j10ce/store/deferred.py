@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from j10ce.errors import Closed
-from j10ce.store.store import Event
+from j10ce.model.stored import Event
 from j10ce.store.table import Watch
 
 

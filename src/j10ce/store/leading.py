@@ -9,8 +9,8 @@ from typing import Generic, Protocol, TypeVar
 import structlog
 
 from j10ce.errors import QosError, StoreError
+from j10ce.http.retry import pauses
 from j10ce.store.elector import Elector, Work
-from j10ce.store.patience import pauses
 
 log = structlog.get_logger()
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from j10ce.model.kinds import Object
-from j10ce.store.revise import Decide, Key, Part, kept, key_of, removed, revise
-from j10ce.store.store import ANY, Event, Expect, Listing, Movable, Store
+from j10ce.model.stored import Event, Key, Listing, Part, key_of
+from j10ce.store.revise import Decide, kept, removed, revise
+from j10ce.store.store import ANY, Expect, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, Table, Watch, first_revision
 
 

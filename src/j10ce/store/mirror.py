@@ -9,12 +9,11 @@ from typing import Literal, Protocol, TypeVar, cast
 import structlog
 
 from j10ce.errors import Closed, Compacted, Denied, NotFound, StoreError
+from j10ce.http.retry import pauses
 from j10ce.model.kinds import Object
 from j10ce.model.native import NativeObject
+from j10ce.model.stored import Event, Key, Listing, key_of
 from j10ce.store.order import Order
-from j10ce.store.patience import pauses
-from j10ce.store.revise import Key, key_of
-from j10ce.store.store import Event, Listing
 
 log = structlog.get_logger()
 

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from operator import attrgetter
 
-from j10ce.store.revise import Key
+from j10ce.model.stored import Key
 
 _namespace = attrgetter("namespace")
 

@@ -7,39 +7,13 @@ is Unreadable: the stores leave it out and count it, so that one such object cos
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
 
-import structlog
-
+from j10ce.daemon.strays import Strays
 from j10ce.errors import Finding, Invalid, StoreError
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Object
 from j10ce.model.schema import parse_stored
-from j10ce.store.revise import Key
-
-log = structlog.get_logger()
-MOST_TOLD: Final = 1000
-
-
-class Unreadable(StoreError):
-    """An object that was stored, and makes no sense to us."""
-
-    def __init__(self, key: Key, why: str) -> None:
-        super().__init__(f"{key} is stored as something that cannot be read: {why}")
-        self.key = key
-
-
-class Strays:
-    """Which unknown fields were met, each told once."""
-
-    def __init__(self) -> None:
-        self._told: set[tuple[str, str]] = set()
-
-    def tell(self, kind: str, strays: list[Finding]) -> None:
-        for stray in strays:
-            if (kind, stray.path) not in self._told and len(self._told) < MOST_TOLD:
-                self._told.add((kind, stray.path))
-                log.warning("field.ignore", kind=kind, field=stray.path)
+from j10ce.model.stored import Key, Unreadable
 
 
 def refuse_partial(unread: Collection[Key]) -> None:

@@ -5,32 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
 from j10ce.errors import Conflict, NotFound, StoreError, cut
 from j10ce.model.kinds import Object, PolicyRevision
+from j10ce.model.stored import Key, Part, key_of
 from j10ce.store.store import Expect
-
-Part = Literal["spec", "status"]
-
 
 # What to store, given what is there, under a revision: `old` itself for nothing. Raises when it must not be stored.
 Decide = Callable[[Object | None, str], Object]
-
-
-class Key(NamedTuple):
-    kind: str
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
-
-
-def key_of(obj: Object) -> Key:
-    return Key(obj.kind, obj.metadata.namespace, obj.metadata.name)
 
 
 def revise(old: Object | None, obj: Object, *, expect: str | Expect, part: Part, revision: str, wall: float) -> Object:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from enum import Enum
-from typing import Final, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol, runtime_checkable
 
 from j10ce.model.kinds import Object
+from j10ce.model.stored import Event, Listing
 
 
 class Expect(Enum):
@@ -18,20 +19,6 @@ class Expect(Enum):
 
 ABSENT: Final = Expect.ABSENT
 ANY: Final = Expect.ANY
-
-
-class Event(NamedTuple):
-    """One change. A delete carries the last object. `revision` continues a watch after this event."""
-
-    type: Literal["ADDED", "MODIFIED", "DELETED"]
-    object: Object
-    revision: str
-    old: Object | None = None  # what it was before, where the store knows
-
-
-class Listing(NamedTuple):
-    items: tuple[Object, ...]
-    revision: str  # a watch from here misses nothing and repeats nothing
 
 
 class Store(Protocol):

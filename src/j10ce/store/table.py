@@ -11,12 +11,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from j10ce.daemon.bell import Bell
 from j10ce.errors import Closed, Compacted, NotFound
 from j10ce.model.kinds import Object
-from j10ce.store.bell import Bell
+from j10ce.model.stored import Event, Key, Listing, key_of
 from j10ce.store.order import Order
-from j10ce.store.revise import Key, key_of
-from j10ce.store.store import Event, Listing
 
 KEPT_CHANGES: Final = 16_384  # per kind
 KEPT_BYTES: Final = 16 * 2**20  # per kind; the reports of nodes are large and frequent

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from j10ce.errors import Compacted, Conflict, NotFound
 from j10ce.model.kinds import Condition, MinimalReservationPolicy, Object, PolicyStatus, QoSProfile
+from j10ce.model.stored import Event, Listing
 from j10ce.store.mirror import mirror
-from j10ce.store.store import ABSENT, ANY, Event, Listing, Store
+from j10ce.store.store import ABSENT, ANY, Store
 from j10ce.testing.build import profile, reservation
 
 KIND = "MinimalReservationPolicy"

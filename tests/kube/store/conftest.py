@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from j10ce.store.kube import KubeStore
-from j10ce.store.kube_access import read_access
+from j10ce.kube.access import read_access
+from j10ce.store.kube.store import KubeStore
 from tests.lab.cluster import Answer, Cluster
 
 OURS = "/apis/j10ce.io/v1alpha1"

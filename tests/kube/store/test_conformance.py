@@ -7,8 +7,8 @@ import time
 import pytest
 
 from j10ce.errors import NotFound
-from j10ce.store.kube import KubeStore
-from j10ce.store.kube_elector import NAME, kube_elector
+from j10ce.store.kube.elector import NAME, kube_elector
+from j10ce.store.kube.store import KubeStore
 from j10ce.testing.conformance_elector import Elect, ElectorConformance, Steal
 from j10ce.testing.conformance_store import StoreConformance
 

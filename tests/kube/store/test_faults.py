@@ -15,8 +15,8 @@ import pytest
 
 from j10ce.errors import StoreError, Unavailable
 from j10ce.model.kinds import Object
-from j10ce.store.kube import KubeStore
-from j10ce.store.kube_elector import kube_elector
+from j10ce.store.kube.elector import kube_elector
+from j10ce.store.kube.store import KubeStore
 from j10ce.store.mirror import Mirror, mirror
 from j10ce.testing.build import reservation
 from j10ce.testing.conformance_elector import LONG_S, Candidate, first

@@ -6,7 +6,6 @@ Node documents come in; reports and local holds go out. A control plane that is 
     enrolment   gets this node its token, and renews it
     hold_push   tells holds of this host, each once
     sync        watches the document and pushes the report
-    kube_api    asks a Kubernetes API server
     kube_sync   is the same as sync on Kubernetes
     daemonset   says whether this agent is replaced or removed
     kube_node   puts the parts on Kubernetes together

@@ -14,12 +14,12 @@ import msgspec
 import structlog
 from msgspec import field
 
-from j10ce.agent.sync.kube_api import KubeApi, Watched
 from j10ce.errors import Denied, NotFound, QosError
+from j10ce.kube.light import KubeApi, Watched
+from j10ce.kube.resource import Resource
 from j10ce.model.native import Native, NativeObject, Node, Taint, decode_native
-from j10ce.store.kube_resource import Resource
+from j10ce.model.stored import Key
 from j10ce.store.mirror import mirror
-from j10ce.store.revise import Key
 
 log = structlog.get_logger()
 KIND: Final = "DaemonSet"

@@ -16,18 +16,18 @@ from j10ce.agent.cache import Cache, Pods
 from j10ce.agent.config import KUBE, AgentConfig
 from j10ce.agent.sync.daemonset import KIND as DAEMONSET
 from j10ce.agent.sync.daemonset import Life, watched
-from j10ce.agent.sync.kube_api import KubeApi, Watched
 from j10ce.agent.sync.kube_sync import KubeSync
 from j10ce.agent.sync.sync import Node
 from j10ce.errors import Conflict, NotFound, QosError, StoreError, Unsupported
 from j10ce.host.mounts import Hierarchies
 from j10ce.http.client import Client
+from j10ce.kube.access import KubeAccess, read_access
+from j10ce.kube.failure import Later
+from j10ce.kube.light import KubeApi, Watched
+from j10ce.kube.resource import Resource, resources
 from j10ce.model.native import Pool, decode_native, read_amount, slim
 from j10ce.model.pod import Pod
 from j10ce.policy.document import NodeDocument
-from j10ce.store.kube_access import KubeAccess, read_access
-from j10ce.store.kube_failure import Later
-from j10ce.store.kube_resource import Resource, resources
 from j10ce.store.mirror import mirror
 
 log = structlog.get_logger()

@@ -15,17 +15,17 @@ import structlog
 from msgspec.structs import replace
 
 from j10ce.agent.sync.hold_push import Holds
-from j10ce.agent.sync.kube_api import APPLY, KubeApi
 from j10ce.agent.sync.servers import Backoff
 from j10ce.agent.sync.sync import BASE, PUSH_S, SHORTEST_GAP_S, Node, lost, uids
 from j10ce.errors import NotFound
 from j10ce.http.client import Client
+from j10ce.kube.light import APPLY, KubeApi
 from j10ce.model import kinds, native, schema
 from j10ce.model.kinds import API_VERSION, Condition, Hold, Meta, MinimalReservationPolicy, NodeQoS, QoSProfile
+from j10ce.model.stored import Key
 from j10ce.policy.document import NodeDocument, render
 from j10ce.policy.profiles import builtin
 from j10ce.store.mirror import Mirror, mirror
-from j10ce.store.revise import Key
 
 log = structlog.get_logger()
 KINDS: Final = ("QoSProfile", "MinimalReservationPolicy", "Hold", "PolicyRevision", "NodeQoS", "Node")

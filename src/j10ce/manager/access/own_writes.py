@@ -13,8 +13,8 @@ from j10ce.manager.access.audit import Audit
 from j10ce.manager.asgi import status
 from j10ce.manager.identity import SYSTEM, Act, Caller, Verb, current
 from j10ce.model.kinds import Object
-from j10ce.store.revise import Key, Part, key_of
-from j10ce.store.store import ABSENT, ANY, Event, Expect, Listing, Store
+from j10ce.model.stored import Event, Key, Listing, Part, key_of
+from j10ce.store.store import ABSENT, ANY, Expect, Store
 
 
 def the_manager() -> tuple[Caller, str]:

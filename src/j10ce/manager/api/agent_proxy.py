@@ -13,8 +13,7 @@ from j10ce.manager.asgi.status import Refusal
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import Object
 from j10ce.model.schema import convert, parse_plain
-from j10ce.store.revise import key_of
-from j10ce.store.store import Listing
+from j10ce.model.stored import Listing, key_of
 
 ANSWER_S: Final = 10.0
 

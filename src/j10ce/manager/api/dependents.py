@@ -12,7 +12,7 @@ from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.manager.documents.view import MIRRORED
 from j10ce.model.bounds import Word, Words
 from j10ce.model.kinds import Object, PolicyRevision, Strict
-from j10ce.store.revise import Key, key_of
+from j10ce.model.stored import Key, key_of
 from j10ce.store.store import Store
 
 log = structlog.get_logger()

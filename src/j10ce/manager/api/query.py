@@ -14,8 +14,8 @@ from j10ce.model.bounds import MOST_SELECTOR, MOST_WORD
 from j10ce.model.catalogue import Kind
 from j10ce.model.cells import text_at
 from j10ce.model.kinds import Object, Requirement, Selector
+from j10ce.model.stored import Key
 from j10ce.policy.select import Test, compiled, everything
-from j10ce.store.revise import Key
 
 LABEL_KEY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_./]*")
 LABEL_VALUE: Final = re.compile(r"[-A-Za-z0-9_.]*")

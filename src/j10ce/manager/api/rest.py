@@ -45,8 +45,7 @@ from j10ce.manager.documents.view import View
 from j10ce.manager.identity import Verb
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import GROUP, Object, PolicyRevision
-from j10ce.store.revise import Key, Part
-from j10ce.store.store import Event
+from j10ce.model.stored import Event, Key, Part
 
 NAME: Final = "[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?"
 PATH: Final = re.compile(

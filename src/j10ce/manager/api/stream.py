@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from j10ce.manager.api.query import Query
 from j10ce.model.kinds import Object
-from j10ce.store.store import Event
+from j10ce.model.stored import Event
 
 HEADERS: Final = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 

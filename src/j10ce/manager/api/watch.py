@@ -17,7 +17,7 @@ from j10ce.manager.asgi import status
 from j10ce.manager.asgi.requests import LARGE
 from j10ce.manager.fairness.lines import Lines
 from j10ce.model.catalogue import Kind
-from j10ce.store.store import Event
+from j10ce.model.stored import Event
 
 BOOKMARK_S: Final = 15.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"  # Kubernetes' mark that the present state has been told

@@ -25,7 +25,7 @@ from j10ce.errors import (
     shown,
 )
 from j10ce.model.kinds import API_VERSION
-from j10ce.store.reading import Unreadable
+from j10ce.model.stored import Unreadable
 
 UNAVAILABLE: Final = 503  # come back soon
 CUT_OFF: Final = 499  # the request ended before its answer: by its caller, or because we stop

@@ -14,7 +14,7 @@ from j10ce.manager.identity import Act, Role, current
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import API_VERSION
 from j10ce.model.schema import parse_sent, refuse_repeated
-from j10ce.store.revise import Key, Part
+from j10ce.model.stored import Key, Part
 
 # What only the server decides; clients send back what they have read.
 IGNORED = ("name", "namespace", "uid", "resourceVersion", "generation", "generateName", "creationTimestamp", "selfLink")

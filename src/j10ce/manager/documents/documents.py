@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 from j10ce.manager.documents.fragments import Changes, Common, Content, Fragment, Shares, told
 from j10ce.manager.documents.size import Weights, named_by, weight_of, weight_of_all
 from j10ce.model.kinds import Hold, Meta, MinimalReservationPolicy, NodeQoS, Object, PolicyRevision, QoSProfile
+from j10ce.model.stored import Event, Key, key_of
 from j10ce.policy.document import (
     FORMAT,
     Policy,
@@ -29,8 +30,6 @@ from j10ce.policy.document import (
 from j10ce.policy.reach import reaches
 from j10ce.policy.rollout import Near
 from j10ce.policy.select import Labels
-from j10ce.store.revise import Key, key_of
-from j10ce.store.store import Event
 
 MOST_CONTENTS: Final = 64  # kept: large fleets have few; where each node has its own they are made when asked for
 MOST_BYTES: Final = 32 << 20  # of those, likewise; the one that was made last is kept whatever it has

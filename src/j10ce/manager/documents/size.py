@@ -14,9 +14,9 @@ from j10ce.errors import Finding, Invalid
 from j10ce.manager.identity import Role, current
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, Object, QoSProfile
 from j10ce.model.schema import encode
+from j10ce.model.stored import Key, key_of
 from j10ce.policy.document import HOSTNAME_LABEL, Policy, Spread, bare_hold, bare_policy
 from j10ce.policy.reach import reaches
-from j10ce.store.revise import Key, key_of
 
 EVERYWHERE: Final = ""
 MIB: Final = 1 << 20

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from j10ce.model.kinds import MinimalReservationPolicy, PolicyRevision, QoSProfile
+from j10ce.model.stored import Event
 from j10ce.policy.document import Policy
-from j10ce.store.store import Event
 
 KEPT: Final = 10  # revisions of each policy, in the history and here
 

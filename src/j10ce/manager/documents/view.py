@@ -13,15 +13,16 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
+from j10ce.daemon.bell import Bell
 from j10ce.errors import Denied, NotFound, StoreError
 from j10ce.manager.documents.documents import Document, Documents, Nodes, changes_a_wish
 from j10ce.manager.documents.silence import Silence
 from j10ce.manager.documents.unrecorded import Unrecorded
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeQoS, NodeReport, PolicyRevision, QoSProfile
+from j10ce.model.stored import Event
 from j10ce.policy.reported import report_findings
-from j10ce.store.bell import Bell
 from j10ce.store.mirror import Mirror, mirror
-from j10ce.store.store import Event, Store
+from j10ce.store.store import Store
 
 log = structlog.get_logger()
 K = TypeVar("K", bound=Struct)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from j10ce.daemon.bell import Bell
 from j10ce.manager.asgi.requests import LARGE
 from j10ce.manager.asgi.status import Refusal
 from j10ce.manager.fairness.rate_limits import CLOSE, Counts
 from j10ce.manager.identity import Caller
-from j10ce.store.bell import Bell
 
 MOST_OF_ONE: Final = 2
 MOST_TOGETHER: Final = 8

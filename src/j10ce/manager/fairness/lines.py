@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
+from j10ce.daemon.bell import Bell
 from j10ce.daemon.pace import Slices
 from j10ce.manager.asgi.requests import LARGE
 from j10ce.manager.fairness.rate_limits import Counts, share_of
 from j10ce.manager.identity import current
 from j10ce.model.kinds import Object
 from j10ce.model.schema import encode
-from j10ce.store.bell import Bell
 
 MOST_WEIGHED: Final = 20_000
 

@@ -25,9 +25,8 @@ from j10ce.manager.openapi import shape
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import API_VERSION
 from j10ce.model.schema import encode
+from j10ce.model.stored import Event, Key, Part
 from j10ce.policy import syntax
-from j10ce.store.revise import Key, Part
-from j10ce.store.store import Event
 
 
 class Call(NamedTuple):

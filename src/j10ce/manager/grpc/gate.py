@@ -26,7 +26,7 @@ from j10ce.manager.grpc.visit import Context, M, Opened, Visit, handler, send
 from j10ce.manager.identity import Act, acting, current
 from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.manager.telemetry.trace import Span, Tracer, Unrecorded
-from j10ce.store.revise import Key
+from j10ce.model.stored import Key
 
 log = structlog.get_logger()
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from j10ce.errors import QosError
 from j10ce.manager.asgi import status
 from j10ce.manager.asgi.status import Refusal
 from j10ce.model.kinds import GROUP
-from j10ce.store.revise import Key
+from j10ce.model.stored import Key
 
 CODES: Final[Mapping[int, grpc.StatusCode]] = {
     400: grpc.StatusCode.INVALID_ARGUMENT,

@@ -15,7 +15,7 @@ from j10ce.manager.api.stream import cut, seen_through
 from j10ce.manager.api.verbs import Verbs
 from j10ce.manager.grpc.visit import Visit
 from j10ce.model.catalogue import Kind
-from j10ce.store.store import Event
+from j10ce.model.stored import Event
 
 STOPPING: Final = "this server stops: watch again elsewhere, from the last resource_version"
 

@@ -15,8 +15,8 @@ from j10ce.daemon.pace import unhurried
 from j10ce.errors import Conflict, NotFound, QosError
 from j10ce.manager.documents.view import View
 from j10ce.model.kinds import PLACEMENT_LABEL, Condition, Hold, HoldStatus, MinimalReservationPolicy, NodeQoS
+from j10ce.model.stored import key_of
 from j10ce.policy.lifetime import ends, over
-from j10ce.store.revise import key_of
 from j10ce.store.store import Store
 
 log = structlog.get_logger()

@@ -14,7 +14,7 @@ from j10ce.manager.documents.view import View
 from j10ce.manager.policies.history import holds
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import API_VERSION, Object, Owner
-from j10ce.store.revise import Key, key_of
+from j10ce.model.stored import Key, key_of
 from j10ce.store.store import Store
 
 log = structlog.get_logger()

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from j10ce.errors import Denied, StoreError
+from j10ce.http.retry import end_if_cancelled
 from j10ce.manager.documents.silence import Hear
 from j10ce.manager.documents.view import View
 from j10ce.manager.keepers.expiry import expire
@@ -25,7 +26,6 @@ from j10ce.manager.policies.transitions import Tell, ignore
 from j10ce.manager.telemetry.trace import Tracer
 from j10ce.policy.profiles import builtin
 from j10ce.scheduler.pledge import NAMESPACE_LIMIT
-from j10ce.store.patience import end_if_cancelled
 from j10ce.store.store import Store
 
 log = structlog.get_logger()

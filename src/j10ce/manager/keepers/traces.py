@@ -8,7 +8,7 @@ from j10ce.manager.documents.documents import Nodes
 from j10ce.manager.documents.view import View
 from j10ce.manager.telemetry.trace import Tracer
 from j10ce.model.kinds import NodeQoS
-from j10ce.store.store import Event
+from j10ce.model.stored import Event
 
 
 async def tell_applied(view: View, tracer: Tracer) -> None:

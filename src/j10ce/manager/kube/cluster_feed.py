@@ -21,6 +21,7 @@ from j10ce.model.kinds import (
 from j10ce.model.native import Node
 from j10ce.model.pod import Pod, requests
 from j10ce.model.resource import NOTHING, Resources
+from j10ce.model.stored import Event, Key
 from j10ce.model.workload import Workload
 from j10ce.policy.choose import Choice, Chooser
 from j10ce.policy.document import reference
@@ -32,8 +33,6 @@ from j10ce.scheduler.extender import Extender
 from j10ce.scheduler.layout import MOST
 from j10ce.scheduler.occupancy import Guest, Occupancy, Stake
 from j10ce.store.mirror import Source, mirror
-from j10ce.store.revise import Key
-from j10ce.store.store import Event
 
 LOOK_S: Final = 1.0  # between looks for policies whose time is over
 SETTLE_S: Final = 0.2  # profiles and namespaces that change together are taken in together

@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 import structlog
 
 from j10ce.errors import NotFound, QosError
+from j10ce.kube.client import KubeClient
 from j10ce.manager.policies.transitions import Happening
 from j10ce.policy.document import Policy
-from j10ce.store.kube_client import KubeClient
 
 log = structlog.get_logger()
 COMPONENT: Final = "j10ce-controller-manager"

@@ -10,12 +10,12 @@ import structlog
 from msgspec.structs import replace
 
 from j10ce.errors import Conflict, NotFound
+from j10ce.kube.client import KubeClient
 from j10ce.manager.documents.view import View
 from j10ce.manager.kube.cluster_feed import Occupants
 from j10ce.model.kinds import NodeQoS, Owner
 from j10ce.model.native import Node
 from j10ce.model.quantity import Quantity
-from j10ce.store.kube_client import KubeClient
 from j10ce.store.store import Store
 
 log = structlog.get_logger()

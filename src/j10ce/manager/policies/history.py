@@ -17,9 +17,8 @@ from j10ce.manager.documents.unrecorded import KEPT as KEPT
 from j10ce.manager.documents.view import View
 from j10ce.model.kinds import BUILT_IN_LABEL, Meta, MinimalReservationPolicy, Owner, PolicyRevision, QoSProfile
 from j10ce.model.schema import encode, plain
-from j10ce.store.reading import Unreadable
-from j10ce.store.revise import Key, key_of
-from j10ce.store.store import ABSENT, Event, Store
+from j10ce.model.stored import Event, Key, Unreadable, key_of
+from j10ce.store.store import ABSENT, Store
 
 log = structlog.get_logger()
 Policy = QoSProfile | MinimalReservationPolicy

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple, TypeVar
 from j10ce.manager.documents.documents import Documents, Nodes
 from j10ce.manager.documents.silence import SILENT_S, Hear
 from j10ce.model.kinds import EffectiveFloor, NodeQoS, NodeReport, ReservationReport
+from j10ce.model.stored import Event
 from j10ce.policy.document import Policy, reference
 from j10ce.policy.rollout import Seen
-from j10ce.store.store import Event
 
 GONE_S: Final = 600.0  # nobody waits any longer for a node that is silent
 NEVER: Final = -2

@@ -16,8 +16,8 @@ from j10ce.manager.asgi.requests import not_allowed
 from j10ce.manager.asgi.status import Refusal
 from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.manager.telemetry.observed_store import ObservedStore
+from j10ce.model.stored import Unreadable
 from j10ce.store.elector import Elector
-from j10ce.store.reading import Unreadable
 
 log = structlog.get_logger()
 LOOK_S: Final = 2.0

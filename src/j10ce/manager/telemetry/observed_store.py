@@ -13,9 +13,8 @@ from j10ce.errors import Compacted, Conflict, Denied, NotFound, StoreError
 from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.manager.telemetry.trace import Silent, Span, Tracer
 from j10ce.model.kinds import TRACE_ANNOTATION, Hold, MinimalReservationPolicy, Object, QoSProfile
-from j10ce.store.reading import Unreadable
-from j10ce.store.revise import Part, key_of
-from j10ce.store.store import ANY, Event, Expect, Filling, Listing, Store
+from j10ce.model.stored import Event, Listing, Part, Unreadable, key_of
+from j10ce.store.store import ANY, Expect, Filling, Store
 
 log = structlog.get_logger()
 ANSWERS: Final = (NotFound, Conflict, Compacted, Unreadable)  # the store works, and says no

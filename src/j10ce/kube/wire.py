@@ -10,11 +10,9 @@ import msgspec
 from msgspec import Struct, field
 
 from j10ce.errors import Compacted, Unavailable, Unsure
-from j10ce.store.kube_failure import failure, status_of
-from j10ce.store.kube_resource import Resource
-from j10ce.store.reading import Unreadable
-from j10ce.store.revise import key_of
-from j10ce.store.store import Event
+from j10ce.kube.failure import failure, status_of
+from j10ce.kube.resource import Resource
+from j10ce.model.stored import Event, Unreadable, key_of
 
 PAGE: Final = 500
 WATCH_S: Final = (300, 600)  # the server ends a watch then; by chance, so that not all come back together

@@ -14,12 +14,13 @@ from pathlib import Path
 from j10ce.errors import Closed, StoreError
 from j10ce.model.kinds import Object
 from j10ce.model.schema import encode
-from j10ce.store.database import BrokenDisk, Database, Row, Trim
-from j10ce.store.reading import Unreadable, refuse_partial
-from j10ce.store.revise import Decide, Key, Part, kept, key_of, removed, revise
-from j10ce.store.store import ANY, Event, Expect, Listing, Movable, Store
+from j10ce.model.stored import Event, Key, Listing, Part, Unreadable, key_of
+from j10ce.store.reading import refuse_partial
+from j10ce.store.revise import Decide, kept, removed, revise
+from j10ce.store.sqlite.database import BrokenDisk, Database, Row, Trim
+from j10ce.store.sqlite.writer import Job, Jobs, Writer
+from j10ce.store.store import ANY, Expect, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, Watch
-from j10ce.store.writer import Job, Jobs, Writer
 
 
 class SqliteStore:

@@ -21,10 +21,11 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from google.protobuf.message import Message
 from msgspec.structs import replace
 
+from j10ce.daemon.strays import Strays
 from j10ce.model.kinds import Object
-from j10ce.store.proto import etcd_pb2 as pb
-from j10ce.store.reading import Strays, Unreadable, read_stored
-from j10ce.store.revise import Key
+from j10ce.model.stored import Key, Unreadable
+from j10ce.store.etcd.proto import etcd_pb2 as pb
+from j10ce.store.reading import read_stored
 
 PLACES: Final = 128
 DELETE_PLACE: Final = 0

@@ -19,8 +19,8 @@ from j10ce.errors import Conflict, Corrupt, Invalid, StoreError, Unsupported
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Object, PolicyRevision, Strict
 from j10ce.model.schema import decode, encode, parse_plain
-from j10ce.store.revise import Key, key_of
-from j10ce.store.store import Listing, Movable
+from j10ce.model.stored import Key, Listing, key_of
+from j10ce.store.store import Movable
 
 FORMAT: Final = 1
 AT_A_TIME: Final = 64

@@ -13,16 +13,15 @@ from typing import Final, NamedTuple
 
 import structlog
 
+from j10ce.daemon.bell import Bell
+from j10ce.daemon.strays import Strays
 from j10ce.errors import Compacted, StoreError, Unavailable
+from j10ce.http.retry import pauses
 from j10ce.model.kinds import Object
-from j10ce.store.bell import Bell
-from j10ce.store.etcd_gateway import Full, Gateway
-from j10ce.store.etcd_wire import DELETE_PLACE, PLACES, RANGE, TXN, Layout, Line, at_revision, changed_at, put_op
-from j10ce.store.patience import pauses
-from j10ce.store.proto import etcd_pb2 as pb
-from j10ce.store.reading import Strays, Unreadable
-from j10ce.store.revise import Key, key_of
-from j10ce.store.store import Event
+from j10ce.model.stored import Event, Key, Unreadable, key_of
+from j10ce.store.etcd.gateway import Full, Gateway
+from j10ce.store.etcd.proto import etcd_pb2 as pb
+from j10ce.store.etcd.wire import DELETE_PLACE, PLACES, RANGE, TXN, Layout, Line, at_revision, changed_at, put_op
 from j10ce.store.table import Table
 
 PAGE: Final = 500

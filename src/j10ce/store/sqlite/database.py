@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 
 import structlog
 
+from j10ce.daemon.strays import Strays
 from j10ce.errors import Busy, Corrupt, Denied, NotFound, StoreError, Unsupported
 from j10ce.model.kinds import Object
-from j10ce.store.reading import Strays, Unreadable, read_stored
-from j10ce.store.revise import Key, key_of
-from j10ce.store.store import Event
+from j10ce.model.stored import Event, Key, Unreadable, key_of
+from j10ce.store.reading import read_stored
 from j10ce.store.table import Table, first_revision
 
 log = structlog.get_logger()

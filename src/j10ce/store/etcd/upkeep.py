@@ -9,10 +9,10 @@ from typing import Final
 import structlog
 
 from j10ce.errors import Compacted, StoreError
-from j10ce.store.etcd_gateway import Gateway
-from j10ce.store.etcd_wire import COMPACT, RANGE, STATUS, Layout
-from j10ce.store.etcd_writer import FENCE_TTL_S, Writer
-from j10ce.store.proto import etcd_pb2 as pb
+from j10ce.store.etcd.gateway import Gateway
+from j10ce.store.etcd.proto import etcd_pb2 as pb
+from j10ce.store.etcd.wire import COMPACT, RANGE, STATUS, Layout
+from j10ce.store.etcd.writer import FENCE_TTL_S, Writer
 
 COMPACT_EVERY_S: Final = 300.0  # so that the last 5 to 10 minutes are kept
 LOOK_EVERY_S: Final = 10.0

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 from j10ce.errors import Denied, Finding, Invalid, Unsupported
 from j10ce.kube.exec_credential import ExecPlugin
-from j10ce.store.kubeconfig import Kubeconfig, once, read_kubeconfig
+from j10ce.kube.kubeconfig import Kubeconfig, once, read_kubeconfig
 
 FORM: Final = "write kube: inside a pod, or kube:///path/to/kubeconfig[?context=NAME&namespace=NAME]"
 OPTIONS: Final = ("context", "namespace")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from j10ce.model.kinds import Object, PolicyRevision
 from j10ce.model.schema import plain
-from j10ce.store.revise import Part
+from j10ce.model.stored import Part
 
 # Metadata that belongs to whoever writes the spec, and how it is empty.
 OWN: Final[dict[str, Any]] = {"labels": {}, "annotations": {}, "ownerReferences": []}

@@ -12,11 +12,11 @@ import msgspec
 from j10ce.errors import Compacted, QosError, StoreError, Unavailable
 from j10ce.http import client
 from j10ce.http.client import JSON, Client, Peer
-from j10ce.store.kube_access import KubeAccess
-from j10ce.store.kube_failure import failure, status_of
-from j10ce.store.kube_resource import Resource
-from j10ce.store.kube_wire import PAGE, QUIET_S, event_of, line_of, page_of, revision_of, watching
-from j10ce.store.store import Event, Listing
+from j10ce.kube.access import KubeAccess
+from j10ce.kube.failure import failure, status_of
+from j10ce.kube.resource import Resource
+from j10ce.kube.wire import PAGE, QUIET_S, event_of, line_of, page_of, revision_of, watching
+from j10ce.model.stored import Event, Listing
 
 APPLY: Final = "application/apply-patch+yaml"
 ANSWER_S: Final = 15.0
@@ -43,7 +43,7 @@ class KubeApi:
     async def ask(
         self, method: str, path: str, body: object = None, *, content: str = JSON, within_s: float = ANSWER_S
     ) -> bytes:
-        """Raises Unreachable where there is no answer, and what `kube_failure` makes of a bad one."""
+        """Raises Unreachable where there is no answer, and what `failure` makes of a bad one."""
         head, text = await self._client.ask(method, path, body, content=content, within_s=within_s)
         self._check(head, text, f"{method} {path}")
         return text

@@ -12,14 +12,14 @@ import structlog
 from msgspec import UNSET, Struct, UnsetType, defstruct, field
 from msgspec.structs import asdict, fields
 
+from j10ce.daemon.strays import Strays
 from j10ce.errors import Finding, Invalid
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import API_VERSION, Credential, Meta, Object, Owner, Workload
 from j10ce.model.native import Lease, Namespace, NativeEvent, NativeObject, Node, Pool, decode_native, slim
 from j10ce.model.pod import Pod, slim_pod
 from j10ce.model.schema import parse
-from j10ce.store.reading import Strays, Unreadable
-from j10ce.store.revise import Key
+from j10ce.model.stored import Key, Unreadable
 
 ELSEWHERE: Final = (Workload, Credential)  # pods are workloads there, and Kubernetes knows its users
 Read = Callable[[bytes], Any]

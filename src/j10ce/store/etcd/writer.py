@@ -16,11 +16,14 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from j10ce.errors import Closed, StoreError, Unavailable, Unsure
+from j10ce.http.retry import pauses
 from j10ce.model.kinds import Object
 from j10ce.model.schema import encode
-from j10ce.store.etcd_feed import Feed, Sent, Written
-from j10ce.store.etcd_gateway import Full, Gateway
-from j10ce.store.etcd_wire import (
+from j10ce.model.stored import Key
+from j10ce.store.etcd.feed import Feed, Sent, Written
+from j10ce.store.etcd.gateway import Full, Gateway
+from j10ce.store.etcd.proto import etcd_pb2 as pb
+from j10ce.store.etcd.wire import (
     DELETE_PLACE,
     GRANT,
     KEEP_ALIVE,
@@ -32,9 +35,7 @@ from j10ce.store.etcd_wire import (
     put_op,
     read_op,
 )
-from j10ce.store.patience import pauses
-from j10ce.store.proto import etcd_pb2 as pb
-from j10ce.store.revise import Decide, Key
+from j10ce.store.revise import Decide
 
 MOST: Final = 64  # writes in a batch; etcd takes 128 operations
 MOST_BYTES: Final = 2**20  # etcd takes 1.5 MiB

@@ -15,20 +15,21 @@ from typing import Final
 import structlog
 
 from j10ce.errors import Closed, StoreError
+from j10ce.http.retry import end_if_cancelled
 from j10ce.model.kinds import Object
+from j10ce.model.stored import Key, Listing, Part, key_of
 from j10ce.store.deferred import DeferredWatch
 from j10ce.store.elector import Elector
-from j10ce.store.etcd_address import EtcdAddress
-from j10ce.store.etcd_elector import etcd_elector
-from j10ce.store.etcd_feed import Feed
-from j10ce.store.etcd_gateway import PATIENCE_S, Gateway
-from j10ce.store.etcd_upkeep import Fill, compact, keep_fence
-from j10ce.store.etcd_wire import Layout
-from j10ce.store.etcd_writer import Writer
-from j10ce.store.patience import end_if_cancelled
+from j10ce.store.etcd.address import EtcdAddress
+from j10ce.store.etcd.elector import etcd_elector
+from j10ce.store.etcd.feed import Feed
+from j10ce.store.etcd.gateway import PATIENCE_S, Gateway
+from j10ce.store.etcd.upkeep import Fill, compact, keep_fence
+from j10ce.store.etcd.wire import Layout
+from j10ce.store.etcd.writer import Writer
 from j10ce.store.reading import refuse_partial
-from j10ce.store.revise import Key, Part, kept, key_of, removed, revise
-from j10ce.store.store import ANY, Expect, Filling, Listing, Movable, Store
+from j10ce.store.revise import kept, removed, revise
+from j10ce.store.store import ANY, Expect, Filling, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, Watch
 
 log = structlog.get_logger()

@@ -8,9 +8,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from j10ce.store.kube_access import KubeAccess
-from j10ce.store.kube_http import JSON, NO_QUERY, KubeHttp, Request
-from j10ce.store.kube_wire import PAGE, Line, line_of, page_of, watching
+from j10ce.kube.access import KubeAccess
+from j10ce.kube.transport import JSON, NO_QUERY, KubeHttp, Request
+from j10ce.kube.wire import PAGE, Line, line_of, page_of, watching
 
 PATIENCE_S: Final = 10.0
 PAGE_S: Final = 60.0

@@ -10,7 +10,7 @@ from typing import Final
 from j10ce.errors import Finding, Invalid
 from j10ce.store.elector import Alone, Elector, Shared
 from j10ce.store.memory import MemoryStore
-from j10ce.store.sqlite import SqliteStore
+from j10ce.store.sqlite.store import SqliteStore
 from j10ce.store.store import Store
 
 Wall = Callable[[], float]
@@ -31,13 +31,13 @@ def open_store(url: str, wall: Wall, *, create: bool = True) -> Store:
     if scheme == "sqlite" and rest.startswith("///"):
         return SqliteStore(Path(rest.removeprefix("//")), wall, create=create)
     if scheme in ("etcd", "etcds") and rest.startswith("//"):
-        from j10ce.store.etcd import EtcdStore  # gRPC is heavy, and of the fleet's extra
-        from j10ce.store.etcd_address import read_address
+        from j10ce.store.etcd.address import read_address
+        from j10ce.store.etcd.store import EtcdStore  # gRPC is heavy, and of the fleet's extra
 
         return EtcdStore(read_address(url), wall)
     if scheme == "kube":
-        from j10ce.store.kube import KubeStore
-        from j10ce.store.kube_access import read_access
+        from j10ce.kube.access import read_access
+        from j10ce.store.kube.store import KubeStore
 
         return KubeStore(read_access(url, os.environ, wall=wall), wall)
     raise Invalid([Finding("--store", url, "unknown store", FORMS)], "argument")

@@ -11,11 +11,11 @@ from typing import Final
 import structlog
 
 from j10ce.errors import Closed, Compacted, Denied, StoreError
-from j10ce.store.kube_client import KubeClient
-from j10ce.store.kube_failure import Later
-from j10ce.store.kube_resource import Resource
-from j10ce.store.kube_wire import Line, event_of, revision_of
-from j10ce.store.patience import pauses
+from j10ce.http.retry import pauses
+from j10ce.kube.client import KubeClient
+from j10ce.kube.failure import Later
+from j10ce.kube.resource import Resource
+from j10ce.kube.wire import Line, event_of, revision_of
 from j10ce.store.table import KEPT_BYTES, Log, Watch
 
 LONGEST_REVISION: Final = 19  # digits

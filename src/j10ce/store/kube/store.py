@@ -12,20 +12,20 @@ from contextlib import suppress
 from functools import partial
 
 from j10ce.errors import Compacted, Conflict, NotFound, StoreError, Unsupported
+from j10ce.http.retry import pauses
+from j10ce.kube.access import KubeAccess
+from j10ce.kube.client import PATIENCE_S, KubeClient
+from j10ce.kube.resource import Resource, resources
+from j10ce.kube.wire import PAGE
 from j10ce.model.kinds import Object, PolicyRevision
+from j10ce.model.stored import Key, Listing, Part, Unreadable, key_of
 from j10ce.store.deferred import DeferredWatch
 from j10ce.store.elector import Elector
-from j10ce.store.kube_access import KubeAccess
-from j10ce.store.kube_body import changes, creation
-from j10ce.store.kube_client import PATIENCE_S, KubeClient
-from j10ce.store.kube_elector import Wall, kube_elector
-from j10ce.store.kube_feed import Feed
-from j10ce.store.kube_resource import Resource, resources
-from j10ce.store.kube_wire import PAGE
-from j10ce.store.patience import pauses
-from j10ce.store.reading import Unreadable
-from j10ce.store.revise import Key, Part, check, key_of, revise
-from j10ce.store.store import ABSENT, ANY, Expect, Listing, Store
+from j10ce.store.kube.body import changes, creation
+from j10ce.store.kube.elector import Wall, kube_elector
+from j10ce.store.kube.feed import Feed
+from j10ce.store.revise import check, revise
+from j10ce.store.store import ABSENT, ANY, Expect, Store
 from j10ce.store.table import KEPT_CHANGES
 
 

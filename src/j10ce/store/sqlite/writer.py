@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from j10ce.errors import StoreError
-from j10ce.store.database import Database, Row, Trim
+from j10ce.store.sqlite.database import Database, Row, Trim
 
 
 class Job(NamedTuple):

@@ -15,11 +15,11 @@ import aiohttp
 
 from j10ce import __version__
 from j10ce.errors import Closed, Conflict, Denied, NotFound, QosError, Unavailable, Unsure
-from j10ce.store.kube_access import KubeAccess, load_certificate
-from j10ce.store.kube_failure import Later, failure, status_of
-from j10ce.store.kube_wire import QUIET_S
-from j10ce.store.lines import lines
-from j10ce.store.patience import pauses
+from j10ce.http.lines import lines
+from j10ce.http.retry import pauses
+from j10ce.kube.access import KubeAccess, load_certificate
+from j10ce.kube.failure import Later, failure, status_of
+from j10ce.kube.wire import QUIET_S
 
 ATTEMPT_S: Final = 5.0
 CONNECT_S: Final = 2.0

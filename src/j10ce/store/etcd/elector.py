@@ -7,10 +7,10 @@ from contextlib import aclosing, suppress
 from typing import Final, NamedTuple
 
 from j10ce.errors import StoreError
-from j10ce.store.etcd_gateway import Gateway
-from j10ce.store.etcd_wire import GRANT, KEEP_ALIVE, RANGE, REVOKE, TXN, Layout, changed_at, put_op, read_op
+from j10ce.store.etcd.gateway import Gateway
+from j10ce.store.etcd.proto import etcd_pb2 as pb
+from j10ce.store.etcd.wire import GRANT, KEEP_ALIVE, RANGE, REVOKE, TXN, Layout, changed_at, put_op, read_op
 from j10ce.store.leading import ClaimElector, Claims, Lapsed
-from j10ce.store.proto import etcd_pb2 as pb
 
 TTL_S: Final = 10
 

@@ -11,10 +11,10 @@ import grpc
 import grpc.aio
 
 from j10ce.errors import Closed, Compacted, QosError, StoreError, Unavailable, Unsure
-from j10ce.store.etcd_address import EtcdAddress
-from j10ce.store.etcd_wire import AUTHENTICATE, WATCH, A, Method, Q
-from j10ce.store.patience import pauses
-from j10ce.store.proto import etcd_pb2 as pb
+from j10ce.http.retry import pauses
+from j10ce.store.etcd.address import EtcdAddress
+from j10ce.store.etcd.proto import etcd_pb2 as pb
+from j10ce.store.etcd.wire import AUTHENTICATE, WATCH, A, Method, Q
 
 ATTEMPT_S: Final = 2.0  # an election of etcd's takes about one
 PATIENCE_S: Final = 10.0
