@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from benchmarks.facts import machine_facts
-from j10ce.kernel.entry import At, Original, wrote
-from j10ce.kernel.journal import Journal
+from j10ce.kernel.record.entry import At, Original, wrote
+from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import KNOBS, Setting, workload
 
 GROWTH = (100, 300, 1000, 3000)

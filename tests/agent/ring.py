@@ -14,8 +14,8 @@ from j10ce.control.controller import Controller, Steady
 from j10ce.daemon.clock import Instant
 from j10ce.kernel.backend import Place
 from j10ce.kernel.guard import Guard as WriteGuard
-from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
+from j10ce.kernel.record.journal import Journal
 from j10ce.model import knob
 from j10ce.model.knob import IDLE_SHARES, ROOT, Setting, Support, TargetId, Value
 from j10ce.model.snapshot import Foreign, Group, Groups, NodeFacts, Snapshot

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from j10ce.adapters.static import StaticAdapter
 from j10ce.agent.socket.whereabouts import Places
 from j10ce.host.mounts import UNIFIED, Hierarchies, Mount
+from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.kernel.owner import Owner
-from j10ce.kernel.tree import PlainTree
-from j10ce.kernel.units import Units
+from j10ce.kernel.systemd.units import Units
 from j10ce.model.workload import Handle, Workload
 from j10ce.testing import build
 from j10ce.testing.fake_systemd import FakeSystemd

@@ -14,10 +14,10 @@ import pytest
 from j10ce.errors import Denied
 from j10ce.kernel.backend import Place
 from j10ce.kernel.guard import Guard
-from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.probe import examine
 from j10ce.kernel.process import process
+from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import group
 from j10ce.model.plan import Applied, Gone, Make, Plan, Refused, Remove, ValueChange
 from tests.enforce.workbench import CONTROLLERS, Workbench
@@ -66,8 +66,8 @@ def test_a_user_without_rights_is_told_so(work: Workbench) -> None:
 READ_ONLY = """
 import sys
 from j10ce.host.mounts import Hierarchies
-from j10ce.kernel.cgroup import CgroupFiles
-from j10ce.kernel.tree import PlainTree
+from j10ce.kernel.cgroup.files import CgroupFiles
+from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.kernel.backend import Place
 from j10ce.model.knob import Setting, group
 found, top = Hierarchies.discover(), sys.argv[1]

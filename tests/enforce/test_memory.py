@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from j10ce.kernel.backend import Place
-from j10ce.kernel.cgroup import CgroupFiles
+from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.guard import Guard
-from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
+from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import Setting, workload
 from j10ce.model.plan import Applied, Pending, Plan, Refused, Result, ValueChange
 from j10ce.model.workload import Handle, Workload

@@ -18,10 +18,10 @@ from j10ce.control.builtin import build
 from j10ce.daemon.clock import SystemClock
 from j10ce.host.files import Files
 from j10ce.host.handles import Layout
-from j10ce.kernel.cgroup import CgroupFiles
-from j10ce.kernel.journal import Journal
+from j10ce.kernel.cgroup.files import CgroupFiles
+from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.kernel.kernel import Kernel
-from j10ce.kernel.tree import PlainTree
+from j10ce.kernel.record.journal import Journal
 from j10ce.model.workload import Handle, Workload
 from j10ce.observe.groups import GroupTree
 from j10ce.observe.node import discover, refresh

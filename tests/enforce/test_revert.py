@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from j10ce.kernel.backend import Backend, Place
-from j10ce.kernel.cgroup import CgroupFiles
+from j10ce.kernel.cgroup.files import CgroupFiles
+from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.kernel.guard import Guard
-from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
-from j10ce.kernel.tree import PlainTree
+from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import Setting, Value, group
 from j10ce.model.plan import Applied, Change, Enable, Gone, Make, Plan, Refused, ValueChange
 from j10ce.model.workload import Handle, Workload

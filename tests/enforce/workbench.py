@@ -15,8 +15,8 @@ import pytest
 
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel.backend import Place
-from j10ce.kernel.cgroup import CgroupFiles
-from j10ce.kernel.tree import PlainTree
+from j10ce.kernel.cgroup.files import CgroupFiles
+from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.model.knob import Setting, TargetId, Value, group
 from j10ce.model.plan import Applied
 

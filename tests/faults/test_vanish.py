@@ -13,8 +13,8 @@ import pytest
 
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel.guard import Guard
-from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
+from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import Setting, Value, group
 from j10ce.model.plan import Applied, Change, Enable, Gone, Make, Plan, Refused, ValueChange
 from j10ce.model.workload import Handle, Workload

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from j10ce.kernel.backend import Place
-from j10ce.kernel.drift import Drift
 from j10ce.kernel.guard import Guard
-from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
+from j10ce.kernel.record.drift import Drift
+from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, group
 from j10ce.model.plan import Change, Enable, Gone, Make, Outcome, Plan, Refused, Result, ValueChange
 from j10ce.model.workload import Handle, Workload

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from j10ce.host.mounts import IN_USE
-from j10ce.kernel.cgroup import CgroupFiles
-from j10ce.kernel.tree import PlainTree
+from j10ce.kernel.cgroup.files import CgroupFiles
+from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.testing.cgroup_tree import cgroup_tree, fresh
 from j10ce.testing.conformance_kernel import BackendConformance, Bench, TreeConformance, furnish
 from j10ce.testing.fake_kernel import FakeKernel

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from j10ce.errors import Denied, Unsupported
 from j10ce.host.mounts import IN_USE, Hierarchies
-from j10ce.kernel import cgroup1, cgroup2, file
+from j10ce.kernel import file
 from j10ce.kernel.backend import Place
-from j10ce.kernel.cgroup import CgroupFiles, version
+from j10ce.kernel.cgroup import v1 as cgroup1
+from j10ce.kernel.cgroup import v2
+from j10ce.kernel.cgroup.files import CgroupFiles, version
 from j10ce.model.knob import KNOBS, Setting, Value, group
 from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.testing.cgroup_tree import cgroup_tree, fresh
@@ -152,13 +154,13 @@ def test_an_unmounted_controller_is_unsupported_not_an_error(tmp_path: Path) -> 
         found.read(setting("cpu.weight"), WEB)
 
 
-@pytest.mark.parametrize("table", [cgroup1.TABLE, cgroup2.TABLE], ids=["v1", "v2"])
+@pytest.mark.parametrize("table", [cgroup1.TABLE, v2.TABLE], ids=["v1", "v2"])
 def test_both_tables_have_every_knob(table: dict[str, object]) -> None:
     assert table.keys() == KNOBS.keys()
 
 
 @given(knob=st.sampled_from(sorted(KNOBS)), value=st.floats(min_value=0, max_value=1e15) | st.just(math.inf))
-@pytest.mark.parametrize("table", [cgroup1.TABLE, cgroup2.TABLE], ids=["v1", "v2"])
+@pytest.mark.parametrize("table", [cgroup1.TABLE, v2.TABLE], ids=["v1", "v2"])
 def test_quantise_is_idempotent(table: dict[str, cgroup1.Spelling], knob: str, value: float) -> None:
     v: Value = frozenset({int(value) % 64}) if knob == "cpuset.cpus" and value < math.inf else value
     if knob == "cpu.weight" and value == math.inf:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.errors import Corrupt, Denied
-from j10ce.kernel.entry import At, Enabled, Entry, Forgot, Header, Made, Original, to_line, to_spelled, wrote
-from j10ce.kernel.journal import Journal
+from j10ce.kernel.record.entry import At, Enabled, Entry, Forgot, Header, Made, Original, to_line, to_spelled, wrote
+from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import ROOT, Setting, Value, group, workload
 from tests.kernel.rig import full_disk
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from j10ce.errors import Denied, Invalid
 from j10ce.host.mounts import Hierarchies, inside
 from j10ce.kernel.backend import Place
-from j10ce.kernel.tree import PlainTree, escape
+from j10ce.kernel.cgroup.tree import PlainTree, escape
 from j10ce.model.knob import group, workload
 from j10ce.model.plan import Applied, Refused
 from j10ce.testing.cgroup_tree import cgroup_tree, fresh

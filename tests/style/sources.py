@@ -22,7 +22,7 @@ class Source(NamedTuple):
 
     @property
     def module(self) -> str:
-        """Path below the package: kernel/cgroup2.py."""
+        """Path below the package: kernel/cgroup/v2.py."""
         return self.path.removeprefix("src/j10ce/")
 
     def functions(self) -> Iterator[Function]:

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from j10ce.host.mounts import Hierarchies
-from j10ce.kernel.dbus import Connection
-from j10ce.kernel.systemd import Nursery, UnitProperties
-from j10ce.kernel.systemd_tree import SystemdTree
-from j10ce.kernel.units import Units
+from j10ce.kernel.systemd.dbus import Connection
+from j10ce.kernel.systemd.properties import Nursery, UnitProperties
+from j10ce.kernel.systemd.tree import SystemdTree
+from j10ce.kernel.systemd.units import Units
 
 ROOT = Path("/sys/fs/cgroup")
 SLEEP = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from j10ce.errors import NotFound
-from j10ce.kernel.dbus import CallFailed, Connection, watch_reloads
-from j10ce.kernel.units import Units
+from j10ce.kernel.systemd.dbus import CallFailed, Connection, watch_reloads
+from j10ce.kernel.systemd.units import Units
 from j10ce.model.knob import Setting, Value, workload
 from j10ce.model.plan import Applied
 from tests.systemd.conftest import Systemd, cgroup_files, drop_ins, shown, systemctl

@@ -10,9 +10,9 @@ import pytest
 
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel.guard import Guard
-from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.owner import choose
+from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import Setting, TargetId, Value, group
 from j10ce.model.plan import Applied, Change, Gone, Join, Make, Outcome, Plan, Refused, Remove, ValueChange
 from j10ce.model.workload import Handle, Workload

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.kernel.systemd import Nursery, UnitProperties
-from j10ce.kernel.systemd_tree import SystemdTree
-from j10ce.kernel.units import Units
+from j10ce.kernel.systemd.properties import Nursery, UnitProperties
+from j10ce.kernel.systemd.tree import SystemdTree
+from j10ce.kernel.systemd.units import Units
 from j10ce.testing.fake_systemd import FakeSystemd
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.errors import Invalid
-from j10ce.kernel.property import TABLE, properties
-from j10ce.kernel.units import UNSET, Units, escape, object_path, scope_name, slice_name
+from j10ce.kernel.systemd.spelling import TABLE, properties
+from j10ce.kernel.systemd.units import UNSET, Units, escape, object_path, scope_name, slice_name
 from j10ce.model.knob import Setting, Value, workload
 from j10ce.testing.fake_systemd import FakeSystemd
 

@@ -11,9 +11,9 @@ import pytest
 
 from j10ce.errors import Unsupported
 from j10ce.host.mounts import Hierarchies, Mount
-from j10ce.kernel.dbus import SYSTEM_BUS, Bus, CallFailed, Connection, Patience
 from j10ce.kernel.owner import Endpoint, choose, manager, reach
-from j10ce.kernel.units import Units
+from j10ce.kernel.systemd.dbus import SYSTEM_BUS, Bus, CallFailed, Connection, Patience
+from j10ce.kernel.systemd.units import Units
 from j10ce.testing.fake_systemd import FakeSystemd
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from j10ce.kernel.backend import Place
 from j10ce.kernel.guard import Guard
-from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
-from j10ce.kernel.units import UNSET
+from j10ce.kernel.record.journal import Journal
+from j10ce.kernel.systemd.units import UNSET
 from j10ce.model.knob import KNOBS, Setting, Value, workload
 from j10ce.model.plan import Applied, Gone, Plan, Refused, ValueChange
 from j10ce.model.workload import Handle, Workload

@@ -49,11 +49,11 @@ from j10ce.host.handles import Layout
 from j10ce.host.mounts import Hierarchies
 from j10ce.http.client import Peer
 from j10ce.kernel import owner
-from j10ce.kernel.dbus import watch_reloads
 from j10ce.kernel.guard import Guard as WriteGuard
-from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.owner import Owner
+from j10ce.kernel.record.journal import Journal
+from j10ce.kernel.systemd.dbus import watch_reloads
 from j10ce.model.kinds import Hold, NodeReport
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import APART

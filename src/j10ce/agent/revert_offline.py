@@ -16,8 +16,8 @@ from j10ce.daemon.lock import Lock
 from j10ce.host.files import Files
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import owner
-from j10ce.kernel.journal import Journal
 from j10ce.kernel.kernel import Kernel
+from j10ce.kernel.record.journal import Journal
 from j10ce.observe.node import discover
 
 

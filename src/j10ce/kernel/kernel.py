@@ -9,14 +9,14 @@ from typing import Final
 
 from j10ce.errors import QosError
 from j10ce.kernel.backend import Backend, Place, Settles, Tree
-from j10ce.kernel.drift import Contests, Drift
-from j10ce.kernel.entry import At, Forgot
 from j10ce.kernel.guard import Guard
-from j10ce.kernel.held import Held
-from j10ce.kernel.journal import Journal
+from j10ce.kernel.record.drift import Contests, Drift
+from j10ce.kernel.record.entry import At, Forgot
+from j10ce.kernel.record.held import Held
+from j10ce.kernel.record.journal import Journal
+from j10ce.kernel.record.undo import Undo
 from j10ce.kernel.routes import Routes, ancestors, controller_of, place_of
 from j10ce.kernel.structure import Structure
-from j10ce.kernel.undo import Undo
 from j10ce.kernel.values import Values
 from j10ce.model.knob import Setting, Support, TargetId, Value, group, part
 from j10ce.model.plan import (

@@ -9,12 +9,12 @@ from typing import Final, Literal, NamedTuple
 from j10ce.errors import Unsupported
 from j10ce.host.mounts import UNIFIED, Hierarchies
 from j10ce.kernel.backend import Backend, Tree
-from j10ce.kernel.cgroup import CgroupFiles
-from j10ce.kernel.dbus import SYSTEM_BUS, Bus, CallFailed, Connection
-from j10ce.kernel.systemd import Nursery, UnitProperties
-from j10ce.kernel.systemd_tree import SystemdTree
-from j10ce.kernel.tree import PlainTree
-from j10ce.kernel.units import Units
+from j10ce.kernel.cgroup.files import CgroupFiles
+from j10ce.kernel.cgroup.tree import PlainTree
+from j10ce.kernel.systemd.dbus import SYSTEM_BUS, Bus, CallFailed, Connection
+from j10ce.kernel.systemd.properties import Nursery, UnitProperties
+from j10ce.kernel.systemd.tree import SystemdTree
+from j10ce.kernel.systemd.units import Units
 
 BOOTED: Final = "/run/systemd/system"  # there exactly when systemd is the init of this machine
 _FEATURE: Final = "a tree owned by systemd"

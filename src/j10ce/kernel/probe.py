@@ -9,8 +9,8 @@ from typing import Final
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import file
 from j10ce.kernel.backend import Place
-from j10ce.kernel.cgroup import CgroupFiles
-from j10ce.kernel.tree import PlainTree
+from j10ce.kernel.cgroup.files import CgroupFiles
+from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.model.kinds import Capability
 from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value, group
 from j10ce.model.plan import Applied, Gone, Refused

@@ -8,9 +8,9 @@ from typing import assert_never
 
 from j10ce.errors import QosError
 from j10ce.kernel.backend import Disables, Place, Tree
-from j10ce.kernel.entry import At, Enabled, Forgot, Joined, Made
-from j10ce.kernel.journal import Journal
 from j10ce.kernel.process import alive, pinned, proof
+from j10ce.kernel.record.entry import At, Enabled, Forgot, Joined, Made
+from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Applied, Enable, Gone, Join, Make, Refused, Remove, Result, Structural, Unchanged
 

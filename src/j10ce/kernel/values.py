@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from j10ce.kernel.attempt import attempt
 from j10ce.kernel.backend import Backend, Place
-from j10ce.kernel.coupling import coupled, foretold, note_side_effect
-from j10ce.kernel.drift import Contests
-from j10ce.kernel.entry import At, Forgot, Original, to_spelled, wrote
 from j10ce.kernel.guard import Guard, Seen, claims_of_the_machine
-from j10ce.kernel.held import Held
-from j10ce.kernel.journal import Journal
+from j10ce.kernel.record.coupling import coupled, foretold, note_side_effect
+from j10ce.kernel.record.drift import Contests
+from j10ce.kernel.record.entry import At, Forgot, Original, to_spelled, wrote
+from j10ce.kernel.record.held import Held
+from j10ce.kernel.record.journal import Journal
 from j10ce.kernel.routes import Routes
 from j10ce.kernel.slow import SlowWrites
 from j10ce.model.knob import KNOBS, Setting, TargetId, Unit

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from j10ce.host.mounts import Hierarchies, Mount
-from j10ce.kernel.dbus import MANAGER, MANAGER_PATH, CallFailed, Typed
-from j10ce.kernel.units import UNSET, object_path
+from j10ce.kernel.systemd.dbus import MANAGER, MANAGER_PATH, CallFailed, Typed
+from j10ce.kernel.systemd.units import UNSET, object_path
 
 CONTROLLERS = frozenset({"cpu", "cpuset", "memory", "pids"})
 FRESH: dict[str, Any] = {

@@ -19,8 +19,8 @@ from j10ce.agent.ring.contained import Guard
 from j10ce.agent.ring.holds import Read, holders, in_force
 from j10ce.control.controller import Controller
 from j10ce.daemon.clock import Instant
-from j10ce.kernel.drift import Drift
 from j10ce.kernel.kernel import Kernel
+from j10ce.kernel.record.drift import Drift
 from j10ce.kernel.routes import ancestors, place_of
 from j10ce.model.kinds import Hold
 from j10ce.model.knob import TargetId, part

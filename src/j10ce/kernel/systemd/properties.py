@@ -18,11 +18,11 @@ from msgspec import Struct
 from j10ce.host.mounts import UNIFIED, Hierarchies
 from j10ce.kernel import file
 from j10ce.kernel.backend import Backend, Batched, Metered, Place, Settles, Surveys
-from j10ce.kernel.cgroup import CgroupFiles
-from j10ce.kernel.dbus import CallFailed
-from j10ce.kernel.property import TABLE, Property, Raw, properties
-from j10ce.kernel.spelling import number
-from j10ce.kernel.units import GONE, Units, answer
+from j10ce.kernel.cgroup.files import CgroupFiles
+from j10ce.kernel.cgroup.spelling import number
+from j10ce.kernel.systemd.dbus import CallFailed
+from j10ce.kernel.systemd.spelling import TABLE, Property, Raw, properties
+from j10ce.kernel.systemd.units import GONE, Units, answer
 from j10ce.model.knob import KNOBS, Role, Setting, Support, Value, parse_cpus, render
 from j10ce.model.plan import Applied, Gone, Refused
 

@@ -1,4 +1,4 @@
-"""cgroup v2: every knob in the kernel's own spelling. Read beside cgroup1.py."""
+"""cgroup v2: every knob in the kernel's own spelling. Read beside v1.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from j10ce.kernel import file
-from j10ce.kernel.spelling import Cgroup, Files, Spelling, bytes_, cpus, flag, number, per_period, quota, whole
+from j10ce.kernel.cgroup.spelling import Cgroup, Files, Spelling, bytes_, cpus, flag, number, per_period, quota, whole
 from j10ce.model.knob import IDLE_SHARES, PERIOD_US, Value, shares_of, weight_of
 from j10ce.model.plan import Refused
 

@@ -1,4 +1,4 @@
-"""How a knob is spelled as a property of a systemd unit. Read beside cgroup2.py."""
+"""How a knob is spelled as a property of a systemd unit. Read beside cgroup/v2.py."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from j10ce.kernel.dbus import Typed
-from j10ce.kernel.spelling import number
-from j10ce.kernel.units import UNSET
+from j10ce.kernel.cgroup.spelling import number
+from j10ce.kernel.systemd.dbus import Typed
+from j10ce.kernel.systemd.units import UNSET
 from j10ce.model.knob import (
     IDLE_SHARES,
     KNOBS,

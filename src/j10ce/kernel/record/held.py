@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from j10ce.errors import QosError
+from j10ce.kernel.cgroup.spelling import number
 from j10ce.kernel.routes import Routes
-from j10ce.kernel.spelling import number
 from j10ce.model.knob import Setting, TargetId, Value
 
 SWEEP_S: Final = 30.0

@@ -7,9 +7,9 @@ from typing import Final
 
 from j10ce.kernel.attempt import attempt
 from j10ce.kernel.backend import Disables
-from j10ce.kernel.coupling import follows, foretold, note_side_effect
-from j10ce.kernel.entry import CONTROLLERS, Enabled, Forgot, Made, Original, from_spelled
-from j10ce.kernel.journal import Journal
+from j10ce.kernel.record.coupling import follows, foretold, note_side_effect
+from j10ce.kernel.record.entry import CONTROLLERS, Enabled, Forgot, Made, Original, from_spelled
+from j10ce.kernel.record.journal import Journal
 from j10ce.kernel.routes import Routes
 from j10ce.model.knob import Setting, TargetId, render
 from j10ce.model.plan import Applied, Change, Enable, Gone, Refused, Remove, Result, Unchanged, ValueChange

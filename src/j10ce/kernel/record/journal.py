@@ -17,7 +17,7 @@ import msgspec
 
 from j10ce.errors import Corrupt, Denied
 from j10ce.kernel.backend import Place
-from j10ce.kernel.entry import (
+from j10ce.kernel.record.entry import (
     CONTROLLERS,
     FORMAT,
     At,

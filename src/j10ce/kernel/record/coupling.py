@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from j10ce.kernel.backend import Place
-from j10ce.kernel.entry import Wrote, wrote
-from j10ce.kernel.journal import Journal
+from j10ce.kernel.record.entry import Wrote, wrote
+from j10ce.kernel.record.journal import Journal
 from j10ce.kernel.routes import Routes
 from j10ce.model.knob import KNOBS, Setting, Value, group
 

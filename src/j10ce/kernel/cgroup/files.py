@@ -13,9 +13,10 @@ import msgspec
 
 from j10ce.errors import Unsupported
 from j10ce.host.mounts import Hierarchies
-from j10ce.kernel import cgroup1, cgroup2, file
+from j10ce.kernel import file
 from j10ce.kernel.backend import Backend, Metered, Place, Surveys
-from j10ce.kernel.spelling import Cgroup, Files, Spelling
+from j10ce.kernel.cgroup import v1, v2
+from j10ce.kernel.cgroup.spelling import Cgroup, Files, Spelling
 from j10ce.model.knob import KNOBS, Setting, Support, Value
 from j10ce.model.plan import Applied, Gone, Refused
 
@@ -105,9 +106,9 @@ class CgroupFiles:
     def _spelling(self, knob: str) -> Spelling | None:
         match self._hierarchies.version(KNOBS[knob].controller):
             case 1:
-                return cgroup1.TABLE[knob]
+                return v1.TABLE[knob]
             case 2:
-                return cgroup2.TABLE[knob]
+                return v2.TABLE[knob]
             case None:
                 return None
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from j10ce.errors import Denied, Finding, Invalid, NotFound
 from j10ce.host.mounts import inside
 from j10ce.kernel.backend import Place
-from j10ce.kernel.dbus import MANAGER, PROPERTIES, Bus, CallFailed, Typed
+from j10ce.kernel.systemd.dbus import MANAGER, PROPERTIES, Bus, CallFailed, Typed
 from j10ce.model.plan import Gone, Refused
 
 UNSET: Final = (1 << 64) - 1  # how systemd spells "not set" and "no limit"

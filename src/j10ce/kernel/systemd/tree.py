@@ -8,11 +8,11 @@ import zlib
 from j10ce.host.mounts import UNIFIED, Hierarchies, inside
 from j10ce.kernel import file
 from j10ce.kernel.backend import Backend, Place, Tree
-from j10ce.kernel.dbus import CallFailed, Typed
 from j10ce.kernel.process import alive, immovable, pinned
-from j10ce.kernel.property import TABLE, properties
-from j10ce.kernel.systemd import Nursery
-from j10ce.kernel.units import GONE, UNSET, Units, answer, scope_name, slice_name
+from j10ce.kernel.systemd.dbus import CallFailed, Typed
+from j10ce.kernel.systemd.properties import Nursery
+from j10ce.kernel.systemd.spelling import TABLE, properties
+from j10ce.kernel.systemd.units import GONE, UNSET, Units, answer, scope_name, slice_name
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.model.workload import APART

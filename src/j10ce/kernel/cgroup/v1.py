@@ -1,11 +1,11 @@
-"""cgroup v1: every knob as v1 spells it, under its v2 name. Read beside cgroup2.py."""
+"""cgroup v1: every knob as v1 spells it, under its v2 name. Read beside v2.py."""
 
 from __future__ import annotations
 
 import math
 from typing import Final
 
-from j10ce.kernel.spelling import Cgroup, Files, Spelling, bytes_, cpus, flag, number, per_period, quota, whole
+from j10ce.kernel.cgroup.spelling import Cgroup, Files, Spelling, bytes_, cpus, flag, number, per_period, quota, whole
 from j10ce.model.knob import KNOBS, PERIOD_US, Value
 from j10ce.model.plan import Refused
 

@@ -1,0 +1,10 @@
+"""The back end of cgroup files, v1 and v2.
+
+Knobs and values come in; files are written, and what they hold comes back.
+
+    spelling   is the vocabulary of the two tables
+    v1         spells every knob as cgroup v1 does
+    v2         spells every knob as cgroup v2 does
+    files      is the back end: each knob in the version that its controller is mounted as
+    tree       makes and removes cgroups as directories
+"""
