@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from j10ce.agent.ring.holds import HoldRequest
 from j10ce.agent.socket.answers import top
-from j10ce.cli.look import _top
+from j10ce.cli.host.explain import _top
 from j10ce.errors import Denied
 from j10ce.model.knob import Support, TargetId
 from j10ce.observe.series import SeriesBook

@@ -11,10 +11,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from j10ce.cli.main import COMMANDS, EXIT_CODES, cli, report
-from j10ce.cli.objects import _warn_of_loss
+from j10ce.cli.fleet.objects import _warn_of_loss
+from j10ce.cli.host.up import Stack
+from j10ce.cli.main import COMMANDS, cli
+from j10ce.cli.output import EXIT_CODES, report
 from j10ce.cli.peers import find_kind
-from j10ce.cli.up import Stack
 from j10ce.errors import Busy, Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
 from j10ce.policy.profiles import builtin
 from j10ce.store.schemes import open_store
@@ -61,7 +62,7 @@ def test_up_beyond_loopback_is_refused_with_what_up_itself_can_do() -> None:
 @pytest.mark.parametrize("command", ["backup", "restore", "migrate"])
 def test_examples_name_the_store_that_up_makes(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
-    monkeypatch.setattr("j10ce.cli.up.start", lambda argv, *_: started.extend(argv))
+    monkeypatch.setattr("j10ce.cli.host.up.start", lambda argv, *_: started.extend(argv))
     dirs = SimpleNamespace(state=Path("/var/lib/j10ce-qos"), token="", kubeconfig="", socket="")
     Stack(SimpleNamespace(dirs=dirs), "127.0.0.1:7443")._manager()  # type: ignore[arg-type]
     made = next(word.rpartition("/")[2] for word in started if word.startswith("sqlite:"))
@@ -214,7 +215,9 @@ def test_an_unknown_kind_says_what_there_is() -> None:
     [
         pytest.param("main", ["j10ce.cli.peers", "msgspec", "h11"], id="--help loads no command"),
         pytest.param(
-            "place", ["yaml", "http.client", "ssl", "asyncio", "j10ce.agent.ring.ring"], id="run loads the least"
+            "host.workloads",
+            ["yaml", "http.client", "ssl", "asyncio", "j10ce.agent.ring.ring"],
+            id="run loads the least",
         ),
     ],
 )

@@ -76,6 +76,6 @@ def test_mistakes_are_told(
 def test_an_unexpected_error_asks_for_a_report(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("j10ce.cli.doctor.examine", lambda: {}["missing"])
+    monkeypatch.setattr("j10ce.cli.host.doctor.examine", lambda: {}["missing"])
     assert ends_with(["doctor"], monkeypatch, tmp_path) == 1
     assert "KeyError: 'missing'; this is a bug" in capsys.readouterr().err

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+from j10ce.cli.host.gate import KILLED
+from j10ce.cli.host.memory_kill import limit_that_killed
 from j10ce.cli.main import cli
-from j10ce.cli.memory_kill import limit_that_killed
-from j10ce.cli.run import KILLED
 from j10ce.host.mounts import Hierarchies, Mount
 
 LIMIT = str(20 << 20)
@@ -44,7 +44,7 @@ def test_a_kill_is_put_down_to_the_limit_that_was_reached(
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     found = SimpleNamespace(discover=lambda: SimpleNamespace(directory=lambda *_: str(tmp_path)))
-    monkeypatch.setattr("j10ce.cli.memory_kill.Hierarchies", found)
+    monkeypatch.setattr("j10ce.cli.host.memory_kill.Hierarchies", found)
     assert limit_that_killed("j10ce/standard/default_web") == told
 
 
@@ -63,9 +63,9 @@ def test_a_killed_command_keeps_its_code_and_leaves_where_the_counters_cannot_be
 
     left: list[str] = []
     placed = {"namespace": "default", "name": "web", "cgroup": "web", "unmet": [], "notes": [], "armed": False}
-    monkeypatch.setattr("j10ce.cli.place._ask", lambda *_: placed)
-    monkeypatch.setattr("j10ce.cli.place._leave", lambda _, it: left.append(it["name"]))
-    monkeypatch.setattr("j10ce.cli.memory_kill.Hierarchies.discover", lambda: Hierarchies(mounts))
-    monkeypatch.setattr("j10ce.cli.memory_kill._counts", gone)
+    monkeypatch.setattr("j10ce.cli.host.workloads._ask", lambda *_: placed)
+    monkeypatch.setattr("j10ce.cli.host.workloads._leave", lambda _, it: left.append(it["name"]))
+    monkeypatch.setattr("j10ce.cli.host.memory_kill.Hierarchies.discover", lambda: Hierarchies(mounts))
+    monkeypatch.setattr("j10ce.cli.host.memory_kill._counts", gone)
     result = CliRunner().invoke(cli, ["run", "--", "sh", "-c", "kill -KILL $$"])
     assert (result.exit_code, left) == (KILLED, ["web"])

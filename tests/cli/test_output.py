@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from j10ce.cli.bundle import fresh
-from j10ce.cli.describe import describe
-from j10ce.cli.main import report
-from j10ce.cli.nodes import describe_node
-from j10ce.cli.output import say, show_objects, table
+from j10ce.cli.fleet.describe import describe
+from j10ce.cli.fleet.nodes import describe_node
+from j10ce.cli.host.bundle import fresh
+from j10ce.cli.output import report, say, show_objects, table
 from j10ce.errors import Finding, Invalid, QosError
 from j10ce.model.catalogue import KINDS
 from j10ce.model.secrets import redact

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from j10ce.cli import kubeconfig
-from j10ce.cli.address import apart
+from j10ce.cli import accounts
+from j10ce.cli.accounts import Account
 from j10ce.cli.client import Client
 from j10ce.cli.dirs import Dirs
-from j10ce.cli.kubeconfig import Account
+from j10ce.cli.host.steer import target
 from j10ce.cli.main import cli
+from j10ce.cli.paths import apart
 from j10ce.cli.peers import Peers, find_kind
-from j10ce.cli.steer import target
 from j10ce.errors import Invalid, NotFound, Unreachable
 from tests.cli.session import free_port
 
@@ -140,7 +140,7 @@ def written(path: Path, told: object) -> Path:
 
 def test_the_current_context_counts(tmp_path: Path) -> None:
     path = written(tmp_path / "config", config("https://cp:7443", token="secret"))
-    assert kubeconfig.read(path) == Account("https://cp:7443", "secret")
+    assert accounts.read(path) == Account("https://cp:7443", "secret")
 
 
 def test_authorities_and_tokens_may_be_data_or_files_beside_it(tmp_path: Path) -> None:
@@ -151,12 +151,12 @@ def test_authorities_and_tokens_may_be_data_or_files_beside_it(tmp_path: Path) -
     pair = ("a certificate", "its key")
     for file, text in zip(("me.crt", "me.key"), pair, strict=True):
         (tmp_path / file).write_text(text)
-    assert kubeconfig.read(written(tmp_path / "a", told)) == Account("https://cp:7443", "secret", PEM, pair)
+    assert accounts.read(written(tmp_path / "a", told)) == Account("https://cp:7443", "secret", PEM, pair)
     told["clusters"][1]["cluster"] = {
         "server": "https://cp:7443",
         "certificate-authority-data": b64encode(PEM.encode()).decode(),
     }
-    assert kubeconfig.read(written(tmp_path / "b", told)).ca == PEM
+    assert accounts.read(written(tmp_path / "b", told)).ca == PEM
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_authorities_and_tokens_may_be_data_or_files_beside_it(tmp_path: Path) -
 )
 def test_a_broken_kubeconfig_is_a_finding(tmp_path: Path, told: object) -> None:
     with pytest.raises(Invalid, match="kubeconfig"):
-        kubeconfig.read(written(tmp_path / "config", told))
+        accounts.read(written(tmp_path / "config", told))
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from j10ce.cli.place import _notes
+from j10ce.cli.host.workloads import _notes
 
 
 def test_why_a_minimum_is_not_upheld_is_said_once() -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.cli.run import run_placed
+from j10ce.cli.host.gate import run_placed
 from j10ce.errors import Denied
 
 
 def in_child(code: str, *args: str, **options: object) -> subprocess.Popen[str]:
     """`run_placed` in a process of its own: it takes over signals."""
-    start = [sys.executable, "-c", "import sys; from j10ce.cli.run import run_placed\n" + code, *args]
+    start = [sys.executable, "-c", "import sys; from j10ce.cli.host.gate import run_placed\n" + code, *args]
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
     return subprocess.Popen(start, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ, **options)
 

@@ -18,7 +18,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from j10ce.cli.authority import Authority, Wish
+from j10ce.cli.fleet.authority import Authority, Wish
 from j10ce.errors import Denied
 from j10ce.manager.access.audit import Audit
 from j10ce.manager.access.auth import Access

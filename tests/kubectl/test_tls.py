@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from j10ce.cli.certs import certs_command
+from j10ce.cli.fleet.certs import certs_command
 from tests.kubectl.conftest import Kubectl, policy
 from tests.lab.debian import program
 from tests.manager import process

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.cli import kubeconfig
+from j10ce.cli import accounts
 from j10ce.daemon.secret_files import read_token, write_kubeconfig
 from j10ce.errors import Denied
 from j10ce.manager.access.auth import is_loopback
@@ -129,7 +129,7 @@ async def test_half_a_password_is_none(manager: Manager, header: str) -> None:
 def test_a_kubeconfig_leads_kubectl_and_our_own_command_to_the_same_place(tmp_path: Path, server: str) -> None:
     token = "a/b@c:d"
     write_kubeconfig(tmp_path / "kubeconfig", server, token)
-    account = kubeconfig.read(tmp_path / "kubeconfig")
+    account = accounts.read(tmp_path / "kubeconfig")
     assert (account.server, account.token) == (server, token)
     text = (tmp_path / "kubeconfig").read_text()
     assert ("owner:a%2Fb%40c%3Ad@" in text) is server.startswith("http://")

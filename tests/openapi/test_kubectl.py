@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.cli.authority import Authority, Wish
+from j10ce.cli.fleet.authority import Authority, Wish
 from tests.lab.debian import program
 from tests.manager import process
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from j10ce.cli.nodes import describe_node
+from j10ce.cli.fleet.nodes import describe_node
 from j10ce.manager.documents.view import View
 from j10ce.manager.keepers.overcommit import inputs, judged, keep_overcommit, withheld
 from j10ce.manager.keepers.overcommit_file import Strategies, parse

@@ -27,11 +27,11 @@ from j10ce.agent.ring.what_if import whatif
 from j10ce.agent.socket.admission import Caller
 from j10ce.agent.socket.operations import Operations
 from j10ce.agent.socket.routes import PlanRequest, _body
-from j10ce.cli.certs import client_command
 from j10ce.cli.client import Client
+from j10ce.cli.fleet.certs import client_command
+from j10ce.cli.fleet.tokens import create_command
 from j10ce.cli.manifests import load
 from j10ce.cli.peers import Peers
-from j10ce.cli.tokens import create_command
 from j10ce.errors import Conflict, Denied, Invalid
 from j10ce.host.child import python
 from j10ce.http.client import Peer, call, stream

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from j10ce.cli.bundle import redact
+from j10ce.cli.host.bundle import redact
 from j10ce.manager.fairness import rate_limits
 from tests.etcd.cluster import running
 from tests.security.plane import BASE, ENV, Manager, Plane, obj

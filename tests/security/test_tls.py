@@ -13,7 +13,7 @@ import httpx2 as httpx
 import pytest
 from click.testing import CliRunner
 
-from j10ce.cli.certs import client_command
+from j10ce.cli.fleet.certs import client_command
 from j10ce.errors import Denied, Invalid
 from j10ce.manager.access.tls import certified
 from j10ce.manager.identity import Role

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from j10ce.cli import kubeconfig as accounts
+from j10ce.cli import accounts
 from j10ce.errors import Denied, Invalid, QosError, Unsupported
 from j10ce.kube.access import read_access
 from j10ce.kube.exec_credential import Credential

@@ -1,1 +1,16 @@
-"""What a person types: `j10ce-qos`. Commands are thin; they talk to the agent's socket and to the API."""
+"""What a person types: `j10ce-qos`. Commands are thin; they talk to the agent's socket and to the API.
+
+Words of a command line come in; text, exit codes and requests go out.
+
+    main         is the table of commands, each loaded when it is used
+    host/        is the commands about this host
+    fleet/       is the commands about objects and the fleet
+    completion   prints what teaches a shell to complete
+    manifests    reads objects from files
+    peers        finds who a command talks to, and holds the options that commands share
+    client       asks the agent and the API over HTTP
+    accounts     reads what a kubeconfig says
+    dirs         knows where the files of this host's agent are
+    paths        knows the paths of the API, and the names that people use
+    output       prints listings and errors
+"""

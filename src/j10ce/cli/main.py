@@ -11,54 +11,45 @@ import click
 from click.core import ParameterSource
 
 from j10ce import __version__
-from j10ce.errors import Busy, Conflict, Denied, Invalid, NotFound, QosError, Unreachable
+from j10ce.errors import QosError
 
 # Name: (module, what it does). The help of `j10ce-qos` itself comes from here, so that it need not import them all.
 COMMANDS: Final = {
-    "up": ("up", "Run the whole stack in the foreground"),
-    "run": ("place", "Run a command as a managed workload"),
-    "adopt": ("place", "Manage what already runs: process, unit or cgroup"),
-    "forget": ("place", "Stop managing a workload; its processes go on"),
-    "apply": ("objects", "Create or update objects from files"),
-    "diff": ("objects", "Show what apply would change"),
-    "plan": ("whatif", "Show what would be written, and why; touch nothing"),
-    "place": ("placing", "Choose a node for a workload, and hold its floor there"),
-    "cordon": ("nodes", "Place nothing more on a node"),
-    "uncordon": ("nodes", "Let a node be chosen again"),
-    "get": ("listing", "List objects of a kind, or show one"),
-    "describe": ("listing", "Show all that is known of one object"),
-    "delete": ("objects", "Delete objects by name or by file"),
-    "rollout": ("rollout", "Follow, hold, resume and undo changes of policies"),
-    "explain": ("look", "Say why a workload's settings are what they are"),
-    "top": ("look", "Show what workloads use and were promised"),
-    "status": ("look", "Show what the agent is doing"),
-    "doctor": ("doctor", "Say what this machine can enforce, and what is missing"),
-    "hold": ("steer", "Freeze settings: hands off until the hold expires"),
-    "release": ("steer", "End holds"),
-    "disarm": ("steer", "The kill switch: stop all writes at once"),
-    "arm": ("steer", "Let the agent write again"),
-    "revert": ("steer", "Put every original value back"),
-    "config": ("config", "Check or show the configuration"),
-    "certs": ("certs", "Make certificates for a fleet's control plane"),
-    "token": ("tokens", "Make, list and revoke tokens for the API"),
-    "backup": ("backup", "Write all objects into a file"),
-    "restore": ("backup", "Bring a backup into an empty store"),
-    "migrate": ("backup", "Copy all objects from one store into another"),
-    "plugins": ("plugins", "List controllers and other plugins"),
+    "up": ("host.up", "Run the whole stack in the foreground"),
+    "run": ("host.workloads", "Run a command as a managed workload"),
+    "adopt": ("host.workloads", "Manage what already runs: process, unit or cgroup"),
+    "forget": ("host.workloads", "Stop managing a workload; its processes go on"),
+    "apply": ("fleet.objects", "Create or update objects from files"),
+    "diff": ("fleet.objects", "Show what apply would change"),
+    "plan": ("host.plan", "Show what would be written, and why; touch nothing"),
+    "place": ("fleet.place", "Choose a node for a workload, and hold its floor there"),
+    "cordon": ("fleet.nodes", "Place nothing more on a node"),
+    "uncordon": ("fleet.nodes", "Let a node be chosen again"),
+    "get": ("fleet.get", "List objects of a kind, or show one"),
+    "describe": ("fleet.get", "Show all that is known of one object"),
+    "delete": ("fleet.objects", "Delete objects by name or by file"),
+    "rollout": ("fleet.rollout", "Follow, hold, resume and undo changes of policies"),
+    "explain": ("host.explain", "Say why a workload's settings are what they are"),
+    "top": ("host.explain", "Show what workloads use and were promised"),
+    "status": ("host.explain", "Show what the agent is doing"),
+    "doctor": ("host.doctor", "Say what this machine can enforce, and what is missing"),
+    "hold": ("host.steer", "Freeze settings: hands off until the hold expires"),
+    "release": ("host.steer", "End holds"),
+    "disarm": ("host.steer", "The kill switch: stop all writes at once"),
+    "arm": ("host.steer", "Let the agent write again"),
+    "revert": ("host.steer", "Put every original value back"),
+    "config": ("host.config", "Check or show the configuration"),
+    "certs": ("fleet.certs", "Make certificates for a fleet's control plane"),
+    "token": ("fleet.tokens", "Make, list and revoke tokens for the API"),
+    "backup": ("fleet.backup", "Write all objects into a file"),
+    "restore": ("fleet.backup", "Bring a backup into an empty store"),
+    "migrate": ("fleet.backup", "Copy all objects from one store into another"),
+    "plugins": ("host.plugins", "List controllers and other plugins"),
     "completion": ("completion", "Print the completion script of a shell"),
-    "bundle": ("bundle", "Collect what a bug report needs"),
+    "bundle": ("host.bundle", "Collect what a bug report needs"),
 }
 
 INTERRUPTED: Final = 130
-EXIT_CODES: Final = (
-    (Invalid, 3),
-    (Unreachable, 4),
-    (Denied, 5),
-    (NotFound, 6),
-    (Conflict, 7),
-    (Busy, 7),
-    (QosError, 1),
-)
 
 
 class Commands(click.Group):
@@ -130,6 +121,8 @@ def main() -> None:
     except Exception as e:
         if os.environ.get("J10CE_DEBUG"):
             raise
+        from j10ce.cli.output import report
+
         sys.exit(report(_of_ours(e)))
 
 
@@ -142,19 +135,6 @@ def _of_ours(error: Exception) -> QosError:
         return QosError("a path holds a null byte; no file can be called so")
     told = f"{type(error).__name__}: {error}"
     return QosError(f"{told}; this is a bug: run again with J10CE_DEBUG=1 and report what it says")
-
-
-def report(error: QosError) -> int:
-    """Say it on stderr, findings on lines of their own; the exit code that tells them apart."""
-    from j10ce.cli.output import warn
-
-    if isinstance(error, Invalid) and len(error.findings) > 1:
-        warn(f"error: invalid {error.what}:")
-        for finding in error.findings:
-            warn(f"  {finding}")
-    else:
-        warn(f"error: {error}")
-    return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
 
 
 if __name__ == "__main__":

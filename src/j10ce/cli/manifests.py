@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from j10ce.cli.address import same_object
+from j10ce.cli.paths import same_object
 from j10ce.errors import Finding, Invalid
 from j10ce.model.bounds import MOST_DEPTH
 from j10ce.model.schema import REPEATED, decode, plain

@@ -5,12 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
+from j10ce.errors import Busy, Conflict, Denied, Invalid, NotFound, QosError, Unreachable
 from j10ce.model.catalogue import Column, Kind
 from j10ce.model.cells import dig, shown, text_of
 
 FORMATS = ("table", "wide", "json", "yaml")
+EXIT_CODES: Final = (
+    (Invalid, 3),
+    (Unreachable, 4),
+    (Denied, 5),
+    (NotFound, 6),
+    (Conflict, 7),
+    (Busy, 7),
+    (QosError, 1),
+)
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, least: Sequence[int] = ()) -> str:
@@ -71,3 +81,14 @@ def say(text: str = "") -> None:
 def warn(text: str) -> None:
     """One line to standard error."""
     print(shown(text), file=sys.stderr)
+
+
+def report(error: QosError) -> int:
+    """Say it on stderr, findings on lines of their own; the exit code that tells them apart."""
+    if isinstance(error, Invalid) and len(error.findings) > 1:
+        warn(f"error: invalid {error.what}:")
+        for finding in error.findings:
+            warn(f"  {finding}")
+    else:
+        warn(f"error: {error}")
+    return next(code for kind, code in EXIT_CODES if isinstance(error, kind))

@@ -10,15 +10,16 @@ from typing import Any
 
 import click
 
-from j10ce.cli import kubeconfig
+from j10ce.cli import accounts as kubeconfig
+from j10ce.cli.accounts import Account
 from j10ce.cli.client import Client
 from j10ce.cli.dirs import Dirs
-from j10ce.cli.kubeconfig import Account
 from j10ce.cli.output import FORMATS, warn
 from j10ce.errors import Finding, Invalid, QosError, Unreachable
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import GROUP, VERSION
 from j10ce.model.knob import KNOBS
+from j10ce.model.quantity import Duration
 
 ALIASES = {"node": "nodeqoses", "nodes": "nodeqoses"}  # in our API there is no other node
 COMPLETION_S = 2.0  # nobody waits longer for a Tab
@@ -157,3 +158,11 @@ all_namespaces = click.option("-A", "--all-namespaces", "everywhere", is_flag=Tr
 output_option = click.option(
     "-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True, help="Format."
 )
+
+
+def seconds(option: str, text: str) -> float:
+    """Of an option that takes a duration; raises Invalid, which names the option."""
+    try:
+        return Duration.parse(text).seconds
+    except Invalid as e:
+        raise Invalid([f._replace(path=option) for f in e.findings], "option") from None

@@ -12,10 +12,10 @@ from typing import Any, Final
 import msgspec
 
 from j10ce.adapters.kubernetes_workload import workload
-from j10ce.cli.address import path
 from j10ce.cli.client import Client
-from j10ce.cli.describe import effective, indented
+from j10ce.cli.fleet.describe import effective, indented
 from j10ce.cli.output import table
+from j10ce.cli.paths import path
 from j10ce.errors import NotFound, QosError
 from j10ce.model.catalogue import KINDS
 from j10ce.model.cells import dig

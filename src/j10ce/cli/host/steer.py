@@ -6,13 +6,12 @@ from typing import Any
 
 import click
 
-from j10ce.cli.address import apart
+from j10ce.cli.host.workloads import caller
 from j10ce.cli.output import say, table, warn
-from j10ce.cli.peers import REVERT_S, Peers, complete_knobs, complete_names, namespace_option
-from j10ce.cli.place import caller
-from j10ce.errors import Invalid, NotFound
+from j10ce.cli.paths import apart
+from j10ce.cli.peers import REVERT_S, Peers, complete_knobs, complete_names, namespace_option, seconds
+from j10ce.errors import NotFound
 from j10ce.model.catalogue import KINDS
-from j10ce.model.quantity import Duration
 from j10ce.model.words import counted
 
 
@@ -140,11 +139,3 @@ def target(namespace: str, name: str) -> str:
     if name.startswith(("group/", "part/")) or name == "node":
         return name
     return "workload/" + "/".join(apart(KINDS["Workload"], namespace, name.removeprefix("workload/")))
-
-
-def seconds(option: str, text: str) -> float:
-    """Of an option that takes a duration; raises Invalid, which names the option."""
-    try:
-        return Duration.parse(text).seconds
-    except Invalid as e:
-        raise Invalid([f._replace(path=option) for f in e.findings], "option") from None

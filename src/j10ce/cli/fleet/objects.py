@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import click
 
-from j10ce.cli.address import apart, name_of, namespace_of, path, title
 from j10ce.cli.client import Client
 from j10ce.cli.manifests import load
 from j10ce.cli.output import dump, say, warn
+from j10ce.cli.paths import apart, name_of, namespace_of, path, title
 from j10ce.cli.peers import Peers, complete_kinds, complete_names, find_kind, namespace_option
 from j10ce.errors import Finding, Invalid, NotFound, QosError
 from j10ce.model.catalogue import KINDS, Kind

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from j10ce.cli.host.steer import target
 from j10ce.cli.output import dump, say, table
 from j10ce.cli.peers import Peers, complete_knobs, complete_names, namespace_option, output_option
-from j10ce.cli.steer import target
 from j10ce.errors import NotFound
 from j10ce.model.cells import shown
 from j10ce.model.resource import spell
@@ -30,7 +30,7 @@ def explain_command(peers: Peers, name: str, knob: str | None, namespace: str, o
       j10ce-qos explain pod/web-0 -n shop     # on Kubernetes, from anywhere
     """
     if name.startswith("pod/"):
-        from j10ce.cli.pod import PREFIX, explain_pod
+        from j10ce.cli.fleet.pod import PREFIX, explain_pod
 
         told = explain_pod(peers.api(), namespace, name.removeprefix(PREFIX))
         facts = {key: value for key, value in told.items() if key != "text"}

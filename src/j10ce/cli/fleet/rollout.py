@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from j10ce.cli.address import apart, name_of, path
 from j10ce.cli.client import Client
 from j10ce.cli.output import dump, say, table
+from j10ce.cli.paths import apart, name_of, path
 from j10ce.cli.peers import Peers, find_kind, namespace_option
 from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.model.catalogue import KINDS, Kind

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from j10ce.cli.address import path
 from j10ce.cli.output import dump, say, show_objects, table, warn
+from j10ce.cli.paths import path
 from j10ce.cli.peers import Peers
 from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.model.catalogue import KINDS

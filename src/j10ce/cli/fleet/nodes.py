@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from j10ce.cli.address import path
-from j10ce.cli.describe import conditions, effective, indented
+from j10ce.cli.fleet.describe import conditions, effective, indented
 from j10ce.cli.output import say, table
+from j10ce.cli.paths import path
 from j10ce.cli.peers import ALIASES, Peers, complete_names
 from j10ce.errors import Conflict
 from j10ce.model.catalogue import KINDS

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from j10ce.cli.doctor import short_doctor
-from j10ce.cli.launch import claim, start, start_agent, write_token
+from j10ce.cli.host.doctor import short_doctor
+from j10ce.cli.host.launch import claim, start, start_agent, write_token
 from j10ce.cli.output import say
 from j10ce.cli.peers import Peers
 from j10ce.daemon.lock import holder

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import click
 
 from j10ce import __version__
-from j10ce.cli.doctor import examine
+from j10ce.cli.host.doctor import examine
 from j10ce.cli.output import say
 from j10ce.cli.peers import Peers
 from j10ce.errors import QosError

@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 import click
 
-from j10ce.cli.address import apart
-from j10ce.cli.output import say, warn
+from j10ce.cli.host.gate import FAILED, KILLED, run_placed
+from j10ce.cli.output import report, say, warn
+from j10ce.cli.paths import apart
 from j10ce.cli.peers import Peers, complete_names, complete_profiles, namespace_option
-from j10ce.cli.run import FAILED, KILLED, run_placed
 from j10ce.daemon.lock import holder
 from j10ce.errors import Denied, Invalid, NotFound, QosError, Unreachable
 from j10ce.model.catalogue import KINDS
@@ -97,8 +97,6 @@ def run_command(peers: Peers, /, command: tuple[str, ...], quiet: bool, anyway: 
     try:
         code = run_placed(command, place)
     except QosError as e:
-        from j10ce.cli.main import report
-
         report(e)
         code = FAILED
     if placed:
@@ -170,7 +168,7 @@ def _ask(peers: Peers, path: str, body: dict[str, Any]) -> dict[str, Any]:
 def _make_sure_of_agent(peers: Peers) -> None:
     if peers.agent_answers():
         return
-    from j10ce.cli.launch import START_S, lend_agent
+    from j10ce.cli.host.launch import START_S, lend_agent
 
     try:
         lend_agent(peers.dirs)
@@ -218,7 +216,7 @@ def _notes(placed: dict[str, Any]) -> list[str]:
 
 def _tell_of_limit(placed: dict[str, Any]) -> None:
     """Before the cgroup goes: whoever sees no more than a code looks for the mistake elsewhere."""
-    from j10ce.cli.memory_kill import limit_that_killed
+    from j10ce.cli.host.memory_kill import limit_that_killed
 
     if placed["cgroup"] and (limit := limit_that_killed(placed["cgroup"])):
         warn(

@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from j10ce.cli.address import BASE, namespace_of
 from j10ce.cli.manifests import load
 from j10ce.cli.output import dump, say, table, warn
-from j10ce.cli.peers import Peers, output_option
-from j10ce.cli.steer import seconds
+from j10ce.cli.paths import BASE, namespace_of
+from j10ce.cli.peers import Peers, output_option, seconds
 from j10ce.errors import Conflict, Finding, Invalid
 
 

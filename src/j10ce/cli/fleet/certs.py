@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from j10ce.cli.dirs import config_dir
+from j10ce.cli.fleet.tokens import ROLES, add_known, expiry
 from j10ce.cli.output import say, table, warn
-from j10ce.cli.tokens import ROLES, add_known, expiry
 from j10ce.errors import Finding, Invalid, NotFound, Unsupported
 from j10ce.model.quantity import Duration
 
 if TYPE_CHECKING:
-    from j10ce.cli.authority import Authority
+    from j10ce.cli.fleet.authority import Authority
 
 SOON_S = 30 * 86400.0
 MOST_NAME = 64  # characters of a common name, by X.509
@@ -67,7 +67,7 @@ def server_command(folder: Path | None, hosts: tuple[str, ...], life: str, renew
       j10ce-qos certs server --host cp1.example --host 10.0.0.1
       j10ce-qos certs server --renew
     """
-    from j10ce.cli.authority import Wish
+    from j10ce.cli.fleet.authority import Wish
 
     authority = _authority(folder)
     names = hosts or (authority.hosts("server") if renew else ())
@@ -90,7 +90,7 @@ def client_command(name: str, role: str, folder: Path | None, life: str, renew: 
     Example:
       j10ce-qos certs client alice --role editor
     """
-    from j10ce.cli.authority import Wish
+    from j10ce.cli.fleet.authority import Wish
     from j10ce.manager.identity import Role, caller_of
 
     if not name.replace("-", "").replace(".", "").isalnum() or name in ("ca", "server"):
@@ -154,7 +154,7 @@ def show_command(folder: Path | None) -> None:
 
 def _authority(folder: Path | None) -> Authority:
     try:
-        from j10ce.cli.authority import Authority
+        from j10ce.cli.fleet.authority import Authority
     except ImportError:
         raise Unsupported("certs", needs="the package `cryptography`: pip install 'j10ce-qos[fleet]'") from None
     return Authority(folder or config_dir() / "pki", _wall())

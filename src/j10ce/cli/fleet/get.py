@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from j10ce.cli.address import apart, name_of, path
 from j10ce.cli.output import cells, dump, headings, say, show_objects, table, without_owners
+from j10ce.cli.paths import apart, name_of, path
 from j10ce.cli.peers import (
     Peers,
     all_namespaces,
@@ -82,8 +82,8 @@ def describe_command(peers: Peers, kind: str, name: str, namespace: str) -> None
       j10ce-qos describe qosprofile ls
       j10ce-qos describe minimalreservationpolicy payments/db
     """
-    from j10ce.cli.describe import describe
-    from j10ce.cli.nodes import describe_node
+    from j10ce.cli.fleet.describe import describe
+    from j10ce.cli.fleet.nodes import describe_node
 
     found = find_kind(kind)
     obj = fetch(peers, found, namespace, name)

@@ -1,0 +1,17 @@
+"""Commands about this host: what runs here, what it gets, and why.
+
+Options come in; requests to this host's agent go out, and their answers are printed.
+
+    up            runs the whole stack in the foreground
+    launch        starts our own processes
+    doctor        says what this machine can enforce
+    gate          holds a command back until it is managed
+    memory_kill   says whether the kernel ended a command at its memory limit
+    workloads     is run, adopt and forget
+    explain       is explain, top and status
+    steer         is hold, release, arm, disarm and revert
+    plan          says what would be written
+    config        checks the files of this host
+    plugins       lists controllers
+    bundle        collects what a bug report needs
+"""
