@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.control.cpu_idle import CpuIdle
-from j10ce.control.cpu_needs import TierWeights, standing
+from j10ce.control.cpu.idle import CpuIdle
+from j10ce.control.cpu.needs import TierWeights, standing
+from j10ce.control.cpu.weights import FINE
 from j10ce.control.floors import Floors
-from j10ce.control.weights import FINE
 from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import Setting, TargetId, group
 from j10ce.model.plan import Bound, Proposal

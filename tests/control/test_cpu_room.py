@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.control.cpu_room import Law, Room, next_room
+from j10ce.control.cpu.room import Law, Room, next_room
 from j10ce.model.quantity import Duration
 
 CPUS = 10.0

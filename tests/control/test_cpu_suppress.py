@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from j10ce.control.cpu_suppress import CpuSuppress
+from j10ce.control.cpu.suppress import CpuSuppress
 from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import NODE, Setting, TargetId, group
 from j10ce.model.plan import Bound, Proposal

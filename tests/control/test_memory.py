@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.control.floors import Floors
-from j10ce.control.memory_qos import MemoryQos
-from j10ce.control.protection import by_percent, claimed, high, most_min, promised
+from j10ce.control.memory.protection import by_percent, claimed, high, most_min, promised
+from j10ce.control.memory.qos import MemoryQos
 from j10ce.model.kinds import MemorySection, Tier
 from j10ce.model.plan import Bound, Proposal
 from j10ce.model.resource import Resources

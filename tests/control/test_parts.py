@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.control.floors import Floors
-from j10ce.control.memory_qos import MemoryQos
+from j10ce.control.memory.qos import MemoryQos
 from j10ce.model import knob
 from j10ce.model.kinds import MemorySection
 from j10ce.model.plan import Proposal

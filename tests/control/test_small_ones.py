@@ -9,8 +9,8 @@ from j10ce.control.besteffort import cover
 from j10ce.control.builtin import BUILTIN
 from j10ce.control.builtin import build as build_controllers
 from j10ce.control.controller import Steady
-from j10ce.control.cpu_idle import CpuIdle
-from j10ce.control.memory_cap import MemoryCap
+from j10ce.control.cpu.idle import CpuIdle
+from j10ce.control.memory.cap import MemoryCap
 from j10ce.control.own import Own
 from j10ce.errors import Invalid
 from j10ce.model.kinds import CpuSection

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.control.weights import COARSE, FINE, Grid, Member, divide
+from j10ce.control.cpu.weights import COARSE, FINE, Grid, Member, divide
 from tests.control.sharing import kernel_v1, kernel_v2
 
 GRIDS = [pytest.param(FINE, id="v1"), pytest.param(COARSE, id="v2")]

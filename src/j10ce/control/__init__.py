@@ -1,1 +1,14 @@
-"""What should change now, and why. Pure: a controller reads a Snapshot and returns Proposals."""
+"""What should change now, and why. Pure: a controller reads a Snapshot and returns Proposals.
+
+A Snapshot comes in; bounds and wishes for settings go out, each with its reason.
+
+    controller   is the seam between the ring and its controllers
+    law          holds the pieces that control laws are made of
+    besteffort   says who runs on what the others leave
+    cpu/         is about CPU time
+    memory/      is about memory
+    limits       is what a workload may use at most
+    own          protects the agent itself
+    floors       is what a workload was promised, of every resource
+    builtin      is the table of controllers
+"""

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from j10ce.control.controller import Controller
-from j10ce.control.cpu_idle import CpuIdle
-from j10ce.control.cpu_suppress import CpuSuppress
+from j10ce.control.cpu.idle import CpuIdle
+from j10ce.control.cpu.suppress import CpuSuppress
 from j10ce.control.floors import Floors
 from j10ce.control.limits import Limits
-from j10ce.control.memory_cap import MemoryCap
-from j10ce.control.memory_qos import MemoryQos
+from j10ce.control.memory.cap import MemoryCap
+from j10ce.control.memory.qos import MemoryQos
 from j10ce.control.own import Own
 from j10ce.errors import Finding, Invalid
 from j10ce.model import schema

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from j10ce.control.cpu_needs import base_of
+from j10ce.control.cpu.needs import base_of
 from j10ce.model import knob
 from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value

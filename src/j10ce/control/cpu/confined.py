@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from j10ce.control.cpu.field import Cpus, Field
+from j10ce.control.cpu.weights import EXACT, LEAST_LEFT, SHRINK, STEPS, Division, Grid, Member
 from j10ce.control.law import step_up
-from j10ce.control.weights import EXACT, LEAST_LEFT, SHRINK, STEPS, Division, Grid, Member
 
 Divide = Callable[[Sequence[Member], float, Grid], Division]
 Floats = Sequence[float]

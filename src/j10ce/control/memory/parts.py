@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from j10ce.control.law import pages_down
-from j10ce.control.protection import Protection
+from j10ce.control.memory.protection import Protection
 from j10ce.model import knob
 from j10ce.model.knob import TargetId
 from j10ce.model.snapshot import Snapshot

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from j10ce.control.controller import Controller
-from j10ce.control.parts import part_shares
-from j10ce.control.protection import by_percent, high
+from j10ce.control.memory.parts import part_shares
+from j10ce.control.memory.protection import by_percent, high
 from j10ce.model.kinds import Strict
 from j10ce.model.knob import Setting, TargetId
 from j10ce.model.plan import Bound, Proposal, Rank

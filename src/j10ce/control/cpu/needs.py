@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import UNSET
 
 from j10ce.control.besteffort import idlers
-from j10ce.control.weights import EXACT, Grid, Member
+from j10ce.control.cpu.weights import EXACT, Grid, Member
 from j10ce.model.kinds import Strict, Tier
 from j10ce.model.knob import IDLE_SHARES, PERIOD_US, Setting, TargetId
 from j10ce.model.snapshot import Group, Snapshot

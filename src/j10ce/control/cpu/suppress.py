@@ -9,8 +9,8 @@ from typing import Final, Literal
 from j10ce.control.besteffort import cover, idlers, resizing
 from j10ce.control.controller import Controller
 from j10ce.control.cpu.rivals import Rival, protected, rival, sheltered
+from j10ce.control.cpu.room import Law, Room, next_room
 from j10ce.control.cpu.water import Claim, fill, wants
-from j10ce.control.cpu_room import Law, Room, next_room
 from j10ce.model.knob import KNOBS, NODE, PERIOD_US, Setting, TargetId, Value, format_cpus
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
@@ -19,7 +19,7 @@ FRESH_S: Final = 10.0  # an older reading says nothing about the present
 
 
 class CpuSuppress:
-    """Caps best-effort work by quota or by CPUs; where cpu.idle is enough it stands back. The law is `cpu_room`'s."""
+    """Caps best-effort work by quota or by CPUs; where cpu.idle is enough it stands back. The law is that of `room`."""
 
     name = "cpu-suppress"
 

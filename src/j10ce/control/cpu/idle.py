@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from j10ce.control.besteffort import idlers
 from j10ce.control.controller import Controller
 from j10ce.control.cpu.rivals import sheltered
-from j10ce.control.weights import grid
+from j10ce.control.cpu.weights import grid
 from j10ce.model.kinds import Strict
 from j10ce.model.knob import Setting, TargetId
 from j10ce.model.plan import Bound, Proposal, Rank
