@@ -1,7 +1,7 @@
 """What CRDs say beyond the shapes of the model: ranges, spellings, and rules between fields.
 
-`policy/validate.py` is the truth; this repeats what a schema can say of it, so that an API server alone refuses most
-mistakes. tests/kube/crd tries both with the same objects.
+`policy/validation/validate.py` is the truth; this repeats what a schema can say of it, so that an API server alone
+refuses most mistakes. tests/kube/crd tries both with the same objects.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, Final
 from j10ce.model.bounds import MOST_WHY
 from j10ce.model.knob import KNOBS
 from j10ce.policy.profiles import builtin
-from j10ce.policy.sections import OWN_CPUS, PROTECTED
-from j10ce.policy.validate import MOST_PRIORITY, MOST_UNITS
+from j10ce.policy.validation.sections import OWN_CPUS, PROTECTED
+from j10ce.policy.validation.validate import MOST_PRIORITY, MOST_UNITS
 
 Json = dict[str, Any]
 

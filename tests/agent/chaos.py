@@ -14,7 +14,7 @@ from j10ce.model.kinds import MemorySection, MinimalReservationPolicy, NodeQoSSp
 from j10ce.model.knob import KNOBS, ROOT, Setting, Value, group
 from j10ce.model.plan import Refused, ValueChange
 from j10ce.model.workload import Handle, Workload
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from tests.agent.ring import Ring

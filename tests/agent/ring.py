@@ -20,7 +20,7 @@ from j10ce.model import knob
 from j10ce.model.knob import IDLE_SHARES, ROOT, Setting, Support, TargetId, Value
 from j10ce.model.snapshot import Foreign, Group, Groups, NodeFacts, Snapshot
 from j10ce.model.workload import Entitlement, Handle, Workload
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build as make
 from j10ce.testing.fake_kernel import FakeKernel

@@ -12,8 +12,8 @@ from j10ce.model.kinds import Tier
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
 from j10ce.model.workload import Handle
-from j10ce.policy.document import FORMAT, NodeDocument
-from j10ce.policy.ledger import Line
+from j10ce.policy.document.document import FORMAT, NodeDocument
+from j10ce.policy.entitlement.ledger import Line
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 

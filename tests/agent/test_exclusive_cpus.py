@@ -11,7 +11,7 @@ from j10ce.agent.socket.minimum import unmet
 from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import ROOT, Setting, TargetId, group, part
 from j10ce.model.workload import Handle, Part, Workload
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build as make
 from tests.agent.ring import Ring

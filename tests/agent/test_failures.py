@@ -11,8 +11,8 @@ from j10ce.model.knob import Setting, TargetId
 from j10ce.model.plan import Applied, Change, Make, Outcome, Plan, Refused, ValueChange
 from j10ce.model.resource import NOTHING
 from j10ce.model.workload import Source
-from j10ce.policy.ledger import Ledger
-from j10ce.policy.resolve import Resolution
+from j10ce.policy.entitlement.ledger import Ledger
+from j10ce.policy.entitlement.resolve import Resolution
 from j10ce.testing.build import WALL, entitlement, snapshot, workload
 
 WEB = workload("web")

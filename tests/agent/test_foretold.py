@@ -23,7 +23,7 @@ from j10ce.model.kinds import MemorySection, MinimalReservationPolicy, QoSProfil
 from j10ce.model.knob import ROOT, group
 from j10ce.model.plan import Plan, ValueChange
 from j10ce.model.workload import Handle, Workload
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from tests.agent.ring import Ring

@@ -16,7 +16,7 @@ from j10ce.kube.access import KubeAccess
 from j10ce.kube.light import KubeApi, Watched
 from j10ce.model.kinds import Hold, NodeReport, Object
 from j10ce.model.stored import Event, Listing
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 

@@ -17,7 +17,7 @@ from j10ce.model.quantity import Millicores
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Handle, Part, Workload
-from j10ce.policy.document import LIMITED, NodeDocument, render
+from j10ce.policy.document.document import LIMITED, NodeDocument, render
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from tests.agent.ring import Ring

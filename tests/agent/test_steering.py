@@ -13,7 +13,7 @@ from j10ce.cli.host.explain import _top
 from j10ce.errors import Denied
 from j10ce.model.knob import Support, TargetId
 from j10ce.observe.series import SeriesBook
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 from j10ce.testing import build
 from tests.agent.ring import Ring
 from tests.agent.test_shell import ROOT_USER, running

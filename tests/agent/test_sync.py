@@ -21,8 +21,8 @@ from j10ce.http.server import Request, Response
 from j10ce.model import schema
 from j10ce.model.bounds import MOST_VALUES
 from j10ce.model.kinds import Hold, NodeReport
-from j10ce.policy.change import NodeChange
-from j10ce.policy.document import NodeDocument, digest, in_order
+from j10ce.policy.document.change import NodeChange
+from j10ce.policy.document.document import NodeDocument, digest, in_order
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from j10ce.agent.report.applied_changes import MOST, Trail
 from j10ce.daemon.clock import Instant
 from j10ce.model.kinds import TRACE_ANNOTATION, Meta, NodeQoS, NodeReport
-from j10ce.policy.document import NodeDocument, render
+from j10ce.policy.document.document import NodeDocument, render
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from tests.agent.ring import Ring

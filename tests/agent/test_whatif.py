@@ -23,8 +23,8 @@ from j10ce.model.knob import Setting, workload
 from j10ce.model.plan import ValueChange
 from j10ce.model.resource import NOTHING
 from j10ce.model.snapshot import Groups, NodeFacts, Snapshot
-from j10ce.policy.document import NodeDocument
-from j10ce.policy.ledger import Ledger
+from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.entitlement.ledger import Ledger
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 

@@ -13,9 +13,9 @@ from j10ce.model.kinds import MinimalReservationPolicy, QoSProfile
 from j10ce.model.schema import decode
 from j10ce.model.workload import Workload
 from j10ce.policy.choose import Chooser
-from j10ce.policy.document import reference
+from j10ce.policy.document.document import reference
 from j10ce.policy.profiles import builtin
-from j10ce.policy.validate import validate
+from j10ce.policy.validation.validate import validate
 from j10ce.scheduler.pledge import NAMESPACE_LIMIT
 from j10ce.testing.build import WALL
 from tests.deploy.dockerfiles import CLONE

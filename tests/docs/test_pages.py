@@ -13,7 +13,7 @@ from j10ce.cli.main import cli
 from j10ce.cli.manifests import load
 from j10ce.errors import Invalid
 from j10ce.model.schema import decode
-from j10ce.policy.validate import validate
+from j10ce.policy.validation.validate import validate
 from tests.docs.pages import CLONE, Block, blocks, commands, pages
 
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")

@@ -27,7 +27,7 @@ from j10ce.observe.groups import GroupTree
 from j10ce.observe.node import discover, refresh
 from j10ce.observe.observer import Observer
 from j10ce.observe.siblings import Siblings
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build as make
 from tests.cli.session import Running, cgroup, eventually

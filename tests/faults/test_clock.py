@@ -12,7 +12,7 @@ from j10ce.agent.ring.holds import HoldRequest
 from j10ce.errors import Invalid
 from j10ce.model.knob import Setting, workload
 from j10ce.model.workload import Handle, Workload
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from j10ce.testing.clock import FakeClock

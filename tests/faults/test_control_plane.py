@@ -17,7 +17,7 @@ from j10ce.http import client
 from j10ce.http.client import Peer
 from j10ce.model import schema
 from j10ce.model.kinds import QoSProfile
-from j10ce.policy.document import NodeDocument, digest
+from j10ce.policy.document.document import NodeDocument, digest
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from tests.agent.conftest import AgentProcess, eventually

@@ -18,7 +18,7 @@ from j10ce.daemon.clock import SystemClock
 from j10ce.errors import Denied
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel.record.entry import FORMAT, Header, to_line
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from tests.agent.conftest import START_S, AgentProcess, cgroup, eventually

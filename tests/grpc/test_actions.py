@@ -19,7 +19,7 @@ from j10ce.manager.grpc.proto import requests_pb2 as ask
 from j10ce.model.kinds import NodeQoS, Workload
 from j10ce.model.placement import Placement
 from j10ce.model.schema import convert, encode, parse
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 from j10ce.testing.build import WALL
 from tests.grpc.conftest import Both, running
 from tests.grpc.test_access import enrolled, soon

@@ -37,7 +37,7 @@ from j10ce.manager.grpc.proto import services_pb2_grpc
 from j10ce.manager.grpc.server import GrpcServer
 from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.manager.telemetry.trace import Silent
-from j10ce.policy.validate import validate
+from j10ce.policy.validation.validate import validate
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL
 from tests.grpc.conftest import KNOWN

@@ -17,9 +17,9 @@ from j10ce.manager.documents import fleet_metrics
 from j10ce.model.kinds import Condition, Meta, NodeQoS, NodeQoSStatus
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import convert, plain
-from j10ce.policy.document import render
+from j10ce.policy.document.document import render
 from j10ce.policy.profiles import builtin
-from j10ce.policy.reported import report_findings
+from j10ce.policy.validation.reported import report_findings
 from j10ce.store.memory import MemoryStore
 from j10ce.testing import build as make
 from j10ce.testing.build import WALL, reservation

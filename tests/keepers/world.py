@@ -33,7 +33,7 @@ from j10ce.model.kinds import (
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import parse
 from j10ce.model.stored import key_of
-from j10ce.policy.document import NodeDocument, reference
+from j10ce.policy.document.document import NodeDocument, reference
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL
 

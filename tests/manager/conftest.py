@@ -24,7 +24,7 @@ from j10ce.manager.app import build_app
 from j10ce.manager.documents.view import View
 from j10ce.manager.fairness.rate_limits import Limits
 from j10ce.manager.telemetry.metrics import Metrics
-from j10ce.policy.validate import validate
+from j10ce.policy.validation.validate import validate
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL

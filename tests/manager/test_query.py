@@ -8,7 +8,7 @@ from j10ce.errors import Finding, Invalid
 from j10ce.manager.api import query
 from j10ce.model.bounds import may_repeat, repeated_keys, too_deep, too_many
 from j10ce.model.schema import parse_plain
-from j10ce.policy import syntax
+from j10ce.policy.validation import syntax
 
 TABLE = [
     ("a=b", [("a", "In", ("b",))]),

@@ -11,8 +11,8 @@ import pytest
 from j10ce.manager.api import watch
 from j10ce.manager.documents import view
 from j10ce.model.schema import convert, parse
-from j10ce.policy.change import NodeChange, changed
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.change import NodeChange, changed
+from j10ce.policy.document.document import NodeDocument
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL, profile, reservation
 from tests.manager.conftest import BASE, POLICIES, Lines, Manager, assemble, policy

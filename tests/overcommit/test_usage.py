@@ -15,8 +15,8 @@ from j10ce.model.knob import NODE, TargetId
 from j10ce.model.plan import Outcome, Plan
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import NOTHING
-from j10ce.policy.ledger import Ledger
-from j10ce.policy.resolve import Resolution
+from j10ce.policy.entitlement.ledger import Ledger
+from j10ce.policy.entitlement.resolve import Resolution
 from j10ce.testing.build import WALL, entitlement, node, snapshot, workload
 
 GiB = 2.0**30

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from j10ce.agent.ring.objects import from_object, to_object
 from j10ce.manager.api.place_policy import Terms, policy_for
 from j10ce.model.kinds import MinimalReservationPolicy
-from j10ce.policy.document import NodeDocument, reference
+from j10ce.policy.document.document import NodeDocument, reference
+from j10ce.policy.entitlement.resolve import Resolution, resolve
 from j10ce.policy.profiles import builtin
-from j10ce.policy.resolve import Resolution, resolve
-from j10ce.policy.validate import validate
+from j10ce.policy.validation.validate import validate
 from j10ce.scheduler.demand import request
 from j10ce.scheduler.place import place
 from j10ce.testing.build import WALL, meta

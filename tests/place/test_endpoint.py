@@ -27,8 +27,8 @@ from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.model.kinds import Condition, MinimalReservationPolicy, NodeQoS, ReservationReport, Witness
 from j10ce.model.resource import NOTHING
 from j10ce.model.schema import plain
-from j10ce.policy.resolve import amounts
-from j10ce.policy.validate import validate
+from j10ce.policy.entitlement.resolve import amounts
+from j10ce.policy.validation.validate import validate
 from j10ce.scheduler.cluster import node_of
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store

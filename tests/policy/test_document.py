@@ -25,9 +25,9 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.progress import RolloutStatus
 from j10ce.model.schema import encode, parse, plain
-from j10ce.policy.document import NodeDocument, cohort, digest, reference, render
+from j10ce.policy.document.document import NodeDocument, cohort, digest, reference, render
+from j10ce.policy.document.rollout import change
 from j10ce.policy.profiles import builtin
-from j10ce.policy.rollout import change
 from j10ce.testing.build import hold, reservation, selector
 
 NODES = [f"n{n}" for n in range(200)]

@@ -13,8 +13,8 @@ from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import Setting, TargetId, Value
 from j10ce.model.snapshot import Foreign, Snapshot
 from j10ce.model.workload import Workload
-from j10ce.policy.effective import Effective, effective
-from j10ce.policy.memory_share import effective_protection
+from j10ce.policy.effect.effective import Effective, effective
+from j10ce.policy.effect.memory_share import effective_protection
 from j10ce.testing.build import entitlement, group, handle, node, snapshot, tree, workload
 
 GI = 1 << 30

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from j10ce.model import knob
 from j10ce.model.knob import ROOT, Setting, TargetId, Value
 from j10ce.model.snapshot import Foreign, Group, Groups, Snapshot
-from j10ce.policy.cpu_share import cpu_times
-from j10ce.policy.effective import effective
-from j10ce.policy.memory_share import distribute, full_usage, present_usage
+from j10ce.policy.effect.cpu_share import cpu_times
+from j10ce.policy.effect.effective import effective
+from j10ce.policy.effect.memory_share import distribute, full_usage, present_usage
 from j10ce.testing.build import node, snapshot, workload
 
 PAGE = 4096

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from j10ce.model.knob import Setting, TargetId, group
 from j10ce.model.quantity import Bytes
 from j10ce.model.snapshot import Foreign, Snapshot
-from j10ce.policy.document import NodeDocument
-from j10ce.policy.foreign_claims import claimed_by_others, held_beside
-from j10ce.policy.ledger import AGENT, Ledger
+from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.effect.foreign_claims import claimed_by_others, held_beside
+from j10ce.policy.entitlement.ledger import AGENT, Ledger
+from j10ce.policy.entitlement.resolve import Beside, Resolution, resolve
 from j10ce.policy.profiles import builtin
-from j10ce.policy.resolve import Beside, Resolution, resolve
 from j10ce.testing import build
 
 GI = 1 << 30

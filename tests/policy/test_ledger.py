@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from j10ce.model.kinds import Tier
 from j10ce.model.resource import NOTHING, Resources
-from j10ce.policy.ledger import Headroom, Ledger, Line, guaranteeable
+from j10ce.policy.entitlement.ledger import Headroom, Ledger, Line, guaranteeable
 from j10ce.testing.build import resources
 
 

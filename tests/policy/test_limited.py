@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from j10ce.model.kinds import Condition, Meta, MinimalReservationPolicy, NodeQoS
 from j10ce.model.resource import NOTHING
-from j10ce.policy.document import NodeDocument, render
-from j10ce.policy.resolve import resolve
+from j10ce.policy.document.document import NodeDocument, render
+from j10ce.policy.entitlement.resolve import resolve
 from j10ce.testing.build import WALL, node, reservation, resources, workload
 
 FACTS = node(8, "16Gi", name="n1")

@@ -5,7 +5,7 @@ import pytest
 from j10ce.model.kinds import BUILT_IN_LABEL, NAMESPACE_NAME_LABEL, CpuSection, MemorySection, QoSProfile, Tier
 from j10ce.model.knob import KNOBS
 from j10ce.policy.profiles import TRUSTED_LABEL, builtin, canonical, describe, may_choose
-from j10ce.policy.validate import validate
+from j10ce.policy.validation.validate import validate
 from j10ce.testing.build import profile
 
 TIERS = {

@@ -16,9 +16,9 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.resource import NOTHING
 from j10ce.model.workload import Entitlement, Workload
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.entitlement.resolve import Resolution, resolve
 from j10ce.policy.profiles import TRUSTED_LABEL, builtin
-from j10ce.policy.resolve import Resolution, resolve
 from j10ce.testing.build import WALL, handle, memory, node, profile, reservation, resources, selector, workload
 
 TRUSTED = {TRUSTED_LABEL: "true"}

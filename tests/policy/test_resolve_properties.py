@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from j10ce.model.kinds import MinimalReservationPolicy
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.model.workload import Workload
-from j10ce.policy.document import NodeDocument
-from j10ce.policy.ledger import Ledger, guaranteeable
+from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.entitlement.ledger import Ledger, guaranteeable
+from j10ce.policy.entitlement.resolve import Resolution, admit, resolve
 from j10ce.policy.profiles import TRUSTED_LABEL, builtin
-from j10ce.policy.resolve import Resolution, admit, resolve
 from j10ce.testing.build import WALL, node, reservation, workload
 
 times = st.integers(0, 20).map(lambda n: WALL + n)

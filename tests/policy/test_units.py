@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from j10ce.model.kinds import MinimalReservationPolicy, Tier
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.model.workload import Workload
-from j10ce.policy.document import NodeDocument
-from j10ce.policy.ledger import Ledger, Line
+from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.entitlement.ledger import Ledger, Line
+from j10ce.policy.entitlement.resolve import Resolution, admit, resolve
 from j10ce.policy.profiles import builtin
-from j10ce.policy.resolve import Resolution, admit, resolve
 from j10ce.testing.build import WALL, node, reservation, workload
 
 NODE = node(cpus=4, memory="8Gi")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from j10ce.model.kinds import Object
 from j10ce.model.schema import decode, plain
-from j10ce.policy import syntax
-from j10ce.policy.validate import validate
+from j10ce.policy.validation import syntax
+from j10ce.policy.validation.validate import validate
 from j10ce.testing.build import hold, profile, reservation, workload
 from tests.model.generate import objects
 

@@ -15,9 +15,9 @@ from j10ce.agent.ring.objects import quantities
 from j10ce.manager.policies.reservations import RETRY_S, Reservations
 from j10ce.model.kinds import Meta, MinimalReservationPolicy, NodeQoS, NodeQoSStatus, NodeReport
 from j10ce.model.workload import Workload
-from j10ce.policy.document import reference, render
-from j10ce.policy.ledger import Ledger
-from j10ce.policy.resolve import Resolution, resolve
+from j10ce.policy.document.document import reference, render
+from j10ce.policy.entitlement.ledger import Ledger
+from j10ce.policy.entitlement.resolve import Resolution, resolve
 from j10ce.testing.build import WALL, node, workload
 from tests.hearing import Roster
 from tests.reservations.objects import after, policy

@@ -29,7 +29,7 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.schema import parse
 from j10ce.model.stored import Event, Key, key_of
-from j10ce.policy.document import NodeDocument, cohort
+from j10ce.policy.document.document import NodeDocument, cohort
 from j10ce.testing.build import WALL
 from tests.hearing import by_heartbeat
 

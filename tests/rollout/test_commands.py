@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from j10ce.cli.main import cli
 from j10ce.errors import Invalid, NotFound
-from j10ce.policy.document import cohort
+from j10ce.policy.document.document import cohort
 from tests.cli.session import eventually
 from tests.manager.conftest import BASE, POLICIES, policy
 from tests.manager.process import end, start

@@ -31,9 +31,9 @@ from j10ce.model.kinds import (
 from j10ce.model.progress import RolloutStatus
 from j10ce.model.schema import parse
 from j10ce.model.stored import Event, Key, key_of
-from j10ce.policy.change import NodeChange, changed
-from j10ce.policy.document import HOSTNAME_LABEL, NodeDocument, render
-from j10ce.policy.rollout import change
+from j10ce.policy.document.change import NodeChange, changed
+from j10ce.policy.document.document import HOSTNAME_LABEL, NodeDocument, render
+from j10ce.policy.document.rollout import change
 from j10ce.testing.build import profile, reservation, selector
 
 NODES = [f"n{n}" for n in range(8)]

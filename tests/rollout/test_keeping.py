@@ -34,7 +34,7 @@ from j10ce.model.kinds import (
     Rollout,
 )
 from j10ce.model.progress import RolloutStatus
-from j10ce.policy.document import Policy
+from j10ce.policy.document.document import Policy
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, hold, profile, reservation

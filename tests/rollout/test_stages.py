@@ -9,8 +9,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from j10ce.model.kinds import Meta, NodeQoS, Rollout
-from j10ce.policy.document import cohort
-from j10ce.policy.rollout import MOST_BACK, Seen, advance, change, done, progressing, stage
+from j10ce.policy.document.document import cohort
+from j10ce.policy.document.rollout import MOST_BACK, Seen, advance, change, done, progressing, stage
 from tests.rollout.fleet import REF, Fleet, canary
 
 OLD, NEW = 10, 20

@@ -24,7 +24,7 @@ from j10ce.manager.fairness import lines
 from j10ce.manager.fairness.rate_limits import PEOPLE
 from j10ce.manager.identity import Act, acting
 from j10ce.model.stored import Event, key_of
-from j10ce.policy.validate import validate
+from j10ce.policy.validation.validate import validate
 from j10ce.testing.build import hold as made_hold
 from j10ce.testing.build import reservation
 from tests.manager.conftest import BASE, POLICIES, Manager, policy

@@ -21,7 +21,7 @@ from j10ce.manager.asgi.status import Refusal
 from j10ce.manager.fairness.rate_limits import STRANGERS_BURST, Limits
 from j10ce.manager.identity import Caller, Role
 from j10ce.model.kinds import Credential, CredentialSpec, Meta
-from j10ce.policy.validate import validate
+from j10ce.policy.validation.validate import validate
 from j10ce.store.memory import MemoryStore
 from tests.style.sources import dotted, load
 

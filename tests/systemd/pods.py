@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from j10ce.agent.cache import Cache
 from j10ce.model.kinds import MinimalReservationPolicy
 from j10ce.model.pod import Pod
-from j10ce.policy.document import FORMAT, NodeDocument, digest
+from j10ce.policy.document.document import FORMAT, NodeDocument, digest
 from j10ce.policy.profiles import builtin
 from tests.agent.conftest import AgentProcess
 from tests.systemd.conftest import ROOT, cgroup_files, drop_ins, properties, systemctl

@@ -64,8 +64,8 @@ from j10ce.observe.node import NodeSensor
 from j10ce.observe.observer import Observer
 from j10ce.observe.sensor import Sensor
 from j10ce.observe.siblings import Siblings
-from j10ce.policy.document import NodeDocument, digest
-from j10ce.policy.ledger import Line
+from j10ce.policy.document.document import NodeDocument, digest
+from j10ce.policy.entitlement.ledger import Line
 from j10ce.policy.profiles import builtin
 
 if TYPE_CHECKING:

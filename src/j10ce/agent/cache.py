@@ -24,9 +24,9 @@ from j10ce.model.pod import Pod
 from j10ce.model.resource import RESOURCES, Resources
 from j10ce.model.workload import Handle
 from j10ce.observe.predict import Checkpoint
-from j10ce.policy.document import FORMAT as DOCUMENT_FORMAT
-from j10ce.policy.document import NodeDocument
-from j10ce.policy.ledger import Line
+from j10ce.policy.document.document import FORMAT as DOCUMENT_FORMAT
+from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.entitlement.ledger import Line
 
 log = structlog.get_logger()
 FORMAT: Final = 1

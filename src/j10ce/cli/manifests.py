@@ -13,7 +13,7 @@ from j10ce.cli.paths import same_object
 from j10ce.errors import Finding, Invalid
 from j10ce.model.bounds import MOST_DEPTH
 from j10ce.model.schema import REPEATED, decode, plain
-from j10ce.policy.validate import validate
+from j10ce.policy.validation.validate import validate
 
 ENDINGS = (".yaml", ".yml", ".json")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

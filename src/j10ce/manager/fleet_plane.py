@@ -32,7 +32,7 @@ from j10ce.manager.telemetry.observed_store import ObservedStore
 from j10ce.manager.telemetry.trace import Tracer, traced
 from j10ce.model.kinds import QoSProfile
 from j10ce.policy.profiles import builtin
-from j10ce.policy.validate import validate
+from j10ce.policy.validation.validate import validate
 from j10ce.store.elector import Elector
 from j10ce.store.store import Forgiving, Store
 

@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Final, Literal, NamedTuple
 
 from j10ce.model.kinds import Object
-from j10ce.policy import credential
-from j10ce.policy.credential import BOOTSTRAP_PREFIX, NODE_PREFIX, RESERVED
+from j10ce.policy.validation import credential
+from j10ce.policy.validation.credential import BOOTSTRAP_PREFIX, NODE_PREFIX, RESERVED
 
 Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete"]
 READS: Final[tuple[Verb, ...]] = ("get", "list", "watch")

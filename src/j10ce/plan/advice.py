@@ -19,8 +19,8 @@ from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
 from j10ce.plan.board import LAPSED
 from j10ce.plan.wishes import Batch
-from j10ce.policy.cpu_share import cpu_times
-from j10ce.policy.effective import effective
+from j10ce.policy.effect.cpu_share import cpu_times
+from j10ce.policy.effect.effective import effective
 
 Decide = Callable[[tuple[Batch, ...]], Plan]
 

@@ -17,8 +17,8 @@ from j10ce.model.workload import Entitlement
 from j10ce.plan.board import LAPSED
 from j10ce.plan.merge import number
 from j10ce.plan.rights import lacking
-from j10ce.policy.effective import Effective
-from j10ce.policy.sections import OWN_CPUS
+from j10ce.policy.effect.effective import Effective
+from j10ce.policy.validation.sections import OWN_CPUS
 
 LIMITS: Final = "limits"  # the controller that asks for declared limits
 

@@ -17,7 +17,7 @@ from j10ce.model.knob import Setting, TargetId, render
 from j10ce.model.resource import spell
 from j10ce.plan.board import Board
 from j10ce.plan.merge import number
-from j10ce.policy.foreign_claims import claimed_by_others
+from j10ce.policy.effect.foreign_claims import claimed_by_others
 
 SPARED_SHARE = 0.05  # of the machine's memory is never promised, and at least this much
 SPARED_BYTES = 512 * 2**20

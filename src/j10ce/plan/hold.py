@@ -13,7 +13,7 @@ from j10ce.model.resource import NOTHING, Resources, spell
 from j10ce.model.snapshot import Snapshot
 from j10ce.plan.merge import FLOORED, cpus, least_cap, precedence
 from j10ce.plan.rights import Rights
-from j10ce.policy.cpu_share import cpu_times
+from j10ce.policy.effect.cpu_share import cpu_times
 
 
 class InForce(NamedTuple):

@@ -1,7 +1,16 @@
-"""Who is entitled to what. Pure: objects and workloads in, entitlements and findings out.
+"""Who is entitled to what. Pure: no file, no clock, no network.
 
-document   the objects that concern one node          validate   what is wrong with an object
-choose     which profile a workload runs under        profiles   those that are built in
-claims     who asks for a floor, and who pays         ledger     what is promised, and what is left
-resolve    all of it: entitlements of a node          effective  what floors are worth in the kernel
+Objects and workloads come in; entitlements and findings go out.
+
+    select         matches labels as Kubernetes does
+    profiles       are the profiles that are there from the start
+    lifetime       says when a policy ends, and which of its generations is in force
+    reach          says how far a Hold reaches
+    overcommit     says how much of a node may be lent
+    choose         says which profile a workload runs under
+    validation/    says what is wrong with an object
+    document/      gathers the objects that concern one node
+    entitlement/   says what each workload is promised
+    pods           says what a pod may ask for
+    effect/        says what promises are worth in the kernel
 """

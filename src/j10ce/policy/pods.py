@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from j10ce.errors import Finding
 from j10ce.model.kinds import GROUP, IGNORE_LABEL, PROFILE_LABEL, QoSProfile
 from j10ce.model.workload import Workload
-from j10ce.policy import syntax
 from j10ce.policy.choose import Chooser
 from j10ce.policy.profiles import canonical, may_choose
 from j10ce.policy.select import Labels
+from j10ce.policy.validation import syntax
 
 OURS: Final = f"{GROUP}/"
 

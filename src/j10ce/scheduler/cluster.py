@@ -17,10 +17,10 @@ from msgspec import UNSET
 from j10ce.model.kinds import MinimalReservationPolicy, Minimum, NodeQoS, ReservationReport
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import RESOURCES, Resources
-from j10ce.policy.document import HOSTNAME_LABEL, labels_of, reference
-from j10ce.policy.ledger import guaranteeable
+from j10ce.policy.document.document import HOSTNAME_LABEL, labels_of, reference
+from j10ce.policy.entitlement.ledger import guaranteeable
+from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import over
-from j10ce.policy.resolve import amounts
 from j10ce.policy.select import Labels, Test, compiled
 
 Amounts: TypeAlias = npt.NDArray[np.int64]  # [node, resource]

@@ -14,8 +14,8 @@ from j10ce.model.kinds import NAMESPACE_NAME_LABEL, WORKLOAD_LABEL, Minimum, QoS
 from j10ce.model.resource import Resources
 from j10ce.model.workload import Workload
 from j10ce.policy.choose import Chooser
+from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.profiles import RESERVES_REQUEST
-from j10ce.policy.resolve import amounts
 from j10ce.policy.select import Labels
 from j10ce.scheduler.cluster import Amounts, Cluster, Held, Mask, Scores, share_of
 

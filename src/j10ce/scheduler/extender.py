@@ -13,7 +13,7 @@ import numpy as np
 
 from j10ce.model.kinds import Minimum
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
-from j10ce.policy.ledger import NAMED_HOLDERS
+from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
 from j10ce.scheduler.cluster import Amounts, Cluster, Mask, Rows, Scores, share_of
 from j10ce.scheduler.demand import Demand, Request
 from j10ce.scheduler.occupancy import Count, Guest, Occupancy, Stake

@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import UNSET
 
 from j10ce.model.resource import RESOURCES, spell
-from j10ce.policy.ledger import NAMED_HOLDERS
+from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
 from j10ce.policy.select import compiled
 from j10ce.scheduler.cluster import Cluster, Mask
 from j10ce.scheduler.demand import Demand

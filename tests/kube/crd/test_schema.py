@@ -1,4 +1,4 @@
-"""What an API server alone refuses of all that `policy/validate.py` does; the rest is the webhook's."""
+"""What an API server alone refuses of all that `policy/validation/validate.py` does; the rest is the webhook's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from j10ce.model.catalogue import KINDS
 from j10ce.model.schema import decode, encode
 from j10ce.policy.profiles import builtin
-from j10ce.policy.validate import validate
+from j10ce.policy.validation.validate import validate
 from tests.kube.conftest import CLONE, built, install_crds
 from tests.kubectl.conftest import Kubectl, policy
 from tests.lab.cluster import Answer, Cluster, running

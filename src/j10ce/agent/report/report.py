@@ -23,7 +23,7 @@ from j10ce.model.kinds import (
 from j10ce.model.knob import NODE, TargetId
 from j10ce.model.quantity import Quantity
 from j10ce.model.totals import TierTotal
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 
 USAGE_S: Final = 300.0
 RECENT_S: Final = 10.0

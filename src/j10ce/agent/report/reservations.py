@@ -13,8 +13,8 @@ from j10ce.model.knob import TargetId
 from j10ce.model.quantity import Bytes, Millicores, Quantity
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.model.workload import Workload
-from j10ce.policy.document import NodeDocument, reference
-from j10ce.policy.ledger import Line
+from j10ce.policy.document.document import NodeDocument, reference
+from j10ce.policy.entitlement.ledger import Line
 from j10ce.policy.select import compiled
 
 RECENT_S: Final = 10.0

@@ -21,8 +21,8 @@ from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Foreign, Group, Groups, Snapshot
 from j10ce.model.workload import Entitlement, Handle, Workload
-from j10ce.policy.cpu_share import cpu_times
-from j10ce.policy.effective import CPU_SLACK
+from j10ce.policy.effect.cpu_share import cpu_times
+from j10ce.policy.effect.effective import CPU_SLACK
 
 MOST: Final = 8  # more at once are decided with the whole tree
 FEWEST_OTHERS: Final = 16  # with fewer the whole tree costs no more

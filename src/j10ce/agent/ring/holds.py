@@ -15,9 +15,9 @@ from j10ce.model.bounds import Text, Word, Words
 from j10ce.model.kinds import Hold, HoldSpec, Meta, Strict
 from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, parse_value
 from j10ce.model.plan import HeldSetting
-from j10ce.policy import syntax
 from j10ce.policy.reach import home
-from j10ce.policy.validate import knobs
+from j10ce.policy.validation import syntax
+from j10ce.policy.validation.validate import knobs
 
 LONGEST_S: Final = 30 * 86400.0
 

@@ -19,8 +19,8 @@ from j10ce.model.resource import Resources
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import Ceiling, Handle, Workload
 from j10ce.policy.choose import Chooser
+from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.profiles import TRUSTED_LABEL, canonical
-from j10ce.policy.resolve import amounts
 
 NO_STATUS: Final = kinds.WorkloadStatus()
 UNLESS_CHOSEN: Final = "burstable"

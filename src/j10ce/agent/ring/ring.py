@@ -32,11 +32,11 @@ from j10ce.model.workload import Handle, Workload
 from j10ce.observe.observer import Observer
 from j10ce.plan.advice import advised
 from j10ce.plan.arbiter import Arbiter, arbitrate
-from j10ce.policy.document import NodeDocument
-from j10ce.policy.effective import Effective, effective
-from j10ce.policy.foreign_claims import held_beside, kept_for_nobody
-from j10ce.policy.ledger import NO_BYTES, Ledger, Line
-from j10ce.policy.resolve import Beside, Resolution, admit, resolve
+from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.effect.effective import Effective, effective
+from j10ce.policy.effect.foreign_claims import held_beside, kept_for_nobody
+from j10ce.policy.entitlement.ledger import NO_BYTES, Ledger, Line
+from j10ce.policy.entitlement.resolve import Beside, Resolution, admit, resolve
 
 Cause = Literal["tick", "change"]
 EFFECTIVE_S: Final = 5.0  # how often the protection in force is judged while nothing moves

@@ -26,11 +26,11 @@ from j10ce.model.snapshot import Group, Groups, NodeFacts, Snapshot, Window
 from j10ce.model.workload import APART, Ceiling, Handle, Workload, plain_path
 from j10ce.plan.arbiter import arbitrate
 from j10ce.plan.difference import Quantise
-from j10ce.policy.document import NodeDocument, digest, reference
-from j10ce.policy.ledger import Ledger
+from j10ce.policy.document.document import NodeDocument, digest, reference
+from j10ce.policy.entitlement.ledger import Ledger
+from j10ce.policy.entitlement.resolve import NOTHING_BESIDE, Beside, Resolution, amounts, resolve
 from j10ce.policy.profiles import builtin
-from j10ce.policy.resolve import NOTHING_BESIDE, Beside, Resolution, amounts, resolve
-from j10ce.policy.validate import validate
+from j10ce.policy.validation.validate import validate
 
 Object = TypeVar("Object", QoSProfile, MinimalReservationPolicy)
 MOST_CONTAINERS: Final = 8192  # of all pods of a plan; a body of ordinary ones has fewer

@@ -17,9 +17,9 @@ from j10ce.model.bounds import Labels, Number, Word
 from j10ce.model.kinds import Minimum, QoSProfile, Strict
 from j10ce.model.kinds import Workload as WorkloadObject
 from j10ce.model.workload import APART, Handle, Workload
-from j10ce.policy import syntax
 from j10ce.policy.profiles import canonical, may_choose
-from j10ce.policy.validate import validate
+from j10ce.policy.validation import syntax
+from j10ce.policy.validation.validate import validate
 
 NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
 LABEL_KEY: Final = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")

@@ -26,8 +26,8 @@ from j10ce.errors import Busy, Denied, Invalid
 from j10ce.model import schema
 from j10ce.model.kinds import Hold
 from j10ce.plan.hold import hold_problem
-from j10ce.policy import validate
-from j10ce.policy.support import missing
+from j10ce.policy.effect.support import missing
+from j10ce.policy.validation import validate
 
 log = structlog.get_logger()
 MOST_OF_ONE: Final = 64  # in force, made by one user but root

@@ -13,9 +13,9 @@ from j10ce.model.plan import ValueChange
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Workload
-from j10ce.policy.cpu_share import cpu_times
-from j10ce.policy.effective import effective
-from j10ce.policy.support import missing
+from j10ce.policy.effect.cpu_share import cpu_times
+from j10ce.policy.effect.effective import effective
+from j10ce.policy.effect.support import missing
 
 UPHELD_BY: Final = {"cpu": "cpu.weight", "memory": "memory.min"}
 

@@ -27,7 +27,7 @@ from j10ce.kube.light import KubeApi, Watched
 from j10ce.kube.resource import Resource, resources
 from j10ce.model.native import Pool, decode_native, read_amount, slim
 from j10ce.model.pod import Pod
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 from j10ce.store.mirror import mirror
 
 log = structlog.get_logger()

@@ -23,7 +23,7 @@ from j10ce.kube.light import APPLY, KubeApi
 from j10ce.model import kinds, native, schema
 from j10ce.model.kinds import API_VERSION, Condition, Hold, Meta, MinimalReservationPolicy, NodeQoS, QoSProfile
 from j10ce.model.stored import Key
-from j10ce.policy.document import NodeDocument, render
+from j10ce.policy.document.document import NodeDocument, render
 from j10ce.policy.profiles import builtin
 from j10ce.store.mirror import Mirror, mirror
 

@@ -19,8 +19,8 @@ from j10ce.http import client
 from j10ce.http.client import Client, Peer
 from j10ce.model import schema
 from j10ce.model.kinds import API_VERSION, Condition, Hold, NodeReport
-from j10ce.policy.change import NodeChange, changed
-from j10ce.policy.document import FORMAT, NodeDocument
+from j10ce.policy.document.change import NodeChange, changed
+from j10ce.policy.document.document import FORMAT, NodeDocument
 
 log = structlog.get_logger()
 BASE: Final = f"/apis/{API_VERSION}"

@@ -26,7 +26,7 @@ from j10ce.model.resource import NOTHING
 from j10ce.model.schema import convert
 from j10ce.model.workload import Handle, Workload
 from j10ce.policy.choose import Chooser
-from j10ce.policy.resolve import amounts
+from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.select import compiled
 
 PREFIX: Final = "pod/"

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from j10ce.model.knob import ROOT, Setting, TargetId
 from j10ce.model.snapshot import Snapshot
-from j10ce.policy.cpu_share import weight
+from j10ce.policy.effect.cpu_share import weight
 
 NOTICEABLE: Final = 0.5  # of the weight of someone protected: from here on it is felt (benchmarks/kubepods.py)
 

@@ -26,7 +26,7 @@ from j10ce.model.knob import Setting, TargetId
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
-from j10ce.policy.foreign_claims import claimed_by_others
+from j10ce.policy.effect.foreign_claims import claimed_by_others
 
 STEPS: Final = 64  # caps follow the usage in this many steps of the node's memory, so that they rarely move
 SPARED_BYTES: Final = 512 << 20  # left to the machine itself, but no more than an eighth of a small one

@@ -23,8 +23,8 @@ from j10ce.manager.identity import Caller, Role, current
 from j10ce.model.kinds import API_VERSION, Credential, CredentialSpec, Meta, NodeQoS, Strict
 from j10ce.model.quantity import Duration
 from j10ce.model.schema import encode, parse_once
-from j10ce.policy import syntax
-from j10ce.policy.credential import NODE_PREFIX
+from j10ce.policy.validation import syntax
+from j10ce.policy.validation.credential import NODE_PREFIX
 from j10ce.store.store import ABSENT
 
 log = structlog.get_logger()

@@ -12,8 +12,8 @@ from j10ce.errors import Denied, Finding, Invalid
 from j10ce.manager.access.tokens import Entry, Keyring, entry
 from j10ce.model.kinds import CredentialSpec, Strict
 from j10ce.model.schema import convert
-from j10ce.policy import syntax
-from j10ce.policy.credential import credential
+from j10ce.policy.validation import syntax
+from j10ce.policy.validation.credential import credential
 
 log = structlog.get_logger()
 

@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from j10ce.manager.identity import Caller, Role, caller_of
 from j10ce.model.kinds import Credential, CredentialSpec
-from j10ce.policy import credential
+from j10ce.policy.validation import credential
 from j10ce.store.mirror import mirror
 from j10ce.store.store import Store
 

@@ -41,9 +41,9 @@ from j10ce.model.placement import Placement
 from j10ce.model.quantity import Duration
 from j10ce.model.schema import encode, parse_once
 from j10ce.model.stored import key_of
-from j10ce.policy.document import reference
+from j10ce.policy.document.document import reference
 from j10ce.policy.lifetime import in_force, over
-from j10ce.policy.reported import report_findings
+from j10ce.policy.validation.reported import report_findings
 from j10ce.scheduler.cluster import STANDS_ON, Cluster, Row, assemble, node_of, row
 from j10ce.scheduler.demand import Request, request
 from j10ce.scheduler.place import Decision, place

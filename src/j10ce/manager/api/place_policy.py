@@ -24,11 +24,11 @@ from j10ce.model.kinds import (
 from j10ce.model.placement import MOST_VERDICTS, Placement
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.model.resource import RESOURCES, Resources
-from j10ce.policy import syntax
-from j10ce.policy.document import HOSTNAME_LABEL, reference
+from j10ce.policy.document.document import HOSTNAME_LABEL, reference
 from j10ce.policy.lifetime import ends
 from j10ce.policy.overcommit import spelled
-from j10ce.policy.validate import validate
+from j10ce.policy.validation import syntax
+from j10ce.policy.validation.validate import validate
 from j10ce.scheduler.cluster import STANDS_ON, node_of
 from j10ce.scheduler.demand import Request
 from j10ce.scheduler.place import Decision

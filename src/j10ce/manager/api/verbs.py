@@ -30,7 +30,7 @@ from j10ce.model.kinds import NodeQoS, Object
 from j10ce.model.nulls import fields_given, without_finalizers
 from j10ce.model.schema import convert, encode, parse, parse_once, parse_plain, parse_sent, plain, refuse_repeated
 from j10ce.model.stored import Key, Listing, Part, key_of
-from j10ce.policy.reported import report_findings
+from j10ce.policy.validation.reported import report_findings
 from j10ce.store.mirror import Mirror
 from j10ce.store.revise import check, revise
 from j10ce.store.store import ABSENT, ANY, Filling, Store

@@ -13,7 +13,7 @@ from j10ce.manager.documents.fragments import Changes, Common, Content, Fragment
 from j10ce.manager.documents.size import Weights, named_by, weight_of, weight_of_all
 from j10ce.model.kinds import Hold, Meta, MinimalReservationPolicy, NodeQoS, Object, PolicyRevision, QoSProfile
 from j10ce.model.stored import Event, Key, key_of
-from j10ce.policy.document import (
+from j10ce.policy.document.document import (
     FORMAT,
     Policy,
     Spread,
@@ -27,8 +27,8 @@ from j10ce.policy.document import (
     reference,
     spread,
 )
+from j10ce.policy.document.rollout import Near
 from j10ce.policy.reach import reaches
-from j10ce.policy.rollout import Near
 from j10ce.policy.select import Labels
 
 MOST_CONTENTS: Final = 64  # kept: large fleets have few; where each node has its own they are made when asked for

@@ -12,7 +12,7 @@ import msgspec
 from j10ce.model.kinds import Hold
 from j10ce.model.schema import encode
 from j10ce.model.stored import Key
-from j10ce.policy.document import Policy, combined, fingerprint
+from j10ce.policy.document.document import Policy, combined, fingerprint
 
 PARTS: Final = (("QoSProfile", b"profiles"), ("MinimalReservationPolicy", b"policies"), ("Hold", b"holds"))
 MOST_TOLD: Final = 16 << 20  # bytes of changes that are kept for others who lag as far

@@ -15,7 +15,7 @@ from j10ce.manager.identity import Role, current
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, Object, QoSProfile
 from j10ce.model.schema import encode
 from j10ce.model.stored import Key, key_of
-from j10ce.policy.document import HOSTNAME_LABEL, Policy, Spread, bare_hold, bare_policy
+from j10ce.policy.document.document import HOSTNAME_LABEL, Policy, Spread, bare_hold, bare_policy
 from j10ce.policy.reach import reaches
 
 EVERYWHERE: Final = ""

@@ -10,7 +10,7 @@ from typing import Final
 
 from j10ce.model.kinds import MinimalReservationPolicy, PolicyRevision, QoSProfile
 from j10ce.model.stored import Event
-from j10ce.policy.document import Policy
+from j10ce.policy.document.document import Policy
 
 KEPT: Final = 10  # revisions of each policy, in the history and here
 

@@ -20,7 +20,7 @@ from j10ce.manager.documents.silence import Silence
 from j10ce.manager.documents.unrecorded import Unrecorded
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeQoS, NodeReport, PolicyRevision, QoSProfile
 from j10ce.model.stored import Event
-from j10ce.policy.reported import report_findings
+from j10ce.policy.validation.reported import report_findings
 from j10ce.store.mirror import Mirror, mirror
 from j10ce.store.store import Store
 

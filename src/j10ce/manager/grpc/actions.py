@@ -31,8 +31,8 @@ from j10ce.manager.grpc.watch import send_all
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Workload
 from j10ce.model.schema import convert, convert_ours, parse
-from j10ce.policy import syntax
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.validation import syntax
 
 PACKAGE: Final = "j10ce.v1alpha1"
 WORKLOAD: Final = KINDS["Workload"]

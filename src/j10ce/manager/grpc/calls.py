@@ -26,7 +26,7 @@ from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import API_VERSION
 from j10ce.model.schema import encode
 from j10ce.model.stored import Event, Key, Part
-from j10ce.policy import syntax
+from j10ce.policy.validation import syntax
 
 
 class Call(NamedTuple):

@@ -20,11 +20,11 @@ from j10ce.manager.keepers.overcommit_file import Strategies
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, NodeQoSStatus, OvercommitTerm
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
-from j10ce.policy.document import reference
-from j10ce.policy.ledger import guaranteeable
+from j10ce.policy.document.document import reference
+from j10ce.policy.entitlement.ledger import guaranteeable
+from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import in_force
 from j10ce.policy.overcommit import Inputs, Strategy, degraded, reclaimable, results, worth_telling
-from j10ce.policy.resolve import amounts
 from j10ce.scheduler.cluster import ZERO, resources
 from j10ce.store.store import Store
 

@@ -25,10 +25,10 @@ from j10ce.manager.access.tls import follow_files
 from j10ce.manager.changes.patches import merge
 from j10ce.model.kinds import NodeQoS, Selector, Strict
 from j10ce.model.schema import convert, plain
-from j10ce.policy import syntax
-from j10ce.policy.document import labels_of
+from j10ce.policy.document.document import labels_of
 from j10ce.policy.overcommit import DEFAULT, Strategy
 from j10ce.policy.select import matches
+from j10ce.policy.validation import syntax
 
 log = structlog.get_logger()
 WHAT: Final = "overcommit file"

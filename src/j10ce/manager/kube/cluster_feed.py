@@ -24,9 +24,9 @@ from j10ce.model.resource import NOTHING, Resources
 from j10ce.model.stored import Event, Key
 from j10ce.model.workload import Workload
 from j10ce.policy.choose import Choice, Chooser
-from j10ce.policy.document import reference
+from j10ce.policy.document.document import reference
+from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import admitted, ends, over
-from j10ce.policy.resolve import amounts
 from j10ce.policy.select import Labels
 from j10ce.scheduler.cluster import resources, row
 from j10ce.scheduler.extender import Extender

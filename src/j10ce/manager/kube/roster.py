@@ -17,10 +17,10 @@ from j10ce.manager.policies.roster import Changes, Roster
 from j10ce.model import native
 from j10ce.model.kinds import IGNORE_LABEL, MinimalReservationPolicy, Minimum, NodeQoS, NodeReport
 from j10ce.model.resource import NOTHING, Resources
-from j10ce.policy.document import HOSTNAME_LABEL, labels_of, reference
-from j10ce.policy.ledger import guaranteeable
+from j10ce.policy.document.document import HOSTNAME_LABEL, labels_of, reference
+from j10ce.policy.entitlement.ledger import guaranteeable
+from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import over
-from j10ce.policy.resolve import amounts
 from j10ce.policy.select import Labels, Test, compiled
 from j10ce.scheduler.cluster import resources
 from j10ce.scheduler.occupancy import Guest

@@ -27,7 +27,7 @@ from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import GROUP, PROFILE_LABEL, MinimalReservationPolicy
 from j10ce.model.schema import convert
 from j10ce.policy.reach import signature
-from j10ce.policy.validate import validate
+from j10ce.policy.validation.validate import validate
 
 log = structlog.get_logger()
 PREFIX: Final = "/webhooks/"

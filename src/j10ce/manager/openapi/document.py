@@ -19,7 +19,7 @@ from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import PolicyRevision
 from j10ce.model.placement import Placement
 from j10ce.model.schema import json_schema
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 
 Json = dict[str, Any]
 

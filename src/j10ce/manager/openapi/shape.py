@@ -29,7 +29,7 @@ from msgspec.inspect import (
 from j10ce.manager.access.enrolment import NodeCredential
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.placement import Placement
-from j10ce.policy.document import NodeDocument
+from j10ce.policy.document.document import NodeDocument
 
 TIMESTAMP: Final = "google.protobuf.Timestamp"
 ANSWERS: Final = (Placement, NodeCredential, NodeDocument)  # of what is no verb of a stored object

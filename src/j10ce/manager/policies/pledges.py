@@ -8,10 +8,10 @@ from msgspec import UNSET
 
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS
 from j10ce.model.resource import NOTHING, Resources
-from j10ce.policy.document import labels_of, reference
-from j10ce.policy.ledger import guaranteeable
+from j10ce.policy.document.document import labels_of, reference
+from j10ce.policy.entitlement.ledger import guaranteeable
+from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import created
-from j10ce.policy.resolve import amounts
 from j10ce.policy.select import compiled
 from j10ce.scheduler.cluster import resources
 from j10ce.scheduler.pledge import Charge, Node, Pledge

@@ -10,8 +10,8 @@ from j10ce.manager.documents.documents import Documents, Nodes
 from j10ce.manager.documents.silence import SILENT_S, Hear
 from j10ce.model.kinds import EffectiveFloor, NodeQoS, NodeReport, ReservationReport
 from j10ce.model.stored import Event
-from j10ce.policy.document import Policy, reference
-from j10ce.policy.rollout import Seen
+from j10ce.policy.document.document import Policy, reference
+from j10ce.policy.document.rollout import Seen
 
 GONE_S: Final = 600.0  # nobody waits any longer for a node that is silent
 NEVER: Final = -2

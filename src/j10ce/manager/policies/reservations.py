@@ -15,8 +15,8 @@ from j10ce.manager.policies.admission import Decision, Held, expired, held, limi
 from j10ce.manager.policies.pledges import lent_within_s, not_held, to_pledge
 from j10ce.manager.policies.roster import Changes, Roster
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, PolicyRevision
-from j10ce.policy.document import by_owner, reference
-from j10ce.policy.ledger import NAMED_HOLDERS
+from j10ce.policy.document.document import by_owner, reference
+from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
 from j10ce.policy.lifetime import admitted, created, over
 from j10ce.scheduler.fleet import Fleet
 from j10ce.scheduler.lending import Loans, Offer

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from j10ce.manager.documents.silence import Hear
 from j10ce.manager.policies.pledges import to_node
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS
-from j10ce.policy.document import labels_of
+from j10ce.policy.document.document import labels_of
 from j10ce.policy.select import Labels
 from j10ce.scheduler.pledge import Node
 

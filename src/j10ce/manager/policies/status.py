@@ -22,9 +22,9 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.progress import FailingNode, NodeCount
 from j10ce.model.words import counted
-from j10ce.policy.document import Policy
+from j10ce.policy.document.document import Policy
+from j10ce.policy.document.rollout import advance, progressing, waiting
 from j10ce.policy.lifetime import in_force, over
-from j10ce.policy.rollout import advance, progressing, waiting
 
 MOST_NAMED: Final = 10  # failing nodes that a status names
 MOST_EFFECTIVE: Final = 200  # floors that a status lists: those that do not hold come first

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from j10ce.model.kinds import Condition, MinimalReservationPolicy, MinimalReservationPolicyStatus, PolicyStatus
-from j10ce.policy.document import Policy
-from j10ce.policy.rollout import done
+from j10ce.policy.document.document import Policy
+from j10ce.policy.document.rollout import done
 
 # Conditions that something is wrong in when they have this status; their reason is told.
 WRONG: Final = {"Admitted": "False", "Degraded": "True", "Protected": "False", "Effective": "False"}

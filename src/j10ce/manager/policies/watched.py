@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from j10ce.policy.document import Policy
-from j10ce.policy.rollout import done
+from j10ce.policy.document.document import Policy
+from j10ce.policy.document.rollout import done
 
 
 class Since(NamedTuple):

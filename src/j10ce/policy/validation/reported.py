@@ -16,8 +16,8 @@ from j10ce.errors import Finding
 from j10ce.model.kinds import EffectiveFloor, NodeQoS, NodeReport, ReservationReport
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import RESOURCES
-from j10ce.policy.sections import outside
-from j10ce.policy.syntax import LABEL, SUBDOMAIN, moment, namespace
+from j10ce.policy.validation.sections import outside
+from j10ce.policy.validation.syntax import LABEL, SUBDOMAIN, moment, namespace
 
 MOST_CPUS: Final = 1_000_000
 MOST_BYTES: Final = 1 << 50  # also of a rate: no machine has a petabyte

@@ -32,9 +32,9 @@ from j10ce.model.kinds import (
     Strict,
 )
 from j10ce.model.schema import plain
+from j10ce.policy.document.rollout import Near, Stage, forgotten, stage, whole_before
 from j10ce.policy.lifetime import at, decided, in_force
 from j10ce.policy.reach import may_cut, reaches
-from j10ce.policy.rollout import Near, Stage, forgotten, stage, whole_before
 from j10ce.policy.select import Labels, matches
 
 FORMAT: Final = 2  # 1 had no `units`: each policy carried the node's own count in its spec

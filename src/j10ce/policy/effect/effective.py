@@ -10,9 +10,9 @@ from msgspec import Struct
 from j10ce.model.knob import ROOT, Setting, TargetId
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.model.snapshot import Snapshot
-from j10ce.policy.cpu_share import CpuTime, cpu_times
-from j10ce.policy.memory_kept import Kept, MemoryKept
-from j10ce.policy.support import missing
+from j10ce.policy.effect.cpu_share import CpuTime, cpu_times
+from j10ce.policy.effect.memory_kept import Kept, MemoryKept
+from j10ce.policy.effect.support import missing
 
 CPU_SLACK: Final = 0.5  # millicores: what rounding weights to whole numbers may cost
 

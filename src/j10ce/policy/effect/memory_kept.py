@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from j10ce.model.knob import ROOT, Setting, TargetId
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
-from j10ce.policy.memory_share import Protected, distribute, full_usage, present_usage
-from j10ce.policy.support import missing
+from j10ce.policy.effect.memory_share import Protected, distribute, full_usage, present_usage
+from j10ce.policy.effect.support import missing
 
 KNOBS: Final = ("memory.min", "memory.low")
 CAPS: Final = ("memory.max", "memory.high")

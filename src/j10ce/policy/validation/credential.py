@@ -11,8 +11,8 @@ from msgspec import UNSET, UnsetType
 
 from j10ce.errors import Finding
 from j10ce.model.kinds import CredentialSpec
-from j10ce.policy import syntax
-from j10ce.policy.sections import outside
+from j10ce.policy.validation import syntax
+from j10ce.policy.validation.sections import outside
 
 HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
 MOST_USES: Final = 1_000_000

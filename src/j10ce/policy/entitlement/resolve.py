@@ -21,9 +21,9 @@ from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import Entitlement, Source, Workload
 from j10ce.policy.choose import Choice, Chooser
-from j10ce.policy.claims import Book, Claim, Promise, Refusals
-from j10ce.policy.document import NodeDocument, limit, reference
-from j10ce.policy.ledger import AGENT, HEADROOM, NO_BYTES, Headroom, Ledger, Line, guaranteeable
+from j10ce.policy.document.document import NodeDocument, limit, reference
+from j10ce.policy.entitlement.claims import Book, Claim, Promise, Refusals
+from j10ce.policy.entitlement.ledger import AGENT, HEADROOM, NO_BYTES, Headroom, Ledger, Line, guaranteeable
 from j10ce.policy.lifetime import created, ends
 from j10ce.policy.profiles import RESERVES_REQUEST
 from j10ce.policy.select import compiled

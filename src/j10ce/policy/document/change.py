@@ -9,7 +9,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeQoSSpec, QoSProfile, Strict
-from j10ce.policy.document import NodeDocument, digest, in_order, reference
+from j10ce.policy.document.document import NodeDocument, digest, in_order, reference
 
 Named = TypeVar("Named", QoSProfile, MinimalReservationPolicy, Hold)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from j10ce.model.kinds import Tier
 from j10ce.model.resource import NOTHING, Resources
-from j10ce.policy.ledger import Ledger, Line, Refusal
+from j10ce.policy.entitlement.ledger import Ledger, Line, Refusal
 from j10ce.policy.select import Test
 
 

@@ -25,11 +25,11 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.knob import KNOBS, ROOT, parse_value
 from j10ce.model.quantity import Duration, Quantity
-from j10ce.policy import syntax
-from j10ce.policy.credential import credential
 from j10ce.policy.profiles import canonical
 from j10ce.policy.reach import home, reaches
-from j10ce.policy.sections import outside, percentage, sections
+from j10ce.policy.validation import syntax
+from j10ce.policy.validation.credential import credential
+from j10ce.policy.validation.sections import outside, percentage, sections
 
 MOST_UNITS: Final = 1_000_000
 MOST_CPUS: Final = 1_000_000
