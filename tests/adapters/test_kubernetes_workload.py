@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.adapters.kubernetes_workload import cgroup_uid, critical, in_use, workload
-from j10ce.model.native import decode_native
-from j10ce.model.pod import Pod
+from j10ce.model.kube.native import decode_native
+from j10ce.model.kube.pod import Pod
 from j10ce.model.workload import Ceiling, Handle, Workload
 
 AT = Handle("kubepods/podx", made=False)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from j10ce.agent.sync.daemonset import DaemonSet, stays
-from j10ce.model.native import Node, decode_native
+from j10ce.model.kube.native import Node, decode_native
 
 LABELS = {"pool": "batch", "cores": "8"}
 

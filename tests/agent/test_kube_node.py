@@ -13,8 +13,8 @@ from j10ce.agent.sync.kube_node import KubeNode
 from j10ce.errors import Unreachable, Unsupported
 from j10ce.host.mounts import Hierarchies
 from j10ce.http.client import Client, Peer
-from j10ce.model.native import NativeMeta
-from j10ce.model.pod import Pod
+from j10ce.model.kube.native import NativeMeta
+from j10ce.model.kube.pod import Pod
 
 
 def kubeconfig(folder: Path, **user: object) -> str:

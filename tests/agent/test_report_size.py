@@ -7,9 +7,9 @@ import json
 from j10ce.agent.report.report import tiers
 from j10ce.agent.report.size import fitted
 from j10ce.model.kinds import EffectiveFloor, NodeReport, ReservationReport
+from j10ce.model.parts.totals import TierTotal
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import encode
-from j10ce.model.totals import TierTotal
 from tests.agent.test_failures import report
 
 MOST = 64 * 1024

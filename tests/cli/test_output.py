@@ -12,7 +12,7 @@ from j10ce.cli.host.bundle import fresh
 from j10ce.cli.output import report, say, show_objects, table
 from j10ce.errors import Finding, Invalid, QosError
 from j10ce.model.catalogue import KINDS
-from j10ce.model.secrets import redact
+from j10ce.model.text.secrets import redact
 from tests.style.sources import dotted, product
 
 LS = {"metadata": {"name": "ls"}, "spec": {"tier": "sensitive", "priority": 0, "cpu": {"pinning": "shared"}}}

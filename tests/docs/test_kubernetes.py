@@ -6,7 +6,7 @@ import json
 import subprocess
 
 from j10ce.manager.kube.nodes import LENT, difference
-from j10ce.model.native import NativeMeta, Node, NodeStatus
+from j10ce.model.kube.native import NativeMeta, Node, NodeStatus
 from j10ce.model.quantity import Quantity
 from tests.docs.pages import blocks, commands
 

@@ -19,8 +19,8 @@ from j10ce.manager.kube.extender import PREFIX, ExtenderDoor
 from j10ce.manager.kube.leader_address import keep_address, slice_of
 from j10ce.manager.kube.metrics import DoorMetrics
 from j10ce.manager.telemetry.metrics import Metrics
-from j10ce.model.native import Namespace, NativeMeta, Node, NodeStatus, decode_native
-from j10ce.model.pod import Pod
+from j10ce.model.kube.native import Namespace, NativeMeta, Node, NodeStatus, decode_native
+from j10ce.model.kube.pod import Pod
 from j10ce.model.quantity import Quantity
 from j10ce.model.stored import Event, Listing
 from j10ce.scheduler import offers

@@ -38,7 +38,7 @@ from j10ce.model.kinds import (
     QoSProfile,
     ReservationReport,
 )
-from j10ce.model.progress import RolloutStatus
+from j10ce.model.parts.progress import RolloutStatus
 from j10ce.model.quantity import Quantity
 from j10ce.model.stored import Event
 from j10ce.policy.profiles import builtin

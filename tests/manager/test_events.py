@@ -12,7 +12,7 @@ from j10ce.errors import NotFound, Unavailable
 from j10ce.manager.kube.events import BURST, Recorder
 from j10ce.manager.policies.transitions import Happening, happenings
 from j10ce.model.kinds import Condition, MinimalReservationPolicy, MinimalReservationPolicyStatus, UnitCount
-from j10ce.model.progress import RolloutStatus
+from j10ce.model.parts.progress import RolloutStatus
 from j10ce.testing.build import WALL, reservation
 
 LOST = Happening("Warning", "NodeLost", "1 units have no place")

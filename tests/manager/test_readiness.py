@@ -8,7 +8,7 @@ import pytest
 
 from j10ce.manager.policies.readiness import readiness
 from j10ce.model.kinds import Condition, MinimalReservationPolicyStatus, PolicyStatus
-from j10ce.model.progress import FailingNode, NodeCount, RolloutStatus
+from j10ce.model.parts.progress import FailingNode, NodeCount, RolloutStatus
 from j10ce.testing.build import reservation
 
 ALL = NodeCount(wanted=3, applied=3)

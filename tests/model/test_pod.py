@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from j10ce.model.native import APPLIED_ANNOTATION, LONGEST_ANNOTATION, Node, Pool, decode_native, slim
-from j10ce.model.pod import Pod, limits, requests, slim_pod
+from j10ce.model.kube.native import APPLIED_ANNOTATION, LONGEST_ANNOTATION, Node, Pool, decode_native, slim
+from j10ce.model.kube.pod import Pod, limits, requests, slim_pod
 from j10ce.model.quantity import LARGEST, Quantity
 
 

@@ -23,7 +23,7 @@ from j10ce.model.kinds import (
     Rollout,
     Witness,
 )
-from j10ce.model.progress import RolloutStatus
+from j10ce.model.parts.progress import RolloutStatus
 from j10ce.model.schema import encode, parse, plain
 from j10ce.policy.document.document import NodeDocument, cohort, digest, reference, render
 from j10ce.policy.document.rollout import change

@@ -12,8 +12,8 @@ from j10ce.manager.kube.cluster_feed import Occupants
 from j10ce.manager.kube.nodes import belonging, difference
 from j10ce.manager.kube.roster import KubeRoster
 from j10ce.model.kinds import Meta, MinimalReservationPolicy, NodeQoS
-from j10ce.model.native import Node, read_amount
-from j10ce.model.pod import Pod
+from j10ce.model.kube.native import Node, read_amount
+from j10ce.model.kube.pod import Pod
 from j10ce.model.quantity import Quantity
 from j10ce.model.stored import Key
 from j10ce.scheduler.pledge import Charge

@@ -28,7 +28,7 @@ from j10ce.model.kinds import (
     Rollout,
     Witness,
 )
-from j10ce.model.progress import RolloutStatus
+from j10ce.model.parts.progress import RolloutStatus
 from j10ce.model.schema import parse
 from j10ce.model.stored import Event, Key, key_of
 from j10ce.policy.document.change import NodeChange, changed

@@ -33,7 +33,7 @@ from j10ce.model.kinds import (
     QoSProfile,
     Rollout,
 )
-from j10ce.model.progress import RolloutStatus
+from j10ce.model.parts.progress import RolloutStatus
 from j10ce.policy.document.document import Policy
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store

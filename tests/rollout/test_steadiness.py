@@ -23,7 +23,7 @@ from j10ce.model.kinds import (
     ReservationReport,
     Witness,
 )
-from j10ce.model.progress import NodeCount
+from j10ce.model.parts.progress import NodeCount
 from j10ce.model.stored import Event
 from j10ce.testing.build import WALL, reservation
 from tests.hearing import by_heartbeat

@@ -12,7 +12,7 @@ import httpx2 as httpx
 import pytest
 from msgspec import Struct, structs
 
-from j10ce.model import nulls
+from j10ce.manager.changes import nulls
 from j10ce.model.kinds import Hold
 from tests.security.plane import BASE, Manager, hold
 

@@ -12,7 +12,7 @@ from j10ce.errors import Compacted
 from j10ce.kube.resource import Resource, resources
 from j10ce.kube.wire import Line, event_of
 from j10ce.model.kinds import MinimalReservationPolicy, Owner
-from j10ce.model.native import NativeEvent, Node
+from j10ce.model.kube.native import NativeEvent, Node
 from j10ce.model.stored import Unreadable
 from j10ce.testing.build import reservation
 from j10ce.testing.conformance_store import KIND

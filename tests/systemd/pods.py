@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from j10ce.agent.cache import Cache
 from j10ce.model.kinds import MinimalReservationPolicy
-from j10ce.model.pod import Pod
+from j10ce.model.kube.pod import Pod
 from j10ce.policy.document.document import FORMAT, NodeDocument, digest
 from j10ce.policy.profiles import builtin
 from tests.agent.conftest import AgentProcess

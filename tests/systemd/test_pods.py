@@ -13,8 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.model.native import NativeMeta
-from j10ce.model.pod import Container, ContainerState, ContainerStatus, Moment, Pod, PodResources, PodSpec, PodStatus
+from j10ce.model.kube.native import NativeMeta
+from j10ce.model.kube.pod import (
+    Container,
+    ContainerState,
+    ContainerStatus,
+    Moment,
+    Pod,
+    PodResources,
+    PodSpec,
+    PodStatus,
+)
 from j10ce.model.quantity import Quantity
 from j10ce.testing import build
 from tests.agent.conftest import eventually

@@ -19,8 +19,8 @@ from j10ce.adapters.kubernetes_workload import cgroup_uid, in_use, running, work
 from j10ce.errors import NotFound, QosError
 from j10ce.model.knob import TargetId
 from j10ce.model.knob import workload as target_of
-from j10ce.model.native import Namespace
-from j10ce.model.pod import Pod
+from j10ce.model.kube.native import Namespace
+from j10ce.model.kube.pod import Pod
 from j10ce.model.stored import Key
 from j10ce.model.workload import Handle, Workload
 from j10ce.store.mirror import Mirror

@@ -9,8 +9,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from j10ce.model.kinds import NAMESPACE_NAME_LABEL
-from j10ce.model.native import Amounts
-from j10ce.model.pod import Container, ContainerStatus, Pod, PodResources, limits, requests
+from j10ce.model.kube.native import Amounts
+from j10ce.model.kube.pod import Container, ContainerStatus, Pod, PodResources, limits, requests
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
 from j10ce.model.workload import Ceiling, Handle, Part, Workload

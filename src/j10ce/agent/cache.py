@@ -19,8 +19,8 @@ from msgspec import Struct, field
 from j10ce.errors import Invalid
 from j10ce.model import schema
 from j10ce.model.kinds import Hold, Strict, Tier, Workload
-from j10ce.model.native import Native, read_amount
-from j10ce.model.pod import Pod
+from j10ce.model.kube.native import Native, read_amount
+from j10ce.model.kube.pod import Pod
 from j10ce.model.resource import RESOURCES, Resources
 from j10ce.model.workload import Handle
 from j10ce.observe.predict import Checkpoint

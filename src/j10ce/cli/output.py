@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from j10ce.errors import Busy, Conflict, Denied, Invalid, NotFound, QosError, Unreachable
 from j10ce.model.catalogue import Column, Kind
-from j10ce.model.cells import dig, shown, text_of
+from j10ce.model.text.cells import dig, shown, text_of
 
 FORMATS = ("table", "wide", "json", "yaml")
 EXIT_CODES: Final = (

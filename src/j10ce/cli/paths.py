@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import quote
 
 from j10ce.model.catalogue import KINDS, Kind
-from j10ce.model.cells import dig
 from j10ce.model.kinds import GROUP, VERSION
+from j10ce.model.text.cells import dig
 from j10ce.policy.profiles import canonical
 
 BASE = f"/apis/{GROUP}/{VERSION}"

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import structlog
 
-from j10ce.model.cells import shown
-from j10ce.model.secrets import redact
+from j10ce.model.text.cells import shown
+from j10ce.model.text.secrets import redact
 
 EventDict = MutableMapping[str, Any]
 LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}

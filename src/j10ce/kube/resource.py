@@ -16,8 +16,8 @@ from j10ce.daemon.strays import Strays
 from j10ce.errors import Finding, Invalid
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import API_VERSION, Credential, Meta, Object, Owner, Workload
-from j10ce.model.native import Lease, Namespace, NativeEvent, NativeObject, Node, Pool, decode_native, slim
-from j10ce.model.pod import Pod, slim_pod
+from j10ce.model.kube.native import Lease, Namespace, NativeEvent, NativeObject, Node, Pool, decode_native, slim
+from j10ce.model.kube.pod import Pod, slim_pod
 from j10ce.model.schema import parse
 from j10ce.model.stored import Key, Unreadable
 

@@ -12,16 +12,16 @@ from typing import Any, Final, Literal
 from msgspec import UNSET, UnsetType, field
 
 from j10ce.model.bounds import Annotations, Labels, Named, Number, Several, Text, Word, Words
-from j10ce.model.progress import NodeCount, RolloutStatus
+from j10ce.model.parts.progress import NodeCount, RolloutStatus
+from j10ce.model.parts.sections import CacheSection as CacheSection
+from j10ce.model.parts.sections import CpuSection as CpuSection
+from j10ce.model.parts.sections import IoSection as IoSection
+from j10ce.model.parts.sections import MemorySection as MemorySection
+from j10ce.model.parts.sections import NetworkSection as NetworkSection
+from j10ce.model.parts.sections import ReclaimSection as ReclaimSection
+from j10ce.model.parts.strict import Strict as Strict
+from j10ce.model.parts.totals import TierTotal
 from j10ce.model.quantity import Duration, Quantity
-from j10ce.model.sections import CacheSection as CacheSection
-from j10ce.model.sections import CpuSection as CpuSection
-from j10ce.model.sections import IoSection as IoSection
-from j10ce.model.sections import MemorySection as MemorySection
-from j10ce.model.sections import NetworkSection as NetworkSection
-from j10ce.model.sections import ReclaimSection as ReclaimSection
-from j10ce.model.strict import Strict as Strict
-from j10ce.model.totals import TierTotal
 
 GROUP: Final = "j10ce.io"
 VERSION: Final = "v1alpha1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from j10ce.model.cells import shown
+from j10ce.model.text.cells import shown
 from j10ce.plan.explain import Above, Explanation, SettingExplanation, Wish
 
 

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from j10ce.errors import Finding, Invalid
-from j10ce.model.native import decode_native, read_amount
-from j10ce.model.pod import Pod
+from j10ce.model.kube.native import decode_native, read_amount
+from j10ce.model.kube.pod import Pod
 
 CAPABLE: Final = "set nodeCacheCapable: true in the scheduler's configuration"
 

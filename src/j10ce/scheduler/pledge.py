@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
-from j10ce.model.words import counted
+from j10ce.model.text.words import counted
 from j10ce.policy.select import Test
 
 NAMESPACE_LIMIT: Final = 25  # percent of the fleet that one namespace may reserve

@@ -9,7 +9,7 @@ from heapq import nsmallest
 import numpy as np
 
 from j10ce.model.resource import RESOURCES, Resources, spell
-from j10ce.model.words import counted
+from j10ce.model.text.words import counted
 from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
 from j10ce.scheduler.layout import Entry, Layout
 from j10ce.scheduler.pledge import Lack, Pledge, Refusal

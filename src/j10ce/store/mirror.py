@@ -11,7 +11,7 @@ import structlog
 from j10ce.errors import Closed, Compacted, Denied, NotFound, StoreError
 from j10ce.http.retry import pauses
 from j10ce.model.kinds import Object
-from j10ce.model.native import NativeObject
+from j10ce.model.kube.native import NativeObject
 from j10ce.model.stored import Event, Key, Listing, key_of
 from j10ce.store.order import Order
 

@@ -11,8 +11,8 @@ from j10ce.agent.cache import Cache
 from j10ce.agent.config import AgentConfig
 from j10ce.agent.sync.kube_node import KubeNode
 from j10ce.host.mounts import Hierarchies
-from j10ce.model.native import NativeMeta
-from j10ce.model.pod import Pod
+from j10ce.model.kube.native import NativeMeta
+from j10ce.model.kube.pod import Pod
 from tests.kube.agent.conftest import Installed
 
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from j10ce.errors import Compacted, Conflict, Denied, Invalid, NotFound, StoreError, Unsupported
 from j10ce.kube.access import read_access
 from j10ce.model.kinds import Meta, MinimalReservationPolicy, NodeQoS, Object, Owner, PolicyRevision
-from j10ce.model.native import Namespace, Node
-from j10ce.model.pod import Pod
+from j10ce.model.kube.native import Namespace, Node
+from j10ce.model.kube.pod import Pod
 from j10ce.store.kube.store import KubeStore
 from j10ce.store.mirror import mirror, native_mirror
 from j10ce.store.store import ABSENT

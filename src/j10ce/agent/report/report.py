@@ -21,8 +21,8 @@ from j10ce.model.kinds import (
     Tier,
 )
 from j10ce.model.knob import NODE, TargetId
+from j10ce.model.parts.totals import TierTotal
 from j10ce.model.quantity import Quantity
-from j10ce.model.totals import TierTotal
 from j10ce.policy.document.document import NodeDocument
 
 USAGE_S: Final = 300.0

@@ -17,7 +17,7 @@ from msgspec import field
 from j10ce.errors import Denied, NotFound, QosError
 from j10ce.kube.light import KubeApi, Watched
 from j10ce.kube.resource import Resource
-from j10ce.model.native import Native, NativeObject, Node, Taint, decode_native
+from j10ce.model.kube.native import Native, NativeObject, Node, Taint, decode_native
 from j10ce.model.stored import Key
 from j10ce.store.mirror import mirror
 

@@ -25,8 +25,8 @@ from j10ce.kube.access import KubeAccess, read_access
 from j10ce.kube.failure import Later
 from j10ce.kube.light import KubeApi, Watched
 from j10ce.kube.resource import Resource, resources
-from j10ce.model.native import Pool, decode_native, read_amount, slim
-from j10ce.model.pod import Pod
+from j10ce.model.kube.native import Pool, decode_native, read_amount, slim
+from j10ce.model.kube.pod import Pod
 from j10ce.policy.document.document import NodeDocument
 from j10ce.store.mirror import mirror
 

@@ -20,8 +20,9 @@ from j10ce.agent.sync.sync import BASE, PUSH_S, SHORTEST_GAP_S, Node, lost, uids
 from j10ce.errors import NotFound
 from j10ce.http.client import Client
 from j10ce.kube.light import APPLY, KubeApi
-from j10ce.model import kinds, native, schema
+from j10ce.model import kinds, schema
 from j10ce.model.kinds import API_VERSION, Condition, Hold, Meta, MinimalReservationPolicy, NodeQoS, QoSProfile
+from j10ce.model.kube import native
 from j10ce.model.stored import Key
 from j10ce.policy.document.document import NodeDocument, render
 from j10ce.policy.profiles import builtin

@@ -6,9 +6,9 @@ from typing import Any
 
 from j10ce.cli.output import dump, table
 from j10ce.model.catalogue import Kind
-from j10ce.model.cells import dig, shown
 from j10ce.model.kinds import QoSProfile
 from j10ce.model.schema import convert
+from j10ce.model.text.cells import dig, shown
 from j10ce.policy import profiles
 
 TABLES = ("conditions", "effective", "nodes", "phase", "rollout")  # shown below in a form of their own

@@ -12,9 +12,9 @@ from j10ce.cli.paths import path
 from j10ce.cli.peers import ALIASES, Peers, complete_names
 from j10ce.errors import Conflict
 from j10ce.model.catalogue import KINDS
-from j10ce.model.cells import dig, shown
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import spell
+from j10ce.model.text.cells import dig, shown
 
 NODE = KINDS["NodeQoS"]
 MOST_TRIES = 5

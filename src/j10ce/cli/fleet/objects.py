@@ -14,7 +14,7 @@ from j10ce.cli.paths import apart, name_of, namespace_of, path, title
 from j10ce.cli.peers import Peers, complete_kinds, complete_names, find_kind, namespace_option
 from j10ce.errors import Finding, Invalid, NotFound, QosError
 from j10ce.model.catalogue import KINDS, Kind
-from j10ce.model.cells import dig
+from j10ce.model.text.cells import dig
 from j10ce.policy.profiles import builtin
 
 MOST_NAMED: Final = 5

@@ -18,12 +18,12 @@ from j10ce.cli.output import table
 from j10ce.cli.paths import path
 from j10ce.errors import NotFound, QosError
 from j10ce.model.catalogue import KINDS
-from j10ce.model.cells import dig
 from j10ce.model.kinds import MinimalReservationPolicy, QoSProfile
-from j10ce.model.native import read_amount
-from j10ce.model.pod import Pod
+from j10ce.model.kube.native import read_amount
+from j10ce.model.kube.pod import Pod
 from j10ce.model.resource import NOTHING
 from j10ce.model.schema import convert
+from j10ce.model.text.cells import dig
 from j10ce.model.workload import Handle, Workload
 from j10ce.policy.choose import Chooser
 from j10ce.policy.entitlement.resolve import amounts

@@ -13,7 +13,7 @@ from j10ce.cli.paths import apart, name_of, path
 from j10ce.cli.peers import Peers, find_kind, namespace_option
 from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.model.catalogue import KINDS, Kind
-from j10ce.model.cells import dig
+from j10ce.model.text.cells import dig
 
 ROLLED_OUT: Final = ("QoSProfile", "MinimalReservationPolicy")
 HELD_UP: Final = ("Stopped", "Paused", "NotAdmitted", "NoCanary")

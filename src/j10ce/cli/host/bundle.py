@@ -20,7 +20,7 @@ from j10ce.cli.host.doctor import examine
 from j10ce.cli.output import say
 from j10ce.cli.peers import Peers
 from j10ce.errors import QosError
-from j10ce.model.secrets import redact
+from j10ce.model.text.secrets import redact
 
 ASKED = ("status", "workloads", "doctor", "holds", "journal", "drift", "top")
 KINDS_KEPT = ("qosprofiles", "minimalreservationpolicies", "nodeqoses", "holds")

@@ -10,8 +10,8 @@ from j10ce.cli.host.steer import target
 from j10ce.cli.output import dump, say, table
 from j10ce.cli.peers import Peers, complete_knobs, complete_names, namespace_option, output_option
 from j10ce.errors import NotFound
-from j10ce.model.cells import shown
 from j10ce.model.resource import spell
+from j10ce.model.text.cells import shown
 
 
 @click.command("explain")

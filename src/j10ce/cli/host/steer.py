@@ -12,7 +12,7 @@ from j10ce.cli.paths import apart
 from j10ce.cli.peers import REVERT_S, Peers, complete_knobs, complete_names, namespace_option, seconds
 from j10ce.errors import NotFound
 from j10ce.model.catalogue import KINDS
-from j10ce.model.words import counted
+from j10ce.model.text.words import counted
 
 
 @click.command("hold")

@@ -12,9 +12,9 @@ import msgspec
 from j10ce.errors import Finding, Invalid, shown
 from j10ce.model.bounds import MOST_SELECTOR, MOST_WORD
 from j10ce.model.catalogue import Kind
-from j10ce.model.cells import text_at
 from j10ce.model.kinds import Object, Requirement, Selector
 from j10ce.model.stored import Key
+from j10ce.model.text.cells import text_at
 from j10ce.policy.select import Test, compiled, everything
 
 LABEL_KEY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_./]*")

@@ -13,9 +13,9 @@ from j10ce.manager.api.forms import Encoded, Form, list_meta
 from j10ce.manager.api.verbs import Page
 from j10ce.manager.asgi.status import Refusal
 from j10ce.model.catalogue import Column, Kind
-from j10ce.model.cells import cell
 from j10ce.model.kinds import Object
 from j10ce.model.schema import encode, plain
+from j10ce.model.text.cells import cell
 
 Json = dict[str, Any]
 Include = Literal["None", "Metadata", "Object"]

@@ -20,6 +20,7 @@ from j10ce.manager.api.dependents import DeleteOptions, Preconditions, checked, 
 from j10ce.manager.api.query import ANY_REVISION, Position, Query
 from j10ce.manager.asgi.status import AlreadyExists, Refusal
 from j10ce.manager.changes import config as apply_config
+from j10ce.manager.changes.nulls import fields_given, without_finalizers
 from j10ce.manager.changes.ownership import Writer, applied, refuse, updated
 from j10ce.manager.changes.patches import merge, patched, read_operations
 from j10ce.manager.fairness.lines import Lines
@@ -27,7 +28,6 @@ from j10ce.manager.identity import Role, current
 from j10ce.model.bounds import MOST_OBJECT, MOST_REPORT
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import NodeQoS, Object
-from j10ce.model.nulls import fields_given, without_finalizers
 from j10ce.model.schema import convert, encode, parse, parse_once, parse_plain, parse_sent, plain, refuse_repeated
 from j10ce.model.stored import Key, Listing, Part, key_of
 from j10ce.policy.validation.reported import report_findings

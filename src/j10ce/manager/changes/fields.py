@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from j10ce.errors import Finding, Invalid
-from j10ce.model.topology import LEAF, Shape
+from j10ce.manager.changes.topology import LEAF, Shape
 
 Path = tuple[str, ...]
 Tree = dict[str, Any]

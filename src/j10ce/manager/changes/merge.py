@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from j10ce.errors import Finding, Invalid
 from j10ce.manager.changes.fields import ITSELF, Tree, children, step_of
-from j10ce.model.topology import LEAF, Shape
+from j10ce.manager.changes.topology import LEAF, Shape
 
 GONE: Final = object()
 

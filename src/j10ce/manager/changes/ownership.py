@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from j10ce.errors import FieldConflict
 from j10ce.manager.changes.fields import Path, Tree, common, leaves, owns, paths, sound, spelled, tree, whole
 from j10ce.manager.changes.merge import merge, pruned
+from j10ce.manager.changes.topology import Shape, shape_of
 from j10ce.model.kinds import API_VERSION, ManagedFields, Object
 from j10ce.model.schema import convert, plain
 from j10ce.model.stored import Key, Part
-from j10ce.model.topology import Shape, shape_of
 
 MOST_MANAGERS: Final = 10  # that update; what older ones decided is summed up
 ANCIENT: Final = "ancient-changes"

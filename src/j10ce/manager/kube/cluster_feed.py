@@ -18,8 +18,8 @@ from j10ce.model.kinds import (
     QoSProfile,
     Tier,
 )
-from j10ce.model.native import Node
-from j10ce.model.pod import Pod, requests
+from j10ce.model.kube.native import Node
+from j10ce.model.kube.pod import Pod, requests
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.model.stored import Event, Key
 from j10ce.model.workload import Workload

@@ -16,7 +16,7 @@ from j10ce.manager.kube.events import Subject
 from j10ce.manager.policies.reports import falls_short
 from j10ce.manager.policies.transitions import Happening
 from j10ce.model.kinds import EffectiveFloor, NodeQoS, ReservationReport
-from j10ce.model.pod import Pod
+from j10ce.model.kube.pod import Pod
 from j10ce.model.stored import Event
 
 LOOK_S: Final = 5.0  # between looks at pods that name a profile: it may have been made a moment before

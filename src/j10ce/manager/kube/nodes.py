@@ -14,7 +14,7 @@ from j10ce.kube.client import KubeClient
 from j10ce.manager.documents.view import View
 from j10ce.manager.kube.cluster_feed import Occupants
 from j10ce.model.kinds import NodeQoS, Owner
-from j10ce.model.native import Node
+from j10ce.model.kube.native import Node
 from j10ce.model.quantity import Quantity
 from j10ce.store.store import Store
 

@@ -14,8 +14,8 @@ from msgspec import UNSET
 from j10ce.manager.documents.silence import Hear
 from j10ce.manager.kube.cluster_feed import Occupants
 from j10ce.manager.policies.roster import Changes, Roster
-from j10ce.model import native
 from j10ce.model.kinds import IGNORE_LABEL, MinimalReservationPolicy, Minimum, NodeQoS, NodeReport
+from j10ce.model.kube import native
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.policy.document.document import HOSTNAME_LABEL, labels_of, reference
 from j10ce.policy.entitlement.ledger import guaranteeable

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from j10ce.model.kinds import Condition, MinimalReservationPolicy, UnitCount, Witness
 from j10ce.model.resource import Resources, spell
-from j10ce.model.words import counted
+from j10ce.model.text.words import counted
 from j10ce.policy.document.document import LIMITED
 from j10ce.scheduler.lending import Reclaim
 from j10ce.scheduler.pledge import Refusal, Standing

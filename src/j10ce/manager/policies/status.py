@@ -20,8 +20,8 @@ from j10ce.model.kinds import (
     PolicyStatus,
     QoSProfile,
 )
-from j10ce.model.progress import FailingNode, NodeCount
-from j10ce.model.words import counted
+from j10ce.model.parts.progress import FailingNode, NodeCount
+from j10ce.model.text.words import counted
 from j10ce.policy.document.document import Policy
 from j10ce.policy.document.rollout import advance, progressing, waiting
 from j10ce.policy.lifetime import in_force, over

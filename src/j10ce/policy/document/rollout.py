@@ -28,9 +28,9 @@ from j10ce.model.kinds import (
     QoSProfileSpec,
     Rollout,
 )
-from j10ce.model.progress import RolloutStatus
+from j10ce.model.parts.progress import RolloutStatus
 from j10ce.model.schema import plain
-from j10ce.model.words import counted
+from j10ce.model.text.words import counted
 from j10ce.policy.lifetime import spec_of
 
 Policy: TypeAlias = QoSProfile | MinimalReservationPolicy

@@ -16,7 +16,7 @@ import msgspec
 
 from j10ce.errors import Conflict, NotFound, Unavailable, Unsure
 from j10ce.kube.client import KubeClient
-from j10ce.model.native import Lease, LeaseSpec, decode_native
+from j10ce.model.kube.native import Lease, LeaseSpec, decode_native
 from j10ce.store.leading import ClaimElector, Claims, Lapsed
 
 TTL_S: Final = 15

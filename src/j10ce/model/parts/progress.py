@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec import UNSET, UnsetType
 
 from j10ce.model.bounds import Text, Word
-from j10ce.model.strict import Strict
+from j10ce.model.parts.strict import Strict
 
 
 class FailingNode(Strict, frozen=True, kw_only=True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import field
 
 from j10ce.model.bounds import Named, Number
+from j10ce.model.parts.strict import Strict
 from j10ce.model.quantity import Quantity
-from j10ce.model.strict import Strict
 
 
 class TierTotal(Strict, frozen=True, kw_only=True):

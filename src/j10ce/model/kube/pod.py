@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import field
 from msgspec.structs import replace
 
-from j10ce.model.native import Amounts, Native, NativeCondition, NativeObject, Pool, slim
+from j10ce.model.kube.native import Amounts, Native, NativeCondition, NativeObject, Pool, slim
 from j10ce.model.quantity import Quantity
 
 POD_LEVEL: Final = ("cpu", "memory", "hugepages-")  # beginnings of what a pod may ask for as a whole

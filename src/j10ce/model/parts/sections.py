@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType, field
 
+from j10ce.model.parts.strict import Strict
 from j10ce.model.quantity import Duration, Quantity
-from j10ce.model.strict import Strict
 
 
 class CpuSection(Strict, frozen=True, kw_only=True):

@@ -1,0 +1,9 @@
+"""What kinds are made of.
+
+Fields of objects come in as plain data; frozen structs go out.
+
+    strict     says how every struct at the border is read and written
+    sections   is what a profile may say, one section per resource
+    progress   says how far a policy has come on the nodes
+    totals     is what a node reports in sum
+"""

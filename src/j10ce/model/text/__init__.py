@@ -1,0 +1,8 @@
+"""Values as people read them.
+
+Objects and numbers come in; words for listings, sentences and logs go out.
+
+    words     puts numbers into sentences
+    cells     shows values of objects in listings
+    secrets   finds what looks like a credential
+"""
