@@ -9,7 +9,7 @@ from pathlib import PurePath
 from tests.style.sources import PACKAGE, product
 
 MOST_FILES = 12
-WITHOUT_ROOMS = {"plan", "scheduler"}
+WITHOUT_ROOMS = {"scheduler"}
 WITHOUT_MAPS = WITHOUT_ROOMS | {"adapters", "host", "observe", "testing"}
 
 
