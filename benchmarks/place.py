@@ -24,8 +24,8 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.quantity import Quantity
 from j10ce.scheduler.cluster import assemble, row
-from j10ce.scheduler.demand import Request
-from j10ce.scheduler.place import place
+from j10ce.scheduler.place.demand import Request
+from j10ce.scheduler.place.place import place
 from j10ce.testing.build import WALL, minimum, reservation, selector
 
 SIZES = (1_000, 5_000)

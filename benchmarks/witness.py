@@ -11,10 +11,10 @@ from typing import NamedTuple
 from benchmarks.facts import machine_facts
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
-from j10ce.scheduler.exact import BUDGET
-from j10ce.scheduler.fleet import Fleet
-from j10ce.scheduler.pledge import Charge, Node, Pledge
-from j10ce.scheduler.settle import arrange
+from j10ce.scheduler.ledger.exact import BUDGET
+from j10ce.scheduler.ledger.fleet import Fleet
+from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge
+from j10ce.scheduler.ledger.settle import arrange
 
 NODES, POLICIES, UNITS = 5_000, 500, 100
 ADMIT_MS, REWITNESS_MS = 5.0, 2000.0

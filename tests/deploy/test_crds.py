@@ -32,7 +32,7 @@ from j10ce.model.resource import NOTHING
 from j10ce.model.schema import decode, encode
 from j10ce.policy.document.rollout import Seen
 from j10ce.policy.validation.validate import validate
-from j10ce.scheduler.pledge import Refusal
+from j10ce.scheduler.ledger.pledge import Refusal
 from j10ce.testing.build import hold, reservation
 from tests.deploy.dockerfiles import CLONE
 from tests.model.generate import of

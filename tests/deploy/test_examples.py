@@ -16,7 +16,7 @@ from j10ce.policy.choose import Chooser
 from j10ce.policy.document.document import reference
 from j10ce.policy.profiles import builtin
 from j10ce.policy.validation.validate import validate
-from j10ce.scheduler.pledge import NAMESPACE_LIMIT
+from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT
 from j10ce.testing.build import WALL
 from tests.deploy.dockerfiles import CLONE
 from tests.hearing import Roster

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from j10ce.model.kinds import Selector
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
-from j10ce.scheduler.extender import Extender
-from j10ce.scheduler.occupancy import Guest, Occupancy, Stake
+from j10ce.scheduler.extender.extender import Extender
+from j10ce.scheduler.extender.occupancy import Guest, Occupancy, Stake
 
 GIB = 1 << 30
 

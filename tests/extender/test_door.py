@@ -23,7 +23,7 @@ from j10ce.model.kube.native import Namespace, NativeMeta, Node, NodeStatus, dec
 from j10ce.model.kube.pod import Pod
 from j10ce.model.quantity import Quantity
 from j10ce.model.stored import Event, Listing
-from j10ce.scheduler import offers
+from j10ce.scheduler.extender import offers
 from j10ce.store.memory import MemoryStore
 from tests.extender.book import amount, policy
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from j10ce.errors import Invalid
-from j10ce.scheduler import extender_wire as wire
+from j10ce.scheduler.extender import wire
 
 POD = '{"metadata":{"name":"web-0","uid":"u"},"spec":{"containers":null},"status":{}}'
 

@@ -25,7 +25,7 @@ from j10ce.model.quantity import Quantity
 from j10ce.policy.lifetime import in_force
 from j10ce.policy.profiles import builtin
 from j10ce.scheduler.cluster import Cluster, assemble, row
-from j10ce.scheduler.demand import Request, request
+from j10ce.scheduler.place.demand import Request, request
 from j10ce.testing.build import WALL, minimum, selector
 from tests.hearing import by_heartbeat
 

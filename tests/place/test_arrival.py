@@ -11,8 +11,8 @@ from j10ce.policy.document.document import NodeDocument, reference
 from j10ce.policy.entitlement.resolve import Resolution, resolve
 from j10ce.policy.profiles import builtin
 from j10ce.policy.validation.validate import validate
-from j10ce.scheduler.demand import request
-from j10ce.scheduler.place import place
+from j10ce.scheduler.place.demand import request
+from j10ce.scheduler.place.place import place
 from j10ce.testing.build import WALL, meta
 from j10ce.testing.build import node as machine
 from tests.place.fleet import fleet, node, workload

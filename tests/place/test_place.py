@@ -14,10 +14,10 @@ from j10ce.model.kinds import (
     ReservationReport,
     Tier,
 )
-from j10ce.scheduler.demand import Request
-from j10ce.scheduler.fit import FILTERS
-from j10ce.scheduler.place import place
-from j10ce.scheduler.score import SCORERS, Balanced, Weighed
+from j10ce.scheduler.place.demand import Request
+from j10ce.scheduler.place.fit import FILTERS
+from j10ce.scheduler.place.place import place
+from j10ce.scheduler.place.score import SCORERS, Balanced, Weighed
 from j10ce.testing.build import WALL, reservation, selector
 from tests.place.fleet import asked, fleet, node, witnessed
 

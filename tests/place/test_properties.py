@@ -9,9 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS
-from j10ce.scheduler.demand import Request
-from j10ce.scheduler.fit import FILTERS
-from j10ce.scheduler.place import Decision, place
+from j10ce.scheduler.place.demand import Request
+from j10ce.scheduler.place.fit import FILTERS
+from j10ce.scheduler.place.place import Decision, place
 from j10ce.testing.build import WALL, reservation
 from tests.place.fleet import asked, fleet, node, witnessed
 

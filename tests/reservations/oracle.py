@@ -8,8 +8,8 @@ from typing import NamedTuple
 import highspy
 import numpy as np
 
-from j10ce.scheduler.fleet import Fleet
-from j10ce.scheduler.pledge import Pledge
+from j10ce.scheduler.ledger.fleet import Fleet
+from j10ce.scheduler.ledger.pledge import Pledge
 
 
 class Ask(NamedTuple):

@@ -7,8 +7,8 @@ import math
 from j10ce.model.kinds import Tier
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.policy.entitlement.ledger import Ledger, Line
-from j10ce.scheduler.fleet import Fleet
-from j10ce.scheduler.pledge import Node, Pledge
+from j10ce.scheduler.ledger.fleet import Fleet
+from j10ce.scheduler.ledger.pledge import Node, Pledge
 from j10ce.testing.conformance_ledger import Book, LedgerConformance
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from j10ce.model.resource import Resources
-from j10ce.scheduler.fleet import Fleet
-from j10ce.scheduler.pledge import Charge, Node, Pledge, Standing
+from j10ce.scheduler.ledger.fleet import Fleet
+from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge, Standing
 from j10ce.testing.build import resources
 
 

@@ -16,7 +16,7 @@ from j10ce.model.kube.native import Node, read_amount
 from j10ce.model.kube.pod import Pod
 from j10ce.model.quantity import Quantity
 from j10ce.model.stored import Key
-from j10ce.scheduler.pledge import Charge
+from j10ce.scheduler.ledger.pledge import Charge
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL, reservation, resources
 from tests.hearing import by_heartbeat

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.model.resource import NOTHING, Resources
-from j10ce.scheduler.lending import Loans, Offer, lent
+from j10ce.scheduler.ledger.lending import Loans, Offer, lent
 from j10ce.testing.build import resources
 
 AMOUNTS = st.builds(resources, st.integers(0, 9), st.integers(0, 9).map(lambda n: f"{n}Gi"))

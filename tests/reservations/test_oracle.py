@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from j10ce.scheduler.exact import search
-from j10ce.scheduler.witness import Item, place, repack
+from j10ce.scheduler.ledger.exact import search
+from j10ce.scheduler.ledger.witness import Item, place, repack
 from tests.reservations.oracle import Ask, feasible, fits_all
 from tests.soak.driver import Driver
 

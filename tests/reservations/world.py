@@ -12,8 +12,8 @@ from itertools import count
 
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import NOTHING, Resources
-from j10ce.scheduler.fleet import Fleet
-from j10ce.scheduler.pledge import Charge, Node, Pledge, Refusal, Standing
+from j10ce.scheduler.ledger.fleet import Fleet
+from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge, Refusal, Standing
 
 Units = dict[str, dict[str, int]]
 

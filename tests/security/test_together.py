@@ -17,8 +17,8 @@ from j10ce.manager.fairness.metered import Meter, Metered
 from j10ce.manager.fairness.rate_limits import Limits
 from j10ce.manager.grpc.proto import actions_pb2 as actions
 from j10ce.manager.identity import Act
-from j10ce.scheduler.demand import Request
-from j10ce.scheduler.place import Decision
+from j10ce.scheduler.place.demand import Request
+from j10ce.scheduler.place.place import Decision
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL
 from tests.grpc.conftest import running

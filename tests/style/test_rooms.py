@@ -9,8 +9,7 @@ from pathlib import PurePath
 from tests.style.sources import PACKAGE, product
 
 MOST_FILES = 12
-WITHOUT_ROOMS = {"scheduler"}
-WITHOUT_MAPS = WITHOUT_ROOMS | {"adapters", "host", "observe", "testing"}
+WITHOUT_MAPS = {"adapters", "host", "observe", "testing"}
 
 
 def rooms() -> dict[str, list[str]]:
@@ -26,7 +25,7 @@ def rooms() -> dict[str, list[str]]:
 
 def test_a_folder_has_at_most_twelve_files() -> None:
     files = {room: sum(not name.endswith("/") for name in names) for room, names in rooms().items()}
-    wide = {room: n for room, n in files.items() if n > MOST_FILES and room not in WITHOUT_ROOMS}
+    wide = {room: n for room, n in files.items() if n > MOST_FILES}
     assert not wide, "give its files rooms of their own"
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from j10ce import __version__
 from j10ce.manager.access.security import Options
 from j10ce.manager.logs import FORMATS, LEVELS, Format
-from j10ce.scheduler.pledge import NAMESPACE_LIMIT
+from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT
 from j10ce.store.schemes import FORMS
 
 

@@ -1,1 +1,9 @@
-"""Decisions about the whole fleet: what fits where, and what is held for whom. Pure; NumPy allowed."""
+"""Decisions about the whole fleet: what fits where, and what is held for whom. Pure; NumPy allowed.
+
+Nodes, policies and workloads come in; placements, pledges and refusals in numbers go out.
+
+    cluster     is the fleet in arrays, one row per node
+    ledger/     is the book of reservations of a fleet
+    place/      says where a workload should run
+    extender/   says which nodes kube-scheduler may take
+"""

@@ -45,8 +45,8 @@ from j10ce.policy.document.document import reference
 from j10ce.policy.lifetime import in_force, over
 from j10ce.policy.validation.reported import report_findings
 from j10ce.scheduler.cluster import STANDS_ON, Cluster, Row, assemble, node_of, row
-from j10ce.scheduler.demand import Request, request
-from j10ce.scheduler.place import Decision, place
+from j10ce.scheduler.place.demand import Request, request
+from j10ce.scheduler.place.place import Decision, place
 from j10ce.store.store import ABSENT, Store
 
 log = structlog.get_logger()

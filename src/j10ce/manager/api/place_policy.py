@@ -30,8 +30,8 @@ from j10ce.policy.overcommit import spelled
 from j10ce.policy.validation import syntax
 from j10ce.policy.validation.validate import validate
 from j10ce.scheduler.cluster import STANDS_ON, node_of
-from j10ce.scheduler.demand import Request
-from j10ce.scheduler.place import Decision
+from j10ce.scheduler.place.demand import Request
+from j10ce.scheduler.place.place import Decision
 
 DEFAULT_TTL: Final = Duration(600)
 MARK: Final = Minimum(cpu=Quantity.parse("1m"))  # of a placement that takes a unit: it holds nothing itself

@@ -25,7 +25,7 @@ from j10ce.manager.policies.roster import ReportedRoster, Roster
 from j10ce.manager.policies.transitions import Tell, ignore
 from j10ce.manager.telemetry.trace import Tracer
 from j10ce.policy.profiles import builtin
-from j10ce.scheduler.pledge import NAMESPACE_LIMIT
+from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT
 from j10ce.store.store import Store
 
 log = structlog.get_logger()

@@ -29,9 +29,9 @@ from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import admitted, ends, over
 from j10ce.policy.select import Labels
 from j10ce.scheduler.cluster import resources, row
-from j10ce.scheduler.extender import Extender
-from j10ce.scheduler.layout import MOST
-from j10ce.scheduler.occupancy import Guest, Occupancy, Stake
+from j10ce.scheduler.extender.extender import Extender
+from j10ce.scheduler.extender.occupancy import Guest, Occupancy, Stake
+from j10ce.scheduler.ledger.layout import MOST
 from j10ce.store.mirror import Source, mirror
 
 LOOK_S: Final = 1.0  # between looks for policies whose time is over

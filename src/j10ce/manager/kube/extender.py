@@ -23,9 +23,9 @@ from j10ce.manager.asgi.endpoints import Bodies, reply
 from j10ce.manager.asgi.status import Refusal
 from j10ce.manager.kube.cluster_feed import Occupants
 from j10ce.manager.kube.metrics import DoorMetrics
-from j10ce.scheduler import extender_wire as wire
-from j10ce.scheduler.extender import Filtered
-from j10ce.scheduler.occupancy import Guest
+from j10ce.scheduler.extender import wire
+from j10ce.scheduler.extender.extender import Filtered
+from j10ce.scheduler.extender.occupancy import Guest
 
 log = structlog.get_logger()
 PREFIX: Final = "/extender/"

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from j10ce.manager.asgi.endpoints import OTHER
 from j10ce.manager.telemetry.metrics import BUCKETS_S
 from j10ce.model.catalogue import KINDS
-from j10ce.scheduler.extender import Filtered
+from j10ce.scheduler.extender.extender import Filtered
 
 JUDGED: Final = frozenset({*KINDS, "Pod"})
 Verdict: TypeAlias = Literal["admitted", "changed", "refused", "skipped"]

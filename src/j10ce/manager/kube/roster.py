@@ -23,8 +23,8 @@ from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import over
 from j10ce.policy.select import Labels, Test, compiled
 from j10ce.scheduler.cluster import resources
-from j10ce.scheduler.occupancy import Guest
-from j10ce.scheduler.pledge import Charge, Node
+from j10ce.scheduler.extender.occupancy import Guest
+from j10ce.scheduler.ledger.pledge import Charge, Node
 
 AGENT_GONE_S: Final = 300.0  # a node whose agent is silent for longer takes no more units
 CLOSING_TAINTS: Final = (

@@ -10,8 +10,8 @@ from j10ce.model.kinds import Condition, MinimalReservationPolicy, UnitCount, Wi
 from j10ce.model.resource import Resources, spell
 from j10ce.model.text.words import counted
 from j10ce.policy.document.document import LIMITED
-from j10ce.scheduler.lending import Reclaim
-from j10ce.scheduler.pledge import Refusal, Standing
+from j10ce.scheduler.ledger.lending import Reclaim
+from j10ce.scheduler.ledger.pledge import Refusal, Standing
 
 
 class Decision(NamedTuple):

@@ -30,7 +30,7 @@ from j10ce.model.kinds import (
 from j10ce.policy.document.document import Policy, reference
 from j10ce.policy.document.rollout import done
 from j10ce.policy.lifetime import in_force, over
-from j10ce.scheduler.pledge import NAMESPACE_LIMIT
+from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT
 from j10ce.store.store import Store
 
 log = structlog.get_logger()

@@ -14,7 +14,7 @@ from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import created
 from j10ce.policy.select import compiled
 from j10ce.scheduler.cluster import resources
-from j10ce.scheduler.pledge import Charge, Node, Pledge
+from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge
 
 WITHIN_S: Final = 30.0  # of lending, when it is not said
 

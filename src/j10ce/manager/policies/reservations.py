@@ -18,9 +18,9 @@ from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, PolicyRevision
 from j10ce.policy.document.document import by_owner, reference
 from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
 from j10ce.policy.lifetime import admitted, created, over
-from j10ce.scheduler.fleet import Fleet
-from j10ce.scheduler.lending import Loans, Offer
-from j10ce.scheduler.pledge import NAMESPACE_LIMIT, Pledge, Refusal
+from j10ce.scheduler.ledger.fleet import Fleet
+from j10ce.scheduler.ledger.lending import Loans, Offer
+from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT, Pledge, Refusal
 
 RETRY_S: Final = 10.0  # between attempts that move others: to place what is short, to admit what was refused
 LOOK_S: Final = 5.0  # between looks at what is lent

@@ -10,7 +10,7 @@ from j10ce.manager.policies.pledges import to_node
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS
 from j10ce.policy.document.document import labels_of
 from j10ce.policy.select import Labels
-from j10ce.scheduler.pledge import Node
+from j10ce.scheduler.ledger.pledge import Node
 
 
 class Changes(NamedTuple):

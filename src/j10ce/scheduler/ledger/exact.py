@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from j10ce.scheduler.witness import Amounts, Item, Placement, hopeless
+from j10ce.scheduler.ledger.witness import Amounts, Item, Placement, hopeless
 
 BUDGET: Final = 50_000  # looks at a node; about a fifth of a second
 MOST_STEPS: Final = 600  # items × nodes: the depth of the search

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from j10ce.model.resource import Resources
-from j10ce.scheduler.exact import search
-from j10ce.scheduler.layout import MOST, Entry, Layout, vector
-from j10ce.scheduler.witness import Amounts, Item, Mask, Placement, Vector, hopeless, place, repack, stay
+from j10ce.scheduler.ledger.exact import search
+from j10ce.scheduler.ledger.layout import MOST, Entry, Layout, vector
+from j10ce.scheduler.ledger.witness import Amounts, Item, Mask, Placement, Vector, hopeless, place, repack, stay
 
 
 def settle(layout: Layout, waiting: dict[str, Placement], budget: int, *, move: bool = True) -> None:

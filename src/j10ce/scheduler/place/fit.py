@@ -14,7 +14,7 @@ from j10ce.model.resource import RESOURCES, spell
 from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
 from j10ce.policy.select import compiled
 from j10ce.scheduler.cluster import Cluster, Mask
-from j10ce.scheduler.demand import Demand
+from j10ce.scheduler.place.demand import Demand
 
 # What a floor of each resource needs of the kernel: any one of these knobs.
 KEPT_BY: Final = {"cpu": ("cpu.weight",), "memory": ("memory.min", "memory.low")}

@@ -13,12 +13,12 @@ from typing import TypeVar
 import numpy as np
 
 from j10ce.model.resource import NOTHING, Resources
-from j10ce.scheduler.exact import BUDGET
-from j10ce.scheduler.layout import Entry, Layout, left_of, topping
-from j10ce.scheduler.pledge import NAMESPACE_LIMIT, Charge, Node, Pledge, Refusal, Standing
-from j10ce.scheduler.settle import arrange, beside, rearrange, settle
-from j10ce.scheduler.shortage import at_limit, creditors, no_room, nothing_promised, over_limit, owed
-from j10ce.scheduler.witness import Amounts, Mask, Placement, place
+from j10ce.scheduler.ledger.exact import BUDGET
+from j10ce.scheduler.ledger.layout import Entry, Layout, left_of, topping
+from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT, Charge, Node, Pledge, Refusal, Standing
+from j10ce.scheduler.ledger.settle import arrange, beside, rearrange, settle
+from j10ce.scheduler.ledger.shortage import at_limit, creditors, no_room, nothing_promised, over_limit, owed
+from j10ce.scheduler.ledger.witness import Amounts, Mask, Placement, place
 
 
 class Fleet:

@@ -15,10 +15,10 @@ from j10ce.model.kinds import Minimum
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
 from j10ce.scheduler.cluster import Amounts, Cluster, Mask, Rows, Scores, share_of
-from j10ce.scheduler.demand import Demand, Request
-from j10ce.scheduler.occupancy import Count, Guest, Occupancy, Stake
-from j10ce.scheduler.offers import Offers
-from j10ce.scheduler.place import total, weigh
+from j10ce.scheduler.extender.occupancy import Count, Guest, Occupancy, Stake
+from j10ce.scheduler.extender.offers import Offers
+from j10ce.scheduler.place.demand import Demand, Request
+from j10ce.scheduler.place.place import total, weigh
 
 AT_A_TIME: Final = 8  # a pod is offered an eighth of the nodes with units for it: the rest is for those right behind it
 MOST_SCORE: Final = 10

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from j10ce.model.placement import NodeVerdict, Score
 from j10ce.scheduler.cluster import Cluster, Mask, Scores
-from j10ce.scheduler.demand import Demand, Request, demand
-from j10ce.scheduler.fit import FILTERS, Filter
-from j10ce.scheduler.score import SCORERS, Weighed
+from j10ce.scheduler.place.demand import Demand, Request, demand
+from j10ce.scheduler.place.fit import FILTERS, Filter
+from j10ce.scheduler.place.score import SCORERS, Weighed
 
 
 class Decision(NamedTuple):

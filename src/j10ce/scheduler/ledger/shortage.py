@@ -11,9 +11,9 @@ import numpy as np
 from j10ce.model.resource import RESOURCES, Resources, spell
 from j10ce.model.text.words import counted
 from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
-from j10ce.scheduler.layout import Entry, Layout
-from j10ce.scheduler.pledge import Lack, Pledge, Refusal
-from j10ce.scheduler.witness import Amounts, Mask, room
+from j10ce.scheduler.ledger.layout import Entry, Layout
+from j10ce.scheduler.ledger.pledge import Lack, Pledge, Refusal
+from j10ce.scheduler.ledger.witness import Amounts, Mask, room
 
 
 def no_room(layout: Layout, new: Entry, wanted: int, free: Amounts, *, proven: bool = False) -> Refusal:

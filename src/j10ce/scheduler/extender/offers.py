@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from j10ce.scheduler.cluster import Amounts, Rows
-from j10ce.scheduler.occupancy import grown, table_of
+from j10ce.scheduler.extender.occupancy import grown, table_of
 
 CHARGED_S: Final = 10.0
 MOST: Final = 10_000  # offers at a time; the oldest goes first

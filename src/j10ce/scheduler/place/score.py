@@ -8,7 +8,7 @@ import numpy as np
 
 from j10ce.model.resource import RESOURCES, spell
 from j10ce.scheduler.cluster import Cluster, Scores, share_of
-from j10ce.scheduler.demand import Demand
+from j10ce.scheduler.place.demand import Demand
 
 CPU, MEMORY = RESOURCES.index("cpu"), RESOURCES.index("memory")
 

@@ -11,8 +11,8 @@ import numpy as np
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
 from j10ce.policy.select import Test
 from j10ce.scheduler.cluster import MOST as MOST
-from j10ce.scheduler.pledge import Charge, Node, Pledge
-from j10ce.scheduler.witness import Amounts, Item, Mask, Placement, Vector, place
+from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge
+from j10ce.scheduler.ledger.witness import Amounts, Item, Mask, Placement, Vector, place
 
 LARGEST: Final = 2**63 - 1
 
