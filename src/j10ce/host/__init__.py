@@ -1,0 +1,9 @@
+"""The machine as it is, read only.
+
+Paths of /proc and /sys come in; mounts, open descriptors and commands to start go out.
+
+    files     reads kernel files by descriptors that stay open
+    mounts    says which hierarchies are mounted where
+    handles   leads from a workload's handle to its cgroups
+    child     starts processes of ours, with our own code only
+"""

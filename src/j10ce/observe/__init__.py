@@ -1,0 +1,17 @@
+"""The only code that samples the machine.
+
+Cgroups and the node come in; a Snapshot of them goes out, with series of what was measured.
+
+    sensor     is the seam to what is sampled
+    counters   picks numbers out of kernel files
+    psi        is pressure, and triggers for its spikes
+    cgroup     samples cgroups
+    node       samples the machine
+    demand     weighs the threads of a group
+    siblings   says who else competes inside a cgroup
+    groups     keeps the part of the tree that matters
+    ring       is one measured number over time
+    series     is every number of a node
+    predict    is the peak to expect
+    observer   puts all of it into one snapshot
+"""
