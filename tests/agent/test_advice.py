@@ -57,9 +57,11 @@ class Allotted:
         return (self.value(path, "cpuset.cpus") & above or above) if path else above
 
     def spread(self, path: str) -> dict[int, float]:
-        """A group's weight on each CPU, evenly on those it may use; an idle one weighs 3."""
+        """A group's weight on each CPU, by what its children weigh there, else evenly; an idle one weighs 3."""
         weight = 3.0 if self.value(path, "cpu.idle") == 1.0 else self.value(path, "cpu.weight")
-        return {cpu: weight / len(self.usable(path)) if cpu in self.usable(path) else 0.0 for cpu in CPUS}
+        below = [self.spread(p) for p in self.groups.children(path)]
+        here = {c: math.fsum(b[c] for b in below) if below else float(c in self.usable(path)) for c in CPUS}
+        return {c: weight * n / math.fsum(here.values()) for c, n in here.items()}
 
     def cpu(self, path: str) -> dict[int, float]:
         """Millicores on each CPU."""

@@ -20,6 +20,7 @@ def test_the_ring_settles_and_gives_everything_back(tmp_path: Path, first: int, 
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("harsh", [False, True], ids=["everyday", "with faults and kills"])
 def test_the_ring_settles_and_gives_everything_back_a_thousand_times(tmp_path: Path, harsh: bool) -> None:
     for seed in range(1000, 1000 + 1000 * SCALE):
