@@ -76,8 +76,7 @@ def test_a_protected_pod_has_its_floor_though_best_effort_weighs_as_much(node: P
     pods.spin(pods.hog, 2 * CPUS)
     pods.weigh("/burstable", LEAST)
     assert eventually(lambda: pods.quota() != unlimited, PATIENCE_S)
-    share = pods.share()
-    print(f"the protected pod had {share:.0%} beside {2 * CPUS} loops of equal weight")
-    assert share > 0.7
+    # The cap follows what the pod uses, and that what the cap leaves it: the first spans are on the way.
+    assert eventually(lambda: pods.share() > 0.7, PATIENCE_S)
     pods.weigh("/burstable", RIGHT)
     assert eventually(lambda: pods.quota() == unlimited, PATIENCE_S)

@@ -33,7 +33,7 @@ def kubelet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubelet]:
         one.write("idle", IDLE)
         one.start()
         for pod in (POD, pod_path(HEAVY), pod_path(IDLE, "besteffort")):
-            assert eventually(lambda pod=pod: len(containers(pod)) == 2, PATIENCE_S)
+            assert eventually(lambda pod=pod: [*map(started, containers(pod))] == [True, True], PATIENCE_S)
         systemctl("daemon-reload")  # whatever systemd forgets then is forgotten before anything is compared
         yield one
 
@@ -53,6 +53,12 @@ def agent(
         one.begin()
         assert eventually(lambda: memory_min(POD) == FLOOR)
         yield one
+
+
+def started(container: str) -> bool:
+    """runc has become what it starts: until then it sets properties of the unit, and systemd shows it as changed."""
+    pids = (ROOT / container / "cgroup.procs").read_text().split()
+    return bool(pids) and not any(Path(f"/proc/{pid}/comm").read_text().startswith("runc") for pid in pids)
 
 
 def containers(pod: str) -> list[str]:
