@@ -29,9 +29,9 @@ import uvloop
 from benchmarks.facts import machine_facts
 from j10ce.kube.access import read_access
 from j10ce.kube.client import KubeClient
-from tests.kube.conftest import install_crds
+from tests.kube.manifests import install_crds
 from tests.kube.plane import NAMESPACE, Plane, managing
-from tests.lab.cluster import Cluster, running
+from tests.lab.kube.cluster import Cluster, running
 
 NODES, PODS, UNITS, ROUNDS = 1_000, 600, 300, 7
 CALLS = 300

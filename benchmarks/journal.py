@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 
 from benchmarks.facts import machine_facts
-from j10ce.kernel.record.entry import At, Original, wrote
+from j10ce.kernel.record.entry import Original, wrote
 from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import KNOBS, Setting, workload
+from j10ce.model.workload import Handle
 
 GROWTH = (100, 300, 1000, 3000)
 BUDGET_MS = 0.5  # a write on average, at 1,000 workloads
@@ -35,7 +36,7 @@ def measure(workloads: int, path: Path) -> tuple[int, float, float, float, float
     journal = Journal.open(path, "boot")
     settings = [Setting(workload("default", f"w{n}"), knob) for n in range(workloads) for knob in list(KNOBS)[:7]]
     for setting in settings:
-        at = At(f"j10ce/standard/default_{setting.target.rpartition('/')[2]}")
+        at = Handle(f"j10ce/standard/default_{setting.target.rpartition('/')[2]}")
         journal.add(Original(*setting, at, 7, "cgroup2", '{"cpu.weight":"100"}', 1024.0), wrote(setting, 1.0, "floors"))
     times = []
     for n in range(WRITES):

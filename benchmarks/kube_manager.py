@@ -33,6 +33,8 @@ from j10ce.model.quantity import Quantity
 from j10ce.model.schema import convert
 from j10ce.model.stored import Event, Listing
 from j10ce.policy.profiles import builtin
+from j10ce.scheduler.extender.occupancy import Occupancy
+from j10ce.scheduler.extender.offers import Offers
 from j10ce.store.memory import MemoryStore
 
 NODES, PODS, NAMESPACES, POLICIES = 5_000, 20, 50, 200
@@ -66,13 +68,14 @@ async def measure() -> bool:
     for n in range(WIDE):
         await store.put(_policy(f"wide-{n}", f"team-{n}", {}, units=500))
     view = View(store)
-    occupants = Occupants(Cluster(), view, wall)
+    book = Occupancy()
+    occupants = Occupants(Cluster(), view, wall, book, Offers())
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(view.run()), group.create_task(occupants.run())]
         began = time.perf_counter()
         await occupants.ready()
         print(f"{NODES} nodes and {NODES * PODS} pods read in {time.perf_counter() - began:.1f} s")
-        roster = KubeRoster(occupants, view.silence.of)
+        roster = KubeRoster(occupants, book, view.silence.of)
         how = {"roster": roster, "namespace_limit": 100, "longest_rest_s": LONGEST_REST_S}
         judging = judge_policies(store, view, wall, **how)
         tasks.append(group.create_task(judging))

@@ -2,12 +2,17 @@
 
 All arms take turns in each round, so that whatever else the machine does meets them alike; the figures are medians
 over the rounds. `ours` is the product as a user runs it: an agent, `run --profile ls`, and `run --profile be`.
+
+`python -m benchmarks.latency docs/images/protection.json` also writes the medians to that file. `make generate` draws
+the picture from it, and writes the numbers of README.md and docs/numbers.md.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import platform
 import shutil
 import statistics
 import subprocess
@@ -52,6 +57,8 @@ def main() -> int:
             }  # fmt: skip
             for name, (service, wrap) in arms.items():
                 results.setdefault(name, []).append(measure(service, wrap, number))
+    for path in sys.argv[1:]:
+        Path(path).write_text(json.dumps(kept(results), indent=2) + "\n")
     return report(results)
 
 
@@ -150,11 +157,31 @@ def busy_and_total() -> tuple[int, int]:
     return sum(fields) - fields[3] - fields[4], sum(fields)
 
 
-def report(results: dict[str, list[Round]]) -> bool:
-    """Whether a goal is missed."""
-    middle = {
+def medians(results: dict[str, list[Round]]) -> dict[str, Round]:
+    return {
         name: Round(*(statistics.median(r[i] for r in rounds) for i in range(4))) for name, rounds in results.items()
     }
+
+
+def kept(results: dict[str, list[Round]]) -> dict[str, object]:
+    """What the documentation shows; times in ms."""
+    arms = {
+        name: {
+            "p50": round(m.p50 / 1e3, 2),
+            "p99": round(m.p99 / 1e3, 2),
+            "p99.9": round(m.p999 / 1e3, 2),
+            "busy": round(m.busy, 2),
+        }
+        for name, m in medians(results).items()
+    }
+    machine = f"{os.cpu_count()} CPUs, Linux {'.'.join(platform.release().split('.')[:2])}"
+    rounds = len(next(iter(results.values())))
+    return {"machine": machine, "hogs": HOGS, "rounds": rounds, "seconds": SECONDS, "load": LOAD, "arms": arms}
+
+
+def report(results: dict[str, list[Round]]) -> bool:
+    """Whether a goal is missed."""
+    middle = medians(results)
     print(
         f"{'arm':<12}{'p50 ms':>9}{'p99 ms':>9}{'p99 spread':>17}{'p99.9 ms':>10}{'÷ alone':>9}{'÷ kube':>8}{'busy':>7}"
     )

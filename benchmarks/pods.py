@@ -1,7 +1,7 @@
 """A real kubelet starts pods that have a reservation: how long after the cgroup of a pod exists are its knobs written?
 
 The agent polls the tree while it awaits a cgroup, so a pod whose binding it has heard of waits for nothing else. Both
-moments are taken by looking at the files every millisecond. Root only; see tests/lab/node.py for what is started.
+moments are taken by looking at the files every millisecond. Root only; see tests/lab/kube/node.py for what is started.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.facts import machine_facts
-from tests.kube.agent.conftest import Installed, PodAgent
-from tests.lab.cluster import running
-from tests.lab.node import CGROUPS, joined, pod
+from tests.kube.agent.installed import Installed, PodAgent
+from tests.lab.kube.cluster import running
+from tests.lab.kube.node import CGROUPS, joined, pod
 
 PODS = int(os.environ.get("J10CE_BENCH_PODS", "30"))
 REQUESTED = "10\n"  # cpu.shares as the kubelet writes them for 10m

@@ -1,9 +1,12 @@
 """Rules for every suite: which tests run where, and when a skip is a failure.
 
 A test under tests/enforce is marked `host` (unless it says `vm`), a test under tests/systemd `vm_systemd`, one under
-tests/kube `kube`.  A test may
-skip only because a probe says that this machine lacks a feature, with a reason that starts with "Unsupported:".  With
-CI=true any other skip fails the run, and so does a missing cgroup file in a guest, whose kernel is known to have it.
+tests/kube `kube` (but for tests/kube/client, which plays the API server itself), those under tests/etcd, tests/fleet
+and tests/store/etcd `lab`.
+
+A test may skip only because a probe says that this machine lacks a feature, with a reason that starts with
+"Unsupported:".  With CI=true any other skip fails the run, and so does a missing cgroup file in a guest, whose kernel
+is known to have it.
 """
 
 from __future__ import annotations
@@ -44,13 +47,15 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        folder = item.path.relative_to(TESTS).parts[0]
+        folder, room, *_ = *item.path.relative_to(TESTS).parts, ""
         if folder == "enforce" and item.get_closest_marker("vm") is None:
             item.add_marker(pytest.mark.host)
         elif folder == "systemd":
             item.add_marker(pytest.mark.vm_systemd)
-        elif folder == "kube":
+        elif folder == "kube" and room != "client":
             item.add_marker(pytest.mark.kube)
+        elif folder in ("etcd", "fleet") or (folder, room) == ("store", "etcd"):
+            item.add_marker(pytest.mark.lab)
         if needs := missing_for(item):
             item.add_marker(pytest.mark.skip(reason=f"Unsupported: {needs}"))
 

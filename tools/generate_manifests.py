@@ -1,4 +1,7 @@
-"""Bundle the pieces of deploy/ into the files that people look for, each complete in itself, for Kubernetes 1.30 on.
+"""Bundle the pieces of deploy/ into the files that people look for, for Kubernetes 1.30 on.
+
+The CRDs of profiles and of reservations come first, as files of config/crd/bases; then controller-manager.yaml, which
+has the other kinds and the webhooks, and agent-daemonset.yaml: together they are all of deploy/.
 
 kustomize refuses an object that occurs twice, and the one inside kubectl 1.20 reads no file outside of its directory:
 so these are copies, and so are the CRDs of the overlay for older versions. The option `scheduler` has the
@@ -7,12 +10,15 @@ configurations of deploy/scheduler for a scheduler under another name, and `stri
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+
+from j10ce.manager.changes.patches import patched, read_operations
 
 CLONE = Path(__file__).resolve().parent.parent
 DEPLOY = CLONE / "deploy"
@@ -21,14 +27,17 @@ MANAGER: Final = ("controller-manager-rbac", "people-rbac", "controller-manager"
 BUNDLES: Final = {
     "overlays/kubernetes-1.20/crds.yaml": sorted((CLONE / "config/crd/bases").glob("*.yaml")),
     "controller-manager.yaml": [
+        DEPLOY / "default/crds.yaml",
         *(DEPLOY / f"base/{name}.yaml" for name in ("namespace", "quota", *MANAGER)),
         *(DEPLOY / f"default/{name}.yaml" for name in ("disruption", "own-namespace")),
+        DEPLOY / "base/webhooks.yaml",
     ],
     "agent-daemonset.yaml": [
         *(DEPLOY / f"base/{name}.yaml" for name in ("namespace", "quota", "agent-rbac", "agent")),
         DEPLOY / "default/own-node.yaml",
     ],
 }
+APPLIED_BEFORE: Final = ("qosprofiles.j10ce.io", "minimalreservationpolicies.j10ce.io")
 SCHEDULERS: Final = {"v1": "v1", "v1beta3": "v1", "v1beta1": "v1beta1"}  # version: the file of deploy/scheduler to take
 SECOND: Final = {"leaderElection": {"leaderElect": False}, "profiles": [{"schedulerName": "j10ce-scheduler"}]}
 
@@ -58,12 +67,32 @@ def second_scheduler(version: str, without: str = "") -> str:
 
 def bundle(pieces: Sequence[Path]) -> str:
     """One document after the other; where a piece says that it is generated, the bundle has said so."""
-    texts = (piece.read_text().partition("---\n")[2] if generated(piece) else piece.read_text() for piece in pieces)
-    return "".join(f"---\n{text}" for text in texts)
+    return "".join(f"---\n{text_of(piece)}" for piece in pieces)
 
 
-def generated(piece: Path) -> bool:
-    return piece.read_text().startswith("# Generated")
+def text_of(piece: Path) -> str:
+    match piece.relative_to(DEPLOY.parent).as_posix():
+        case "deploy/default/crds.yaml":
+            return rest_of_kinds(piece)
+        case "deploy/base/webhooks.yaml":
+            return webhooks(piece)
+    text = piece.read_text()
+    return text.partition("---\n")[2] if text.startswith("# Generated") else text
+
+
+def rest_of_kinds(piece: Path) -> str:
+    """Without those that have a file of their own to begin with."""
+    documents = piece.read_text().split("---\n")[1:]
+    return "---\n".join(one for one in documents if yaml.safe_load(one)["metadata"]["name"] not in APPLIED_BEFORE)
+
+
+def webhooks(piece: Path) -> str:
+    """With the patch of deploy/default, as kustomize makes it."""
+    patch = json.dumps(yaml.safe_load((DEPLOY / "default/webhooks.yaml").read_text()))
+    validating, mutating = yaml.safe_load_all(piece.read_text())
+    return yaml.safe_dump_all(
+        [patched(validating, read_operations(patch.encode())), mutating], sort_keys=False, width=120
+    )
 
 
 if __name__ == "__main__":

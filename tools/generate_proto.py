@@ -125,7 +125,7 @@ def message(struct: type[Struct], numbers: Numbers) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def enum(choice: shape.Choice, numbers: Numbers, inside: str = "") -> str:
+def enum(choice: shape.EnumShape, numbers: Numbers, inside: str = "") -> str:
     held = numbers.setdefault(f"{inside}{choice.name}", {})
     constants = [shape.constant(choice, value) for value in choice.values]
     lines = [f"enum {choice.name} {{", *reserved(held, constants), f"  {shape.constant(choice, 'unspecified')} = 0;"]

@@ -11,10 +11,12 @@ QosError
 └── StoreError
     ├── NotFound
     ├── Conflict     a stale or duplicate write
+    │   ├── AlreadyExists  a create met an object of its name
     │   └── FieldConflict  an apply would change what others own; carries owners and fields
     ├── Compacted    the watch asked for changes that are no longer kept
     ├── Closed       the store was closed by its owner
     ├── Unavailable  the store does not answer; nothing was changed
+    │   └── Later    a peer is there and asks to be left alone for a while; Unreachable, too
     └── Unsure       the store did not answer a write in time: it may or may not have happened
 """
 
@@ -109,6 +111,10 @@ class Conflict(StoreError):
     """The object moved on, or exists already."""
 
 
+class AlreadyExists(Conflict):
+    """A create met an object of its name."""
+
+
 class FieldConflict(Conflict):
     """`owners`: (manager, field) of what an apply would take from someone else; `more` is how many are left out."""
 
@@ -117,8 +123,8 @@ class FieldConflict(Conflict):
         self.more = len(owners) - len(self.owners)
         noun = "conflict" if len(owners) == 1 else "conflicts"
         rest = (f"and {self.more} more",) if self.more else ()
-        told = "; ".join((*(f'conflict with "{manager}": {field}' for manager, field in self.owners), *rest))
-        super().__init__(f"Apply failed with {len(owners)} {noun}: {told}")
+        conflicts = "; ".join((*(f'conflict with "{manager}": {field}' for manager, field in self.owners), *rest))
+        super().__init__(f"Apply failed with {len(owners)} {noun}: {conflicts}")
 
 
 class Compacted(StoreError):
@@ -134,6 +140,14 @@ class Closed(StoreError):
 
 class Unavailable(StoreError):
     """The store does not answer. Nothing was changed."""
+
+
+class Later(Unavailable, Unreachable):
+    """The peer is there and asks to be left alone for `after_s` seconds. Nothing was changed."""
+
+    def __init__(self, message: str, after_s: float) -> None:
+        self.after_s = after_s
+        super().__init__(message)
 
 
 class Unsure(StoreError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import AsyncIterator
 
 import pytest
 from msgspec.structs import replace
@@ -35,36 +34,27 @@ class House:
         return workload.target in self.restarting
 
 
-async def take(events: AsyncIterator[WorkloadEvent], count: int) -> list[tuple[str, str]]:
-    found = []
-    for _ in range(count):
-        event = await anext(events)
-        found.append((event.type, event.workload.name if event.workload else ""))
-    return found
+def named(event: WorkloadEvent) -> tuple[str, str]:
+    return event.type, event.workload.name if event.workload else ""
 
 
-async def test_a_listing_comes_first_then_changes() -> None:
+async def test_what_is_known_is_listed_and_who_changes_it_gets_the_event() -> None:
     adapter = StaticAdapter([build.workload("old")], House())
-    events = adapter.workloads()
-    assert await take(events, 2) == [("ADDED", "old"), ("SYNCED", "")]
-    adapter.add(build.workload("web"))
-    adapter.remove(WEB)
-    assert await take(events, 2) == [("ADDED", "web"), ("DELETED", "web")]
+    assert [named(event) async for event in adapter.workloads()] == [("ADDED", "old"), ("SYNCED", "")]
+    assert named(adapter.add(build.workload("web"))) == ("ADDED", "web")
+    assert named(adapter.remove(WEB)) == ("DELETED", "web")
 
 
 @pytest.mark.parametrize("end", [pytest.param([], id="empty"), pytest.param(None, id="gone")])
-async def test_a_workload_ends_when_its_cgroup_is_empty_or_gone(end: list[int] | None) -> None:
+def test_a_workload_ends_when_its_cgroup_is_empty_or_gone(end: list[int] | None) -> None:
     house = House()
     adapter = StaticAdapter([build.workload("web")], house)
-    events = adapter.workloads()
-    await take(events, 2)
     house.inside[WEB] = [7]
-    adapter.sweep()
+    assert adapter.sweep() == []
     assert WEB in adapter
     house.inside[WEB] = end
-    adapter.sweep()
+    assert [named(event) for event in adapter.sweep()] == [("DELETED", "web")]
     assert WEB not in adapter
-    assert await take(events, 1) == [("DELETED", "web")]
 
 
 @pytest.mark.parametrize("between", [pytest.param([], id="empty"), pytest.param(None, id="gone")])

@@ -17,7 +17,7 @@ from j10ce.model.workload import Handle, Workload
 from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
-from tests.agent.ring import Ring
+from tests.agent.whole_ring import Ring
 from tests.kernel.rig import Killed, Mortal, machine
 
 GI: Final = float(2**30)

@@ -79,3 +79,20 @@ def test_the_types_of_a_whole_agent_can_be_made_ready() -> None:
     """Also those that are never decoded, such as a plan: an agent that cannot begin protects nobody."""
     assert importlib.import_module("j10ce.agent.agent")
     prime()
+
+
+def test_every_mistake_of_a_file_is_told_at_once(tmp_path: Path) -> None:
+    mistakes = {
+        "tick: 1": "tick = 1: unknown field",
+        "drift: yeild": "drift = 'yeild': not one of the known words; did you mean yield?",
+        "period: 1": "period = 1: not a duration; write it as",
+        "top: ///": "top = '///': not usable",
+        "controllers: {floors: {nosuch: 1}, cpu-supress: {}}": "controllers.floors.nosuch = 1: unknown field",
+        "disabled: [flors]": "disabled[0] = 'flors': no such controller; did you mean floors?",
+    }
+    (tmp_path / "a.yaml").write_text("\n".join(mistakes))
+    with pytest.raises(Invalid) as refused:
+        load(tmp_path, {})
+    text = str(refused.value)
+    assert [says for says in mistakes.values() if says not in text] == []
+    assert "controllers.cpu-supress: no such controller; did you mean cpu-suppress?" in text

@@ -1,32 +1,23 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 
 import pytest
 
-from tests.cli.session import Session
-
-numbers = count()
-
-
-def session(folder: Path, clone: Path) -> Iterator[Session]:
-    one = Session(folder, f"j10cetest-cli-{os.getpid()}-{next(numbers)}", clone)
-    yield one
-    one.clean()
+from tests.cli.session import Session, session
 
 
 @pytest.fixture
 def cli(tmp_path: Path, clone: Path) -> Iterator[Session]:
     """The command, with nothing running yet."""
-    yield from session(tmp_path, clone)
+    with session(tmp_path, clone) as one:
+        yield one
 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory, clone: Path) -> Iterator[Session]:
     """The command beside one `up` that the tests of a module share; each uses names of its own."""
-    for one in session(tmp_path_factory.mktemp("stack"), clone):
+    with session(tmp_path_factory.mktemp("stack"), clone) as one:
         one.up()
         yield one

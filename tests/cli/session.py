@@ -9,8 +9,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from j10ce.host.mounts import Hierarchies
 PATIENCE_S = 60.0
 Ended = subprocess.CompletedProcess[str]
 Running = subprocess.Popen[str]
+numbers = count()
 
 NOBODY = 65534
 # Clones and interpreters may lie where only root may look: this nobody may look everywhere, and write nowhere.
@@ -163,3 +165,13 @@ def free_port() -> int:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return int(s.getsockname()[1])
+
+
+@contextmanager
+def session(folder: Path, clone: Path) -> Iterator[Session]:
+    """With nothing running yet."""
+    one = Session(folder, f"j10cetest-cli-{os.getpid()}-{next(numbers)}", clone)
+    try:
+        yield one
+    finally:
+        one.clean()

@@ -11,12 +11,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from j10ce.cli.fleet.objects import _warn_of_loss
 from j10ce.cli.host.up import Stack
 from j10ce.cli.main import COMMANDS, cli
-from j10ce.cli.output import EXIT_CODES, report
+from j10ce.cli.output import report
 from j10ce.cli.peers import find_kind
 from j10ce.errors import Busy, Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
+from j10ce.http.status import ANSWERS
 from j10ce.policy.profiles import builtin
 from j10ce.store.schemes import open_store
 
@@ -86,7 +86,7 @@ def test_examples_name_the_store_that_up_makes(command: str, tmp_path: Path, mon
 def test_each_kind_of_error_has_its_exit_code(error: QosError, code: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(error) == code
     assert capsys.readouterr().err.startswith("error: ")
-    assert {c for _, c in EXIT_CODES} == {1, 3, 4, 5, 6, 7}
+    assert {row.exit_code for row in ANSWERS} == {1, 3, 4, 5, 6, 7}
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,9 @@ def test_a_wrong_value_is_told_with_what_was_typed(words: list[str], says: str) 
     assert "(root)" not in str(result.exception)
 
 
-def test_migrate_names_the_target_that_is_no_store(tmp_path: Path) -> None:
-    made = f"sqlite://{tmp_path}/store.sqlite"
+def furnished(folder: Path) -> str:
+    """The address of a store with one profile in it."""
+    made = f"sqlite://{folder}/store.sqlite"
 
     async def furnish() -> None:
         store = open_store(made, lambda: 0.0)
@@ -113,31 +114,12 @@ def test_migrate_names_the_target_that_is_no_store(tmp_path: Path) -> None:
         await store.close()
 
     asyncio.run(furnish())
-    result = CliRunner().invoke(cli, ["migrate", made, "b"], standalone_mode=False)
+    return made
+
+
+def test_migrate_names_the_target_that_is_no_store(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["migrate", furnished(tmp_path), "b"], standalone_mode=False)
     assert "TARGET = 'b': unknown store" in str(result.exception)
-
-
-@pytest.mark.parametrize(
-    ("profile", "users", "says"),
-    [
-        (
-            "ls",
-            [],
-            "ls is built in: nobody can choose it until it is back; the manager makes it again at its next start",
-        ),
-        ("ls", ["default/web"], "in use by default/web: they lose what ls gave them; the manager makes it again"),
-        ("own", ["default/web"], "in use by default/web: they lose what own gave them; `j10ce-qos apply` brings it"),
-        ("own", [f"a/w{n}" for n in range(7)], "a/w3, a/w4 and 2 more: they lose"),
-        ("own", [], ""),
-    ],
-)
-def test_deleting_a_profile_says_who_loses_by_it(
-    profile: str, users: list[str], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _warn_of_loss(profile, users)
-    told = capsys.readouterr().err
-    assert says in told
-    assert bool(told) == bool(says)
 
 
 REVERTED = {"armed": False, "restored": 3, "removed": 1, "left": [], "kept": []}
@@ -205,11 +187,6 @@ def test_a_kind_goes_by_any_of_its_names(text: str) -> None:
     assert find_kind(text).name == "QoSProfile"
 
 
-def test_an_unknown_kind_says_what_there_is() -> None:
-    with pytest.raises(Invalid, match="use one of qosprofiles"):
-        find_kind("pods")
-
-
 @pytest.mark.parametrize(
     ("module", "spares"),
     [
@@ -231,3 +208,29 @@ def test_the_help_of_every_command_is_in_the_table_in_one_line() -> None:
     text = CliRunner().invoke(cli, ["--help"], terminal_width=80).output
     for name, (_, does) in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(does)}$", text, re.MULTILINE), name
+
+
+def test_output_for_a_terminal_that_knows_ascii_alone_is_no_error(python: str, clone: Path) -> None:
+    code = "from j10ce.cli.main import main; import sys; sys.argv[1:] = ['doctor', '-o', 'json']; main()"
+    environ = {"PYTHONPATH": str(clone / "src"), "PYTHONIOENCODING": "ascii", "PATH": "/usr/bin:/bin"}
+    ended = subprocess.run([python, "-c", code], env=environ, capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_a_backup_is_checked_without_a_store_and_restored_with_one_alone(tmp_path: Path) -> None:
+    file = tmp_path / "objects.jsonl"
+    assert CliRunner().invoke(cli, ["backup", str(file), "--store", furnished(tmp_path)]).exit_code == 0
+    checked = CliRunner().invoke(cli, ["restore", str(file), "--dry-run"])
+    assert re.fullmatch(rf"{file}: 1 QoSProfile at revision \d+, whole and consistent\n", checked.output)
+    refused = CliRunner().invoke(cli, ["restore", str(file)])
+    assert "name where to with --store: " in refused.output
+    assert refused.exit_code == 2
+
+
+def test_a_kubeconfig_for_what_is_no_address_is_refused_before_there_is_a_token(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").touch()
+    words = ["certs", "kubeconfig", "--dir", str(tmp_path), "--server", "cp1.example:7443"]
+    result = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert isinstance(result.exception, Invalid)
+    assert "--server = 'cp1.example:7443': not an address; write it as" in str(result.exception)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ca.crt"]

@@ -112,3 +112,26 @@ def test_no_text_makes_it_crash(tmp_path_factory: pytest.TempPathFactory, text: 
     file.write_bytes(data)
     with contextlib.suppress(Invalid):
         assert isinstance(load([str(file)]), list)
+
+
+def test_mistakes_of_shape_and_of_value_are_told_together(tmp_path: Path) -> None:
+    file = tmp_path / "profile.yaml"
+    file.write_text(
+        "apiVersion: j10ce.io/v1alpha1\nkind: QoSProfile\nmetadata: {name: Gold}\n"
+        "spec: {tier: standard, memry: {}, cpu: {weight: 0, pinning: shard}}\n"
+    )
+    with pytest.raises(Invalid) as refused:
+        load([str(file)])
+    paths = [f.path.rpartition(" ")[2] for f in refused.value.findings]
+    assert sorted(paths) == ["metadata.name", "spec.cpu.pinning", "spec.cpu.weight", "spec.memry"]
+
+
+def test_what_was_cut_out_for_its_shape_is_not_called_missing(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        "apiVersion: j10ce.io/v1alpha1\nkind: MinimalReservationPolicy\nmetadata: {name: p}\n"
+        "spec: {minimum: {cpu: lots}, selector: {}}\n"
+    )
+    with pytest.raises(Invalid) as refused:
+        load([str(file)])
+    assert [f.path.rpartition(" ")[2] for f in refused.value.findings] == ["spec.minimum.cpu"]

@@ -9,6 +9,7 @@ import yaml
 from j10ce.cli.fleet.describe import describe
 from j10ce.cli.fleet.nodes import describe_node
 from j10ce.cli.host.bundle import fresh
+from j10ce.cli.look.live import END_OF_LINE, END_OF_SCREEN, HOME, Live
 from j10ce.cli.output import report, say, show_objects, table
 from j10ce.errors import Finding, Invalid, QosError
 from j10ce.model.catalogue import KINDS
@@ -25,8 +26,40 @@ def test_columns_line_up_and_empty_cells_show() -> None:
 def test_wide_shows_more_than_table() -> None:
     kind = KINDS["QoSProfile"]
     narrow, wide = (show_objects(kind, [LS], style).splitlines()[0].split() for style in ("table", "wide"))
-    assert narrow == ["NAME", "TIER", "PRIORITY", "READY"]
-    assert wide == ["NAME", "TIER", "PRIORITY", "READY", "REASON", "PINNING", "IDLE", "NODES", "FAILING"]
+    assert narrow == ["NAME", "TIER", "PRIORITY", "READY", "AGE"]
+    assert wide == ["NAME", "TIER", "PRIORITY", "READY", "REASON", "PINNING", "IDLE", "NODES", "FAILING", "AGE"]
+
+
+WEB = {
+    "metadata": {"name": "web", "namespace": "default"},
+    "status": {
+        "phase": "Running",
+        "floor": {"cpu": "500m", "memory": "256Mi"},
+        "usage": {"cpu": "25m", "memory": "12764Ki"},
+        "effective": [
+            {"resource": "cpu", "promised": "500m", "effective": "500m"},
+            {"resource": "memory", "promised": "256Mi", "effective": "0", "reason": "no memory.min"},
+        ],
+    },
+}
+
+
+def test_a_floor_that_is_not_effective_shows_beside_what_was_promised() -> None:
+    assert show_objects(KINDS["Workload"], [WEB], "table").splitlines()[1].split()[-2:] == ["500m", "0/256Mi"]
+
+
+def test_amounts_are_shown_as_people_read_them_and_kept_exact_for_machines() -> None:
+    assert "   25m   12.46Mi   " in show_objects(KINDS["Workload"], [WEB], "table")
+    assert "12764Ki" in show_objects(KINDS["Workload"], [WEB], "yaml")
+    node = {"metadata": {"name": "n1"}, "status": {"overcommit": {"batch-memory": "15164876389"}}}
+    assert "   14.12Gi   " in show_objects(KINDS["NodeQoS"], [node], "wide")
+    share = {"metadata": {"name": "p", "namespace": "default"}, "spec": {"minimum": {"cpu": "25%"}}}
+    assert "   25%   " in show_objects(KINDS["MinimalReservationPolicy"], [share], "table")
+
+
+def test_the_age_of_an_object_is_shown() -> None:
+    old = {**LS, "metadata": {"name": "ls", "creationTimestamp": "2020-01-01T00:00:00Z"}}
+    assert re.search(r"   \d+y(\d+d)?$", show_objects(KINDS["QoSProfile"], [old], "table"))
 
 
 @pytest.mark.parametrize(("style", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
@@ -155,11 +188,19 @@ def test_errors_of_a_server_reach_no_terminal_as_they_are(capsys: pytest.Capture
     assert [line[:8] for line in told.splitlines()] == ["error: \\", "error: i", "  \\u001b", "  \\u001b"]
 
 
-def test_only_one_module_of_the_command_prints() -> None:
+def test_a_live_screen_obeys_nothing_of_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    object.__new__(Live).show(HOSTILE)
+    text = capsys.readouterr().out
+    for ours in (HOME, END_OF_LINE, END_OF_SCREEN):
+        text = text.replace(ours, "")
+    assert not OBEYED.search(text)
+
+
+def test_only_what_makes_text_harmless_prints() -> None:
     printing = {
         source.module
         for source in product()
         for call in source.calls()
         if source.module.startswith("cli/") and dotted(call.func) in ("print", "click.echo", "sys.stdout.write")
     }
-    assert printing == {"cli/output.py"}
+    assert printing == {"cli/output.py", "cli/look/live.py"}

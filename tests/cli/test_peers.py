@@ -23,7 +23,7 @@ from j10ce.cli.host.steer import target
 from j10ce.cli.main import cli
 from j10ce.cli.paths import apart
 from j10ce.cli.peers import Peers, find_kind
-from j10ce.errors import Invalid, NotFound, Unreachable
+from j10ce.errors import Denied, Invalid, NotFound, Unreachable
 from tests.cli.session import free_port
 
 PEM = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
@@ -258,3 +258,28 @@ def test_a_name_may_carry_its_namespace(kind: str, name: str, found: tuple[str, 
 )
 def test_a_workload_goes_by_every_name_that_is_printed(name: str, found: str) -> None:
     assert target("shop", name) == found
+
+
+@pytest.mark.parametrize(("words", "kind"), [(["get", "qp"], Denied), (["status"], Unreachable)], ids=["API", "agent"])
+def test_a_user_beside_roots_own_is_told_of_it_and_how_to_use_it(
+    words: list[str], kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "system").mkdir()
+    (tmp_path / "system" / "agent.sock").touch(0o600)
+    monkeypatch.setattr("j10ce.cli.dirs.SYSTEM_RUN", tmp_path / "system")
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    for name in ("RUN", "STATE", "CONFIG"):
+        monkeypatch.setenv(f"J10CE_{name}_DIR", str(tmp_path / name.lower()))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    result = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert isinstance(result.exception, kind)
+    assert "root runs one on this host, and it is not yours to use: use sudo, or join group j10ce" in str(
+        result.exception
+    )
+
+
+def test_https_to_a_port_without_tls_is_answered_with_http() -> None:
+    with Manager() as plain, pytest.raises(Unreachable) as refused:
+        Client(plain.url.replace("http://", "https://")).get("/v1/status")
+    assert str(refused.value).endswith(f"speaks http, not https; write --server {plain.url}")

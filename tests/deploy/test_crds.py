@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from j10ce.errors import Invalid
 from j10ce.manager.documents.silence import Word
-from j10ce.manager.keepers.expiry import told
+from j10ce.manager.keepers.expiry import hold_status
 from j10ce.manager.keepers.nodes import readiness
 from j10ce.manager.policies.admission import expired, limited, refused, unheld
 from j10ce.manager.policies.reports import Standing
@@ -36,7 +36,7 @@ from j10ce.scheduler.ledger.pledge import Refusal
 from j10ce.testing.build import hold, reservation
 from tests.deploy.dockerfiles import CLONE
 from tests.model.generate import of
-from tests.policy.test_validate import GOOD
+from tests.policy.validation.test_validate import GOOD
 from tools import generate_crds
 from tools.crd_rules import FIELDS, RULES
 from tools.crd_schema import schema_of
@@ -234,7 +234,7 @@ def concluded() -> list[tuple[str, Condition]]:
     statuses = [judged(policy, basis, decision, wall) for decision in decisions]
     return [
         *(("NodeQoS", readiness(word, wall, nonsense)) for word in words for nonsense in ("", "cpu: negative")),
-        *(("Hold", c) for c in told(hold("node", "cpu.max", expires=wall - 1), wall).conditions),
+        *(("Hold", c) for c in hold_status(hold("node", "cpu.max", expires=wall - 1), wall).conditions),
         *(("MinimalReservationPolicy", c) for status in statuses for c in status.conditions),
     ]
 

@@ -43,6 +43,7 @@ def test_the_wheel_is_the_package_and_nothing_else(dist: Path) -> None:
     assert {"j10ce/py.typed", "j10ce/manager/grpc/proto/j10ce/v1alpha1/services.proto"} <= package
     assert {name.split("/")[0] for name in package} == {"j10ce"}
     assert not [name for name in names if "__pycache__" in name or "/test_" in name]
+    assert [name for name in names if name.endswith(".data/data/share/man/man1/j10ce-qos.1")], "man j10ce-qos"
 
 
 def test_the_sdist_can_be_worked_with(dist: Path) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.agent.conftest import AgentProcess, agent, cgroup
+from tests.agent.conftest import agent
+from tests.agent.process import AgentProcess, cgroup
 from tests.deploy.dockerfiles import CLONE
 
 __all__ = ["agent"]

@@ -15,8 +15,10 @@ from j10ce.manager import config
 from j10ce.manager.kube.webhook import PREFIX
 from j10ce.manager.kube_plane import SERVICE
 from tests.deploy.dockerfiles import CLONE, FILES, program
-from tests.kube.conftest import built
+from tests.kube.manifests import built
 from tools import generate_manifests
+
+pytestmark = pytest.mark.lab
 
 DEPLOY = CLONE / "deploy"
 PAGE = (CLONE / "docs/kubernetes.md").read_text()
@@ -66,7 +68,7 @@ def test_old_servers_get_the_same_without_what_they_do_not_know(objects: list[An
     text = yaml.safe_dump_all(built(DEPLOY / OLD))
     assert not [word for word in ("x-kubernetes-validations", "matchConditions", "appArmorProfile: {") if word in text]
     assert "container.apparmor.security.beta.kubernetes.io/agent: unconfined" in text
-    agent = one(objects, "DaemonSet", "j10ce-agent")["spec"]["template"]
+    agent = one(objects, "DaemonSet", "j10ce-qos-agent")["spec"]["template"]
     assert agent["spec"]["containers"][0]["securityContext"]["appArmorProfile"] == {"type": "Unconfined"}
     assert "annotations" not in agent["metadata"]
 
@@ -125,13 +127,13 @@ def test_every_argument_is_one_that_the_process_knows(objects: list[Any]) -> Non
 
 
 def test_the_manager_serves_ipv6_and_ipv4(objects: list[Any]) -> None:
-    (container,) = one(objects, "Deployment", "j10ce-controller-manager")["spec"]["template"]["spec"]["containers"]
+    (container,) = one(objects, "Deployment", "j10ce-qos-controller-manager")["spec"]["template"]["spec"]["containers"]
     (port,) = container["ports"]
     assert config.read(container["args"]).listen == f"[::]:{port['containerPort']}"
 
 
 def test_the_manager_is_an_ordinary_pod(objects: list[Any]) -> None:
-    spec = one(objects, "Deployment", "j10ce-controller-manager")["spec"]["template"]["spec"]
+    spec = one(objects, "Deployment", "j10ce-qos-controller-manager")["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     assert spec["securityContext"]["runAsNonRoot"]
     assert container["securityContext"] == {
@@ -145,7 +147,7 @@ def test_the_manager_is_an_ordinary_pod(objects: list[Any]) -> None:
 
 
 def test_the_page_names_all_that_the_agent_has_of_its_host(objects: list[Any]) -> None:
-    spec = one(objects, "DaemonSet", "j10ce-agent")["spec"]["template"]["spec"]
+    spec = one(objects, "DaemonSet", "j10ce-qos-agent")["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     security = container["securityContext"]
     assert not security.get("privileged")
@@ -157,7 +159,7 @@ def test_the_page_names_all_that_the_agent_has_of_its_host(objects: list[Any]) -
 
 
 def test_the_agent_runs_on_every_node_and_is_evicted_last(objects: list[Any]) -> None:
-    spec = one(objects, "DaemonSet", "j10ce-agent")["spec"]["template"]["spec"]
+    spec = one(objects, "DaemonSet", "j10ce-qos-agent")["spec"]["template"]["spec"]
     assert (spec["tolerations"], spec["priorityClassName"]) == ([{"operator": "Exists"}], "system-node-critical")
     (term,) = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     but = {(e["key"], e["operator"], *e["values"]) for e in term["matchExpressions"]}
@@ -169,7 +171,7 @@ def test_the_agent_runs_on_every_node_and_is_evicted_last(objects: list[Any]) ->
 
 
 def test_a_drain_leaves_a_manager(objects: list[Any]) -> None:
-    manager = one(objects, "Deployment", "j10ce-controller-manager")["spec"]
+    manager = one(objects, "Deployment", "j10ce-qos-controller-manager")["spec"]
     budget = one(objects, "PodDisruptionBudget", "j10ce-controller-manager")["spec"]
     assert budget["maxUnavailable"] < manager["replicas"]
     assert budget["selector"] == manager["selector"]
@@ -232,3 +234,14 @@ def table() -> Iterator[tuple[str, ...]]:
             *cells, why = (cell.strip().replace("`", "") for cell in line.strip("|").split("|"))
             assert why, line
             yield tuple(cells)
+
+
+def test_the_two_files_and_the_two_kinds_before_them_are_all_of_deploy(objects: list[Any]) -> None:
+    before = [f"config/crd/bases/j10ce.io_{name.partition('.')[0]}.yaml" for name in generate_manifests.APPLIED_BEFORE]
+    files = (*before, "deploy/controller-manager.yaml", "deploy/agent-daemonset.yaml")
+    read = [made for file in files for made in yaml.safe_load_all((CLONE / file).read_text())]
+    by_name = {(made["kind"], made["metadata"]["name"]): made for made in read}
+    whole = {(made["kind"], made["metadata"]["name"]): made for made in objects}
+    assert by_name.keys() == whole.keys()
+    without_rules = {("CustomResourceDefinition", name) for name in generate_manifests.APPLIED_BEFORE}
+    assert [key for key in whole.keys() - without_rules if by_name[key] != whole[key]] == []

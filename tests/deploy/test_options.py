@@ -11,7 +11,9 @@ import yaml
 
 from j10ce.manager import config as settings
 from tests.deploy.dockerfiles import CLONE
-from tests.kube.conftest import built, second_scheduler
+from tests.kube.manifests import built, second_scheduler
+
+pytestmark = pytest.mark.lab
 
 DEPLOY = CLONE / "deploy"
 PAGE = (CLONE / "docs/kubernetes.md").read_text()

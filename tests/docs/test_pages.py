@@ -21,9 +21,16 @@ LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
 
 @pytest.mark.parametrize("page", [pytest.param(p, id=str(p.relative_to(CLONE))) for p in pages()])
 def test_links_lead_somewhere(page: Path) -> None:
-    for target, _ in LINK.findall(page.read_text()):
+    for target, anchor in LINK.findall(page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page}: {target}"
+            assert not anchor or anchor[1:] in anchors(page.parent / target), f"{page}: {target}{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that renderers give to headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def manifests() -> list[object]:
@@ -73,3 +80,15 @@ def test_every_command_in_the_docs_parses(command: str) -> None:
 def test_there_is_something_to_check() -> None:
     assert len(manifests()) >= 1
     assert len(typed()) >= 15
+
+
+def inline() -> list[object]:
+    """Commands in the tables of the pages that people open when something is wrong."""
+    pages = ("docs/troubleshooting.md", "docs/operations.md")
+    found = [(page, c) for page in pages for c in re.findall(r"`(j10ce-qos [^`]+)`", (CLONE / page).read_text())]
+    return [pytest.param(re.sub(r"\[[^]]*]", "", c), id=f"{page} {c}") for page, c in dict.fromkeys(found)]
+
+
+@pytest.mark.parametrize("command", inline())
+def test_every_command_in_a_table_of_remedies_parses(command: str) -> None:
+    test_every_command_in_the_docs_parses(command)

@@ -19,6 +19,7 @@ class Shell:
     """A terminal next to `j10ce-qos up`, with the command on its PATH."""
 
     def __init__(self, box: Path) -> None:
+        self.box = box
         (box / "bin").mkdir()
         shim = box / "bin/j10ce-qos"
         shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m j10ce.cli.main "$@"\n')
@@ -35,7 +36,7 @@ class Shell:
         self.background: list[subprocess.Popen[str]] = []
 
     def type(self, line: str, port: int) -> subprocess.CompletedProcess[str] | None:
-        line = line.replace("8080", str(port))
+        line = line.replace("8080", str(port)).replace("/tmp/", f"{self.box}/")
         if line.startswith("kill %"):
             self.end()
             return None

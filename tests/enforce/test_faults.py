@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from j10ce.errors import Denied
-from j10ce.kernel.backend import Place
 from j10ce.kernel.guard import Guard
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.probe import examine
@@ -20,6 +19,7 @@ from j10ce.kernel.process import process
 from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import group
 from j10ce.model.plan import Applied, Gone, Make, Plan, Refused, Remove, ValueChange
+from j10ce.model.workload import Handle
 from tests.enforce.workbench import CONTROLLERS, Workbench
 
 NOBODY = 65534
@@ -52,7 +52,7 @@ def test_a_user_without_rights_is_told_so(work: Workbench) -> None:
         os.setgroups([])
         os.setresuid(NOBODY, NOBODY, NOBODY)
         written = refusal(work.backend.write(work.setting(at, "cpu.weight"), 512.0, at))
-        made = refusal(work.tree.make(group(f"{work.top}/x"), Place(f"{work.top}/x")))
+        made = refusal(work.tree.make(group(f"{work.top}/x"), Handle(f"{work.top}/x")))
         found = {c.feature: c for c in examine(work.hierarchies)}
         assert not found["privileges"].ok
         return f"{written}\n{made}\n{found['cpu.weight'].ok}"
@@ -68,11 +68,10 @@ import sys
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
-from j10ce.kernel.backend import Place
 from j10ce.model.knob import Setting, group
 found, top = Hierarchies.discover(), sys.argv[1]
-print(CgroupFiles(found).write(Setting(group(top), "cpu.weight"), 512.0, Place(top)).reason)
-print(PlainTree(found, top).make(group(top + "/x"), Place(top + "/x")).reason)
+print(CgroupFiles(found).write(Setting(group(top), "cpu.weight"), 512.0, Handle(top)).reason)
+print(PlainTree(found, top).make(group(top + "/x"), Handle(top + "/x")).reason)
 print(found.mount("cpu").writable)
 """
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.kernel.backend import Place
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.guard import Guard
 from j10ce.kernel.kernel import Kernel
@@ -46,7 +45,7 @@ def kept(work: Workbench, disk: Path, knob: str) -> float:
     return kept_beside(work, disk, good, bad)
 
 
-def kept_beside(work: Workbench, disk: Path, good: Place, bad: Place) -> float:
+def kept_beside(work: Workbench, disk: Path, good: Handle, bad: Handle) -> float:
     Path("/proc/sys/vm/drop_caches").write_text("3")
     reader = work.spawn(good, READ.format(path=str(disk / "working-set"), then="input()"))
     assert reader.stdout is not None
@@ -60,13 +59,13 @@ def kept_beside(work: Workbench, disk: Path, good: Place, bad: Place) -> float:
 
 @pytest.mark.parametrize("knob", ["memory.low", "memory.min"])
 def test_a_floor_keeps_the_working_set_resident(work: Workbench, request: pytest.FixtureRequest, knob: str) -> None:
-    work.setting(Place(""), knob)  # skips where the kernel lacks it, before the disk is made
+    work.setting(Handle(""), knob)  # skips where the kernel lacks it, before the disk is made
     disk = request.getfixturevalue("disk")
     assert kept(work, disk, knob) > 0.9
 
 
 def test_without_a_floor_the_working_set_is_lost(work: Workbench, request: pytest.FixtureRequest) -> None:
-    work.setting(Place(""), "memory.low")
+    work.setting(Handle(""), "memory.low")
     assert kept(work, request.getfixturevalue("disk"), "") < 0.7
 
 
@@ -75,7 +74,7 @@ def test_a_floor_that_nobody_uses_keeps_pages_of_others_below_the_same_group(
     work: Workbench, request: pytest.FixtureRequest, unused: int
 ) -> None:
     """Of another tier, too, where cgroup2 is mounted with memory_recursiveprot; in a group beside, nothing."""
-    work.setting(Place(""), "memory.min")
+    work.setting(Handle(""), "memory.min")
     if not work.hierarchies.recursive_protection:
         pytest.skip("Unsupported: cgroup2 is mounted without memory_recursiveprot")
     disk = request.getfixturevalue("disk")
@@ -124,13 +123,13 @@ class Grows(CgroupFiles):
 
     looked = False
 
-    def usage(self, s: Setting, at: Place, /) -> float | None:
+    def usage(self, s: Setting, at: Handle, /) -> float | None:
         before, self.looked = self.looked, True
         return super().usage(s, at) if before else 0.0
 
 
 def test_a_throttle_below_the_usage_does_not_hold_up_the_ring(work: Workbench, tmp_path: Path) -> None:
-    work.setting(Place(""), "memory.high")
+    work.setting(Handle(""), "memory.high")
     facade = Facade(work, tmp_path, Grows(work.hierarchies))
     assert facade.write("memory.high", 8.0 * MIB) == Pending()
     late: list[Result] = []

@@ -186,6 +186,7 @@ def weight_file(host: Product, path: str) -> Path:
     return folder / ("cpu.shares" if (folder / "cpu.shares").exists() else "cpu.weight")
 
 
+@pytest.mark.slow
 def test_an_edit_under_a_hold_survives_and_is_undone_after_the_release(host: Product) -> None:
     file = weight_file(host, host.launch("held", "--", *IDLE))
     ours = file.read_text()
@@ -200,6 +201,7 @@ def test_an_edit_under_a_hold_survives_and_is_undone_after_the_release(host: Pro
     host.end("held")
 
 
+@pytest.mark.slow
 def test_a_contested_setting_is_reasserted_three_times_then_yielded(host: Product) -> None:
     file = weight_file(host, host.launch("contested", "--", *IDLE))
     ours = file.read_text()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.kernel.backend import Backend, Place
+from j10ce.kernel.backend import Backend
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.kernel.guard import Guard
@@ -55,7 +55,7 @@ class Mortal:
         self.knobs, self.quantise, self.read = inner.knobs, inner.quantise, inner.read
         self.save, self.restore = inner.save, inner.restore
 
-    def write(self, s: Setting, v: Value, at: Place, /) -> Applied | Refused | Gone:
+    def write(self, s: Setting, v: Value, at: Handle, /) -> Applied | Refused | Gone:
         if self._writes == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         self._writes -= 1

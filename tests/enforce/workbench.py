@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from j10ce.host.mounts import Hierarchies
-from j10ce.kernel.backend import Place
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.model.knob import Setting, TargetId, Value, group
 from j10ce.model.plan import Applied
+from j10ce.model.workload import Handle
 
 CONTROLLERS = frozenset({"cpu", "cpuset", "memory"})
 SPIN = "while True: pass"
@@ -35,31 +35,31 @@ class Workbench:
         self.top = top
         self.processes: list[subprocess.Popen[str]] = []
 
-    def path(self, at: Place | str, name: str, controller: str = "") -> Path:
+    def path(self, at: Handle | str, name: str, controller: str = "") -> Path:
         """A file of a cgroup; the controller is the first word of the name unless given."""
         where = at if isinstance(at, str) else at.path
         return Path(self.hierarchies.file(controller or name.split(".")[0], where, name))
 
-    def make(self, *steps: str) -> Place:
+    def make(self, *steps: str) -> Handle:
         """A cgroup below the top, its parents with controllers enabled."""
         paths = ["/".join((self.top, *steps)[: n + 1]) for n in range(len(steps) + 1)]
         self.tree.enable(group(""), CONTROLLERS)
         for path in paths:
             if "/" in path:
                 done(self.tree.enable(group(path.rpartition("/")[0]), CONTROLLERS))
-            done(self.tree.make(group(path), Place(path)))
-        return Place(paths[-1])
+            done(self.tree.make(group(path), Handle(path)))
+        return Handle(paths[-1])
 
-    def set(self, at: Place, knob: str, value: Value) -> None:
+    def set(self, at: Handle, knob: str, value: Value) -> None:
         done(self.backend.write(self.setting(at, knob), value, at))
 
-    def setting(self, at: Place, knob: str, target: TargetId | None = None) -> Setting:
+    def setting(self, at: Handle, knob: str, target: TargetId | None = None) -> Setting:
         support = self.backend.knobs()[knob]
         if not support.ok:
             pytest.skip(f"Unsupported: {knob} needs {support.needs}")
         return Setting(target or group(at.path), knob)
 
-    def spawn(self, at: Place, code: str) -> subprocess.Popen[str]:
+    def spawn(self, at: Handle, code: str) -> subprocess.Popen[str]:
         """A process that is in the cgroup before it runs the code."""
         files = [self.hierarchies.file(c, at.path, "cgroup.procs") for c in self.hierarchies.in_use()]
         enter = "".join(f"open({f!r}, 'w').write('0')\n" for f in files)
@@ -68,13 +68,13 @@ class Workbench:
         self.processes.append(child)
         return child
 
-    def cpu_s(self, at: Place) -> float:
+    def cpu_s(self, at: Handle) -> float:
         """CPU time used, by the kernel's own count."""
         if self.hierarchies.version("cpuacct") == 1:
             return int(self.path(at, "cpuacct.usage").read_text()) / 1e9
         return stat(self.path(at, "cpu.stat", "unified"))["usage_usec"] / 1e6
 
-    def race(self, *places: Place, cpu_s: float) -> list[float]:
+    def race(self, *places: Handle, cpu_s: float) -> list[float]:
         """How the places divide the next seconds of CPU time that they use together."""
         before = [self.cpu_s(p) for p in places]
         until(lambda: sum(map(self.cpu_s, places)) - sum(before) >= cpu_s)

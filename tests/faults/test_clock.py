@@ -16,7 +16,7 @@ from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from j10ce.testing.clock import FakeClock
-from tests.agent.ring import Ring
+from tests.agent.whole_ring import Ring
 
 WEB = workload("default", "web")
 WEIGHT = Setting(WEB, "cpu.weight")

@@ -20,7 +20,7 @@ from j10ce.model.kinds import QoSProfile
 from j10ce.policy.document.document import NodeDocument, digest
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
-from tests.agent.conftest import AgentProcess, eventually
+from tests.agent.process import AgentProcess, eventually
 
 NODE = "n1"
 

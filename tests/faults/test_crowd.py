@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.conftest import AgentProcess, cgroup, eventually
-from tests.faults.conftest import ticks
+from tests.agent.process import AgentProcess, cgroup, eventually, ticks
 
 COUNT = 1000
 FEW = 1024
@@ -29,6 +28,7 @@ def few_descriptors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.host
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("few_descriptors")
+@pytest.mark.slow
 def test_a_thousand_arrivals_at_once_fit_in_a_thousand_descriptors(agent: AgentProcess) -> None:
     agent.start()
     assert agent.process is not None

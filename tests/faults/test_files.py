@@ -21,8 +21,7 @@ from j10ce.kernel.record.entry import FORMAT, Header, to_line
 from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
-from tests.agent.conftest import START_S, AgentProcess, cgroup, eventually
-from tests.faults.conftest import one_agent
+from tests.agent.process import START_S, AgentProcess, cgroup, eventually, one_agent
 
 pytestmark = pytest.mark.host
 KNOBS = ("cpu.shares", "cpu.weight", "cpu.idle", "cpu.cfs_quota_us", "cpu.max")
@@ -196,7 +195,8 @@ def cramped(tmp_path: Path, clone: Path) -> Iterator[AgentProcess]:
     """Its files are on a small disk."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "j10ce-test", tmp_path], check=True)
     try:
-        yield from one_agent(tmp_path, clone)
+        with one_agent(tmp_path, clone) as one:
+            yield one
     finally:
         subprocess.run(["umount", "--lazy", tmp_path], check=True)
 
@@ -243,7 +243,7 @@ def test_where_cgroups_are_read_only_it_plans_and_writes_nothing(agent: AgentPro
             [*shell, sys.executable, "-m", "j10ce.agent.main"], env=agent.environ, stdout=log, stderr=log
         )
     assert eventually(lambda: agent.client.get("/v1/status")["armed"] is False, START_S)
-    assert "cannot be written" in agent.client.get("/v1/status")["unwritable"]
+    assert "is mounted read-only" in agent.client.get("/v1/status")["unwritable"]
     told = agent.place("web", profile="ls", minimum={"cpu": "100m"})
     assert any("not armed" in note for note in told["notes"])
     assert "cpu" in agent.client.get("/v1/explain", target="workload/default/web")["text"]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from j10ce.errors import QosError
-from tests.agent.conftest import AgentProcess, cgroup, eventually
+from tests.agent.process import AgentProcess, cgroup, eventually
 
 pytestmark = pytest.mark.host
 KILLS = 30
@@ -110,6 +110,7 @@ def killer(agent: AgentProcess, writes: int) -> threading.Thread:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.slow
 def test_thirty_kills_at_random_points_cost_no_original(agent: AgentProcess, theirs: Theirs) -> None:
     draw = random.Random(20)  # the orders are the same in every run; where they are cut off is not
     before = theirs.texts()

@@ -11,8 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from j10ce.errors import Denied, Invalid, NotFound, QosError
-from tests.agent.conftest import AgentProcess
-from tests.faults.conftest import one_agent
+from tests.agent.process import AgentProcess, cgroup, one_agent
 
 pytestmark = pytest.mark.host
 
@@ -22,7 +21,7 @@ Entry = Callable[[AgentProcess, str], Any]
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory, clone: Path) -> Iterator[AgentProcess]:
-    for one in one_agent(tmp_path_factory.mktemp("names"), clone):
+    with one_agent(tmp_path_factory.mktemp("names"), clone) as one:
         yield one.start()
 
 
@@ -104,8 +103,6 @@ def test_the_agent_does_not_manage_itself(shared: AgentProcess) -> None:
 
 def test_a_process_of_a_service_or_a_pod_is_not_moved_out(shared: AgentProcess) -> None:
     """A cgroup named like a pod's is enough: nobody here runs a kubelet."""
-    from tests.agent.conftest import cgroup
-
     pod = cgroup("memory", f"{shared.top}-others/kubepods/pod1")
     pod.mkdir(parents=True)
     try:

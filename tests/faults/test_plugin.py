@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.conftest import AgentProcess, cgroup, eventually
-from tests.faults.conftest import ticks
+from tests.agent.process import AgentProcess, cgroup, eventually, ticks
 
 pytestmark = pytest.mark.host
 

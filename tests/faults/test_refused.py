@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from j10ce.errors import Invalid, QosError
-from tests.agent.conftest import AgentProcess, cgroup, eventually
-from tests.faults.conftest import ticks
+from tests.agent.process import AgentProcess, cgroup, eventually, ticks
 
 pytestmark = pytest.mark.host
 MIB = 1 << 20

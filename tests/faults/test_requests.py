@@ -15,8 +15,7 @@ import uvicorn
 from j10ce.http import server as http
 from j10ce.http.server import Request, Response
 from j10ce.manager import connection
-from tests.agent.conftest import AgentProcess
-from tests.faults.conftest import one_agent
+from tests.agent.process import AgentProcess, one_agent
 from tests.faults.raw import Address, connect, drain, talk
 from tests.manager import process
 from tests.manager.process import Running
@@ -46,7 +45,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def agent(tmp_path_factory: pytest.TempPathFactory, clone: Path) -> Iterator[AgentProcess]:
-    for one in one_agent(tmp_path_factory.mktemp("agent"), clone):
+    with one_agent(tmp_path_factory.mktemp("agent"), clone) as one:
         one.config_dir.mkdir(parents=True)
         (one.config_dir / "a.yaml").write_text(f"metrics: 127.0.0.1:{free_port()}\n")
         yield one.start()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.agent.conftest import AgentProcess
+from tests.agent.process import AgentProcess
 from tests.etcd.cluster import Cluster, Host
 from tests.etcd.network import Network, bridged
 from tests.fleet.managers import BASE, Manager, Managers, eventually

@@ -15,9 +15,9 @@ from j10ce.manager.grpc.proto import requests_pb2 as ask
 from j10ce.manager.grpc.proto import services_pb2_grpc as stubs
 from tests.etcd.cluster import Cluster, running
 from tests.fleet.managers import BASE, eventually
-from tests.grpc.test_server import address_of
 from tests.manager import process
-from tests.manager.conftest import POLICIES, policy
+from tests.manager.assembled import POLICIES, policy
+from tests.manager.grpc.test_server import address_of
 
 PROFILES, CREDENTIALS = f"{BASE}/qosprofiles", f"{BASE}/credentials"
 ANY = {"resourceVersion": "0"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from j10ce.errors import Conflict
-from tests.agent.conftest import cgroup
+from tests.agent.process import cgroup
 from tests.fleet.fleet import Agent, Fleet
 from tests.fleet.managers import BASE, eventually, policies, reservation
 

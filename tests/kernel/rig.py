@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from j10ce.kernel.backend import Place
 from j10ce.kernel.guard import Guard
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.record.drift import Drift
@@ -55,7 +54,7 @@ class Mortal(FakeKernel):
         self._age()
         return super()._fault(what, path)
 
-    def write(self, s: Setting, v: Value, at: Place, /) -> Answer:
+    def write(self, s: Setting, v: Value, at: Handle, /) -> Answer:
         answer = super().write(s, v, at)
         self._age()
         return answer

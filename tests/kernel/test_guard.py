@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.kernel.backend import Place
 from j10ce.kernel.guard import Guard, Seen
 from j10ce.kernel.process import process
 from j10ce.model.knob import ROOT, Setting, TargetId, Value, group, part, workload
@@ -26,17 +25,17 @@ def change(target: TargetId, knob: str, value: Value) -> ValueChange:
 @pytest.mark.parametrize(
     ("target", "at", "seen", "says"),
     [
-        pytest.param(ROOT, Place(""), MANAGED, "root's own limits", id="the root"),
+        pytest.param(ROOT, Handle(""), MANAGED, "root's own limits", id="the root"),
         pytest.param(
-            DB.target, Place("x", paths={"cpu": ""}), MANAGED, "root's own limits", id="the root of one v1 tree"
+            DB.target, Handle("x", paths={"cpu": ""}), MANAGED, "root's own limits", id="the root of one v1 tree"
         ),
-        pytest.param(group("init.scope"), Place("init.scope"), MANAGED, "init.scope", id="init"),
-        pytest.param(group("init.scope/x"), Place("init.scope/x"), MANAGED, "init.scope", id="below init"),
-        pytest.param(DB.target, Place("us"), MANAGED, "this agent runs in", id="our own cgroup"),
-        pytest.param(group("a"), Place("a"), Seen(owned=False, managed=False), "not managed", id="a stranger"),
+        pytest.param(group("init.scope"), Handle("init.scope"), MANAGED, "init.scope", id="init"),
+        pytest.param(group("init.scope/x"), Handle("init.scope/x"), MANAGED, "init.scope", id="below init"),
+        pytest.param(DB.target, Handle("us"), MANAGED, "this agent runs in", id="our own cgroup"),
+        pytest.param(group("a"), Handle("a"), Seen(owned=False, managed=False), "not managed", id="a stranger"),
     ],
 )
-def test_never_touched(target: TargetId, at: Place, seen: Seen, says: str) -> None:
+def test_never_touched(target: TargetId, at: Handle, seen: Seen, says: str) -> None:
     guard = Guard(own=frozenset({"us"}))
     assert says in guard.objection(change(target, "cpu.weight", 512.0), at, seen)
 
@@ -56,7 +55,7 @@ def test_never_touched(target: TargetId, at: Place, seen: Seen, says: str) -> No
 )
 def test_an_ancestor_that_is_not_ours(knob: str, value: Value, original: Value | None, refused: bool) -> None:
     seen = Seen(owned=False, managed=True, original=original)
-    objection = Guard().objection(change(group("system.slice"), knob, value), Place("system.slice"), seen)
+    objection = Guard().objection(change(group("system.slice"), knob, value), Handle("system.slice"), seen)
     assert bool(objection) is refused
 
 
@@ -64,31 +63,31 @@ def test_an_ancestor_that_is_not_ours(knob: str, value: Value, original: Value |
 def test_no_cap_below_what_is_in_use(knob: str) -> None:
     seen = Seen(owned=True, managed=True, usage=2 * GIB)
     asked = change(DB.target, knob, GIB)
-    assert "below the 2Gi in use" in Guard().objection(asked, Place("x"), seen)
-    assert not Guard().objection(change(DB.target, knob, 3 * GIB), Place("x"), seen)
+    assert "below the 2Gi in use" in Guard().objection(asked, Handle("x"), seen)
+    assert not Guard().objection(change(DB.target, knob, 3 * GIB), Handle("x"), seen)
 
 
 def test_the_machine_keeps_memory_for_itself() -> None:
     guard = Guard(memory=lambda: 16 * GIB)
     seen = Seen(owned=True, managed=True, minimum_elsewhere=10 * GIB)
-    assert not guard.objection(change(group("j10ce"), "memory.min", 5 * GIB), Place("j10ce"), seen)
-    assert "can promise" in guard.objection(change(group("j10ce"), "memory.min", 5.5 * GIB), Place("j10ce"), seen)
+    assert not guard.objection(change(group("j10ce"), "memory.min", 5 * GIB), Handle("j10ce"), seen)
+    assert "can promise" in guard.objection(change(group("j10ce"), "memory.min", 5.5 * GIB), Handle("j10ce"), seen)
 
 
 def test_less_may_be_claimed_however_much_is_claimed_already() -> None:
     guard = Guard(memory=lambda: 16 * GIB)
     seen = Seen(owned=True, managed=True, present=4 * GIB, minimum_elsewhere=15 * GIB)
-    assert not guard.objection(change(group("j10ce"), "memory.min", 3 * GIB), Place("j10ce"), seen)
-    assert guard.objection(change(group("j10ce"), "memory.min", 5 * GIB), Place("j10ce"), seen)
+    assert not guard.objection(change(group("j10ce"), "memory.min", 3 * GIB), Handle("j10ce"), seen)
+    assert guard.objection(change(group("j10ce"), "memory.min", 5 * GIB), Handle("j10ce"), seen)
 
 
 def test_memory_that_was_added_can_be_promised() -> None:
     machine = [8 * GIB]
     guard, seen = Guard(memory=lambda: machine[0]), Seen(owned=True, managed=True)
     asked = change(group("j10ce"), "memory.min", 10 * GIB)
-    assert guard.objection(asked, Place("j10ce"), seen)
+    assert guard.objection(asked, Handle("j10ce"), seen)
     machine[0] = 16 * GIB
-    assert not guard.objection(asked, Place("j10ce"), seen)
+    assert not guard.objection(asked, Handle("j10ce"), seen)
 
 
 def test_this_process_knows_its_own_cgroups() -> None:
@@ -125,7 +124,7 @@ class Metered(FakeKernel):
 
     surge = False
 
-    def usage(self, s: Setting, at: Place, /) -> float | None:
+    def usage(self, s: Setting, at: Handle, /) -> float | None:
         used, self.surge = (0.0 if self.surge else GIB), False
         return used
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2 as httpx
 
 from tests.etcd.cluster import free_ports
-from tests.lab.cluster import Cluster
+from tests.lab.kube.cluster import Cluster
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "j10ce-system"}}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kubectl.conftest import KIND, Kubectl, policy
+from tests.kubectl.kubectl import KIND, Kubectl, policy
+
+pytestmark = pytest.mark.lab
 
 SERVER = ("apply", "--server-side", "-f", "-")
 

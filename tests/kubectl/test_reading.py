@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.fleet.managers import eventually
-from tests.kubectl.conftest import Kubectl, policy
+from tests.kubectl.kubectl import Kubectl, policy
 from tests.manager.process import Running
+
+pytestmark = pytest.mark.lab
 
 
 def test_it_finds_out_what_there_is(kubectl: Kubectl) -> None:

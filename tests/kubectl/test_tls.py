@@ -10,9 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from j10ce.cli.fleet.certs import certs_command
-from tests.kubectl.conftest import Kubectl, policy
+from tests.kubectl.kubectl import Kubectl, policy
 from tests.lab.debian import program
 from tests.manager import process
+
+pytestmark = pytest.mark.lab
 
 
 @pytest.fixture(scope="module")

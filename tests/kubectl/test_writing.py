@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.kubectl.conftest import Kubectl, policy
+import pytest
+
+from tests.kubectl.kubectl import Kubectl, policy
+
+pytestmark = pytest.mark.lab
 
 
 def test_a_namespace_needs_no_object(kubectl: Kubectl) -> None:

@@ -23,7 +23,7 @@ from xml.etree import ElementTree
 from tests.lab.debian import PROGRAMS, program
 from tests.lab.guest import Cgroup
 from tests.lab.kernel import kernel
-from tests.lab.kubernetes import COMPONENTS, Version, binary
+from tests.lab.kube.kubernetes import COMPONENTS, Version, binary
 from tests.lab.machine import CLONE, NO_GUEST, Machine, run
 
 # Only what pyproject.toml configures: every further plugin costs a second of emulated import.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.manager import process
-from tests.manager.conftest import BASE, POLICIES, policy
+from tests.manager.assembled import BASE, POLICIES, policy
 from tests.manager.process import Running
 
 Start = Callable[[], Running]

@@ -210,3 +210,26 @@ def test_kinds_may_be_read_for_the_first_time_by_several_threads_at_once() -> No
     for _ in range(8):
         done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        (
+            {"tier": "gold"},
+            "spec.tier = 'gold': not one of the known words; use one of system, exclusive, reserved, sensitive, "
+            "standard, besteffort",
+        ),
+        (
+            {"tier": "standard", "cpu": {"pinning": "shard"}},
+            "spec.cpu.pinning = 'shard': not one of the known words; did you mean shared? use one of",
+        ),
+        ({"tier": "standard", "memry": {}}, "spec.memry: unknown field; did you mean memory?"),
+        ({"tier": "standard", "xyzzy": {}}, "spec.xyzzy: unknown field; remove it or correct its spelling"),
+    ],
+)
+def test_a_word_that_is_not_known_is_answered_with_those_that_are(spec: dict[str, object], says: str) -> None:
+    raw = {"apiVersion": API_VERSION, "kind": "QoSProfile", "metadata": {"name": "x"}, "spec": spec}
+    with pytest.raises(Invalid) as refused:
+        decode(raw)
+    assert says in str(refused.value)

@@ -19,7 +19,7 @@ from tests.plan.world import CRUNCH, WEB, World, hold, wish
 
 WISHES = (
     wish(WEB.target, "memory.min", 2.0**28, Bound.AT_LEAST, owner="floors", reason="floor 256Mi"),
-    wish(WEB.target, "cpu.weight", 2048.0, owner="floors", reason="2048 of 3072 shares"),
+    wish(WEB.target, "cpu.weight", 2048.0, owner="floors", reason="floor 500m: 2048 of 3072 shares is 600m of 900m"),
     wish(CRUNCH.target, "cpu.max", math.inf, owner="limits", reason="no limit"),
     wish(CRUNCH.target, "cpu.max", 2e5, owner="burst", rank=Rank.ADVICE, reason="had a quiet minute"),
     wish(CRUNCH.target, "cpu.max", 5e4, Bound.AT_MOST, owner="cpu-suppress", reason="others use 3.5 of 4 CPUs"),
@@ -33,13 +33,15 @@ def told(
     version: Version = "v2",
     holds: tuple[HeldSetting, ...] = (),
     settled: bool = True,
+    wide: bool = False,
 ) -> str:
     world = World(version, floors={WEB.target: ("500m", "256Mi"), CRUNCH.target: ("600m", "0")})
     if settled:
         world.settle(*WISHES)
     plan, snap = world.plan(*WISHES, holds=holds), world.snapshot()
     found = effective(snap).get(target)
-    return render_text(explain(target, knob, snap, plan, originals=world.journal, holds=holds, effective=found))
+    explained = explain(target, knob, snap, plan, originals=world.journal, holds=holds, effective=found)
+    return render_text(explained, wide=wide)
 
 
 def test_a_cap_that_nobody_asks_for_here_is_told_from_above() -> None:
@@ -57,13 +59,15 @@ def test_a_cap_that_nobody_asks_for_here_is_told_from_above() -> None:
 
 def test_an_overview_names_every_setting_with_its_reason() -> None:
     assert told(WEB.target).splitlines() == [
+        "web gets 0.88 CPU if everyone wants it; promised 0.5: holds",
+        "web keeps 256Mi of memory when it runs short; promised 256Mi: holds",
         "workload/default/web: profile custom (tier sensitive), cgroup j10ce/sensitive/default_web",
         "  floor       cpu 500m, memory 256Mi",
         "  effective   the floor holds",
         "  protected   now 0 of 256Mi; 0 are charged to its cgroup",
         "",
         "  KNOB        VALUE  WHY",
-        "  cpu.weight  2048   floors: 2048 of 3072 shares",
+        "  cpu.weight  2048   floors: floor 500m",
         "  memory.min  256Mi  floors: floor 256Mi",
     ]
 
@@ -118,10 +122,21 @@ def test_a_change_that_is_planned_shows_both_values() -> None:
     assert "cpu.weight  1024 → 2048" in told(WEB.target, settled=False)
 
 
-def test_what_a_workload_needs_and_cannot_have_is_said_in_one_line() -> None:
-    lines = told(WEB.target, version="v1").splitlines()
-    assert lines[-1] == "  memory.min: not enforceable here: needs cgroup v2"
-    assert lines[2].startswith("  effective   memory 0 of 256Mi: ")
+def test_the_arithmetic_of_a_value_is_for_those_who_ask_for_it() -> None:
+    assert "floors: floor 500m: 2048 of 3072 shares is 600m of 900m" in told(WEB.target, wide=True)
+    assert "shares is" not in told(WEB.target)
+
+
+def test_what_a_workload_needs_and_cannot_have_is_said_once() -> None:
+    text = told(WEB.target, version="v1")
+    assert text.startswith("web gets ")
+    assert "\nweb keeps 0 of memory when it runs short; promised 256Mi: does not hold\n" in text
+    assert "  effective   memory 0 of 256Mi: memory.min is not enforceable here\n" in text
+    assert text.splitlines()[-2:] == [
+        "  memory.min: not enforceable here: needs cgroup v2",
+        "  `j10ce-qos doctor` says what is done instead",
+    ]
+    assert text.count("needs cgroup v2") == 1
 
 
 def test_what_a_profile_asks_for_and_cannot_have_is_said() -> None:
@@ -129,7 +144,7 @@ def test_what_a_profile_asks_for_and_cannot_have_is_said() -> None:
     asks = MemorySection(low_percent=50, throttling_percent=80, oom_group=True)
     asking = replace(snap.entitlements[CRUNCH.target], memory=asks)
     told = render_text(explain(CRUNCH.target, None, replace(snap, entitlements={CRUNCH.target: asking}), Plan()))
-    assert told.splitlines()[-1].startswith("  memory.low, memory.high, memory.oom.group: not enforceable here")
+    assert told.splitlines()[-2].startswith("  memory.low, memory.high, memory.oom.group: not enforceable here")
 
 
 @pytest.mark.parametrize("target", [CRUNCH.target, group("j10ce")])

@@ -102,7 +102,7 @@ class Fleet:
             placed = {reference(p): w.units for p in self.policies.values() for w in p.status.witness if w.node == name}
             assert agent.held() == placed, f"{name}: {agent.resolution.notes}"
             assert agent.resolution.ledger.promised.fits(agent.resolution.ledger.capacity)
-            assert not [note for note in agent.resolution.notes if "not all of its" in note]
+            assert not [note for note in agent.resolution.notes if "not all of its" in note.text]
         for p in self.policies.values():
             units = p.status.units
             running = sum(r.charged for a in self.agents.values() for r in a.told.reservations if _of(r, p))

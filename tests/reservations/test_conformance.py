@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from j10ce.model.kinds import Tier
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.policy.entitlement.ledger import Ledger, Line
@@ -16,17 +14,14 @@ class OneNode(Book):
     def __init__(self, capacity: Resources) -> None:
         self.ledger = Ledger(capacity)
 
-    def reserve(self, holder: str, amount: Resources, until: float = math.inf) -> object | None:
-        return self.ledger.reserve(Line(holder, amount, Tier.STANDARD, until=until))
+    def reserve(self, holder: str, amount: Resources) -> object | None:
+        return self.ledger.reserve(Line(holder, amount, Tier.STANDARD))
 
     def release(self, holder: str) -> bool:
         return self.ledger.release(holder) is not None
 
     def resize(self, capacity: Resources) -> None:
-        self.ledger.resize(capacity)
-
-    def expire(self, wall: float) -> list[str]:
-        return [line.holder for line in self.ledger.expire(wall)]
+        self.ledger = Ledger(capacity, self.ledger)
 
     def promised(self) -> dict[str, Resources]:
         return {line.holder: line.amount for line in self.ledger}
@@ -42,17 +37,14 @@ class FleetOfOne(Book):
         self.fleet = Fleet(limit_percent=100)
         self.resize(capacity)
 
-    def reserve(self, holder: str, amount: Resources, until: float = math.inf) -> object | None:
-        return self.fleet.admit(Pledge(holder, "default", amount, 1, until=until))
+    def reserve(self, holder: str, amount: Resources) -> object | None:
+        return self.fleet.admit(Pledge(holder, "default", amount, 1))
 
     def release(self, holder: str) -> bool:
         return self.fleet.release(holder) is not None
 
     def resize(self, capacity: Resources) -> None:
         self.fleet.update([Node("n", capacity)])
-
-    def expire(self, wall: float) -> list[str]:
-        return [pledge.source for pledge in self.fleet.expire(wall)]
 
     def promised(self) -> dict[str, Resources]:
         return {pledge.source: pledge.shape for pledge in self.fleet}

@@ -51,6 +51,7 @@ class World:
     machines: dict[str, Machine] = field(default_factory=dict)
     running: dict[str, Running] = field(default_factory=dict)
     zones: dict[str, str] = field(default_factory=dict)  # where a policy wants its units; empty: anywhere
+    ends: dict[str, float] = field(default_factory=dict)  # when a policy does
     refusals: list[tuple[Pledge, Refusal]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -105,7 +106,7 @@ class World:
         key = source(namespace, name)
         created = next((p.created for p in self.fleet if p.source == key), float(next(self._names)))
         test = (lambda labels: labels.get("zone") == zone) if zone else None
-        pledge = Pledge(key, namespace, shape, units, created, test, math.inf if ttl is None else self.wall + ttl)
+        pledge = Pledge(key, namespace, shape, units, created, test)
         before, pledges = self.units(), list(self.fleet)
         refusal = self.fleet.admit(pledge)
         if refusal is not None:
@@ -113,7 +114,7 @@ class World:
             assert str(refusal)
             self.refusals.append((pledge, refusal))
         else:
-            self.zones[key] = zone
+            self.zones[key], self.ends[key] = zone, math.inf if ttl is None else self.wall + ttl
             self.report(*self.machines)
         return refusal
 
@@ -126,8 +127,8 @@ class World:
 
     def advance(self, seconds: float) -> None:
         self.wall += seconds
-        for pledge in self.fleet.expire(self.wall):
-            self.release(pledge.source)
+        for key in [p.source for p in self.fleet if self.ends[p.source] <= self.wall]:
+            self.release(key)
 
     # -- workloads
 

@@ -14,7 +14,7 @@ from j10ce.cli.main import cli
 from j10ce.errors import Invalid, NotFound
 from j10ce.policy.document.document import cohort
 from tests.cli.session import eventually
-from tests.manager.conftest import BASE, POLICIES, policy
+from tests.manager.assembled import BASE, POLICIES, policy
 from tests.manager.process import end, start
 
 NODES = [f"host-{n}" for n in range(12)]

@@ -8,11 +8,11 @@ import httpx2 as httpx
 import pytest
 
 from j10ce.manager.keepers import orphans
-from tests.manager.conftest import BASE, Manager
+from tests.manager.assembled import BASE, Manager
 from tests.manager.conftest import api as api
 from tests.manager.conftest import manager as manager
 from tests.security.plane import hold
-from tests.security.test_shares import enrolled
+from tests.security.shares.test_shares import enrolled
 
 MERGE = {"content-type": "application/merge-patch+json"}
 APPLY = {"content-type": "application/apply-patch+yaml"}

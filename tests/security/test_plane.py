@@ -20,6 +20,8 @@ from j10ce.manager.fairness import rate_limits
 from tests.etcd.cluster import running
 from tests.security.plane import BASE, ENV, Manager, Plane, obj
 
+pytestmark = pytest.mark.lab
+
 PROFILES = f"{BASE}/qosprofiles"
 
 

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from j10ce.daemon import pace
 from j10ce.daemon.pace import Slices
-from j10ce.manager.api import table
+from j10ce.http.status import Refusal
+from j10ce.manager.api import forms
 from j10ce.manager.api.forms import Encoded
-from j10ce.manager.asgi.status import Refusal
 from j10ce.manager.fairness import rate_limits
 from j10ce.manager.fairness.lines import Lines
 from j10ce.manager.fairness.parts import Parts
@@ -96,13 +96,13 @@ def test_a_row_of_a_table_is_made_once_for_all_who_watch_it(monkeypatch: pytest.
         made += 1
         return plain(obj)
 
-    monkeypatch.setattr(table, "plain", counted)
+    monkeypatch.setattr(forms, "plain", counted)
     encoded, hand = Encoded(), Hand()
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
-    forms = [table.choose(accept, "Object", KINDS["QoSProfile"], hand, encoded) for _ in range(100)]
-    told = {form.object(large()) for form in forms}
+    tables = [forms.choose(accept, "Object", KINDS["QoSProfile"], hand, encoded) for _ in range(100)]
+    told = {form.object(large()) for form in tables}
     assert (made, len(told)) == (1, 1)
-    assert forms[0].object(large(), kept=False) in told
+    assert tables[0].object(large(), kept=False) in told
     assert made == 2
 
 

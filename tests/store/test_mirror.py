@@ -10,7 +10,7 @@ import pytest
 from j10ce.errors import Closed, StoreError, Unavailable
 from j10ce.model.stored import Event, Listing
 from j10ce.store.memory import MemoryStore
-from j10ce.store.mirror import mirror
+from j10ce.store.mirror import Mirror
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, soon
 
@@ -43,7 +43,7 @@ async def test_a_mirror_waits_for_a_store_that_is_away_at_the_start() -> None:
     store = Away()
     made = await store.put(reservation("db"))
     store.failures = [Unavailable("etcd does not answer")] * 3
-    followed = mirror(store, KIND)
+    followed = Mirror(store, KIND)
     assert (await soon(anext(followed.changes()))).object == made
     assert not store.failures
 
@@ -51,7 +51,7 @@ async def test_a_mirror_waits_for_a_store_that_is_away_at_the_start() -> None:
 async def test_a_mirror_tells_what_it_missed_while_the_store_was_away() -> None:
     store = Away()
     goes = await store.put(reservation("goes"))
-    changes = (followed := mirror(store, KIND)).changes()
+    changes = (followed := Mirror(store, KIND)).changes()
     assert (await soon(anext(changes))).object == goes
     store.failures = [Unavailable("the watch broke"), StoreError("refused"), Unavailable("still away")]
     await store.delete(KIND, "default", "goes")
@@ -65,7 +65,7 @@ async def test_a_mirror_tells_what_it_missed_while_the_store_was_away() -> None:
 async def test_what_is_held_stays_while_the_store_is_away() -> None:
     store = Away()
     held = await store.put(reservation("db"))
-    changes = (followed := mirror(store, KIND)).changes()
+    changes = (followed := Mirror(store, KIND)).changes()
     await soon(anext(changes))
     store.failures = [Unavailable("away")] * 2
     await store.put(reservation("another"))
@@ -77,7 +77,7 @@ async def test_what_is_held_stays_while_the_store_is_away() -> None:
 async def test_closing_the_store_ends_the_mirror() -> None:
     store = Away()
     await store.put(reservation("db"))
-    changes = mirror(store, KIND).changes()
+    changes = Mirror(store, KIND).changes()
     await soon(anext(changes))
     await store.close()
     with pytest.raises(Closed):
@@ -88,7 +88,7 @@ async def test_a_listing_of_a_mirror_is_ordered_and_a_watch_from_it_goes_on() ->
     store = MemoryStore(lambda: WALL)
     for name in ("b", "a"):
         await store.put(reservation(name))
-    changes = (followed := mirror(store, KIND)).changes()
+    changes = (followed := Mirror(store, KIND)).changes()
     for _ in range(2):
         await soon(anext(changes))
     late = await store.put(reservation("c"))

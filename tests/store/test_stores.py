@@ -9,7 +9,7 @@ import pytest
 
 from j10ce.errors import Compacted
 from j10ce.store.memory import MemoryStore
-from j10ce.store.mirror import mirror
+from j10ce.store.mirror import Mirror
 from j10ce.store.sqlite.store import SqliteStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, reservation
@@ -70,7 +70,7 @@ async def test_a_mirror_that_lags_lists_again(open_store: Open) -> None:
     store = open_store(10)
     await store.put(reservation("goes"))
     stays = await store.put(reservation("stays"))
-    changes = (followed := mirror(store, KIND)).changes()
+    changes = (followed := Mirror(store, KIND)).changes()
     first = [await soon(anext(changes)) for _ in range(2)]
     await store.put(reservation("triggers"))
     first.append(await soon(anext(changes)))

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.agent.conftest import eventually
+from tests.agent.process import eventually
 from tests.lab.debian import program
-from tests.lab.kubernetes import binary
-from tests.lab.node import busybox_image, containerd_config, pod, unmount_below
-from tests.systemd.conftest import ROOT, systemctl
+from tests.lab.kube.kubernetes import binary
+from tests.lab.kube.node import busybox_image, containerd_config, pod, unmount_below
 from tests.systemd.pods import NODE
+from tests.systemd.units import ROOT, systemctl
 
 PORT = 10255
 PATIENCE_S = 120.0

@@ -16,8 +16,8 @@ from j10ce.model.kinds import MinimalReservationPolicy
 from j10ce.model.kube.pod import Pod
 from j10ce.policy.document.document import FORMAT, NodeDocument, digest
 from j10ce.policy.profiles import builtin
-from tests.agent.conftest import AgentProcess
-from tests.systemd.conftest import ROOT, cgroup_files, drop_ins, properties, systemctl
+from tests.agent.process import AgentProcess
+from tests.systemd.units import ROOT, cgroup_files, drop_ins, properties, systemctl
 
 NODE = "guest"
 FILES = ("cpu.weight", "cpu.max", "memory.min", "memory.low", "memory.high", "memory.max")

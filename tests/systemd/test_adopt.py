@@ -14,7 +14,7 @@ from j10ce.kernel.systemd.dbus import CallFailed, Connection, watch_reloads
 from j10ce.kernel.systemd.units import Units
 from j10ce.model.knob import Setting, Value, workload
 from j10ce.model.plan import Applied
-from tests.systemd.conftest import Systemd, cgroup_files, drop_ins, shown, systemctl
+from tests.systemd.units import Systemd, cgroup_files, drop_ins, shown, systemctl
 
 UNIT = "adopted.service"
 FILES = ("cpu.weight", "cpu.max", "cpuset.cpus", "memory.min", "memory.low", "memory.high", "memory.max", "cpu.idle")
@@ -128,23 +128,21 @@ def test_an_idle_service_gets_its_own_weight_back(systemd: Systemd, service: str
     assert cgroup_files(adopted.at.path, "cpu.idle", "cpu.weight") == {"cpu.idle": "0", "cpu.weight": "500"}
 
 
-def test_processes_lead_to_their_units(systemd: Systemd, service: str) -> None:
-    pid = int(systemctl("show", "-P", "MainPID", service))
-    assert systemd.units.of_process(pid) == service
+def test_a_unit_that_does_not_run_cannot_be_adopted(systemd: Systemd) -> None:
     with pytest.raises(NotFound):
         systemd.units.locate("absent.service")
 
 
 def test_a_lost_bus_is_found_again(systemd: Systemd) -> None:
-    assert systemd.units.of_process(1) == "init.scope"
+    before = systemd.units.get("init.scope", "ControlGroup")
     systemctl("restart", "dbus.service")
-    assert systemd.units.of_process(1) == "init.scope"
+    assert systemd.units.get("init.scope", "ControlGroup") == before == "/init.scope"
 
 
 def test_no_bus_is_an_error_that_says_so() -> None:
     connection = Connection("unix:path=/run/no-such-bus")
     with pytest.raises(CallFailed, match="Disconnected"):
-        Units(connection).of_process(1)
+        Units(connection).ping()
     connection.close()
 
 

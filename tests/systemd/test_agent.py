@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.conftest import AgentProcess, eventually
-from tests.systemd.conftest import cgroup_files, systemctl
+from tests.agent.process import AgentProcess, eventually
+from tests.systemd.units import cgroup_files, systemctl
 
 MIB = 1 << 20
 SCOPE = "j10ce.slice/j10ce-sensitive.slice/j10ce-default-web.scope"

@@ -17,8 +17,8 @@ from j10ce.model.knob import Setting, TargetId, Value, group
 from j10ce.model.plan import Applied, Change, Gone, Join, Make, Outcome, Plan, Refused, Remove, ValueChange
 from j10ce.model.workload import Handle, Workload
 from j10ce.testing.conformance_kernel import BackendConformance, Bench
-from tests.systemd.conftest import Systemd, cgroup_files, systemctl
-from tests.units.test_conformance import UnitBench
+from tests.kernel.systemd.test_conformance import UnitBench
+from tests.systemd.units import Systemd, cgroup_files, systemctl
 
 Spawn = Callable[..., subprocess.Popen[bytes]]
 MIB = 1 << 20

@@ -13,10 +13,10 @@ import pytest
 
 from j10ce.model.knob import Setting
 from j10ce.testing import build
-from tests.agent.conftest import eventually
-from tests.systemd.conftest import ROOT, systemctl
+from tests.agent.process import eventually
 from tests.systemd.kubelet import PATIENCE_S, Kubelet, pod_path, stand_alone
 from tests.systemd.pods import PodAgent, below, everything, pod_agent, unit, values
+from tests.systemd.units import ROOT, systemctl
 
 MIB = 1 << 20
 DB, HEAVY, IDLE, LATE = (f"{n}f5b1d7e-8c1a-4c3e-9d55-0a1b2c3d4e5f" for n in "1234")

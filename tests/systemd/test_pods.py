@@ -26,11 +26,11 @@ from j10ce.model.kube.pod import (
 )
 from j10ce.model.quantity import Quantity
 from j10ce.testing import build
-from tests.agent.conftest import eventually
+from tests.agent.process import eventually
 from tests.lab.debian import program
-from tests.systemd.conftest import systemctl
 from tests.systemd.kubelet import pod_path
 from tests.systemd.pods import PodAgent, below, everything, pod_agent, unit, values
+from tests.systemd.units import systemctl
 
 MIB = 1 << 20
 UID = "2f5b1d7e-8c1a-4c3e-9d55-0a1b2c3d4e5f"

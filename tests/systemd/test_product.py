@@ -16,7 +16,7 @@ import pytest
 
 from j10ce.cli.client import Client
 from tests.cli.session import PATIENCE_S, Session, eventually
-from tests.systemd.conftest import AS_USER, ENV, UID, cgroup_files, shown, systemctl
+from tests.systemd.units import AS_USER, ENV, UID, cgroup_files, shown, systemctl
 
 MIB = 1 << 20
 SCOPE = "j10ce.slice/j10ce-sensitive.slice/j10ce-default-web.scope"

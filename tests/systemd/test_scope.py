@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.kernel.backend import Place
 from j10ce.model.knob import Setting, TargetId, Value, group, workload
 from j10ce.model.plan import Applied, Gone, Refused
-from tests.systemd.conftest import Systemd, cgroup_files, systemctl
+from j10ce.model.workload import Handle
+from tests.systemd.units import Systemd, cgroup_files, systemctl
 
 Spawn = Callable[..., subprocess.Popen[bytes]]
 MIB = 1 << 20
@@ -48,13 +48,13 @@ class Placed:
         self.groups: list[TargetId] = []
         self.make_group("")
 
-    def make_group(self, tier: str) -> Place:
+    def make_group(self, tier: str) -> Handle:
         at = self.systemd.tree.path_for(tier, "", "")
         assert self.systemd.tree.make(group(at.path), at) == Applied(at.path)
         self.groups += [group(at.path)] if group(at.path) not in self.groups else []
         return at
 
-    def run(self, tier: str, name: str, pid: int, values: dict[str, Value]) -> Place:
+    def run(self, tier: str, name: str, pid: int, values: dict[str, Value]) -> Handle:
         self.make_group(tier)
         target, at = workload("default", name), self.systemd.tree.path_for(tier, "default", name)
         self.systemd.tree.make(target, at)
@@ -63,7 +63,7 @@ class Placed:
         assert self.systemd.tree.join(target, pid) == Applied(float(pid))
         return at
 
-    def set(self, at: Place, values: dict[str, Value]) -> None:
+    def set(self, at: Handle, values: dict[str, Value]) -> None:
         writes = [(Setting(group(at.path), k), v) for k, v in values.items()]
         assert all(isinstance(a, Applied) for a in self.systemd.backend.write_many(writes, at))
 
@@ -84,7 +84,7 @@ def placed(systemd: Systemd, spawn: Spawn) -> Iterator[Placed]:
     placed.clear()
 
 
-def wait_until_empty(at: Place) -> None:
+def wait_until_empty(at: Handle) -> None:
     """The kernel tells when the last process is gone; systemd then ends the scope."""
     directory = Path("/sys/fs/cgroup", at.path)
     while directory.exists():
@@ -171,7 +171,7 @@ def test_a_cpu_floor_holds_against_another_tier(placed: Placed, spawn: Spawn) ->
     assert share > 0.72
 
 
-def cpu_us(at: Place) -> int:
+def cpu_us(at: Handle) -> int:
     return int(cgroup_files(at.path, "cpu.stat")["cpu.stat"].split()[1])
 
 

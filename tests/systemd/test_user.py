@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.systemd.conftest import AS_USER, ENV, UID
+from tests.systemd.units import AS_USER, ENV, UID
 
 # Runs as the user, and tells what it found as JSON.
 SCRIPT = """

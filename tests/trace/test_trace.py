@@ -11,7 +11,7 @@ import pytest
 from j10ce.errors import Unsupported
 from j10ce.manager.telemetry import trace
 from j10ce.manager.telemetry.trace import Silent, open_tracer, titled, worthwhile
-from tests.agent.conftest import AgentProcess, eventually
+from tests.agent.process import AgentProcess, eventually
 from tests.fleet.managers import BASE, policies, reservation
 from tests.manager.process import Running, end, start
 from tests.trace.collector import Collector

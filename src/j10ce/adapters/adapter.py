@@ -17,10 +17,10 @@ class WorkloadEvent(NamedTuple):
 
 
 class Adapter(Protocol):
-    """One environment. The composition root (`agent/agent.py`) gives the shell its adapters."""
+    """One environment. The composition root (`agent/build.py`) gives the shell its adapters."""
 
     def workloads(self) -> AsyncIterator[WorkloadEvent]:
-        """A full listing, SYNCED, then changes, for ever. Cancelled to stop."""
+        """A full listing, SYNCED, then the changes that the environment makes. Cancelled to stop."""
         ...
 
     async def evict(self, target: TargetId, why: str) -> None:

@@ -63,7 +63,7 @@ class Known(NamedTuple):
     @property
     def complete(self) -> bool:
         """Every container that runs was found."""
-        return all(found in self.containers for found in running(self.pod).values())
+        return all(container in self.containers for container in running(self.pod).values())
 
 
 class KubernetesAdapter:
@@ -150,16 +150,16 @@ class KubernetesAdapter:
     # ------------------------------------------------------------------ what changed
 
     def _changes(self) -> Iterator[WorkloadEvent]:
-        """From what was told to what is."""
+        """What the ring has to hear of, so that it knows the pods that are there."""
         self._tree.look()
         now = asyncio.get_running_loop().time()
-        found = dict(self._placed(now))
+        placed = dict(self._placed(now))
         for target, old in list(self._known.items()):
-            new = found.get(target)
+            new = placed.get(target)
             if new is None or new.pod.metadata.uid != old.pod.metadata.uid:
                 del self._known[target]
                 yield WorkloadEvent("DELETED", old.workload)
-        for target, new in found.items():
+        for target, new in placed.items():
             before = self._known.get(target)
             self._known[target] = new
             if before is None:
@@ -193,8 +193,8 @@ class KubernetesAdapter:
 
     def _labels(self, namespace: str) -> Mapping[str, str]:
         held: Mapping[Key, object] = self._namespaces.held
-        found = held.get(Key("Namespace", "", namespace))
-        return found.metadata.labels if isinstance(found, Namespace) else {}
+        known = held.get(Key("Namespace", "", namespace))
+        return known.metadata.labels if isinstance(known, Namespace) else {}
 
     # ------------------------------------------------------------------ evictions
 

@@ -40,9 +40,9 @@ class PodTree:
         """Which pods there are: a listing of each level above them."""
         if not self._pods:
             self._roots = tuple(self._find("", DEEPEST)) if self._controllers else ()
-        found = {uid: path for root in self._roots for uid, path in self._inside(root)}
+        present = {uid: path for root in self._roots for uid, path in self._inside(root)}
         known = self._pods
-        self._pods = {uid: path for uid, path in found.items() if known.get(uid) == path or self._complete(path)}
+        self._pods = {uid: path for uid, path in present.items() if known.get(uid) == path or self._complete(path)}
 
     def pod(self, uid: str) -> Handle | None:
         """None: it is not there, or not in every hierarchy yet."""
@@ -51,8 +51,8 @@ class PodTree:
 
     def containers(self, pod: Handle) -> dict[str, Handle]:
         """By the runtime's id. The sandbox is among them."""
-        found = ((CONTAINER.fullmatch(name), name) for name in self._names(pod.path))
-        return {match[1]: _handle(f"{pod.path}/{name}") for match, name in found if match}
+        matches = ((CONTAINER.fullmatch(name), name) for name in self._names(pod.path))
+        return {match[1]: _handle(f"{pod.path}/{name}") for match, name in matches if match}
 
     def _find(self, path: str, depth: int) -> Iterator[str]:
         """Every kubepods; several kubelets may share a machine."""

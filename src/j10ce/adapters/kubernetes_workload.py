@@ -25,8 +25,8 @@ LEAST_SHARES: Final = 2  # as a kubelet reckons: fewer are none
 LEAST_MILLICORES: Final = 10  # of a limit: the kernel's least quota
 
 
-def workload(pod: Pod, namespace_labels: Mapping[str, str], handle: Handle, found: Mapping[str, Handle]) -> Workload:
-    """`handle`: the pod's own cgroup. `found`: those of its containers, by the runtime's id."""
+def workload(pod: Pod, namespace_labels: Mapping[str, str], handle: Handle, inside: Mapping[str, Handle]) -> Workload:
+    """`handle`: the pod's own cgroup. `inside`: those of its containers, by the runtime's id."""
     meta, asked, pod = pod.metadata, resizing(pod), in_force(pod)
     created = meta.creation_timestamp
     return Workload(
@@ -37,7 +37,7 @@ def workload(pod: Pod, namespace_labels: Mapping[str, str], handle: Handle, foun
         requests=_resources(requests(pod)),
         limits=_ceiling(limits(pod)),
         handle=handle,
-        parts=tuple(_parts(pod, found)),
+        parts=tuple(_parts(pod, inside)),
         since=created.timestamp() if created else 0.0,
         critical=critical(pod),
         resizing=asked,
@@ -70,16 +70,16 @@ def resizing(pod: Pod) -> bool:
 
     A resize that is deferred or infeasible is not written, and may stand for ever.
     """
-    if pod.status.resize == "InProgress" or _told(pod, IN_PROGRESS):
+    if pod.status.resize == "InProgress" or _is_true(pod, IN_PROGRESS):
         return True
-    waiting = pod.status.resize in WAITING or _told(pod, PENDING)
+    waiting = pod.status.resize in WAITING or _is_true(pod, PENDING)
     present = {status.name: status for status in _statuses(pod) if status.state.running is not None}
     pairs = [(c, present[c.name]) for c in (*pod.spec.containers, *pod.spec.init_containers) if c.name in present]
     return any(_moves(c, status, waiting) for c, status in pairs)
 
 
 def _moves(container: Container, status: ContainerStatus, waiting: bool) -> bool:
-    if status.resources is None:  # before v1.27, or not told yet
+    if status.resources is None:  # before v1.27, or the kubelet has not reported it yet
         return False
     allocated = status.allocated_resources
     wanted = container.resources if not waiting else PodResources(requests=allocated, limits=status.resources.limits)
@@ -92,17 +92,18 @@ def _cpu_time(resources: PodResources) -> tuple[int, int]:
     return max(LEAST_SHARES, asked * 1024 // 1000), most and max(LEAST_MILLICORES, most)
 
 
-def _told(pod: Pod, condition: str) -> bool:
+def _is_true(pod: Pod, condition: str) -> bool:
     return any(c.type == condition and c.status == "True" for c in pod.status.conditions)
 
 
 def in_force(pod: Pod) -> Pod:
-    """While a pod is resized, the kubelet has its containers run with what their status tells, not with the spec."""
-    if not pod.status.resize and not _told(pod, PENDING) and not _told(pod, IN_PROGRESS):
+    """While a pod is resized, the kubelet has its containers run with what their status says, not with the spec."""
+    if not pod.status.resize and not _is_true(pod, PENDING) and not _is_true(pod, IN_PROGRESS):
         return pod
-    told = {status.name: status for status in _statuses(pod)}
+    statuses = {status.name: status for status in _statuses(pod)}
     containers, inits = (
-        tuple(_resized(c, told.get(c.name)) for c in group) for group in (pod.spec.containers, pod.spec.init_containers)
+        tuple(_resized(c, statuses.get(c.name)) for c in group)
+        for group in (pod.spec.containers, pod.spec.init_containers)
     )
     return replace(pod, spec=replace(pod.spec, containers=containers, init_containers=inits))
 
@@ -125,11 +126,11 @@ def _statuses(pod: Pod) -> Iterator[ContainerStatus]:
     yield from pod.status.init_container_statuses
 
 
-def _parts(pod: Pod, found: Mapping[str, Handle]) -> Iterator[Part]:
+def _parts(pod: Pod, inside: Mapping[str, Handle]) -> Iterator[Part]:
     """Init containers too, while they run: they have the pod's floor before the others do."""
     ids = running(pod)
     for container in (*pod.spec.init_containers, *pod.spec.containers):
-        handle = found.get(ids.get(container.name, ""))
+        handle = inside.get(ids.get(container.name, ""))
         if handle is not None:
             asked = {**container.resources.limits, **container.resources.requests}
             yield Part(container.name, handle, _resources(asked), _ceiling(container.resources.limits))

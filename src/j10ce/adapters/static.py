@@ -5,17 +5,15 @@ An adopted unit does not: a restart or a crash empties its cgroup, and is when i
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Iterable, KeysView
-from itertools import islice
 from typing import Final, Protocol
 
 import structlog
 
 from j10ce.adapters.adapter import Adapter, WorkloadEvent
-from j10ce.errors import Conflict, NotFound
+from j10ce.errors import AlreadyExists, NotFound
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Workload
 
@@ -37,13 +35,15 @@ class Residents(Protocol):
 
 
 class StaticAdapter:
-    """Known workloads by target. All methods run on the event loop."""
+    """Known workloads by target. All methods run on the event loop.
+
+    Whoever makes a change hands its event to the ring, so that it can wait for what becomes of it.
+    """
 
     def __init__(self, known: Iterable[Workload], residents: Residents) -> None:
         self._known = {w.target: w for w in known}
         self._inhabited = set(self._known)  # has had a process: an empty cgroup means its end
         self._residents = residents
-        self._events: asyncio.Queue[WorkloadEvent] = asyncio.Queue()
         self._round: list[TargetId] = []
 
     def __contains__(self, target: TargetId) -> bool:
@@ -58,16 +58,18 @@ class StaticAdapter:
     def known(self) -> list[Workload]:
         return list(self._known.values())
 
-    def add(self, workload: Workload) -> None:
-        """Raises Conflict when the name is taken by one that still lives."""
+    def add(self, workload: Workload) -> WorkloadEvent:
+        """Raises AlreadyExists when the name is taken by one that still lives."""
         if workload.target in self._known:
-            raise Conflict(f"{workload.namespace}/{workload.name} exists already; choose another name or end it first")
+            raise AlreadyExists(
+                f"{workload.namespace}/{workload.name} exists already; choose another name or end it first"
+            )
         self._known[workload.target] = workload
         self._residents.returns(workload)  # whether it will is seen best while it lives
-        self._events.put_nowait(WorkloadEvent("ADDED", workload))
+        return WorkloadEvent("ADDED", workload)
 
     def settle(self, workload: Workload) -> None:
-        """The ring has found a place for it: remember where, without telling anyone."""
+        """The ring has found a place for it: remember where; the ring need not hear of it."""
         if before := self._known.get(workload.target):
             self._known[workload.target] = workload
             if before.pids and not workload.pids:  # they are in
@@ -78,26 +80,23 @@ class StaticAdapter:
         if target in self._known:
             self._inhabited.add(target)
 
-    def remove(self, target: TargetId) -> Workload:
+    def remove(self, target: TargetId) -> WorkloadEvent:
         """Stop managing it; the ring undoes what it wrote. Raises NotFound."""
         workload = self._known.pop(target, None)
         self._inhabited.discard(target)
         if workload is None:
             raise NotFound(f"{target} is not a local workload")
-        self._events.put_nowait(WorkloadEvent("DELETED", workload))
-        return workload
+        return WorkloadEvent("DELETED", workload)
 
-    def sweep(self) -> None:
+    def sweep(self) -> list[WorkloadEvent]:
         """Look at a part of the workloads in turn; those whose cgroup is empty or gone have ended."""
         if not self._round:
             self._round = list(self._known)
         size = max(AT_LEAST, len(self._known) // ROUNDS)
         now, self._round = self._round[:size], self._round[size:]
-        for target in islice(now, size):
-            if target in self._known:
-                self.look(target)
+        return [ended for target in now if target in self._known and (ended := self.look(target))]
 
-    def look(self, target: TargetId) -> None:
+    def look(self, target: TargetId) -> WorkloadEvent | None:
         """Notice the end of one workload. One that nobody has entered yet is early, not over."""
         workload = self._known[target]
         pids, returns = self._residents.pids(workload), self._residents.returns(workload)
@@ -106,14 +105,13 @@ class StaticAdapter:
         elif not returns and (pids is None or target in self._inhabited):
             why = "its cgroup is gone" if pids is None else "its last process ended"
             log.info("workload.ended", namespace=workload.namespace, name=workload.name, why=why)
-            self.remove(target)
+            return self.remove(target)
+        return None
 
     async def workloads(self) -> AsyncIterator[WorkloadEvent]:
         for workload in self.known():
             yield WorkloadEvent("ADDED", workload)
         yield WorkloadEvent("SYNCED", None)
-        while True:
-            yield await self._events.get()
 
     async def evict(self, target: TargetId, why: str) -> None:
         """Ask every process of the workload to end."""

@@ -4,8 +4,10 @@ Policies of a control plane, requests on a socket and the state of the machine c
 reports go out. A room uses only rooms that stand below it in this list.
 
     main             reads the command line and is the process
-    agent            puts the parts together, and is their life from start to stop
+    build            puts the parts together
+    agent            is their life from start to stop
     revert_offline   gives everything back while no agent runs
+    controllers      chooses who decides
     socket/          answers people, hooks and the command line
     sync/            talks with the control plane
     report/          says what this node does, and what it could not do

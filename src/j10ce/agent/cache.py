@@ -1,7 +1,7 @@
 """What the agent remembers: the last good node document, its local workloads, holds made on its socket.
 
 What dies with the kernel lies in the run directory, the rest in the state directory. Files are JSON with a version,
-0600, replaced atomically. A file that cannot be read is moved aside and told; the agent goes on without it.
+0600, replaced atomically. A file that cannot be read is moved aside, and `status` warns of it; the agent goes on.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from j10ce.policy.entitlement.ledger import Line
 log = structlog.get_logger()
 FORMAT: Final = 1
 S = TypeVar("S", bound=Struct)
+T = TypeVar("T")
 
 
 class Placed(Strict, frozen=True, kw_only=True):
@@ -75,7 +76,7 @@ class Promises(Strict, frozen=True, kw_only=True):
 
 
 class Orders(Strict, frozen=True, kw_only=True):
-    """What an operator told this agent, to be obeyed after a restart too."""
+    """What an operator ordered, to be obeyed after a restart too."""
 
     format: int = FORMAT
     disarmed: bool = False
@@ -100,10 +101,10 @@ class Cache:
         self.warnings: list[str] = []
         self._turn = asyncio.Lock()
 
-    async def aside(self, keep: Callable[[S], None], value: S) -> None:
+    async def aside(self, keep: Callable[[S], T], value: S) -> T:
         """For what goes to a disk, on a thread: one that hangs holds up whoever waits for this, and nobody else."""
         async with self._turn:
-            await asyncio.to_thread(keep, value)
+            return await asyncio.to_thread(keep, value)
 
     def document(self) -> NodeDocument | None:
         return self._load(self._document, NodeDocument, DOCUMENT_FORMAT)
@@ -113,8 +114,8 @@ class Cache:
 
     def workloads(self) -> list[Placed]:
         """One file each, so that an arrival costs the same however many there are."""
-        found = (self._load(path, Placed) for path in sorted(self._workloads.glob("*.json")))
-        return [placed for placed in found if placed is not None]
+        loaded = (self._load(path, Placed) for path in sorted(self._workloads.glob("*.json")))
+        return [placed for placed in loaded if placed is not None]
 
     def keep_workload(self, placed: Placed) -> None:
         self._save(self._file(placed.workload.metadata.namespace, placed.workload.metadata.name), placed)
@@ -128,8 +129,9 @@ class Cache:
     def holds(self) -> LocalHolds:
         return self._load(self._holds, LocalHolds) or LocalHolds()
 
-    def keep_holds(self, holds: LocalHolds) -> None:
-        self._save(self._holds, holds)
+    def keep_holds(self, holds: LocalHolds) -> str:
+        """Why they are not on disk; empty where they are."""
+        return self._save(self._holds, holds)
 
     def orders(self) -> Orders:
         return self._load(self._orders, Orders) or Orders()
@@ -138,7 +140,7 @@ class Cache:
         self._save(self._orders, orders)
 
     def pods(self) -> tuple[Pod, ...]:
-        """As the API server told of them last, in this boot; one that cannot be read again is simply not known."""
+        """As the API server listed them last, in this boot; one that cannot be read again is simply not known."""
         try:
             return msgspec.json.decode(self._pods.read_bytes(), type=Pods, dec_hook=read_amount).items
         except (OSError, msgspec.MsgspecError):
@@ -178,16 +180,16 @@ class Cache:
         """What the file says in its present format or the one before."""
         try:
             raw: Any = msgspec.json.decode(path.read_bytes())
-            found = schema.convert_ours(raw, into)
+            value = schema.convert_ours(raw, into)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError, Invalid) as e:
             self._set_aside(path, str(e))
             return None
-        if getattr(found, "format", present) not in (present, present - 1):
-            self._set_aside(path, f"written in format {getattr(found, 'format', '?')}, this agent reads {present}")
+        if getattr(value, "format", present) not in (present, present - 1):
+            self._set_aside(path, f"written in format {getattr(value, 'format', '?')}, this agent reads {present}")
             return None
-        return found
+        return value
 
     def _set_aside(self, path: Path, why: str) -> None:
         kept = path.with_suffix(".corrupt")
@@ -198,8 +200,9 @@ class Cache:
         self.warnings.append(f"{path} cannot be used ({why}); a copy is {kept}, and the agent goes on without it")
         log.warning("cache.set_aside", file=str(path), copy=str(kept), why=why)
 
-    def _save(self, path: Path, value: Struct) -> None:
-        """Readers see the old file or the new one, never a part. A full disk costs the memory, not the protection."""
+    def _save(self, path: Path, value: Struct) -> str:
+        """Readers see the old file or the new one, never a part. A full disk costs the memory, not the protection;
+        then the reason is returned."""
         draft = path.with_suffix(".draft")
         try:
             with os.fdopen(_open(draft), "wb") as f:
@@ -207,6 +210,24 @@ class Cache:
             draft.replace(path)
         except OSError as e:
             log.error("cache.save_failed", file=str(path), error=str(e))
+            return f"{path}: {e.strerror or e}"
+        return ""
+
+
+class HistoryKeeper:
+    """Writes histories on a thread, one at a time: a disk that hangs does not hold up the event loop."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._saving: asyncio.Future[None] | None = None
+
+    def keep(self, histories: Histories) -> None:
+        if self._saving is None or self._saving.done():
+            self._saving = asyncio.get_running_loop().run_in_executor(None, self._cache.keep_histories, histories)
+
+    async def finish(self, patience_s: float) -> None:
+        if self._saving:
+            await asyncio.wait([self._saving], timeout=patience_s)
 
 
 def _open(draft: Path) -> int:

@@ -1,6 +1,6 @@
 """What an operator may set: `/etc/j10ce-qos/*.yaml`, merged in the order of their names, then the environment.
 
-Reading is strict and tells every finding at once. Nothing here is read again while the agent runs, except on SIGHUP.
+Reading is strict, and raises every finding at once. Nothing here is read again while the agent runs, except on SIGHUP.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from j10ce.http.addresses import confidential
 from j10ce.model import schema
 from j10ce.model.kinds import Strict
 from j10ce.model.quantity import Duration
+from j10ce.model.text.near import one_of
 
 CONFIG_DIR: Final = Path("/etc/j10ce-qos")
 # Several agents side by side, and tests, differ in these.
@@ -53,7 +54,7 @@ class AgentConfig(Strict, frozen=True, kw_only=True):
     token_file: str = ""  # bearer token for `server`
     bootstrap_token_file: str = ""  # enrols this node where token_file is missing
     ca_file: str = ""  # who signed the certificates of `server`; empty: the system's authorities
-    kubelet: str = ""  # https://address:10250 or http://127.0.0.1:10255: tells the pods while the API server is away
+    kubelet: str = ""  # https://address:10250 or http://127.0.0.1:10255: lists the pods while the API server is away
     daemonset: str = ""  # namespace/name of what runs this agent: once it is deleted, every value goes back
     socket_mode: str = "0660"  # 0666 lets everyone read; writing always needs root or the group
     socket_group: str = "j10ce"
@@ -70,7 +71,7 @@ def load(folder: Path, environ: Mapping[str, str] = os.environ) -> AgentConfig:
     for file in sorted(folder.glob("*.yaml")) if folder.is_dir() else ():
         try:
             raw = _read(file)
-            findings += (_in(file, f) for f in check(schema.convert(raw, AgentConfig)))
+            findings += (_in(file, f) for f in _findings(raw))
             _merge(merged, raw)
         except Invalid as e:
             findings += (_in(file, f) for f in e.findings)
@@ -89,6 +90,15 @@ def load(folder: Path, environ: Mapping[str, str] = os.environ) -> AgentConfig:
     )
 
 
+def config_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the files are: the system's for root, the user's own for others; absolute, as children run elsewhere."""
+    named = environ.get("J10CE_CONFIG_DIR")
+    if named or os.geteuid() == 0:
+        return Path(named or CONFIG_DIR).absolute()
+    own = environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME") or "/nonexistent", ".config")
+    return Path(own, "j10ce-qos").absolute()
+
+
 def default_dirs(environ: Mapping[str, str] = os.environ) -> tuple[Path, Path]:
     """(run, state): the system's places for root, the user's own for others."""
     if os.geteuid() == 0:
@@ -98,6 +108,12 @@ def default_dirs(environ: Mapping[str, str] = os.environ) -> tuple[Path, Path]:
     state = Path(environ.get("XDG_STATE_HOME") or home / ".local/state") / "j10ce-qos"
     # Without a session there is no runtime directory; the state directory serves, it is the user's own.
     return (runtime / "j10ce-qos" if runtime.is_dir() else state / "run"), state
+
+
+def _findings(raw: dict[str, Any]) -> list[Finding]:
+    """Every mistake of one file, in its shape and in its values."""
+    config, findings = schema.salvage(raw, AgentConfig)
+    return [*findings, *(check(config) if config else ())]
 
 
 def check(config: AgentConfig) -> list[Finding]:
@@ -124,15 +140,19 @@ def check(config: AgentConfig) -> list[Finding]:
         ("kubelet", config.kubelet, _is_kubelet(config.kubelet), "https://address:10250"),
         ("daemonset", config.daemonset, config.daemonset.count("/") == bool(config.daemonset), "namespace/name"),
     )
-    return [Finding(path, value, "not usable", f"write {hint}") for path, value, ok, hint in rows if not ok] + [
-        finding for name, raw in config.controllers.items() for finding in _check_controller(name, raw)
-    ]
+    return (
+        [Finding(path, value, "not usable", f"write {hint}") for path, value, ok, hint in rows if not ok]
+        + [finding for name, raw in config.controllers.items() for finding in _check_controller(name, raw)]
+        + [_unknown_controller(f"disabled[{n}]", name) for n, name in enumerate(config.disabled) if not _exists(name)]
+    )
 
 
 def _check_controller(name: str, raw: dict[str, Any]) -> list[Finding]:
     """Settings of a built-in controller are decoded here; those of a plugin in its own process."""
     from j10ce.control.builtin import BUILTIN  # the CLI imports this module for Dirs alone
 
+    if not _exists(name):
+        return [_unknown_controller(f"controllers.{name}", name)]
     if name not in BUILTIN:
         return []
     try:
@@ -142,13 +162,33 @@ def _check_controller(name: str, raw: dict[str, Any]) -> list[Finding]:
     return []
 
 
+def _exists(controller: str) -> bool:
+    """Whether it is built in, or some installed distribution brings it."""
+    from j10ce.control.builtin import BUILTIN
+
+    return controller in BUILTIN or controller in _plugins()
+
+
+def _plugins() -> set[str]:
+    from importlib.metadata import entry_points
+
+    return {point.name for point in entry_points(group="j10ce.controllers")}
+
+
+def _unknown_controller(path: str, name: str) -> Finding:
+    from j10ce.control.builtin import BUILTIN
+
+    hint = f"{one_of(name, (*BUILTIN, *sorted(_plugins())))}, or install the plugin that brings it"
+    return Finding(path, None if path.endswith(name) else name, "no such controller", hint)
+
+
 def _is_kubelet(text: str) -> bool:
-    """Without TLS only on this very host: whoever listens elsewhere could tell us anything."""
+    """Without TLS only on this very host: whoever listens elsewhere could say anything to us."""
     return not text or (text.startswith(("https://", "http://")) and confidential(text))
 
 
 def _is_server(text: str) -> bool:
-    """Without TLS only on this very host: root obeys what it is told there, and tells its token."""
+    """Without TLS only on this very host: root obeys what it reads there, and sends its token."""
     return (
         not text
         or text == KUBE

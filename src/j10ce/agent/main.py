@@ -1,4 +1,4 @@
-"""j10ce-qos-agent: the composition root. Only this module knows which parts an agent is made of."""
+"""j10ce-qos-agent: the command line and the process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from j10ce import __version__
 from j10ce.agent import config
 from j10ce.agent.agent import Host
-from j10ce.agent.config import CONFIG_DIR, AgentConfig
+from j10ce.agent.build import build
+from j10ce.agent.config import AgentConfig
 from j10ce.daemon import logs
 from j10ce.daemon.lock import Lock, held, holder
 from j10ce.daemon.notify import notify
@@ -35,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = arguments().parse_args(argv)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to reload
     try:
-        settings = configured(options, config.load(options.config_dir))
+        settings = read_settings(options)
         logs.configure(settings.log)
         prime()
         sys.exit(asyncio.run(serve(settings, options)))
@@ -49,7 +50,7 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "j10ce-qos-agent", description="Gives the workloads of this host what they were promised."
     )
-    parser.add_argument("--config-dir", type=Path, default=Path(os.environ.get("J10CE_CONFIG_DIR") or CONFIG_DIR))
+    parser.add_argument("--config-dir", type=Path, default=config.config_folder())
     parser.add_argument(
         "--server",
         help="the control plane: http://…, https://… or unix:/path; several with commas; kube: on Kubernetes",
@@ -65,9 +66,10 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
-def configured(options: argparse.Namespace, settings: AgentConfig) -> AgentConfig:
-    """The command line wins over the files."""
-    told: dict[str, Any] = {
+def read_settings(options: argparse.Namespace) -> AgentConfig:
+    """Those of the command line win over those of the files. Raises Invalid."""
+    settings = config.load(options.config_dir)
+    given: dict[str, Any] = {
         "server": options.server,
         "token_file": options.token_file,
         "bootstrap_token_file": options.bootstrap_token_file,
@@ -75,7 +77,7 @@ def configured(options: argparse.Namespace, settings: AgentConfig) -> AgentConfi
         "node_name": options.node_name,
         "armed": False if options.unarmed else None,
     }
-    made = replace(settings, **{name: value for name, value in told.items() if value is not None})
+    made = replace(settings, **{name: value for name, value in given.items() if value is not None})
     if made.bootstrap_token_file and not made.token_file:
         return replace(made, token_file=f"{made.state_dir}/token")
     return made
@@ -92,13 +94,11 @@ async def serve(settings: AgentConfig, options: argparse.Namespace) -> int:
     _look_at_tokens(settings.token_file, settings.bootstrap_token_file)
     address = os.environ.get("NOTIFY_SOCKET", "")
     try:
-        host = Host(settings, until_idle=options.until_idle)
-        reload = Reload(host, options, address)
+        host = build(settings, lambda: read_settings(options), until_idle=options.until_idle)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, host.stop, True, "SIGINT")
         loop.add_signal_handler(signal.SIGTERM, host.leave, "SIGTERM")
-        loop.add_signal_handler(signal.SIGHUP, reload.on_signal)
-        host.operations.reload = reload.now
+        loop.add_signal_handler(signal.SIGHUP, reload, host, address)
         return await host.run(lambda *lines: notify(address, *lines))
     finally:
         lock.drop()
@@ -110,28 +110,17 @@ def _look_at_tokens(*files: str) -> None:
             log.warning("token.exposed", file=file, hint="others can read it: chmod 600")
 
 
-class Reload:
-    """Reads the configuration again; a bad one is told and the old one stays."""
-
-    def __init__(self, host: Host, options: argparse.Namespace, address: str) -> None:
-        self._host = host
-        self._options = options
-        self._address = address
-
-    def on_signal(self) -> None:
-        ready = self._host.shell.ready.is_set()  # a start that is still under way tells of its own end
-        if ready:
-            notify(self._address, "RELOADING=1")
-        try:
-            self._host.reconfigure(configured(self._options, config.load(self._options.config_dir)))
-        except Invalid as e:
-            log.error("config.refused", findings=[str(f) for f in e.findings])
-        if ready:
-            notify(self._address, "READY=1")
-
-    async def now(self) -> dict[str, Any]:
-        settings = configured(self._options, config.load(self._options.config_dir))
-        return {"reloaded": True, "needsRestart": self._host.reconfigure(settings)}
+def reload(host: Host, address: str) -> None:
+    """On SIGHUP. A bad configuration is logged, and the old one stays."""
+    ready = host.shell.ready.is_set()  # a start that is still under way says itself when it is over
+    if ready:
+        notify(address, "RELOADING=1")
+    try:
+        host.reconfigure()
+    except Invalid as e:
+        log.error("config.refused", findings=[str(f) for f in e.findings])
+    if ready:
+        notify(address, "READY=1")
 
 
 async def take_over(run_dir: Path) -> None:

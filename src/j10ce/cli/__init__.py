@@ -3,9 +3,12 @@
 Words of a command line come in; text, exit codes and requests go out.
 
     main         is the table of commands, each loaded when it is used
+    look/        is the commands that show what this host's agent does, and why
     host/        is the commands about this host
     fleet/       is the commands about objects and the fleet
     completion   prints what teaches a shell to complete
+    amounts      reads options that take an amount
+    meant        knows what people mean by the words that name objects
     manifests    reads objects from files
     peers        finds who a command talks to, and holds the options that commands share
     client       asks the agent and the API over HTTP
@@ -13,4 +16,5 @@ Words of a command line come in; text, exit codes and requests go out.
     dirs         knows where the files of this host's agent are
     paths        knows the paths of the API, and the names that people use
     output       prints listings and errors
+    screen       fits text to a terminal, and colours it
 """

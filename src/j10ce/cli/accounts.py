@@ -34,14 +34,14 @@ def find(local: Path, environ: Mapping[str, str]) -> Iterator[Path]:
 def read(path: Path) -> Account:
     """What the current context of a file says; raises Invalid, Unsupported, Denied where a credential plugin fails, and
     OSError where it cannot be read."""
-    found = read_kubeconfig(path)
-    server, password = _address(found.server)
-    if found.plugin:
-        given = found.plugin.credential()
-        found = found._replace(token=given.token, certificate=given.certificate, key=given.key)
-    token = found.token_file.read_text().strip() if found.token_file else found.token
-    certificate = (found.certificate, found.key) if found.certificate and found.key else None
-    return Account(server, token or password, found.ca, certificate)
+    context = read_kubeconfig(path)
+    server, password = _address(context.server)
+    if context.plugin:
+        given = context.plugin.credential()
+        context = context._replace(token=given.token, certificate=given.certificate, key=given.key)
+    token = context.token_file.read_text().strip() if context.token_file else context.token
+    certificate = (context.certificate, context.key) if context.certificate and context.key else None
+    return Account(server, token or password, context.ca, certificate)
 
 
 def _address(server: str) -> tuple[str, str]:

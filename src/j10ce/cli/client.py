@@ -6,19 +6,18 @@ import json
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 import h11
 
-from j10ce import __version__
-from j10ce.errors import Busy, Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
+from j10ce.errors import Denied, Finding, Invalid, QosError, Unreachable
 from j10ce.http.addresses import keep_secret
+from j10ce.http.dialogue import JSON, Dialogue, headers
+from j10ce.http.lines import Cutter
+from j10ce.http.status import UNAVAILABLE, UNSUPPORTED, error_of, exit_code, status_of
 
-if TYPE_CHECKING:
-    pass  # loaded where it is used: half of all calls go to a unix socket
-
-UNAVAILABLE: Final = 503
+COMMAND: Final = "j10ce-qos"
 IMPATIENT_S: Final = 3.0  # for a peer to take the call while there are others
 
 
@@ -36,11 +35,14 @@ class Client:
         ca: str = "",
         certificate: tuple[str, str] | None = None,
         timeout: float = 30.0,
+        absent: str = "",
     ) -> None:
-        """`where` may list addresses, separated by commas; `ca` is PEM; `certificate`: itself and its key, in PEM."""
+        """`where` may list addresses, separated by commas; `ca` is PEM; `certificate`: itself and its key, in PEM.
+        `absent`: what to do where nobody answers."""
         self.where = where
         self.token = token
         self.timeout = timeout
+        self._absent = absent or "start one with `j10ce-qos up`"
         self._addresses = where.split(",")
         self._ca, self._certificate = ca, certificate
 
@@ -92,10 +94,9 @@ class Client:
             if exchange.status >= 400:
                 raise _error(exchange.status, b"".join(exchange.body()), f"GET {path}")
             exchange.sock.settimeout(None)
-            begun = b""
+            cutter = Cutter()
             for piece in exchange.body():
-                *lines, begun = (begun + piece).split(b"\n")
-                yield from (json.loads(line) for line in lines if line.strip())
+                yield from (json.loads(line) for line in cutter.cut(piece) if line.strip())
 
     @contextmanager
     def _exchange(self, method: str, path: str, body: object, query: Mapping[str, str] | None) -> Iterator[Exchange]:
@@ -105,25 +106,20 @@ class Client:
         try:
             with self._reach() as sock:
                 exchange = Exchange(sock)
-                exchange.send(h11.Request(method=method, target=url, headers=self._headers(data)), data)
+                given = headers(self._addresses[0], COMMAND, self.token, data)
+                exchange.send(exchange.dialogue.request(method, url, [*given, ("Connection", "close")], data))
                 yield exchange
         except PermissionError as e:
             raise Denied(f"{self.where}: permission denied; run as root, or join group j10ce") from e
         except (FileNotFoundError, ConnectionRefusedError) as e:
-            missing = "start its manager, or check --server" if "://" in self.where else "start one with `j10ce-qos up`"
-            raise Unreachable(f"nobody listens on {self.where}; {missing}") from e
+            if "://" in self.where:
+                missing = f"no API answers at {self.where}; start its manager, or check --server"
+            else:
+                missing = f"no agent is running at {self.where.removeprefix('unix:')}; {self._absent}"
+            raise Unreachable(missing) from e
         except (OSError, h11.RemoteProtocolError) as e:
             self._pass_over()
             raise Unreachable(f"{self.where} does not answer: {e}") from e
-
-    def _headers(self, data: bytes) -> list[tuple[str, str]]:
-        headers = [("Host", urlsplit(self._addresses[0]).netloc or "localhost"), ("Accept", "application/json")]
-        headers.append(("User-Agent", f"j10ce-qos/{__version__}"))
-        if self.token:
-            headers.append(("Authorization", f"Bearer {self.token}"))
-        if data:
-            headers += [("Content-Type", "application/json")]
-        return [*headers, ("Content-Length", str(len(data))), ("Connection", "close")]
 
     def _reach(self) -> socket.socket:
         """A connection to the first peer that takes the call; it is asked first from then on."""
@@ -144,7 +140,7 @@ class Client:
                 sock.close()
                 raise
             return sock
-        secure, host, port = _address(where)
+        secure, host, port = address(where)
         if self.token:
             keep_secret(where)
         sock = socket.create_connection((host, port or (443 if secure else 80)), patience_s)
@@ -165,7 +161,12 @@ class Client:
             load_certificate(context, *self._certificate)
         try:
             return context.wrap_socket(sock, server_hostname=host)
-        except ssl.SSLCertVerificationError as e:
+        except ssl.SSLError as e:
+            if e.reason == "WRONG_VERSION_NUMBER":  # of whatever a peer without TLS answers
+                plain = where.replace("https://", "http://", 1)
+                raise Unreachable(f"{where} speaks http, not https; write --server {plain}") from None
+            if not isinstance(e, ssl.SSLCertVerificationError):
+                raise
             raise Unreachable(
                 f"{where} is not trusted: {e.verify_message}; name its authority with --ca-file"
             ) from None
@@ -175,31 +176,29 @@ class Exchange:
     """One request on one connection."""
 
     def __init__(self, sock: socket.socket) -> None:
-        self.sock = sock
+        self.sock, self.dialogue = sock, Dialogue()
         self.status = 0
         self.json = False
-        self._http = h11.Connection(our_role=h11.CLIENT)
 
-    def send(self, request: h11.Request, data: bytes) -> None:
+    def send(self, request: bytes) -> None:
         """Returns once the head of the answer is there."""
-        parts = (request, h11.Data(data=data), h11.EndOfMessage())
-        self.sock.sendall(b"".join(self._http.send(part) or b"" for part in parts))
-        while not isinstance(answer := self._event(), h11.Response):
-            pass
-        self.status = answer.status_code
-        self.json = dict(answer.headers).get(b"content-type", b"").startswith(b"application/json")
+        self.sock.sendall(request)
+        if not isinstance(head := self._event(), h11.Response):
+            raise ConnectionResetError("it closed the connection")
+        self.status = head.status_code
+        self.json = dict(head.headers).get(b"content-type", b"").startswith(JSON.encode())
 
     def body(self) -> Iterator[bytes]:
         while isinstance(piece := self._event(), h11.Data):
             yield bytes(piece.data)
 
     def _event(self) -> object:
-        while (event := self._http.next_event()) is h11.NEED_DATA:
-            self._http.receive_data(self.sock.recv(65536))
+        while (event := self.dialogue.event()) is None:
+            self.dialogue.received(self.sock.recv(65536))
         return event
 
 
-def _address(where: str) -> tuple[bool, str, int | None]:
+def address(where: str) -> tuple[bool, str, int | None]:
     """(TLS, host, port); raises Invalid."""
     try:
         url = urlsplit(where)
@@ -210,35 +209,22 @@ def _address(where: str) -> tuple[bool, str, int | None]:
     raise Invalid([Finding("--server", where, "not an address", "write it as http://127.0.0.1:7443")], "option")
 
 
-def _error(status: int, data: bytes, what: str) -> QosError:
-    """The exception that a Status answer tells."""
-    try:
-        told = json.loads(data)
-    except ValueError:
-        told = {}
-    message = str(told.get("message") or data.decode(errors="replace").strip() or f"HTTP {status}")
-    match status:
-        case 404:
-            return NotFound(message)
-        case 409:
-            return Busy(message) if told.get("reason") == "Busy" else Conflict(message)
-        case 401 | 403:
-            return Denied(message)
-        case 400 | 422:
-            causes = (told.get("details") or {}).get("causes") or []
-            noun, found, _ = message.removeprefix("invalid ").partition(": ")
-            return Invalid([_finding(c) for c in causes] or [Finding("", None, message)], noun if found else what)
-        case 501:
-            return QosError(message)
-        case 503:
-            return Unreachable(message)
-        case _:
-            return QosError(f"{what}: {message} (HTTP {status})")
+def _error(code: int, data: bytes, what: str) -> QosError:
+    """The exception that a Status answer tells; one that its exit code does not tell apart says what was asked."""
+    status = status_of(data)
+    message = status.message or f"HTTP {code}"
+    kind = error_of(code, status.reason)
+    if issubclass(kind, Invalid):
+        noun, colon, _ = message.removeprefix("invalid ").partition(": ")
+        return kind([_tidy(finding) for finding in status.findings()], noun if colon else what)
+    if code == UNSUPPORTED or exit_code(kind) > 1:
+        return kind(message)
+    return kind(f"{what}: {message} (HTTP {code})")
 
 
-def _finding(cause: Mapping[str, str]) -> Finding:
-    """As the peer found it; some peers repeat the field in the message."""
-    field, message = cause.get("field", ""), cause.get("message", "")
-    if field and message.startswith(field):
-        field, _, message = message.partition(": ")
-    return Finding(field, None, message)
+def _tidy(finding: Finding) -> Finding:
+    """Some peers repeat the field, with its value, in the message."""
+    if not finding.path or not finding.problem.startswith(finding.path):
+        return finding
+    field, _, problem = finding.problem.partition(": ")
+    return Finding(field, None, problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from j10ce.cli.output import say
+from j10ce.cli.output import Verbatim, say
 
 
 @click.command("completion")
@@ -18,7 +18,7 @@ def completion_command(ctx: click.Context, shell: str) -> None:
     Example:
       j10ce-qos completion bash > /etc/bash_completion.d/j10ce-qos
     """
-    found = get_completion_class(shell)
-    if found is None:
+    completion = get_completion_class(shell)
+    if completion is None:
         raise click.UsageError(f"no completion for {shell}")
-    say(found(ctx.find_root().command, {}, "j10ce-qos", "_J10CE_QOS_COMPLETE").source())
+    say(Verbatim(completion(ctx.find_root().command, {}, "j10ce-qos", "_J10CE_QOS_COMPLETE").source()))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from j10ce.agent.config import CONFIG_DIR, default_dirs, load
+from j10ce.agent.config import config_folder, default_dirs, load
 from j10ce.cli.output import warn
 from j10ce.errors import Invalid
 from j10ce.host import child
@@ -23,7 +23,7 @@ class Dirs(NamedTuple):
     @classmethod
     def here(cls, environ: Mapping[str, str] = os.environ) -> Dirs:
         """The agent this user may talk to: the system's where allowed, else the user's own."""
-        config = config_dir(environ)
+        config = config_folder(environ)
         run, state = _configured(config, environ)
         if os.geteuid() and "J10CE_RUN_DIR" not in environ and os.access(SYSTEM_RUN / "agent.sock", os.W_OK):
             run = SYSTEM_RUN
@@ -41,27 +41,28 @@ class Dirs(NamedTuple):
     def kubeconfig(self) -> Path:
         return self.run / "kubeconfig"
 
+    def roots_own(self) -> str:
+        """What a user hears who finds nothing while root runs one here; empty where root does not, or is the user."""
+        if not os.geteuid() or self.run == SYSTEM_RUN or not (SYSTEM_RUN / "agent.sock").exists():
+            return ""
+        return "root runs one on this host, and it is not yours to use: use sudo, or join group j10ce"
+
     def make(self) -> None:
         self.run.mkdir(mode=0o755, parents=True, exist_ok=True)
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def environ(self) -> dict[str, str]:
         """What a child of ours needs to agree with us on places."""
-        told = {"J10CE_RUN_DIR": self.run, "J10CE_STATE_DIR": self.state, "J10CE_CONFIG_DIR": self.config}
-        return child.environ(os.environ) | {k: str(v) for k, v in told.items()}
+        places = {"J10CE_RUN_DIR": self.run, "J10CE_STATE_DIR": self.state, "J10CE_CONFIG_DIR": self.config}
+        return child.environ(os.environ) | {k: str(v) for k, v in places.items()}
 
 
 def _configured(config: Path, environ: Mapping[str, str]) -> tuple[Path, Path]:
     try:
-        told = load(config, environ)
-        return Path(told.run_dir), Path(told.state_dir)
+        settings = load(config, environ)
+        return Path(settings.run_dir), Path(settings.state_dir)
     except Invalid:
         # A broken file must not keep anyone from `disarm`.
         warn(f"{config} has mistakes, so usual places are assumed; `j10ce-qos config check` tells them")
         run, state = default_dirs(environ)
         return Path(environ.get("J10CE_RUN_DIR") or run), Path(environ.get("J10CE_STATE_DIR") or state)
-
-
-def config_dir(environ: Mapping[str, str] = os.environ) -> Path:
-    """Absolute: a child of ours runs in another folder."""
-    return Path(environ.get("J10CE_CONFIG_DIR") or CONFIG_DIR).absolute()

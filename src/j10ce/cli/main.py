@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import Final
@@ -29,9 +30,9 @@ COMMANDS: Final = {
     "describe": ("fleet.get", "Show all that is known of one object"),
     "delete": ("fleet.objects", "Delete objects by name or by file"),
     "rollout": ("fleet.rollout", "Follow, hold, resume and undo changes of policies"),
-    "explain": ("host.explain", "Say why a workload's settings are what they are"),
-    "top": ("host.explain", "Show what workloads use and were promised"),
-    "status": ("host.explain", "Show what the agent is doing"),
+    "explain": ("look.explain", "Say why a workload's settings are what they are"),
+    "top": ("look.top", "Show what workloads use and were promised"),
+    "status": ("look.status", "Show what the agent is doing"),
     "doctor": ("host.doctor", "Say what this machine can enforce, and what is missing"),
     "hold": ("host.steer", "Freeze settings: hands off until the hold expires"),
     "release": ("host.steer", "End holds"),
@@ -49,6 +50,12 @@ COMMANDS: Final = {
     "bundle": ("host.bundle", "Collect what a bug report needs"),
 }
 
+# What other tools call it.
+ELSEWHERE: Final = {
+    "ps": "get workloads", "list": "get", "ls": "get", "stats": "top", "version": "--version", "edit": "apply -f FILE",
+    "create": "apply -f FILE", "rm": "delete", "set": "hold", "exec": "run", "start": "up", "stop": "revert",
+    "down": "revert", "check": "doctor", "drain": "cordon",
+}  # fmt: skip
 INTERRUPTED: Final = 130
 
 
@@ -62,8 +69,21 @@ class Commands(click.Group):
         if name not in COMMANDS:
             return None
         module = importlib.import_module(f"j10ce.cli.{COMMANDS[name][0]}")
-        found = getattr(module, f"{name}_command")
-        return found if isinstance(found, click.Command) else None
+        command = getattr(module, f"{name}_command")
+        return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """A name that no command has is answered with the one that was meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as e:
+            from j10ce.model.text.near import near
+
+            meant = ELSEWHERE.get(e.command_name) or near(e.command_name, COMMANDS)
+            hint = f"did you mean `j10ce-qos {meant}`?" if meant else "`j10ce-qos --help` lists them."
+            raise click.UsageError(f"No such command {e.command_name!r}; {hint}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -107,6 +127,9 @@ def _standing(ctx: click.Context, name: str) -> bool:
 
 def main() -> None:
     """Entry point. An error is one clear message, never a traceback, unless J10CE_DEBUG is set."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without × shows ?, and not an error
     try:
         sys.exit(cli(prog_name="j10ce-qos", standalone_mode=False))
     except click.ClickException as e:
@@ -133,8 +156,8 @@ def _of_ours(error: Exception) -> QosError:
         return QosError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     if isinstance(error, ValueError) and "null byte" in str(error):  # of the system's calls, whatever path it was
         return QosError("a path holds a null byte; no file can be called so")
-    told = f"{type(error).__name__}: {error}"
-    return QosError(f"{told}; this is a bug: run again with J10CE_DEBUG=1 and report what it says")
+    what = f"{type(error).__name__}: {error}"
+    return QosError(f"{what}; this is a bug: run again with J10CE_DEBUG=1 and report what it says")
 
 
 if __name__ == "__main__":

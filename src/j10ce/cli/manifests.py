@@ -12,7 +12,7 @@ import yaml
 from j10ce.cli.paths import same_object
 from j10ce.errors import Finding, Invalid
 from j10ce.model.bounds import MOST_DEPTH
-from j10ce.model.schema import REPEATED, decode, plain
+from j10ce.model.schema import REPEATED, kind_of, plain, salvage
 from j10ce.policy.validation.validate import validate
 
 ENDINGS = (".yaml", ".yml", ".json")
@@ -37,10 +37,10 @@ def load_checked(names: Iterable[str], foreign: frozenset[str] = frozenset()) ->
         findings += _repeated_keys(name, text)
         for index, raw in enumerate(documents):
             where = f"{name}#{index + 1}"
-            obj, found = (None, []) if _is_one_of(foreign, raw) else _checked(raw)
-            findings += [f._replace(path=f"{where} {f.path}".rstrip()) for f in found]
+            obj, wrong = (None, []) if _is_one_of(foreign, raw) else _checked(raw)
+            findings += [f._replace(path=f"{where} {f.path}".rstrip()) for f in wrong]
             out.append((raw, obj))
-            if not found and (key := same_object(raw)):
+            if not wrong and (key := same_object(raw)):
                 findings += _repeated_object(where, key, places.setdefault(key, where))
     if findings:
         raise Invalid(findings, "manifests")
@@ -55,27 +55,36 @@ def _is_one_of(kinds: frozenset[str], raw: Any) -> bool:
 
 
 def _checked(raw: Any) -> tuple[Any, list[Finding]]:
+    """The object and every mistake in it: those of its shape, and of its values as far as they can be read."""
     try:
-        obj = decode(raw)
+        obj, findings = salvage(raw, kind_of(raw).struct)
     except Invalid as e:
         return None, list(e.findings)
     except RecursionError:
         return None, [Finding("", None, "nested too deeply", f"nest at most {MOST_DEPTH} levels")]
-    return obj, validate(obj)
+    wrong = [f.path for f in findings]
+    values = validate(obj) if obj else []  # type: ignore[arg-type]  # the struct of a kind is that of its objects
+    # What was cut out for its shape is neither missing nor empty.
+    return obj, [*findings, *(f for f in values if not any(_related(f.path, path) for path in wrong))]
+
+
+def _related(one: str, other: str) -> bool:
+    """Whether one path is, or leads to, the other."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
 
 
 def _repeated_object(where: str, key: tuple[str, ...], first: str) -> list[Finding]:
     """One of the two would win, and which is nobody's wish."""
     kind, *names = key
-    told = f"{kind} {'/'.join(filter(None, names))} stands in {first} already"
-    return [] if where == first else [Finding(where, None, told, "keep one of the two")]
+    twice = f"{kind} {'/'.join(filter(None, names))} stands in {first} already"
+    return [] if where == first else [Finding(where, None, twice, "keep one of the two")]
 
 
 def _repeated_keys(name: str, text: str) -> list[Finding]:
     """The parser would keep the last one without a word."""
     keys = (key for document in yaml.compose_all(text, Loader=LOADER) for key in _repeated(document))
-    found = sorted((key.start_mark.line + 1, key.value) for key in keys)
-    return [Finding(f"{name}:{line} {key}", None, REPEATED, "write it once") for line, key in found]
+    lines = sorted((key.start_mark.line + 1, key.value) for key in keys)
+    return [Finding(f"{name}:{line} {key}", None, REPEATED, "write it once") for line, key in lines]
 
 
 def _repeated(document: yaml.Node | None) -> Iterator[yaml.ScalarNode]:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from datetime import datetime
+from typing import Any
 
-from j10ce.errors import Busy, Conflict, Denied, Invalid, NotFound, QosError, Unreachable
+from j10ce.cli.screen import fitted
+from j10ce.errors import Invalid, QosError
+from j10ce.http.status import exit_code
 from j10ce.model.catalogue import Column, Kind
-from j10ce.model.text.cells import dig, shown, text_of
+from j10ce.model.text.cells import cell, dig, shown, text_of
+from j10ce.model.text.words import aged
 
 FORMATS = ("table", "wide", "json", "yaml")
-EXIT_CODES: Final = (
-    (Invalid, 3),
-    (Unreachable, 4),
-    (Denied, 5),
-    (NotFound, 6),
-    (Conflict, 7),
-    (Busy, 7),
-    (QosError, 1),
-)
+
+
+class Verbatim(str):
+    """Text for machines: no line of it is folded, and nothing is coloured."""
+
+    __slots__ = ()
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, least: Sequence[int] = ()) -> str:
@@ -40,25 +42,35 @@ def show_objects(kind: Kind, objects: Sequence[dict[str, Any]], style: str) -> s
 
 
 def headings(kind: Kind, style: str) -> list[str]:
-    return [*(["NAMESPACE"] if kind.namespaced else []), "NAME", *(c.name for c in _columns(kind, style))]
+    names = ["NAMESPACE", "NAME"] if kind.namespaced else ["NAME"]
+    return [*names, *(c.name for c in _columns(kind, style)), *(["AGE"] if kind.stored else [])]
 
 
 def cells(kind: Kind, obj: dict[str, Any], style: str) -> list[str]:
     names = [dig(obj, "metadata.namespace"), dig(obj, "metadata.name")]
-    shown = [c.default if (value := dig(obj, c.path)) is None else value for c in _columns(kind, style)]
-    return [_cell(value) for value in (*(names if kind.namespaced else names[1:]), *shown)]
+    shown = [cell(obj, column) for column in _columns(kind, style)]
+    ages = [age(dig(obj, "metadata.creationTimestamp"))] if kind.stored else []
+    return [_cell(value) for value in (*(names if kind.namespaced else names[1:]), *shown, *ages)]
+
+
+def age(created: str | None) -> str | None:
+    """`5m30s`, `3d`, as kubectl shows it."""
+    if not created:
+        return None
+    now = time.time()  # noqa: TID251 a command has no other clock
+    return aged(int(now - datetime.fromisoformat(created).timestamp()))
 
 
 def _columns(kind: Kind, style: str) -> list[Column]:
     return [c for c in kind.columns if style == "wide" or not c.wide]
 
 
-def dump(data: Any, style: str) -> str:
+def dump(data: Any, style: str) -> Verbatim:
     if style == "yaml":
         import yaml
 
-        return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True)).rstrip()
-    return json.dumps(data, indent=2, ensure_ascii=False)
+        return Verbatim(yaml.safe_dump(data, sort_keys=False, allow_unicode=True).rstrip())
+    return Verbatim(json.dumps(data, indent=2, ensure_ascii=False))
 
 
 def without_owners(obj: dict[str, Any]) -> dict[str, Any]:
@@ -75,12 +87,13 @@ def _cell(value: object) -> str:
 
 def say(text: str = "") -> None:
     """To standard output at once: a reader of our pipe follows."""
-    print(shown(text, keep="\n\t"), flush=True)
+    plain = shown(text, keep="\n\t")
+    print(plain if isinstance(text, Verbatim) else fitted(plain, sys.stdout), flush=True)
 
 
 def warn(text: str) -> None:
     """One line to standard error."""
-    print(shown(text), file=sys.stderr)
+    print(fitted(shown(text), sys.stderr), file=sys.stderr)
 
 
 def report(error: QosError) -> int:
@@ -91,4 +104,4 @@ def report(error: QosError) -> int:
             warn(f"  {finding}")
     else:
         warn(f"error: {error}")
-    return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
+    return exit_code(type(error))

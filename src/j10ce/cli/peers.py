@@ -15,13 +15,15 @@ from j10ce.cli.accounts import Account
 from j10ce.cli.client import Client
 from j10ce.cli.dirs import Dirs
 from j10ce.cli.output import FORMATS, warn
-from j10ce.errors import Finding, Invalid, QosError, Unreachable
+from j10ce.errors import Denied, Finding, Invalid, QosError, Unreachable
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import GROUP, VERSION
 from j10ce.model.knob import KNOBS
 from j10ce.model.quantity import Duration
+from j10ce.model.text.near import near
 
 ALIASES = {"node": "nodeqoses", "nodes": "nodeqoses"}  # in our API there is no other node
+FOREIGN = {"pod": "workloads", "pods": "workloads", "policies": "minimalreservationpolicies", "policy": "mrp"}
 COMPLETION_S = 2.0  # nobody waits longer for a Tab
 REVERT_S = 120.0  # thousands of settings take their time
 
@@ -47,7 +49,7 @@ class Peers:
         return Dirs.here()
 
     def agent(self, timeout: float = 30.0) -> Client:
-        return Client(f"unix:{self.dirs.socket}", timeout=timeout)
+        return Client(f"unix:{self.dirs.socket}", timeout=timeout, absent=self.dirs.roots_own())
 
     def agent_answers(self) -> bool:
         try:
@@ -92,6 +94,8 @@ class Peers:
                 continue
             except PermissionError:
                 raise Unreachable(f"{path} is not yours to read; run as the user who runs `up`") from None
+        if elsewhere := self.dirs.roots_own():
+            raise Denied(f"no control plane of yours on this host; {elsewhere}")
         raise Unreachable("no control plane on this host; start one with `j10ce-qos up`, or give --server")
 
     def revert(self, force: bool) -> Any:
@@ -110,13 +114,28 @@ class Peers:
     def for_kind(self, kind: Kind) -> Client:
         return self.agent() if self.of_host(kind) else self.api()
 
-
-def complete_kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    return [k.plural for k in KINDS.values() if k.plural.startswith(incomplete)]
+    def listed(self, kind: Kind, timeout_s: float = 30.0) -> list[dict[str, Any]]:
+        """All objects of a kind, of every namespace, from whoever knows them."""
+        peer = self.for_kind(kind)
+        peer.timeout = timeout_s
+        holds_here = kind.name == "Hold" and self.of_host(kind)
+        listing = peer.get("/v1/holds" if holds_here else f"/apis/{GROUP}/{VERSION}/{kind.plural}")
+        return list(listing["items"])
 
 
 def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    return _names(str(ctx.params.get("kind") or "workloads"), incomplete)
+    """Names of objects after the word of a kind; of workloads where a command takes no other kind."""
+    typed = ctx.params.get("kind") or next(iter(ctx.params.get("words") or ()), "workloads")
+    return _names(str(typed), incomplete)
+
+
+def complete_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """A kind first, then its names."""
+    return (complete_names if ctx.params.get("words") else complete_kinds)(ctx, param, incomplete)
+
+
+def complete_kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    return [k.plural for k in KINDS.values() if k.plural.startswith(incomplete)]
 
 
 def complete_knobs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -133,24 +152,27 @@ def complete_profiles(ctx: click.Context, param: click.Parameter, incomplete: st
 
 def _names(kind: str, incomplete: str) -> list[str]:
     try:
-        found = find_kind(kind)
-        peer = Peers().for_kind(found)
-        peer.timeout = COMPLETION_S
-        plural = "/v1/holds" if found.name == "Hold" else f"/apis/{GROUP}/{VERSION}/{found.plural}"
-        listing = peer.get(plural)
+        listed = Peers().listed(find_kind(kind), COMPLETION_S)
     except QosError:
         return []  # completion offers what it can; the command itself reports
-    return [n for o in listing["items"] if (n := o["metadata"]["name"]).startswith(incomplete)]
+    return [name for o in listed if (name := o["metadata"]["name"]).startswith(incomplete)]
 
 
 def find_kind(text: str) -> Kind:
     """A kind by its name, plural or short name, in any case; a node is its NodeQoS."""
     wanted = ALIASES.get(text.lower(), text.lower())
-    for kind in KINDS.values():
-        if wanted in (kind.name.lower(), kind.plural, *kind.short):
-            return kind
-    allowed = "use one of " + ", ".join(k.plural for k in KINDS.values())
-    raise Invalid([Finding("kind", text, "unknown kind", allowed)], "kind")
+    spelled = {name: kind for kind in KINDS.values() for name in (kind.plural, kind.name.lower(), *kind.short)}
+    if wanted in spelled:
+        return spelled[wanted]
+    meant = FOREIGN.get(wanted) or near(text, (*(k.plural for k in KINDS.values()), *ALIASES)) or near(text, spelled)
+    hint = f"{f'did you mean {meant}? ' if meant else ''}use one of {kinds_for_people()}"
+    raise Invalid([Finding("kind", text, "unknown kind", hint)], "kind")
+
+
+def kinds_for_people() -> str:
+    """Every kind with the short names that are typed for it."""
+    shorts = {k.plural: [*k.short, *(a for a, plural in ALIASES.items() if plural == k.plural)] for k in KINDS.values()}
+    return ", ".join(f"{plural} ({', '.join(short)})" for plural, short in shorts.items())
 
 
 namespace_option = click.option("-n", "--namespace", default="default", show_default=True, help="Namespace.")

@@ -14,22 +14,22 @@ def cover(snap: Snapshot, wanted: Collection[TargetId]) -> dict[TargetId, tuple[
     A group of ours stands for its workloads where all of its children are wanted; elsewhere, and for
     adopted workloads, the workload stands for itself. What has ended counts no more, though its cgroup is still there.
     """
-    found: dict[TargetId, tuple[TargetId, ...]] = {}
+    covered: dict[TargetId, tuple[TargetId, ...]] = {}
     whole: dict[TargetId, bool] = {}
     for target in sorted(wanted):
         parent = snap.groups.parent(target)
         group = snap.groups.get(parent) if parent is not None else None
         if group is None or not group.owned:
-            found[target] = (target,)
+            covered[target] = (target,)
             continue
         if group.target not in whole:
             children = tuple(c for c in snap.groups.children[group.target] if not _ended(snap, c))
             whole[group.target] = not group.foreign and all(c in wanted for c in children)
             if whole[group.target]:
-                found[group.target] = children
+                covered[group.target] = children
         if not whole[group.target]:
-            found[target] = (target,)
-    return found
+            covered[target] = (target,)
+    return covered
 
 
 def _ended(snap: Snapshot, child: TargetId) -> bool:
@@ -44,5 +44,5 @@ def idlers(snap: Snapshot) -> dict[TargetId, tuple[TargetId, ...]]:
 
 def resizing(snap: Snapshot, target: TargetId) -> bool:
     """Its maker is about to write its CPU time: an idle group takes no weight, a capped one on v1 no higher quota."""
-    found = snap.workloads.get(target)
-    return found is not None and found.resizing
+    workload = snap.workloads.get(target)
+    return workload is not None and workload.resizing

@@ -42,12 +42,12 @@ class Floors:
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         yield from self._memory(snap)
-        found = levels(snap, self.config.tier_weights, self._rates) if snap.supports("cpu.weight") else {}
-        self.reads = looked_at(snap, found)
-        self._rates = {group: level.division.rate for group, level in found.items()}
-        for level in found.values():
+        decided = levels(snap, self.config.tier_weights, self._rates) if snap.supports("cpu.weight") else {}
+        self.reads = looked_at(snap, decided)
+        self._rates = {group: level.division.rate for group, level in decided.items()}
+        for level in decided.values():
             yield from wishes(snap, level, self.name)
-        if found and snap.supports("cpu.idle"):
+        if decided and snap.supports("cpu.idle"):
             yield from awake(snap, self.name)
         if snap.supports("cpuset.cpus"):
             reserved = reserve(snap, self._cpus)

@@ -13,7 +13,7 @@ MOST_BYTES: Final = 4 << 20
 
 
 def plain_of(text: bytes, what: str) -> object:
-    """Raises Invalid; `what` names the file. Nothing of a file is told that cannot be read: it may hold secrets."""
+    """Raises Invalid; `what` names the file. The error repeats nothing of an unreadable file: it may hold secrets."""
     if len(text) > MOST_BYTES:
         raise Invalid([Finding("", None, f"larger than {MOST_BYTES} bytes")], what)
     try:

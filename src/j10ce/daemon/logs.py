@@ -32,9 +32,9 @@ def configure(level: str) -> None:
     )
 
 
-def _spell_out(_: object, __: str, told: EventDict) -> EventDict:
+def _spell_out(_: object, __: str, event: EventDict) -> EventDict:
     """Logs are read in terminals and sent to others, and hold what callers wrote: no credentials, nothing that acts."""
-    return {name: _harmless(value) for name, value in told.items()}
+    return {name: _harmless(value) for name, value in event.items()}
 
 
 def _harmless(value: object) -> object:

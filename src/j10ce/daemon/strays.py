@@ -13,7 +13,7 @@ MOST_TOLD: Final = 1000
 
 
 class Strays:
-    """Which unknown fields were met, each told once."""
+    """Which unknown fields were met; the log names each of them once."""
 
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()

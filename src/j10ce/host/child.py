@@ -23,9 +23,9 @@ def python(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", *quiet, "-m", module, *arguments]
 
 
-def environ(told: Mapping[str, str]) -> dict[str, str]:
+def environ(given: Mapping[str, str]) -> dict[str, str]:
     """What of an environment a child may know; its home is the user's own, not the one that HOME names."""
-    kept = {name: value for name, value in told.items() if name.startswith(PASSED_ON)}
+    kept = {name: value for name, value in given.items() if name.startswith(PASSED_ON)}
     return kept | {"PATH": PATH, "HOME": _home()}
 
 

@@ -37,8 +37,8 @@ class Layout:
 
     def exists(self, handle: Handle, owned: bool) -> bool:
         """One of ours must be complete, so that a half-made one is made again."""
-        found = (os.path.isdir(self._directory(c, handle)) for c in self._in_use)
-        return all(found) if owned and self._everywhere else any(found)
+        present = (os.path.isdir(self._directory(c, handle)) for c in self._in_use)
+        return all(present) if owned and self._everywhere else any(present)
 
     def busy(self, handle: Handle, known: Collection[str]) -> bool:
         """Whether processes are in it, or cgroups beside those `known`: then it cannot be removed."""
@@ -71,4 +71,4 @@ class Layout:
         return float(self._files.read(f"{self._directory('memory', handle)}/{self._memory}") or 0)
 
     def _directory(self, controller: str, handle: Handle) -> str:
-        return self.hierarchies.directory(controller, handle.paths.get(controller, handle.path))
+        return self.hierarchies.directory(controller, handle.path_of(controller))

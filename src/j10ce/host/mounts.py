@@ -50,13 +50,13 @@ class Hierarchies(Struct, frozen=True):
         text = mountinfo.read_bytes().decode(errors="replace") if isinstance(mountinfo, Path) else mountinfo
         mounts = list({m.path: m for m in _mounts(text)}.values())  # a later mount at the same place hides the earlier
         unified = _best([m for m in mounts if m.version == 2])
-        found: dict[str, Mount] = {}
+        by_controller: dict[str, Mount] = {}
         for controller in sorted({c for m in mounts for c in m.controllers}):
             # A controller is bound to one hierarchy at a time; a v1 mount that lists it is the binding one.
             on_v1 = _best([m for m in mounts if m.version == 1 and controller in m.controllers])
             if mount := on_v1 or unified:
-                found[controller] = mount
-        return cls(found, unified, os.path.isdir(booted))
+                by_controller[controller] = mount
+        return cls(by_controller, unified, os.path.isdir(booted))
 
     @property
     def mode(self) -> Mode:
@@ -72,8 +72,8 @@ class Hierarchies(Struct, frozen=True):
         return self.unified if controller == UNIFIED else self.by_controller.get(controller)
 
     def version(self, controller: str) -> Literal[1, 2] | None:
-        found = self.mount(controller)
-        return found.version if found else None
+        mount = self.mount(controller)
+        return mount.version if mount else None
 
     def available(self) -> Mapping[str, Literal[1, 2]]:
         """Every mounted controller and the cgroup version that carries it."""
@@ -83,9 +83,9 @@ class Hierarchies(Struct, frozen=True):
         """The distinct hierarchies that a workload must be in, each by the first controller that names it."""
         distinct: dict[str, Mount] = {}
         for name in IN_USE if self.tracked else (*IN_USE, UNIFIED):
-            found = self.mount(name)
-            if found and found.path not in {m.path for m in distinct.values()}:
-                distinct[name] = found
+            mount = self.mount(name)
+            if mount and mount.path not in {m.path for m in distinct.values()}:
+                distinct[name] = mount
         return distinct
 
     def directory(self, controller: str, path: str) -> str:
@@ -93,11 +93,11 @@ class Hierarchies(Struct, frozen=True):
 
         Raises Denied for a path that could leave the mount, Unsupported where the controller is not mounted.
         """
-        found = self.mount(controller)
-        if found is None:
+        mount = self.mount(controller)
+        if mount is None:
             raise Unsupported(f"the {controller} controller", needs=f"a cgroup hierarchy with {controller} mounted")
         inside(path)
-        return f"{found.path}/{path}" if path else found.path
+        return f"{mount.path}/{path}" if path else mount.path
 
     def file(self, controller: str, path: str, name: str) -> str:
         """One interface file; same errors as `directory`."""

@@ -13,13 +13,15 @@ from urllib.parse import urlsplit
 import h11
 import msgspec
 
-from j10ce import __version__
-from j10ce.errors import Conflict, Denied, NotFound, QosError, Unreachable
+from j10ce.errors import Later, QosError, Unreachable
 from j10ce.http.addresses import keep_secret
+from j10ce.http.dialogue import JSON, Dialogue, headers
+from j10ce.http.lines import Cutter
+from j10ce.http.status import BUSY, error_of, is_final, status_of
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 15.0
-JSON: Final = "application/json"
+AGENT: Final = "j10ce-qos-agent"
 MOST_BYTES: Final = 16 * 1024 * 1024  # of one answer, or of one line of a watch
 
 
@@ -37,13 +39,9 @@ class Peer(NamedTuple):
     tls: ssl.SSLContext | None = None  # made already, instead of one from `ca_file`
     server_name: str = ""  # that the certificate is for, where it is not the host of `url`
 
-
-class Later(Unreachable):
-    """The peer is there and asks to be left alone for a while."""
-
-    def __init__(self, message: str, after_s: float) -> None:
-        self.after_s = after_s
-        super().__init__(message)
+    def bearer(self) -> str:
+        """The token in force. A file is read each time: tokens are rotated in place."""
+        return Path(self.token_file).read_text().strip() if self.token_file else self.token
 
 
 class Refused(QosError):
@@ -157,16 +155,11 @@ async def stream(
 
 
 async def _lines(line: Line, quiet_s: float) -> AsyncIterator[bytes]:
-    chunks, rest = line.chunks(), bytearray()
+    chunks, cutter = line.chunks(), Cutter()
     while (chunk := await _next(chunks, quiet_s)) is not None:
-        first, *whole = chunk.split(b"\n")
-        rest += first  # a long line comes in many pieces: each is copied once
-        if len(rest) > MOST_BYTES:
+        whole = cutter.cut(chunk)
+        if max(map(len, (*whole, cutter.begun))) > MOST_BYTES:
             raise Unreachable(f"{line.peer.url} sent a line longer than {MOST_BYTES} bytes")
-        if not whole:
-            continue
-        *whole, begun = bytes(rest), *whole
-        rest = bytearray(begun)
         for text in filter(None, whole):
             yield text
 
@@ -185,7 +178,7 @@ class Line:
     def __init__(self, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.peer = peer
         self._reader, self._writer = reader, writer
-        self._http = h11.Connection(h11.CLIENT)
+        self._dialogue = Dialogue()
 
     @classmethod
     async def open(cls, peer: Peer) -> Line:
@@ -199,12 +192,9 @@ class Line:
 
     async def ask(self, method: str, path: str, data: bytes, content: str = JSON) -> h11.Response:
         """Send a request; the head of its answer."""
-        request = h11.Request(method=method, target=path, headers=_headers(self.peer, data, content))
-        parts = (request, h11.Data(data=data), h11.EndOfMessage())
-        self._writer.write(b"".join(self._http.send(part) or b"" for part in parts))
+        given = headers(self.peer.url, AGENT, self.peer.bearer(), data, content)
+        self._writer.write(self._dialogue.request(method, path, given, data))
         head = await self._event()
-        while isinstance(head, h11.InformationalResponse):
-            head = await self._event()
         if not isinstance(head, h11.Response):
             raise Broken(f"{self.peer.url} closed the connection")
         return head
@@ -223,10 +213,7 @@ class Line:
 
     def reusable(self) -> bool:
         """Whether the next request may follow; makes ready for it."""
-        if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
-            return False
-        self._http.start_next_cycle()
-        return True
+        return self._dialogue.again()
 
     async def close(self) -> None:
         self._writer.close()
@@ -234,10 +221,10 @@ class Line:
             await self._writer.wait_closed()
 
     async def _event(self) -> object:
-        begun = self._http.their_state is not h11.SEND_RESPONSE
+        begun = self._dialogue.begun
         try:
-            while (event := self._http.next_event()) is h11.NEED_DATA:
-                self._http.receive_data(await self._reader.read(65536))
+            while (event := self._dialogue.event()) is None:
+                self._dialogue.received(await self._reader.read(65536))
         except (OSError, h11.ProtocolError) as e:
             kind = Unreachable if begun else Broken
             raise kind(f"{self.peer.url} broke off: {e}") from e
@@ -256,38 +243,14 @@ async def _connect(peer: Peer) -> tuple[asyncio.StreamReader, asyncio.StreamWrit
     return await asyncio.open_connection(url.hostname, port, ssl=context, server_hostname=name if secure else None)
 
 
-def _headers(peer: Peer, data: bytes, content: str) -> list[tuple[str, str]]:
-    host = "localhost" if peer.url.startswith("unix:") else urlsplit(peer.url).netloc
-    headers = [("Host", host), ("Content-Length", str(len(data))), ("Content-Type", content)]
-    headers.append(("User-Agent", f"j10ce-qos-agent/{__version__}"))
-    # A file is read each time: tokens are rotated in place.
-    if token := Path(peer.token_file).read_text().strip() if peer.token_file else peer.token:
-        headers.append(("Authorization", f"Bearer {token}"))
-    return headers
-
-
 def _check(head: h11.Response, data: bytes, what: str) -> None:
     status = head.status_code
     if status < 400:
         return
-    try:
-        message = str(msgspec.json.decode(data)["message"])
-    except (msgspec.DecodeError, KeyError, TypeError):
-        message = data[:200].decode(errors="replace")
-    told = f"{what}: {message} (HTTP {status})"
-    match status:
-        case 401:
-            raise Denied(told)
-        case 404:
-            raise NotFound(told)
-        case 409:
-            raise Conflict(told)
-        case 429 | 503:
-            raise Later(told, _after(head))
-        case 400 | 403 | 413 | 415 | 422:
-            raise Refused(told)
-        case _:
-            raise QosError(told)
+    text = f"{what}: {status_of(data).message} (HTTP {status})"
+    if status in BUSY:
+        raise Later(text, _after(head))
+    raise Refused(text) if is_final(status) else error_of(status)(text)
 
 
 def _after(head: h11.Response) -> float:

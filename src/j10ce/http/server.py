@@ -17,7 +17,8 @@ import h11
 import msgspec
 import structlog
 
-from j10ce.errors import Busy, Compacted, Conflict, Denied, Invalid, NotFound, QosError, Unreachable, Unsupported, cut
+from j10ce.errors import Invalid, QosError, cut
+from j10ce.http.status import answer_to, body_of, reason_of
 from j10ce.model import schema
 
 log = structlog.get_logger()
@@ -66,37 +67,16 @@ def text(body: str, status: int = 200) -> Response:
     return Response(status, body.encode(), "text/plain; charset=utf-8")
 
 
-# (error, HTTP status, reason), the first that fits; the reasons are Kubernetes' where it has one.
-ERRORS: Final[tuple[tuple[type[QosError], int, str], ...]] = (
-    (Invalid, 422, "Invalid"),
-    (Denied, 403, "Forbidden"),
-    (NotFound, 404, "NotFound"),
-    (Conflict, 409, "AlreadyExists"),
-    (Busy, 409, "Busy"),
-    (Compacted, 410, "Expired"),
-    (Unsupported, 501, "Unsupported"),
-    (Unreachable, 503, "ServiceUnavailable"),
-    (QosError, 500, "InternalError"),
-)
-
-
 def failure(error: QosError) -> Response:
     """A `Status` as Kubernetes' tools read it."""
-    status, reason = next((s, r) for kind, s, r in ERRORS if isinstance(error, kind))
+    _, status, _, reason, _ = answer_to(error)
     causes = [{"field": cut(f.path), "message": str(f)} for f in error.findings] if isinstance(error, Invalid) else []
-    return refuse(status, reason, str(error), {"causes": causes} if causes else None)
+    return answer(body_of(status, reason, str(error), causes), status)
 
 
-def refuse(status: int, reason: str, message: str, details: object = None) -> Response:
-    told = {
-        "apiVersion": "v1",
-        "kind": "Status",
-        "status": "Failure",
-        "code": status,
-        "reason": reason,
-        "message": message,
-    }
-    return answer(told | ({"details": details} if details else {}), status)
+def refuse(status: int, message: str, reason: str = "") -> Response:
+    """`reason` where it is not the one that the code stands for."""
+    return answer(body_of(status, reason or reason_of(status), message), status)
 
 
 async def listen(sock: socket.socket, handler: Handler) -> None:
@@ -124,7 +104,7 @@ class Crowd:
         self._of: Counter[int] = Counter()
 
     def enter(self, peer: socket.socket) -> bool:
-        """Whether it may stay; who may not is told so and gone."""
+        """Whether the peer may stay; one that may not gets an answer that says so, and is disconnected."""
         uid = _uid(peer)
         others = sum(self._of.values()) - sum(self._of[trusted] for trusted in {0, os.geteuid()})
         if uid not in (0, os.geteuid(), UNKNOWN) and (self._of[uid] >= MOST_PER_USER or others >= MOST_OTHERS):
@@ -205,7 +185,7 @@ async def _exchange(
             request = await _receive(conn, reader, writer)
     except h11.RemoteProtocolError as e:
         if conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            await _send(conn, writer, refuse(e.error_status_hint, "BadRequest", f"malformed request: {e}"), close=True)
+            await _send(conn, writer, refuse(e.error_status_hint, f"malformed request: {e}", "BadRequest"), close=True)
         return False
     if request is None:
         return False
@@ -223,9 +203,9 @@ async def _answered(handler: Handler, request: Request) -> Response:
         return await handler(request)
     except QosError as e:
         return failure(e)
-    except Exception as e:  # a fault of ours in one handler: told, logged, and the agent goes on
+    except Exception as e:  # a fault of ours in one handler: the caller hears of it, the log too, and the agent goes on
         log.exception("request.failed", method=request.method, path=request.path)
-        return refuse(500, "InternalError", f"{type(e).__name__}: {e}")
+        return refuse(500, f"{type(e).__name__}: {e}")
 
 
 async def _receive(
@@ -246,7 +226,7 @@ async def _receive(
             case h11.Data() as data:
                 body += data.data
                 if len(body) > MOST_BODY:
-                    return refuse(413, "RequestEntityTooLarge", f"the body is larger than {MOST_BODY} bytes")
+                    return refuse(413, f"the body is larger than {MOST_BODY} bytes")
             case h11.EndOfMessage() if head is not None:
                 return _request(head, bytes(body), writer.get_extra_info("socket"))
             case _:
@@ -257,7 +237,7 @@ def _request(head: h11.Request, body: bytes, sock: socket.socket) -> Request | R
     try:
         url = urlsplit(head.target.decode("ascii", "replace"))
     except ValueError as e:  # `//[x` is no address
-        return refuse(400, "BadRequest", f"malformed request: {e}")
+        return refuse(400, f"malformed request: {e}")
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
     query = dict(parse_qsl(url.query, keep_blank_values=True))
     return Request(head.method.decode("ascii"), unquote(url.path), query, headers, body, sock)

@@ -16,5 +16,4 @@ A Plan comes in; settings of the kernel and an Outcome for each change go out.
     backend     is the seams that back ends and trees implement
     file        reads and writes kernel files
     slow        is the thread for writes that may block
-    attempt     tries what may not even be possible to try
 """

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar, runtime_checkable
 
+from j10ce.errors import QosError
 from j10ce.model.knob import Setting, Support, TargetId, Value
 from j10ce.model.plan import Applied, Gone, Refused
+from j10ce.model.workload import Handle
 
-
-class Place(NamedTuple):
-    """Where a target is on this machine."""
-
-    path: str  # relative to the root of every hierarchy, no leading slash; "" is the root
-    unit: str = ""  # systemd unit, if any
-    paths: Mapping[str, str] = {}  # per controller, where an adopted v1 cgroup differs
-
-    def at(self, controller: str) -> str:
-        return self.paths.get(controller, self.path)
+T = TypeVar("T")
 
 
 class Backend(Protocol):
@@ -31,11 +24,11 @@ class Backend(Protocol):
         """What the kernel will make of `v`: shares to weight and back, pages, milliseconds. Pure and idempotent."""
         ...
 
-    def read(self, s: Setting, at: Place, /) -> Value | None:
+    def read(self, s: Setting, at: Handle, /) -> Value | None:
         """The value now; None when the target is gone."""
         ...
 
-    def write(self, s: Setting, v: Value, at: Place, /) -> Applied | Refused | Gone:
+    def write(self, s: Setting, v: Value, at: Handle, /) -> Applied | Refused | Gone:
         """Make the kernel hold `v` and read it back.
 
         Idempotent. Gone: the target vanished. Refused: the kernel said no, and why (value included).
@@ -43,34 +36,35 @@ class Backend(Protocol):
         """
         ...
 
-    def save(self, s: Setting, at: Place, /) -> str | None:
+    def save(self, s: Setting, at: Handle, /) -> str | None:
         """The present value exactly as the kernel or the unit spells it, for the journal; None when gone."""
         ...
 
-    def restore(self, s: Setting, text: str, at: Place, /) -> Applied | Refused | Gone:
+    def restore(self, s: Setting, text: str, at: Handle, /) -> Applied | Refused | Gone:
         """Put back what `save` returned, to the letter."""
         ...
+
+
+def attempt(what: Callable[[], T]) -> T | Refused:
+    """A back end or a tree that cannot even try says no like one that tried."""
+    try:
+        return what()
+    except QosError as e:
+        return Refused(str(e))
 
 
 @runtime_checkable
 class Batched(Protocol):
     """A back end for which many writes to one target cost as much as one (systemd)."""
 
-    def write_many(self, values: Sequence[tuple[Setting, Value]], at: Place, /) -> list[Applied | Refused | Gone]: ...
-
-
-@runtime_checkable
-class Selective(Protocol):
-    """A back end that serves only some places (systemd: units). The first one in the list that serves is asked."""
-
-    def serves(self, s: Setting, at: Place, /) -> bool: ...
+    def write_many(self, values: Sequence[tuple[Setting, Value]], at: Handle, /) -> list[Applied | Refused | Gone]: ...
 
 
 @runtime_checkable
 class Metered(Protocol):
     """A back end that knows what a target uses of the resource that a cap limits."""
 
-    def usage(self, s: Setting, at: Place, /) -> float | None:
+    def usage(self, s: Setting, at: Handle, /) -> float | None:
         """In the unit of the knob; None when the target is gone or nothing is counted."""
         ...
 
@@ -79,7 +73,7 @@ class Metered(Protocol):
 class Surveys(Protocol):
     """A back end that sees every group right below the root, whoever made it."""
 
-    def beside(self, s: Setting, at: Place, /) -> float:
+    def beside(self, s: Setting, at: Handle, /) -> float:
         """The sum of a knob over all of them but the one at `at`."""
         ...
 
@@ -96,30 +90,30 @@ class Tree(Protocol):
 
     name: str  # `plain`, `systemd`, `systemd-user`
 
-    def place(self, target: TargetId, /) -> Place | None:
+    def place(self, target: TargetId, /) -> Handle | None:
         """Where a known target is; None for an unknown one."""
         ...
 
-    def path_for(self, tier: str, namespace: str, name: str, /) -> Place:
+    def path_for(self, tier: str, namespace: str, name: str, /) -> Handle:
         """Where a local workload of that tier belongs; `name` empty: the tier itself; `tier` empty: our top group."""
         ...
 
-    def know(self, target: TargetId, at: Place, /) -> None:
+    def know(self, target: TargetId, at: Handle, /) -> None:
         """Remember where a target is that was adopted, or made before a restart."""
         ...
 
-    def owns(self, at: Place, /) -> bool:
+    def owns(self, at: Handle, /) -> bool:
         """Whether the place is our top group or lies below it."""
         ...
 
-    def identity(self, at: Place, controller: str, /) -> int | None:
+    def identity(self, at: Handle, controller: str, /) -> int | None:
         """The cgroup's id, never reused within a boot; None when there is no such cgroup.
 
         systemd keeps values by the name of a unit, over restarts of it: there the name identifies, see docs/adr/0003.
         """
         ...
 
-    def make(self, target: TargetId, at: Place, /) -> Applied | Refused | Gone: ...
+    def make(self, target: TargetId, at: Handle, /) -> Applied | Refused | Gone: ...
     def enable(self, target: TargetId, controllers: frozenset[str], /) -> Applied | Refused | Gone: ...
     def join(self, target: TargetId, pid: int, /) -> Applied | Refused | Gone: ...
     def remove(self, target: TargetId, /) -> Applied | Refused | Gone: ...

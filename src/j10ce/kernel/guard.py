@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from j10ce.kernel.backend import Place
 from j10ce.kernel.process import process
 from j10ce.kernel.routes import controller_of
 from j10ce.model.knob import KNOBS, Role, Setting, Value, render
 from j10ce.model.plan import ValueChange
+from j10ce.model.workload import Handle
 
 _CAPS_ON_MEMORY: Final = ("memory.max", "memory.high")
 _RESERVE_SHARE: Final = 0.05
@@ -40,9 +40,9 @@ class Guard(Struct, frozen=True):
         here = process(os.getpid())
         return cls(own=frozenset(here.cgroups.values()) if here else frozenset(), memory=memory)
 
-    def objection(self, change: ValueChange, at: Place, seen: Seen) -> str:
+    def objection(self, change: ValueChange, at: Handle, seen: Seen) -> str:
         """Why the write must not happen, or nothing."""
-        path = at.at(controller_of(change.setting))
+        path = at.path_of(controller_of(change.setting))
         if not path:
             return "the root's own limits are never touched"
         if path.split("/")[0] == "init.scope":
@@ -55,7 +55,7 @@ class Guard(Struct, frozen=True):
             return _foreign_ancestor(change, path, seen) or self._promised(change, at, seen)
         return _below_usage(change, seen) or self._promised(change, at, seen)
 
-    def _promised(self, change: ValueChange, at: Place, seen: Seen) -> str:
+    def _promised(self, change: ValueChange, at: Handle, seen: Seen) -> str:
         """Whatever is claimed already, less may always be claimed."""
         knob, new, memory = change.setting.knob, change.new, self.memory()
         present = seen.present if isinstance(seen.present, float | int) else 0.0
@@ -67,9 +67,9 @@ class Guard(Struct, frozen=True):
         return f"memory.min of all groups would be {render(knob, total)}; the machine can promise {render(knob, room)}"
 
 
-def claims_of_the_machine(setting: Setting, at: Place) -> bool:
+def claims_of_the_machine(setting: Setting, at: Handle) -> bool:
     """Whether the setting is one of those whose sum must leave the machine some memory."""
-    return setting.knob == "memory.min" and "/" not in at.at("memory")
+    return setting.knob == "memory.min" and "/" not in at.path_of("memory")
 
 
 def _below_usage(change: ValueChange, seen: Seen) -> str:

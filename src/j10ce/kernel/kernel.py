@@ -7,15 +7,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import groupby
 from typing import Final
 
+from msgspec.structs import replace
+
 from j10ce.errors import QosError
-from j10ce.kernel.backend import Backend, Place, Settles, Tree
+from j10ce.kernel.backend import Backend, Settles, Tree
 from j10ce.kernel.guard import Guard
 from j10ce.kernel.record.drift import Contests, Drift
-from j10ce.kernel.record.entry import At, Forgot
+from j10ce.kernel.record.entry import Forgot
 from j10ce.kernel.record.held import Held
 from j10ce.kernel.record.journal import Journal
 from j10ce.kernel.record.undo import Undo
-from j10ce.kernel.routes import Routes, ancestors, controller_of, place_of
+from j10ce.kernel.routes import Routes, ancestors, controller_of
 from j10ce.kernel.structure import Structure
 from j10ce.kernel.values import Values
 from j10ce.model.knob import Setting, Support, TargetId, Value, group, part
@@ -128,7 +130,7 @@ class Kernel:
         handles = dict(_handles(workload))
         self._rename(handles, {**self._handles, **handles})
         for target, handle in handles.items():
-            self.tree.know(target, place_of(handle))
+            self.tree.know(target, handle)
         groups = self._learn({}, handles)
         self._handles = {**self._handles, **handles}
         self._read = self._values.managed = self._read | groups | handles.keys()
@@ -139,18 +141,18 @@ class Kernel:
 
         It is in the plan until it is as it was, or removed.
         """
-        found = {}
+        left = {}
         for target, at in self._journal.targets().items():
             if target in self._needed:
                 continue
-            owned, owed = self.tree.owns(at.place()), self._journal.changed(target) - self._left
-            if self._vanished(at.place(), owed):
+            owned, owed = self.tree.owns(at), self._journal.changed(target) - self._left
+            if self._vanished(at, owed):
                 self._journal.note(Forgot(target))  # someone else removed it, and there is nothing to give back to
             elif owed or (owned and not target.startswith("group/")):
-                found[target] = Handle(at.path, at.paths, at.unit, made=owned)
-        return found
+                left[target] = replace(at, made=owned)
+        return left
 
-    def _vanished(self, at: Place, owed: Collection[Setting]) -> bool:
+    def _vanished(self, at: Handle, owed: Collection[Setting]) -> bool:
         """Gone from every hierarchy; a unit that is down still has the values that systemd keeps for it."""
         gone = all(self.tree.identity(at, c) is None for c in {"cpu", *map(controller_of, owed)})
         return gone and all(map(self._nowhere, owed))
@@ -179,9 +181,9 @@ class Kernel:
         """Read what is not known yet of those `here` and of the groups above `handles`, which are returned."""
         for target, handle in here.items():
             if self._handles.get(target) != handle:
-                self.tree.know(target, place_of(handle))
+                self.tree.know(target, handle)
                 self._held.read(target)
-        groups = frozenset[TargetId]().union(*map(_above, handles.values()))
+        groups = frozenset[TargetId]().union(*map(ancestors, handles.values()))
         for target in groups - self._read:
             self._held.read(target)
         return groups
@@ -197,7 +199,7 @@ class Kernel:
             at = self._journal.targets().get(target)
             if at is not None and not _at(at, handle):
                 for group in self._journal.rename(target):
-                    self.tree.know(group, Place(group.removeprefix("group/")))
+                    self.tree.know(group, Handle(group.removeprefix("group/")))
             for other in [] if handle.made else self._departed_at(handle, managed):
                 self._journal.rename(other, target)
 
@@ -327,14 +329,14 @@ class Kernel:
     def _compare(self, settings: Iterable[Setting], now: float) -> list[Drift]:
         drifts = []
         for setting in settings:
-            found = None if self._values.slow.under_way(setting) else self._held.check(setting)
+            present = None if self._values.slow.under_way(setting) else self._held.check(setting)
             ours = self._journal.ours(setting)
-            if found is None or not ours:
+            if present is None or not ours:
                 continue
-            if found == ours[-1]:
+            if present == ours[-1]:
                 self._contests.settle(setting)
             else:
-                drifts.append(self._contests.notice(setting, ours[-1], found, now))
+                drifts.append(self._contests.notice(setting, ours[-1], present, now))
         return drifts
 
 
@@ -342,12 +344,8 @@ def _written(change: Change) -> TargetId | None:
     return change.setting.target if isinstance(change, ValueChange) else None
 
 
-def _at(at: At, handle: Handle) -> bool:
+def _at(at: Handle, handle: Handle) -> bool:
     return (at.path, at.paths) == (handle.path, handle.paths)
-
-
-def _above(handle: Handle) -> frozenset[TargetId]:
-    return ancestors(place_of(handle))
 
 
 def _handles(workload: Workload) -> Iterator[tuple[TargetId, Handle]]:

@@ -68,14 +68,14 @@ def manager(hierarchies: Hierarchies, uid: int, environ: Mapping[str, str], boot
     return Endpoint(environ.get("DBUS_SESSION_BUS_ADDRESS") or f"unix:path={run}/bus", f"{run}/systemd", user=True)
 
 
-def reach(found: Endpoint, hierarchies: Hierarchies, connect: Callable[[str], Bus] = Connection) -> Units:
+def reach(endpoint: Endpoint, hierarchies: Hierarchies, connect: Callable[[str], Bus] = Connection) -> Units:
     """Its verbs, once it has answered and may write what it owns."""
-    units = Units(connect(found.bus), found.run, user=found.user)
+    units = Units(connect(endpoint.bus), endpoint.run, user=endpoint.user)
     try:
         units.ask_once()
     except CallFailed as e:
         units.bus.close()
-        raise Unsupported(_FEATURE, needs=f"an answer from systemd over {found.bus}; {e}") from e
+        raise Unsupported(_FEATURE, needs=f"an answer from systemd over {endpoint.bus}; {e}") from e
     directory = hierarchies.directory(UNIFIED, units.root)
     if not os.access(directory, os.W_OK):
         raise Unsupported(_FEATURE, needs=f"a delegated cgroup; {directory} is not writable")
@@ -83,10 +83,10 @@ def reach(found: Endpoint, hierarchies: Hierarchies, connect: Callable[[str], Bu
 
 
 def _systemd(hierarchies: Hierarchies, top: str) -> Owner:
-    found = manager(hierarchies, os.geteuid(), os.environ)
-    units, nursery = reach(found, hierarchies), Nursery()
+    endpoint = manager(hierarchies, os.geteuid(), os.environ)
+    units, nursery = reach(endpoint, hierarchies), Nursery()
     backend = UnitProperties(units, hierarchies, nursery)
-    return Owner(SystemdTree(units, hierarchies, nursery, backend, top), (backend,), units, found.bus)
+    return Owner(SystemdTree(units, hierarchies, nursery, backend, top), (backend,), units, endpoint.bus)
 
 
 def _plain(hierarchies: Hierarchies, top: str) -> Owner:

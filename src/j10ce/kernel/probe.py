@@ -8,12 +8,12 @@ from typing import Final
 
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import file
-from j10ce.kernel.backend import Place
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.model.kinds import Capability
 from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value, group
 from j10ce.model.plan import Applied, Gone, Refused
+from j10ce.model.workload import Handle
 
 # What is tried, in this order: a burst needs a quota, and an idle group takes no weight.
 _TRIALS: Final[Mapping[str, Value]] = {
@@ -34,13 +34,13 @@ _V2_ROOT: Final = "cgroup v2 mounted at /sys/fs/cgroup"
 
 def examine(hierarchies: Hierarchies | None = None, *, proc: str = "/proc", run: str = "/run") -> list[Capability]:
     """The doctor's findings, most basic first. Changes nothing that outlasts the call."""
-    found = hierarchies or Hierarchies.discover()
+    mounted = hierarchies or Hierarchies.discover()
     return [
-        _cgroup(found),
-        _privileges(found),
-        *(_capability(name, s) for name, s in try_knobs(found).items()),
-        *_pressure(found, proc),
-        _recursive_protection(found),
+        _cgroup(mounted),
+        _privileges(mounted),
+        *(_capability(name, s) for name, s in try_knobs(mounted).items()),
+        *_pressure(mounted, proc),
+        _recursive_protection(mounted),
         _swap(proc),
         _systemd(run),
     ]
@@ -53,7 +53,7 @@ def try_knobs(hierarchies: Hierarchies) -> dict[str, Support]:
     top = f"{_SCRATCH}{os.getpid()}"
     tree, target = PlainTree(hierarchies, top), group(top)
     _clear(hierarchies)
-    if not hierarchies.in_use() or isinstance(tree.make(target, Place(top)), Refused):
+    if not hierarchies.in_use() or isinstance(tree.make(target, Handle(top)), Refused):
         tree.remove(target)
         return judged
     try:
@@ -64,13 +64,13 @@ def try_knobs(hierarchies: Hierarchies) -> dict[str, Support]:
 
 def _clear(hierarchies: Hierarchies) -> None:
     """Whoever was killed here left its scratch cgroup behind; nobody else knows of it."""
-    found = {name for mount in hierarchies.in_use().values() for name in os.listdir(mount.path)}
-    for name in (n for n in found if n.startswith(_SCRATCH) and not os.path.exists(f"/proc/{n[len(_SCRATCH) :]}")):
+    names = {name for mount in hierarchies.in_use().values() for name in os.listdir(mount.path)}
+    for name in (n for n in names if n.startswith(_SCRATCH) and not os.path.exists(f"/proc/{n[len(_SCRATCH) :]}")):
         PlainTree(hierarchies, name).remove(group(name))
 
 
 def _try(backend: CgroupFiles, target: TargetId, knob: str, judged: Support) -> Support:
-    setting, at = Setting(target, knob), Place(target.removeprefix("group/"))
+    setting, at = Setting(target, knob), Handle(target.removeprefix("group/"))
     if not judged.ok or backend.read(setting, at) is None:
         return judged  # absent, or its controller is not enabled for top-level cgroups
     match backend.write(setting, _TRIALS.get(knob, frozenset()), at):
@@ -85,14 +85,16 @@ def _capability(feature: str, support: Support) -> Capability:
     return Capability(feature=feature, ok=ok, via=via, needs=needs, instead="" if ok else instead)
 
 
-def _cgroup(found: Hierarchies) -> Capability:
-    missing = sorted({k.controller for k in KNOBS.values()} - found.available().keys())
+def _cgroup(hierarchies: Hierarchies) -> Capability:
+    missing = sorted({k.controller for k in KNOBS.values()} - hierarchies.available().keys())
     needs = f"the controllers {', '.join(missing)}, mounted as cgroup v2 or v1" if missing else ""
-    return Capability(feature="cgroup", ok=not missing, via=f"{found.mode}, kernel {os.uname().release}", needs=needs)
+    return Capability(
+        feature="cgroup", ok=not missing, via=f"{hierarchies.mode}, kernel {os.uname().release}", needs=needs
+    )
 
 
-def _privileges(found: Hierarchies) -> Capability:
-    mounts = found.in_use().values()
+def _privileges(hierarchies: Hierarchies) -> Capability:
+    mounts = hierarchies.in_use().values()
     if read_only := [m.path for m in mounts if not m.writable]:
         needs = f"{read_only[0]} mounted read-write"
     else:
@@ -104,12 +106,12 @@ def _privileges(found: Hierarchies) -> Capability:
     )
 
 
-def _pressure(found: Hierarchies, proc: str) -> Iterator[Capability]:
+def _pressure(hierarchies: Hierarchies, proc: str) -> Iterator[Capability]:
     present = os.path.exists(f"{proc}/pressure/cpu")
     needs = "" if present else "a kernel with CONFIG_PSI, booted with psi=1"
     instead = "" if present else "usage alone tells of contention"
     yield Capability(feature="psi", ok=present, via=f"{proc}/pressure", needs=needs, instead=instead)
-    grouped = present and found.unified is not None
+    grouped = present and hierarchies.unified is not None
     needs, instead = ("", "") if grouped else (_V2_ROOT, "pressure of the whole machine")
     yield Capability(feature="psi.cgroup", ok=grouped, via="cgroup2" if grouped else "", needs=needs, instead=instead)
     window = next((name for name, us in _TRIGGERS if _takes_trigger(f"{proc}/pressure/cpu", us)), "")
@@ -135,8 +137,8 @@ def _takes_trigger(path: str, window_us: int) -> bool:
     return True
 
 
-def _recursive_protection(found: Hierarchies) -> Capability:
-    ok = found.recursive_protection
+def _recursive_protection(hierarchies: Hierarchies) -> Capability:
+    ok = hierarchies.recursive_protection
     needs = "" if ok else "cgroup2 mounted with memory_recursiveprot (kernel ≥ 5.7)"
     instead = "" if ok else "memory floors are written on every level"
     return Capability(feature="memory_recursiveprot", ok=ok, via="mount option", needs=needs, instead=instead)

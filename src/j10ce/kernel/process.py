@@ -89,8 +89,8 @@ def descendants(pid: int, proc: str = "/proc") -> list[Process]:
     below: dict[int, list[Process]] = {}
     for name in filter(str.isdecimal, os.listdir(proc)):
         with suppress(Denied, ValueError):
-            if found := process(int(name), proc):
-                below.setdefault(found.parent, []).append(found)
+            if one := process(int(name), proc):
+                below.setdefault(one.parent, []).append(one)
     out = list(below.get(pid, ()))
     for parent in out:  # grows while it is walked
         out += below.get(parent.pid, ())
@@ -109,8 +109,8 @@ def _unit_of(path: str) -> str:
 
 def proof(pid: int) -> str:
     """Of the process that has the number now; empty when there is none."""
-    found = process(pid)
-    return found.proof if found else ""
+    known = process(pid)
+    return known.proof if known else ""
 
 
 def memberships(text: str) -> Iterator[tuple[str, str]]:
@@ -126,8 +126,8 @@ def immovable(pid: int) -> str:
     """Why a process must never be moved by anyone, or nothing. A vanished process is no reason."""
     if pid <= 1:
         return f"process {pid} is the system's own and is never moved"
-    found = process(pid)
-    return f"process {pid} ({found.command}) is a kernel thread" if found and found.kernel_thread else ""
+    known = process(pid)
+    return f"process {pid} ({known.command}) is a kernel thread" if known and known.kernel_thread else ""
 
 
 @contextmanager

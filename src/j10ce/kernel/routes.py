@@ -5,34 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from j10ce.errors import QosError
-from j10ce.kernel.backend import Backend, Batched, Metered, Place, Selective, Surveys, Tree
+from j10ce.kernel.backend import Backend, Batched, Metered, Surveys, Tree
 from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value, group
 from j10ce.model.workload import Handle
 
 
 class Routes:
-    """The first back end of the list that has a knob and serves the place is the one that is asked."""
+    """The first back end of the list that has a knob is the one that is asked."""
 
     def __init__(self, tree: Tree, backends: Sequence[Backend]) -> None:
         self.tree = tree
         self._backends = [(b, dict(b.knobs())) for b in backends]
         # Asked for on every write, and an isinstance() of a Protocol looks at all its methods each time.
-        self._selective = {id(b): b for b in backends if isinstance(b, Selective)}
         self._metered = {id(b): b for b in backends if isinstance(b, Metered)}
         self._surveys = {id(b): b for b in backends if isinstance(b, Surveys)}
         self._batched = {id(b): b for b in backends if isinstance(b, Batched)}
         self.support: Mapping[str, Support] = self._merge()
 
-    def place(self, target: TargetId) -> Place | None:
+    def place(self, target: TargetId) -> Handle | None:
         return self.tree.place(target)
 
-    def backend(self, setting: Setting, at: Place) -> Backend | None:
+    def backend(self, setting: Setting) -> Backend | None:
         for backend, knobs in self._backends:
             offered = knobs.get(setting.knob)
             if offered and offered.ok:
-                choosy = self._selective.get(id(backend))
-                if choosy is None or choosy.serves(setting, at):
-                    return backend
+                return backend
         return None
 
     def via(self, setting: Setting, backend: Backend) -> str:
@@ -40,12 +37,12 @@ class Routes:
 
     def named(self, via: str, knob: str) -> Backend | None:
         """The back end that saved an original."""
-        found = (b for b, knobs in self._backends if knob in knobs and knobs[knob].ok and knobs[knob].via == via)
-        return next(found, None)
+        matching = (b for b, knobs in self._backends if knob in knobs and knobs[knob].ok and knobs[knob].via == via)
+        return next(matching, None)
 
     def read(self, setting: Setting) -> Value | None:
         at = self.place(setting.target)
-        backend = self.backend(setting, at) if at else None
+        backend = self.backend(setting)
         return backend.read(setting, at) if backend and at else None
 
     def look(self, setting: Setting) -> Value | None:
@@ -64,29 +61,28 @@ class Routes:
 
     def quantise(self, setting: Setting, value: Value) -> Value:
         """What the kernel will make of a value; the arbiter compares after it."""
-        at = self.place(setting.target) or Place("")
-        backend = self.backend(setting, at)
+        backend = self.backend(setting)
         return backend.quantise(setting, value) if backend else value
 
-    def usage(self, setting: Setting, at: Place) -> float | None:
-        metered = self._metered.get(id(self.backend(setting, at)))
+    def usage(self, setting: Setting, at: Handle) -> float | None:
+        metered = self._metered.get(id(self.backend(setting)))
         return metered.usage(setting, at) if metered else None
 
-    def beside(self, setting: Setting, at: Place) -> float:
+    def beside(self, setting: Setting, at: Handle) -> float:
         """The sum of a knob over the other groups right below the root."""
-        surveys = self._surveys.get(id(self.backend(setting, at)))
+        surveys = self._surveys.get(id(self.backend(setting)))
         return surveys.beside(setting, at) if surveys else 0.0
 
     def batched(self, backend: Backend) -> Batched | None:
         return self._batched.get(id(backend))
 
-    def identity(self, setting: Setting, at: Place) -> int | None:
+    def identity(self, setting: Setting, at: Handle) -> int | None:
         return self.tree.identity(at, controller_of(setting))
 
     def missing(self, setting: Setting) -> str:
         """Why no back end serves a setting."""
         needs = self.support[setting.knob].needs if setting.knob in self.support else ""
-        return f"{setting.knob} is not available here; it needs {needs or 'a back end that serves this place'}"
+        return f"{setting.knob} is not available here; it needs {needs or 'a back end that has it'}"
 
     def _merge(self) -> Mapping[str, Support]:
         merged: dict[str, Support] = {}
@@ -101,11 +97,7 @@ def controller_of(setting: Setting) -> str:
     return KNOBS[setting.knob].controller if setting.knob in KNOBS else "cpu"
 
 
-def place_of(handle: Handle) -> Place:
-    return Place(handle.path, handle.unit, handle.paths)
-
-
-def ancestors(at: Place) -> frozenset[TargetId]:
+def ancestors(at: Handle) -> frozenset[TargetId]:
     """The groups above a place, in every hierarchy, without the root."""
     above: set[TargetId] = set()
     for path in {at.path, *at.paths.values()}:

@@ -7,16 +7,17 @@ from contextlib import nullcontext
 from typing import assert_never
 
 from j10ce.errors import QosError
-from j10ce.kernel.backend import Disables, Place, Tree
+from j10ce.kernel.backend import Disables, Tree
 from j10ce.kernel.process import alive, pinned, proof
-from j10ce.kernel.record.entry import At, Enabled, Forgot, Joined, Made
+from j10ce.kernel.record.entry import Enabled, Forgot, Joined, Made
 from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Applied, Enable, Gone, Join, Make, Refused, Remove, Result, Structural, Unchanged
+from j10ce.model.workload import Handle
 
 
 class Structure:
-    """`managed` tells a tracked workload or a group above one; only those and our own groups are touched."""
+    """Touches our own groups, and those that are `managed`: a tracked workload, or a group above one."""
 
     def __init__(self, tree: Tree, journal: Journal, managed: Callable[[TargetId], bool]) -> None:
         self._tree = tree
@@ -43,11 +44,11 @@ class Structure:
 
     def _make(self, change: Make) -> Result:
         known = self._tree.place(change.target)
-        at = known if known and known.path == change.path else Place(change.path)
+        at = known if known and known.path == change.path else Handle(change.path)
         if not self._tree.owns(at):
             return Refused(f"{at.path!r} is not below our top group; only our own cgroups are made")
         if change.target not in self._journal.made:
-            self._journal.add(Made(change.target, At.of(at)))
+            self._journal.add(Made(change.target, at))
         return self._tree.make(change.target, at)
 
     def _enable(self, change: Enable) -> Result:
@@ -62,7 +63,7 @@ class Structure:
             missing = change.controllers - (self._tree.enabled(change.target) or frozenset())
             if not missing:
                 return Unchanged(" ".join(sorted(change.controllers)))
-            self._journal.add(Enabled(change.target, At.of(at), identity, sorted(missing)))
+            self._journal.add(Enabled(change.target, at, identity, sorted(missing)))
         return self._tree.enable(change.target, missing)
 
     def _join(self, change: Join) -> Result:

@@ -7,18 +7,18 @@ from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
-from j10ce.kernel.attempt import attempt
-from j10ce.kernel.backend import Backend, Place
+from j10ce.kernel.backend import Backend, attempt
 from j10ce.kernel.guard import Guard, Seen, claims_of_the_machine
 from j10ce.kernel.record.coupling import coupled, foretold, note_side_effect
 from j10ce.kernel.record.drift import Contests
-from j10ce.kernel.record.entry import At, Forgot, Original, to_spelled, wrote
+from j10ce.kernel.record.entry import Forgot, Original, to_spelled, wrote
 from j10ce.kernel.record.held import Held
 from j10ce.kernel.record.journal import Journal
 from j10ce.kernel.routes import Routes
 from j10ce.kernel.slow import SlowWrites
 from j10ce.model.knob import KNOBS, Setting, TargetId, Unit
 from j10ce.model.plan import Applied, Gone, Pending, Refused, Result, ValueChange
+from j10ce.model.workload import Handle
 
 Answer = Applied | Refused | Gone
 
@@ -27,7 +27,7 @@ class Ready(NamedTuple):
     """A change that passed the guard and stands in the journal."""
 
     change: ValueChange
-    at: Place
+    at: Handle
     backend: Backend
 
 
@@ -73,7 +73,7 @@ class Values:
         at = self._routes.place(setting.target)
         if at is None:
             return Gone()
-        backend = self._routes.backend(setting, at)
+        backend = self._routes.backend(setting)
         if backend is None:
             return Refused(self._routes.missing(setting))
         if self.slow.same(change):
@@ -85,7 +85,7 @@ class Values:
             return Refused(why)
         return self._journalled(change, at, backend) or Ready(change, at, backend)
 
-    def _journalled(self, change: ValueChange, at: Place, backend: Backend) -> Refused | None:
+    def _journalled(self, change: ValueChange, at: Handle, backend: Backend) -> Refused | None:
         """What was there, and what we are about to write; refused when either cannot be put on record."""
         setting, other = change.setting, coupled(change.setting)
         fresh = [e for s in (other, setting) if s and (e := self._original(s, at))]
@@ -98,17 +98,17 @@ class Values:
             return Refused(f"the journal cannot take {setting}: {e.strerror}; nothing was written")
         return None
 
-    def _original(self, setting: Setting, at: Place) -> Original | None:
+    def _original(self, setting: Setting, at: Handle) -> Original | None:
         """Recorded once per cgroup; another cgroup at the same path is another story."""
         identity, known = self._routes.identity(setting, at), self._journal.originals.get(setting)
-        backend = self._routes.backend(setting, at)
+        backend = self._routes.backend(setting)
         if identity is None or backend is None or (known and known.identity == identity):
             return None
         text, value = backend.save(setting, at), backend.read(setting, at)
         if text is None or value is None:
             return None
         via = self._routes.via(setting, backend)
-        return Original(*setting, At.of(at), identity, via, text, to_spelled(value))
+        return Original(*setting, at, identity, via, text, to_spelled(value))
 
     def _write_run(self, backend: Backend, run: list[Ready]) -> dict[Setting, Result]:
         batched = self._routes.batched(backend)
@@ -177,7 +177,7 @@ class Values:
             if top and at and at.path.startswith(f"{top.path}/"):
                 yield setting._replace(target=target)
 
-    def _seen(self, change: ValueChange, at: Place) -> Seen:
+    def _seen(self, change: ValueChange, at: Handle) -> Seen:
         setting = change.setting
         original = self._journal.original(setting)
         return Seen(

@@ -84,8 +84,8 @@ class KubeClient:
         Raises Compacted, Denied, and Unavailable when the connection is lost.
         """
         request = Request("GET", path, {**query, **watching(since)})
-        async with aclosing(self._http.stream(request)) as told:
-            async for text in told:
+        async with aclosing(self._http.stream(request)) as lines:
+            async for text in lines:
                 yield line_of(text, str(request), self._who)
 
     async def close(self) -> None:

@@ -53,13 +53,13 @@ class Given(Struct, frozen=True, rename="camel"):
     expiration_timestamp: datetime | None = None
 
 
-class Answer(Struct, frozen=True, rename="camel"):
+class ExecCredential(Struct, frozen=True, rename="camel"):
     api_version: str = ""
     kind: str = ""
     status: Given = field(default_factory=Given)
 
 
-class Credential(NamedTuple):
+class ClusterCredential(NamedTuple):
     token: str = ""
     certificate: str = ""  # PEM
     key: str = ""
@@ -69,10 +69,10 @@ class Credential(NamedTuple):
 class ExecPlugin:
     """One of a kubeconfig; asks again when what it was given ends. Used from one thread at a time."""
 
-    def __init__(self, told: Exec, folder: Path, cluster: Mapping[str, Any], wall: Callable[[], float]) -> None:
+    def __init__(self, entry: Exec, folder: Path, cluster: Mapping[str, Any], wall: Callable[[], float]) -> None:
         """`folder` is the kubeconfig's: a command with a slash in it is looked for from there."""
-        self._told, self._folder, self._cluster, self._wall = told, folder, cluster, wall
-        self._held: Credential | None = None
+        self._exec, self._folder, self._cluster, self._wall = entry, folder, cluster, wall
+        self._held: ClusterCredential | None = None
 
     @property
     def due(self) -> bool:
@@ -84,21 +84,21 @@ class ExecPlugin:
         """The server refused what it was shown."""
         self._held = None
 
-    def credential(self) -> Credential:
+    def credential(self) -> ClusterCredential:
         """Blocks while the plugin runs. Raises Denied for one that fails, and Unsupported where there is none."""
         if self.due or self._held is None:
-            self._held = _read(self._run(), self._told)
+            self._held = _read(self._run(), self._exec)
         return self._held
 
     def _run(self) -> bytes:
-        told, interactive = self._told, self._interactive()
-        spec = {"interactive": interactive} | ({"cluster": self._cluster} if told.provide_cluster_info else {})
-        info = {"apiVersion": told.api_version, "kind": "ExecCredential", "spec": spec}
-        own = {variable.name: variable.value for variable in told.env or ()}
+        entry, interactive = self._exec, self._interactive()
+        spec = {"interactive": interactive} | ({"cluster": self._cluster} if entry.provide_cluster_info else {})
+        info = {"apiVersion": entry.api_version, "kind": "ExecCredential", "spec": spec}
+        own = {variable.name: variable.value for variable in entry.env or ()}
         environ = {**os.environ, **own, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
         try:
             done = subprocess.run(
-                [self._program(), *(told.args or ())],
+                [self._program(), *(entry.args or ())],
                 env=environ,
                 cwd=self._folder,  # whose owner names the program anyway; not the folder that somebody types in
                 stdin=None if interactive else subprocess.DEVNULL,
@@ -107,36 +107,36 @@ class ExecPlugin:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise Denied(f"the credential plugin {told.command} gave no answer within {LONGEST_S:g} s") from None
+            raise Denied(f"the credential plugin {entry.command} gave no answer within {LONGEST_S:g} s") from None
         except OSError as e:
-            raise Denied(f"cannot run the credential plugin {told.command}: {e.strerror}") from None
+            raise Denied(f"cannot run the credential plugin {entry.command}: {e.strerror}") from None
         if done.returncode:
-            raise Denied(f"the credential plugin {told.command} failed with code {done.returncode}")
+            raise Denied(f"the credential plugin {entry.command} failed with code {done.returncode}")
         return done.stdout
 
     def _program(self) -> str:
-        command = self._told.command
+        command = self._exec.command
         if "/" in command:
             return str(self._folder.absolute() / command)
-        found = shutil.which(command)
-        if not found:
-            hint = self._told.install_hint.strip() or f"{command} on your PATH"
+        program = shutil.which(command)
+        if not program:
+            hint = self._exec.install_hint.strip() or f"{command} on your PATH"
             raise Unsupported(f"the credential plugin {command}", needs=hint)
-        if not os.path.isabs(found):  # PATH names the current folder
+        if not os.path.isabs(program):  # PATH names the current folder
             raise Denied(f"{command} was found in the current folder; write its path into the kubeconfig")
-        return found
+        return program
 
     def _interactive(self) -> bool:
-        mode, terminal = self._told.interactive_mode, sys.stdin is not None and sys.stdin.isatty()
+        mode, terminal = self._exec.interactive_mode, sys.stdin is not None and sys.stdin.isatty()
         if mode == "Always" and not terminal:
-            raise Denied(f"the credential plugin {self._told.command} needs a terminal to ask on")
+            raise Denied(f"the credential plugin {self._exec.command} needs a terminal to ask on")
         return terminal and mode != "Never"
 
 
-def plugin_of(told: Any, where: str, folder: Path, cluster: Mapping[str, Any], wall: Callable[[], float]) -> ExecPlugin:
+def plugin_of(data: Any, where: str, folder: Path, cluster: Mapping[str, Any], wall: Callable[[], float]) -> ExecPlugin:
     """Of the section `exec`; raises Invalid and Unsupported."""
     try:
-        made = msgspec.convert(told, Exec)
+        made = msgspec.convert(data, Exec)
     except msgspec.ValidationError as e:
         raise Invalid([Finding(where, None, f"exec: {e}", "write it anew")], "kubeconfig") from None
     if made.api_version not in VERSIONS:
@@ -144,26 +144,26 @@ def plugin_of(told: Any, where: str, folder: Path, cluster: Mapping[str, Any], w
             f"apiVersion {made.api_version[:TOLD]!r} of the exec plugin in {where}", needs=" or ".join(VERSIONS)
         )
     if made.interactive_mode not in ("Never", "IfAvailable", "Always"):
-        told_mode = made.interactive_mode[:TOLD]
+        mode = made.interactive_mode[:TOLD]
         hint = "use Never, IfAvailable or Always"
-        raise Invalid([Finding(f"{where}: exec.interactiveMode", told_mode, "unknown", hint)], "kubeconfig")
+        raise Invalid([Finding(f"{where}: exec.interactiveMode", mode, "unknown", hint)], "kubeconfig")
     return ExecPlugin(made, folder, cluster, wall)
 
 
-def _read(text: bytes, told: Exec) -> Credential:
+def _read(text: bytes, entry: Exec) -> ClusterCredential:
     try:
-        answer = msgspec.json.decode(text, type=Answer)
+        answer = msgspec.json.decode(text, type=ExecCredential)
     except msgspec.MsgspecError as e:
-        raise Denied(f"the credential plugin {told.command} printed no ExecCredential: {str(e)[:TOLD]}") from None
+        raise Denied(f"the credential plugin {entry.command} printed no ExecCredential: {str(e)[:TOLD]}") from None
     given = answer.status
-    if (answer.kind, answer.api_version) != ("ExecCredential", told.api_version):
+    if (answer.kind, answer.api_version) != ("ExecCredential", entry.api_version):
         said = f"{answer.kind} {answer.api_version}"[:TOLD]
-        raise Denied(f"the credential plugin {told.command} printed {said!r} instead of {told.api_version}")
+        raise Denied(f"the credential plugin {entry.command} printed {said!r} instead of {entry.api_version}")
     if bool(given.client_certificate_data) != bool(given.client_key_data):
-        raise Denied(f"the credential plugin {told.command} gave a certificate without its key, or a key alone")
+        raise Denied(f"the credential plugin {entry.command} gave a certificate without its key, or a key alone")
     if not given.token and not given.client_key_data:
-        raise Denied(f"the credential plugin {told.command} gave neither a token nor a certificate")
+        raise Denied(f"the credential plugin {entry.command} gave neither a token nor a certificate")
     ends = given.expiration_timestamp
-    return Credential(
+    return ClusterCredential(
         given.token, given.client_certificate_data, given.client_key_data, ends.timestamp() if ends else None
     )

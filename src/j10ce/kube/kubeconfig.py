@@ -65,24 +65,24 @@ class _Section(NamedTuple):
 
     where: str
     folder: Path
-    told: Any
+    value: Any
 
     def part(self, key: str) -> _Section:
-        if not isinstance(self.told, Mapping) or key not in self.told:
+        if not isinstance(self.value, Mapping) or key not in self.value:
             raise Invalid([Finding(self.where, None, f"has no {key}", "write it anew")], "kubeconfig")
-        return self._replace(where=f"{self.where}: {key}", told=self.told[key])
+        return self._replace(where=f"{self.where}: {key}", value=self.value[key])
 
     def named(self, group: str, name: str) -> _Section:
         """The entry of that name, as `kubectl config` keeps them: `clusters: [{name: …, cluster: …}]`."""
         listed = self.part(group)
-        for entry in listed.told if isinstance(listed.told, list) else ():
+        for entry in listed.value if isinstance(listed.value, list) else ():
             if isinstance(entry, Mapping) and entry.get("name") == name:
-                return listed._replace(told=entry).part(group.removesuffix("s"))
+                return listed._replace(value=entry).part(group.removesuffix("s"))
         raise Invalid([Finding(listed.where, name, "not among them", "choose another one")], "kubeconfig")
 
     def text(self, key: str) -> str:
-        found = self.told.get(key) if isinstance(self.told, Mapping) else None
-        return "" if found is None else str(found)
+        text = self.value.get(key) if isinstance(self.value, Mapping) else None
+        return "" if text is None else str(text)
 
     def pem(self, key: str) -> str:
         """Out of the file itself, or out of a file beside it."""
@@ -93,9 +93,9 @@ class _Section(NamedTuple):
 
 
 def _of(file: _Section, context: str, wall: Callable[[], float]) -> Kubeconfig:
-    chosen = file.named("contexts", context or str(file.part("current-context").told))
-    cluster = file.named("clusters", str(chosen.part("cluster").told))
-    user = file.named("users", chosen.text("user")) if chosen.text("user") else chosen._replace(told={})
+    chosen = file.named("contexts", context or str(file.part("current-context").value))
+    cluster = file.named("clusters", str(chosen.part("cluster").value))
+    user = file.named("users", chosen.text("user")) if chosen.text("user") else chosen._replace(value={})
     for key, feature in REFUSED.items():
         if user.text(key):
             raise Unsupported(f"{feature} in {user.where}", needs=INSTEAD)
@@ -103,7 +103,7 @@ def _of(file: _Section, context: str, wall: Callable[[], float]) -> Kubeconfig:
         raise Unsupported(f"proxy-url in {cluster.where}", needs="a direct way to the API server")
     token_file = user.text("tokenFile")
     return Kubeconfig(
-        str(cluster.part("server").told).rstrip("/"),
+        str(cluster.part("server").value).rstrip("/"),
         cluster.pem("certificate-authority"),
         cluster.text("insecure-skip-tls-verify").lower() != "true",
         cluster.text("tls-server-name"),
@@ -126,5 +126,5 @@ def _plugin(user: _Section, cluster: _Section, wall: Callable[[], float]) -> Exe
         "insecure-skip-tls-verify": cluster.text("insecure-skip-tls-verify").lower() == "true",
         "certificate-authority-data": b64encode(ca.encode()).decode(),
     }
-    told = {name: value for name, value in about.items() if value}
-    return plugin_of(user.told["exec"], user.where, user.folder, told, wall)
+    described = {name: value for name, value in about.items() if value}
+    return plugin_of(user.value["exec"], user.where, user.folder, described, wall)

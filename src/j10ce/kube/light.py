@@ -11,9 +11,11 @@ import msgspec
 
 from j10ce.errors import Compacted, QosError, StoreError, Unavailable
 from j10ce.http import client
-from j10ce.http.client import JSON, Client, Peer
+from j10ce.http.client import Client, Peer
+from j10ce.http.dialogue import JSON
+from j10ce.http.status import status_of
 from j10ce.kube.access import KubeAccess
-from j10ce.kube.failure import failure, status_of
+from j10ce.kube.failure import failure
 from j10ce.kube.resource import Resource
 from j10ce.kube.wire import PAGE, QUIET_S, event_of, line_of, page_of, revision_of, watching
 from j10ce.model.stored import Event, Listing
@@ -108,6 +110,6 @@ def peer_of(access: KubeAccess) -> Peer:
     return Peer(access.server, file, token=access.token, tls=access.tls, server_name=access.server_name)
 
 
-def _query(watched: Watched, told: Mapping[str, object]) -> str:
+def _query(watched: Watched, parameters: Mapping[str, object]) -> str:
     chosen = {"fieldSelector": watched.fields} if watched.fields else {}
-    return f"{watched.resource.collection(watched.namespace or None)}?{urlencode({**chosen, **told})}"
+    return f"{watched.resource.collection(watched.namespace or None)}?{urlencode({**chosen, **parameters})}"

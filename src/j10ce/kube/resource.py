@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 
 class Resource:
-    """One kind. `unread` are the objects that exist and cannot be read: left out, told of once, and counted."""
+    """One kind. `unread` are the objects that exist and cannot be read: left out, logged once, and counted."""
 
     def __init__(self, kind: str, prefix: str, plural: str, read: Read, *, namespaced: bool) -> None:
         self.kind = kind
@@ -53,20 +53,20 @@ class Resource:
     def readable(self, texts: Iterable[msgspec.Raw]) -> list[Any]:
         """Those of a whole listing that make sense."""
         unread: set[Key] = set()
-        found = self.page(texts, unread)
+        readable = self.page(texts, unread)
         self.unread &= unread
-        return found
+        return readable
 
     def page(self, texts: Iterable[msgspec.Raw], unread: set[Key]) -> list[Any]:
         """Those of a part of a listing that make sense; the others are added to `unread`."""
-        found = []
+        objects = []
         for text in texts:
             try:
-                found.append(self.read(text))
+                objects.append(self.read(text))
             except Unreadable as e:
                 self.skip(e)
                 unread.add(e.key)
-        return found
+        return objects
 
     def skip(self, e: Unreadable, *, gone: bool = False) -> None:
         if e.key not in self.unread:
@@ -124,9 +124,9 @@ class Reader:
 
     def __call__(self, text: bytes) -> Object:
         strays: list[Finding] = []
-        found = parse(text, self._loose, strays)
+        loose = parse(text, self._loose, strays)
         self._strays.tell(self._kind.name, strays)
-        parts: Mapping[str, Any] = {name: getattr(found, name) for name in found.__struct_fields__}
+        parts: Mapping[str, Any] = {name: getattr(loose, name) for name in loose.__struct_fields__}
         return self._kind.struct(**{**parts, "metadata": Meta(**asdict(parts["metadata"]))})  # type: ignore[return-value]
 
 

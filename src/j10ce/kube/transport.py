@@ -16,9 +16,10 @@ import aiohttp
 from j10ce import __version__
 from j10ce.errors import Closed, Conflict, Denied, NotFound, QosError, Unavailable, Unsure
 from j10ce.http.lines import lines
-from j10ce.http.retry import pauses
+from j10ce.http.retry import asked_s, pauses
+from j10ce.http.status import status_of
 from j10ce.kube.access import KubeAccess, load_certificate
-from j10ce.kube.failure import Later, failure, status_of
+from j10ce.kube.failure import failure
 from j10ce.kube.wire import QUIET_S
 
 ATTEMPT_S: Final = 5.0
@@ -62,7 +63,7 @@ class KubeHttp:
                     return await self._once(request)
             except (Unavailable, Unsure) as e:
                 doubt |= isinstance(e, Unsure) and request.method != "GET"
-                pause_s = max(pause_s, e.after_s if isinstance(e, Later) else 0)
+                pause_s = max(pause_s, asked_s(e))
                 if (doubt and not request.repeatable) or loop.time() + pause_s > deadline:
                     raise _unsure(e) if doubt else Unavailable(str(e)) from None
                 await asyncio.sleep(pause_s)
@@ -110,10 +111,10 @@ class KubeHttp:
         if plugin is None or not plugin.due:
             return
         async with self._asking:
-            found = await asyncio.to_thread(plugin.credential)
-            self._bearer = Bearer(found.token, None)
-            if found.certificate and self._access.tls:
-                load_certificate(self._access.tls, found.certificate, found.key)
+            credential = await asyncio.to_thread(plugin.credential)
+            self._bearer = Bearer(credential.token, None)
+            if credential.certificate and self._access.tls:
+                load_certificate(self._access.tls, credential.certificate, credential.key)
 
     @asynccontextmanager
     async def _sent(self, request: Request, limits: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -170,10 +171,10 @@ class Bearer:
         """Raises Denied when the file cannot be read."""
         if self._file:
             try:
-                found = self._file.stat()
-                if self._seen != (found.st_ino, found.st_mtime_ns, found.st_size):
+                file = self._file.stat()
+                if self._seen != (file.st_ino, file.st_mtime_ns, file.st_size):
                     self._token = self._file.read_text().strip()
-                    self._seen = (found.st_ino, found.st_mtime_ns, found.st_size)
+                    self._seen = (file.st_ino, file.st_mtime_ns, file.st_size)
             except OSError as e:
                 raise Denied(f"cannot read the token in {self._file}: {e.strerror}") from None
         return {"Authorization": f"Bearer {self._token}"} if self._token else {}

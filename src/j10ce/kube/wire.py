@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct, field
 
 from j10ce.errors import Compacted, Unavailable, Unsure
-from j10ce.kube.failure import failure, status_of
+from j10ce.http.status import status_of
+from j10ce.kube.failure import failure
 from j10ce.kube.resource import Resource
 from j10ce.model.stored import Event, Unreadable, key_of
 
@@ -73,12 +74,12 @@ def line_of(text: bytes, what: str, who: str) -> Line:
 def revision_of(line: Line) -> str:
     """Where a watch that is up to date with this line goes on."""
     try:
-        found = msgspec.json.decode(line.object, type=_Versioned).metadata.resource_version
+        revision = msgspec.json.decode(line.object, type=_Versioned).metadata.resource_version
     except msgspec.MsgspecError as e:
         raise Unavailable(f"the API server's {line.type} is not understood: {e}") from None
-    if not found.isdecimal():
-        raise Unavailable(f"the API server's {line.type} has no revision we can order: {found!r}")
-    return found
+    if not revision.isdecimal():
+        raise Unavailable(f"the API server's {line.type} has no revision we can order: {revision!r}")
+    return revision
 
 
 def event_of(resource: Resource, line: Line, revision: str) -> Event | None:

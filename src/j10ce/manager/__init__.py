@@ -6,6 +6,7 @@ rooms that stand below it in this list.
     main          reads the command line and runs one plane until it is told to stop
     fleet_plane   puts a manager of many hosts together
     kube_plane    puts a manager of a Kubernetes cluster together
+    plane         is what both are made of, and how both run
     app           is the HTTP application: access first, then the routes
     server        opens the sockets and runs uvicorn on them
     grpc/         carries the verbs as gRPC calls

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -16,30 +16,26 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from j10ce.errors import NotFound, QosError, cut
+from j10ce.http.status import Refusal
 from j10ce.manager.access.audit import Audit
 from j10ce.manager.access.auth import OPEN_PATHS, PINGS, READING, Access, source
 from j10ce.manager.access.enrolment import Enrolment
+from j10ce.manager.access.gate import Gate, Passage, gate_of
 from j10ce.manager.access.roles import DISCOVERY, METRICS, enter
 from j10ce.manager.access.tokens import Ticket
 from j10ce.manager.api.rest import Resources
 from j10ce.manager.asgi.requests import BASE, LARGE, headers, json, not_allowed
-from j10ce.manager.asgi.status import CUT_OFF, Refusal, answer
+from j10ce.manager.asgi.status import answer
 from j10ce.manager.documents.view import View
-from j10ce.manager.fairness.growth import growth, possible_growth
-from j10ce.manager.fairness.large import Body, Large
-from j10ce.manager.fairness.metered import Meter, Metered
-from j10ce.manager.fairness.rate_limits import share_of
-from j10ce.manager.identity import Act, acting
+from j10ce.manager.fairness.large import Large, RequestBody
 from j10ce.manager.openapi import discovery
 from j10ce.manager.openapi import document as openapi
-from j10ce.manager.openapi.serve import Documents
+from j10ce.manager.openapi.serve import ApiDocuments
 from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.model.kinds import GROUP
 
 log = structlog.get_logger()
 METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"]
-TOO_MANY: Final = 429
-MUCH_S: Final = 0.01  # of the event loop, for a watch that is not over
 OBJECTS: Final = f"{BASE}/"
 PERHAPS_BESIDE: Final = re.compile("/(?:nodecredentials|placements)(?:/|$)")
 Handler = Callable[[Request], Awaitable[Response]]
@@ -52,7 +48,7 @@ def build_app(
 
     def ready() -> Response:
         if not view.complete or not access.keyring.synced.is_set():
-            raise Refusal(503, "ServiceUnavailable", "objects are still being read")
+            raise Refusal(503, "objects are still being read")
         return PlainTextResponse("ok\n")
 
     metrics.audit_lost.set_function(lambda: audit.lost)
@@ -71,10 +67,10 @@ def build_app(
         document(f"/apis/{GROUP}", discovery.group()),
         document(BASE, discovery.resources()),
         document("/openapi.json", openapi.document()),
-        Route("/openapi/{path:path}", Documents().handle, methods=METHODS),
+        Route("/openapi/{path:path}", ApiDocuments().handle, methods=METHODS),
     ]
     router = Router(routes, default=_nothing_there, redirect_slashes=False)
-    return Gate(ShortWay(router, resources), access, metrics, audit)
+    return Entrance(ShortWay(router, resources), access, gate_of(access, audit, metrics))
 
 
 class ShortWay:
@@ -91,161 +87,90 @@ class ShortWay:
         return await response(scope, receive, send)
 
 
-class Gate:
-    """Pure ASGI around the routes: one layer, no copies of the request."""
+class Entrance:
+    """The gate around the routes, as pure ASGI: one layer, no copies of the request."""
 
-    def __init__(self, app: ASGIApp, access: Access, metrics: Metrics, audit: Audit) -> None:
-        self._app, self._access, self._metrics, self._audit = app, access, metrics, audit
-        self._large = Large()
+    def __init__(self, app: ASGIApp, access: Access, gate: Gate) -> None:
+        self._app, self._access, self._gate, self._large = app, access, gate, Large()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise RuntimeError(f"only HTTP is served, not {scope['type']}")
-        began, act = time.perf_counter(), Act(source=source(scope), announce=self._audit.intend)
-        told = Told(send, act, scope, self._access, self._audit, self._large)
-        with acting(act):
-            try:
-                await Metered(self._serve(scope, receive, told), told.meter)
-            finally:
-                told.close()
-        took_s = None if told.streamed else time.perf_counter() - began
-        self._metrics.answered(scope["method"] if scope["method"] in METHODS else "other", told.code, took_s)
-
-    async def _serve(self, scope: Scope, receive: Receive, told: Told) -> None:
-        # The failure is gone by then, and with it all that its frames held: a refusal that waits keeps no body.
-        failed = await self._tried(scope, receive, told)
-        if failed is None:
-            return
-        if failed.status_code == TOO_MANY:
-            await self._access.limits.hold_back()
-        await failed(scope, receive, told)
-
-    async def _tried(self, scope: Scope, receive: Receive, told: Told) -> Response | None:
-        """The answer to what failed."""
+        exchange = Exchange(scope, receive, send, self._access, self._gate, self._large)
         try:
-            await told.recognised(self._access.check(scope))
-            await self._app(scope, partial(told.hear, receive) if told.limited and told.writes else receive, told)
-            return None
-        except QosError as e:
-            told.problem = str(e)
-            return answer(e)
-        except Exception as e:
-            if told.revoked:
-                return None
-            log.exception("request.fail", method=scope["method"], path=scope["path"])
-            if told.code:
-                raise
-            told.problem = f"internal error: {type(e).__name__}"
-            return answer(QosError(told.problem))
+            await self._gate.through(exchange, partial(exchange.serve, self._app))
+        finally:
+            exchange.close()
 
 
 class Revoked(Exception):
-    """The token of a watch ended before the watch did."""
+    """The token of an answer ended before the answer did."""
 
 
-class Told:
-    """Notes what is sent, and lets nothing through that nobody allowed: no answer of a route that asked for no right,
-    no watch beyond the caller's share, no line of a watch whose token has ended meanwhile.
+class Exchange(Passage[Response]):
+    """One HTTP request: what it sends is weighed as it arrives, and of a long answer no piece goes to a caller whose
+    token has ended."""
 
-    The audit log hears of an answer before the client does, and of a write that never came to an answer."""
+    def __init__(self, scope: Scope, receive: Receive, send: Send, access: Access, gate: Gate, large: Large) -> None:
+        self._scope, self._receive, self._send, self._access, self._large = scope, receive, send, access, large
+        self._body: RequestBody | None = None
+        method, path, writes = scope["method"], scope["path"], scope["method"] not in READING
+        deletes, anyone = method == "DELETE", path in OPEN_PATHS
+        super().__init__(gate, method, path, source(scope), writes=writes, deletes=deletes, anyone=anyone)
 
-    def __init__(self, send: Send, act: Act, scope: Scope, access: Access, audit: Audit, large: Large) -> None:
-        self._send, self._act, self._scope, self._access, self._audit = send, act, scope, access, audit
-        self._large = large
-        self._ticket: Ticket | None = None
-        self._body: Body | None = None
-        self._size = 0
-        self.code = 0
-        self.problem = ""
-        self.writes = scope["method"] not in READING
-        self.meter = Meter(access.limits, act, self.writes)
-        self.streamed = self.revoked = self._watching = self._counted = False
-        self.limited = False  # whether the caller keeps to a share
-
-    async def recognised(self, ticket: Ticket | None) -> None:
+    async def identify(self) -> Ticket | None:
+        ticket = self._access.check(self._scope)
         if ticket is None:
-            await self._access.limits.passer_by(self._act.source)
-            return
-        self._ticket = ticket
-        self._act.recognised(ticket.caller, ticket.name, ticket.digest)
-        if known := self._scope.get("state", {}).get("known"):
+            await self._access.limits.passer_by(self.act.source)
+        elif known := self._scope.get("state", {}).get("known"):
             known(ticket.caller)
-        if share_of(ticket.caller, writes=self.writes) is None:
-            return
-        self.limited = True
-        self._access.limits.open_answer(ticket.caller, writes=self.writes)
-        self._counted = True
-        if self.writes and self._scope["method"] != "DELETE":
-            self._access.limits.may_store(ticket.caller)
-        await self.meter.turn()
+        return ticket
 
-    async def hear(self, receive: Receive) -> Message:
+    async def serve(self, app: ASGIApp) -> None:
+        weighed = self.limited and self.writes
+        with suppress(Revoked):
+            await app(self._scope, self.receive if weighed else self._receive, self.send)
+
+    def refusal(self, error: QosError) -> Response:
+        return answer(error)
+
+    async def refuse(self, refusal: Response) -> None:
+        self.meter.answered()
+        await refusal(self._scope, self._receive, self._send)
+
+    async def receive(self) -> Message:
+        caller = self.act.caller
         if self._body is None:
-            self._body = Body(self._large, self._act.caller, headers(self._scope).get(b"content-length", b""))
+            self._body = RequestBody(self._large, caller, headers(self._scope).get(b"content-length", b""))
         await self._body.room()
-        message = await receive()
+        message = await self._receive()
         if body := message.get("body"):
             self._body.heard(len(body))
-            self._access.limits.received(self._act.caller, len(body))
+            self._access.limits.received(caller, len(body))
         if message["type"] == "http.request" and not message.get("more_body"):
             await self.meter.begin()
         return message
 
-    async def __call__(self, message: Message) -> None:
+    async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.meter.answered()
-            self._begin(message["status"], message.get("headers", ()))
-        elif message.get("more_body"):
-            self.streamed = self._watching
-            if self.meter.took_s > MUCH_S and self._watching:
-                await self.meter.rest()
-            elif self.meter.took_s > MUCH_S:
-                self.meter.pay()
-            if self._ticket is not None and not self._access.keyring.holds(self._ticket):
-                self.revoked = True
-                await self._send({"type": "http.response.body", "body": b""})
-                raise Revoked
+            size = _large_size(message.get("headers", ())) if self.limited else 0
+            self.begin(message["status"], size=size)
+        elif message.get("more_body") and not await self.goes_on():
+            await self._send({"type": "http.response.body", "body": b""})
+            raise Revoked
         await self._send(message)
-
-    def _begin(self, code: int, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
-        if code < 400 and not self._act.verb and self._scope["path"] not in OPEN_PATHS:
-            raise RuntimeError("this route asks for no right: call roles.enter first")
-        if code < 400 and self._act.verb == "watch":
-            self._access.limits.open_watch(self._act.caller)
-            self._watching = True
-            if self._counted:
-                self._release()
-        elif code < 400 and self._counted and not self.writes:
-            self._hold(headers)
-        self.code = code
-        self._audit.record(self._act, code, self.problem, method=self._scope["method"], path=self._scope["path"])
-        if not self.limited:
-            return
-        if code < 400 and self.writes and not self._act.dry:
-            self._access.limits.stored(self._act.caller, growth(self._act))
-        elif code == CUT_OFF:
-            self._access.limits.stored(self._act.caller, possible_growth(self._act))
-
-    def _hold(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        size = next((int(value) for name, value in headers if name == b"content-length"), 0)
-        if size > LARGE:
-            self._access.limits.size_answer(self._act.caller, size, writes=self.writes)
-            self._size = size
-
-    def _release(self) -> None:
-        self._counted = False
-        self._access.limits.close_answer(self._act.caller, self._size, writes=self.writes)
 
     def close(self) -> None:
         if self._body is not None:
             self._body.close()
-        if self._counted:
-            self._release()
-        self.meter.settle()
-        if self._watching:
-            self._access.limits.close_watch(self._act.caller)
-        if not self.code and self._act.announced:
-            self._begin(CUT_OFF)
+        self.release()
+
+
+def _large_size(headers: Iterable[tuple[bytes, bytes]]) -> int:
+    """Of an answer that its connection does not take at once; 0 for others."""
+    size = next((int(value) for name, value in headers if name == b"content-length"), 0)
+    return size if size > LARGE else 0
 
 
 def fixed(path: str, make: Callable[[], Response], kind: str = "") -> Route:

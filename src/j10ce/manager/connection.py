@@ -150,7 +150,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 class Joined:
-    """A transport whose writes of one turn of the event loop leave together: a head and its body are one packet."""
+    """A transport whose writes of one turn of the event loop leave together: a head and its body are one packet.
+
+    A large body leaves as it is: joined with its head it would stand in memory twice for as long as nobody reads it.
+    """
 
     __slots__ = ("_held", "_loop", "_transport", "is_closing")
 
@@ -163,10 +166,14 @@ class Joined:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
+        if len(data) >= MOST_HELD:  # the transport says when it is too much
+            self._leave()
+            self._send(data)
+            return
         if not self._held:
             self._loop.call_soon(self._leave)
         self._held += data
-        if len(self._held) >= MOST_HELD:  # the transport says when it is too much
+        if len(self._held) >= MOST_HELD:
             self._leave()
 
     def close(self) -> None:
@@ -174,6 +181,10 @@ class Joined:
         self._transport.close()
 
     def _leave(self) -> None:
-        if self._held and not self.is_closing():
-            self._transport.write(self._held)
+        if self._held:
+            self._send(self._held)
         self._held = b""
+
+    def _send(self, data: bytes) -> None:
+        if not self.is_closing():
+            self._transport.write(data)

@@ -117,8 +117,8 @@ def _repeated(holder: list[Any], above: tuple[str | int, ...]) -> Iterator[str]:
 
 
 def _spelled(steps: tuple[str | int, ...]) -> str:
-    told = (f"[{step}]" if isinstance(step, int) else f".{step[: MOST_SHOWN + 1]}" for step in steps)
-    path = "".join(told).removeprefix(".")
+    parts = (f"[{step}]" if isinstance(step, int) else f".{step[: MOST_SHOWN + 1]}" for step in steps)
+    path = "".join(parts).removeprefix(".")
     return path if len(path) <= MOST_SHOWN else f"{path[: MOST_SHOWN - 1]}…"
 
 

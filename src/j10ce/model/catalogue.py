@@ -15,12 +15,16 @@ class Column(Struct, frozen=True):
 
     A step into a list of conditions is a type: `status.conditions.Ready.status`.
     `default` is what an absent value means: objects travel without their defaults.
+    `resource`: the value is an amount of it, shown as people read amounts. `kept` is the path of the floors that are
+    really kept; where less than the value is, both are shown: `0/256Mi`.
     """
 
     name: str
     path: str
     wide: bool = False
     default: str = ""
+    resource: str = ""
+    kept: str = ""
 
 
 class Kind(Struct, frozen=True):
@@ -45,8 +49,8 @@ _KINDS: Final = (
         Column("NODES", "status.nodes.applied", wide=True, default="0"),
         Column("FAILING", "status.nodes.failing", wide=True, default="0"))),
     Kind("MinimalReservationPolicy", "minimalreservationpolicies", MinimalReservationPolicy, True, ("mrp",), columns=(
-        Column("PHASE", "status.phase", default="Pending"), Column("CPU", "spec.minimum.cpu"),
-        Column("MEMORY", "spec.minimum.memory"), Column("UNITS", "spec.units", default="0"),
+        Column("PHASE", "status.phase", default="Pending"), Column("CPU", "spec.minimum.cpu", resource="cpu"),
+        Column("MEMORY", "spec.minimum.memory", resource="memory"), Column("UNITS", "spec.units", default="0"),
         Column("READY", "status.conditions.Ready.status", default="Unknown"),
         Column("REASON", "status.conditions.Ready.reason"),
         Column("PLACED", "status.units.placed", wide=True, default="0"),
@@ -58,20 +62,22 @@ _KINDS: Final = (
         Column("READY", "status.conditions.Ready.status", default="Unknown"),
         Column("CORDONED", "spec.unschedulable", default="no"),
         Column("ARMED", "status.node.armed", default="no"), Column("WORKLOADS", "status.node.workloads", default="0"),
-        Column("CPU", "status.node.capacity.cpu"), Column("MEMORY", "status.node.capacity.memory"),
-        Column("RESERVED-CPU", "status.node.reserved.cpu", wide=True, default="0"),
-        Column("RESERVED-MEM", "status.node.reserved.memory", wide=True, default="0"),
-        Column("BATCH-CPU", "status.overcommit.batch-cpu", wide=True),
-        Column("BATCH-MEM", "status.overcommit.batch-memory", wide=True),
+        Column("CPU", "status.node.capacity.cpu", resource="cpu"),
+        Column("MEMORY", "status.node.capacity.memory", resource="memory"),
+        Column("RESERVED-CPU", "status.node.reserved.cpu", wide=True, default="0", resource="cpu"),
+        Column("RESERVED-MEM", "status.node.reserved.memory", wide=True, default="0", resource="memory"),
+        Column("BATCH-CPU", "status.overcommit.batch-cpu", wide=True, resource="cpu"),
+        Column("BATCH-MEM", "status.overcommit.batch-memory", wide=True, resource="memory"),
         Column("HEARTBEAT", "status.node.heartbeat", wide=True))),
     Kind("Hold", "holds", Hold, True, ("qh",), columns=(
         Column("TARGET", "spec.target"), Column("KNOBS", "spec.knobs"), Column("EXPIRES", "spec.expires"),
         Column("WHO", "spec.who", wide=True), Column("WHY", "spec.why"))),
     Kind("Workload", "workloads", Workload, True, ("wl",), stored=False, columns=(
-        Column("PROFILE", "status.profile"), Column("TIER", "status.tier"),
+        Column("PROFILE", "status.profile"), Column("TIER", "status.tier", wide=True),
         Column("PHASE", "status.phase", default="Pending"),
-        Column("CPU", "status.usage.cpu"), Column("MEMORY", "status.usage.memory"),
-        Column("FLOOR-CPU", "status.floor.cpu"), Column("FLOOR-MEM", "status.floor.memory"),
+        Column("CPU", "status.usage.cpu", resource="cpu"), Column("MEMORY", "status.usage.memory", resource="memory"),
+        Column("FLOOR-CPU", "status.floor.cpu", resource="cpu", kept="status.effective"),
+        Column("FLOOR-MEM", "status.floor.memory", resource="memory", kept="status.effective"),
         Column("CGROUP", "status.cgroup", wide=True))),
     Kind("PolicyRevision", "policyrevisions", PolicyRevision, True, ("polrev",), columns=(
         Column("REVISION", "revision"),)),

@@ -177,8 +177,8 @@ def parse_cpus(text: str) -> frozenset[int]:
 
 
 def _range(item: str) -> range:
-    found = CPU_RANGE.fullmatch(item)
-    low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    matched = CPU_RANGE.fullmatch(item)
+    low, high = (int(matched[1]), int(matched[2] or matched[1])) if matched else (1, 0)
     if high < low or high >= NR_CPUS:
         raise ValueError(f"bad CPU range {item[:40]!r}")
     return range(low, high + 1)

@@ -100,10 +100,10 @@ class Quantity:
 def _read(text: str | int | float) -> Quantity:
     if isinstance(text, int) and text > LARGEST:
         raise _bad(None, "too large", "the largest amount is 2^63-1")
-    found = NUMBER.fullmatch(str(text)) if not isinstance(text, bool) else None
-    if found is None:
+    matched = NUMBER.fullmatch(str(text)) if not isinstance(text, bool) else None
+    if matched is None:
         raise _bad(text, "not a quantity", "write a number, with a suffix or without: 500m, 1Gi, 100Mbit, 25%")
-    sign, digits, exponent, suffix = found.groups()
+    sign, digits, exponent, suffix = matched.groups()
     amount = Fraction(digits) * (Fraction(10) ** int(exponent) if exponent else 1)
     if sign == "-" and amount:
         raise _bad(text, "negative", "write zero or more")
@@ -168,10 +168,10 @@ class Duration:
     @classmethod
     def parse(cls, text: object) -> Duration:
         spelled = text.strip() if isinstance(text, str) else ""
-        found = DURATION.fullmatch(spelled) if 0 < len(spelled) <= MOST_AMOUNT else None
-        if found is None:
+        matched = DURATION.fullmatch(spelled) if 0 < len(spelled) <= MOST_AMOUNT else None
+        if matched is None:
             raise Invalid([Finding("", text, "not a duration", "write it as 30s, 10m, 1h30m or 7d")], "duration")
-        days, hours, minutes, seconds = (float(g or 0) for g in found.groups())
+        days, hours, minutes, seconds = (float(g or 0) for g in matched.groups())
         return cls(days * 86400 + hours * 3600 + minutes * 60 + seconds)
 
     def __eq__(self, other: object) -> bool:

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -16,6 +17,7 @@ from j10ce.model.bounds import MOST_DEPTH, MOST_VALUES, may_repeat, repeated_key
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import API_VERSION, Object
 from j10ce.model.quantity import Duration, Quantity
+from j10ce.model.text.near import near, one_of
 
 S = TypeVar("S", bound=Struct)
 STORED_DEPTH: Final = 4000  # frames; earlier releases stored objects of nearly a thousand levels
@@ -68,9 +70,9 @@ def parse(text: bytes | str, into: type[S], strays: list[Finding] | None = None)
 
 def parse_once(text: bytes | str, into: type[S]) -> S:
     """The same, of text that names no field twice."""
-    found = parse(text, into)
+    parsed = parse(text, into)
     refuse_repeated(text, None)
-    return found
+    return parsed
 
 
 def parse_plain(text: bytes | str) -> Any:
@@ -113,11 +115,11 @@ def refuse_repeated(text: bytes | str, strays: list[Finding] | None) -> None:
         return
     if too_many(text):
         raise _crowded()
-    found = [Finding(path, None, REPEATED, "write it once") for path in repeated_keys(text)]
+    repeated = [Finding(path, None, REPEATED, "write it once") for path in repeated_keys(text)]
     if strays is not None:
-        strays += found
-    elif found:
-        raise Malformed(found, "JSON")
+        strays += repeated
+    elif repeated:
+        raise Malformed(repeated, "JSON")
 
 
 def _plain_json(text: bytes | str) -> Any:
@@ -144,32 +146,78 @@ def convert(raw: object, into: type[S], strays: list[Finding] | None = None) -> 
     return _convert(Copies(MOST_VALUES).of(raw, MOST_DEPTH), into, strays)
 
 
+def salvage(raw: object, into: type[S]) -> tuple[S | None, list[Finding]]:
+    """What can be read of plain data, without what is wrong, and all that is; None where nothing can be."""
+    return _salvage(Copies(MOST_VALUES).of(raw, MOST_DEPTH), into, None)
+
+
 def convert_ours(raw: object, into: type[S]) -> S:
     """The same of what a manager or a file of ours says, however many values it has."""
     return _convert(Copies(sys.maxsize).of(raw, MOST_DEPTH), into, None)
 
 
 def _convert(rest: Any, into: type[S], strays: list[Finding] | None, *, lossy: bool = False) -> S:
+    done, findings = _salvage(rest, into, strays, lossy=lossy)
+    if done is None or findings:
+        raise Invalid(findings, into.__name__)
+    return done
+
+
+def _salvage(
+    rest: Any, into: type[S], strays: list[Finding] | None, *, lossy: bool = False
+) -> tuple[S | None, list[Finding]]:
     """`lossy`: whatever is wrong beside the spec is told to `strays`, as long as the rest is an object."""
     findings: list[Finding] = []
     while len(findings) < MOST_FINDINGS:
         try:
-            done = msgspec.convert(rest, into, dec_hook=_decode_custom)
+            return msgspec.convert(rest, into, dec_hook=_decode_custom), findings
         except msgspec.ValidationError as e:
-            found, go_on = _cut(rest, str(e))
-            bearable = found[0].problem == STRAY or (lossy and not _inside(found[0].path, "spec"))
+            wrong, go_on = _cut(rest, str(e))
+            bearable = wrong[0].problem == STRAY or (lossy and not _inside(wrong[0].path, "spec"))
             if strays is not None and go_on and len(strays) < MOST_FINDINGS and bearable:
-                strays += found
+                strays += wrong
                 continue
             # What an earlier cut left missing is not a second mistake.
-            findings += [f for f in found if not any(_inside(g.path, f.path) for g in findings)]
-            if go_on:
-                continue
-            break
-        if not findings:
-            return done
-        break
-    raise Invalid(findings, into.__name__)
+            findings += [_with_choices(f, into) for f in wrong if not any(_inside(g.path, f.path) for g in findings)]
+            if not go_on:
+                break
+    return None, findings
+
+
+def _with_choices(finding: Finding, into: type[Struct]) -> Finding:
+    """The decoder says neither which words are known nor which field an unknown one resembles."""
+    stray = finding.problem == STRAY
+    if not stray and not finding.problem.startswith("Invalid enum value"):
+        return finding
+    *way, last = [key for key, _ in STEP.findall(f".{finding.path}")]
+    types = [_type_info(into)]
+    for key in way if stray else [*way, last]:
+        types = [below for above in types for below in _below(above, key)]
+    if stray:
+        meant = near(last, [field.encode_name for t in types for field in getattr(t, "fields", ())])
+        return finding._replace(hint=f"did you mean {meant}?") if meant else finding
+    known = [word for t in types for word in _words(t)]
+    return Finding(finding.path, finding.value, "not one of the known words", one_of(str(finding.value), known))
+
+
+@cache
+def _type_info(into: type[Struct]) -> Any:
+    from msgspec import inspect  # loaded for mistakes alone
+
+    return inspect.type_info(into)
+
+
+def _below(above: Any, key: str) -> list[Any]:
+    """The types that the value of a field, a key or an item may have."""
+    within = [above, *getattr(above, "types", ())]  # a union is any of its own
+    fields = [f.type for t in within for f in getattr(t, "fields", ()) if f.encode_name == key]
+    held = [getattr(t, name) for t in within for name in ("value_type", "item_type") if hasattr(t, name)]
+    return [leaf for t in fields or held for leaf in (t, *getattr(t, "types", ()))]
+
+
+def _words(of: Any) -> list[str]:
+    members = [member.value for member in getattr(of, "cls", ())] if type(of).__name__ == "EnumType" else []
+    return [str(word) for word in (*members, *getattr(of, "values", ()))]
 
 
 def _inside(path: str, outer: str) -> bool:
@@ -203,7 +251,8 @@ def _decode_custom(into: type, raw: object) -> object:
         except Invalid as e:
             first = e.findings[0]
             raise ValueError(f"{first.problem}; {first.hint}") from None
-        raise ValueError(f"Expected `str`, got `{type(raw).__name__}`")
+        example = "quantity; write it as 500m or 1Gi" if into is Quantity else "duration; write it as 30s, 10m or 1h30m"
+        raise ValueError(f"not a {example}")
     raise NotImplementedError(f"no decoder for {into}")
 
 

@@ -71,8 +71,8 @@ class Groups(Struct, frozen=True, dict=True):
         return self.by_target.get(target)
 
     def parent(self, target: TargetId) -> TargetId | None:
-        found = self.by_target.get(target)
-        return found.parent if found else None
+        group = self.by_target.get(target)
+        return group.parent if group else None
 
     def ancestors(self, target: TargetId) -> Iterator[TargetId]:
         """From the parent up to the root."""
@@ -146,5 +146,5 @@ class Snapshot(Struct, frozen=True):
     originals: Mapping[Setting, Value] = field(default_factory=dict)  # what settings held before our first write
 
     def supports(self, knob: str) -> bool:
-        found = self.support.get(knob)
-        return found is not None and found.ok
+        support = self.support.get(knob)
+        return support is not None and support.ok

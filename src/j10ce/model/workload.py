@@ -23,13 +23,18 @@ def plain_path(top: str, tier: str = "", leaf: str = "") -> str:
     return "/".join(filter(None, (*steps, leaf)))
 
 
-class Handle(Struct, frozen=True):
-    """How the kernel knows a workload."""
+class Handle(Struct, frozen=True, omit_defaults=True):
+    """Where the cgroup of a workload or a group is on this machine."""
 
-    path: str = ""  # its cgroup, relative to the root of every hierarchy, without a leading slash
-    paths: Mapping[str, str] = field(default_factory=dict)  # per v1 controller, where an adopted one differs
+    # Relative to the root of every hierarchy, no leading slash. The root's own path is written out as well: a journal
+    # may be read by an agent that asks for it.
+    path: str = field(default_factory=str)
     unit: str = ""  # its systemd unit, where systemd owns the tree
+    paths: Mapping[str, str] = field(default_factory=dict)  # per v1 controller, where an adopted one differs
     made: bool = True  # we made the cgroup, so we remove it; False: adopted
+
+    def path_of(self, controller: str) -> str:
+        return self.paths.get(controller, self.path)
 
 
 class Ceiling(Struct, frozen=True):
@@ -94,6 +99,22 @@ class Source(Struct, frozen=True):
     why: str
 
 
+class Note(Struct, frozen=True):
+    """What was asked for and not granted, or not in the way that was asked for.
+
+    Code looks at the kind and the source; people read all of it, as `str` spells it.
+    """
+
+    kind: Literal["Unprotected", "Note"]  # Unprotected: the ledger had no room for the whole claim of `source`
+    source: str  # the object that asked: `MinimalReservationPolicy/payments/db`; empty where it is the workload's label
+    text: str
+
+    def __str__(self) -> str:
+        if self.kind == "Unprotected":
+            return f"{self.kind}: {self.source} {self.text}"
+        return f"{self.source}: {self.text}" if self.source else self.text
+
+
 class Entitlement(Struct, frozen=True):
     """What policy gives one workload. `chosen` False: it is only classified, and no knob of it is written."""
 
@@ -107,4 +128,4 @@ class Entitlement(Struct, frozen=True):
     cpu: CpuSection = CpuSection()
     memory: MemorySection = MemorySection()
     sources: tuple[Source, ...] = ()
-    notes: tuple[str, ...] = ()  # what was asked for and not granted, with the numbers
+    notes: tuple[Note, ...] = ()  # what was asked for and not granted, with the numbers

@@ -40,19 +40,19 @@ class CgroupSensor:
 
     def sample(self, now: float, workloads: Collection[Workload], /) -> Iterable[Sample]:
         self._sampled += 1
-        found: list[Sample] = []
+        samples: list[Sample] = []
         handles, others = {w.target: w.handle for w in workloads}, self._others()
         for target, handle in (*handles.items(), *others.items()):
             meter = self._meters.get(target)
             if meter is None or (meter.handle is not handle and meter.handle != handle):
                 meter = self._replace(target, handle)
-            meter.sample(now, found)
+            meter.sample(now, samples)
             if meter.turn == self._sampled % SLOW_EVERY or target in others:
-                meter.sample_slowly(now, found)
+                meter.sample_slowly(now, samples)
         if len(self._meters) > len(handles) + len(others):
             for gone in self._meters.keys() - handles.keys() - others.keys():
                 self._meters.pop(gone).close()
-        return found
+        return samples
 
     def _replace(self, target: TargetId, handle: Handle) -> _Meter:
         if old := self._meters.get(target):
@@ -78,7 +78,7 @@ class _Meter:
             name = v1 if version == 1 else v2
             if version is None or not name:
                 return ""
-            path = hierarchies.file(controller, handle.paths.get(controller, handle.path), name)
+            path = hierarchies.file(controller, handle.path_of(controller), name)
             self._paths.append(path)
             return path
 
@@ -95,38 +95,38 @@ class _Meter:
         self._capped = False  # has a quota: its periods count
         self._current = 0
 
-    def sample(self, now: float, found: list[Sample]) -> None:
+    def sample(self, now: float, samples: list[Sample]) -> None:
         read = self._files.read
         if self._cpuacct and (text := read(self._cpuacct)):
-            self._put_usage(now, int(text), 1e9, found)
+            self._put_usage(now, int(text), 1e9, samples)
         if self._cpu_stat and (self._capped or not self._cpuacct) and (text := read(self._cpu_stat)):
             if not self._cpuacct and (usage_us := pick(text, b"usage_usec ")) is not None:
-                self._put_usage(now, usage_us, 1e6, found)
-            self._put_throttled(text, found)
+                self._put_usage(now, usage_us, 1e6, samples)
+            self._put_throttled(text, samples)
         if self._memory and (text := read(self._memory)):
             self._current = int(text)
-            found.append(Sample(self._target, "memory.current", float(self._current)))
+            samples.append(Sample(self._target, "memory.current", float(self._current)))
 
-    def sample_slowly(self, now: float, found: list[Sample]) -> None:
+    def sample_slowly(self, now: float, samples: list[Sample]) -> None:
         """After `sample`: the working set is part of what that found."""
         read = self._files.read
         if self._cpuacct and not self._capped and (text := read(self._cpu_stat)):
-            self._put_throttled(text, found)
+            self._put_throttled(text, samples)
         if self._memory_stat and (text := read(self._memory_stat)):
             inactive = pick(text, self._inactive)
             if inactive is not None:
-                found.append(Sample(self._target, "memory.working_set", float(max(0, self._current - inactive))))
+                samples.append(Sample(self._target, "memory.working_set", float(max(0, self._current - inactive))))
         for metric, path, rate in self._pressures:
             stalled = rate.of(now, total_us(text)) if (text := read(path)) else None
             if stalled is not None:
-                found.append(Sample(self._target, metric, min(1.0, stalled / 1e6)))
+                samples.append(Sample(self._target, metric, min(1.0, stalled / 1e6)))
 
-    def _put_usage(self, now: float, used: int, per_s: float, found: list[Sample]) -> None:
+    def _put_usage(self, now: float, used: int, per_s: float, samples: list[Sample]) -> None:
         rate = self._usage.of(now, used)
         if rate is not None:
-            found.append(Sample(self._target, "cpu.usage", rate / per_s))
+            samples.append(Sample(self._target, "cpu.usage", rate / per_s))
 
-    def _put_throttled(self, text: bytes, found: list[Sample]) -> None:
+    def _put_throttled(self, text: bytes, samples: list[Sample]) -> None:
         periods, throttled = pick(text, b"nr_periods "), pick(text, b"nr_throttled ")
         if periods is None or throttled is None:
             return
@@ -134,7 +134,7 @@ class _Meter:
         self._periods, self._throttled = periods, throttled
         self._capped = known and passed > 0
         if known and passed >= 0 and hit >= 0:
-            found.append(Sample(self._target, "cpu.throttled", min(1.0, hit / passed) if passed else 0.0))
+            samples.append(Sample(self._target, "cpu.throttled", min(1.0, hit / passed) if passed else 0.0))
 
     def close(self) -> None:
         for path in self._paths:

@@ -85,7 +85,7 @@ class Demand:
 
     def _wants(self, tid: int, spent: dict[int, float], now: float) -> float:
         if tid not in spent:
-            return 1.0  # this kernel does not tell
+            return 1.0  # this kernel does not count it
         if self._at == -math.inf:  # the first look: the mean of its life
             return min(1.0, spent[tid] / max(CLOSEST_S, self._age(tid)))
         before = self._spent.get(tid, 0.0)

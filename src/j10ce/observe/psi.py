@@ -45,8 +45,8 @@ class Triggers:
     """Pressure files whose spikes make `fileno()` readable: `loop.add_reader(triggers.fileno(), wake)`.
 
     Readable is the whole message: an event loop that watches the descriptor consumes the event on the way, so that
-    which file it was can no longer be told (the samples tell). `wake` calls `drain`, once.
-    Of a file that takes no trigger the next tick tells.
+    which file it was nobody knows any more (the samples show it). `wake` calls `drain`, once.
+    A file that takes no trigger is read by the next tick.
     """
 
     def __init__(self, stall: float = STALL) -> None:

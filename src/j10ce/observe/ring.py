@@ -114,7 +114,7 @@ class Series:
         return ring[2 * bisect_left(times, since) + 1 : 2 * bisect_right(times, until) : 2]
 
     def slots(self, since: float) -> list[Slot]:
-        """What samples no longer tell about the time from `since` on: nothing while they go back so far.
+        """What samples no longer say about the time from `since` on: nothing while they go back so far.
 
         The shortest slots that go back so far, oldest first; samples continue where the last of them ends.
         The first may begin before `since`, by less than its length.

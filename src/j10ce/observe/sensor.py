@@ -18,7 +18,7 @@ class Sample(NamedTuple):
 
 
 class Sensor(Protocol):
-    """Reads one source. The composition root (`agent/agent.py`) hands the observer its sensors."""
+    """Reads one source. The composition root (`agent/build.py`) hands the observer its sensors."""
 
     name: str
 

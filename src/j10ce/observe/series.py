@@ -51,11 +51,11 @@ class AsOf:
 
     def window(self, target: TargetId, metric: str, span_s: float) -> Window:
         key = (target, metric, span_s)
-        found = self._windows.get(key)
-        if found is None:
+        window = self._windows.get(key)
+        if window is None:
             series = self._book.series(target, metric)
-            found = self._windows[key] = EMPTY if series is None else Span(series, self._now - span_s, self._now)
-        return found
+            window = self._windows[key] = EMPTY if series is None else Span(series, self._now - span_s, self._now)
+        return window
 
 
 class Span:

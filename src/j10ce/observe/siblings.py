@@ -62,7 +62,7 @@ class Siblings:
         return shares_of(int(weight)) if weight else IDLE_SHARES
 
     def _populated(self, path: str) -> bool:
-        """Whether a process is in it or below, as far as that can be told."""
+        """Whether a process is in it or below, as far as anyone can know."""
         if self._hierarchies.version("cpu") == 2:
             return b"populated 1" in (self._read("cpu", path, "cgroup.events") or b"")
         if self._hierarchies.mount("cpu") is None:
@@ -71,8 +71,8 @@ class Siblings:
 
     def threads(self, path: str) -> int:
         """How many were in the group itself at the last look, kernel threads left out."""
-        found = self._demand.get(path)
-        return found.threads if found else 0
+        demand = self._demand.get(path)
+        return demand.threads if demand else 0
 
     def _tasks(self, path: str, now: float) -> float:
         """Shares of the threads right in the group that want to run, kernel threads left out."""
@@ -115,7 +115,7 @@ def _sees_all_processes(proc: str) -> bool:
 
 
 def _inhabited(directory: str) -> bool:
-    """Whether a process is in a v1 group or below; the first one ends the walk. Also where that cannot be told."""
+    """Whether a process is in a v1 group or below; the first one ends the walk. True where nobody can know."""
     left, empty = [directory], 0
     while left and empty < MOST_EMPTY:
         here = left.pop()
@@ -132,5 +132,5 @@ def _inhabited(directory: str) -> bool:
 
 
 def shown(name: str) -> str:
-    """A name that can be told: a cgroup may be called by any bytes, and what is no text is escaped."""
+    """A name that can be shown: a cgroup may be called by any bytes, and what is no text is escaped."""
     return name.encode(errors="surrogateescape").decode(errors="backslashreplace")

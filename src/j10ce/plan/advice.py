@@ -94,14 +94,14 @@ def _kept(snap: Snapshot, plan: Plan, floored: Iterable[TargetId]) -> Mapping[Ta
     """What the floors are worth once the plan is in force."""
     after = replace(snap, settings=_in_force(snap, plan))
     judged, times = effective(after), cpu_times(after)
-    found = {}
+    kept = {}
     for target in floored:
         if target in judged:
             parts = after.groups.children.get(target, ())
             time = math.fsum(times[p].total for p in parts) if parts else times[target].total
             memory = min(judged[target].memory, math.fsum(_cap(after, p) for p in parts) if parts else math.inf)
-            found[target] = Kept(time, memory)
-    return found
+            kept[target] = Kept(time, memory)
+    return kept
 
 
 def _in_force(snap: Snapshot, plan: Plan) -> Mapping[Setting, Value]:

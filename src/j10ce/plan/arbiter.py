@@ -23,6 +23,7 @@ from j10ce.plan.order import order
 from j10ce.plan.rights import Rights
 from j10ce.plan.structure import structure
 from j10ce.plan.wishes import Batch, Wishes
+from j10ce.policy.lifetime import over
 
 UNADVISED = "advice counts on what is ours alone"
 
@@ -180,7 +181,7 @@ class Arbiter:
 
 
 def _inputs(snap: Snapshot, holds: Iterable[HeldSetting], originals: Mapping[Setting, Value]) -> Inputs:
-    unexpired = tuple(sorted((h for h in holds if h.expires > snap.wall), key=repr))
+    unexpired = tuple(sorted((h for h in holds if not over(h, snap.wall)), key=repr))
     copies = dict(originals), dict(snap.settings), dict(snap.support)
     return Inputs(snap.epoch, unexpired, *copies, snap.node)
 

@@ -40,8 +40,8 @@ class Board:
 
     def on_v1(self, knob: str) -> bool:
         """Whether the kernel judges the knob by cgroup v1's rules."""
-        found = self.snap.support.get(knob)
-        via = found.via if found else ""
+        support = self.snap.support.get(knob)
+        via = support.via if support else ""
         return via == "cgroup1" or (via == "systemd" and self.snap.node.cgroup == "v1")
 
     def column(self, knob: str) -> dict[TargetId, float]:

@@ -43,7 +43,7 @@ class Difference:
                 yield ValueChange(s, old, new, *credit(verdict), self.board.ends(s))
 
     def _leaves(self, s: Setting) -> bool:
-        """Of what is not ours any more also a value that is as it was is told, so that it is forgotten."""
+        """What is not ours any more is a change even where its value is as it was: the kernel then forgets it."""
         return s.target not in self.board.rights.ours and self.board.ends(s)
 
     def _reachable(self, target: TargetId) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from j10ce.errors import Finding, Invalid, NotFound
+from j10ce.errors import Invalid, NotFound
 from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value, render
 from j10ce.model.plan import HeldSetting, Plan, Proposal, ValueChange, Verdict
 from j10ce.model.resource import NOTHING, spell
@@ -16,9 +16,11 @@ from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Entitlement
 from j10ce.plan.board import LAPSED
 from j10ce.plan.merge import number
-from j10ce.plan.rights import lacking
 from j10ce.policy.effect.effective import Effective
+from j10ce.policy.effect.support import lacking
+from j10ce.policy.lifetime import over
 from j10ce.policy.validation.sections import OWN_CPUS
+from j10ce.policy.validation.validate import unknown_knob
 
 LIMITS: Final = "limits"  # the controller that asks for declared limits
 
@@ -58,13 +60,16 @@ class SettingExplanation(Struct, frozen=True):
     losers: tuple[Wish, ...] = ()
     clamps: tuple[str, ...] = ()  # in order, what moved the winner's value
     held: str = ""
-    problem: str = ""  # why it cannot be set here
+    problem: str = ""  # why it cannot be set here, and what is done instead
+    lacks: str = ""  # the same, each for itself
+    instead: str = ""
     above: tuple[Above, ...] = ()
 
 
 class Explanation(Struct, frozen=True):
     target: str
     cgroup: str
+    summary: str = ""  # what it gets and was promised, in one sentence
     profile: str = ""
     tier: str = ""
     floor: str = ""
@@ -92,40 +97,41 @@ def explain(
         raise NotFound(f"{target} is not on this machine")
     known = {s.knob for s in plan.verdicts if s.target == target}
     if knob is not None and knob not in KNOBS and knob not in known:
-        raise Invalid([Finding("knob", knob, "unknown knob", "use one of " + ", ".join(KNOBS))], "question")
-    told = _Teller(snap, plan, originals or {}, {h.setting: h for h in holds if h.expires > snap.wall})
+        raise Invalid([unknown_knob("knob", knob)], "question")
+    teller = _Teller(snap, plan, originals or {}, {h.setting: h for h in holds if not over(h, snap.wall)})
     entitled = snap.entitlements.get(target)
     lacked = {k for k in _called_for(entitled) if not snap.supports(k)} if entitled else set()
     shown = [knob] if knob else [k for k in (*KNOBS, *sorted(known - KNOBS.keys())) if k in known | lacked]
     return Explanation(
         target=target,
         cgroup=group.path,
+        summary=_summary(target, entitled, effective),
         profile=entitled.profile if entitled else "",
         tier=entitled.tier.value if entitled else "",
         floor=str(entitled.floor) if entitled and entitled.floor != NOTHING else "",
         sources=tuple(f"{s.object}: {s.why}" for s in entitled.sources) if entitled else (),
         effective=_effective_text(entitled, effective),
         protected=_protected_text(entitled, effective),
-        notes=entitled.notes if entitled else (),
+        notes=tuple(map(str, entitled.notes)) if entitled else (),
         knob=knob or "",
-        settings=tuple(told.setting(Setting(target, k)) for k in shown),
+        settings=tuple(teller.setting(Setting(target, k)) for k in shown),
     )
 
 
 def raised_limits(target: TargetId, plan: Plan) -> list[str]:
     """Limits of a workload that are not set as they were asked for, each with the reason."""
-    found = []
+    notes = []
     for s, verdict in plan.verdicts.items():
         asked = verdict.winner
         cap = s.knob in KNOBS and KNOBS[s.knob].role is Role.CAP
         if s.target != target or not cap or asked is None or asked.owner != LIMITS:
             continue
         if isinstance(asked.value, float | int) and number(verdict.value) > number(asked.value):
-            told = [c for c in verdict.clamps if c.startswith("raised to ")]
-            found.append(
-                f"{s.knob}: {asked.reason} {told[-1] if told else f'raised to {render(s.knob, verdict.value)}'}"
+            raises = [c for c in verdict.clamps if c.startswith("raised to ")]
+            notes.append(
+                f"{s.knob}: {asked.reason} {raises[-1] if raises else f'raised to {render(s.knob, verdict.value)}'}"
             )
-    return found
+    return notes
 
 
 def _called_for(e: Entitlement) -> Iterator[str]:
@@ -146,28 +152,52 @@ def _called_for(e: Entitlement) -> Iterator[str]:
     return (knob for knob, needed in needs.items() if needed and e.chosen)
 
 
-def _effective_text(entitled: Entitlement | None, found: Effective | None) -> str:
-    if found is None or entitled is None or entitled.floor == NOTHING:
+def _summary(target: TargetId, entitled: Entitlement | None, judged: Effective | None) -> str:
+    """For whoever has time for one sentence; empty where nothing is promised."""
+    if judged is None or entitled is None or entitled.floor == NOTHING:
         return ""
-    if found.holds:
+    name, floor = target.rpartition("/")[2], entitled.floor
+    said = []
+    if floor.cpu:
+        gets = f"{name} gets {_cpus(judged.cpu)} CPU if everyone wants it"
+        said.append(f"{gets}; promised {_cpus(floor.cpu)}: {_verdict(judged.cpu_reason)}")
+    if floor.memory:
+        keeps = f"{name} keeps {spell('memory', min(judged.memory, floor.memory))} of memory when it runs short"
+        said.append(f"{keeps}; promised {spell('memory', floor.memory)}: {_verdict(judged.memory_reason)}")
+    return "\n".join(said)
+
+
+def _cpus(millicores: float) -> str:
+    """Rounded down: what is said to be there is there."""
+    return f"{math.floor(millicores / 10) / 100:g}"
+
+
+def _verdict(reason: str) -> str:
+    return "does not hold" if reason else "holds"
+
+
+def _effective_text(entitled: Entitlement | None, judged: Effective | None) -> str:
+    if judged is None or entitled is None or entitled.floor == NOTHING:
+        return ""
+    if judged.holds:
         return "the floor holds"
     parts = (
-        ("cpu", found.cpu, entitled.floor.cpu, found.cpu_reason),
-        ("memory", found.memory, entitled.floor.memory, found.memory_reason),
+        ("cpu", judged.cpu, entitled.floor.cpu, judged.cpu_reason),
+        ("memory", judged.memory, entitled.floor.memory, judged.memory_reason),
     )
     return "; ".join(f"{k} {spell(k, int(got))} of {spell(k, want)}: {why}" for k, got, want, why in parts if why)
 
 
-def _protected_text(entitled: Entitlement | None, found: Effective | None) -> str:
+def _protected_text(entitled: Entitlement | None, judged: Effective | None) -> str:
     """A floor protects what is charged to the cgroup: pages that another one read first are charged there."""
-    if found is None or entitled is None or not entitled.floor.memory:
+    if judged is None or entitled is None or not entitled.floor.memory:
         return ""
-    now, floor, used = (spell("memory", n) for n in (found.memory_now, entitled.floor.memory, found.memory_used))
+    now, floor, used = (spell("memory", n) for n in (judged.memory_now, entitled.floor.memory, judged.memory_used))
     return f"now {now} of {floor}; {used} are charged to its cgroup"
 
 
 def _lost(p: Proposal, verdict: Verdict) -> bool:
-    """Whether a wish had no part in the value: a bound that moved it is told among the clamps."""
+    """Whether a wish had no part in the value: a bound that moved it stands among the clamps."""
     return p != verdict.by and not any(clamp.endswith(f"by {p.owner}: {p.reason}") for clamp in verdict.clamps)
 
 
@@ -186,6 +216,7 @@ class _Teller:
         verdict = self.plan.verdicts.get(s)
         support = self.snap.support.get(s.knob)
         winner = self._winner(verdict) if verdict else None
+        lack = None if self.snap.supports(s.knob) else lacking(self.snap, s.knob)
         return SettingExplanation(
             knob=s.knob,
             meaning=k.meaning if k else "",
@@ -199,7 +230,9 @@ class _Teller:
             losers=tuple(Wish.of(p) for p in verdict.others if _lost(p, verdict)) if verdict else (),
             clamps=verdict.clamps if verdict else (),
             held=self._held(s, verdict),
-            problem="" if self.snap.supports(s.knob) else lacking(s.knob, self.snap),
+            problem=str(lack) if lack else "",
+            lacks=lack.why if lack else "",
+            instead=lack.instead if lack else "",
             above=tuple(self._above(s)),
         )
 

@@ -14,6 +14,7 @@ from j10ce.model.snapshot import Snapshot
 from j10ce.plan.merge import FLOORED, cpus, least_cap, precedence
 from j10ce.plan.rights import Rights
 from j10ce.policy.effect.cpu_share import cpu_times
+from j10ce.policy.lifetime import over
 
 
 class InForce(NamedTuple):
@@ -23,10 +24,10 @@ class InForce(NamedTuple):
 
 def in_force(holds: Iterable[HeldSetting], snap: Snapshot, rights: Rights) -> InForce:
     """The unexpired holds that are not refused; of two for one setting the later expiry counts."""
-    found: dict[Setting, HeldSetting] = {}
+    holding: dict[Setting, HeldSetting] = {}
     notes: list[str] = []
     for hold in sorted(holds, key=lambda h: (h.expires, h.who, h.why)):
-        if hold.expires <= snap.wall:
+        if over(hold, snap.wall):
             continue
         problem = _problem(hold, snap, rights)
         if problem and not hold.breaks_reservation:
@@ -34,8 +35,8 @@ def in_force(holds: Iterable[HeldSetting], snap: Snapshot, rights: Rights) -> In
             continue
         if problem:
             notes.append(f"hold by {hold.who} on {hold.setting} breaks a reservation: {problem}")
-        found[hold.setting] = hold
-    return InForce(found, tuple(notes))
+        holding[hold.setting] = hold
+    return InForce(holding, tuple(notes))
 
 
 def held(hold: HeldSetting, wishes: Sequence[Proposal], present: Value | None) -> Verdict:

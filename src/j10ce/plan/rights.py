@@ -10,6 +10,7 @@ from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Snapshot
+from j10ce.policy.effect.support import lacking
 
 
 class Rights(Struct, frozen=True):
@@ -50,7 +51,7 @@ class Rights(Struct, frozen=True):
         if s.target in self.spent:
             return "nothing needs it any more"
         if s.target in self.ours:
-            return None if snap.supports(s.knob) else lacking(s.knob, snap)
+            return None if snap.supports(s.knob) else str(lacking(snap, s.knob))
         if s.target == ROOT:
             return "the root's own limits are never touched"
         if s.target not in snap.groups.by_target:
@@ -61,15 +62,7 @@ class Rights(Struct, frozen=True):
             return "its workload is gone"
         if s.knob not in KNOBS or KNOBS[s.knob].role is not Role.GUARANTEE:
             return "not ours; of an ancestor only guarantees are raised"
-        return None if snap.supports(s.knob) else lacking(s.knob, snap)
-
-
-def lacking(knob: str, snap: Snapshot) -> str:
-    found = snap.support.get(knob)
-    if found is None:
-        return "not enforceable here: no back end knows it"
-    instead = f"; instead: {found.instead}" if found.instead else ""
-    return f"not enforceable here: needs {found.needs or 'another kernel'}{instead}"
+        return None if snap.supports(s.knob) else str(lacking(snap, s.knob))
 
 
 def _dead(target: TargetId, snap: Snapshot) -> bool:

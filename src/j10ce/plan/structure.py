@@ -43,8 +43,8 @@ def _enables(snap: Snapshot, values: Iterable[ValueChange]) -> Iterable[Enable]:
 
 
 def _passed_down(knob: str, snap: Snapshot) -> bool:
-    found = snap.support.get(knob)
-    return found is not None and found.via != "cgroup1"
+    support = snap.support.get(knob)
+    return support is not None and support.via != "cgroup1"
 
 
 def _lacks(target: TargetId, controller: str, change: ValueChange, snap: Snapshot) -> bool:

@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from j10ce.model.text.cells import shown
 from j10ce.plan.explain import Above, Explanation, SettingExplanation, Wish
 
+ARITHMETIC: Final = re.compile(r": [0-9]+ of [0-9]+ shares is .*$")
 
-def render_text(e: Explanation) -> str:
-    lines = _detail(e, e.settings[0]) if e.knob else _overview(e)
+
+def render_text(e: Explanation, *, wide: bool = False) -> str:
+    """`wide`: with the arithmetic of every value, and with what is done instead of what this machine lacks."""
+    lines = _detail(e, e.settings[0]) if e.knob else _overview(e, wide)
     return "\n".join(shown(line.rstrip()) for line in lines)
 
 
-def _overview(e: Explanation) -> Iterator[str]:
+def _overview(e: Explanation, wide: bool) -> Iterator[str]:
+    yield from e.summary.splitlines()
     profile = f"profile {e.profile} (tier {e.tier})" if e.profile else "no profile"
     yield f"{e.target}: {profile if e.tier else 'a group of the tree'}, cgroup {e.cgroup or '/'}"
     yield from _fields(
         ("floor", e.floor),
         *(("from", source) for source in e.sources),
-        ("effective", e.effective),
+        ("effective", e.effective if wide else _once(e)),
         ("protected", e.protected),
         *(("note", note) for note in e.notes),
     )
-    rows = [(s.knob, _value(s), _reason(s)) for s in e.settings if not s.problem]
+    rows = [(s.knob, _value(s), _reason(s) if wide else _brief(_reason(s))) for s in e.settings if not s.problem]
     yield ""
     if not rows:
         yield "  nobody asks for anything here"
     yield from _table([("KNOB", "VALUE", "WHY"), *rows] if rows else [])
-    yield from _unavailable(e.settings)
+    yield from _unavailable(e.settings, wide)
+
+
+def _once(e: Explanation) -> str:
+    """Why the floor does not hold; what this machine lacks for it is said below, once."""
+    text = e.effective
+    for s in e.settings:
+        text = text.replace(s.problem, "not enforceable here") if s.problem else text
+    return text
+
+
+def _brief(reason: str) -> str:
+    return ARITHMETIC.sub("", reason)
 
 
 def _value(s: SettingExplanation) -> str:
@@ -44,14 +62,18 @@ def _reason(s: SettingExplanation) -> str:
     return f"{s.winner.owner}: {s.winner.reason}" if s.winner else "as the kernel made it"
 
 
-def _unavailable(settings: Iterable[SettingExplanation]) -> Iterator[str]:
-    """One line per reason, not per knob."""
-    by_problem: dict[str, list[str]] = {}
+def _unavailable(settings: Iterable[SettingExplanation], wide: bool) -> Iterator[str]:
+    """What this machine lacks: one line per need, not per knob."""
+    by_need: dict[str, list[tuple[str, str]]] = {}
     for s in settings:
-        if s.problem:
-            by_problem.setdefault(s.problem, []).append(s.knob)
-    for problem, knobs in by_problem.items():
-        yield f"  {', '.join(knobs)}: {problem}"
+        if s.lacks:
+            by_need.setdefault(s.lacks, []).append((s.knob, s.instead))
+    for need, knobs in by_need.items():
+        done = dict.fromkeys(instead for _, instead in knobs if instead)
+        more = f"; instead: {', or '.join(done)}" if wide and done else ""
+        yield f"  {', '.join(knob for knob, _ in knobs)}: {need}{more}"
+    if by_need and not wide:
+        yield "  `j10ce-qos doctor` says what is done instead"
 
 
 def _detail(e: Explanation, s: SettingExplanation) -> Iterator[str]:
@@ -66,6 +88,7 @@ def _detail(e: Explanation, s: SettingExplanation) -> Iterator[str]:
         *(("then", clamp) for clamp in s.clamps),
         *(("against", _wish(w)) for w in s.losers),
         ("before us", s.original),
+        *(("note", note) for note in e.notes if note.startswith(f"{s.knob}: ")),
         *(("above it", _above(a)) for a in s.above),
     )
 

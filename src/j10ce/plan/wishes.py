@@ -43,8 +43,8 @@ class Wishes:
         return touched
 
     def of(self, s: Setting) -> Sequence[Proposal]:
-        found = [index.wishes[s] for index in self.indexes if s in index.wishes]
-        return found[0] if len(found) == 1 else [p for wishes in found for p in wishes]
+        lists = [index.wishes[s] for index in self.indexes if s in index.wishes]
+        return lists[0] if len(lists) == 1 else [p for wishes in lists for p in wishes]
 
     def settings(self) -> Iterator[Setting]:
         return (s for index in self.indexes for s in index.wishes)

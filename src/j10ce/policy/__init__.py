@@ -4,6 +4,7 @@ Objects and workloads come in; entitlements and findings go out.
 
     select         matches labels as Kubernetes does
     profiles       are the profiles that are there from the start
+    payer          says who is charged for a workload
     lifetime       says when a policy ends, and which of its generations is in force
     reach          says how far a Hold reaches
     overcommit     says how much of a node may be lent

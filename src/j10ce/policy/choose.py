@@ -34,13 +34,13 @@ class Chooser:
         self._system = self._named.get("system") or next(p for p in builtin() if p.metadata.name == "system")
         # Higher priority first, then by name.
         ordered = sorted(self._named.values(), key=lambda p: (-p.spec.priority, p.metadata.name))
-        self._unheeded = {name: told for name, p in self._named.items() if (told := unheeded(p))}
+        self._unheeded = {name: notes for name, p in self._named.items() if (notes := unheeded(p))}
         self._selecting: list[tuple[Test, QoSProfile]] = [
             (compiled(p.spec.selector), p) for p in ordered if p.spec.selector is not UNSET
         ]
 
     def choose(self, w: Workload) -> Choice:
-        if w.labels.get(IGNORE_LABEL) == "true" or w.namespace_labels.get(IGNORE_LABEL) == "true":
+        if ignored(w):
             return Choice(None, _classified(w), f"label {IGNORE_LABEL}", ignored=True)
         choice, notes = self._named_by(w.labels, f"label {PROFILE_LABEL}", w)
         choice = choice or self._by_selector(w)
@@ -70,6 +70,11 @@ class Chooser:
             if test(w.labels) and may_choose(profile, w.namespace_labels):
                 return Choice(profile, profile.spec.tier, f"its selector, priority {profile.spec.priority}")
         return None
+
+
+def ignored(w: Workload) -> bool:
+    """No policy counts for it, whatever selects it."""
+    return "true" in (w.labels.get(IGNORE_LABEL), w.namespace_labels.get(IGNORE_LABEL))
 
 
 def _classified(w: Workload) -> Tier:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -23,19 +23,23 @@ from j10ce.model.kinds import (
     QoSProfile,
     QoSProfileSpec,
 )
+from j10ce.model.plan import HeldSetting
 from j10ce.model.schema import convert
 
+Ending: TypeAlias = Hold | HeldSetting | MinimalReservationPolicy
 P = TypeVar("P", bound=QoSProfile | MinimalReservationPolicy)
 
 
-def created(policy: MinimalReservationPolicy) -> float:
+def created(policy: QoSProfile | MinimalReservationPolicy) -> float:
     """Wall clock of the manager that took it in."""
     stamp = policy.metadata.creation_timestamp
     return 0.0 if stamp is UNSET else stamp.timestamp()
 
 
-def ends(obj: Hold | MinimalReservationPolicy) -> float:
+def ends(obj: Ending) -> float:
     """Wall clock; never, for a policy without a ttl or one that is not stored yet."""
+    if isinstance(obj, HeldSetting):
+        return obj.expires
     if isinstance(obj, Hold):
         return obj.spec.expires.timestamp()
     if obj.spec.ttl is UNSET or obj.metadata.creation_timestamp is UNSET:
@@ -43,7 +47,7 @@ def ends(obj: Hold | MinimalReservationPolicy) -> float:
     return created(obj) + obj.spec.ttl.seconds
 
 
-def over(obj: Hold | MinimalReservationPolicy, wall: float) -> bool:
+def over(obj: Ending, wall: float) -> bool:
     return wall >= ends(obj)
 
 
@@ -62,10 +66,10 @@ def in_force(policy: P, revisions: Iterable[PolicyRevision]) -> P | None:
     held = policy.status.admitted_generation
     if held in (0, policy.metadata.generation):
         return policy if held else None
-    found = at(policy, held, revisions)
-    if found is None:
+    earlier = at(policy, held, revisions)
+    if earlier is None:
         return None
-    return replace(found, spec=replace(found.spec, ttl=policy.spec.ttl, lending=policy.spec.lending))
+    return replace(earlier, spec=replace(earlier.spec, ttl=policy.spec.ttl, lending=policy.spec.lending))
 
 
 def admitted(policy: P, revisions: Iterable[PolicyRevision]) -> P | None:

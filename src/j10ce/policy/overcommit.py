@@ -171,13 +171,15 @@ def spelled(resource: str, amount: int) -> Quantity:
 
 
 def worth_telling(
-    told: Mapping[str, Quantity], fresh: Mapping[str, Quantity], strategy: Strategy, age_s: float
+    before: Mapping[str, Quantity], fresh: Mapping[str, Quantity], strategy: Strategy, age_s: float
 ) -> bool:
     """A jump is told at once, a drift when the last word is old; nothing is told twice."""
-    if told.keys() != fresh.keys():
+    if before.keys() != fresh.keys():
         return True
-    jump = any(abs(q.amount - told[name].amount) > told[name].amount * strategy.difference for name, q in fresh.items())
-    return jump or (age_s >= strategy.refresh.seconds and told != fresh)
+    jump = any(
+        abs(q.amount - before[name].amount) > before[name].amount * strategy.difference for name, q in fresh.items()
+    )
+    return jump or (age_s >= strategy.refresh.seconds and before != fresh)
 
 
 def degraded(strategy: Strategy, silent_s: float, names: Iterable[str]) -> tuple[OvercommitTerm, ...]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from j10ce.errors import Finding
 from j10ce.model.kinds import GROUP, IGNORE_LABEL, PROFILE_LABEL, QoSProfile
 from j10ce.model.workload import Workload
-from j10ce.policy.choose import Chooser
+from j10ce.policy.choose import Chooser, ignored
 from j10ce.policy.profiles import canonical, may_choose
 from j10ce.policy.select import Labels
 from j10ce.policy.validation import syntax
@@ -21,10 +21,6 @@ OURS: Final = f"{GROUP}/"
 def ours(labels: Labels) -> Labels:
     """The labels that concern us."""
     return {key: value for key, value in labels.items() if key.startswith(OURS)}
-
-
-def ignored(pod: Workload) -> bool:
-    return "true" in (pod.labels.get(IGNORE_LABEL), pod.namespace_labels.get(IGNORE_LABEL))
 
 
 def pod_findings(pod: Workload, profiles: Collection[QoSProfile]) -> list[Finding]:
@@ -43,8 +39,8 @@ def profile_for(pod: Workload, profiles: Collection[QoSProfile]) -> str:
         return ""
     alone = replace(pod, namespace_labels={k: v for k, v in pod.namespace_labels.items() if k != PROFILE_LABEL})
     by_namespace = Chooser(profiles).choose(alone).profile is None
-    found = next((p for p in profiles if p.metadata.name == wanted), None)
-    return wanted if by_namespace and found is not None and may_choose(found, pod.namespace_labels) else ""
+    named = next((p for p in profiles if p.metadata.name == wanted), None)
+    return wanted if by_namespace and named is not None and may_choose(named, pod.namespace_labels) else ""
 
 
 def _labels(labels: Labels) -> Iterator[Finding]:
@@ -60,9 +56,9 @@ def _profile(pod: Workload, profiles: Collection[QoSProfile]) -> Iterator[Findin
     if asked is None:
         return
     path, name = f"metadata.labels.{PROFILE_LABEL}", canonical(asked)
-    found = next((p for p in profiles if p.metadata.name == name), None)
+    named = next((p for p in profiles if p.metadata.name == name), None)
     allowed = sorted(p.metadata.name for p in profiles if may_choose(p, pod.namespace_labels))
-    if found is None:
+    if named is None:
         yield Finding(path, asked, "no QoSProfile has this name", f"use one of {', '.join(allowed)}")
     elif name not in allowed:
         yield Finding(path, asked, f"namespace {pod.namespace} may not choose it", f"use one of {', '.join(allowed)}")

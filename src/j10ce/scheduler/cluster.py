@@ -50,7 +50,7 @@ class Row(NamedTuple):
     reports: Mapping[str, ReservationReport]
 
 
-class Held(NamedTuple):
+class Stock(NamedTuple):
     """A policy in force: whom it is for, what one unit is, and how many nobody uses, by row."""
 
     source: str
@@ -76,7 +76,7 @@ class Cluster(NamedTuple):
     features: Mapping[str, Mask]
     load: Scores
     spare: Amounts  # what best-effort workloads may still ask for
-    policies: tuple[Held, ...]  # by name
+    policies: tuple[Stock, ...]  # by name
 
     @property
     def free(self) -> Amounts:
@@ -86,8 +86,8 @@ class Cluster(NamedTuple):
     def holders(self, node: int, resource: int) -> list[tuple[str, int]]:
         """Who holds unused units of a resource on a node, the largest first."""
         held = [(h, h.unused[node]) for h in self.policies if node in h.unused]
-        found = [(h.source, amounts(h.minimum, NO_AMOUNTS)[resource] * units) for h, units in held]
-        return sorted((f for f in found if f[1]), key=lambda f: (-f[1], f[0]))
+        amounts_held = [(h.source, amounts(h.minimum, NO_AMOUNTS)[resource] * units) for h, units in held]
+        return sorted((f for f in amounts_held if f[1]), key=lambda f: (-f[1], f[0]))
 
 
 def row(node: NodeQoS) -> Row:
@@ -113,9 +113,9 @@ def share_of(amount: Amounts, whole: Amounts) -> Scores:
     return np.where(whole > 0, amount / np.maximum(whole, 1), amount > 0)
 
 
-def resources(told: Mapping[str, Quantity]) -> Resources:
+def resources(quantities: Mapping[str, Quantity]) -> Resources:
     """Named quantities as a vector; what is not told is zero."""
-    cpu, *rest = (told.get(name, ZERO) for name in RESOURCES)
+    cpu, *rest = (quantities.get(name, ZERO) for name in RESOURCES)
     return Resources._make((cpu.millicores(), *(q.bytes() for q in rest)))
 
 
@@ -130,8 +130,8 @@ def _load(node: NodeQoS, capacity: Resources) -> float:
 
 
 def _spare(node: NodeQoS) -> Resources:
-    told, demand = node.status.overcommit, node.status.node.demand
-    lent = resources({name: told[f"batch-{name}"] for name in RESOURCES if f"batch-{name}" in told})
+    overcommit, demand = node.status.overcommit, node.status.node.demand
+    lent = resources({name: overcommit[f"batch-{name}"] for name in RESOURCES if f"batch-{name}" in overcommit})
     return lent.minus(resources({name: asked.get("besteffort", ZERO) for name, asked in demand.items()}))
 
 
@@ -181,7 +181,7 @@ def _hold(
     promised: Amounts,
     lendable: Amounts,
     spoken: Counter[tuple[str, int]],
-) -> Held:
+) -> Stock:
     """One policy's units: what its nodes do not hold yet is promised on top of what they report."""
     source, spec = reference(policy), policy.spec
     where, lends = None if spec.node_selector is UNSET else compiled(spec.node_selector), False
@@ -193,7 +193,7 @@ def _hold(
         if lends := spec.lending.mode == "Reclaimable":
             lendable[rows] += _times(shape, [c - _used(nodes[n], source) for n, c in units.items()])
     unused = {n: left for n, left in unused.items() if left > 0}
-    return Held(source, policy.metadata.namespace, compiled(spec.selector), spec.minimum, lends, where, unused)
+    return Stock(source, policy.metadata.namespace, compiled(spec.selector), spec.minimum, lends, where, unused)
 
 
 def _times(shape: Resources, counts: Iterable[int]) -> Amounts:
@@ -202,13 +202,13 @@ def _times(shape: Resources, counts: Iterable[int]) -> Amounts:
 
 
 def _units(node: Row, source: str) -> int:
-    told = node.reports.get(source)
-    return told.units if told else 0
+    report = node.reports.get(source)
+    return report.units if report else 0
 
 
 def _used(node: Row, source: str) -> int:
-    told = node.reports.get(source)
-    return told.used if told else 0
+    report = node.reports.get(source)
+    return report.used if report else 0
 
 
 def _placed(policy: MinimalReservationPolicy, nodes: list[Row], index: Mapping[str, int]) -> Mapping[int, int]:
@@ -216,11 +216,11 @@ def _placed(policy: MinimalReservationPolicy, nodes: list[Row], index: Mapping[s
     if not policy.spec.units:
         return {}
     if witness := policy.status.witness:
-        found: Counter[int] = Counter()
+        units: Counter[int] = Counter()
         for w in witness:
             if w.node in index:
-                found[index[w.node]] += w.units
-        return found
+                units[index[w.node]] += w.units
+        return units
     source = reference(policy)
     return {n: r.reports[source].units for n, r in enumerate(nodes) if source in r.reports}
 
@@ -229,13 +229,13 @@ def _spoken_for(
     policies: Iterable[MinimalReservationPolicy], nodes: list[Row], index: Mapping[str, int]
 ) -> Counter[tuple[str, int]]:
     """Units that a placement has given to a workload which has not arrived yet, by policy and row."""
-    found: Counter[tuple[str, int]] = Counter()
+    spoken: Counter[tuple[str, int]] = Counter()
     for policy in policies:
         source, node = policy.metadata.annotations.get(STANDS_ON), node_of(policy)
         if source and node in index:
-            told = nodes[index[node]].reports.get(reference(policy))
-            found[source, index[node]] += told is None or not told.workloads
-    return found
+            report = nodes[index[node]].reports.get(reference(policy))
+            spoken[source, index[node]] += report is None or not report.workloads
+    return spoken
 
 
 def node_of(policy: MinimalReservationPolicy) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import Literal, Protocol, TypeVar, cast
+from collections.abc import AsyncIterator, Iterator
+from typing import Protocol
 
 import structlog
 
 from j10ce.errors import Closed, Compacted, Denied, NotFound, StoreError
 from j10ce.http.retry import pauses
 from j10ce.model.kinds import Object
-from j10ce.model.kube.native import NativeObject
 from j10ce.model.stored import Event, Key, Listing, key_of
 from j10ce.store.order import Order
 
@@ -26,43 +25,11 @@ class Source(Protocol):
     def watch(self, kind: str, since: str) -> AsyncIterator[Event]: ...
 
 
-def mirror(store: Source, kind: str) -> Mirror:
-    return Mirror(store, kind)
-
-
-N = TypeVar("N", bound=NativeObject, covariant=True)
-
-
-class NativeChange(Protocol[N]):
-    """An Event of one of Kubernetes' own kinds."""
-
-    @property
-    def type(self) -> Literal["ADDED", "MODIFIED", "DELETED"]: ...
-
-    @property
-    def object(self) -> N: ...
-
-    @property
-    def old(self) -> N | None: ...
-
-
-class NativeMirror(Protocol[N]):
-    @property
-    def held(self) -> Mapping[Key, N]: ...
-
-    @property
-    def synced(self) -> asyncio.Event: ...
-
-    def changes(self) -> AsyncIterator[NativeChange[N]]: ...
-
-
-def native_mirror(store: Source, kind: type[N]) -> NativeMirror[N]:
-    """A mirror looks at names and revisions only, so it holds what any store with such a kind gives it."""
-    return cast("NativeMirror[N]", Mirror(store, kind().kind))
-
-
 class Mirror:
-    """What a store holds of one kind. `held` may be read at any time; it is complete once `synced` is set."""
+    """What a store holds of one kind, be it one of ours or of Kubernetes' own: only names and revisions are looked at.
+
+    `held` may be read at any time; it is complete once `synced` is set.
+    """
 
     def __init__(self, store: Source, kind: str) -> None:
         self._store, self._kind = store, kind
@@ -73,10 +40,10 @@ class Mirror:
 
     def get(self, key: Key) -> Object:
         """Raises NotFound."""
-        found = self.held.get(key)
-        if found is None:
+        obj = self.held.get(key)
+        if obj is None:
             raise NotFound(f"{key} does not exist")
-        return found
+        return obj
 
     def listing(self, namespace: str | None = None) -> Listing:
         """As the store's own list, of a moment ago, and also while the store is away. Once `synced`."""
@@ -89,7 +56,7 @@ class Mirror:
         differences: changes that cancelled each other out, and states in between, are not told. A store that is away
         leaves `held` as it was, and so does one that refuses us: rights may come later. Raises Closed.
         """
-        tries, told = pauses(first_s=0.1, most_s=5.0), ""
+        tries, logged = pauses(first_s=0.1, most_s=5.0), ""
         while True:
             try:
                 listing = await self._store.list(self._kind)
@@ -97,7 +64,7 @@ class Mirror:
                     yield self._take(event)
                 self._revision = listing.revision
                 self.synced.set()
-                tries, told = pauses(first_s=0.1, most_s=5.0), ""
+                tries, logged = pauses(first_s=0.1, most_s=5.0), ""
                 async for event in self._store.watch(self._kind, listing.revision):
                     self._revision = event.revision
                     yield self._take(event)
@@ -106,9 +73,9 @@ class Mirror:
             except Closed:
                 raise
             except (StoreError, Denied) as e:
-                if str(e) != told:
+                if str(e) != logged:
                     log.warning("store.fail", kind=self._kind, error=str(e))
-                told = str(e)
+                logged = str(e)
                 await asyncio.sleep(next(tries))
 
     def _take(self, event: Event) -> Event:

@@ -20,8 +20,8 @@ def refuse_partial(unread: Collection[Key]) -> None:
     """What is moved or kept as a backup is whole, or is not begun; raises StoreError."""
     if unread:
         some = ", ".join(map(str, sorted(unread)[:5]))
-        told = f"{len(unread)} stored objects cannot be read by this release ({some})"
-        raise StoreError(f"{told}, so this would not be all of them: correct or delete them first")
+        problem = f"{len(unread)} stored objects cannot be read by this release ({some})"
+        raise StoreError(f"{problem}, so this would not be all of them: correct or delete them first")
 
 
 def read_stored(key: Key, data: bytes, strays: Strays) -> Object:
@@ -29,10 +29,10 @@ def read_stored(key: Key, data: bytes, strays: Strays) -> Object:
     kind = KINDS.get(key.kind)
     if kind is None:
         raise Unreadable(key, f"this release has no kind {key.kind}")
-    found: list[Finding] = []
+    unknown: list[Finding] = []
     try:
-        obj: Object = parse_stored(data, kind.struct, found)  # type: ignore[assignment]
+        obj: Object = parse_stored(data, kind.struct, unknown)  # type: ignore[assignment]
     except Invalid as e:
         raise Unreadable(key, str(e)) from None
-    strays.tell(key.kind, found)
+    strays.tell(key.kind, unknown)
     return obj

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, NamedTuple
 
 from j10ce.daemon.bell import Bell
@@ -78,10 +78,10 @@ class Table:
         return self._objects.get(key.kind, {}).get(key)
 
     def get(self, key: Key) -> Object:
-        found = self.find(key)
-        if found is None:
+        obj = self.find(key)
+        if obj is None:
             raise NotFound(f"{key} does not exist")
-        return found
+        return obj
 
     def list(self, kind: str, namespace: str | None) -> Listing:
         """Ordered by namespace and name."""
@@ -241,3 +241,25 @@ class Watch:
             await self._log.changed.wait()
         self._at = int(event.revision)
         return event
+
+
+class DeferredWatch:
+    """A watch that the first wait for it opens.
+
+    A wait may be cancelled and repeated: nothing is lost. `open_` raises Closed once the store is closed.
+    """
+
+    def __init__(self, open_: Callable[[], Awaitable[Watch]]) -> None:
+        self._open = open_
+        self._watch: Watch | None = None
+
+    def __aiter__(self) -> DeferredWatch:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._watch is None:
+            try:
+                self._watch = await self._open()
+            except Closed:
+                raise StopAsyncIteration from None
+        return await anext(self._watch)

@@ -243,8 +243,8 @@ class FixedReadings:
         self.samples = dict(samples or {})
 
     def window(self, target: TargetId, metric: str, span_s: float) -> Window:
-        found = self.samples.get((target, metric), ())
-        return FixedWindow(*found) if isinstance(found, Sequence) else FixedWindow(found)
+        samples = self.samples.get((target, metric), ())
+        return FixedWindow(*samples) if isinstance(samples, Sequence) else FixedWindow(samples)
 
 
 def group(path: str, *, owned: bool = True, foreign: Iterable[Foreign] = (), current: Amount = 0) -> Group:
@@ -264,17 +264,17 @@ def tree(
 
     `groups` adds or replaces groups, for instance `group("", owned=False, foreign=[...])`.
     """
-    found = {g.target: g for g in (group("", owned=False), group(TOP))}
+    made = {g.target: g for g in (group("", owned=False), group(TOP))}
     ours = (TOP, plain_path(TOP, APART))
     for w in workloads:
         tier = entitlements[w.target].tier if w.target in entitlements else Tier.STANDARD
         path = w.handle.path or plain_path(TOP, tier.value, f"{w.namespace}_{w.name}")
         for above in _directories(path):
-            found.setdefault(knob.group(above), group(above, owned=above.split("/")[0] in ours))
+            made.setdefault(knob.group(above), group(above, owned=above.split("/")[0] in ours))
         used = (current or {}).get(w.target, 0.0)
         up = knob.group(path.rpartition("/")[0])
-        found[w.target] = Group(w.target, up, path, w.handle.made, memory_current=used)
-    return Groups({**found, **{g.target: g for g in groups}})
+        made[w.target] = Group(w.target, up, path, w.handle.made, memory_current=used)
+    return Groups({**made, **{g.target: g for g in groups}})
 
 
 def _directories(path: str) -> list[str]:

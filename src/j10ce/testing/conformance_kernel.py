@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from j10ce.kernel.backend import Backend, Disables, Place, Tree
+from j10ce.kernel.backend import Backend, Disables, Tree
 from j10ce.model.knob import KNOBS, PERIOD_US, Role, Setting, TargetId, Value, group, workload
 from j10ce.model.plan import Applied, Gone, Refused
+from j10ce.model.workload import Handle
 
 CONTROLLERS = frozenset({"cpu", "cpuset", "memory"})
 MIB = float(1 << 20)
@@ -50,8 +51,8 @@ class Bench:
     enforcing: bool = True  # False: files without a kernel behind them
 
     @property
-    def child(self) -> Place:
-        return Place(f"{self.top}/child")
+    def child(self) -> Handle:
+        return Handle(f"{self.top}/child")
 
     @property
     def target(self) -> TargetId:
@@ -70,7 +71,7 @@ def furnish(tree: Tree, backend: Backend, top: str) -> Bench:
     bench = Bench(tree, backend, top)
     for result in (
         tree.enable(group(""), CONTROLLERS),
-        tree.make(group(top), Place(top)),
+        tree.make(group(top), Handle(top)),
         tree.enable(group(top), CONTROLLERS),
         tree.make(bench.target, bench.child),
     ):
@@ -130,7 +131,7 @@ class BackendConformance:
 
     @pytest.mark.parametrize("knob", ["cpu.weight", "cpu.max", "cpuset.cpus", "memory.max"])
     def test_a_vanished_cgroup_is_an_ordinary_answer(self, bench: Bench, knob: str) -> None:
-        setting, nowhere = bench.setting(knob), Place(f"{bench.top}/nowhere")
+        setting, nowhere = bench.setting(knob), Handle(f"{bench.top}/nowhere")
         saved = bench.backend.save(setting, bench.child)
         assert saved is not None
         assert bench.backend.read(setting, nowhere) is None
@@ -151,7 +152,7 @@ class TreeConformance:
         raise NotImplementedError
 
     def test_a_made_cgroup_has_a_place_and_an_identity(self, bench: Bench) -> None:
-        target, at = workload("ns", "web"), Place(f"{bench.top}/web")
+        target, at = workload("ns", "web"), Handle(f"{bench.top}/web")
         assert bench.tree.place(target) is None
         assert bench.tree.identity(at, "cpu") is None
         assert isinstance(bench.tree.make(target, at), Applied)
@@ -171,14 +172,14 @@ class TreeConformance:
         assert bench.tree.identity(bench.child, "cpu") != before
 
     def test_no_cgroup_is_made_without_its_parent(self, bench: Bench) -> None:
-        at = Place(f"{bench.top}/absent/web")
+        at = Handle(f"{bench.top}/absent/web")
         assert isinstance(bench.tree.make(group(at.path), at), Refused)
 
     def test_only_what_is_below_our_top_is_ours(self, bench: Bench) -> None:
-        assert bench.tree.owns(Place(bench.top))
+        assert bench.tree.owns(Handle(bench.top))
         assert bench.tree.owns(bench.child)
-        assert not bench.tree.owns(Place(f"{bench.top}er"))
-        assert not bench.tree.owns(Place(""))
+        assert not bench.tree.owns(Handle(f"{bench.top}er"))
+        assert not bench.tree.owns(Handle(""))
         assert bench.tree.owns(bench.tree.path_for("standard", "default", "web"))
 
     def test_a_populated_cgroup_is_not_removed(self, bench: Bench, pid: int, leave: Callable[[int], None]) -> None:

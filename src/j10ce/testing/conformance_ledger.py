@@ -6,7 +6,6 @@ class TestMine(LedgerConformance):
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
@@ -24,7 +23,7 @@ class Book(ABC):
     """A ledger of one node, as the suite sees it: promises by holder."""
 
     @abstractmethod
-    def reserve(self, holder: str, amount: Resources, until: float = math.inf) -> object | None:
+    def reserve(self, holder: str, amount: Resources) -> object | None:
         """In place of what the holder has; None when done, else a refusal that prints its numbers."""
 
     @abstractmethod
@@ -35,9 +34,6 @@ class Book(ABC):
     def resize(self, capacity: Resources) -> None: ...
 
     @abstractmethod
-    def expire(self, wall: float) -> list[str]: ...
-
-    @abstractmethod
     def promised(self) -> dict[str, Resources]: ...
 
     @abstractmethod
@@ -46,10 +42,10 @@ class Book(ABC):
 
 
 def total(amounts: Iterable[Resources]) -> Resources:
-    found = NOTHING
+    sum_ = NOTHING
     for amount in amounts:
-        found = found.plus(amount)
-    return found
+        sum_ = sum_.plus(amount)
+    return sum_
 
 
 SIZES = st.integers(0, 5).map(lambda n: f"{n}")
@@ -59,7 +55,6 @@ OPERATIONS = st.one_of(
     st.tuples(st.just("reserve"), HOLDERS, AMOUNTS),
     st.tuples(st.just("release"), HOLDERS),
     st.tuples(st.just("resize"), AMOUNTS),
-    st.tuples(st.just("expire"), st.integers(0, 9)),
 )
 
 
@@ -78,10 +73,10 @@ class LedgerConformance:
     def test_a_refusal_tells_what_is_wanted_and_what_is_free(self) -> None:
         book = self.make(WHOLE)
         book.reserve("db", resources("3", "1Gi"))
-        told = str(book.reserve("web", resources("2", "1Gi")))
-        assert "cpu 2 wanted, 1 free of 4" in told
-        assert "db cpu 3" in told
-        assert "memory 1Gi wanted, 7Gi free" not in told, "of that there is enough"
+        refusal = str(book.reserve("web", resources("2", "1Gi")))
+        assert "cpu 2 wanted, 1 free of 4" in refusal
+        assert "db cpu 3" in refusal
+        assert "memory 1Gi wanted, 7Gi free" not in refusal, "of that there is enough"
 
     def test_a_refusal_changes_nothing(self) -> None:
         book = self.make(WHOLE)
@@ -111,13 +106,6 @@ class LedgerConformance:
         book.reserve("a", resources("4"))
         assert book.release("a")
         assert not book.release("a")
-        assert book.reserve("b", resources("4")) is None
-
-    def test_a_promise_ends_at_its_time_and_not_before(self) -> None:
-        book = self.make(WHOLE)
-        book.reserve("a", resources("4"), until=100.0)
-        assert book.expire(99.9) == []
-        assert book.expire(100.0) == ["a"]
         assert book.reserve("b", resources("4")) is None
 
     def test_a_machine_that_shrinks_keeps_its_promises_and_grants_what_it_has(self) -> None:

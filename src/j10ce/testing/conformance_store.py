@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from j10ce.errors import Compacted, Conflict, NotFound
 from j10ce.model.kinds import Condition, MinimalReservationPolicy, Object, PolicyStatus, QoSProfile
 from j10ce.model.stored import Event, Listing
-from j10ce.store.mirror import mirror
+from j10ce.store.mirror import Mirror
 from j10ce.store.store import ABSENT, ANY, Store
 from j10ce.testing.build import profile, reservation
 
@@ -83,9 +83,9 @@ class StoreConformance:
         await store.put(reservation("db", namespace="a", cpu="1"), expect=ABSENT)
         await store.put(reservation("db", namespace="b", cpu="2"), expect=ABSENT)
         await store.put(profile("db"), expect=ABSENT)
-        found = await store.get(KIND, "b", "db")
-        assert isinstance(found, MinimalReservationPolicy)
-        assert found.spec == reservation(cpu="2").spec
+        stored = await store.get(KIND, "b", "db")
+        assert isinstance(stored, MinimalReservationPolicy)
+        assert stored.spec == reservation(cpu="2").spec
 
     async def test_a_listing_is_ordered_and_may_be_of_one_namespace(self, store: Store) -> None:
         for namespace, name in [("b", "x"), ("a", "y"), ("a", "x")]:
@@ -238,7 +238,7 @@ class StoreConformance:
 
     async def test_a_mirror_follows(self, store: Store) -> None:
         await store.put(reservation("one", cpu="1"))
-        followed = mirror(store, KIND)
+        followed = Mirror(store, KIND)
         changes = followed.changes()
         assert (await soon(anext(changes))).type == "ADDED"
         await store.put(reservation("two", cpu="1"))

@@ -181,12 +181,12 @@ def parent(path: str) -> str:
 
 
 def number(values: Mapping[str, Value], name: str) -> float:
-    found = values.get(name, KNOBS[name].default)
-    assert isinstance(found, int | float)
-    return found
+    value = values.get(name, KNOBS[name].default)
+    assert isinstance(value, int | float)
+    return value
 
 
 def cpuset(values: Mapping[str, Value]) -> frozenset[int]:
-    found = values.get("cpuset.cpus", frozenset())
-    assert isinstance(found, frozenset)
-    return found
+    value = values.get("cpuset.cpus", frozenset())
+    assert isinstance(value, frozenset)
+    return value

@@ -1,7 +1,7 @@
 """A kernel in memory: back end and tree over fake cgroups, with the refusals of the real ones and faults on demand.
 
 kernel = FakeKernel("v1")
-kernel.make(group("j10ce"), Place("j10ce"))
+kernel.make(group("j10ce"), Handle("j10ce"))
 kernel.fail("EBUSY")            # the next change is refused
 kernel.vanish("j10ce")          # what someone else may do at any instant
 """
@@ -15,11 +15,10 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from j10ce.kernel.backend import Place
 from j10ce.model import knob
 from j10ce.model.knob import KNOBS, ROOT, Setting, Support, TargetId, Unit, Value
 from j10ce.model.plan import Applied, Change, Enable, Gone, Join, Make, Refused, Remove, ValueChange
-from j10ce.model.workload import APART, plain_path
+from j10ce.model.workload import APART, Handle, plain_path
 from j10ce.testing.fake_cgroups import Cgroup, FakeCgroups, Version, parent
 
 Answer = Applied | Refused | Gone
@@ -42,7 +41,7 @@ class FakeKernel:
     ) -> None:
         self.cgroups = FakeCgroups(version, cpus, page, lacking)
         self.top = top
-        self.places: dict[TargetId, Place] = {ROOT: Place("")}
+        self.places: dict[TargetId, Handle] = {ROOT: Handle("")}
         self.faults: deque[str] = deque()
 
     def __getitem__(self, path: str) -> Cgroup:
@@ -62,7 +61,7 @@ class FakeKernel:
         """A cgroup that was there before us."""
         self.cgroups.make(path)
         self[path].values.update(values or {})
-        self.know(target, Place(path))
+        self.know(target, Handle(path))
 
     def perform(self, change: Change) -> Answer:
         """One change of a plan, as the facade makes it."""
@@ -71,7 +70,7 @@ class FakeKernel:
                 at = self.places.get(setting.target)
                 return self.write(setting, new, at) if at else Gone()
             case Make(target=target, path=path):
-                return self.make(target, Place(path))
+                return self.make(target, Handle(path))
             case Enable(target=target, controllers=controllers):
                 return self.enable(target, controllers)
             case Join(target=target, pid=pid):
@@ -92,10 +91,10 @@ class FakeKernel:
     def quantise(self, s: Setting, v: Value, /) -> Value:
         return self.cgroups.rounded(s.knob, v)
 
-    def read(self, s: Setting, at: Place, /) -> Value | None:
+    def read(self, s: Setting, at: Handle, /) -> Value | None:
         return self.cgroups.value(s.knob, at.path) if self.cgroups.has(s.knob, at.path) else None
 
-    def write(self, s: Setting, v: Value, at: Place, /) -> Answer:
+    def write(self, s: Setting, v: Value, at: Handle, /) -> Answer:
         what = f"write {s.knob} = {knob.render(s.knob, v)}"
         if (fault := self._fault(what, at.path)) is not None:
             return fault
@@ -114,7 +113,7 @@ class FakeKernel:
         self.cgroups.hold(s.knob, value, at.path)
         return Applied(self.cgroups.value(s.knob, at.path))
 
-    def save(self, s: Setting, at: Place, /) -> str | None:
+    def save(self, s: Setting, at: Handle, /) -> str | None:
         value = self.read(s, at)
         if value is None or isinstance(value, str):
             return value
@@ -122,36 +121,36 @@ class FakeKernel:
             return knob.format_cpus(value)
         return "max" if value == math.inf else repr(value)
 
-    def restore(self, s: Setting, text: str, at: Place, /) -> Answer:
+    def restore(self, s: Setting, text: str, at: Handle, /) -> Answer:
         is_set = s.knob in KNOBS and KNOBS[s.knob].unit is Unit.SET
         return self.write(s, knob.parse_cpus(text) if is_set else float(text.replace("max", "inf")), at)
 
-    def beside(self, s: Setting, at: Place, /) -> float:
+    def beside(self, s: Setting, at: Handle, /) -> float:
         tops = (p for p in self.cgroups.by_path if p and "/" not in p and p != at.path)
         return math.fsum(float(v) for p in tops if isinstance(v := self.cgroups.value(s.knob, p), float | int))
 
     # ------------------------------------------------------------------ Tree
 
-    def place(self, target: TargetId, /) -> Place | None:
+    def place(self, target: TargetId, /) -> Handle | None:
         if target.startswith("group/"):
-            return self.places.get(target) or Place(target.removeprefix("group/"))
+            return self.places.get(target) or Handle(target.removeprefix("group/"))
         return self.places.get(target)
 
-    def path_for(self, tier: str, namespace: str, name: str, /) -> Place:
+    def path_for(self, tier: str, namespace: str, name: str, /) -> Handle:
         leaf = f"{namespace}_{name}" if name else ""
-        return Place(plain_path(self.top, tier, leaf))
+        return Handle(plain_path(self.top, tier, leaf))
 
-    def know(self, target: TargetId, at: Place, /) -> None:
+    def know(self, target: TargetId, at: Handle, /) -> None:
         self.places[target] = at
 
-    def owns(self, at: Place, /) -> bool:
+    def owns(self, at: Handle, /) -> bool:
         return f"{at.path}/".startswith((f"{self.top}/", f"{plain_path(self.top, APART)}/"))
 
-    def identity(self, at: Place, controller: str, /) -> int | None:
-        here = self.cgroups.by_path.get(at.at(controller))
+    def identity(self, at: Handle, controller: str, /) -> int | None:
+        here = self.cgroups.by_path.get(at.path_of(controller))
         return here.identity if here else None
 
-    def make(self, target: TargetId, at: Place, /) -> Answer:
+    def make(self, target: TargetId, at: Handle, /) -> Answer:
         if (fault := self._fault("make", at.path)) is not None:
             return fault
         if parent(at.path) not in self.cgroups.by_path:

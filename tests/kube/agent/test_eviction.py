@@ -16,8 +16,8 @@ from j10ce.agent.sync.kube_node import KubeNode
 from j10ce.errors import NotFound
 from j10ce.host.mounts import Hierarchies
 from j10ce.model.knob import workload
-from tests.kube.agent.conftest import Installed
-from tests.lab.kubernetes import Version
+from tests.kube.agent.installed import Installed
+from tests.lab.kube.kubernetes import Version
 
 PATIENCE_S = 60.0
 

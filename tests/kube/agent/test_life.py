@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.conftest import eventually
-from tests.kube.agent.conftest import DAEMONSET, SYSTEM, Installed, PodAgent
+from tests.agent.process import eventually
+from tests.kube.agent.installed import DAEMONSET, SYSTEM, Installed, PodAgent
 from tests.kube.agent.test_pods import read, settings
-from tests.kube.conftest import DEFINITIONS, definitions
+from tests.kube.manifests import DEFINITIONS, definitions
 
 RIGHTS = ("ClusterRoleBinding", "ClusterRole", "RoleBinding", "Role")
 ORDERS = {
@@ -59,6 +59,7 @@ def test_uninstalled_in_any_order_everything_is_as_it_was(
     assert settings(group) == before
 
 
+@pytest.mark.one_version
 def test_values_go_back_as_soon_as_the_daemonset_goes(lab: Installed, agent: PodAgent) -> None:
     group, before = protected(lab, agent)
     lab.remove("DaemonSet")
@@ -68,6 +69,7 @@ def test_values_go_back_as_soon_as_the_daemonset_goes(lab: Installed, agent: Pod
     assert eventually(lambda: read(group) > 102)
 
 
+@pytest.mark.one_version
 def test_what_was_missed_is_asked_for_at_the_end(lab: Installed, agent: PodAgent) -> None:
     group, before = protected(lab, agent)
     for what in RIGHTS:
@@ -78,6 +80,7 @@ def test_what_was_missed_is_asked_for_at_the_end(lab: Installed, agent: PodAgent
     assert settings(group) == before
 
 
+@pytest.mark.one_version
 def test_settings_stay_when_nobody_can_say_why_it_ends(lab: Installed, agent: PodAgent) -> None:
     group, _ = protected(lab, agent)
     lab.cluster.kill("kube-apiserver")
@@ -88,15 +91,17 @@ def test_settings_stay_when_nobody_can_say_why_it_ends(lab: Installed, agent: Po
         lab.cluster.restart("kube-apiserver")
 
 
+@pytest.mark.one_version
 def test_a_node_that_the_daemonset_excludes_is_given_back(lab: Installed, agent: PodAgent) -> None:
     group, before = protected(lab, agent)
     selector = [{"op": "replace", "path": "/spec/template/spec/nodeSelector", "value": {"pool": "other"}}]
-    lab.cluster.call("PATCH", f"{DAEMONSET}/j10ce-agent", selector, content="application/json-patch+json")
+    lab.cluster.call("PATCH", f"{DAEMONSET}/j10ce-qos-agent", selector, content="application/json-patch+json")
     assert agent.stop() == 0
     assert settings(group) == before
     lab.remove("DaemonSet")  # an apply would keep what a patch added
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_replaced_agent_drops_no_floor_for_a_moment(lab: Installed, agent: PodAgent, how: signal.Signals) -> None:
     group, _ = protected(lab, agent)

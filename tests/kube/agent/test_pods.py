@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.agent.conftest import eventually
-from tests.kube.agent.conftest import Installed, PodAgent
+from tests.agent.process import eventually
+from tests.kube.agent.installed import Installed, PodAgent
 
 QOS = "j10ce.io/qos-profile"
 

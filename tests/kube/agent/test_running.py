@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.agent.conftest import eventually
-from tests.kube.agent.conftest import Installed, PodAgent
+from tests.agent.process import eventually
+from tests.kube.agent.installed import Installed, PodAgent
 from tests.kube.agent.test_pods import QOS, read
-from tests.lab.node import BUSY, container, pod
+from tests.lab.kube.node import BUSY, container, pod
 
 MEASURED_S = 3.0
 
@@ -30,6 +30,7 @@ def cpus(*groups: Path) -> list[float]:
     return [(b - a) / 1e9 / span_s for a, b in zip(before, after, strict=True)]
 
 
+@pytest.mark.one_version
 def test_a_protected_pod_beside_hogs_gets_its_floor(lab: Installed, agent: PodAgent) -> None:
     """One has a reservation, one is best-effort by profile, one weighs fifty times as much as either by its request."""
     lab.policy("db", selector={"matchLabels": {"app": "db"}}, minimum={"cpu": "300m"})
@@ -52,6 +53,7 @@ def test_a_protected_pod_beside_hogs_gets_its_floor(lab: Installed, agent: PodAg
     assert eventually(protected)
 
 
+@pytest.mark.one_version
 def test_containers_share_the_floor_of_their_pod(lab: Installed, agent: PodAgent) -> None:
     lab.policy("db", minimum={"cpu": "400m"})
     pair = [container("big", requests={"cpu": "90m"}), container("small", requests={"cpu": "30m"})]
@@ -143,9 +145,10 @@ def test_a_static_pod_is_found_by_the_uid_of_its_cgroup(lab: Installed, agent: P
     assert eventually(lambda: name not in agent.workloads())
 
 
+@pytest.mark.one_version
 def test_who_else_writes_is_answered_three_times_then_yielded_to(lab: Installed, agent: PodAgent) -> None:
     group = lab.node.cgroup(lab.reserved())
-    agent.configure(period="0.2s", daemonset="j10ce-system/j10ce-agent")
+    agent.configure(period="0.2s", daemonset="j10ce-system/j10ce-qos-agent")
     agent.begin()
     assert eventually(lambda: read(group) > 102)
     answered = 0
@@ -163,6 +166,7 @@ def test_who_else_writes_is_answered_three_times_then_yielded_to(lab: Installed,
     assert read(group) == 77
 
 
+@pytest.mark.one_version
 def test_without_the_api_server_floors_stay_and_survive_a_restart(lab: Installed, agent: PodAgent) -> None:
     group = lab.node.cgroup(lab.reserved())
     lab.node.run("gone")

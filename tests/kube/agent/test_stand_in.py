@@ -13,7 +13,7 @@ from j10ce.agent.sync.kube_node import KubeNode
 from j10ce.host.mounts import Hierarchies
 from j10ce.model.kube.native import NativeMeta
 from j10ce.model.kube.pod import Pod
-from tests.kube.agent.conftest import Installed
+from tests.kube.agent.installed import Installed
 
 
 def node_of(lab: Installed, folder: Path, kubelet: str) -> KubeNode:
@@ -33,6 +33,7 @@ async def test_the_kubelet_tells_its_pods_to_the_agents_account(lab: Installed, 
     assert pods["web"].status.container_statuses[0].container_id.startswith("containerd://")
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("kubelet", ["", "https://127.0.0.1:1"])
 async def test_without_a_kubelet_what_is_remembered_counts(lab: Installed, tmp_path: Path, kubelet: str) -> None:
     kube = node_of(lab, tmp_path, kubelet)

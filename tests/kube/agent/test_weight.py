@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from j10ce.host.mounts import Hierarchies
-from tests.agent.conftest import AgentProcess, eventually
-from tests.lab.cluster import Cluster
+from tests.agent.process import AgentProcess, eventually
+from tests.lab.kube.cluster import Cluster
+
+pytestmark = pytest.mark.one_version
 
 PODS = 110
 BUDGET_MIB = 55.0

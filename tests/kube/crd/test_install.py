@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from j10ce.model.catalogue import KINDS
-from tests.kube.conftest import BASES, DEFINITIONS
-from tests.kubectl.conftest import Kubectl, policy
-from tests.lab.cluster import Cluster
-from tests.lab.kubernetes import Version
+from tests.kube.manifests import BASES, DEFINITIONS
+from tests.kubectl.kubectl import Kubectl, policy
+from tests.lab.kube.cluster import Cluster
+from tests.lab.kube.kubernetes import Version
 
 API = "j10ce.io/v1alpha1"
 STORED = sorted({"QoSProfile", "MinimalReservationPolicy", "NodeQoS", "Hold", "PolicyRevision"})

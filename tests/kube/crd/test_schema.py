@@ -12,11 +12,11 @@ from j10ce.model.catalogue import KINDS
 from j10ce.model.schema import decode, encode
 from j10ce.policy.profiles import builtin
 from j10ce.policy.validation.validate import validate
-from tests.kube.conftest import CLONE, built, install_crds
-from tests.kubectl.conftest import Kubectl, policy
-from tests.lab.cluster import Answer, Cluster, running
-from tests.lab.kubernetes import Version
-from tests.policy.test_validate import ROWS, edited
+from tests.kube.manifests import CLONE, built, install_crds
+from tests.kubectl.kubectl import Kubectl, policy
+from tests.lab.kube.cluster import Answer, Cluster, running
+from tests.lab.kube.kubernetes import Version
+from tests.policy.validation.test_validate import ROWS, edited
 
 PROMISE = "MinimalReservationPolicy"
 MISTAKES: list[Any] = [row for row in ROWS if row[0] not in ("Workload", "Credential")]

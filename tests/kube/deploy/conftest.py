@@ -6,21 +6,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.kube.conftest import CLONE, deploy_for
-from tests.kubectl.conftest import Kubectl
-from tests.lab.cluster import Answer, Cluster, running
+from tests.kube.deploy.leftovers import clear
+from tests.kube.manifests import deploy_for
+from tests.kubectl.kubectl import Kubectl
 from tests.lab.debian import program
-from tests.lab.kubernetes import Version
-from tests.lab.kwok import node
-
-DEPLOY = CLONE / "deploy"
-SYSTEM = "/api/v1/namespaces/j10ce-system"
-CLUSTER_WIDE = {
-    "apiextensions.k8s.io/v1": ("customresourcedefinitions",),
-    "rbac.authorization.k8s.io/v1": ("clusterroles", "clusterrolebindings"),
-    "admissionregistration.k8s.io/v1": ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"),
-}
-SINCE_1_30 = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+from tests.lab.kube.cluster import Cluster, running
+from tests.lab.kube.kubernetes import Version
+from tests.lab.kube.kwok import node
 
 
 @pytest.fixture(scope="package")
@@ -56,30 +48,3 @@ def installed(cluster: Cluster, kubectls: Callable[[str], Kubectl]) -> Iterator[
     kubectls("kubectl")("apply", "-k", str(deploy_for(cluster.version)))
     yield cluster
     clear(cluster)
-
-
-def clear(cluster: Cluster) -> None:
-    for path in left_over(cluster):
-        cluster.call("DELETE", path)
-    cluster.wait("an empty cluster", lambda: not left_over(cluster))
-
-
-def left_over(cluster: Cluster) -> list[str]:
-    """Paths of all that is ours."""
-    found = [SYSTEM] if exists(cluster, SYSTEM) else []
-    for group, kinds in CLUSTER_WIDE.items():
-        policies = group.startswith("admission") and cluster.version == "current"
-        for kind in (*kinds, *(SINCE_1_30 if policies else ())):
-            listed = cluster.call("GET", f"/apis/{group}/{kind}")["items"]
-            names = (item["metadata"]["name"] for item in listed)
-            found += [f"/apis/{group}/{kind}/{name}" for name in names if "j10ce" in name]
-    return found
-
-
-def exists(cluster: Cluster, path: str) -> bool:
-    try:
-        return bool(cluster.call("GET", path))
-    except Answer as answer:
-        if answer.status == 404:
-            return False
-        raise

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.kube.deploy.conftest import DEPLOY, SYSTEM
-from tests.kubectl.conftest import Kubectl
-from tests.lab.cluster import Cluster
-from tests.lab.kubernetes import Version
+from tests.kube.deploy.leftovers import DEPLOY, SYSTEM
+from tests.kubectl.kubectl import Kubectl
+from tests.lab.kube.cluster import Cluster
+from tests.lab.kube.kubernetes import Version
 
 
 def test_pods_of_both_processes_are_admitted(installed: Cluster) -> None:

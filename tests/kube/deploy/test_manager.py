@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.etcd.cluster import free_ports
-from tests.kube.deploy.conftest import SYSTEM
-from tests.kube.manager.conftest import managing
-from tests.lab.cluster import Cluster
+from tests.kube.deploy.leftovers import SYSTEM
+from tests.kube.manager.managing import managing
+from tests.lab.kube.cluster import Cluster
 
 OURS = "/apis/j10ce.io/v1alpha1"
 HOOKS = "/apis/admissionregistration.k8s.io/v1"

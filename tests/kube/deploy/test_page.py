@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import CLONE, type_kubectl
-from tests.kube.deploy.conftest import left_over
-from tests.kubectl.conftest import Kubectl
-from tests.lab.cluster import Cluster
+from tests.kube.deploy.leftovers import left_over
+from tests.kubectl.kubectl import Kubectl
 from tests.lab.debian import program
-from tests.lab.kubernetes import Version
+from tests.lab.kube.cluster import Cluster
+from tests.lab.kube.kubernetes import Version
 
 KOORDINATOR = CLONE / "examples/kubernetes/koordinator"
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from tests.kube.deploy.conftest import DEPLOY, SYSTEM
-from tests.kubectl.conftest import Kubectl
-from tests.lab.cluster import Answer, Cluster
-from tests.lab.kubernetes import Version
-from tests.lab.kwok import node
+from tests.kube.deploy.leftovers import DEPLOY, SYSTEM
+from tests.kubectl.kubectl import Kubectl
+from tests.lab.kube.cluster import Answer, Cluster
+from tests.lab.kube.kubernetes import Version
+from tests.lab.kube.kwok import node
 
 ACCOUNTS = ("j10ce-controller-manager", "j10ce-agent")
 NODES = "/apis/j10ce.io/v1alpha1/nodeqoses"

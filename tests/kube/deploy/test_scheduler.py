@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.kube.deploy.conftest import DEPLOY
-from tests.lab.cluster import Cluster, running
-from tests.lab.kubernetes import Version
+from tests.kube.deploy.leftovers import DEPLOY
+from tests.lab.kube.cluster import Cluster, running
+from tests.lab.kube.kubernetes import Version
 
 
 @pytest.fixture

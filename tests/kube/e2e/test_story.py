@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
-import threading
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agent.conftest import eventually
+from tests.agent.process import eventually
 from tests.etcd.cluster import free_ports
-from tests.kube.conftest import CLONE
-from tests.kube.deploy.conftest import left_over
-from tests.kube.e2e.conftest import DATABASES, HOG, SYSTEM, WEB, WEB_FLOOR, Site, read
-from tests.lab.node import SYS_RESOURCE
+from tests.kube.deploy.leftovers import left_over
+from tests.kube.e2e.site import DATABASES, SYSTEM, WEB_FLOOR, Site, lowest, ours, protected, read
+from tests.kube.manifests import CLONE
+from tests.lab.kube.node import SYS_RESOURCE
 
 pytestmark = pytest.mark.timeout(300)  # the first test waits for images, which may have to be made
 DAC_OVERRIDE = 1
-
-
-def protected(site: Site) -> bool:
-    """Also when everyone is busy, the databases and the web servers get their floors, and the job gives way."""
-    floors = {group: floor for who, floor in ((DATABASES, 500), (WEB, WEB_FLOOR)) for group in site.groups(*who)}
-    (hog,) = site.groups(*HOG)
-    kept = [share(group) >= floor for group, floor in floors.items()]
-    raised = [read(group) > site.original(group) for group in site.groups(*WEB)]
-    return len(kept) == 4 and all(kept) and all(raised) and read(hog, "cpu.idle") == 1
-
-
-def share(group: Path) -> float:
-    """Millicores, by its weight among its siblings."""
-    siblings = sum(map(read, group.parent.glob("pod*")))
-    return read(group) / siblings * len(os.sched_getaffinity(0)) * 1000
 
 
 # ------------------------------------------------------------------ install and look
@@ -122,40 +103,19 @@ def test_settings_of_all_agents_are_in_a_config_map(site: Site) -> None:
 
 def roll(site: Site) -> None:
     before = site.agent()["metadata"]["uid"]
-    site.kubectl("-n", SYSTEM, "rollout", "restart", "daemonset/j10ce-agent")
+    site.kubectl("-n", SYSTEM, "rollout", "restart", "daemonset/j10ce-qos-agent")
     site.cluster.wait("the next agent", lambda: site.has_agent(other_than=before))
 
 
 def test_a_rolling_update_drops_no_floor_for_a_moment(site: Site) -> None:
     """Weights may be divided anew, since others come and go on this machine; none goes back to the kubelet's."""
     assert eventually(lambda: protected(site))
-    (hog,) = site.groups(*HOG)
-    ours = [*(group / "cpu.shares" for group in site.groups(*WEB)), hog / "cpu.idle"]
-    with lowest(ours) as seen:
+    with lowest(ours(site)) as seen:
         roll(site)
         site.kubectl("-n", "shop", "create", "-f", "-", given=pod("late", **{"j10ce.io/qos-profile": "be"}))
         assert eventually(lambda: [read(group, "cpu.idle") for group in site.groups("shop", "name=late")] == [1])
     site.kubectl("-n", "shop", "delete", "pod", "late", "--grace-period=0", "--force")
     assert [file for file, value in seen.items() if value <= int(site.originals[file])] == []
-
-
-@contextmanager
-def lowest(files: Sequence[Path]) -> Iterator[dict[Path, int]]:
-    """Of each file, sampled all the time."""
-    seen = {file: int(file.read_text()) for file in files}
-    end = threading.Event()
-
-    def look() -> None:
-        while not end.wait(0.002):
-            seen.update({file: min(value, int(file.read_text())) for file, value in seen.items()})
-
-    watcher = threading.Thread(target=look)
-    watcher.start()
-    try:
-        yield seen
-    finally:
-        end.set()
-        watcher.join()
 
 
 def pod(name: str, **labels: str) -> dict[str, Any]:

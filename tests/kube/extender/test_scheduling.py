@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.kube.conftest import CLONE, install_crds
+from tests.kube.manifests import CLONE, install_crds
 from tests.kube.plane import NAMESPACE, Plane, managing
-from tests.lab.cluster import Cluster, running
-from tests.lab.kubernetes import Version
+from tests.lab.kube.cluster import Cluster, running
+from tests.lab.kube.kubernetes import Version
 
 FILES = {"current": "v1.yaml", "old": "v1beta1.yaml"}
 CAPACITY = {"cpu": "8", "memory": "32Gi", "pods": "110"}
@@ -171,6 +171,7 @@ def test_a_victim_whose_place_is_nobodys_gives_way(shop: Shop) -> None:
     assert len(left) == 2, "one of both batches was evicted"
 
 
+@pytest.mark.one_version
 def test_schedulers_find_the_manager_that_leads(shop: Shop) -> None:
     served = {"current": "v1", "old": "v1beta1"}[shop.cluster.version]
     path = f"/apis/discovery.k8s.io/{served}/namespaces/j10ce-system/endpointslices/j10ce-extender"
@@ -180,6 +181,7 @@ def test_schedulers_find_the_manager_that_leads(shop: Shop) -> None:
     assert [p["port"] for p in told["ports"]] == [shop.plane.port]
 
 
+@pytest.mark.one_version
 def test_without_the_manager_pods_are_still_placed(shop: Shop) -> None:
     shop.reserve("web", "6", 4)
     shop.plane.kill()
@@ -195,6 +197,7 @@ def test_without_the_manager_pods_are_still_placed(shop: Shop) -> None:
     assert "shop/batch" in shop.condition("web", "Degraded")["message"]
 
 
+@pytest.mark.one_version
 def test_units_move_away_from_a_pod_that_another_scheduler_placed(shop: Shop) -> None:
     shop.reserve("web", "6", 1)
     (taken,) = shop.witness("web")

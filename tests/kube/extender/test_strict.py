@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.kube.conftest import CLONE, built, install_crds, second_scheduler
 from tests.kube.extender.test_scheduling import CAPACITY, Shop
+from tests.kube.manifests import CLONE, built, install_crds, second_scheduler
 from tests.kube.plane import NAMESPACE, managing
-from tests.lab.cluster import Cluster, running
-from tests.lab.kubernetes import Version
+from tests.lab.kube.cluster import Cluster, running
+from tests.lab.kube.kubernetes import Version
 
 SECRET = "/api/v1/namespaces/j10ce-system/secrets"
 SCHEDULER = "j10ce-scheduler"

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.kube.conftest import install_crds
 from tests.kube.extender.test_scheduling import CAPACITY, PODS, Shop, scheduler_config
+from tests.kube.manifests import install_crds
 from tests.kube.plane import NAMESPACE, managing
-from tests.lab.cluster import running
-from tests.lab.kubernetes import Version
+from tests.lab.kube.cluster import running
+from tests.lab.kube.kubernetes import Version
+
+pytestmark = pytest.mark.one_version
 
 NODES, UNITS = 1_000, 900  # one unit each: a second one does not fit
 HOLDERS, STRANGERS = 60, 130  # of the latter, one fits on each node that holds nothing

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.kube.conftest import CLONE
-from tests.kube.manager.conftest import Work, agent
-from tests.lab.cluster import Cluster
+from tests.kube.manager.managing import Work, agent
+from tests.kube.manifests import CLONE
+from tests.lab.kube.cluster import Cluster
 
 pytestmark = [pytest.mark.kube, pytest.mark.usefixtures("manager")]
 POLICY = """\
@@ -55,6 +55,7 @@ def test_apply_get_describe_and_delete(cli: Cli, work: Work) -> None:
     assert "No minimalreservationpolicies" in cli("get", "mrp", "-n", work.namespace)
 
 
+@pytest.mark.one_version
 def test_the_users_own_kubeconfig_is_found(cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / ".kube").mkdir()
     (tmp_path / ".kube/config").write_bytes(cluster.kubeconfig("admin").read_bytes())
@@ -78,5 +79,6 @@ def test_explain_of_a_pod_says_who_promised_what_and_whether_it_holds(cluster: C
     assert "no agent reports from node fake-0001" in silent
 
 
+@pytest.mark.one_version
 def test_explain_of_a_pod_that_is_not_there_is_not_found(cli: Cli, work: Work) -> None:
     assert "not found" in cli("explain", "pod/nobody", "-n", work.namespace, code=6)

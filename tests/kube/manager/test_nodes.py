@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.kube.manager.conftest import GROUP, Work, agent, plain_node
-from tests.kubectl.conftest import Kubectl
-from tests.lab.cluster import Cluster
+from tests.kube.manager.managing import GROUP, Work, agent, plain_node
+from tests.kubectl.kubectl import Kubectl
+from tests.lab.kube.cluster import Cluster
 
 pytestmark = [pytest.mark.kube, pytest.mark.usefixtures("manager")]
 MEASURED = {

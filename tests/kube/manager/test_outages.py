@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.kube.manager.conftest import Work, managed, managing
-from tests.lab.cluster import Cluster
-from tests.lab.kubernetes import Version
+from tests.kube.manager.managing import Work, managed, managing
+from tests.lab.kube.cluster import Cluster
+from tests.lab.kube.kubernetes import Version
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.one_version, pytest.mark.kube]
 BINDING = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/j10ce-controller-manager"
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kube.manager.conftest import Manager, Work, agent, plain_node
-from tests.lab.cluster import Cluster
+from tests.kube.manager.managing import Manager, Work, agent, plain_node
+from tests.lab.kube.cluster import Cluster
 
-pytestmark = [pytest.mark.kube, pytest.mark.usefixtures("manager")]
+pytestmark = [pytest.mark.one_version, pytest.mark.kube, pytest.mark.usefixtures("manager")]
 DB = {"matchLabels": {"app": "db"}}
 
 

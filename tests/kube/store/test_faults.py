@@ -17,16 +17,16 @@ from j10ce.errors import StoreError, Unavailable
 from j10ce.model.kinds import Object
 from j10ce.store.kube.elector import kube_elector
 from j10ce.store.kube.store import KubeStore
-from j10ce.store.mirror import Mirror, mirror
+from j10ce.store.mirror import Mirror
 from j10ce.testing.build import reservation
 from j10ce.testing.conformance_elector import LONG_S, Candidate, first
 from j10ce.testing.conformance_store import KIND, soon
 from tests.etcd.chaos import KEYS, torture
 from tests.etcd.history import is_linearizable
-from tests.kube.conftest import definitions, install_crds
-from tests.kube.store.conftest import OURS, make_namespace, opened
-from tests.lab.cluster import Cluster, running
-from tests.lab.kubernetes import Version
+from tests.kube.manifests import definitions, install_crds
+from tests.kube.store.opening import OURS, make_namespace, opened
+from tests.lab.kube.cluster import Cluster, running
+from tests.lab.kube.kubernetes import Version
 
 pytestmark = pytest.mark.kube
 API, ETCD = "kube-apiserver", "etcd"
@@ -59,13 +59,14 @@ async def restart(cluster: Cluster, name: str) -> None:
     await asyncio.to_thread(cluster.restart, name)
 
 
+@pytest.mark.one_version
 @pytest.mark.parametrize("name", [API, ETCD])
 async def test_what_is_held_stays_while_the_server_is_away_and_is_right_afterwards(
     victim: Cluster, store: KubeStore, name: str
 ) -> None:
     await store.put(reservation("stays", cpu="1"))
     await store.put(reservation("goes", cpu="1"))
-    followed = mirror(store, KIND)
+    followed = Mirror(store, KIND)
     changes = followed.changes()
     await until(followed, changes, "stays")
     await until(followed, changes, "goes")
@@ -89,11 +90,12 @@ def name_of(obj: Object) -> str:
     return obj.metadata.name
 
 
+@pytest.mark.one_version
 async def test_a_store_that_was_restored_is_noticed(victim: Cluster, store: KubeStore) -> None:
     await store.put(reservation("old", cpu="1"))
     data, saved = victim.folder / "etcd", victim.folder / "saved"
     await asyncio.to_thread(exchange, victim, lambda: shutil.copytree(data, saved))
-    followed = mirror(store, KIND)
+    followed = Mirror(store, KIND)
     changes = followed.changes()
     for n in range(20):
         await store.put(reservation("new", cpu=f"{n + 1}"))
@@ -113,6 +115,7 @@ def exchange(cluster: Cluster, work: Callable[[], object]) -> None:
     cluster.restart(API)
 
 
+@pytest.mark.one_version
 async def test_a_server_that_hangs_is_given_up_and_found_again(victim: Cluster, store: KubeStore) -> None:
     made = await store.put(reservation("db", cpu="1"))
     hasty = opened(victim, patience_s=0.1)
@@ -126,6 +129,7 @@ async def test_a_server_that_hangs_is_given_up_and_found_again(victim: Cluster, 
     await hasty.close()
 
 
+@pytest.mark.one_version
 async def test_a_leader_stops_before_another_may_lead(victim: Cluster, store: KubeStore) -> None:
     leader = Candidate(kube_elector(store.client, "a", time.time, ttl_s=3))  # noqa: TID251
     async with asyncio.TaskGroup() as group:
@@ -138,10 +142,11 @@ async def test_a_leader_stops_before_another_may_lead(victim: Cluster, store: Ku
         finally:
             victim.resume(API)
         await first(leader)
-        assert await leader.elector.still_leads()
+        assert leader.elector.leader
         leading.cancel()
 
 
+@pytest.mark.one_version
 async def test_a_claim_is_taken_over_once_it_was_not_renewed(victim: Cluster, store: KubeStore) -> None:
     """Its holder vanished without a word; its clock is an hour ahead."""
     gone = kube_elector(store.client, "gone", lambda: time.time() + 3600, ttl_s=2)  # noqa: TID251
@@ -153,6 +158,7 @@ async def test_a_claim_is_taken_over_once_it_was_not_renewed(victim: Cluster, st
         leading.cancel()
 
 
+@pytest.mark.one_version
 async def test_a_renewal_that_was_on_its_way_does_not_keep_a_released_claim(victim: Cluster, store: KubeStore) -> None:
     claims = kube_elector(store.client, "a", time.time, ttl_s=3600)._claims  # noqa: TID251
     claim = await claims.claimed()
@@ -173,7 +179,7 @@ async def test_kinds_may_come_late(version: Version, tmp_path_factory: pytest.Te
         with pytest.raises(Unavailable, match="install its CRD"):
             await hasty.get(KIND, "default", "db")
         await hasty.close()
-        followed = mirror(store, KIND)
+        followed = Mirror(store, KIND)
         async with asyncio.TaskGroup() as group:
             waiting = group.create_task(soon(anext(followed.changes())))
             await asyncio.to_thread(install_crds, cluster, list(map(loosened, definitions())))
@@ -186,7 +192,7 @@ async def test_kinds_may_come_late(version: Version, tmp_path_factory: pytest.Te
 
 async def check_unreadable(cluster: Cluster, store: KubeStore) -> None:
     """One that was stored by a later release, or before a rule was there, stops nobody from seeing the others."""
-    followed = mirror(store, KIND)
+    followed = Mirror(store, KIND)
     changes = followed.changes()
     await until(followed, changes, "db")
     path = f"{OURS}/namespaces/default/minimalreservationpolicies"
@@ -256,6 +262,7 @@ async def check_order(victim: Cluster, faults: Sequence[Fault], seed: int) -> No
         assert is_linearizable(notes.histories[key]), key
 
 
+@pytest.mark.one_version
 @pytest.mark.slow
 async def test_no_fault_breaks_the_order_of_things(victim: Cluster, store: KubeStore) -> None:
     await check_order(victim, FAULTS, seed=1)

@@ -14,14 +14,13 @@ from j10ce.errors import Compacted, Conflict, Denied, Invalid, NotFound, StoreEr
 from j10ce.kube.access import read_access
 from j10ce.model.kinds import Meta, MinimalReservationPolicy, NodeQoS, Object, Owner, PolicyRevision
 from j10ce.model.kube.native import Namespace, Node
-from j10ce.model.kube.pod import Pod
 from j10ce.store.kube.store import KubeStore
-from j10ce.store.mirror import mirror, native_mirror
+from j10ce.store.mirror import Mirror
 from j10ce.store.store import ABSENT
 from j10ce.testing.build import profile, reservation
 from j10ce.testing.conformance_store import KIND, judged, labelled, soon, with_cpu
-from tests.kube.store.conftest import OURS, opened
-from tests.lab.cluster import Cluster
+from tests.kube.store.opening import OURS, opened
+from tests.lab.kube.cluster import Cluster
 
 pytestmark = pytest.mark.kube
 POLICY = f"{OURS}/namespaces/default/minimalreservationpolicies/db"
@@ -142,7 +141,7 @@ async def test_applied_fields_have_an_owner(store: KubeStore, empty: Cluster) ->
 
 
 async def test_each_event_of_a_mirror_tells_what_was_before(store: KubeStore) -> None:
-    changes = mirror(store, KIND).changes()
+    changes = Mirror(store, KIND).changes()
     made = await store.put(reservation("db", cpu="1"))
     assert (await soon(anext(changes))).old is None
     changed = await store.put(with_cpu(made, "2"))
@@ -188,8 +187,8 @@ def pod(empty: Cluster, namespace: str) -> str:
 
 
 async def test_pods_are_mirrored(store: KubeStore, empty: Cluster, pod: str, namespace: str) -> None:
-    followed = native_mirror(store, Pod)
-    changes = (event async for event in followed.changes() if event.object.metadata.namespace == namespace)
+    followed = Mirror(store, "Pod")
+    changes: Any = (event async for event in followed.changes() if event.object.metadata.namespace == namespace)
     seen = await anext(changes)
     assert seen.type == "ADDED"
     assert seen.object.metadata.labels == {"app": "web"}
@@ -248,7 +247,7 @@ async def test_who_may_not_is_told_who_and_what_and_a_mirror_waits_for_the_right
     with pytest.raises(Denied, match="cannot create"):
         await stranger.put(reservation("db", cpu="1"), expect=ABSENT)
     await opened_and_put(empty, NodeQoS(metadata=Meta(name="n1")))
-    followed = mirror(stranger, "NodeQoS")
+    followed = Mirror(stranger, "NodeQoS")
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(soon(anext(followed.changes())))
         grant(empty, namespace)

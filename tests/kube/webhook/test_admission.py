@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.kube.conftest import built, deploy_for, install_crds
+from tests.kube.manifests import built, deploy_for, install_crds
 from tests.kube.plane import NAMESPACE, Plane, managing
-from tests.lab.cluster import Answer, Cluster, running
-from tests.lab.kubernetes import Version
+from tests.lab.kube.cluster import Answer, Cluster, running
+from tests.lab.kube.kubernetes import Version
 
 SECRET = "/api/v1/namespaces/j10ce-system/secrets"
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
@@ -169,6 +169,7 @@ def test_a_pod_cannot_be_labelled_with_a_profile_that_is_not_there(hooked: Hooke
         hooked.cluster.call("PATCH", running_pod, body, content="application/merge-patch+json")
 
 
+@pytest.mark.one_version
 def test_everything_is_admitted_while_the_manager_restarts(hooked: Hooked) -> None:
     with asking(hooked) as refusals:
         hooked.plane.kill()
@@ -178,6 +179,7 @@ def test_everything_is_admitted_while_the_manager_restarts(hooked: Hooked) -> No
     assert not refusals
 
 
+@pytest.mark.one_version
 def test_certificates_change_without_a_refused_request(hooked: Hooked) -> None:
     """Made anew from nothing, which is the hardest change: nobody trusts what is served until it is told."""
     before = bundles(hooked.cluster)

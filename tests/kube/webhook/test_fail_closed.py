@@ -14,11 +14,13 @@ import pytest
 
 from j10ce.manager.kube.certificates import AUTHORITY_S, OVERLAP_S, renewed, told
 from j10ce.manager.kube_plane import SERVICE
-from tests.kube.conftest import CLONE, built, deploy_for
+from tests.kube.manifests import CLONE, built, deploy_for
 from tests.kube.plane import managing
 from tests.kube.webhook.test_admission import LABEL, SECRET, Hooked, bundles, prepare, register
-from tests.lab.cluster import Answer, Cluster, running
-from tests.lab.kubernetes import Version
+from tests.lab.kube.cluster import Answer, Cluster, running
+from tests.lab.kube.kubernetes import Version
+
+pytestmark = pytest.mark.one_version
 
 END = b"-----END CERTIFICATE-----\n"
 OVERLAYS = {"current": "fail-closed", "old": "kubernetes-1.20-fail-closed"}

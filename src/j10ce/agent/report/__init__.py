@@ -2,9 +2,8 @@
 
 The ring's last Report comes in; the status of the node, metrics and usage go out.
 
-    failures          names objects that ask for what this node could not do
     reservations      says what the ledger of this node holds
-    report            is the status of the node
+    report            is the status of the node, and names objects that ask for what it could not do
     size              makes a report fit
     usage             says what workloads use, for the overcommit of this node
     applied_changes   says which request of the control plane was carried out

@@ -1,7 +1,7 @@
 """Which request of the control plane this node has carried out: the other end of a trace that begins at the API.
 
 An object carries the trace of the request that last changed it. The agent knows traces as text only: it logs them, and
-tells them back with what came of them.
+reports them with what came of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Trail:
         self._seen = _traces(document)
         self._expected: dict[str, AppliedChange] = {}
         self._since = 0.0
-        self.applied: tuple[AppliedChange, ...] = ()  # not told yet
+        self.applied: tuple[AppliedChange, ...] = ()  # not reported yet
 
     def expect(self, document: NodeDocument, at: Instant) -> None:
         """The document comes into force with the first whole run of the ring that begins at or after `at`."""
@@ -61,7 +61,7 @@ class Trail:
             self.applied = (*self.applied, replace(change, applied=applied, writes=writes))[-MOST:]
         self._expected.clear()
 
-    def told(self, report: NodeReport) -> None:
+    def reported(self, report: NodeReport) -> None:
         """The control plane has what this report says."""
         self.applied = tuple(change for change in self.applied if change not in report.applied)
 

@@ -9,19 +9,13 @@ from fractions import Fraction
 from typing import Final
 
 from j10ce import __version__
-from j10ce.agent.report.failures import failing
 from j10ce.agent.report.reservations import best_effort, claimed, reservations
 from j10ce.agent.ring.objects import quantities
 from j10ce.agent.ring.ring import Report
-from j10ce.model.kinds import (
-    Capability,
-    Condition,
-    EffectiveFloor,
-    NodeReport,
-    Tier,
-)
+from j10ce.model.kinds import Capability, Condition, EffectiveFloor, NodeReport, Tier
 from j10ce.model.knob import NODE, TargetId
 from j10ce.model.parts.totals import TierTotal
+from j10ce.model.plan import Change, ValueChange
 from j10ce.model.quantity import Quantity
 from j10ce.policy.document.document import NodeDocument
 
@@ -30,7 +24,7 @@ RECENT_S: Final = 10.0
 
 
 def node_report(report: Report, document: NodeDocument) -> NodeReport:
-    snap = report.snap
+    snap, effective = report.snap, _effective(report)
     window = {name: snap.readings.window(NODE, f"{name}.pressure", 10.0).mean() for name in ("cpu", "memory", "io")}
     return NodeReport(
         heartbeat=datetime.fromtimestamp(round(report.at.wall, 3), UTC),
@@ -47,9 +41,9 @@ def node_report(report: Report, document: NodeDocument) -> NodeReport:
         capabilities=capabilities(report),
         workloads=len(snap.workloads),
         reservations=reservations(report, document),
-        effective=tuple(_effective(report)),
+        effective=tuple(effective),
         failing=failing(report),
-        conditions=tuple(_conditions(report)),
+        conditions=tuple(_conditions(report, effective)),
         tiers=tiers(report),
         last_plan=dict(Counter(type(result).__name__.lower() for _, result in report.outcome.results)),
     )
@@ -64,10 +58,10 @@ def capabilities(report: Report) -> tuple[Capability, ...]:
 
 def floors(report: Report) -> dict[str, tuple[float, float]]:
     """resource -> (promised, effective), summed over the node; CPUs and bytes."""
-    found = report.effective.values()
+    every = report.effective.values()
     return {
-        "cpu": (sum(e.promised.cpu for e in found) / 1000, sum(min(e.cpu, e.promised.cpu) for e in found) / 1000),
-        "memory": (sum(e.promised.memory for e in found), sum(min(e.memory, e.promised.memory) for e in found)),
+        "cpu": (sum(e.promised.cpu for e in every) / 1000, sum(min(e.cpu, e.promised.cpu) for e in every) / 1000),
+        "memory": (sum(e.promised.memory for e in every), sum(min(e.memory, e.promised.memory) for e in every)),
     }
 
 
@@ -105,13 +99,44 @@ def _effective(report: Report) -> list[EffectiveFloor]:
     return sorted(every, key=lambda f: (not f.reason, -used[f.workload], f.workload, f.resource))
 
 
+def failing(report: Report) -> dict[str, str]:
+    """Object -> the first of its writes that was refused, and why: a rollout of it stops on that."""
+    refusals: dict[str, str] = {}
+    for change, refused in report.outcome.refused() if report.armed else ():
+        for source in _asked_by(change, report):
+            refusals.setdefault(source, f"{_named(change)} was refused: {refused.reason}")
+    return refusals
+
+
+def _asked_by(change: Change, report: Report) -> list[str]:
+    """The profile of the workload, and whoever promised it what the setting guarantees."""
+    target = change.setting.target if isinstance(change, ValueChange) else change.target
+    entitled = report.snap.entitlements.get(_workload(target))
+    if entitled is None:
+        return []
+    resource = change.setting.knob.partition(".")[0] if isinstance(change, ValueChange) else ""
+    return [s.object for s in entitled.sources if s.field in ("profile", f"floor.{resource}")]
+
+
+def _workload(target: TargetId) -> TargetId:
+    """A part is its workload's."""
+    kind, _, rest = target.partition("/")
+    return TargetId(f"workload/{rest.rpartition('/')[0]}") if kind == "part" else target
+
+
+def _named(change: Change) -> str:
+    if isinstance(change, ValueChange):
+        return f"{change.setting.knob} of {change.setting.target}"
+    return f"{type(change).__name__.lower()} of {change.target}"
+
+
 def tiers(report: Report) -> dict[str, TierTotal]:
     """Of every tier that has workloads."""
-    found: dict[Tier, list[TargetId]] = {}
+    members: dict[Tier, list[TargetId]] = {}
     for target, entitled in report.snap.entitlements.items():
         if target in report.snap.workloads:
-            found.setdefault(entitled.tier, []).append(target)
-    return {tier.value: _total(report, targets) for tier, targets in found.items()}
+            members.setdefault(entitled.tier, []).append(target)
+    return {tier.value: _total(report, targets) for tier, targets in members.items()}
 
 
 def _total(report: Report, targets: list[TargetId]) -> TierTotal:
@@ -127,10 +152,10 @@ def _total(report: Report, targets: list[TargetId]) -> TierTotal:
 
 
 def _sums(amounts: Iterable[tuple[str, Quantity]]) -> dict[str, Quantity]:
-    found: dict[str, Fraction] = {}
+    sums: dict[str, Fraction] = {}
     for resource, quantity in amounts:
-        found[resource] = found.get(resource, Fraction(0)) + quantity.amount
-    return {resource: Quantity(total) for resource, total in found.items()}
+        sums[resource] = sums.get(resource, Fraction(0)) + quantity.amount
+    return {resource: Quantity(total) for resource, total in sums.items()}
 
 
 def _recent(report: Report, target: TargetId, metric: str) -> float:
@@ -141,14 +166,14 @@ def _usage(report: Report) -> dict[str, dict[str, Quantity]]:
     usage: dict[str, dict[str, Quantity]] = {}
     for resource, metric, scale in (("cpu", "cpu.usage", 1000.0), ("memory", "memory.working_set", 1.0)):
         window = report.snap.readings.window(NODE, metric, USAGE_S)
-        told = {f"p{share}": window.quantile(share / 100) for share in (50, 95, 98)} | {"max": window.peak()}
-        if known := {name: amount(resource, n * scale) for name, n in told.items() if n is not None}:
+        levels = {f"p{share}": window.quantile(share / 100) for share in (50, 95, 98)} | {"max": window.peak()}
+        if known := {name: amount(resource, n * scale) for name, n in levels.items() if n is not None}:
             usage[resource] = known  # of a first report nothing is known yet; CRDs take no empty entry
     return usage
 
 
-def _conditions(report: Report) -> list[Condition]:
-    broken = [f for f in _effective(report) if f.reason]
+def _conditions(report: Report, effective: Iterable[EffectiveFloor]) -> list[Condition]:
+    broken = [f for f in effective if f.reason]
     faults = "; ".join(f"{name}: {why}" for name, why in report.faults.items())
     return [
         _condition(

@@ -1,4 +1,4 @@
-"""What a node's ledger holds, told so that the fleet's can be kept: who pays for whom, who waits, what is lent."""
+"""What a node reports of its ledger, for the fleet's: who pays for whom, who waits, what is lent."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ RECENT_S: Final = 10.0
 
 
 def reservations(report: Report, document: NodeDocument) -> tuple[ReservationReport, ...]:
-    """One per policy that there is something to tell about: a fleet may have hundreds that no node has to do with.
+    """One per policy that there is something to say about: a fleet may have hundreds that no node has to do with.
 
-    That the others are obeyed, and in which revision, is told by the hash of the document.
+    The hash of the document says that the others are obeyed, and in which revision.
     """
     charged: dict[str, list[Line]] = {}
     for line in report.resolution.ledger:
@@ -39,13 +39,13 @@ def reservations(report: Report, document: NodeDocument) -> tuple[ReservationRep
 
 def claimed(report: Report) -> dict[str, dict[str, Quantity]]:
     """By namespace, what is promised to its workloads; units that nobody uses are not in it."""
-    found: dict[str, Resources] = {}
+    sums: dict[str, Resources] = {}
     for line in report.resolution.ledger:
         kind, _, rest = line.holder.partition("/")
         if kind == "workload":
             namespace = rest.partition("/")[0]
-            found[namespace] = found.get(namespace, NOTHING).plus(line.amount)
-    return {namespace: quantities(amount) for namespace, amount in sorted(found.items())}
+            sums[namespace] = sums.get(namespace, NOTHING).plus(line.amount)
+    return {namespace: quantities(amount) for namespace, amount in sorted(sums.items())}
 
 
 def best_effort(report: Report) -> dict[str, Quantity]:
@@ -67,17 +67,15 @@ class Refused(NamedTuple):
 
 def _refused(report: Report) -> Mapping[str, Refused]:
     """By policy: its units first, then its workloads."""
-    found: dict[str, Refused] = {}
+    refused: dict[str, Refused] = {}
     for note in report.resolution.notes:
-        source, _, _ = note.partition(":")
-        found.setdefault(source, Refused(note))
+        refused.setdefault(note.source, Refused(str(note)))
     for target, entitled in report.resolution.entitlements.items():
         for note in entitled.notes:
-            if note.startswith("Unprotected: "):
-                source = note.split(" ", 2)[1]
-                why, workloads = found.get(source, Refused(note))
-                found[source] = Refused(why, (*workloads, target.rpartition("/")[2]))
-    return found
+            if note.kind == "Unprotected":
+                why, workloads = refused.get(note.source, Refused(str(note)))
+                refused[note.source] = Refused(why, (*workloads, target.rpartition("/")[2]))
+    return refused
 
 
 def _reservation(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from j10ce.errors import cut
 from j10ce.model.bounds import MOST_ITEMS, MOST_REPORT
-from j10ce.model.kinds import EffectiveFloor, NodeReport, ReservationReport
+from j10ce.model.kinds import NodeReport, ReservationReport
 from j10ce.model.schema import encode
 
 ROOM: Final = MOST_REPORT - 2048  # what travels around a report is not part of it
@@ -57,7 +58,7 @@ def fitted(report: NodeReport) -> NodeReport:
         bare,
         effective=tuple(_of("effective", taken)),
         failing=dict(_of("failing", taken)),
-        reservations=tuple(sorted(_of("reservations", taken), key=_source)),
+        reservations=tuple(sorted(_of("reservations", taken), key=attrgetter("source"))),
         claimed=dict(_of("claimed", taken)),
         left_out=left,
     )
@@ -70,25 +71,17 @@ def _few(report: NodeReport) -> bool:
 
 def _by_weight(report: NodeReport) -> Iterable[Item]:
     short = [f for f in report.effective if f.reason]
-    yield from (Item("effective", _brief(f)) for f in short)
+    yield from (Item("effective", replace(f, reason=cut(f.reason, MOST_REASON))) for f in short)
     yield from (Item("failing", (name, cut(why, MOST_REASON))) for name, why in report.failing.items())
     yield from (Item("reservations", _short(r)) for r in report.reservations)
     yield from (Item("claimed", entry) for entry in report.claimed.items())
     yield from (Item("effective", f) for f in report.effective if not f.reason)
 
 
-def _brief(floor: EffectiveFloor) -> EffectiveFloor:
-    return replace(floor, reason=cut(floor.reason, MOST_REASON))
-
-
-def _short(told: ReservationReport) -> ReservationReport:
-    names = told.unprotected_workloads[:MOST_NAMES]
-    return replace(told, refused=cut(told.refused, MOST_REASON), unprotected_workloads=names)
+def _short(report: ReservationReport) -> ReservationReport:
+    names = report.unprotected_workloads[:MOST_NAMES]
+    return replace(report, refused=cut(report.refused, MOST_REASON), unprotected_workloads=names)
 
 
 def _of(part: str, taken: Iterable[Item]) -> Iterable[Any]:
     return (item.entry for item in taken if item.part == part)
-
-
-def _source(reservation: ReservationReport) -> str:
-    return reservation.source

@@ -28,7 +28,7 @@ WARM_UP_S: Final = 3600.0  # of history before a peak is predicted from it
 SAVE_S: Final = 600.0
 HIGH: Final = 0.95
 
-Told = dict[str, dict[str, Quantity]]
+ByWhose = dict[str, dict[str, Quantity]]  # by resource, then whose it is
 
 
 class Meter(NamedTuple):
@@ -94,7 +94,7 @@ class Usage:
         made = {f"{resource}.{whose}": h.checkpoint() for (resource, whose), h in self._histograms.items()}
         self._save(Histories(histograms={name: kept for name, kept in made.items() if kept is not None}))
 
-    def demand(self, report: Report) -> Told:
+    def demand(self, report: Report) -> ByWhose:
         """By resource: what best effort has to leave alone (system, usage, request, larger), and what it asks for."""
         asked = {name: _asked(report, n) for n, name in enumerate(RESOURCES) if name in METERS}
         return {
@@ -112,15 +112,15 @@ class Usage:
             if recent
         }
 
-    def predicted(self, wall: float) -> Told:
+    def predicted(self, wall: float) -> ByWhose:
         """By resource: the peak to expect of the whole node, and of all but best effort; nothing while it is young."""
-        told: Told = {}
+        peaks: ByWhose = {}
         for (resource, whose), histogram in self._histograms.items():
             if wall - histogram.since >= WARM_UP_S:
                 meter = METERS[resource]
                 peak = histogram.percentile(meter.share) * meter.scale
-                told.setdefault(resource, {})[whose] = amount(resource, peak)
-        return told
+                peaks.setdefault(resource, {})[whose] = amount(resource, peak)
+        return peaks
 
     def _learn(self, resource: str, meter: Meter, mean: Mean, wall: float) -> None:
         values = {"node": mean.node, "protected": max(0.0, mean.node - mean.besteffort)}

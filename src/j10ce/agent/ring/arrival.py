@@ -103,12 +103,12 @@ def _pinned(e: Entitlement) -> bool:
 
 def _others(snap: Snapshot, kept: Mapping[TargetId, Group]) -> dict[TargetId, list[Entitlement]]:
     """Chosen workloads of the tree so far, by the group they are in."""
-    found: dict[TargetId, list[Entitlement]] = {}
+    others: dict[TargetId, list[Entitlement]] = {}
     for target, e in snap.entitlements.items():
         up = snap.groups.parent(target)
         if e.chosen and up in kept and up is not None:
-            found.setdefault(up, []).append(e)
-    return found
+            others.setdefault(up, []).append(e)
+    return others
 
 
 def _stand_in(up: TargetId, inside: Sequence[Entitlement]) -> Entitlement:

@@ -15,6 +15,7 @@ from j10ce.model.bounds import Text, Word, Words
 from j10ce.model.kinds import Hold, HoldSpec, Meta, Strict
 from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, parse_value
 from j10ce.model.plan import HeldSetting
+from j10ce.policy.lifetime import ends, over
 from j10ce.policy.reach import home
 from j10ce.policy.validation import syntax
 from j10ce.policy.validation.validate import knobs
@@ -101,7 +102,7 @@ def _settings(hold: Hold) -> Iterator[HeldSetting]:
         value = None if isinstance(spec.value, UnsetType) else read_value(knob, spec.value)
         if not isinstance(value, Finding):
             setting = Setting(TargetId(spec.target), knob)
-            yield HeldSetting(setting, value, spec.expires.timestamp(), spec.who, spec.why, spec.breaks_reservation)
+            yield HeldSetting(setting, value, ends(hold), spec.who, spec.why, spec.breaks_reservation)
 
 
 def in_force(ordered: Iterable[Hold], local: Iterable[Hold], released: Collection[str]) -> tuple[Hold, ...]:
@@ -111,7 +112,7 @@ def in_force(ordered: Iterable[Hold], local: Iterable[Hold], released: Collectio
 
 
 def live(holds: Iterable[Hold], wall: float) -> tuple[Hold, ...]:
-    return tuple(h for h in holds if h.spec.expires.timestamp() > wall)
+    return tuple(h for h in holds if not over(h, wall))
 
 
 def without(holds: Iterable[Hold], target: str, knobs: frozenset[str]) -> tuple[tuple[Hold, ...], list[str]]:
@@ -132,5 +133,5 @@ def without(holds: Iterable[Hold], target: str, knobs: frozenset[str]) -> tuple[
 
 
 def _name(spec: HoldSpec) -> str:
-    told = f"{spec.target} {' '.join(spec.knobs)} {spec.expires.isoformat()} {spec.who}"
-    return f"hold-{hashlib.blake2b(told.encode(), digest_size=5).hexdigest()}"
+    identity = f"{spec.target} {' '.join(spec.knobs)} {spec.expires.isoformat()} {spec.who}"
+    return f"hold-{hashlib.blake2b(identity.encode(), digest_size=5).hexdigest()}"

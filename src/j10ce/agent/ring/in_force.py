@@ -12,7 +12,6 @@ from j10ce.agent.ring.ring import Agent, Report
 from j10ce.agent.ring.what_if import Present
 from j10ce.control.builtin import BUILTIN
 from j10ce.control.controller import Controller
-from j10ce.kernel.backend import Place
 from j10ce.model.plan import Proposal
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Handle
@@ -22,11 +21,6 @@ def in_force(agent: Agent, report: Report) -> Present:
     """On the ring: of a running agent. What only plugins say stands as they said it last."""
     kernel, at = agent.kernel, report.at
     tree = kernel.tree
-
-    def place(tier: str, namespace: str, name: str) -> Handle:
-        found = tree.path_for(tier, namespace, name)
-        return Handle(path=found.path, unit=found.unit, paths=dict(found.paths))
-
     return Present(
         agent.document,
         replace(report.snap, settings=kernel.settings),
@@ -36,8 +30,8 @@ def in_force(agent: Agent, report: Report) -> Present:
         report.held,
         [_copied(guard) for guard in agent.guards],
         kernel.quantise,
-        place,
-        lambda path: tree.owns(Place(path)),
+        tree.path_for,
+        lambda path: tree.owns(Handle(path)),
     )
 
 

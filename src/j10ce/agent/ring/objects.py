@@ -7,17 +7,17 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from j10ce.model import kinds
+from j10ce.model import kinds, schema
 from j10ce.model.kinds import NAMESPACE_NAME_LABEL, PROFILE_LABEL, WORKLOAD_LABEL, Minimum, QoSProfile
 from j10ce.model.quantity import BitsPerSecond, Bytes, Millicores, Quantity
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import NodeFacts
-from j10ce.model.workload import Ceiling, Handle, Workload
+from j10ce.model.workload import Ceiling, Entitlement, Handle, Workload
 from j10ce.policy.choose import Chooser
 from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.profiles import TRUSTED_LABEL, canonical
@@ -66,6 +66,12 @@ def to_object(workload: Workload, status: kinds.WorkloadStatus = NO_STATUS) -> k
     )
 
 
+def entitlement(entitled: Entitlement) -> dict[str, Any]:
+    """As users see it: a note is its sentence."""
+    plain: dict[str, Any] = schema.plain(entitled)
+    return plain | {"notes": [*map(str, entitled.notes)]}
+
+
 def namespace_labels(namespace: str, uid: int) -> dict[str, str]:
     """Root is this machine's administrator: what it places may choose any profile.
 
@@ -98,8 +104,8 @@ def quantities(amount: Resources) -> dict[str, Quantity]:
 
 
 def _limits(limits: Ceiling) -> Minimum:
-    told: Mapping[str, float] = {"cpu": limits.cpu, "memory": limits.memory}
-    finite = {name: int(n) for name, n in told.items() if n != math.inf}
+    named: Mapping[str, float] = {"cpu": limits.cpu, "memory": limits.memory}
+    finite = {name: int(n) for name, n in named.items() if n != math.inf}
     return minimum(Resources(Millicores(finite.get("cpu", 0)), Bytes(finite.get("memory", 0)), BitsPerSecond(0)))
 
 

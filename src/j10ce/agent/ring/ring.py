@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal
 
+import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -21,14 +22,14 @@ from j10ce.control.controller import Controller
 from j10ce.daemon.clock import Instant
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.record.drift import Drift
-from j10ce.kernel.routes import ancestors, place_of
+from j10ce.kernel.routes import ancestors
 from j10ce.model.kinds import Hold
-from j10ce.model.knob import TargetId, part
+from j10ce.model.knob import TargetId, part, render
 from j10ce.model.plan import HeldSetting, Join, Outcome, Plan
 from j10ce.model.quantity import Bytes
 from j10ce.model.resource import NOTHING
 from j10ce.model.snapshot import NodeFacts, Snapshot
-from j10ce.model.workload import Handle, Workload
+from j10ce.model.workload import Workload
 from j10ce.observe.observer import Observer
 from j10ce.plan.advice import advised
 from j10ce.plan.arbiter import Arbiter, arbitrate
@@ -37,10 +38,12 @@ from j10ce.policy.effect.effective import Effective, effective
 from j10ce.policy.effect.foreign_claims import held_beside, kept_for_nobody
 from j10ce.policy.entitlement.ledger import NO_BYTES, Ledger, Line
 from j10ce.policy.entitlement.resolve import Beside, Resolution, admit, resolve
+from j10ce.policy.lifetime import over
 
 Cause = Literal["tick", "change"]
 EFFECTIVE_S: Final = 5.0  # how often the protection in force is judged while nothing moves
 RESOLVE_S: Final = 30.0  # how often entitlements are derived again while nothing moves: wall clocks jump
+log = structlog.get_logger()
 YIELD_S: Final = 3600.0  # how long someone else's value is left alone where drift is yielded to
 
 
@@ -62,21 +65,32 @@ class Report(Struct, frozen=True):
 
 
 class Agent:
-    def __init__(self, kernel: Kernel, observer: Observer, guards: Sequence[Guard], document: NodeDocument) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        observer: Observer,
+        guards: Sequence[Guard],
+        document: NodeDocument,
+        *,
+        quick: Sequence[Controller] = (),
+        own: Callable[[Snapshot], Bytes] = lambda _: NO_BYTES,
+        promised: tuple[Line, ...] = (),
+        armed: bool = False,
+        yields: bool = False,
+    ) -> None:
+        """`promised`: by the agent before this one. `yields`: a setting is left to whoever else writes it."""
         self.kernel = kernel
         self.observer = observer
-        self.guards = list(guards)
-        self.quick: Sequence[Controller] = ()  # those that decide an arrival; they never see the whole tree
-        self.own: Callable[[Snapshot], Bytes] = lambda _: NO_BYTES  # what the agent would keep for itself
+        self.decide_with(guards, quick, own)
         self.document = document
-        self.armed = False
-        self.yields = False  # leave a setting to whoever else writes it
+        self.armed = armed
+        self.yields = yields
         self.holds: tuple[Hold, ...] = ()  # made on this host; those of the document come on top
         self._read = Read()
         self.released: frozenset[str] = frozenset()  # names of holds that ended on this host, whoever still lists them
         self.workloads: Mapping[TargetId, Workload] = {}
         self.resolution: Resolution | None = None
-        self.promised: tuple[Line, ...] = ()  # by the agent before this one
+        self.promised = promised
         self._arbiter = Arbiter(kernel.quantise)
         self._epoch = 0
         self._resolve_at = -math.inf
@@ -88,6 +102,15 @@ class Agent:
         self._yielded: dict[object, HeldSetting] = {}
         self._reloaded = False
         self._doubted: set[TargetId] = set()  # whose maker may have written them again
+
+    def decide_with(
+        self, guards: Sequence[Guard], quick: Sequence[Controller], own: Callable[[Snapshot], Bytes]
+    ) -> None:
+        """`quick` decide an arrival, and never see the whole tree; `own`: what the agent would keep for itself.
+
+        Any thread: a run sees the guards of before or those of after.
+        """
+        self.quick, self.own, self.guards = quick, own, list(guards)
 
     @property
     def writes(self) -> bool:
@@ -148,8 +171,8 @@ class Agent:
     def _see_resized(self, events: Iterable[WorkloadEvent]) -> None:
         """What its maker wrote while a pod was awake is read before it is idle again: then its weight shows no more."""
         before = self.workloads
-        told = (e.workload for e in events if e.workload is not None and not e.workload.resizing)
-        if resized := {w.target for w in told if w.target in before and before[w.target].resizing}:
+        settled = (e.workload for e in events if e.workload is not None and not e.workload.resizing)
+        if resized := {w.target for w in settled if w.target in before and before[w.target].resizing}:
             self.kernel.accept(resized)
 
     # ------------------------------------------------------------------ one arrival among many
@@ -185,12 +208,12 @@ class Agent:
 
     def _few(self, events: Sequence[WorkloadEvent]) -> list[Workload]:
         """The arrivals among the events where there is nothing else, and not many of them."""
-        found = [e.workload for e in events if e.type == "ADDED" and e.workload is not None]
+        arrivals = [e.workload for e in events if e.type == "ADDED" and e.workload is not None]
         known = len(self.workloads)
-        if not self.writes or known < arrival.FEWEST_OTHERS or not 0 < len(found) == len(events) <= arrival.MOST:
+        if not self.writes or known < arrival.FEWEST_OTHERS or not 0 < len(arrivals) == len(events) <= arrival.MOST:
             return []
-        strange = any(w.handle.path or w.target in self.workloads for w in found)
-        return [] if strange else found
+        strange = any(w.handle.path or w.target in self.workloads for w in arrivals)
+        return [] if strange else arrivals
 
     # ------------------------------------------------------------------ orders
 
@@ -220,7 +243,7 @@ class Agent:
         """Whoever made a workload that is not ours is at work on it, and on the groups above."""
         adopted = (e.workload for e in events if e.workload is not None and not e.workload.handle.made)
         for workload in adopted:
-            self._doubted |= {workload.target, *parts_of(workload), *groups_above(workload)}
+            self._doubted |= {workload.target, *parts_of(workload), *ancestors(workload.handle)}
 
     def _entitle(self, at: Instant, *, at_once: bool = False) -> bool:
         """Who is entitled to what; derived again when something it depends on has moved. Whether it is another."""
@@ -257,7 +280,7 @@ class Agent:
         return self._beside._replace(agent=self.own(last))
 
     def _find_places(self) -> None:
-        """A workload that has no cgroup yet gets one in its tier; the kernel is told where everyone is."""
+        """A workload that has no cgroup yet gets one in its tier; the kernel learns where everyone is."""
         entitlements = self.resolution.entitlements if self.resolution else {}
         placed = {
             target: w
@@ -269,8 +292,7 @@ class Agent:
         self.kernel.track(placed.values())
 
     def _placed(self, w: Workload, tier: str) -> Workload:
-        at = self.kernel.tree.path_for(tier, w.namespace, w.name)
-        return replace(w, handle=Handle(path=at.path, unit=at.unit, paths=dict(at.paths)))
+        return replace(w, handle=self.kernel.tree.path_for(tier, w.namespace, w.name))
 
     def _snapshot(self, at: Instant) -> Snapshot:
         entitlements = self.resolution.entitlements if self.resolution else {}
@@ -289,7 +311,7 @@ class Agent:
 
     def _held(self, at: Instant) -> tuple[HeldSetting, ...]:
         own = self._read.held(self.all_holds(), at.wall)
-        return (*own, *(h for h in self._yielded.values() if h.expires > at.wall))
+        return (*own, *(h for h in self._yielded.values() if not over(h, at.wall)))
 
     def _look_for_drift(self, at: Instant) -> None:
         reloaded = {s.target for s in self.kernel.settings} if self._reloaded else ()
@@ -302,6 +324,8 @@ class Agent:
 
     def _heed(self, drifts: Iterable[Drift], at: Instant) -> None:
         for drift in drifts:
+            ours, theirs = (render(drift.setting.knob, value) for value in (drift.ours, drift.theirs))
+            log.warning("setting.drifted", setting=str(drift.setting), ours=ours, theirs=theirs, times=drift.reasserted)
             self._judged = (-math.inf, -1, self._judged[2])  # what it protected is judged again
             if drift.setting.target in self._set_by_runtimes():
                 self.kernel.concede(drift.setting)
@@ -313,7 +337,7 @@ class Agent:
     def _set_by_runtimes(self) -> set[TargetId]:
         """Pods, their containers and the groups above: a kubelet sets them anew, on a resize or at will."""
         pods = [w for w in self.workloads.values() if w.parts]
-        return {target for w in pods for target in (w.target, *parts_of(w), *groups_above(w))}
+        return {target for w in pods for target in (w.target, *parts_of(w), *ancestors(w.handle))}
 
     def _note_joined(self, outcome: Outcome) -> None:
         """A process is put in once; whatever became of it, the next run does not try again."""
@@ -345,11 +369,11 @@ class Agent:
 
     def _effective(self, snap: Snapshot, cause: Cause) -> Mapping[TargetId, Effective]:
         """Judged at ticks: an arrival does not wait for it."""
-        judged_at, epoch, found = self._judged
+        judged_at, epoch, judged = self._judged
         if cause == "tick" and (epoch != snap.epoch or snap.now - judged_at >= EFFECTIVE_S):
-            found = effective(replace(snap, settings=self.kernel.settings), self.kernel.counted_late)
-            self._judged = (snap.now, snap.epoch, found)
-        return found
+            judged = effective(replace(snap, settings=self.kernel.settings), self.kernel.counted_late)
+            self._judged = (snap.now, snap.epoch, judged)
+        return judged
 
 
 def _in_the_end(events: Iterable[WorkloadEvent]) -> tuple[frozenset[TargetId], dict[TargetId, Workload]]:
@@ -357,10 +381,6 @@ def _in_the_end(events: Iterable[WorkloadEvent]) -> tuple[frozenset[TargetId], d
     last = {e.workload.target: (e.type, e.workload) for e in events if e.workload is not None}
     here = {target: workload for target, (kind, workload) in last.items() if kind != "DELETED"}
     return frozenset(last.keys() - here.keys()), here
-
-
-def groups_above(workload: Workload) -> frozenset[TargetId]:
-    return ancestors(place_of(workload.handle))
 
 
 def parts_of(workload: Workload) -> list[TargetId]:

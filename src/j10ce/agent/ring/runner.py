@@ -1,7 +1,7 @@
 """The asyncio side of the agent: it decides when the ring runs, and hands workloads in and reports out.
 
 The ring runs on one worker thread. Nothing but immutable values crosses: events in, a Report out. Whatever a run raises
-answers those who wait for it, is counted and told, and the next run comes all the same.
+answers those who wait for it, is counted and logged, and the next run comes all the same.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import structlog
 
@@ -17,13 +17,11 @@ from j10ce.adapters.adapter import Adapter, WorkloadEvent
 from j10ce.agent.ring.ring import Agent, Cause, Report
 from j10ce.daemon.clock import Clock
 from j10ce.errors import QosError
-from j10ce.model.knob import TargetId
 
 log = structlog.get_logger()
 P = ParamSpec("P")
 T = TypeVar("T")
 SHORTEST_GAP_S: Final = 0.1  # between two runs that pressure asked for
-Waiters: TypeAlias = list[asyncio.Future[Report]]
 
 
 class Stop(NamedTuple):
@@ -33,13 +31,20 @@ class Stop(NamedTuple):
     why: str = ""
 
 
+class Handed(NamedTuple):
+    """An event on its way to the ring, and where whoever waits for it gets the report."""
+
+    event: WorkloadEvent
+    answer: asyncio.Future[Report] | None = None
+
+
 class Shell:
     def __init__(self, agent: Agent, adapters: Iterable[Adapter], clock: Clock, period_s: float) -> None:
         self.agent = agent
         self.clock = clock
         self.period_s = period_s
         self.report: Report | None = None  # the last one
-        self.synced = asyncio.Event()  # every adapter has told all it knows
+        self.synced = asyncio.Event()  # every adapter has listed all it knows
         self.wake = asyncio.Event()  # pressure, or a change that should not wait for the next tick
         self.after_run: list[Callable[[Report], None]] = []
         self.on_failure: list[Callable[[Cause], None]] = []
@@ -48,10 +53,9 @@ class Shell:
         self._adapters = tuple(adapters)
         self._unsynced = len(self._adapters)
         self._ring = ThreadPoolExecutor(1, thread_name_prefix="ring")
-        self._inbox: asyncio.Queue[WorkloadEvent] = asyncio.Queue()
-        self._waiting: dict[tuple[TargetId, bool], Waiters] = {}
+        self._inbox: asyncio.Queue[Handed] = asyncio.Queue()
         self._next_tick: asyncio.Future[Report | None] = asyncio.get_running_loop().create_future()
-        self._untold: list[WorkloadEvent] = []  # those that failed and that nobody waits for: tried after the next tick
+        self._failed: list[Handed] = []  # those that nobody waits for: tried again after the next tick
         self._stop: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
 
     async def on_ring(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -77,14 +81,15 @@ class Shell:
     def close(self) -> None:
         self._ring.shutdown(wait=True)
 
-    def settled(self, target: TargetId, *, gone: bool = False) -> asyncio.Future[Report]:
-        """Done when the ring has handled the next arrival or change of `target`, or its end; raises what that raised.
+    def take(self, event: WorkloadEvent) -> None:
+        """The ring handles it next; should it fail, once more after every tick."""
+        self._inbox.put_nowait(Handed(event))
 
-        Each event answers all who wait for its kind: who places and who forgets one name hear of their own.
-        """
-        future: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault((target, gone), []).append(future)
-        return future
+    async def handle(self, event: WorkloadEvent) -> Report:
+        """The run of the ring that handled it; raises QosError with what that raised."""
+        answer: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
+        self._inbox.put_nowait(Handed(event, answer))
+        return await answer
 
     async def next_tick(self) -> Report | None:
         """Of the whole ring, begun after this was asked for, and soon; None when it failed."""
@@ -99,7 +104,9 @@ class Shell:
             report = await self._run("tick", self.agent.tick)
             if report is not None:
                 self.ready.set()
-                self._tell_again()
+                failed, self._failed = self._failed, []
+                for handed in failed:
+                    self._inbox.put_nowait(handed)
             asked.set_result(report)
             rest = self.period_s - (self.clock.read().now - begun.now)
             await asyncio.sleep(SHORTEST_GAP_S)
@@ -112,7 +119,7 @@ class Shell:
 
     async def _follow(self, adapter: Adapter) -> None:
         async for event in adapter.workloads():
-            self._inbox.put_nowait(event)
+            self.take(event)
 
     async def _handle(self) -> None:
         """Whatever has arrived while the ring was busy is one batch: a thousand arrivals are a few runs."""
@@ -120,22 +127,22 @@ class Shell:
             batch = [await self._inbox.get()]
             while not self._inbox.empty():
                 batch.append(self._inbox.get_nowait())
-            events = [e for e in batch if e.workload is not None]
-            self._unsynced -= len(batch) - len(events)
-            if events:
-                await self._change(events)
+            handed = [h for h in batch if h.event.workload is not None]
+            self._unsynced -= len(batch) - len(handed)
+            if handed:
+                await self._change(handed)
             if self._unsynced <= 0:
                 self.synced.set()
 
-    async def _change(self, events: list[WorkloadEvent]) -> None:
+    async def _change(self, batch: list[Handed]) -> None:
         """One run for all; should it fail, one for each, so that what cannot be handled harms nobody else."""
-        report = await self._run("change", self.agent.change, events)
-        if report is None and len(events) > 1:
-            for event in events:
-                await self._change([event])
+        report = await self._run("change", self.agent.change, [handed.event for handed in batch])
+        if report is None and len(batch) > 1:
+            for handed in batch:
+                await self._change([handed])
             return
-        for event in events:
-            self._answer(event, report)
+        for handed in batch:
+            self._answer(handed, report)
 
     async def _run(self, cause: Cause, work: Callable[..., Report], *args: object) -> Report | None:
         """None when it failed."""
@@ -160,19 +167,14 @@ class Shell:
         for listener in self.on_failure:
             listener(cause)
 
-    def _tell_again(self) -> None:
-        untold, self._untold = self._untold, []
-        for event in untold:
-            self._inbox.put_nowait(event)
-
-    def _answer(self, event: WorkloadEvent, report: Report | None) -> None:
-        if event.workload is None:
-            return
-        waiting = self._waiting.pop((event.workload.target, event.type == "DELETED"), [])
-        if report is None and not waiting and event.type != "DELETED":
-            self._untold.append(event)
-        for future in (f for f in waiting if not f.done()):
-            if report is not None:
-                future.set_result(report)
-            else:
-                future.set_exception(QosError(f"the agent failed at {event.workload.target}: {self.fault}"))
+    def _answer(self, handed: Handed, report: Report | None) -> None:
+        event, answer = handed
+        if answer is None:
+            if report is None and event.type != "DELETED":
+                self._failed.append(handed)
+        elif answer.done():
+            return  # whoever asked has gone
+        elif report is not None:
+            answer.set_result(report)
+        elif event.workload is not None:
+            answer.set_exception(QosError(f"the agent failed at {event.workload.target}: {self.fault}"))

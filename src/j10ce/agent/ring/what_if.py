@@ -10,25 +10,25 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from j10ce.agent.ring.objects import ceiling, chosen, from_object
+from j10ce.agent.ring.objects import chosen, entitlement, from_object
 from j10ce.control.builtin import BUILTIN, build
 from j10ce.control.controller import Controller
 from j10ce.errors import Finding, Invalid
 from j10ce.model import knob, schema
 from j10ce.model.catalogue import KINDS
-from j10ce.model.kinds import NAMESPACE_NAME_LABEL, MinimalReservationPolicy, Minimum, NodeQoS, QoSProfile
+from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, QoSProfile
 from j10ce.model.kinds import Workload as WorkloadObject
 from j10ce.model.knob import KNOBS, NR_CPUS, ROOT, Setting, Support, TargetId, Value
 from j10ce.model.plan import HeldSetting, Make, Plan, ValueChange
 from j10ce.model.quantity import Bytes, Quantity
 from j10ce.model.resource import NOTHING
 from j10ce.model.snapshot import Group, Groups, NodeFacts, Snapshot, Window
-from j10ce.model.workload import APART, Ceiling, Handle, Workload, plain_path
+from j10ce.model.workload import APART, Handle, Workload, plain_path
 from j10ce.plan.arbiter import arbitrate
 from j10ce.plan.difference import Quantise
 from j10ce.policy.document.document import NodeDocument, digest, reference
 from j10ce.policy.entitlement.ledger import Ledger
-from j10ce.policy.entitlement.resolve import NOTHING_BESIDE, Beside, Resolution, amounts, resolve
+from j10ce.policy.entitlement.resolve import NOTHING_BESIDE, Beside, Resolution, resolve
 from j10ce.policy.profiles import builtin
 from j10ce.policy.validation.validate import validate
 
@@ -140,9 +140,9 @@ def as_plain(answer: WhatIf) -> dict[str, Any]:
     return {
         "text": as_text(answer),
         "node": {"name": answer.node.name, "capacity": str(answer.node.capacity)},
-        "entitlements": [schema.plain(e) for e in answer.resolution.entitlements.values()],
+        "entitlements": [entitlement(e) for e in answer.resolution.entitlements.values()],
         "changes": [_change(c) for c in answer.plan.changes],
-        "notes": [*answer.resolution.notes, *answer.plan.notes],
+        "notes": [*map(str, answer.resolution.notes), *answer.plan.notes],
     }
 
 
@@ -157,13 +157,13 @@ def read(raws: Iterable[object], node: NodeFacts, uid: int = 0) -> Paper:
             findings += [f._replace(path=f"[{n}].{f.path}".rstrip(".")) for f in e.findings]
     if findings or (findings := _crowded(objects)):
         raise Invalid(findings, "objects")
-    other = next((found for o in objects if (found := _node(o, node)) is not None), None)
+    other = next((facts for o in objects if (facts := _node(o, node)) is not None), None)
     where = other or node
     return Paper(
         tuple(o for o in objects if isinstance(o, QoSProfile)),
         tuple(o for o in objects if isinstance(o, MinimalReservationPolicy)),
         tuple(from_object(o, where, uid=0 if other else uid) for o in objects if isinstance(o, WorkloadObject)),
-        tuple(_pod(o, where) for o in objects if isinstance(o, dict) and o["kind"] == "Pod"),
+        tuple(_pod(o) for o in objects if isinstance(o, dict) and o["kind"] == "Pod"),
         other,
     )
 
@@ -203,8 +203,8 @@ class Nothing:
 def _checked(raw: object) -> Any:
     """One without a namespace is in `default`, where `apply` puts it."""
     obj = schema.decode(raw)
-    if found := validate(obj):
-        raise Invalid(found)
+    if findings := validate(obj):
+        raise Invalid(findings)
     if KINDS[obj.kind].namespaced and not obj.metadata.namespace:
         return replace(obj, metadata=replace(obj.metadata, namespace="default"))
     return obj
@@ -226,12 +226,12 @@ def _document(base: NodeDocument, paper: Paper, wall: float) -> NodeDocument:
 
 def _merged(base: Iterable[Object], paper: Iterable[Object], wall: float) -> tuple[Object, ...]:
     """Whoever stores an object sets when it was created, once; what the paper says of it counts nothing."""
-    found = {reference(o): o for o in base}
+    merged = {reference(o): o for o in base}
     for obj in paper:
-        known = found.get(reference(obj))
+        known = merged.get(reference(obj))
         created = known.metadata.creation_timestamp if known else datetime.fromtimestamp(wall, UTC)
-        found[reference(obj)] = replace(obj, metadata=replace(obj.metadata, creation_timestamp=created))
-    return tuple(found.values())
+        merged[reference(obj)] = replace(obj, metadata=replace(obj.metadata, creation_timestamp=created))
+    return tuple(merged.values())
 
 
 def _since(w: Workload, living: Workload | None, wall: float) -> Workload:
@@ -254,7 +254,7 @@ def _placed(w: Workload, resolution: Resolution, present: Present) -> Workload:
 
 def _groups(workloads: Iterable[Workload], present: Present) -> Groups:
     """What is there, and every workload with all its ancestors; those that are not there yet are to be made."""
-    found = {ROOT: Group(ROOT, None, "", owned=False), **present.snap.groups.by_target}
+    groups = {ROOT: Group(ROOT, None, "", owned=False), **present.snap.groups.by_target}
     for w in workloads:
         if not w.handle.path:
             continue
@@ -263,10 +263,10 @@ def _groups(workloads: Iterable[Workload], present: Present) -> Groups:
         for depth in range(1, len(steps)):
             path = "/".join(steps[:depth])
             here = knob.group(path)
-            found.setdefault(here, Group(here, parent, path, owned=present.owns(path), exists=False))
+            groups.setdefault(here, Group(here, parent, path, owned=present.owns(path), exists=False))
             parent = here
-        found.setdefault(w.target, Group(w.target, parent, w.handle.path, owned=w.handle.made, exists=False))
-    return Groups(found)
+        groups.setdefault(w.target, Group(w.target, parent, w.handle.path, owned=w.handle.made, exists=False))
+    return Groups(groups)
 
 
 def _node(obj: Any, node: NodeFacts) -> NodeFacts | None:
@@ -288,30 +288,17 @@ def _sized(node: NodeFacts, name: str, capacity: Mapping[str, Quantity]) -> Node
     return replace(node, name=name, cpus=frozenset(range(max(1, cpus))), cpu_quota=math.inf, memory=memory)
 
 
-def _pod(raw: dict[str, Any], node: NodeFacts) -> Workload:
-    """A pod asks for the sum of its containers; it has a limit only where every container has one."""
-    meta = _dig(raw, "metadata")
-    namespace = str(meta.get("namespace", "default"))
-    containers = _dig(raw, "spec").get("containers") or [{}]
-    asked = [_minimum(_dig(c, "resources", "requests")) for c in containers]
-    limits = [ceiling(_minimum(_dig(c, "resources", "limits")), node) for c in containers]
-    requests = NOTHING
-    for one in asked:
-        requests = requests.plus(amounts(one, node.capacity))
-    limit = Ceiling(math.fsum(c.cpu for c in limits), math.fsum(c.memory for c in limits))
-    return Workload(
-        namespace,
-        str(meta.get("name") or meta.get("generateName", "pod")).rstrip("-"),
-        labels={str(k): str(v) for k, v in (meta.get("labels") or {}).items()},
-        namespace_labels={NAMESPACE_NAME_LABEL: namespace},
-        requests=requests,
-        limits=limit,
-        critical=str(_dig(raw, "spec").get("priorityClassName", "")).startswith("system-"),
-    )
+def _pod(raw: dict[str, Any]) -> Workload:
+    """As an agent on Kubernetes would see it; one that is yet to be named bears the beginning of its name."""
+    # Hosts without Kubernetes need none of it before someone asks.
+    from j10ce.adapters.kubernetes_workload import workload
+    from j10ce.model.kube.native import without_nulls
+    from j10ce.model.kube.pod import Pod
 
-
-def _minimum(raw: Mapping[str, Any]) -> Minimum:
-    return schema.convert({k: str(v) for k, v in raw.items() if k in ("cpu", "memory")}, Minimum)
+    pod = schema.convert(without_nulls(raw), Pod)
+    name = pod.metadata.name or str(_dig(raw, "metadata").get("generateName", "pod")).rstrip("-")
+    meta = replace(pod.metadata, name=name, namespace=pod.metadata.namespace or "default")
+    return workload(replace(pod, metadata=meta), {}, Handle(), {})
 
 
 def _dig(raw: Any, *path: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ Requests on a unix socket come in; listings, explanations and changes of the rin
     routes        is the table of routes
     operations    is what the routes do
     admission     checks who may be placed or adopted, and as what
+    left_limits   finds limits that a process leaves when it is moved
     whereabouts   finds where workloads are on this machine
     holding       makes and ends holds
     minimum       says whether a workload has its own minimum

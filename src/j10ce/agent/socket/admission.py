@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -16,14 +15,13 @@ from j10ce.kernel.process import Process, descendants, process
 from j10ce.model.bounds import Labels, Number, Word
 from j10ce.model.kinds import Minimum, QoSProfile, Strict
 from j10ce.model.kinds import Workload as WorkloadObject
+from j10ce.model.text.near import one_of
 from j10ce.model.workload import APART, Handle, Workload
 from j10ce.policy.profiles import canonical, may_choose
 from j10ce.policy.validation import syntax
 from j10ce.policy.validation.validate import validate
 
-NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
-LABEL_KEY: Final = re.compile(r"([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
-LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
+LONGEST_NAME: Final = 63  # of a workload of this host: it becomes part of a cgroup's and a unit's name
 
 
 class Caller(NamedTuple):
@@ -69,10 +67,10 @@ class AdoptRequest(Common, frozen=True, kw_only=True):
     insist: bool = False  # on the minimum: where it is not upheld, nothing is adopted and nobody is moved
 
 
-def who(caller: Caller, told: str) -> str:
+def who(caller: Caller, named: str) -> str:
     """Root may name the person behind it; anyone else is who the kernel says."""
-    if caller.administrator and told:
-        return told
+    if caller.administrator and named:
+        return named
     try:
         return pwd.getpwuid(caller.uid).pw_name
     except KeyError:
@@ -80,22 +78,16 @@ def who(caller: Caller, told: str) -> str:
 
 
 def check_names(namespace: str, name: str, labels: Mapping[str, str]) -> None:
-    """Raises Invalid with every finding: a name becomes part of a path."""
-    findings = [*syntax.namespace("namespace", namespace)]
-    if not NAME.fullmatch(name) or ".." in name:
-        findings.append(Finding("name", name, "not a name", "use a-z, 0-9, - and . inside, at most 63 long"))
-    findings += [
-        Finding(f"labels.{key}", value, "not a label", "follow Kubernetes' rules for labels")
-        for key, value in labels.items()
-        if not LABEL_KEY.fullmatch(key) or not LABEL_VALUE.fullmatch(value)
-    ]
+    """Raises Invalid with every finding."""
+    findings = [*syntax.namespace("namespace", namespace), *syntax.name("name", name, most=LONGEST_NAME)]
+    findings += syntax.labels("labels", labels)
     if findings:
         raise Invalid(findings, "workload")
 
 
-def check_amounts(told: WorkloadObject) -> None:
+def check_amounts(asked: WorkloadObject) -> None:
     """Minimums, requests and limits agree, by the rule for objects; raises Invalid."""
-    wrong = [f._replace(path=f.path.removeprefix("spec.")) for f in validate(told) if f.path.startswith("spec.")]
+    wrong = [f._replace(path=f.path.removeprefix("spec.")) for f in validate(asked) if f.path.startswith("spec.")]
     if wrong:
         raise Invalid(wrong, "workload")
 
@@ -105,11 +97,10 @@ def check_profile(name: str, namespace_labels: Mapping[str, str], profiles: Iter
     if not name:
         return
     known = {p.metadata.name: p for p in profiles}
-    found = known.get(canonical(name))
-    if found is None:
-        hint = "use one of " + ", ".join(sorted(known))
-        raise Invalid([Finding("profile", name, "unknown profile", hint)], "workload")
-    if not may_choose(found, namespace_labels):
+    profile = known.get(canonical(name))
+    if profile is None:
+        raise Invalid([Finding("profile", name, "unknown profile", one_of(name, sorted(known)))], "workload")
+    if not may_choose(profile, namespace_labels):
         raise Denied(f"profile {name} is for root alone on this host, in whatever namespace; ask root to place it")
 
 
@@ -119,38 +110,38 @@ def own_process(pid: int, caller: Caller) -> Process:
         raise Denied("process 1 is never managed: it is the init of this machine")
     if pid == os.getpid():
         raise Denied(f"process {pid} is this agent, which protects itself")
-    found = process(pid)
-    if found is None:
+    candidate = process(pid)
+    if candidate is None:
         raise NotFound(f"there is no process {pid}")
-    if not caller.administrator and found.uid != caller.uid:
-        raise Denied(f"process {pid} belongs to uid {found.uid}, not to uid {caller.uid}")
-    if found.kernel_thread:
-        raise Denied(f"process {pid} ({found.command}) is a kernel thread; those are never touched")
-    return found
+    if not caller.administrator and candidate.uid != caller.uid:
+        raise Denied(f"process {pid} belongs to uid {candidate.uid}, not to uid {caller.uid}")
+    if candidate.kernel_thread:
+        raise Denied(f"process {pid} ({candidate.command}) is a kernel thread; those are never touched")
+    return candidate
 
 
-def check_movable(found: Process, top: str, caller: Caller) -> None:
+def check_movable(candidate: Process, top: str, caller: Caller) -> None:
     """Moving a process takes it from its owner; the caller's own child may be moved, but out of no container."""
-    owner = owner_of(found, top)
-    forked_for_us = found.parent == caller.pid and not found.container
+    owner = owner_of(candidate, top)
+    forked_for_us = candidate.parent == caller.pid and not candidate.container
     if owner and not forked_for_us:
         unit = f" (adopt --unit {owner})" if owner.endswith(".service") else ""
-        raise Denied(f"process {found.pid} belongs to {owner}; adopt that instead of moving a process out{unit}")
+        raise Denied(f"process {candidate.pid} belongs to {owner}; adopt that instead of moving a process out{unit}")
 
 
-def owner_of(found: Process, top: str) -> str:
+def owner_of(candidate: Process, top: str) -> str:
     """Whose process it is and stays; empty for one that may be moved, as those in our own cgroups may."""
-    return "" if is_ours(found, top) else found.belongs_to
+    return "" if is_ours(candidate, top) else candidate.belongs_to
 
 
-def is_ours(found: Process, top: str) -> bool:
-    return any(_below(path, top) for path in found.cgroups.values())
+def is_ours(candidate: Process, top: str) -> bool:
+    return any(_below(path, top) for path in candidate.cgroups.values())
 
 
-def family(found: Process, top: str, caller: Caller) -> list[Process]:
+def family(candidate: Process, top: str, caller: Caller) -> list[Process]:
     """A process and all that it started, but for those that are placed already, another's, or not the caller's."""
-    below = (p for p in descendants(found.pid) if not is_ours(p, top) and not p.belongs_to and p.pid != os.getpid())
-    return [found, *(p for p in below if caller.administrator or p.uid == caller.uid)]
+    below = (p for p in descendants(candidate.pid) if not is_ours(p, top) and not p.belongs_to and p.pid != os.getpid())
+    return [candidate, *(p for p in below if caller.administrator or p.uid == caller.uid)]
 
 
 def _below(path: str, top: str) -> bool:
@@ -183,9 +174,9 @@ def check_free(handle: Handle, known: Iterable[Workload]) -> None:
             raise Denied(f"{handle.path} is managed already, as {other.namespace}/{other.name}")
 
 
-def where_it_runs(found: Process) -> Handle:
+def where_it_runs(candidate: Process) -> Handle:
     """A handle for what stays where it is: one path, and where v1 hierarchies differ, one each."""
-    main = found.cgroups.get(UNIFIED) or next((p for c in IN_USE if (p := found.cgroups.get(c))), "")
-    differ = {c: p for c in (*IN_USE, UNIFIED) if (p := found.cgroups.get(c)) is not None and p != main}
-    unit = found.belongs_to if found.belongs_to.endswith(".service") else ""
+    main = candidate.cgroups.get(UNIFIED) or next((p for c in IN_USE if (p := candidate.cgroups.get(c))), "")
+    differ = {c: p for c in (*IN_USE, UNIFIED) if (p := candidate.cgroups.get(c)) is not None and p != main}
+    unit = candidate.belongs_to if candidate.belongs_to.endswith(".service") else ""
     return Handle(path=main, paths=differ, unit=unit, made=False)

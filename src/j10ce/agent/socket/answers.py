@@ -1,9 +1,9 @@
-"""What the socket tells of a report: listings, usage, status. Pure functions, called on the ring's thread."""
+"""What the socket answers from a report: listings, usage, status. Pure functions, called on the ring's thread."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from j10ce.model.kinds import API_VERSION, Condition, WorkloadStatus
 from j10ce.model.knob import NODE, TargetId
 from j10ce.model.plan import Applied, Change, Outcome, Refused, Remove, ValueChange
 from j10ce.model.quantity import Quantity
+from j10ce.model.text.words import counted
 from j10ce.model.workload import Workload
 from j10ce.plan.explain import explain
 from j10ce.plan.text import render_text
@@ -33,8 +34,8 @@ def listing(items: Iterable[Struct], kind: str = "WorkloadList") -> dict[str, An
 
 
 def workloads(report: Report) -> list[kinds.Workload]:
-    found = report.snap.workloads.values()
-    return [to_object(w, _status(w, report)) for w in sorted(found, key=lambda w: (w.namespace, w.name))]
+    present = report.snap.workloads.values()
+    return [to_object(w, _status(w, report)) for w in sorted(present, key=lambda w: (w.namespace, w.name))]
 
 
 def _status(workload: Workload, report: Report) -> WorkloadStatus:
@@ -48,11 +49,10 @@ def _status(workload: Workload, report: Report) -> WorkloadStatus:
         native_class=workload.native_class,
         cgroup=workload.handle.path,
         floor=quantities(entitled.floor) if entitled else {},
-        usage=_usage(target, report),
+        usage={} if workload.pids else _usage(target, report),  # until it is in, the cgroup of its name is another's
         effective=tuple(effective_floors(report, target)),
         conditions=tuple(
-            Condition(type=note.partition(":")[0] if ": " in note[:20] else "Note", status="True", message=note)
-            for note in (entitled.notes if entitled else ())
+            Condition(type=note.kind, status="True", message=str(note)) for note in (entitled.notes if entitled else ())
         ),
     )
 
@@ -91,6 +91,7 @@ def top(report: Report) -> dict[str, Any]:
             "cpu": recent(w.target, "cpu.usage"),
             "memory": recent(w.target, "memory.current"),
             "floor": {"cpu": e.floor.cpu if e else 0, "memory": e.floor.memory if e else 0},
+            "effective": {"cpu": f.cpu, "memory": f.memory} if (f := report.effective.get(w.target)) else None,
             "pressure": _known(w.target, "cpu.pressure", report),
             "throttled": _known(w.target, "cpu.throttled", report) or 0.0,
             "cgroup": w.handle.path,
@@ -110,21 +111,21 @@ def top(report: Report) -> dict[str, Any]:
 
 def status(report: Report) -> dict[str, Any]:
     results = Counter(
-        "not written: the agent is not armed" if report.outcome.dry else type(result).__name__.lower()
+        "not written: the agent is read-only (not armed)" if report.outcome.dry else type(result).__name__.lower()
         for _, result in report.outcome.results
     )
     return {
         "node": report.snap.node.name,
         "armed": report.armed,
         "workloads": len(report.snap.workloads),
-        "promised": str(report.resolution.ledger.promised),
-        "free": str(report.resolution.ledger.free),
+        "promised": quantities(report.resolution.ledger.promised),
+        "free": quantities(report.resolution.ledger.free),
         "held": len(report.held),
         "drifted": len(report.drifts),
         "lastPlan": ", ".join(f"{n} {outcome}" for outcome, n in results.items()) or "nothing to change",
         "refused": [f"{_named(c)}: {r.reason}" for c, r in report.outcome.refused() if report.armed][:20],
         "faults": dict(report.faults),
-        "notes": [*report.resolution.notes, *report.plan.notes],
+        "notes": [*map(str, report.resolution.notes), *report.plan.notes],
         "ringCpuMs": round(report.cpu_s * 1000, 3),
     }
 
@@ -154,7 +155,7 @@ def drift(report: Report) -> list[dict[str, Any]]:
         {
             "setting": str(d.setting),
             "ours": knob.render(d.setting.knob, d.ours),
-            "found": knob.render(d.setting.knob, d.found),
+            "found": knob.render(d.setting.knob, d.theirs),
             "reasserted": d.reasserted,
             "yielded": d.yielded,
         }
@@ -174,9 +175,11 @@ def reverted(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def explanation(report: Report, kernel: Kernel, target: TargetId, name: str | None) -> dict[str, Any]:
-    """Every setting of a target, or one: who asked, who lost, what clamped, what it was before us."""
-    told = explain(
+def explanation(
+    report: Report, kernel: Kernel, target: TargetId, name: str | None, *, wide: bool = False
+) -> dict[str, Any]:
+    """Every setting of a target, or one: who asked, who lost, what clamped, what it was before us, who changed it."""
+    explained = explain(
         target,
         name,
         replace(report.snap, settings=kernel.settings),
@@ -185,4 +188,15 @@ def explanation(report: Report, kernel: Kernel, target: TargetId, name: str | No
         holds=report.held,
         effective=report.effective.get(target),
     )
-    return {**schema.plain(told), "text": render_text(told)}
+    explained = replace(explained, notes=(*explained.notes, *_drift_notes(report, target)))
+    return {**schema.plain(explained), "text": render_text(explained, wide=wide)}
+
+
+def _drift_notes(report: Report, target: TargetId) -> Iterator[str]:
+    for d in report.drifts:
+        if d.setting.target == target:
+            ours, theirs = knob.render(d.setting.knob, d.ours), knob.render(d.setting.knob, d.theirs)
+            times = counted(d.reasserted, "time")
+            now = f"left at theirs after {times}" if d.yielded else f"put back {times} in ten minutes"
+            ago = f"{max(0.0, report.at.now - d.at):.0f} s ago"
+            yield f"{d.setting.knob}: someone else changed {ours} to {theirs}, {ago}; {now}"

@@ -56,10 +56,11 @@ class Holding:
         _check_effect(request, hold, report)
         self._makers[hold.metadata.name] = caller.uid
         self._released = [name for name in self._released if name != hold.metadata.name]
-        await self._keep((*self._shell.agent.holds, hold))
+        unsaved = await self._keep((*self._shell.agent.holds, hold))
         log.info("hold.made", target=request.target, knobs=request.knobs, uid=caller.uid, why=request.why)
-        told = {"name": hold.metadata.name, "expires": hold.spec.expires.isoformat(), "hold": schema.plain(hold)}
-        return told | {"notes": await self._notes(hold, unwritable)}
+        answer = {"name": hold.metadata.name, "expires": hold.spec.expires.isoformat(), "hold": schema.plain(hold)}
+        lost = [f"in force, but not on disk: it ends when the agent restarts ({unsaved})"] if unsaved else []
+        return answer | {"notes": [*await self._notes(hold, unwritable), *lost]}
 
     async def _notes(self, hold: Hold, unwritable: str) -> list[str]:
         """Which of its values are not in force, and why."""
@@ -72,7 +73,7 @@ class Holding:
         return await self._shell.on_ring(shortfalls, settings, report, agent.kernel, unarmed(agent, unwritable))
 
     async def release(self, target: str, knobs: frozenset[str], caller: Caller) -> dict[str, Any]:
-        """A hold ends here at once, and upstream when it can be told; what stays of it is a hold of this host."""
+        """A hold ends here at once, and upstream once that answers; what stays of it is a hold of this host."""
         if unknown := [*validate.knobs("knobs", sorted(knobs))]:
             raise Invalid(unknown, "release")
         theirs = {h.metadata.name for h in self._of_others(caller)}
@@ -117,7 +118,8 @@ class Holding:
             if count >= most:
                 raise Busy(f"{count} holds of {whose} are in force, and no more may be; release some, or ask root")
 
-    async def _keep(self, holds: Iterable[Hold]) -> None:
+    async def _keep(self, holds: Iterable[Hold]) -> str:
+        """Why they are in force but not on disk; empty where they are."""
         live = holding.live(holds, self._shell.clock.read().wall)
         listed = {h.metadata.name for h in self._shell.agent.document.holds}
         unlisted = [name for name in self._released if name not in listed]
@@ -127,8 +129,8 @@ class Holding:
         self._makers = {name: uid for name, uid in self._makers.items() if name in names}
         await self._shell.on_ring(self._shell.agent.hold, live, tuple(self._released))
         self._shell.wake.set()
-        told = LocalHolds(items=live, released=tuple(self._released), makers=self._makers)
-        await self._cache.aside(self._cache.keep_holds, told)
+        kept = LocalHolds(items=live, released=tuple(self._released), makers=self._makers)
+        return await self._cache.aside(self._cache.keep_holds, kept)
 
 
 def _check_effect(request: HoldRequest, hold: Hold, report: Report) -> None:

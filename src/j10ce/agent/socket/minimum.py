@@ -37,7 +37,8 @@ def _annulled(report: Report, workload: Workload) -> Iterator[str]:
         return
     minimum, page = workload.minimum, report.snap.node.page
     # CPUs of its own are proof enough where others of ours keep off: no weight gives whole ones beside strangers.
-    whole = _pinned(report, workload) and len(_alone_on(after, workload)) * 1000 >= minimum.cpu
+    pinned = after.entitlements[workload.target].cpu.pinning == "exclusive"
+    whole = pinned and len(_alone_on(after, workload)) * 1000 >= minimum.cpu
     if judged.cpu_reason and judged.cpu < minimum.cpu and not whole:
         yield f"cpu {spell('cpu', int(judged.cpu))} of {spell('cpu', minimum.cpu)}: {judged.cpu_reason}"
     if judged.memory_reason and judged.memory < minimum.memory - page:
@@ -55,16 +56,12 @@ def _alone_on(snap: Snapshot, workload: Workload) -> frozenset[int]:
     return own.difference(*(times[t].cpus for t in others))
 
 
-def _pinned(report: Report, workload: Workload) -> bool:
-    return report.snap.entitlements[workload.target].cpu.pinning == "exclusive"
-
-
 def _reasons(report: Report, workload: Workload, asked: list[str], unwritable: str) -> Iterator[str]:
     entitled = report.snap.entitlements[workload.target]
-    own = f"Unprotected: Workload/{workload.namespace}/{workload.name} "
-    yield from (note.removeprefix(own) for note in entitled.notes if note.startswith(own))
+    own = f"Workload/{workload.namespace}/{workload.name}"
+    yield from (note.text for note in entitled.notes if note.kind == "Unprotected" and note.source == own)
     if not report.armed:
-        yield f"the agent is not armed, so nothing upholds it{f': {unwritable}' if unwritable else ''}"
+        yield f"the agent is read-only (not armed), so nothing upholds it{f': {unwritable}' if unwritable else ''}"
     elif not entitled.chosen:
         yield "its labels say that it is ignored, so nothing upholds it"
     for resource in asked:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -21,35 +22,44 @@ from j10ce.agent.socket import admission as place
 from j10ce.agent.socket import answers, minimum
 from j10ce.agent.socket.admission import AdoptRequest, Caller, Common, PlaceRequest
 from j10ce.agent.socket.holding import Holding
+from j10ce.agent.socket.left_limits import Limit
 from j10ce.agent.socket.shortfall import unarmed
 from j10ce.agent.socket.whereabouts import Places
 from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
 from j10ce.kernel.process import Process, descendants
-from j10ce.model import kinds, knob, schema
+from j10ce.model import kinds, knob
 from j10ce.model.kinds import Hold
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Applied, Gone, Join, Outcome, Plan, Refused, ValueChange
 from j10ce.model.resource import NOTHING
-from j10ce.model.workload import APART, Handle, Workload
+from j10ce.model.workload import APART, Handle, Note, Workload
 from j10ce.plan.explain import raised_limits
 
 MOST_LOOKS: Final = 5  # at the children of an adopted process
 
 
 class Operations:
-    def __init__(self, shell: Shell, local: StaticAdapter, places: Places, cache: Cache, config: AgentConfig) -> None:
+    def __init__(
+        self,
+        shell: Shell,
+        local: StaticAdapter,
+        places: Places,
+        cache: Cache,
+        config: AgentConfig,
+        unwritable: str = "",
+        server: Callable[[], str] = lambda: "none",
+    ) -> None:
+        """`unwritable`: why nothing can be written on this machine. `server`: how the control plane is reached."""
         self.shell = shell
         self.local = local
         self.places = places
         self.cache = cache
         self.config = config
         self._remembered = {w.target: w for w in local.known()}
-        self.reload: Callable[[], Awaitable[dict[str, Any]]]
-        self.handed_over = False
         self._planning = asyncio.Semaphore()
         self._holding = Holding(shell, cache)
-        self.unwritable = ""  # why nothing can be written on this machine
-        self.server: Callable[[], str] = lambda: "none"  # how the control plane is reached
+        self._unwritable = unwritable
+        self._server = server
 
     @property
     def report(self) -> Report:
@@ -61,12 +71,15 @@ class Operations:
 
     async def place(self, request: PlaceRequest, caller: Caller) -> dict[str, Any]:
         workload = self._workload(request, request.name, caller, Handle())
+        left: list[Limit] = []
         if request.pid:
-            found = place.own_process(request.pid, caller)
-            place.check_movable(found, self.config.top, caller)
-            workload = replace(workload, pids=(found.pid,), proofs=(found.proof,))
+            process = place.own_process(request.pid, caller)
+            place.check_movable(process, self.config.top, caller)
+            workload = replace(workload, pids=(process.pid,), proofs=(process.proof,))
+            left = self._left_limits(process)
         self._check_nobody_else(workload, workload.pids)
-        return await self._bring_in(workload)
+        answer = await self._bring_in(workload)
+        return answer | {"notes": [*answer["notes"], *(f"it does not count under {limit}" for limit in left[:1])]}
 
     async def adopt(self, request: AdoptRequest, caller: Caller) -> dict[str, Any]:
         given = [name for name in ("pid", "unit", "cgroup") if getattr(request, name)]
@@ -86,24 +99,34 @@ class Operations:
     async def _adopt_process(self, request: AdoptRequest, caller: Caller) -> dict[str, Any]:
         """A process of a service stays where it is, and its unit is managed; any other one is moved into a place, with
         all that it has started."""
-        found = place.own_process(request.pid, caller)
-        name = request.name or f"{_name_from(found.command)}-{found.pid}"
-        if not place.owner_of(found, self.config.top):
-            members = place.family(found, self.config.top, caller)
+        process = place.own_process(request.pid, caller)
+        name = request.name or f"{_name_from(process.command)}-{process.pid}"
+        if not place.owner_of(process, self.config.top):
+            self._refuse_leaving(process)
+            members = place.family(process, self.config.top, caller)
             workload = self._workload(request, name, caller, Handle())
-            self._check_nobody_else(workload, {found.pid, *(p.pid for p in descendants(found.pid))})
+            self._check_nobody_else(workload, {process.pid, *(p.pid for p in descendants(process.pid))})
             if request.insist and workload.minimum != NOTHING:  # nobody is moved before it is known to be upheld
                 answer = await self._bring_in(workload, insist=True)
                 await self._enter(workload.target, members)
             else:
                 pids, proofs = tuple(p.pid for p in members), tuple(p.proof for p in members)
                 answer = await self._bring_in(replace(workload, pids=pids, proofs=proofs))
-            await self._gather(workload.target, found, caller)
+            await self._gather(workload.target, process, caller)
             return answer
-        handle = place.where_it_runs(found)
+        handle = place.where_it_runs(process)
         place.check_cgroup(handle.path, self.config.top, caller)
         place.check_free(handle, self.local.known())
         return await self._bring_in(self._workload(request, name, caller, handle), insist=request.insist)
+
+    def _refuse_leaving(self, process: Process) -> None:
+        """Whoever set a limit meant this process, too: nobody sheds it by being managed."""
+        if limits := self._left_limits(process):
+            hint = f"adopt the cgroup with all that is in it (--cgroup {limits[0].cgroup}), or take the limit off first"
+            raise Denied(f"process {process.pid} would leave {limits[0]}, and `forget` would not bring it back: {hint}")
+
+    def _left_limits(self, process: Process) -> list[Limit]:
+        return [] if place.is_ours(process, self.config.top) else self.places.limits(process)
 
     async def _enter(self, target: TargetId, members: list[Process]) -> None:
         """Into the place that waits for them, the first of them without fail."""
@@ -125,17 +148,16 @@ class Operations:
         tree = self.shell.agent.kernel.tree
         for tier in (*(tier.value for tier in kinds.Tier), APART):
             at = tree.path_for(tier, workload.namespace, workload.name)
-            there = replace(workload, pids=(), handle=Handle(path=at.path, unit=at.unit, paths=dict(at.paths)))
-            if others := sorted({*(self.places.pids(there) or ())} - {*coming}):
+            if others := sorted({*(self.places.pids(replace(workload, pids=(), handle=at)) or ())} - {*coming}):
                 raise Conflict(
                     f"{at.path} still holds process {others[0]} of an earlier {workload.namespace}/{workload.name} "
                     "that is not managed any more; choose another name, or end that process first"
                 )
 
-    async def _gather(self, target: TargetId, found: Process, caller: Caller) -> None:
+    async def _gather(self, target: TargetId, process: Process, caller: Caller) -> None:
         """What a child started between the look at it and its move is still outside: once more, and again."""
         for _ in range(MOST_LOOKS):
-            late = place.family(found, self.config.top, caller)[1:]
+            late = place.family(process, self.config.top, caller)[1:]
             if not late or not self.shell.agent.writes:
                 return
             joins = tuple(Join(target, p.pid, "was started meanwhile", p.proof) for p in late)
@@ -150,17 +172,17 @@ class Operations:
         )
         spec = kinds.WorkloadSpec(requests=request.requests, limits=request.limits, minimum=request.minimum)
         wall = self.shell.clock.read().wall
-        told = kinds.Workload(metadata=meta, spec=spec)
-        place.check_amounts(told)
+        asked = kinds.Workload(metadata=meta, spec=spec)
+        place.check_amounts(asked)
         facts = self.shell.agent.observer.facts
-        return objects.chosen(objects.from_object(told, facts, handle=handle, uid=caller.uid, since=wall), profiles)
+        return objects.chosen(objects.from_object(asked, facts, handle=handle, uid=caller.uid, since=wall), profiles)
 
     async def _bring_in(self, workload: Workload, *, insist: bool = False) -> dict[str, Any]:
         """Tell the adapter, wait for the ring, undo it when the kernel would not have it, or not with its minimum."""
         target = workload.target
-        self.local.add(workload)
+        event = self.local.add(workload)
         try:
-            report = await self.shell.settled(target)
+            report = await self.shell.handle(event)
         except QosError as e:
             raise await self._taken_back(target, e) from e
         if problem := _problem(report.outcome, target, workload.pids[:1]):
@@ -168,17 +190,16 @@ class Operations:
         placed = report.snap.workloads.get(target)
         if placed is None:
             raise Conflict(f"{workload.namespace}/{workload.name} was forgotten while it was being placed")
-        unmet = await self.shell.on_ring(minimum.unmet, report, placed, self.unwritable)
+        unmet = await self.shell.on_ring(minimum.unmet, report, placed, self._unwritable)
         if unmet and insist:
             why = f"{workload.namespace}/{workload.name} is not adopted: {'; '.join(unmet)}"
             raise await self._taken_back(target, Denied(f"{why}; --best-effort-minimum goes on"))
         self._remember(placed if report.outcome.dry else replace(placed, pids=()), report.snap.node.boot_id)
-        return _answer(report, placed, unarmed(self.shell.agent, self.unwritable)) | {"unmet": unmet}
+        return _answer(report, placed, unarmed(self.shell.agent, self._unwritable), unmet)
 
     async def _taken_back(self, target: TargetId, problem: QosError) -> QosError:
         if target in self.local:
-            self.local.remove(target)
-            await self.shell.settled(target, gone=True)
+            await self.shell.handle(self.local.remove(target))
         return problem
 
     def _remember(self, placed: Workload, boot_id: str) -> None:
@@ -217,13 +238,11 @@ class Operations:
         owner = self.local.get(target).uid
         if not caller.administrator and caller.uid != owner:
             raise Denied(f"{namespace}/{name} was placed by uid {owner}")
-        if ended:
-            self.local.look(target)  # what the command left running stays managed until it ends too
-        else:
-            self.local.remove(target)
-        if removed := target not in self.local:
-            await self.shell.settled(target, gone=True)
-        return {"target": target, "removed": removed, "ended": ended}
+        # What the command left running stays managed until it ends too.
+        event = self.local.look(target) if ended else self.local.remove(target)
+        if event is not None:
+            await self.shell.handle(event)
+        return {"target": target, "removed": event is not None, "ended": ended}
 
     async def workloads(self) -> list[kinds.Workload]:
         return await self.shell.on_ring(answers.workloads, self.report)
@@ -232,12 +251,12 @@ class Operations:
 
     def status(self) -> dict[str, Any]:
         agent = self.shell.agent  # an order to disarm counts at once, not from the next report on
-        told = {"armed": agent.armed, "warnings": self.cache.warnings, "document": agent.document.hash}
-        told["server"] = self.server()
-        found = answers.status(self.report)
+        own = {"armed": agent.armed, "warnings": self.cache.warnings, "document": agent.document.hash}
+        own["server"] = self._server()
+        status_body = answers.status(self.report)
         if self.shell.fault:
-            found["faults"]["ring"] = self.shell.fault
-        return found | told | ({"unwritable": self.unwritable} if self.unwritable else {})
+            status_body["faults"]["ring"] = self.shell.fault
+        return status_body | own | ({"unwritable": self._unwritable} if self._unwritable else {})
 
     async def top(self) -> dict[str, Any]:
         return await self.shell.on_ring(answers.top, self.report)
@@ -245,9 +264,9 @@ class Operations:
     async def doctor(self) -> dict[str, Any]:
         return {"capabilities": capabilities(self.report), "notes": self.cache.warnings}
 
-    async def explain(self, target: str, name: str | None) -> dict[str, Any]:
-        kernel = self.shell.agent.kernel
-        return await self.shell.on_ring(answers.explanation, self.report, kernel, TargetId(target), name)
+    async def explain(self, target: str, name: str | None, *, wide: bool = False) -> dict[str, Any]:
+        explain = partial(answers.explanation, wide=wide)
+        return await self.shell.on_ring(explain, self.report, self.shell.agent.kernel, TargetId(target), name)
 
     async def journal(self) -> list[dict[str, Any]]:
         return await self.shell.on_ring(answers.journal, self.shell.agent.kernel)
@@ -261,14 +280,14 @@ class Operations:
         return self._holding.live()
 
     async def hold(self, request: HoldRequest, caller: Caller) -> dict[str, Any]:
-        return await self._holding.hold(request, caller, self.report, self.unwritable)
+        return await self._holding.hold(request, caller, self.report, self._unwritable)
 
     async def release(self, target: str, knobs: frozenset[str], caller: Caller) -> dict[str, Any]:
         return await self._holding.release(target, knobs, caller)
 
     async def arm(self) -> dict[str, Any]:
-        if self.unwritable:
-            raise Denied(f"the agent stays unarmed: {self.unwritable}")
+        if self._unwritable:
+            raise Denied(f"the agent stays read-only (not armed): {self._unwritable}")
         self.cache.keep_orders(Orders(disarmed=False))
         self.shell.agent.armed = True
         self.shell.agent.reread()
@@ -287,8 +306,7 @@ class Operations:
     async def _revert(self, *, force: bool) -> dict[str, Any]:
         return answers.reverted(await self.shell.on_ring(self.shell.agent.revert, self.shell.clock.read(), force=force))
 
-    def stop(self, how: Stop, *, handover: bool) -> dict[str, Any]:
-        self.handed_over = handover
+    def stop(self, how: Stop) -> dict[str, Any]:
         self.shell.stop(how)
         return {"stopping": True, "revert": how.revert}
 
@@ -319,13 +337,14 @@ def _problem(outcome: Outcome, target: TargetId, wanted: tuple[int, ...]) -> Qos
     return None
 
 
-def _answer(report: Report, w: Workload, unarmed: str) -> dict[str, Any]:
+def _answer(report: Report, w: Workload, unarmed: str, unmet: list[str]) -> dict[str, Any]:
+    """`otherNotes`: those that say something else than `unmet`, why its minimum is not upheld."""
     entitled = report.snap.entitlements[w.target]
-    notes = [*entitled.notes, *raised_limits(w.target, report.plan)]
+    notes = [*entitled.notes, *(Note("Note", "", text) for text in raised_limits(w.target, report.plan))]
     if not report.armed:
-        notes.append(f"nothing was written: {unarmed or 'the agent was disarmed meanwhile'}")
+        notes.append(Note("Note", "", f"nothing was written: {unarmed or 'the agent was disarmed meanwhile'}"))
     notes += [
-        f"{change.setting.knob}: {result.reason}"
+        Note("Note", change.setting.knob, result.reason)
         for change, result in report.outcome.refused()
         if isinstance(change, ValueChange) and change.setting.target == w.target and report.armed
     ]
@@ -337,8 +356,10 @@ def _answer(report: Report, w: Workload, unarmed: str) -> dict[str, Any]:
         "armed": report.armed,
         "profile": entitled.profile,
         "tier": entitled.tier.value,
-        "entitlement": schema.plain(entitled),
-        "notes": notes,
+        "entitlement": objects.entitlement(entitled),
+        "notes": [*map(str, notes)],
+        "otherNotes": [str(note) for note in notes if not {note.text, str(note)} & {*unmet}],
+        "unmet": unmet,
     }
 
 

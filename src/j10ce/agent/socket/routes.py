@@ -30,6 +30,7 @@ class Context(NamedTuple):
 
     operations: Operations
     metrics: Metrics
+    reload: Callable[[], Awaitable[dict[str, Any]]]
 
 
 Handler = Callable[..., Awaitable[object]]
@@ -94,9 +95,9 @@ async def workloads(ctx: Context, request: Request, caller: Caller, namespace: s
 
 
 async def workload(ctx: Context, request: Request, caller: Caller, namespace: str, name: str) -> object:
-    for found in await ctx.operations.workloads():
-        if (found.metadata.namespace, found.metadata.name) == (namespace, name):
-            return found
+    for one in await ctx.operations.workloads():
+        if (one.metadata.namespace, one.metadata.name) == (namespace, name):
+            return one
     raise NotFound(f"there is no workload {namespace}/{name} on this host")
 
 
@@ -119,7 +120,8 @@ async def doctor(ctx: Context, request: Request, caller: Caller) -> object:
 async def explain(ctx: Context, request: Request, caller: Caller) -> object:
     if not (target := request.query.get("target")):
         raise Invalid([Finding("target", None, "missing", "write ?target=workload/NAMESPACE/NAME")], "query")
-    return await ctx.operations.explain(target, request.query.get("knob") or None)
+    wide = request.query.get("wide") == "1"
+    return await ctx.operations.explain(target, request.query.get("knob") or None, wide=wide)
 
 
 async def top(ctx: Context, request: Request, caller: Caller) -> object:
@@ -162,11 +164,11 @@ async def revert(ctx: Context, request: Request, caller: Caller) -> object:
 async def stop(ctx: Context, request: Request, caller: Caller) -> object:
     wanted = _body(request, StopRequest)
     why = "handed over to another agent" if wanted.handover else f"asked by uid {caller.uid}"
-    return ctx.operations.stop(Stop(wanted.revert and not wanted.handover, why), handover=wanted.handover)
+    return ctx.operations.stop(Stop(wanted.revert and not wanted.handover, why))
 
 
 async def reload(ctx: Context, request: Request, caller: Caller) -> object:
-    return await ctx.operations.reload()
+    return await ctx.reload()
 
 
 async def plan(ctx: Context, request: Request, caller: Caller) -> object:
@@ -220,21 +222,21 @@ def find(method: str, path: str) -> tuple[Route | Response, dict[str, str]]:
             return route, arguments
         allowed.append(route.method)
     if allowed:
-        return server.refuse(405, "MethodNotAllowed", f"{path} takes {', '.join(allowed)}"), {}
-    return server.refuse(404, "NotFound", f"there is no {path}; GET /v1 lists the routes"), {}
+        return server.refuse(405, f"{path} takes {', '.join(allowed)}"), {}
+    return server.refuse(404, f"there is no {path}; GET /v1 lists the routes"), {}
 
 
 def _match(pattern: str, path: str) -> dict[str, str] | None:
     wanted, given = pattern.split("/"), path.split("/")
     if len(wanted) != len(given):
         return None
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for want, have in zip(wanted, given, strict=True):
         if want.startswith("{") and have:
-            found[want[1:-1]] = have
+            variables[want[1:-1]] = have
         elif want != have:
             return None
-    return found
+    return variables
 
 
 def _body(request: Request, into: type[S]) -> S:

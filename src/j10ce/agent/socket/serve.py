@@ -94,16 +94,16 @@ class Server:
             return route
         caller = caller_of(request.sock)
         if problem := self._problem(route, caller):
-            return server.refuse(403, "Forbidden", problem)
+            return server.refuse(403, problem)
         return await self._call(route, request, caller, arguments)
 
     async def answer_metrics(self, request: Request) -> Response:
         """Loopback is open to every local user and, through a browser, to web pages: Host and Origin must be local."""
         host = request.headers.get("host", "").rpartition(":")[0] or request.headers.get("host", "")
         if host.lower() not in LOCAL_HOSTS or "origin" in request.headers:
-            return server.refuse(403, "Forbidden", "a foreign Host or Origin")
+            return server.refuse(403, "a foreign Host or Origin")
         if (request.method, request.path) != ("GET", "/metrics"):
-            return server.refuse(404, "NotFound", "only GET /metrics is served here; the rest is on the unix socket")
+            return server.refuse(404, "only GET /metrics is served here; the rest is on the unix socket")
         return await self._call(ROUTES["GET /metrics"], request, Caller(0, 65534, 65534), {})
 
     def _problem(self, route: Route, caller: Caller) -> str:

@@ -17,7 +17,7 @@ def unarmed(agent: Agent, unwritable: str) -> str:
     if agent.writes:
         return ""
     if unwritable:
-        return f"the agent is not armed: {unwritable}"
+        return f"the agent is read-only (not armed): {unwritable}"
     if agent.document.spec.disarmed:
         return "the agent is disarmed by its NodeQoS (spec.disarmed, or the label j10ce.io/ignore)"
     return "the agent is disarmed; `j10ce-qos arm`, by root or the agent's own user, lets it write again"
@@ -27,14 +27,14 @@ def absent_cpus(hold: HeldSetting, snap: Snapshot) -> str:
     """The CPUs of a held set that no cgroup here may run on; empty where there are none."""
     if not isinstance(hold.value, frozenset) or not (absent := hold.value - snap.node.cpus):
         return ""
-    known, wanted = (render(hold.setting.knob, frozenset(found)) for found in (snap.node.cpus, absent))
+    known, wanted = (render(hold.setting.knob, frozenset(cpus)) for cpus in (snap.node.cpus, absent))
     return f"CPU {wanted} is not there; cgroups of this machine may run on {known}"
 
 
 def shortfalls(holds: Iterable[HeldSetting], report: Report, kernel: Kernel, unarmed: str) -> list[str]:
     """On the ring: every held value that is not in force, as it is and why. A target that is not here is none."""
     here = (h for h in holds if report.snap.groups.get(h.setting.target) is not None and h.value is not None)
-    return [told for h in here if (told := _shortfall(h, report, kernel, unarmed))]
+    return [shortfall for h in here if (shortfall := _shortfall(h, report, kernel, unarmed))]
 
 
 def _shortfall(hold: HeldSetting, report: Report, kernel: Kernel, unarmed: str) -> str:

@@ -8,16 +8,17 @@ from glob import escape, glob
 from typing import Final
 
 import structlog
+from msgspec.structs import replace
 
 from j10ce.adapters.static import Residents
 from j10ce.agent.cache import Placed
 from j10ce.agent.ring.objects import from_object
+from j10ce.agent.socket.left_limits import Limit, left_limits
 from j10ce.errors import NotFound, Unsupported
 from j10ce.host.files import read_whole
 from j10ce.host.mounts import Hierarchies
-from j10ce.kernel.backend import Place
 from j10ce.kernel.owner import Owner
-from j10ce.kernel.process import proof
+from j10ce.kernel.process import Process, proof
 from j10ce.model.knob import TargetId
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import Handle, Workload
@@ -39,10 +40,14 @@ class Places:
         if workload.pids or not handle.path or not self._controllers:
             return _waiting(workload) or None
         for controller in self._controllers:
-            top = self._hierarchies.directory(controller, handle.paths.get(controller, handle.path))
+            top = self._hierarchies.directory(controller, handle.path_of(controller))
             if (inside := _residents(top)) is not None:
                 return inside or [pid for folder, _, _ in os.walk(top) for pid in _residents(folder) or ()]
         return None
+
+    def limits(self, process: Process) -> list[Limit]:
+        """Those that it would leave if it were moved."""
+        return left_limits(process, self._hierarchies)
 
     def returns(self, workload: Workload, /) -> bool:
         """A service is its unit: between two of its processes it is not over, nor while it is stopped.
@@ -59,22 +64,20 @@ class Places:
 
     def identity(self, handle: Handle) -> int:
         """Proves later that the cgroup is the same one; 0 where there is none."""
-        at = Place(handle.path, handle.unit, dict(handle.paths))
-        found = (self._owner.tree.identity(at, controller) for controller in self._controllers if handle.path)
-        return next(filter(None, found), 0)
+        identities = (self._owner.tree.identity(handle, controller) for controller in self._controllers if handle.path)
+        return next(filter(None, identities), 0)
 
     def unit(self, name: str) -> Handle:
         if self._owner.units is None:
             raise Unsupported("adopting a unit", needs="systemd as the owner of the cgroup tree")
-        at = self._owner.units.locate(name if "." in name else f"{name}.service")
-        return Handle(path=at.path, paths=dict(at.paths), unit=at.unit, made=False)
+        return replace(self._owner.units.locate(name if "." in name else f"{name}.service"), made=False)
 
     def cgroup(self, path: str) -> Handle:
         """A service by its cgroup is that service: it comes back in the same place."""
         unit = self._owner.units.unit_at(path) if self._owner.units else ""
         handle = Handle(path=path, unit=unit if unit.endswith(".service") else "", made=False)
-        found = (os.path.isdir(self._hierarchies.directory(c, path)) for c in self._hierarchies.in_use())
-        if not any(found):
+        present = (os.path.isdir(self._hierarchies.directory(c, path)) for c in self._hierarchies.in_use())
+        if not any(present):
             raise NotFound(f"there is no cgroup {path}")
         return handle
 
@@ -95,7 +98,7 @@ class Places:
 
 def _waiting(workload: Workload) -> list[int]:
     """Of the processes that wait to be put in, those that are still the same."""
-    return [pid for pid, known in workload.waiting if (found := proof(pid)) and known in ("", found)]
+    return [pid for pid, known in workload.waiting if (present := proof(pid)) and known in ("", present)]
 
 
 def _residents(folder: str) -> list[int] | None:

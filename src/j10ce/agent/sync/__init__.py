@@ -4,9 +4,11 @@ Node documents come in; reports and local holds go out. A control plane that is 
 
     servers     chooses one of several managers, and how long to wait
     enrolment   gets this node its token, and renews it
-    hold_push   tells holds of this host, each once
-    sync        watches the document and pushes the report
-    kube_sync   is the same as sync on Kubernetes
+    hold_push   sends holds of this host, each once
+    reporter    says what node and control plane are to each other, and pushes the report and the holds
+    node        is this node as the control plane sees it
+    sync        watches the document of a manager
+    kube_sync   watches our kinds on Kubernetes, and renders the document
     daemonset   says whether this agent is replaced or removed
     kube_node   puts the parts on Kubernetes together
 """

@@ -1,7 +1,7 @@
-"""Whether this agent is replaced or removed for good: its DaemonSet tells.
+"""Whether this agent is replaced or removed for good: its DaemonSet says.
 
 Settings outlive an agent that is replaced. One that is removed gives everything back first: as soon as it sees its
-DaemonSet go, and, should it have missed that, when it is told to stop. The rights to look may be gone by then. They go
+DaemonSet go, and, should it have missed that, when a signal stops it. The rights to look may be gone by then. They go
 with an uninstallation and not with an update, so an API server that does not know us any more means the same.
 """
 
@@ -19,7 +19,7 @@ from j10ce.kube.light import KubeApi, Watched
 from j10ce.kube.resource import Resource
 from j10ce.model.kube.native import Native, NativeObject, Node, Taint, decode_native
 from j10ce.model.stored import Key
-from j10ce.store.mirror import mirror
+from j10ce.store.mirror import Mirror
 
 log = structlog.get_logger()
 KIND: Final = "DaemonSet"
@@ -85,13 +85,13 @@ def watched(namespace: str, name: str) -> Watched:
 
 
 class Life:
-    """`decide` is told on each change whether the agent is wanted."""
+    """`decide` is called on each change with whether the agent is wanted."""
 
     def __init__(self, api: KubeApi, namespace: str, name: str, node: str) -> None:
         self._api, self._node = api, node
         self._path = f"/apis/apps/v1/namespaces/{namespace}/daemonsets/{name}"
         self._key = Key(KIND, namespace, name)
-        self._mirror = mirror(api, KIND)
+        self._mirror = Mirror(api, KIND)
 
     async def run(self, decide: Callable[[bool], Awaitable[None]]) -> None:
         before = True
@@ -106,11 +106,11 @@ class Life:
     async def fate(self) -> Fate:
         """By asking once. Unknown: no answer."""
         try:
-            found = decode_native(await self._api.ask("GET", self._path, within_s=ANSWER_S), DaemonSet)
-            if not _stands(found):
+            daemonset = decode_native(await self._api.ask("GET", self._path, within_s=ANSWER_S), DaemonSet)
+            if not _stands(daemonset):
                 return "removed"
             text = await self._api.ask("GET", f"/api/v1/nodes/{self._node}", within_s=ANSWER_S)
-            if not stays(found.spec.template.spec, decode_native(text, Node)):
+            if not stays(daemonset.spec.template.spec, decode_native(text, Node)):
                 return "removed"
         except (NotFound, Denied) as e:
             log.info("agent.unknown_to_api_server", error=str(e))
@@ -172,5 +172,5 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
     return toleration.operator == "Exists" or (bool(toleration.key) and toleration.value == taint.value)
 
 
-def _stands(found: object) -> bool:
-    return isinstance(found, DaemonSet) and found.metadata.deletion_timestamp is None
+def _stands(daemonset: object) -> bool:
+    return isinstance(daemonset, DaemonSet) and daemonset.metadata.deletion_timestamp is None

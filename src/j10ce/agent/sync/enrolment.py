@@ -33,8 +33,8 @@ class Enrolment:
         self._wish = {"node": node} | ({"lifetime": lifetime} if lifetime else {})
 
     async def run(self) -> None:
-        """Have a token, for ever. A failure is told once, and tried again."""
-        backoff, told = Backoff(), ""
+        """Have a token, for ever. A failure is logged once, and tried again."""
+        backoff, logged = Backoff(), ""
         while True:
             peer = self._servers.current
             try:
@@ -45,9 +45,9 @@ class Enrolment:
                 await self._rest(expires)
                 await self._take(peer, "renewed")
             except Exception as e:  # whatever the control plane answers: the floors do not end with it
-                if str(e) != told:
+                if str(e) != logged:
                     log.warning("enrolment.fail", server=peer.url, error=str(e))
-                told = str(e)
+                logged = str(e)
                 self._servers.leave(peer)
                 await backoff.wait(e)
 

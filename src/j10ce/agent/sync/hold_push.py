@@ -1,4 +1,4 @@
-"""Holds made on this host, told to the control plane: each once, and none in the way of another."""
+"""Holds made on this host, sent to the control plane: each once, and none in the way of another."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ BASE: Final = f"/apis/{API_VERSION}/namespaces"
 class Holds:
     def __init__(self, node: str) -> None:
         self._node = node
-        self._told: dict[str, str] = {}  # what the control plane has: name to namespace
+        self._pushed: dict[str, str] = {}  # what the control plane has: name to namespace
         self._withdrawn: set[str] = set()
         self._refused: dict[str, str] = {}  # what it would not have: name to reason
         self._patient = False  # leave alone what was refused
 
     def conditions(self) -> tuple[Condition, ...]:
-        """One that says what the control plane does not know of, and why; none when all is told."""
+        """One that says what the control plane does not know of, and why; none when it knows all."""
         if not self._refused:
             return ()
         name, why = next(iter(self._refused.items()))
@@ -34,13 +34,13 @@ class Holds:
         return (Condition(type="HoldsTold", status="False", reason="Refused", message=message),)
 
     def try_again(self) -> None:
-        """The control plane was away, and may be another one: what was refused is told once more."""
+        """The control plane was away, and may be another one: what was refused is sent once more."""
         self._patient = False
 
     async def push(
         self, client: Client, holds: Iterable[Hold], released: frozenset[str], listed: Iterable[Hold]
     ) -> None:
-        """Tell what is not told yet. `listed` is what the control plane says it has. Raises Unreachable.
+        """Send what was not sent yet. `listed` is what the control plane says it has. Raises Unreachable.
 
         A hold that this node's token may not touch is refused like any other: the token itself has just served.
         """
@@ -48,11 +48,11 @@ class Holds:
         self._refused = {name: why for name, why in self._refused.items() if name in ours or name in released}
         skipped = self._refused.keys() if self._patient else set()
         self._patient = True
-        for name in ours.keys() - self._told.keys() - skipped:
+        for name in ours.keys() - self._pushed.keys() - skipped:
             namespace, body = ours[name].metadata.namespace, schema.plain(self._of_this_node(ours[name]))
             if await self._tell(client, name, "POST", f"{BASE}/{namespace}/holds", body):
-                self._told[name] = namespace
-        theirs = {h.metadata.name: h.metadata.namespace for h in listed} | self._told
+                self._pushed[name] = namespace
+        theirs = {h.metadata.name: h.metadata.namespace for h in listed} | self._pushed
         for name in (released & theirs.keys()) - self._withdrawn - skipped:
             if await self._tell(client, name, "DELETE", f"{BASE}/{theirs[name]}/holds/{name}"):
                 self._withdrawn.add(name)

@@ -17,22 +17,21 @@ from j10ce.agent.config import KUBE, AgentConfig
 from j10ce.agent.sync.daemonset import KIND as DAEMONSET
 from j10ce.agent.sync.daemonset import Life, watched
 from j10ce.agent.sync.kube_sync import KubeSync
-from j10ce.agent.sync.sync import Node
-from j10ce.errors import Conflict, NotFound, QosError, StoreError, Unsupported
+from j10ce.agent.sync.reporter import Node
+from j10ce.errors import Conflict, Later, NotFound, QosError, StoreError, Unsupported
 from j10ce.host.mounts import Hierarchies
 from j10ce.http.client import Client
 from j10ce.kube.access import KubeAccess, read_access
-from j10ce.kube.failure import Later
 from j10ce.kube.light import KubeApi, Watched
 from j10ce.kube.resource import Resource, resources
 from j10ce.model.kube.native import Pool, decode_native, read_amount, slim
 from j10ce.model.kube.pod import Pod
 from j10ce.policy.document.document import NodeDocument
-from j10ce.store.mirror import mirror
+from j10ce.store.mirror import Mirror
 
 log = structlog.get_logger()
 REMEMBER_S: Final = 10.0
-OUR_DAEMONSET: Final = "j10ce-agent"
+OUR_DAEMONSET: Final = "j10ce-qos-agent"
 EVICTIONS: Final = ("policy/v1", "policy/v1beta1")  # the latter before v1.22
 
 
@@ -47,7 +46,7 @@ class KubeNode:
         self.api = KubeApi(access, _watched(node, daemonset))
         self.life = Life(self.api, *daemonset, node) if daemonset else None
         tree = PodTree(hierarchies)
-        self.adapter = KubernetesAdapter(mirror(self.api, "Pod"), mirror(self.api, "Namespace"), tree, self)
+        self.adapter = KubernetesAdapter(Mirror(self.api, "Pod"), Mirror(self.api, "Namespace"), tree, self)
         self._cache, self._node = cache, node
         self._kubelet = _kubelet(settings, self.api)
 
@@ -118,15 +117,15 @@ class KubeNode:
 
 def _watched(node: str, daemonset: tuple[str, str] | None) -> dict[str, Watched]:
     pool, ours = Pool(), resources()
-    # With what tells which containers run: slim() leaves that in.
+    # With what says which containers run: slim() leaves that in.
     pods = Resource("Pod", "/api/v1", "pods", lambda text: slim(decode_native(text, Pod), pool), namespaced=True)
     wide = ("QoSProfile", "MinimalReservationPolicy", "Hold", "PolicyRevision", "Namespace")
-    found = {kind: Watched(ours[kind]) for kind in wide}
-    found |= {kind: Watched(ours[kind], f"metadata.name={node}") for kind in ("NodeQoS", "Node")}
-    found["Pod"] = Watched(pods, f"spec.nodeName={node}")
+    kinds = {kind: Watched(ours[kind]) for kind in wide}
+    kinds |= {kind: Watched(ours[kind], f"metadata.name={node}") for kind in ("NodeQoS", "Node")}
+    kinds["Pod"] = Watched(pods, f"spec.nodeName={node}")
     if daemonset:
-        found[DAEMONSET] = watched(*daemonset)
-    return found
+        kinds[DAEMONSET] = watched(*daemonset)
+    return kinds
 
 
 def _daemonset(settings: AgentConfig, access: KubeAccess) -> tuple[str, str] | None:
@@ -137,12 +136,9 @@ def _daemonset(settings: AgentConfig, access: KubeAccess) -> tuple[str, str] | N
     return (access.namespace, OUR_DAEMONSET) if settings.server == KUBE else None
 
 
-def _bracketed(ip: str) -> str:
-    return f"[{ip}]" if ":" in ip else ip
-
-
 def _kubelet(settings: AgentConfig, api: KubeApi) -> Client | None:
-    address = settings.kubelet or (f"https://{_bracketed(ip)}:10250" if (ip := os.environ.get("NODE_IP")) else "")
+    ip = os.environ.get("NODE_IP", "")
+    address = settings.kubelet or (f"https://{f'[{ip}]' if ':' in ip else ip}:10250" if ip else "")
     if not address:
         return None
     peer = api.peer._replace(url=address, server_name="")

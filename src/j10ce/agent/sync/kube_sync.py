@@ -7,26 +7,24 @@ that was lost, not one that is obeyed: what was last known good stays in force.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Mapping
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import structlog
 from msgspec.structs import replace
 
-from j10ce.agent.sync.hold_push import Holds
+from j10ce.agent.sync.reporter import Contact, ControlPlane, Node, Reporter
 from j10ce.agent.sync.servers import Backoff
-from j10ce.agent.sync.sync import BASE, PUSH_S, SHORTEST_GAP_S, Node, lost, uids
-from j10ce.errors import NotFound
+from j10ce.agent.sync.sync import lost, uids
 from j10ce.http.client import Client
 from j10ce.kube.light import APPLY, KubeApi
-from j10ce.model import kinds, schema
-from j10ce.model.kinds import API_VERSION, Condition, Hold, Meta, MinimalReservationPolicy, NodeQoS, QoSProfile
+from j10ce.model import kinds
+from j10ce.model.kinds import Condition, Hold, Meta, MinimalReservationPolicy, NodeQoS, QoSProfile
 from j10ce.model.kube import native
 from j10ce.model.stored import Key
 from j10ce.policy.document.document import NodeDocument, render
 from j10ce.policy.profiles import builtin
-from j10ce.store.mirror import Mirror, mirror
+from j10ce.store.mirror import Mirror
 
 log = structlog.get_logger()
 KINDS: Final = ("QoSProfile", "MinimalReservationPolicy", "Hold", "PolicyRevision", "NodeQoS", "Node")
@@ -36,38 +34,36 @@ O = TypeVar("O")  # noqa: E741
 
 
 class KubeSync:
-    """Same face as `sync.Sync`."""
+    """Follows every kind that a node document is rendered from, and reports."""
 
     def __init__(self, api: KubeApi, name: str, node: Node, known: NodeDocument | None = None) -> None:
-        self.changed = asyncio.Event()  # something worth pushing at once
         self._api, self._name, self._node = api, name, node
         self._known = known or NodeDocument(node=name)
-        self._mirrors = {kind: mirror(api, kind) for kind in KINDS}
+        self._mirrors = {kind: Mirror(api, kind) for kind in KINDS}
         self._moved = asyncio.Event()
-        self._holds = Holds(name)
+        self._reporter = Reporter(name, node)
         self._pushing = Client(api.peer)
-        self._trouble = ""  # of the last report
+        self._report = Contact("report")
         self._refused = ""  # why what was watched is not obeyed
 
     @property
-    def connected(self) -> bool:
-        return not self.error
+    def changed(self) -> asyncio.Event:
+        return self._reporter.changed
 
     @property
     def error(self) -> str:
-        troubles = dict.fromkeys((*self._api.troubles.values(), self._trouble, self._refused))
+        troubles = dict.fromkeys((*self._api.troubles.values(), self._report.trouble, self._refused))
         return "; ".join(filter(None, troubles))
 
-    def told(self) -> str:
-        """For `status`: the address in use, and what is wrong with it."""
+    def server(self) -> str:
         return self._api.peer.url + (f", lost: {self.error}" if self.error else "")
 
     def conditions(self) -> tuple[Condition, ...]:
-        """What the control plane would not take, and what we would not take from it."""
+        conditions = self._reporter.holds.conditions()
         if not self._refused:
-            return self._holds.conditions()
-        told = Condition(type="PoliciesObeyed", status="False", reason="ControlPlaneLost", message=self._refused)
-        return (*self._holds.conditions(), told)
+            return conditions
+        lost = Condition(type="PoliciesObeyed", status="False", reason="ControlPlaneLost", message=self._refused)
+        return (*conditions, lost)
 
     async def run(self) -> None:
         try:
@@ -106,9 +102,9 @@ class KubeSync:
 
     def _own(self) -> NodeQoS:
         """With the labels of the Node itself; those of the NodeQoS go before them."""
-        found = next(iter(self._held("NodeQoS", NodeQoS)), NodeQoS(metadata=Meta(name=self._name)))
+        own = next(iter(self._held("NodeQoS", NodeQoS)), NodeQoS(metadata=Meta(name=self._name)))
         labels = next((n.metadata.labels for n in self._held("Node", native.Node)), {})
-        return replace(found, metadata=replace(found.metadata, labels={**labels, **found.metadata.labels}))
+        return replace(own, metadata=replace(own.metadata, labels={**labels, **own.metadata.labels}))
 
     def _held(self, kind: str, struct: type[O]) -> list[O]:
         held: Mapping[Key, object] = self._mirrors[kind].held
@@ -134,55 +130,27 @@ class KubeSync:
         problem = "" if watched else lost(self._known, fresh)
         return f"{problem}; the control plane has lost its objects" if problem else ""
 
-    # ------------------------------------------------------------------ what is told
+    # ------------------------------------------------------------------ what is reported
 
     async def _push(self) -> None:
-        """The report about every ten seconds and on change; local holds once each."""
         backoff = Backoff()
         while True:
             try:
-                await self._push_report()
-                await self._push_holds()
-                self._found()
-                backoff.reset()
+                await self._reporter.push(self, self._pushing, self._known.holds)
             except Exception as e:  # whatever the control plane answers: the floors do not end with it
-                if self._trouble != str(e):
-                    log.warning("server.lost", server=self._api.peer.url, what="report", error=str(e))
-                self._trouble = str(e)
+                self._report.lost(self._api.peer.url, e)
                 await backoff.wait(e)
                 continue
-            await self._until_due()
+            if self._report.answered(self._api.peer.url):
+                self._reporter.holds.try_again()
+            backoff.reset()
+            await self._reporter.until_due()
 
-    async def _until_due(self) -> None:
-        await asyncio.sleep(SHORTEST_GAP_S)
-        try:
-            async with asyncio.timeout((PUSH_S - SHORTEST_GAP_S) * random.uniform(0.8, 1.2)):  # noqa: S311
-                await self.changed.wait()
-        except TimeoutError:
-            pass
-        self.changed.clear()
+    async def put_status(self, path: str, body: dict[str, Any]) -> None:
+        await self._api.ask("PATCH", f"{path}?fieldManager={FIELD_MANAGER}&force=true", body, content=APPLY)
 
-    def _found(self) -> None:
-        if self._trouble:
-            log.info("server.found", server=self._api.peer.url, what="report")
-            self._holds.try_again()
-        self._trouble = ""
+    async def create(self, path: str, body: dict[str, Any]) -> None:
+        await self._api.ask("POST", f"{path}?fieldManager={FIELD_MANAGER}", body | {"spec": {}})
 
-    async def _push_report(self) -> None:
-        """Applied: what the report leaves out goes, what others own of the status stays."""
-        report = self._node.node_report()
-        if report is None:
-            return
-        node = {"apiVersion": API_VERSION, "kind": "NodeQoS", "metadata": {"name": self._name}}
-        path = f"{BASE}/nodeqoses/{self._name}/status?fieldManager={FIELD_MANAGER}&force=true"
-        body = node | {"status": {"node": schema.plain(report)}}
-        try:
-            await self._api.ask("PATCH", path, body, content=APPLY)
-        except NotFound:
-            await self._api.ask("POST", f"{BASE}/nodeqoses?fieldManager={FIELD_MANAGER}", node | {"spec": {}})
-            await self._api.ask("PATCH", path, body, content=APPLY)
-        self._node.reported(report)
 
-    async def _push_holds(self) -> None:
-        holds, released = self._node.local_holds()
-        await self._holds.push(self._pushing, holds, released, self._known.holds)
+_: type[ControlPlane] = KubeSync

@@ -6,7 +6,8 @@ import asyncio
 import random
 from typing import Final
 
-from j10ce.http.client import Later, Peer
+from j10ce.http.client import Peer
+from j10ce.http.retry import asked_s, pauses
 
 FIRST_BACKOFF_S: Final = 1.0
 LONGEST_BACKOFF_S: Final = 30.0
@@ -44,12 +45,10 @@ class Backoff:
     """Doubling waits, spread over their whole length: the agents of a lost manager do not all come in one second."""
 
     def __init__(self) -> None:
-        self._longest_s = FIRST_BACKOFF_S
+        self.reset()
 
     async def wait(self, error: Exception) -> None:
-        asked_s = error.after_s if isinstance(error, Later) else 0.0
-        await asyncio.sleep(min(asked_s, LONGEST_BACKOFF_S) + random.uniform(0.0, self._longest_s))  # noqa: S311
-        self._longest_s = min(self._longest_s * 2, LONGEST_BACKOFF_S)
+        await asyncio.sleep(min(asked_s(error), LONGEST_BACKOFF_S) + next(self._pauses))
 
     def reset(self) -> None:
-        self._longest_s = FIRST_BACKOFF_S
+        self._pauses = pauses(FIRST_BACKOFF_S, LONGEST_BACKOFF_S, certain=0.0)

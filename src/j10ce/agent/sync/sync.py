@@ -8,40 +8,23 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 
-from j10ce.agent.sync.hold_push import Holds
+from j10ce.agent.sync.reporter import BASE, Contact, ControlPlane, Node, Reporter
 from j10ce.agent.sync.servers import Backoff, Servers
-from j10ce.errors import Invalid, NotFound, Unreachable
+from j10ce.errors import Invalid, Unreachable
 from j10ce.http import client
 from j10ce.http.client import Client, Peer
 from j10ce.model import schema
-from j10ce.model.kinds import API_VERSION, Condition, Hold, NodeReport
+from j10ce.model.kinds import Condition
 from j10ce.policy.document.change import NodeChange, changed
 from j10ce.policy.document.document import FORMAT, NodeDocument
 
 log = structlog.get_logger()
-BASE: Final = f"/apis/{API_VERSION}"
 QUIET_S: Final = 90.0  # the manager sends a bookmark at least every 30 s
 WATCH_S: Final = (1800, 3600)  # a watch ends by itself somewhere in between, and the agent goes home
-PUSH_S: Final = 10.0
-SHORTEST_GAP_S: Final = 1.0
-
-
-class Node(Protocol):
-    """The agent as the control plane sees it."""
-
-    async def obey(self, document: NodeDocument) -> None: ...
-    def node_report(self) -> NodeReport | None: ...
-    def reported(self, report: NodeReport) -> None:
-        """The control plane has it."""
-        ...
-
-    def local_holds(self) -> tuple[tuple[Hold, ...], frozenset[str]]:
-        """(made on this host, names of those that ended on this host)"""
-        ...
 
 
 class Sync:
@@ -49,39 +32,36 @@ class Sync:
 
     def __init__(self, peer: Peer, name: str, node: Node, known: NodeDocument | None = None) -> None:
         """`peer.url` may list several managers. `known` is the document in force."""
-        self.changed = asyncio.Event()  # something worth pushing at once
         self._servers, self._name, self._node = Servers(peer, name), name, node
         self._known = known or NodeDocument(node=name)
+        self._reporter = Reporter(name, node)
         self._pushing = Client(self._servers.current)
         self._in_parts = True  # whether changes of the document may come without what stays
-        self._holds = Holds(name)
-        self._troubles = {"watch": "not connected yet", "report": ""}
+        self._watch, self._report = Contact("watch", "not connected yet"), Contact("report")
 
     @property
-    def connected(self) -> bool:
-        return not self.error
+    def changed(self) -> asyncio.Event:
+        return self._reporter.changed
 
     @property
     def error(self) -> str:
-        return "; ".join(filter(None, self._troubles.values()))
+        return "; ".join(filter(None, (self._watch.trouble, self._report.trouble)))
 
-    def told(self) -> str:
-        """For `status`: the address in use, and what is wrong with it."""
+    def server(self) -> str:
         return self._servers.current.url + (f", lost: {self.error}" if self.error else "")
 
     def conditions(self) -> tuple[Condition, ...]:
-        """What the control plane would not take."""
-        return self._holds.conditions()
+        return self._reporter.holds.conditions()
 
     async def run(self) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._forever("watch", self._follow))
-                tasks.create_task(self._forever("report", self._push))
+                tasks.create_task(self._forever(self._watch, self._follow))
+                tasks.create_task(self._forever(self._report, self._push))
         finally:
             await self._pushing.close()
 
-    async def _forever(self, what: str, work: Callable[[Peer, Backoff], Awaitable[None]]) -> None:
+    async def _forever(self, contact: Contact, work: Callable[[Peer, Backoff], Awaitable[None]]) -> None:
         """Whatever ends the connection: say it once, wait, try the next manager."""
         backoff = Backoff()
         while True:
@@ -89,9 +69,7 @@ class Sync:
             try:
                 await work(peer, backoff)
             except Exception as e:  # whatever the control plane answers: the floors do not end with it
-                if self._troubles[what] != str(e):
-                    log.warning("server.lost", server=peer.url, what=what, error=str(e))
-                self._troubles[what] = str(e)
+                contact.lost(peer.url, e)
                 self._servers.leave(peer)
                 await backoff.wait(e)
 
@@ -101,7 +79,7 @@ class Sync:
         path = f"{BASE}/nodedocuments/{self._name}?watch=1&hash={self._known.hash}&timeoutSeconds={ends_s}"
         path += "&changes=1" if self._in_parts else ""
         async with client.watch(peer, path, quiet_s=QUIET_S) as events:
-            self._found("watch", peer)
+            self._answered(self._watch, peer)
             async for event in events:
                 backoff.reset()  # not before: one that takes calls and falls over is not called ever faster
                 await self._take(event)
@@ -109,11 +87,9 @@ class Sync:
             raise Unreachable("the watch ended")
         self._servers.go_home()
 
-    def _found(self, what: str, peer: Peer) -> None:
-        if self._troubles[what]:
-            log.info("server.found", server=peer.url, what=what)
-            self._holds.try_again()
-        self._troubles[what] = ""
+    def _answered(self, contact: Contact, peer: Peer) -> None:
+        if contact.answered(peer.url):
+            self._reporter.holds.try_again()
 
     async def _take(self, event: Any) -> None:
         """A deletion of the document is a control plane that lost its data; profiles never all disappear at once."""
@@ -132,53 +108,36 @@ class Sync:
             self._known = document
             await self._node.obey(document)
 
-    def _read(self, type_: str, told: object) -> NodeDocument:
+    def _read(self, type_: str, body: object) -> NodeDocument:
         """Raises Invalid; Unreachable for a change that does not fit: the next watch brings whole documents."""
         if type_ != "CHANGED":
-            return schema.convert_ours(told, NodeDocument)
-        document = changed(self._known, schema.convert_ours(told, NodeChange))
+            return schema.convert_ours(body, NodeDocument)
+        document = changed(self._known, schema.convert_ours(body, NodeChange))
         if document is None:
             self._in_parts = False
             raise Unreachable("a change of the document does not fit the one that is held")
         return document
 
     async def _push(self, peer: Peer, backoff: Backoff) -> None:
-        """The report about every ten seconds and on change; local holds once each."""
         if self._pushing.peer != peer:
             await self._pushing.close()
             self._pushing = Client(peer)
         while peer == self._servers.current:
-            await self._push_report()
-            holds, released = self._node.local_holds()
-            await self._holds.push(self._pushing, holds, released, self._known.holds)
-            self._found("report", peer)
+            await self._reporter.push(self, self._pushing, self._known.holds)
+            self._answered(self._report, peer)
             backoff.reset()
-            await asyncio.sleep(SHORTEST_GAP_S)
-            try:
-                # By chance a little more or less: agents that came back together drift apart.
-                async with asyncio.timeout((PUSH_S - SHORTEST_GAP_S) * random.uniform(0.8, 1.2)):  # noqa: S311
-                    await self.changed.wait()
-            except TimeoutError:
-                pass
-            self.changed.clear()
+            await self._reporter.until_due()
 
-    async def _push_report(self) -> None:
-        report = self._node.node_report()
-        if report is None:
-            return
-        node = {"apiVersion": API_VERSION, "kind": "NodeQoS", "metadata": {"name": self._name}}
-        # A replacement, not a patch: a patch would keep what the report leaves out, such as a list that is empty again.
-        path, body = f"{BASE}/nodeqoses/{self._name}/status", node | {"status": {"node": schema.plain(report)}}
-        try:
-            await self._pushing.call("PUT", path, body)
-        except NotFound:
-            await self._pushing.call("POST", f"{BASE}/nodeqoses", node)
-            await self._pushing.call("PUT", path, body)
-        self._node.reported(report)
+    async def put_status(self, path: str, body: dict[str, Any]) -> None:
+        """A replacement, not a patch: a patch would keep what the report leaves out, such as a list that is empty."""
+        await self._pushing.call("PUT", path, body)
+
+    async def create(self, path: str, body: dict[str, Any]) -> None:
+        await self._pushing.call("POST", path, body)
 
 
 def lost(known: NodeDocument, fresh: NodeDocument) -> str:
-    """Why `fresh` tells of lost data rather than of deletions; empty when it does not.
+    """Why `fresh` is a sign of lost data rather than of deletions; empty when it does not.
 
     A manager that starts without its database has built-in profiles again, under other uids, and no policies.
     """
@@ -193,3 +152,6 @@ def lost(known: NodeDocument, fresh: NodeDocument) -> str:
 def uids(document: NodeDocument) -> set[str]:
     """Of its policies and profiles, as far as they have some."""
     return ({p.metadata.uid for p in document.profiles} | {p.metadata.uid for p in document.policies}) - {""}
+
+
+_: type[ControlPlane] = Sync

@@ -50,12 +50,12 @@ class Authority:
         return alternatives(_read(self.folder / f"{file}.crt"))
 
     def facts(self) -> list[Facts]:
-        found = []
+        certificates = []
         for path in sorted(self.folder.glob("*.crt")):
             made = _read(path)
             expires = made.not_valid_after_utc
-            found.append(Facts(path.name, made.subject.rfc4514_string(), alternatives(made), expires))
-        return found
+            certificates.append(Facts(path.name, made.subject.rfc4514_string(), alternatives(made), expires))
+        return certificates
 
     def _load_ca(self) -> Pair:
         certificate, path = _bytes(self.certificate), self.folder / "ca.key"

@@ -52,10 +52,10 @@ def backup_command(peers: Peers, file: Path, store: str | None) -> None:
 
 @click.command("restore")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--store", required=True, help=f"Where to: {FORMS}.")
+@click.option("--store", help=f"Where to: {FORMS}; --dry-run needs none.")
 @click.option("--dry-run", is_flag=True, help="Check the file, change nothing.")
 @merge_option
-def restore_command(file: Path, store: str, merge: bool, dry_run: bool) -> None:
+def restore_command(file: Path, store: str | None, merge: bool, dry_run: bool) -> None:
     """Bring the objects of a backup into an empty store, and prove that they arrived.
 
     A SQLite file must not be in use: stop its manager first.
@@ -69,6 +69,8 @@ def restore_command(file: Path, store: str, merge: bool, dry_run: bool) -> None:
     if dry_run:
         say(f"{file}: {_count(listing)} at revision {listing.revision}, whole and consistent")
         return
+    if not store:
+        raise click.UsageError(f"name where to with --store: {FORMS}")
     _report(asyncio.run(_using(store, lambda target: backup.restore(target, listing, merge=merge))), store)
 
 
@@ -109,8 +111,8 @@ def _refuse_partial(api: Client) -> None:
     counts = {kind: int(float(count)) for kind, count in LEFT_OUT.findall(api.get("/metrics")) if float(count)}
     if counts:
         some = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-        told = f"the manager holds objects that its release cannot read ({some}; its log names them)"
-        raise StoreError(f"{told}, so this would not be all of them: correct or delete them first")
+        problem = f"the manager holds objects that its release cannot read ({some}; its log names them)"
+        raise StoreError(f"{problem}, so this would not be all of them: correct or delete them first")
 
 
 def _pass(api: Client) -> tuple[tuple[Object, ...], int]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from j10ce.cli.dirs import config_dir
+from j10ce.agent.config import config_folder
+from j10ce.cli.client import address
 from j10ce.cli.fleet.tokens import ROLES, add_known, expiry
 from j10ce.cli.output import say, table, warn
 from j10ce.errors import Finding, Invalid, NotFound, Unsupported
@@ -124,7 +125,9 @@ def kubeconfig_command(
     """
     from j10ce.daemon.secret_files import write_kubeconfig
 
-    where = folder or config_dir() / "pki"
+    for each in server.split(","):
+        address(each)
+    where = folder or config_folder() / "pki"
     auth, output = auth or where / "auth.yaml", output or where / "kubeconfig"
     authority = where / "ca.crt"
     if not authority.exists():
@@ -144,9 +147,14 @@ def show_command(folder: Path | None) -> None:
       j10ce-qos certs show
     """
     authority = _authority(folder)
-    found = authority.facts()
-    say(table(["FILE", "SUBJECT", "NAMES", "EXPIRES"], [[f.file, f.subject, f.names, _day(f.expires)] for f in found]))
-    for facts in found:
+    certificates = authority.facts()
+    say(
+        table(
+            ["FILE", "SUBJECT", "NAMES", "EXPIRES"],
+            [[f.file, f.subject, f.names, _day(f.expires)] for f in certificates],
+        )
+    )
+    for facts in certificates:
         left_s = facts.expires.timestamp() - _wall()
         if left_s < SOON_S:
             warn(f"{facts.file} {'ended' if left_s < 0 else 'ends'} on {_day(facts.expires)}: renew it")
@@ -157,7 +165,7 @@ def _authority(folder: Path | None) -> Authority:
         from j10ce.cli.fleet.authority import Authority
     except ImportError:
         raise Unsupported("certs", needs="the package `cryptography`: pip install 'j10ce-qos[fleet]'") from None
-    return Authority(folder or config_dir() / "pki", _wall())
+    return Authority(folder or config_folder() / "pki", _wall())
 
 
 def _seconds(life: str) -> float:

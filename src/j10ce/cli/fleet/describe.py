@@ -11,6 +11,7 @@ from j10ce.model.schema import convert
 from j10ce.model.text.cells import dig, shown
 from j10ce.policy import profiles
 
+NODE_WORDS = {"wanted": "wanted", "applied": "applied", "failing": "failing", "silent": "not reporting"}
 TABLES = ("conditions", "effective", "nodes", "phase", "rollout")  # shown below in a form of their own
 
 
@@ -40,7 +41,7 @@ def distribution(status: dict[str, Any]) -> list[str]:
     """Who obeys a policy, who fails with it, and where its rollout stands."""
     lines = []
     if nodes := status.get("nodes"):
-        counts = ", ".join(f"{nodes.get(name, 0)} {name}" for name in ("wanted", "applied", "failing", "silent"))
+        counts = ", ".join(f"{nodes.get(name, 0)} {words}" for name, words in NODE_WORDS.items())
         failing = table(["NODE", "WHY IT FAILS"], [(n["node"], n["why"]) for n in nodes.get("named", ())])
         lines += [f"{'Nodes:':<13}{counts}", *([indented(failing)] if nodes.get("named") else [])]
     if rollout := status.get("rollout"):

@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 
 import click
 
-from j10ce.cli.output import cells, dump, headings, say, show_objects, table, without_owners
+from j10ce.cli.meant import kinds_and_names, suggesting
+from j10ce.cli.output import Verbatim, cells, dump, headings, say, show_objects, table, without_owners
 from j10ce.cli.paths import apart, name_of, path
 from j10ce.cli.peers import (
     Peers,
     all_namespaces,
-    complete_kinds,
-    complete_names,
-    find_kind,
+    complete_words,
     namespace_option,
     output_option,
 )
@@ -28,8 +27,7 @@ POLL_S = 1.0
 
 
 @click.command("get")
-@click.argument("kind", shell_complete=complete_kinds)
-@click.argument("name", required=False, shell_complete=complete_names)
+@click.argument("words", nargs=-1, metavar="KIND [NAME]...", shell_complete=complete_words)
 @click.option("-n", "--namespace", help="Namespace.  [default: default; for workloads and holds: all]")
 @all_namespaces
 @output_option
@@ -37,44 +35,76 @@ POLL_S = 1.0
 @click.option("-l", "--selector", default="", help="Label selector, such as app=web.")
 @click.pass_obj
 def get_command(
-    peers: Peers, kind: str, name: str | None, namespace: str | None, everywhere: bool, output: str, watch: bool,
+    peers: Peers, words: tuple[str, ...], namespace: str | None, everywhere: bool, output: str, watch: bool,
     selector: str,
 ) -> None:  # fmt: skip
-    """List objects of a kind, or show one.
+    """List objects of a kind, or show some by name.
 
-    Workloads and holds are those of this host, with or without a control plane.
+    Workloads and holds are those of this host, with or without a control plane. Kinds are qosprofiles (qp, qos),
+    minimalreservationpolicies (mrp), nodeqoses (nq, node, nodes), holds (qh), workloads (wl), policyrevisions (polrev)
+    and credentials (cred); `KIND/NAME`, `mrp,wl` and `all` are understood.
 
     \b
     Example:
       j10ce-qos get workloads -o wide
       j10ce-qos get qosprofiles ls -o yaml
     """
-    found = find_kind(kind)
-    if name:
+    asked = kinds_and_names(words)
+    if any(name for _, name in asked):
         if watch or selector or everywhere:
             raise click.UsageError("a name goes without --watch, --selector and --all-namespaces")
-        obj = fetch(peers, found, namespace or "default", name)
-        say(dump(without_owners(obj), output) if output in ("json", "yaml") else show_objects(found, [obj], output))
+        _show_named(peers, asked, namespace or "default", output)
         return
-    of_host = peers.of_host(found)
-    where = None if everywhere else namespace or (None if of_host else "default")
-    query = Query(found, where, selector)
-    listing = _list_host(peers, query) if of_host else _list_api(peers, query)
-    if watch:
-        changes = _poll(peers, query, listing) if of_host else _stream(peers, query, listing)
-        _print_changes(found, listing["items"], changes, output)
-    elif listing["items"] or output in ("json", "yaml"):
-        say(show_objects(found, listing["items"], output))
+    queries = [_query(peers, kind, namespace, everywhere, selector) for kind, _ in asked]
+    if not watch:
+        _show_listings([(query, _list(peers, query)) for query in queries], output)
+    elif len(queries) > 1:
+        raise click.UsageError("--watch goes with one kind")
     else:
-        say(f"No {found.plural} found" + ("." if where is None or not found.namespaced else f" in namespace {where}."))
+        listing = _list(peers, queries[0])
+        _print_changes(queries[0].kind, listing["items"], _changes(peers, queries[0], listing), output)
+
+
+def _show_named(peers: Peers, asked: list[tuple[Kind, str]], namespace: str, output: str) -> None:
+    objects = [(kind, fetch(peers, kind, namespace, name)) for kind, name in asked]
+    if output in ("json", "yaml"):
+        items = [without_owners(obj) for _, obj in objects]
+        say(dump(items[0] if len(items) == 1 else _list_of(items), output))
+        return
+    for n, kind in enumerate(dict.fromkeys(kind for kind, _ in objects)):
+        _say_apart(n, show_objects(kind, [obj for k, obj in objects if k is kind], output))
+
+
+def _show_listings(listings: list[tuple[Query, dict[str, Any]]], output: str) -> None:
+    """One kind as it is; of several the empty ones are left out, unless all are."""
+    if output in ("json", "yaml") and len(listings) > 1:
+        say(dump(_list_of([without_owners(o) for _, listing in listings for o in listing["items"]]), output))
+        return
+    shown = [(query, items) for query, listing in listings if (items := listing["items"]) or len(listings) == 1]
+    for n, (query, items) in enumerate(shown or [(listings[0][0], [])]):
+        if items or output in ("json", "yaml"):
+            _say_apart(n, show_objects(query.kind, items, output))
+        else:
+            where = f" in namespace {query.namespace}" if query.kind.namespaced and query.namespace else ""
+            say(f"No {query.kind.plural} found{where}.")
+
+
+def _say_apart(n: int, text: str) -> None:
+    """The first at once, each other one after an empty line."""
+    if n:
+        say()
+    say(text)
+
+
+def _list_of(items: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
 @click.command("describe")
-@click.argument("kind", shell_complete=complete_kinds)
-@click.argument("name", shell_complete=complete_names)
+@click.argument("words", nargs=-1, required=True, metavar="KIND NAME", shell_complete=complete_words)
 @namespace_option
 @click.pass_obj
-def describe_command(peers: Peers, kind: str, name: str, namespace: str) -> None:
+def describe_command(peers: Peers, words: tuple[str, ...], namespace: str) -> None:
     """Show one object with all that is known of it.
 
     \b
@@ -85,9 +115,11 @@ def describe_command(peers: Peers, kind: str, name: str, namespace: str) -> None
     from j10ce.cli.fleet.describe import describe
     from j10ce.cli.fleet.nodes import describe_node
 
-    found = find_kind(kind)
-    obj = fetch(peers, found, namespace, name)
-    say(describe_node(obj) if found.name == "NodeQoS" else describe(found, obj))
+    for n, (kind, name) in enumerate(kinds_and_names(words)):
+        if not name:
+            raise click.UsageError(f"name what to describe: `j10ce-qos get {kind.plural}` lists them")
+        obj = fetch(peers, kind, namespace, name)
+        _say_apart(n, describe_node(obj) if kind.name == "NodeQoS" else describe(kind, obj))
 
 
 class Query(NamedTuple):
@@ -101,8 +133,12 @@ class Query(NamedTuple):
 
 
 def fetch(peers: Peers, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
-    """One object; raises NotFound."""
-    namespace, name = apart(kind, namespace, name)
+    """One object; raises NotFound, which names what may have been meant."""
+    with suggesting(peers, kind, namespace, name):
+        return _fetch(peers, kind, *apart(kind, namespace, name))
+
+
+def _fetch(peers: Peers, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
     if kind.name != "Hold" or not peers.of_host(kind):
         obj: dict[str, Any] = peers.for_kind(kind).get(path(kind, namespace, name_of(kind, name)))
         return obj
@@ -110,6 +146,19 @@ def fetch(peers: Peers, kind: Kind, namespace: str, name: str) -> dict[str, Any]
         if hold["metadata"]["name"] == name:
             return dict(hold)
     raise NotFound(f"there is no hold {namespace}/{name} in force on this host")
+
+
+def _query(peers: Peers, kind: Kind, namespace: str | None, everywhere: bool, selector: str) -> Query:
+    where = None if everywhere else namespace or (None if peers.of_host(kind) else "default")
+    return Query(kind, where, selector)
+
+
+def _list(peers: Peers, query: Query) -> dict[str, Any]:
+    return _list_host(peers, query) if peers.of_host(query.kind) else _list_api(peers, query)
+
+
+def _changes(peers: Peers, query: Query, listing: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    return (_poll if peers.of_host(query.kind) else _stream)(peers, query, listing)
 
 
 def _list_api(peers: Peers, query: Query) -> dict[str, Any]:
@@ -171,8 +220,9 @@ def _print_changes(
     first = [("listed", o) for o in listed]
     if style in ("json", "yaml"):
         for event, obj in chain(first, changes):
-            told = {"event": event, "object": without_owners(obj)}
-            say(json.dumps(told, ensure_ascii=False) if style == "json" else f"---\n{dump(told, 'yaml')}")
+            change = {"event": event, "object": without_owners(obj)}
+            text = json.dumps(change, ensure_ascii=False) if style == "json" else f"---\n{dump(change, 'yaml')}"
+            say(Verbatim(text))
         return
     lines = [["EVENT   ", *headings(kind, style)], *([event, *cells(kind, o, style)] for event, o in first)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -132,9 +132,9 @@ def _overcommit(status: dict[str, Any]) -> str:
     return by + table(["RECLAIMABLE", "AMOUNT", "WHY"], rows) if rows else ""
 
 
-def _amount(resource: str, told: str | None) -> str | None:
+def _amount(resource: str, text: str | None) -> str | None:
     """Bytes are rounded to what people read; everything exact is in -o yaml."""
-    return spell(resource, Quantity.parse(told).bytes()) if told and resource == "memory" else told
+    return spell(resource, Quantity.parse(text).bytes()) if text and resource == "memory" else text
 
 
 def _reservations(report: dict[str, Any]) -> str:

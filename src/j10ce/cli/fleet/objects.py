@@ -9,10 +9,11 @@ import click
 
 from j10ce.cli.client import Client
 from j10ce.cli.manifests import load
-from j10ce.cli.output import dump, say, warn
+from j10ce.cli.meant import kinds_and_names, suggesting
+from j10ce.cli.output import Verbatim, dump, say
 from j10ce.cli.paths import apart, name_of, namespace_of, path, title
-from j10ce.cli.peers import Peers, complete_kinds, complete_names, find_kind, namespace_option
-from j10ce.errors import Finding, Invalid, NotFound, QosError
+from j10ce.cli.peers import Peers, complete_words, namespace_option
+from j10ce.errors import Conflict, Finding, Invalid, NotFound, QosError
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.text.cells import dig
 from j10ce.policy.profiles import builtin
@@ -47,37 +48,47 @@ def apply_command(peers: Peers, files: tuple[str, ...], dry_run: bool) -> None:
 
 
 @click.command("delete")
-@click.argument("kind", required=False, shell_complete=complete_kinds)
-@click.argument("names", nargs=-1, shell_complete=complete_names)
+@click.argument("words", nargs=-1, metavar="[KIND NAME...]", shell_complete=complete_words)
 @click.option("-f", "--filename", "files", multiple=True, help="Delete what these files name.")
+@click.option("--force", is_flag=True, help="Delete profiles that workloads use, or that are built in, too.")
 @namespace_option
 @click.pass_obj
-def delete_command(
-    peers: Peers, kind: str | None, names: tuple[str, ...], files: tuple[str, ...], namespace: str
-) -> None:
+def delete_command(peers: Peers, words: tuple[str, ...], files: tuple[str, ...], force: bool, namespace: str) -> None:
     """Delete objects by name or by file.
+
+    A profile that a workload of this host uses, or that is built in, needs --force.
 
     \b
     Example:
       j10ce-qos delete minimalreservationpolicy db
       j10ce-qos delete -f examples/standalone/
     """
-    if not files and not (kind and names):
-        raise click.UsageError("name a kind and at least one object, or give -f")
     doomed = [(KINDS[o["kind"]], namespace_of(o), o["metadata"]["name"]) for o in (load(files) if files else [])]
-    for name in names:
-        found = find_kind(kind or "")
-        where, only = apart(found, namespace, name)
-        doomed.append((found, where, name_of(found, only)))
-    for found, _, name in doomed:
-        _refuse_workload(found, f"end the process of {name}, or let go of it with `j10ce-qos forget {name}`")
+    for kind, name in kinds_and_names(words) if words else ():
+        where, only = apart(kind, namespace, name)
+        doomed.append((kind, where, name_of(kind, only)))
+    if not doomed or not all(name for _, _, name in doomed):
+        raise click.UsageError("name a kind and at least one object, or give -f")
+    for kind, _, name in doomed:
+        _refuse_workload(kind, f"end the process of {name}, or let go of it with `j10ce-qos forget {name}`")
+        if kind.name == "QoSProfile" and not force:
+            _refuse_profile_in_use(peers, name)
     api = peers.api()
-    for found, where, name in doomed:
-        users = _users(peers, name) if found.name == "QoSProfile" else []
-        api.delete(path(found, where, name))
-        say(f"{found.name.lower()}/{name} deleted")
-        if found.name == "QoSProfile":
-            _warn_of_loss(name, users)
+    for kind, where, name in doomed:
+        with suggesting(peers, kind, where, name):
+            api.delete(path(kind, where, name))
+        say(f"{kind.name.lower()}/{name} deleted")
+
+
+def _refuse_profile_in_use(peers: Peers, profile: str) -> None:
+    """Raises Conflict: what goes is a name that workloads were promised something by."""
+    if users := _users(peers, profile):
+        more = f" and {len(users) - MOST_NAMED} more" if users[MOST_NAMED:] else ""
+        named = ", ".join(users[:MOST_NAMED]) + more
+        raise Conflict(f"{profile} is in use by {named}, which would lose what it gives them; --force deletes it")
+    if profile in {p.metadata.name for p in builtin()}:
+        back = "nobody could choose it until the manager makes it again at its next start"
+        raise Conflict(f"{profile} is built in: {back}; --force deletes it")
 
 
 def _users(peers: Peers, profile: str) -> list[str]:
@@ -88,16 +99,6 @@ def _users(peers: Peers, profile: str) -> list[str]:
     except QosError:
         return []  # an API without workloads, or no agent: the profile can be deleted all the same
     return [f"{namespace_of(w)}/{w['metadata']['name']}" for w in listed if dig(w, "status.profile") == profile]
-
-
-def _warn_of_loss(profile: str, users: list[str]) -> None:
-    built_in = profile in {p.metadata.name for p in builtin()}
-    back = "the manager makes it again at its next start" if built_in else "`j10ce-qos apply` brings it back"
-    if users:
-        more = f" and {len(users) - MOST_NAMED} more" if users[MOST_NAMED:] else ""
-        warn(f"in use by {', '.join(users[:MOST_NAMED])}{more}: they lose what {profile} gave them; {back}")
-    elif built_in:
-        warn(f"{profile} is built in: nobody can choose it until it is back; {back}")
 
 
 @click.command("diff")
@@ -114,7 +115,7 @@ def diff_command(peers: Peers, files: tuple[str, ...]) -> None:
     api = peers.api()
     changed = [delta for raw in objects if (delta := _delta(api, raw))]
     if changed:
-        say("\n".join(changed))
+        say(Verbatim("\n".join(changed)))
         raise SystemExit(1)
 
 
@@ -147,8 +148,8 @@ def _comparable(obj: dict[str, Any]) -> dict[str, Any]:
     decided = {k: metadata[k] for k in ("annotations", "labels", "name") if metadata.get(k)}
     if kind.namespaced:
         decided["namespace"] = namespace_of(obj)
-    told = {k: _sorted(v) for k, v in sorted(obj.items()) if k not in ("metadata", "status")}
-    return {**told, "metadata": _sorted(decided)}
+    rest = {k: _sorted(v) for k, v in sorted(obj.items()) if k not in ("metadata", "status")}
+    return {**rest, "metadata": _sorted(decided)}
 
 
 def _sorted(value: Any) -> Any:

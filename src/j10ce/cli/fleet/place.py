@@ -42,14 +42,14 @@ def place_command(
         placement = api.post(f"{BASE}/placements", {**raw, "metadata": _with_namespace(raw)}, **_said(query))
         placements.append(placement)
         if output not in ("json", "yaml"):
-            say(told(placement, explain=explain, wide=output == "wide"))
+            say(placed_text(placement, explain=explain, wide=output == "wide"))
     if output in ("json", "yaml"):
         say(dump(placements[0] if len(placements) == 1 else placements, output))
     if dry_run and not all(p["node"] for p in placements):
         raise Conflict("no node fits")
 
 
-def told(placement: dict[str, Any], *, explain: bool, wide: bool = False) -> str:
+def placed_text(placement: dict[str, Any], *, explain: bool, wide: bool = False) -> str:
     meta = placement["metadata"]
     lines = [f"{meta['namespace']}/{meta['name']}: {placement['node'] or 'no node'}", f"  {placement['message']}"]
     floor = ", ".join(f"{name} {amount}" for name, amount in placement["floor"].items())

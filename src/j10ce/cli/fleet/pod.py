@@ -39,9 +39,9 @@ def explain_pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
     raw = _pod(api, namespace, name)
     pod = msgspec.convert(raw, Pod, dec_hook=read_amount)
     labels = dig(api.get(f"/api/v1/namespaces/{namespace}"), "metadata.labels") or {}
-    told = workload(pod, labels, Handle(), {})
+    member = workload(pod, labels, Handle(), {})
     profiles = _items(api, "QoSProfile", None)
-    choice = Chooser([convert(p, QoSProfile, []) for p in profiles]).choose(told)
+    choice = Chooser([convert(p, QoSProfile, []) for p in profiles]).choose(member)
     facts: dict[str, Any] = {
         "pod": f"{namespace}/{name}",
         "node": pod.spec.node_name,
@@ -49,7 +49,7 @@ def explain_pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
         "profile": choice.profile.metadata.name if choice.profile else "",
         "why": choice.why,
         "notes": list(choice.notes),
-        "policies": [] if choice.ignored else [_policy(p) for p in _items(api, MRP, namespace) if _selects(p, told)],
+        "policies": [] if choice.ignored else [_policy(p) for p in _items(api, MRP, namespace) if _selects(p, member)],
         **_reported(api, pod.spec.node_name, f"{namespace}/{name}"),
     }
     return facts | {"text": "\n".join(_text(facts))}
@@ -57,12 +57,12 @@ def explain_pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
 
 def _pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = api.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
+        described: dict[str, Any] = api.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
     except NotFound as e:
         if _knows_pods(api):
             raise
         raise NotFound(f"{api.where} is no Kubernetes and has no pods; `j10ce-qos explain NAME` asks this host") from e
-    return found
+    return described
 
 
 def _knows_pods(api: Client) -> bool:
@@ -100,12 +100,12 @@ def _reported(api: Client, node: str, pod: str) -> dict[str, Any]:
     if not node:
         return {"heartbeat": "", "effective": []}
     try:
-        told = api.get(path(KINDS["NodeQoS"], None, node))
+        report = api.get(path(KINDS["NodeQoS"], None, node))
     except NotFound:
         return {"heartbeat": "", "effective": []}
-    floors = dig(told, "status.node.effective") or []
+    floors = dig(report, "status.node.effective") or []
     mine = [f for f in floors if f["workload"] == pod]
-    return {"heartbeat": dig(told, "status.node.heartbeat") or "", "effective": mine}
+    return {"heartbeat": dig(report, "status.node.heartbeat") or "", "effective": mine}
 
 
 def _text(facts: dict[str, Any]) -> Iterator[str]:

@@ -54,12 +54,12 @@ def status(peers: Peers, policy: str, namespace: str, watch: bool) -> None:
       j10ce-qos rollout status mrp payments/db
     """
     it = Policy.find(peers, policy, namespace)
-    told = ""
+    printed = ""
     for obj in it.changes() if watch else [it.get()]:
         reason, line = _progress(it, obj)
-        if line != told:
+        if line != printed:
             say(line)
-        told = line
+        printed = line
         if not watch or reason in AT_REST:
             raise SystemExit(1 if reason in HELD_UP or _is_paused(obj) else 0)
 
@@ -220,11 +220,11 @@ def _progress(it: Policy, obj: dict[str, Any]) -> tuple[str, str]:
     generation = obj["metadata"]["generation"]
     if dig(obj, "status.observedGeneration") != generation:
         return "", f"{it.title}: revision {generation} has not been looked at yet"
-    found = [c for c in dig(obj, "status.conditions") or [] if c["type"] == "Progressing"]
-    if found:
+    progress = [c for c in dig(obj, "status.conditions") or [] if c["type"] == "Progressing"]
+    if progress:
         waits = "; paused: the next change waits for `rollout resume`" if _is_paused(obj) else ""
-        rest = waits if found[0]["reason"] == "Complete" else ""
-        return found[0]["reason"], f"{it.title} {found[0]['reason']}: {found[0].get('message', '')}{rest}"
+        rest = waits if progress[0]["reason"] == "Complete" else ""
+        return progress[0]["reason"], f"{it.title} {progress[0]['reason']}: {progress[0].get('message', '')}{rest}"
     nodes = {"wanted": 0, "applied": 0, **(dig(obj, "status.nodes") or {})}
     having = f"{nodes['applied']} of {nodes['wanted']} nodes obey revision {generation}"
     return "Complete" if nodes["applied"] >= nodes["wanted"] else "", f"{it.title}: {having}"

@@ -30,7 +30,9 @@ KEPT_LOG_BYTES = 1 << 20
 
 
 @click.command("bundle")
-@click.option("--output", "-O", default="j10ce-qos-bundle.tar.gz", show_default=True, type=click.Path(path_type=Path))
+@click.option(
+    "--output", "-o", "-O", default="j10ce-qos-bundle.tar.gz", show_default=True, type=click.Path(path_type=Path)
+)
 @click.pass_obj
 def bundle_command(peers: Peers, output: Path) -> None:
     """Collect what a bug report needs into one archive, without secrets.

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from j10ce.agent.config import load
-from j10ce.cli.dirs import config_dir
+from j10ce.agent.config import config_folder, load
 from j10ce.cli.output import dump, say
 from j10ce.model.schema import plain
 
@@ -31,7 +30,7 @@ def check_command(folder: Path | None) -> None:
     Example:
       j10ce-qos config check examples/config
     """
-    where = folder or config_dir()
+    where = folder or config_folder()
     load(where, {})
     count = len(list(where.glob("*.yaml")))
     say(f"{where}: {count} file{'' if count == 1 else 's'}, no findings")
@@ -45,4 +44,4 @@ def show_command() -> None:
     Example:
       j10ce-qos config show
     """
-    say(dump(plain(load(config_dir())), "yaml"))
+    say(dump(plain(load(config_folder())), "yaml"))

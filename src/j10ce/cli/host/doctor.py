@@ -21,12 +21,12 @@ def doctor_command(peers: Peers, output: str) -> None:
     Example:
       j10ce-qos doctor
     """
-    told = examine()
+    report = examine()
     try:
-        told |= {"notes": peers.agent(timeout=5.0).get("/v1/doctor")["notes"]}
+        report |= {"notes": peers.agent(timeout=5.0).get("/v1/doctor")["notes"]}
     except (Unreachable, Denied):
         pass  # the machine is examined from here; the agent only adds what it noticed
-    say(dump(told, output) if output in ("json", "yaml") else long_doctor(told))
+    say(dump(report, output) if output in ("json", "yaml") else long_doctor(report))
 
 
 def examine() -> dict[str, Any]:
@@ -37,25 +37,26 @@ def examine() -> dict[str, Any]:
     return {"capabilities": [plain(c) for c in probe()]}
 
 
-def long_doctor(told: dict[str, Any]) -> str:
+def long_doctor(report: dict[str, Any]) -> str:
     """What works and through what; what does not, what is done instead, and how to get it."""
-    caps = told["capabilities"]
+    caps = report["capabilities"]
     rows = [[c["feature"], *(("ok", c.get("via")) if c.get("ok") else ("missing", c.get("instead")))] for c in caps]
     return "\n".join(
         [
             table(["FEATURE", "STATE", "THROUGH, OR INSTEAD"], rows),
             *_missing(caps),
-            *told.get("notes", ()),
+            *report.get("notes", ()),
             _verdict(caps),
         ]
     )
 
 
-def short_doctor(told: dict[str, Any]) -> str:
+def short_doctor(report: dict[str, Any], *, privileged: bool) -> str:
     """One line of what works, one per reason why something does not."""
-    caps = told["capabilities"]
+    caps = report["capabilities"]
     good = ", ".join(c["feature"] for c in caps if c.get("ok"))
-    lines = [f"can enforce: {good or 'nothing'}", *_missing(caps)]
+    able = "can enforce" if privileged else "could enforce as root"
+    lines = [f"{able}: {good or 'nothing'}", *_missing(caps)]
     return "\n".join([*lines, *(["`j10ce-qos doctor` says what is done instead"] if len(lines) > 1 else [])])
 
 
@@ -69,4 +70,10 @@ def _missing(caps: list[dict[str, Any]]) -> list[str]:
 
 
 def _verdict(caps: list[dict[str, Any]]) -> str:
-    return f"{sum(bool(c.get('ok')) for c in caps)} of {len(caps)} features work here"
+    able = f"{sum(bool(c.get('ok')) for c in caps)} of {len(caps)} features"
+    return f"{able} work here" if _privileged(caps) else f"nothing is enforced for this user; as root {able} would be"
+
+
+def _privileged(caps: list[dict[str, Any]]) -> bool:
+    """Without privileges nothing is written, whatever the kernel could do."""
+    return all(c.get("ok") for c in caps if c["feature"] == "privileges")

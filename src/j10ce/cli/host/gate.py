@@ -10,6 +10,7 @@ import errno
 import os
 import signal
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final, NoReturn
 
 from j10ce.cli.output import warn
@@ -34,9 +35,9 @@ def run_placed(command: Sequence[str], place: Callable[[int], None]) -> int:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     try:
         child, gate, fault = _fork(command, before)
-        with open(fault, "rb", buffering=0) as told:
+        with open(fault, "rb", buffering=0) as reader:
             _admit(child, gate, place)
-            return _fault(command, told.read(16) or b"", child) or _attend(child, waited)
+            return _fault(command, reader.read(16) or b"", child) or _attend(child, waited)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -76,19 +77,26 @@ def _become(command: Sequence[str], gate: int, fault: int, mask: set[signal.Sign
         os.close(gate)
         os.set_inheritable(fault, False)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        os.execvp(command[0], list(command))  # noqa: S606 becoming the user's command is the point
+        os.execvpe(command[0], list(command), _environ())  # noqa: S606 becoming the user's command is the point
     except OSError as e:
         os.write(fault, str(e.errno or errno.EIO).encode())
     finally:
         os._exit(FAILED)
 
 
-def _fault(command: Sequence[str], told: bytes, child: int) -> int:
+def _environ() -> dict[str, str]:
+    """What we were started with: in the C locale the interpreter adds LC_CTYPE to its own (PEP 538)."""
+    given = Path("/proc/self/environ").read_bytes().split(b"\0")
+    added = not any(entry.startswith(b"LC_CTYPE=") for entry in given)
+    return {name: value for name, value in os.environ.items() if not (added and name == "LC_CTYPE")}
+
+
+def _fault(command: Sequence[str], error: bytes, child: int) -> int:
     """0 once the command runs; else why it could not, said as a shell does."""
-    if not told:
+    if not error:
         return 0
     os.waitpid(child, 0)
-    code = int(told)
+    code = int(error)
     warn(f"j10ce-qos run: {command[0]}: {os.strerror(code)}")
     return NOT_FOUND if code == errno.ENOENT else NOT_EXECUTABLE
 

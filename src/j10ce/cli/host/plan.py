@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -16,9 +16,18 @@ from j10ce.errors import Denied, Unreachable
 from j10ce.host.files import Files
 from j10ce.host.mounts import Hierarchies
 from j10ce.model.snapshot import NodeFacts
+from j10ce.model.text.cells import dig
 from j10ce.observe.node import discover
 
-FOREIGN = frozenset({"Pod", "Node"})
+# Kubernetes' kinds that make pods, by the path of their template.
+TEMPLATES: Final = {
+    **dict.fromkeys(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"), "spec.template"),
+    "CronJob": "spec.jobTemplate.spec.template",
+}
+BESIDE: Final = frozenset(  # what stands in the same files, and changes nothing here
+    {"Namespace", "Service", "ConfigMap", "Secret", "ServiceAccount", "Ingress", "PersistentVolumeClaim"}
+)
+FOREIGN: Final = frozenset({"Pod", "Node", *TEMPLATES}) | BESIDE
 
 
 @click.command("plan")
@@ -31,19 +40,31 @@ FOREIGN = frozenset({"Pod", "Node"})
 def plan_command(peers: Peers, files: tuple[str, ...], alone: bool, output: str) -> None:
     """What would be written for these objects, and why; nothing is touched.
 
-    Takes profiles, reservations, Workloads, a NodeQoS (the machine to plan for), and Kubernetes Pods and Nodes. Where
-    an agent runs, what is in force on this host counts too, unless the files name another machine.
+    Takes profiles, reservations, Workloads, a NodeQoS (the machine to plan for), and Kubernetes Pods and Nodes; of a
+    Deployment, a StatefulSet, a Job and their like one pod is planned. Where an agent runs, what is in force on this
+    host counts too, unless the files name another machine.
 
     \b
     Example:
       j10ce-qos plan -f examples/what-if/
     """
-    objects = [raw for raw, _ in load_checked(files, FOREIGN)]
+    objects = [pod_of(raw) for raw, _ in load_checked(files, FOREIGN) if raw["kind"] not in BESIDE]
     elsewhere = any(raw["kind"] in ("NodeQoS", "Node") for raw in objects)
-    told = None if alone or elsewhere else _agents_answer(peers, objects)
-    if told is None:
-        told = as_plain(whatif(objects, _this_machine(), wall=time.time()))  # noqa: TID251 a command has no other clock
-    say(dump(told, output) if output in ("json", "yaml") else told["text"])
+    answer = None if alone or elsewhere else _agents_answer(peers, objects)
+    if answer is None:
+        answer = as_plain(whatif(objects, _this_machine(), wall=time.time()))  # noqa: TID251 a command has no other clock
+    say(dump(answer, output) if output in ("json", "yaml") else answer["text"])
+
+
+def pod_of(raw: dict[str, Any]) -> dict[str, Any]:
+    """One of the pods that an object of Kubernetes makes; any other object as it is."""
+    if raw["kind"] not in TEMPLATES:
+        return raw
+    template = TEMPLATES[raw["kind"]]
+    named = {"name": dig(raw, "metadata.name") or "", "namespace": dig(raw, "metadata.namespace") or "default"}
+    labels = dig(raw, f"{template}.metadata.labels") or {}
+    spec = dig(raw, f"{template}.spec") or {}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**named, "labels": labels}, "spec": spec}
 
 
 def _agents_answer(peers: Peers, objects: list[dict[str, Any]]) -> Any:

@@ -35,12 +35,12 @@ def hold_command(
       j10ce-qos hold crunch cpu.max --for 10m --why "incident 42"
     """
     on = target(namespace, name)
-    told = {
+    request = {
         "target": on, "knobs": list(knobs), "forSeconds": seconds("--for", span),
         "why": why, "who": caller(), "breaksReservation": breaks_reservation,
     }  # fmt: skip
     agent = peers.agent()
-    held = agent.post("/v1/holds", told if value is None else {**told, "value": value})
+    held = agent.post("/v1/holds", request if value is None else {**request, "value": value})
     say(f"{name} {' '.join(knobs)} held until {held['expires']}: {why}")
     for note in held["notes"]:
         warn(f"j10ce-qos hold: {note}")

@@ -8,12 +8,14 @@ from typing import Any
 
 import click
 
+from j10ce.agent.config import load
 from j10ce.cli.host.doctor import short_doctor
-from j10ce.cli.host.launch import claim, start, start_agent, write_token
+from j10ce.cli.host.launch import claim, refuse_taken, start, start_agent, write_token
+from j10ce.cli.host.left_over import LeftOver, left_over
 from j10ce.cli.output import say
 from j10ce.cli.peers import Peers
 from j10ce.daemon.lock import holder
-from j10ce.errors import Busy, Denied, QosError, Unreachable
+from j10ce.errors import Busy, Denied, Finding, Invalid, QosError, Unreachable
 from j10ce.host import child
 from j10ce.http.addresses import confidential
 
@@ -32,16 +34,17 @@ def up_command(peers: Peers, listen: str) -> None:
     Example:
       j10ce-qos up
     """
-    if not confidential(f"http://{listen}"):
-        hint = "listen on 127.0.0.1, or run j10ce-qos-controller-manager, which serves a fleet over TLS"
-        raise Denied(f"{listen} is not loopback, and `up` serves this host alone: {hint}")
+    listen = _address(listen)
     stack = Stack(peers, listen)
     waited = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     stack.start()
-    say(short_doctor(peers.agent().get("/v1/doctor")))
-    if unarmed := _unarmed(peers.agent().get("/v1/status")):
+    status = peers.agent().get("/v1/status")
+    say(short_doctor(peers.agent().get("/v1/doctor"), privileged="unwritable" not in status))
+    if unarmed := _unarmed(status):
         say(unarmed)
+    for each in _left_over(peers):
+        say(str(each))
     say(NEXT.format(server=f"http://{listen}", kubeconfig=peers.dirs.kubeconfig))
     while True:
         got = signal.sigwaitinfo(waited).si_signo
@@ -54,12 +57,30 @@ def up_command(peers: Peers, listen: str) -> None:
                 raise SystemExit(stack.stop(revert=got == signal.SIGINT))
 
 
+def _address(listen: str) -> str:
+    """Where the API listens, on loopback; a port alone is enough. Raises Invalid and Denied."""
+    host, _, port = f"127.0.0.1:{listen}".rpartition(":") if listen.isdigit() else listen.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise Invalid([Finding("--listen", listen, "not an address", "write it as 127.0.0.1:7443, or 7443")], "option")
+    if not confidential(f"http://{host}:{port}"):
+        hint = "listen on 127.0.0.1, or run j10ce-qos-controller-manager, which serves a fleet over TLS"
+        raise Denied(f"{listen} is not loopback, and `up` serves this host alone: {hint}")
+    return f"{host}:{port}"
+
+
+def _left_over(peers: Peers) -> list[LeftOver]:
+    """What runs on since an earlier `up` ended with Ctrl-C."""
+    listed = peers.agent().get("/v1/workloads")["items"]
+    managed = {w["status"]["cgroup"] for w in listed if (w.get("status") or {}).get("cgroup")}
+    return left_over(load(peers.dirs.config).top, managed, holder(peers.dirs.run)[0])
+
+
 def _unarmed(status: dict[str, Any]) -> str:
     """One line where nothing will be written."""
     if status["armed"]:
         return ""
-    why = status.get("unwritable") or "told so by the configuration or by `j10ce-qos disarm`"
-    return f"unarmed, {why}: plans and explains, writes nothing"
+    why = status.get("unwritable") or "by its configuration or by `j10ce-qos disarm`"
+    return f"read-only (unarmed), {why}: it plans and explains, and writes nothing"
 
 
 NEXT = """
@@ -89,6 +110,7 @@ class Stack:
         self.dirs.make()
         self._claimed = claim(self.dirs.run / "up.lock", "`j10ce-qos up`")
         self._refuse_lasting_agent()
+        refuse_taken(self.listen)
         write_token(self.dirs.token)
         self.manager = self._manager()
         try:

@@ -10,29 +10,16 @@ from urllib.parse import quote
 
 import click
 
+from j10ce.cli.amounts import CPU, MEMORY
 from j10ce.cli.host.gate import FAILED, KILLED, run_placed
+from j10ce.cli.meant import suggesting
 from j10ce.cli.output import report, say, warn
 from j10ce.cli.paths import apart
 from j10ce.cli.peers import Peers, complete_names, complete_profiles, namespace_option
 from j10ce.daemon.lock import holder
-from j10ce.errors import Denied, Invalid, NotFound, QosError, Unreachable
+from j10ce.errors import Denied, NotFound, QosError, Unreachable
 from j10ce.model.catalogue import KINDS
-from j10ce.model.quantity import Quantity
 from j10ce.policy.profiles import canonical
-
-
-class Amount(click.ParamType[str]):
-    """A quantity, kept as written; a wrong one is a usage error with what is allowed."""
-
-    name = "quantity"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            Quantity.parse(value)
-        except Invalid as e:
-            finding = e.findings[0]
-            self.fail(f"{value!r}: {finding.problem}; {finding.hint}", param, ctx)
-        return str(value)
 
 
 class Label(click.ParamType[tuple[str, str]]):
@@ -45,7 +32,6 @@ class Label(click.ParamType[tuple[str, str]]):
         return key, text
 
 
-AMOUNT = Amount()
 anyway_option = click.option(
     "--best-effort-minimum", "anyway", is_flag=True, help="Go on where this machine cannot give the minimum."
 )
@@ -57,17 +43,17 @@ profile_option = click.option(
 )
 
 
-@click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command("run", context_settings={"allow_interspersed_args": False})
 @profile_option
 @click.option("--name", help="Name of the workload; default: the command's, numbered.")
 @namespace_option
 @click.option("--label", "labels", multiple=True, type=Label(), metavar="KEY=VALUE", help="Label of the workload.")
-@click.option("--min-cpu", type=AMOUNT, help="Minimal reservation: CPUs, such as 500m.")
-@click.option("--min-memory", type=AMOUNT, help="Minimal reservation: memory, such as 512Mi.")
-@click.option("--cpu", "cpu_limit", type=AMOUNT, help="CPU limit.")
-@click.option("--memory", "memory_limit", type=AMOUNT, help="Memory limit.")
-@click.option("--request-cpu", type=AMOUNT, help="CPU request (percentages of a profile refer to it).")
-@click.option("--request-memory", type=AMOUNT, help="Memory request.")
+@click.option("--min-cpu", type=CPU, help="Minimal reservation: CPUs, such as 500m.")
+@click.option("--min-memory", type=MEMORY, help="Minimal reservation: memory, such as 512Mi.")
+@click.option("--cpu", "cpu_limit", type=CPU, help="CPU limit, such as 1500m.")
+@click.option("--memory", "memory_limit", type=MEMORY, help="Memory limit, such as 1Gi.")
+@click.option("--request-cpu", type=CPU, help="CPU request (percentages of a profile refer to it).")
+@click.option("--request-memory", type=MEMORY, help="Memory request.")
 @anyway_option
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -113,8 +99,8 @@ def run_command(peers: Peers, /, command: tuple[str, ...], quiet: bool, anyway: 
 @click.option("--name", help="Name of the workload; default: from the unit or cgroup.")
 @namespace_option
 @profile_option
-@click.option("--min-cpu", type=AMOUNT, help="Minimal reservation: CPUs.")
-@click.option("--min-memory", type=AMOUNT, help="Minimal reservation: memory.")
+@click.option("--min-cpu", type=CPU, help="Minimal reservation: CPUs.")
+@click.option("--min-memory", type=MEMORY, help="Minimal reservation: memory.")
 @anyway_option
 @click.pass_obj
 def adopt_command(
@@ -150,7 +136,8 @@ def forget_command(peers: Peers, name: str, namespace: str) -> None:
       j10ce-qos forget redis-server
     """
     namespace, name = apart(KINDS["Workload"], namespace, name)
-    peers.agent().delete(_where({"namespace": namespace, "name": name}))
+    with suggesting(peers, KINDS["Workload"], namespace, name):
+        peers.agent().delete(_where({"namespace": namespace, "name": name}))
     say(f"{namespace}/{name} forgotten")
 
 
@@ -197,8 +184,8 @@ def _request(pid: int, command: tuple[str, ...], options: dict[str, Any]) -> dic
 
 def _common(options: dict[str, Any]) -> dict[str, Any]:
     minimum = {"cpu": options["min_cpu"], "memory": options["min_memory"]}
-    told = {"name": options["name"], "namespace": options["namespace"], "profile": canonical(options["profile"])}
-    return {**{k: v for k, v in told.items() if v}, "minimum": {k: v for k, v in minimum.items() if v}}
+    named = {"name": options["name"], "namespace": options["namespace"], "profile": canonical(options["profile"])}
+    return {**{k: v for k, v in named.items() if v}, "minimum": {k: v for k, v in minimum.items() if v}}
 
 
 def _insist_on_minimum(placed: dict[str, Any], *, anyway: bool) -> None:
@@ -210,7 +197,7 @@ def _insist_on_minimum(placed: dict[str, Any], *, anyway: bool) -> None:
 
 def _notes(placed: dict[str, Any]) -> list[str]:
     """What else there is to say, every reason once."""
-    others = [note for note in placed["notes"] if not any(why in note for why in placed["unmet"])]
+    others = placed.get("otherNotes", placed["notes"])  # agents of earlier versions do not tell them apart
     return [*others, *(f"minimum not upheld: {why}" for why in placed["unmet"])]
 
 

@@ -33,11 +33,11 @@ class Siblings(NamedTuple):
         if self._everywhere or not any(m.floor or m.counted for m in members):
             return by_weight(members, self.here, on)
         sets = [*self.cpus, *[self.room] * (len(members) - len(self.cpus))]
-        found = _Contest(Field(self.here, self.room, sets), members, on).least(beside, headroom)
-        total = math.fsum(found)
-        times = self.times(Division(tuple(found), total, 0.0, True))
+        weights = _Contest(Field(self.here, self.room, sets), members, on).least(beside, headroom)
+        total = math.fsum(weights)
+        times = self.times(Division(tuple(weights), total, 0.0, True))
         holds = all(t >= m.floor * EXACT for t, m in zip(times, members, strict=False))
-        return Division(tuple(found), total, 0.0, holds)
+        return Division(tuple(weights), total, 0.0, holds)
 
     def times(self, division: Division) -> list[float]:
         """Millicores of each, in their order, without the strangers."""
@@ -73,8 +73,8 @@ class _Contest(NamedTuple):
             if self._risen(0.0, floors, floors, 0.0, self.on.up) is None:
                 continue
             for needs, bounds, others in self._attempts(floors, most, beside, headroom):
-                if (found := self._lightest(needs, bounds, others)) is not None:
-                    return found
+                if (weights := self._lightest(needs, bounds, others)) is not None:
+                    return weights
         return self._cut(kept)
 
     def _most(self) -> list[float]:
@@ -111,8 +111,8 @@ class _Contest(NamedTuple):
             return None  # nor would it with larger bases
         for by in SHRINK:
             for up in (lambda shares: self.on.up(step_up(shares, STEPS)), self.on.up):
-                if (found := self._risen(by, needs, bounds, others, up)) is not None:
-                    return found
+                if (risen := self._risen(by, needs, bounds, others, up)) is not None:
+                    return risen
         return None
 
     def _risen(
@@ -141,7 +141,7 @@ class _Contest(NamedTuple):
 
     def _cut(self, floors: Floats) -> list[float]:
         """Not all can be kept: all are cut alike, by as little as will do."""
-        found, low, high = self._light(0.0), 0.0, 1.0
+        best, low, high = self._light(0.0), 0.0, 1.0
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             cut = [floor * middle for floor in floors]
@@ -149,5 +149,5 @@ class _Contest(NamedTuple):
             if tried is None:
                 high = middle
             else:
-                found, low = tried, middle
-        return found
+                best, low = tried, middle
+        return best

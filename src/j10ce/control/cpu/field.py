@@ -25,10 +25,10 @@ class Field:
 
     def met(self, shares: Floats, besides: float = 0.0) -> list[float]:
         """The sum of densities in every cell; `besides`: one that is met in all of them."""
-        found = [besides] * len(self.times)
+        loads = [besides] * len(self.times)
         for n, share in enumerate(shares):
-            self.add(n, share, found)
-        return found
+            self.add(n, share, loads)
+        return loads
 
     def add(self, n: int, shares: float, met: list[float]) -> None:
         for cell in self._where[n]:
@@ -61,8 +61,8 @@ class Field:
 
 def _cells(room: Cpus, sets: Iterable[Cpus]) -> list[Cpus]:
     """The coarsest parts of the CPUs that none of the sets divides."""
-    found: dict[tuple[bool, ...], set[int]] = {}
+    cells: dict[tuple[bool, ...], set[int]] = {}
     ordered = sorted(sets, key=sorted)
     for cpu in room:
-        found.setdefault(tuple(cpu in own for own in ordered), set()).add(cpu)
-    return [frozenset(cell) for cell in found.values()]
+        cells.setdefault(tuple(cpu in own for own in ordered), set()).add(cpu)
+    return [frozenset(cell) for cell in cells.values()]

@@ -32,7 +32,7 @@ def levels(snap: Snapshot, tiers: TierWeights, held: Mapping[TargetId, float]) -
     on = grid(snap.support)
     members_of = standing(snap, tiers, on)
     capacity, headroom, cpus = {ROOT: float(snap.node.capacity.cpu)}, {ROOT: HEADROOM}, {ROOT: snap.node.cpus}
-    found: dict[TargetId, Level] = {}
+    decided: dict[TargetId, Level] = {}
     for group in snap.groups.from_top():
         children = snap.groups.children.get(group, ())
         if not children:
@@ -45,18 +45,18 @@ def levels(snap: Snapshot, tiers: TierWeights, held: Mapping[TargetId, float]) -
         beside = DEFAULT if group == ROOT else 0.0
         by_weight = partial(divide, held=held.get(group, 0.0), beside=beside, headroom=headroom[group])
         division = siblings.divide(keepable(members, on, quota(snap, group)), on, by_weight, beside, headroom[group])
-        found[group] = Level(here, children, members, division, tuple(siblings.times(division)))
-        for child, time in zip(children, found[group].times, strict=True):
+        decided[group] = Level(here, children, members, division, tuple(siblings.times(division)))
+        for child, time in zip(children, decided[group].times, strict=True):
             capacity[child] = min(time, quota(snap, child))
             headroom[child] = headroom[group] / 2  # what those above have more than they need is divided below
-    return found
+    return decided
 
 
-def looked_at(snap: Snapshot, found: Mapping[TargetId, Level]) -> frozenset[Setting]:
+def looked_at(snap: Snapshot, decided: Mapping[TargetId, Level]) -> frozenset[Setting]:
     """The settings in force that levels depend on: of whatever is not ours, and the weights that we do not choose."""
     others = [t for t, g in snap.groups.by_target.items() if not g.owned and t != ROOT]
     every = {Setting(t, knob) for t in others for knob in ("cpu.weight", "cpu.idle", "cpu.max", "cpuset.cpus")}
-    for level in found.values():  # what was forgotten goes on in our own groups, at the weight it had before us
+    for level in decided.values():  # what was forgotten goes on in our own groups, at the weight it had before us
         left = [c for c, m in zip(level.children, level.members, strict=False) if not m.free]
         every |= {Setting(c, knob) for c in left for knob in ("cpu.weight", "cpu.idle")}
     return frozenset(every)

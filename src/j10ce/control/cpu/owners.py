@@ -48,16 +48,16 @@ def chosen_by_others(snap: Snapshot, target: TargetId) -> Cpus:
 
 def above(snap: Snapshot, target: TargetId) -> Cpus:
     """The CPUs that the groups above leave it, as far as those groups are not ours."""
-    found = snap.node.cpus
+    cpus = snap.node.cpus
     for up in snap.groups.ancestors(target):
-        found = found & chosen_by_others(snap, up) or found
-    return found
+        cpus = cpus & chosen_by_others(snap, up) or cpus
+    return cpus
 
 
 def within(snap: Snapshot, target: TargetId) -> Cpus:
     """The CPUs that it can use at all."""
-    found = above(snap, target)
-    return found & chosen_by_others(snap, target) or found
+    outer = above(snap, target)
+    return outer & chosen_by_others(snap, target) or outer
 
 
 def stay(snap: Snapshot, w: Workload) -> Stay:

@@ -75,12 +75,12 @@ class _Hand:
         here = free & above(self.snap, e.target)
         stuck = confined(self._keep_off(e), self.snap.node.cpus)
         anyone = frozenset[int]().union(*(s.cpus for s in stuck))
-        found: list[int] = []
+        chosen: list[int] = []
         for cpu in sorted(here & within(self.snap, e.target) & among, key=lambda cpu: (cpu in anyone, -cpu)):
-            left = free.difference(found, {cpu})
+            left = free.difference(chosen, {cpu})
             if all(len(s.cpus & left) >= s.least for s in stuck if cpu in s.cpus):
-                found.append(cpu)
-        return found[: max(0, len(here) - 1)]  # one CPU stays common
+                chosen.append(cpu)
+        return chosen[: max(0, len(here) - 1)]  # one CPU stays common
 
     def _keep_off(self, e: Entitlement) -> list[Stay]:
         """Where those are who are to share no CPU with it; whoever has CPUs of its own is elsewhere already."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
-from j10ce.model.knob import ROOT, Setting, TargetId
+from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId
 from j10ce.model.snapshot import Snapshot
 from j10ce.policy.effect.cpu_share import weight
 
@@ -42,8 +42,18 @@ def protected(snap: Snapshot) -> frozenset[TargetId]:
 
 def rival(snap: Snapshot, target: TargetId, whom: Collection[TargetId]) -> Rival | None:
     """The heaviest claim, against one of `whom`, that idle work has by the groups that it is in; None: too light."""
-    found = (r for r in _rivals(snap, target, whom) if r.ours_shares >= NOTICEABLE * r.theirs_shares)
-    return max(found, key=lambda r: r.ours_shares / max(1.0, r.theirs_shares), default=None)
+    claims = (r for r in _rivals(snap, target, whom) if r.ours_shares >= NOTICEABLE * r.theirs_shares)
+    return max(claims, key=lambda r: r.ours_shares / max(1.0, r.theirs_shares), default=None)
+
+
+def unweighed(snap: Snapshot, group: TargetId, whom: Collection[TargetId]) -> bool:
+    """Whether a group weighs the least that there is although one of `whom` inside it weighs more.
+
+    So a kubelet leaves its classes when it starts; within a minute it gives each what its pods ask for.
+    """
+    least = KNOBS["cpu.weight"].low
+    inside = (weight(snap, t) for t in snap.groups.children.get(group, ()) if t in whom)
+    return weight(snap, group) <= least < max(inside, default=0.0)
 
 
 def _rivals(snap: Snapshot, target: TargetId, whom: Collection[TargetId]) -> Iterator[Rival]:

@@ -8,14 +8,15 @@ from typing import Final, Literal
 
 from j10ce.control.besteffort import cover, idlers, resizing
 from j10ce.control.controller import Controller
-from j10ce.control.cpu.rivals import Rival, protected, rival, sheltered
+from j10ce.control.cpu.rivals import Rival, protected, rival, sheltered, unweighed
 from j10ce.control.cpu.room import Law, Room, next_room
-from j10ce.control.cpu.water import Claim, fill, wants
+from j10ce.control.cpu.water import RoomClaim, fill, wants
 from j10ce.model.knob import KNOBS, NODE, PERIOD_US, Setting, TargetId, Value, format_cpus
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
 
 FRESH_S: Final = 10.0  # an older reading says nothing about the present
+UNWEIGHED_S: Final = 120.0  # a group that is light for longer than twice a kubelet's minute is meant to be light
 
 
 class CpuSuppress:
@@ -34,6 +35,7 @@ class CpuSuppress:
         self._never_idle: dict[TargetId, tuple[TargetId, ...]] = {}
         self._protected: frozenset[TargetId] = frozenset()
         self._rivals: dict[TargetId, Rival] = {}  # of those who are idle, and capped all the same
+        self._unweighed: dict[TargetId, float] = {}  # groups of the protected, since when
         self._room: Room | None = None
         self._caps: dict[TargetId, float] = {}  # CPUs, at the last tick
         self._wants: dict[TargetId, float] = {}
@@ -69,8 +71,9 @@ class CpuSuppress:
 
     def _weigh(self, snap: Snapshot) -> list[TargetId]:
         """Those for whom being idle is enough; the others are capped. Weights of groups move without an epoch."""
-        found = {t: rival(snap, t, self._protected) for t in self._idle}
-        self._rivals = {t: r for t, r in found.items() if r is not None}
+        self._rivals = {t: r for t in self._idle if (r := rival(snap, t, self._protected)) is not None}
+        light = {r.theirs for r in self._rivals.values() if unweighed(snap, r.theirs, self._protected)}
+        self._unweighed = {group: self._unweighed.get(group, snap.now) for group in light}
         self._capped = self._never_idle | {t: self._idle[t] for t in self._rivals}
         return [t for t in self._idle if t not in self._rivals]
 
@@ -86,15 +89,24 @@ class CpuSuppress:
             return
         fair = room.cpus / sum(len(inside) for inside in self._capped.values())
         self._wants = {t: self._want(snap, t, fair) for t in self._capped}
-        claims = [Claim(len(inside), self._wants[t]) for t, inside in self._capped.items()]
+        claims = [RoomClaim(len(inside), self._wants[t]) for t, inside in self._capped.items()]
+        shares = dict(zip(self._capped, fill(room.cpus, claims), strict=True))
         self._caps = {}
-        for (target, inside), cpus in zip(self._capped.items(), fill(room.cpus, claims), strict=True):
+        for target, inside in self._capped.items():
+            waits = self._waits(snap, target)
+            cpus = 0.0 if waits else shares[target]
             promised = math.fsum(snap.entitlements[t].floor.cpu for t in inside) / 1000
             quota = float(max(KNOBS["cpu.max"].low, round(max(cpus, promised) * PERIOD_US)))
             self._caps[target] = quota / PERIOD_US
-            part = "" if len(claims) == 1 else f", {cpus:.2f} of it here"
+            part = "" if waits or len(claims) == 1 else f", {cpus:.2f} of it here"
+            given = "as little as can be until that group is weighed" if waits else f"{room.reason}{part}"
             idle = f"; idle among its siblings, but {self._rivals[target]}" if target in self._rivals else ""
-            yield self._at_most(target, "cpu.max", quota, f"{room.reason}{part}{idle}")
+            yield self._at_most(target, "cpu.max", quota, f"{given}{idle}")
+
+    def _waits(self, snap: Snapshot, target: TargetId) -> bool:
+        """Within any larger cap idle work runs at the weight of the protected, a few ms of each period."""
+        since = self._unweighed.get(self._rivals[target].theirs) if target in self._rivals else None
+        return since is not None and snap.now - since < UNWEIGHED_S
 
     def _want(self, snap: Snapshot, target: TargetId, fair: float) -> float:
         """Whoever has no reading yet has just come, and may want its whole share."""
@@ -110,9 +122,9 @@ class CpuSuppress:
 
 def _has_capped_parts(snap: Snapshot, target: TargetId) -> bool:
     """cgroup v1 takes no quota inside a smaller one: a container that has one could not be started again."""
-    found, support = snap.workloads.get(target), snap.support.get("cpu.max")
+    workload, support = snap.workloads.get(target), snap.support.get("cpu.max")
     on_v1 = support is not None and support.via == "cgroup1"
-    return on_v1 and found is not None and any(p.limits.cpu != math.inf for p in found.parts)
+    return on_v1 and workload is not None and any(p.limits.cpu != math.inf for p in workload.parts)
 
 
 def _used(snap: Snapshot, workloads: Collection[TargetId]) -> float:

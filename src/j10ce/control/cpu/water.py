@@ -21,12 +21,12 @@ HEADROOM: Final = 1.25  # above what is used; AT_CAP · HEADROOM > 1, so that no
 ASLEEP: Final = 0.1  # of its share, for whoever uses nothing
 
 
-class Claim(NamedTuple):
+class RoomClaim(NamedTuple):
     parts: int  # how many equal claims it stands for
     wants: float
 
 
-def fill(room: float, claims: Sequence[Claim]) -> list[float]:
+def fill(room: float, claims: Sequence[RoomClaim]) -> list[float]:
     """In the order of the claims; the portions add up to the room."""
     left, parts = room, sum(c.parts for c in claims)
     portions = [0.0] * len(claims)

@@ -61,8 +61,8 @@ class Grid(NamedTuple):
             return self.high
         if self.fine:
             return max(self.low, float(math.ceil(shares)))
-        found = shares_of(weight_of(shares))
-        return found if found >= shares else shares_of(weight_of(shares) + 1)
+        rounded = shares_of(weight_of(shares))
+        return rounded if rounded >= shares else shares_of(weight_of(shares) + 1)
 
     def near(self, shares: float) -> float:
         whole = float(round(shares)) if self.fine else shares_of(weight_of(shares))
@@ -74,8 +74,8 @@ COARSE: Final = Grid(shares_of(1), shares_of(MOST_WEIGHT), fine=False)
 
 
 def grid(support: Mapping[str, Support]) -> Grid:
-    found = support.get("cpu.weight")
-    return FINE if found is not None and found.via == "cgroup1" else COARSE
+    weight = support.get("cpu.weight")
+    return FINE if weight is not None and weight.via == "cgroup1" else COARSE
 
 
 def divide(
@@ -96,8 +96,8 @@ def divide(
         return Division(shares, math.fsum(shares), 0.0, True)
     for contest in _contests(members, capacity, on, beside, headroom):
         for by in SHRINK:
-            if found := contest.shrunk(by).least(held):
-                return found._replace(holds=_floors_hold(members, found, capacity))
+            if division := contest.shrunk(by).least(held):
+                return division._replace(holds=_floors_hold(members, division, capacity))
     return _cut(members, capacity, on)
 
 
@@ -163,12 +163,12 @@ class _Contest(NamedTuple):
             return None
         lasting = [held] if rate <= held <= rate * 2 ** (KEPT_STEPS / STEPS) else []
         for candidate in (*lasting, step_up(rate, STEPS)):
-            if candidate <= most and self.holds(found := self.at(candidate)):
-                return found
+            if candidate <= most and self.holds(division := self.at(candidate)):
+                return division
         exact = self._settled(rate)
         if self.holds(exact):
             return exact
-        return found if most < math.inf and self.holds(found := self.at(most)) else None
+        return division if most < math.inf and self.holds(division := self.at(most)) else None
 
     def rate(self) -> float:
         """The least one at which the capacity pays for all weights, before what needs add is rounded."""
@@ -192,13 +192,13 @@ class _Contest(NamedTuple):
 
     def most(self) -> float:
         """The highest rate that the kernel's range can express and that leaves the others their bounds."""
-        found = math.inf
+        rate = math.inf
         for m, need, bound, also in zip(self.members, self.needs, self.bounds, self.also, strict=True):
             if need and (m.free or m.raised):
-                found = min(found, (self.on.high - also) / need)
+                rate = min(rate, (self.on.high - also) / need)
             if bound > (need if m.raised else 0.0) and not m.free:
-                found = min(found, m.base / bound)
-        return found
+                rate = min(rate, m.base / bound)
+        return rate
 
     def at(self, rate: float) -> Division:
         up, rows = self.on.up, zip(self.members, self.needs, self.bases, self.also, strict=True)
@@ -219,13 +219,13 @@ class _Contest(NamedTuple):
 
     def _settled(self, rate: float) -> Division:
         """Rounding up adds to what has to be paid: up to the least rate at which the rounded weights hold."""
-        found = self.at(rate)
+        division = self.at(rate)
         for _ in range(64):
-            if found.total <= rate * self.capacity / EXACT:
+            if division.total <= rate * self.capacity / EXACT:
                 break
-            rate = found.total / self.capacity
-            found = self.at(rate)
-        return found
+            rate = division.total / self.capacity
+            division = self.at(rate)
+        return division
 
 
 def _ratio(weight: float, left: float) -> float:

@@ -14,11 +14,12 @@ import msgspec
 from j10ce.errors import Unsupported
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import file
-from j10ce.kernel.backend import Backend, Metered, Place, Surveys
+from j10ce.kernel.backend import Backend, Metered, Surveys
 from j10ce.kernel.cgroup import v1, v2
 from j10ce.kernel.cgroup.spelling import Cgroup, Files, Spelling
 from j10ce.model.knob import KNOBS, Setting, Support, Value
 from j10ce.model.plan import Applied, Gone, Refused
+from j10ce.model.workload import Handle
 
 _WITNESS: Final = {"cpu": "cpu.weight", "cpuset": "cpuset.cpus", "memory": "memory.max"}
 
@@ -37,10 +38,10 @@ class CgroupFiles:
     def quantise(self, s: Setting, v: Value, /) -> Value:
         return self._spellings[s.knob].quantise(v) if s.knob in self._spellings else v
 
-    def read(self, s: Setting, at: Place, /) -> Value | None:
+    def read(self, s: Setting, at: Handle, /) -> Value | None:
         return self._known(s).parse(self._cgroup(s, at))
 
-    def write(self, s: Setting, v: Value, at: Place, /) -> Applied | Refused | Gone:
+    def write(self, s: Setting, v: Value, at: Handle, /) -> Applied | Refused | Gone:
         spelling, cgroup = self._known(s), self._cgroup(s, at)
         wanted = spelling.quantise(v)
         deserted = s.knob == "cpuset.cpus" and self._hierarchies.version("cpuset") == 1 and not spelling.parse(cgroup)
@@ -51,23 +52,23 @@ class CgroupFiles:
         follows = wanted == frozenset() and isinstance(result, Applied)
         return Applied(wanted) if follows else result
 
-    def save(self, s: Setting, at: Place, /) -> str | None:
+    def save(self, s: Setting, at: Handle, /) -> str | None:
         held = self._held(s, self._cgroup(s, at))
         return msgspec.json.encode(held).decode() if held else None
 
-    def restore(self, s: Setting, text: str, at: Place, /) -> Applied | Refused | Gone:
+    def restore(self, s: Setting, text: str, at: Handle, /) -> Applied | Refused | Gone:
         cgroup, wanted = self._cgroup(s, at), msgspec.json.decode(text, type=dict[str, str])
         if self._held(s, cgroup) == wanted:
             return self._read_back(s, cgroup)
         return self._settle(s, cgroup, wanted)
 
-    def usage(self, s: Setting, at: Place, /) -> float | None:
+    def usage(self, s: Setting, at: Handle, /) -> float | None:
         counter = self._known(s).usage
         return self._cgroup(s, at).number(counter) if counter else None
 
-    def beside(self, s: Setting, at: Place, /) -> float:
+    def beside(self, s: Setting, at: Handle, /) -> float:
         controller = KNOBS[s.knob].controller
-        root, here = self._cgroup(s, Place("")), at.at(controller)
+        root, here = self._cgroup(s, Handle("")), at.path_of(controller)
         others = (self._known(s).parse(Cgroup(f"{root.directory}/{n}")) for n in root.children() if n != here)
         return math.fsum(value for value in others if isinstance(value, float | int))
 
@@ -78,12 +79,12 @@ class CgroupFiles:
         problem = file.settle(cgroup.directory, complete)
         return problem if problem is not None else self._read_back(s, cgroup)
 
-    def _call_back(self, at: Place) -> None:
+    def _call_back(self, at: Handle) -> None:
         """v1 moves the processes of a set whose last CPU goes offline to the group above, and never back: those that
         are still here by the hierarchy of CPU time are put in again."""
-        if self._hierarchies.version("cpu") is not None and at.at("cpuset") == at.at("cpu"):
-            left = self._hierarchies.file("cpuset", at.at("cpuset"), "cgroup.procs")
-            for pid in (file.read(self._hierarchies.file("cpu", at.at("cpu"), "cgroup.procs")) or "").split():
+        if self._hierarchies.version("cpu") is not None and at.path_of("cpuset") == at.path_of("cpu"):
+            left = self._hierarchies.file("cpuset", at.path_of("cpuset"), "cgroup.procs")
+            for pid in (file.read(self._hierarchies.file("cpu", at.path_of("cpu"), "cgroup.procs")) or "").split():
                 file.write(left, pid)
 
     def _read_back(self, s: Setting, cgroup: Cgroup) -> Applied | Gone:
@@ -94,9 +95,9 @@ class CgroupFiles:
         texts = {name: cgroup.text(name) for name in self._known(s).files}
         return {name: text for name, text in texts.items() if text is not None}
 
-    def _cgroup(self, s: Setting, at: Place) -> Cgroup:
+    def _cgroup(self, s: Setting, at: Handle) -> Cgroup:
         controller = KNOBS[s.knob].controller
-        return Cgroup(self._hierarchies.directory(controller, at.at(controller)))
+        return Cgroup(self._hierarchies.directory(controller, at.path_of(controller)))
 
     def _known(self, s: Setting) -> Spelling:
         if s.knob not in self._spellings:
@@ -139,8 +140,8 @@ class CgroupFiles:
 
 def version(release: str) -> tuple[int, int]:
     """`6.1.0-54-amd64` to (6, 1)."""
-    found = re.match(r"(\d+)\.(\d+)", release)
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+    numbers = re.match(r"(\d+)\.(\d+)", release)
+    return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
 
 
 def _conforms(b: CgroupFiles) -> tuple[Backend, Metered, Surveys]:

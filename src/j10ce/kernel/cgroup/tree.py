@@ -11,11 +11,11 @@ from typing import Final
 from j10ce.errors import Denied, Finding, Invalid
 from j10ce.host.mounts import UNIFIED, Hierarchies, Mount, inside
 from j10ce.kernel import file
-from j10ce.kernel.backend import Disables, Place, Tree
+from j10ce.kernel.backend import Disables, Tree
 from j10ce.kernel.process import Process, alive, immovable, pinned, process
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Applied, Gone, Refused
-from j10ce.model.workload import APART, plain_path
+from j10ce.model.workload import APART, Handle, plain_path
 
 _UNSAFE: Final = re.compile(r"^\.|[^A-Za-z0-9.-]")
 _MAX_NAME: Final = 255
@@ -29,39 +29,39 @@ class PlainTree:
     def __init__(self, hierarchies: Hierarchies, top: str = "j10ce") -> None:
         self._hierarchies = hierarchies
         self._top = inside(top)
-        self._known: dict[TargetId, Place] = {}
+        self._known: dict[TargetId, Handle] = {}
 
-    def place(self, target: TargetId, /) -> Place | None:
+    def place(self, target: TargetId, /) -> Handle | None:
         if target.startswith("group/"):
-            return Place(inside(target.removeprefix("group/")))
+            return Handle(inside(target.removeprefix("group/")))
         return self._known.get(target)
 
-    def path_for(self, tier: str, namespace: str, name: str, /) -> Place:
+    def path_for(self, tier: str, namespace: str, name: str, /) -> Handle:
         leaf = f"{escape(namespace)}_{escape(name)}" if tier and name else ""
         if len(leaf) > _MAX_NAME:
             problem = Finding("name", name, f"makes a cgroup name of {len(leaf)} bytes", f"at most {_MAX_NAME}")
             raise Invalid([problem], "workload")
-        return Place(plain_path(self._top, escape(tier) if tier else "", leaf))
+        return Handle(plain_path(self._top, escape(tier) if tier else "", leaf))
 
-    def know(self, target: TargetId, at: Place, /) -> None:
+    def know(self, target: TargetId, at: Handle, /) -> None:
         self._known[target] = at
 
-    def owns(self, at: Place, /) -> bool:
+    def owns(self, at: Handle, /) -> bool:
         return f"{at.path}/".startswith((f"{self._top}/", f"{plain_path(self._top, APART)}/"))
 
-    def identity(self, at: Place, controller: str, /) -> int | None:
+    def identity(self, at: Handle, controller: str, /) -> int | None:
         try:
-            return os.stat(self._hierarchies.directory(controller, at.at(controller))).st_ino
+            return os.stat(self._hierarchies.directory(controller, at.path_of(controller))).st_ino
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def make(self, target: TargetId, at: Place, /) -> Applied | Refused | Gone:
+    def make(self, target: TargetId, at: Handle, /) -> Applied | Refused | Gone:
         if not self.owns(at):
             return Refused(f"{at.path!r} is not below {self._top!r}; only our own cgroups are made")
-        if (parent := at.path.rpartition("/")[0]) and not self._exists(Place(parent)):
+        if (parent := at.path.rpartition("/")[0]) and not self._exists(Handle(parent)):
             return Refused(f"cannot make {at.path!r}: kernel said ENOENT; make {parent!r} first")
         for controller, mount in self._hierarchies.in_use().items():
-            if problem := self._make_in(mount, inside(at.at(controller))):
+            if problem := self._make_in(mount, inside(at.path_of(controller))):
                 return problem
         self.know(target, at)
         return Applied(at.path)
@@ -71,7 +71,7 @@ class PlainTree:
         at = self.place(target)
         if at is None or self._hierarchies.unified is None:
             return None if at is None else self._on_v1()
-        text = file.read(self._hierarchies.file(UNIFIED, at.at(UNIFIED), "cgroup.subtree_control"))
+        text = file.read(self._hierarchies.file(UNIFIED, at.path_of(UNIFIED), "cgroup.subtree_control"))
         return None if text is None else frozenset(text.split()) | self._on_v1()
 
     def enable(self, target: TargetId, controllers: frozenset[str], /) -> Applied | Refused | Gone:
@@ -90,7 +90,7 @@ class PlainTree:
             before = process(pid)
             if handle is None or before is None:
                 return Gone()
-            problem = self._move(before, {c: at.at(c) for c in self._hierarchies.in_use()})
+            problem = self._move(before, {c: at.path_of(c) for c in self._hierarchies.in_use()})
             if not alive(handle):
                 return Gone()
         return problem or Applied(float(pid))
@@ -101,7 +101,7 @@ class PlainTree:
             return Gone()
         if not self.owns(at):
             return Refused(f"{at.path!r} is not below {self._top!r}; only our own cgroups are removed")
-        directories = [self._hierarchies.directory(c, at.at(c)) for c in self._hierarchies.in_use()]
+        directories = [self._hierarchies.directory(c, at.path_of(c)) for c in self._hierarchies.in_use()]
         if inhabited := next((why for d in directories if (why := _inhabitants(d))), ""):
             return Refused(inhabited)
         results = [_rmdir(d) for d in directories]
@@ -145,12 +145,12 @@ class PlainTree:
         ours = sorted(controllers & unified.controllers) if unified else []
         if ours:
             words = " ".join(f"{sign}{c}" for c in ours)
-            problem = file.write(self._hierarchies.file(UNIFIED, at.at(UNIFIED), "cgroup.subtree_control"), words)
+            problem = file.write(self._hierarchies.file(UNIFIED, at.path_of(UNIFIED), "cgroup.subtree_control"), words)
             if problem is not None:
                 return _explain_busy(problem)
         return Applied(" ".join(sorted(controllers)))
 
-    def _exists(self, at: Place) -> bool:
+    def _exists(self, at: Handle) -> bool:
         return any(self.identity(at, c) is not None for c in self._hierarchies.in_use())
 
     def _on_v1(self) -> frozenset[str]:

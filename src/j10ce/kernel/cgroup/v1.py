@@ -84,8 +84,12 @@ TABLE: Final[dict[str, Spelling]] = {
     "cpu.max.burst": whole(_BURST)._replace(needs="kernel ≥ 5.14", instead="a higher cpu.max"),
     "cpuset.cpus": cpus()._replace(spell=_spell_cpus, also=_take_followers),
     # Mainline v1 lacks the next three and memory.oom.group; some distributions' kernels have them under v2's names.
-    "memory.min": bytes_("memory.min")._replace(needs=_V2, instead="memory.max on neighbours; nothing keeps pages in"),
-    "memory.low": bytes_("memory.low")._replace(needs=_V2, instead="memory.max on neighbours; nothing keeps pages in"),
+    "memory.min": bytes_("memory.min")._replace(
+        needs=_V2, instead="limits on its neighbours, while its own pages may be reclaimed"
+    ),
+    "memory.low": bytes_("memory.low")._replace(
+        needs=_V2, instead="limits on its neighbours, while its own pages may be reclaimed"
+    ),
     "memory.high": bytes_("memory.high")._replace(
         needs=_V2, instead="memory.max alone, without slowing down first", usage="memory.usage_in_bytes"
     ),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from j10ce.kernel.backend import Place
 from j10ce.kernel.record.entry import Wrote, wrote
 from j10ce.kernel.record.journal import Journal
 from j10ce.kernel.routes import Routes
 from j10ce.model.knob import KNOBS, Setting, Value, group
+from j10ce.model.workload import Handle
 
 # cpu.idle puts the weight aside and, when cleared, leaves the default one; a burst is cut with its quota.
 _MOVES: Final = {"cpu.idle": "cpu.weight", "cpu.max": "cpu.max.burst"}
@@ -26,7 +26,7 @@ def foretold(setting: Setting, value: Value, owner: str) -> list[Wrote]:
     return [wrote(other, KNOBS[other.knob].default, owner)] if other else []
 
 
-def follows(routes: Routes, setting: Setting, at: Place, present: Value) -> bool:
+def follows(routes: Routes, setting: Setting, at: Handle, present: Value) -> bool:
     """Whether a set is the one above it: on cgroup v1 it has moved, and will move, with that one."""
     above = Setting(group(at.path.rpartition("/")[0]), setting.knob)
     return isinstance(present, frozenset) and routes.look(above) == present

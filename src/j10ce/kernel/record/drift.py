@@ -16,7 +16,7 @@ class Drift(NamedTuple):
 
     setting: Setting
     ours: Value
-    found: Value
+    theirs: Value
     at: float  # monotonic
     reasserted: int  # in the last ten minutes
     yielded: bool  # we gave in; the setting stays as they want it
@@ -37,9 +37,9 @@ class Contests:
     def __init__(self) -> None:
         self._by_setting: dict[Setting, _Contest] = {}
 
-    def notice(self, setting: Setting, ours: Value, found: Value, now: float) -> Drift:
+    def notice(self, setting: Setting, ours: Value, present: Value, now: float) -> Drift:
         contest = self._by_setting.get(setting)
-        drift = Drift(setting, ours, found, now, 0, False)
+        drift = Drift(setting, ours, present, now, 0, False)
         if contest is None:
             contest = self._by_setting[setting] = _Contest(drift)
         contest.drift, contest.unanswered = drift, True
@@ -53,8 +53,8 @@ class Contests:
         recent = [t for t in contest.reassertions if now - t < WITHIN_S]
         if contest.yielded or len(recent) >= REASSERTIONS:
             contest.yielded = True
-            found = render(setting.knob, contest.drift.found)
-            return f"yielded: someone else set {setting.knob} to {found} again after {REASSERTIONS} re-assertions"
+            theirs = render(setting.knob, contest.drift.theirs)
+            return f"yielded: someone else set {setting.knob} to {theirs} again after {REASSERTIONS} re-assertions"
         contest.reassertions = [*recent, now]
         contest.unanswered = False
         return ""

@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from j10ce.kernel.backend import Place
 from j10ce.model.knob import Setting, TargetId, Value
+from j10ce.model.workload import Handle
 
 FORMAT: Final = 1
 CONTROLLERS: Final = "cgroup.subtree_control"
@@ -23,26 +23,13 @@ class Header(Struct, frozen=True, omit_defaults=True, tag="journal"):
     boot: str
 
 
-class At(Struct, frozen=True, omit_defaults=True):
-    path: str
-    unit: str = ""
-    paths: dict[str, str] = {}
-
-    @classmethod
-    def of(cls, place: Place) -> At:
-        return cls(place.path, place.unit, dict(place.paths))
-
-    def place(self) -> Place:
-        return Place(self.path, self.unit, self.paths)
-
-
 class Original(Struct, frozen=True, omit_defaults=True, tag="original"):
     """What a setting held before our first write, to the letter."""
 
     target: TargetId
     knob: str
     instance: str
-    at: At
+    at: Handle
     identity: int
     via: str  # the back end that saved `text` and can restore it
     text: str
@@ -69,14 +56,14 @@ class Wrote(Struct, frozen=True, omit_defaults=True, tag="wrote"):
 
 class Made(Struct, frozen=True, omit_defaults=True, tag="made"):
     target: TargetId
-    at: At
+    at: Handle
 
 
 class Enabled(Struct, frozen=True, omit_defaults=True, tag="enabled"):
     """Controllers that the children of a target had not before."""
 
     target: TargetId
-    at: At
+    at: Handle
     identity: int
     controllers: list[str]
 

@@ -82,21 +82,21 @@ class Held:
     def check(self, setting: Setting) -> Value | None:
         """Read again; the value found where it is not what we knew, else None. A vanished setting is dropped."""
         try:
-            found = self._routes.read(setting)
+            present = self._routes.read(setting)
         except QosError:  # unreadable for the moment: what was known stands
             return None
-        if found is None:
+        if present is None:
             self.lose(setting)
             return None
-        if found == self._raw[setting]:
+        if present == self._raw[setting]:
             return None
-        self.take(setting, found)
-        return found
+        self.take(setting, present)
+        return present
 
     def reread(self, setting: Setting) -> Value | None:
         """Our own write moved it: take what is there without suspecting anyone. "As the parent" stays that."""
-        found = self._routes.look(setting)
-        if found is not None and setting in self.values:
+        present = self._routes.look(setting)
+        if present is not None and setting in self.values:
             follows = self.values[setting] == frozenset()
-            self.take(setting, frozenset() if follows else found, found)
-        return found
+            self.take(setting, frozenset() if follows else present, present)
+        return present

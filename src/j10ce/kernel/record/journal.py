@@ -16,11 +16,9 @@ from typing import Final
 import msgspec
 
 from j10ce.errors import Corrupt, Denied
-from j10ce.kernel.backend import Place
 from j10ce.kernel.record.entry import (
     CONTROLLERS,
     FORMAT,
-    At,
     Enabled,
     Entry,
     Forgot,
@@ -35,6 +33,7 @@ from j10ce.kernel.record.entry import (
     wrote,
 )
 from j10ce.model.knob import KNOBS, Setting, TargetId, Value, group
+from j10ce.model.workload import Handle
 
 _COMPACT_ABOVE: Final = 1 << 20  # and always twice what is live: each line then pays for its own rewriting, at any size
 _OURS: Final = 2  # the value under way and the one before it
@@ -54,7 +53,7 @@ class Journal:
         self._by_target: dict[TargetId, dict[Setting, None]] = {}  # the settings that have an original
         self._spelled: dict[Setting, Value] = {}
         self._values: Mapping[Setting, Value] | None = None  # a copy that callers may keep
-        self._targets: Mapping[TargetId, At] | None = None
+        self._targets: Mapping[TargetId, Handle] | None = None
         self.owners: dict[Setting, str] = {}
         self._ours: dict[Setting, tuple[Value, ...]] = {}
         self.made: dict[TargetId, Made] = {}
@@ -84,8 +83,8 @@ class Journal:
         return self._ours.get(setting, ())
 
     def original(self, setting: Setting) -> Value | None:
-        found = self.originals.get(setting)
-        return None if found is None else from_spelled(found.value)
+        entry = self.originals.get(setting)
+        return None if entry is None else from_spelled(entry.value)
 
     def values(self) -> Mapping[Setting, Value]:
         """Every original as a value; asked for on each tick, so it is kept."""
@@ -97,7 +96,7 @@ class Journal:
         """The settings of a target that are ours to give back."""
         return self._by_target.get(target, {}).keys()
 
-    def targets(self) -> Mapping[TargetId, At]:
+    def targets(self) -> Mapping[TargetId, Handle]:
         """Everything that we made or changed, and where it is."""
         if self._targets is None:
             made = {target: m.at for target, m in self.made.items()}
@@ -111,19 +110,19 @@ class Journal:
         for setting in self.changed(target):
             old = self.originals[setting]
             controller = KNOBS[setting.knob].controller if setting.knob in KNOBS else "cpu"
-            path = old.at.place().at(controller)
+            path = old.at.path_of(controller)
             now = setting._replace(target=to or group(path))
             moved.append(msgspec.structs.replace(old, target=now.target))
             moved += (wrote(now, value, self.owners[setting]) for value in self.ours(setting))
         self.note(Forgot(target), *moved)
         return {entry.target for entry in moved}
 
-    def places(self) -> Iterator[tuple[TargetId, Place]]:
+    def places(self) -> Iterator[tuple[TargetId, Handle]]:
         """Where everything is that we made or wrote to."""
         for made in self.made.values():
-            yield made.target, made.at.place()
+            yield made.target, made.at
         for original in self.originals.values():
-            yield original.target, original.at.place()
+            yield original.target, original.at
 
     def add(self, *entries: Entry) -> None:
         """Write before the machine is changed. Raises OSError when the file cannot take it; then nothing is added."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from j10ce.kernel.attempt import attempt
-from j10ce.kernel.backend import Disables
+from j10ce.kernel.backend import Disables, attempt
 from j10ce.kernel.record.coupling import follows, foretold, note_side_effect
 from j10ce.kernel.record.entry import CONTROLLERS, Enabled, Forgot, Made, Original, from_spelled
 from j10ce.kernel.record.journal import Journal
@@ -73,7 +72,7 @@ class Undo:
         return change, result
 
     def _restore(self, original: Original) -> Applied | Refused | Gone | Unchanged:
-        setting, at = original.setting, original.at.place()
+        setting, at = original.setting, original.at
         if self._busy(setting.target):
             return Refused("a slow write is still under way; revert again when it is done")
         if self._routes.identity(setting, at) != original.identity:
@@ -99,14 +98,14 @@ class Undo:
     def _remove(self, made: Made) -> tuple[Change, Result]:
         if self._busy(made.target):
             return Remove(made.target, "made by us"), Refused("a slow write is still under way")
-        self._routes.tree.know(made.target, made.at.place())
+        self._routes.tree.know(made.target, made.at)
         result = attempt(lambda: self._routes.tree.remove(made.target))
         if not isinstance(result, Refused):
             self._journal.note(Forgot(made.target))
         return Remove(made.target, "made by us"), result
 
     def _disable(self, enabled: Enabled) -> tuple[Change, Result]:
-        tree, at = self._routes.tree, enabled.at.place()
+        tree, at = self._routes.tree, enabled.at
         controllers = frozenset(enabled.controllers)
         result: Result = Gone()
         if isinstance(tree, Disables) and tree.identity(at, enabled.controllers[0]) == enabled.identity:

@@ -223,7 +223,7 @@ async def _connect(address: str) -> MessageBus:
 async def _disconnect(bus: MessageBus) -> None:
     if bus.connected:
         bus.disconnect()
-    with suppress(*_LOST):  # why it was lost has been told by the call that noticed
+    with suppress(*_LOST):  # the call that noticed has raised why it was lost
         await bus.wait_for_disconnect()  # type: ignore[no-untyped-call]
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from j10ce.host.mounts import UNIFIED, Hierarchies
 from j10ce.kernel import file
-from j10ce.kernel.backend import Backend, Batched, Metered, Place, Settles, Surveys
+from j10ce.kernel.backend import Backend, Batched, Metered, Settles, Surveys
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.spelling import number
 from j10ce.kernel.systemd.dbus import CallFailed
@@ -25,6 +25,7 @@ from j10ce.kernel.systemd.spelling import TABLE, Property, Raw, properties
 from j10ce.kernel.systemd.units import GONE, Units, answer
 from j10ce.model.knob import KNOBS, Role, Setting, Support, Value, parse_cpus, render
 from j10ce.model.plan import Applied, Gone, Refused
+from j10ce.model.workload import Handle
 
 Answer = Applied | Refused | Gone
 
@@ -78,18 +79,18 @@ class UnitProperties:
         self._stale = False  # a drop-in was removed that systemd still lists
 
     def knobs(self) -> Mapping[str, Support]:
-        return {name: self._judge(name, found) for name, found in self._files.knobs().items()}
+        return {name: self._judge(name, support) for name, support in self._files.knobs().items()}
 
     def quantise(self, s: Setting, v: Value, /) -> Value:
         return self._files.quantise(s, v)
 
-    def usage(self, s: Setting, at: Place, /) -> float | None:
+    def usage(self, s: Setting, at: Handle, /) -> float | None:
         return 0.0 if self._unit(at) in self._nursery else self._files.usage(s, at)
 
-    def beside(self, s: Setting, at: Place, /) -> float:
+    def beside(self, s: Setting, at: Handle, /) -> float:
         return self._files.beside(s, at)
 
-    def read(self, s: Setting, at: Place, /) -> Value | None:
+    def read(self, s: Setting, at: Handle, /) -> Value | None:
         unit, default = self._unit(at), KNOBS[s.knob].default
         waiting = self._nursery.values(unit)
         if waiting is not None:
@@ -99,10 +100,10 @@ class UnitProperties:
             return held
         return default if self._exists(at) else self._left_behind(s, unit)
 
-    def write(self, s: Setting, v: Value, at: Place, /) -> Answer:
+    def write(self, s: Setting, v: Value, at: Handle, /) -> Answer:
         return self.write_many([(s, v)], at)[0]
 
-    def write_many(self, values: Sequence[tuple[Setting, Value]], at: Place, /) -> list[Answer]:
+    def write_many(self, values: Sequence[tuple[Setting, Value]], at: Handle, /) -> list[Answer]:
         unit, wanted = self._unit(at), {s: self.quantise(s, v) for s, v in values}
         if self._nursery.collect(unit, wanted):
             return [Applied(wanted[s]) for s, _ in values]
@@ -114,7 +115,7 @@ class UnitProperties:
         answers |= {s: self._write_file(s, v, at) for s, v in wanted.items() if s not in by_property}
         return [answers[s] for s, _ in values]
 
-    def save(self, s: Setting, at: Place, /) -> str | None:
+    def save(self, s: Setting, at: Handle, /) -> str | None:
         unit = self._unit(at)
         row = self._row(s, unit)
         if unit in self._nursery:
@@ -130,7 +131,7 @@ class UnitProperties:
                 return None
             raise
 
-    def restore(self, s: Setting, text: str, at: Place, /) -> Answer:
+    def restore(self, s: Setting, text: str, at: Handle, /) -> Answer:
         unit = self._unit(at)
         row = self._row(s, unit)
         if self._nursery.collect(unit, {s: KNOBS[s.knob].default}):
@@ -150,14 +151,14 @@ class UnitProperties:
     def settle(self) -> None:
         """systemd forgets the drop-ins that `restore` removed; the units are then as they were, to the last line."""
         if self._stale:
-            with suppress(CallFailed):  # what it still lists has no effect; the next revert tells it again
+            with suppress(CallFailed):  # what it still lists has no effect; the next revert asks again
                 self._units.reload()
                 self._stale = False
 
-    def _judge(self, knob: str, found: Support) -> Support:
-        if needs := self._beyond_us(knob) if found.ok else found.needs:
-            return Support(False, needs=needs, instead=found.instead)
-        return found._replace(via="systemd") if knob in TABLE else found
+    def _judge(self, knob: str, support: Support) -> Support:
+        if needs := self._beyond_us(knob) if support.ok else support.needs:
+            return Support(False, needs=needs, instead=support.instead)
+        return support._replace(via="systemd") if knob in TABLE else support
 
     def _beyond_us(self, knob: str) -> str:
         """What a user's manager lacks for a knob; the system's has everything."""
@@ -180,31 +181,31 @@ class UnitProperties:
         """What a user's manager may hand out."""
         return (file.read(self._hierarchies.file(UNIFIED, self._units.root, "cgroup.controllers")) or "").split()
 
-    def _unit(self, at: Place) -> str:
+    def _unit(self, at: Handle) -> str:
         return self._units.unit_at(at.path)
 
     def _row(self, s: Setting, unit: str) -> Property | None:
         known = unit and (s.knob != "cpu.idle" or self._units.version >= _IDLE_SINCE)
         return TABLE.get(s.knob) if known else None
 
-    def _exists(self, at: Place) -> bool:
+    def _exists(self, at: Handle) -> bool:
         return os.path.isdir(self._hierarchies.directory(UNIFIED, at.path))
 
-    def _write_file(self, s: Setting, v: Value, at: Place) -> Answer:
+    def _write_file(self, s: Setting, v: Value, at: Handle) -> Answer:
         default = KNOBS[s.knob].default
         return Applied(default) if v == default and self._switched_off(s, at) else self._files.write(s, v, at)
 
-    def _restore_file(self, s: Setting, text: str, at: Place) -> Answer:
+    def _restore_file(self, s: Setting, text: str, at: Handle) -> Answer:
         if not self._exists(at):
             return Gone()
         off = self._switched_off(s, at)
         return Applied(KNOBS[s.knob].default) if off else self._files.restore(s, text, at)
 
-    def _switched_off(self, s: Setting, at: Place) -> bool:
+    def _switched_off(self, s: Setting, at: Handle) -> bool:
         """systemd gives a unit the files of a controller only while someone asks for it."""
         return bool(self._unit(at)) and self._files.read(s, at) is None and self._exists(at)
 
-    def _set_all(self, unit: str, wanted: Mapping[Setting, Value], at: Place) -> dict[Setting, Answer]:
+    def _set_all(self, unit: str, wanted: Mapping[Setting, Value], at: Handle) -> dict[Setting, Answer]:
         answers: dict[Setting, Answer] = {s: r for s in wanted if (r := self._objection(s, wanted, at))}
         todo = {s: v for s, v in wanted.items() if s not in answers}
         problem = self._set(unit, todo) if todo else None
@@ -213,7 +214,7 @@ class UnitProperties:
             return answers | {s: self.write(s, v, at) for s, v in todo.items()}
         return answers | {s: problem or self._read_back(s, v, at) for s, v in todo.items()}
 
-    def _objection(self, s: Setting, wanted: Mapping[Setting, Value], at: Place) -> Refused | Gone | None:
+    def _objection(self, s: Setting, wanted: Mapping[Setting, Value], at: Handle) -> Refused | Gone | None:
         idle = s._replace(knob="cpu.idle")
         if s.knob == "cpu.weight" and (wanted[idle] if idle in wanted else self.read(idle, at)):
             return Refused(f"{at.path} has cpu.idle = 1 and takes no cpu.weight; clear cpu.idle first")
@@ -221,7 +222,7 @@ class UnitProperties:
             return self._reclaim(s, wanted[s], at)
         return None
 
-    def _reclaim(self, s: Setting, v: Value, at: Place) -> Refused | Gone | None:
+    def _reclaim(self, s: Setting, v: Value, at: Handle) -> Refused | Gone | None:
         """Lower a limit in the file first: this thread then waits for the reclaim, and not PID 1."""
         held = self._files.read(s, at)
         if not isinstance(held, float) or not isinstance(v, float) or v >= held:
@@ -237,7 +238,7 @@ class UnitProperties:
             return answer(e, f"set {shown} on {unit}")
         return None
 
-    def _read_back(self, s: Setting, wanted: Value, at: Place) -> Answer:
+    def _read_back(self, s: Setting, wanted: Value, at: Handle) -> Answer:
         if s.knob == "cpuset.cpus" and wanted == frozenset():
             return self._follow_parent(s, at)
         held = self.read(s, at)
@@ -248,7 +249,7 @@ class UnitProperties:
             return Refused(f"{at.path} does not take {shown}: the kernel keeps {render(s.knob, held)}")
         return Gone() if held is None else Applied(held)
 
-    def _follow_parent(self, s: Setting, at: Place) -> Answer:
+    def _follow_parent(self, s: Setting, at: Handle) -> Answer:
         """A unit without AllowedCPUs keeps the set it had, as long as a sibling needs the controller.
 
         The kernel may refuse an empty set where processes are: the parent's, written out, means the same.

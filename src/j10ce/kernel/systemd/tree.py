@@ -7,7 +7,7 @@ import zlib
 
 from j10ce.host.mounts import UNIFIED, Hierarchies, inside
 from j10ce.kernel import file
-from j10ce.kernel.backend import Backend, Place, Tree
+from j10ce.kernel.backend import Backend, Tree
 from j10ce.kernel.process import alive, immovable, pinned
 from j10ce.kernel.systemd.dbus import CallFailed, Typed
 from j10ce.kernel.systemd.properties import Nursery
@@ -15,7 +15,7 @@ from j10ce.kernel.systemd.spelling import TABLE, properties
 from j10ce.kernel.systemd.units import GONE, UNSET, Units, answer, scope_name, slice_name
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Applied, Gone, Refused
-from j10ce.model.workload import APART
+from j10ce.model.workload import APART, Handle
 
 Answer = Applied | Refused | Gone
 
@@ -37,30 +37,30 @@ class SystemdTree:
         self._nursery = nursery
         self._backend = backend
         self._top = top
-        self._known: dict[TargetId, Place] = {}
+        self._known: dict[TargetId, Handle] = {}
 
-    def place(self, target: TargetId, /) -> Place | None:
+    def place(self, target: TargetId, /) -> Handle | None:
         if target.startswith("group/"):
             path = inside(target.removeprefix("group/"))
-            return Place(path, self._units.unit_at(path))
+            return Handle(path, self._units.unit_at(path))
         return self._known.get(target)
 
-    def path_for(self, tier: str, namespace: str, name: str, /) -> Place:
+    def path_for(self, tier: str, namespace: str, name: str, /) -> Handle:
         # By systemd's rule a dash nests slices, so the tier that stands beside our top has none in its name.
         steps = [slice_name(f"{self._top}_{tier}" if tier == APART else self._top)]
         if tier and tier != APART:
             steps.append(slice_name(self._top, tier))
         if tier and name:
             steps.append(scope_name(self._top, namespace, name))
-        return Place("/".join(filter(None, (self._units.root, *steps))), steps[-1])
+        return Handle("/".join(filter(None, (self._units.root, *steps))), steps[-1])
 
-    def know(self, target: TargetId, at: Place, /) -> None:
+    def know(self, target: TargetId, at: Handle, /) -> None:
         self._known[target] = at
 
-    def owns(self, at: Place, /) -> bool:
+    def owns(self, at: Handle, /) -> bool:
         return f"{at.path}/".startswith(tuple(f"{self.path_for(tier, '', '').path}/" for tier in ("", APART)))
 
-    def identity(self, at: Place, _: str, /) -> int | None:
+    def identity(self, at: Handle, _: str, /) -> int | None:
         """A unit is its name: systemd keeps values by name, over restarts, and gives ours always the same defaults."""
         unit = self._units.unit_at(at.path)
         # A service that someone stopped may still have values of ours for its next start.
@@ -71,13 +71,14 @@ class SystemdTree:
         except FileNotFoundError:
             return None
 
-    def make(self, target: TargetId, at: Place, /) -> Answer:
+    def make(self, target: TargetId, at: Handle, /) -> Answer:
         unit = self._units.unit_at(at.path)
         if not unit or not self.owns(at):
             return Refused(f"{at.path!r} is no unit below {slice_name(self._top)}; only our own are made")
-        if unit.endswith(".scope"):
-            self._wait(unit, at)
-        elif not self._exists(at):
+        absent = not self._exists(at)
+        if absent and unit.endswith(".scope"):
+            self._nursery.add(unit)  # its first process starts it
+        elif absent:
             try:
                 self._units.start(unit, {"Description": Typed("s", f"j10ce-qos {unit.removesuffix('.slice')}")})
             except CallFailed as e:
@@ -125,11 +126,7 @@ class SystemdTree:
         self._known.pop(target, None)
         return Applied(at.path)
 
-    def _wait(self, unit: str, at: Place) -> None:
-        if not self._exists(at):
-            self._nursery.add(unit)
-
-    def _start(self, unit: str, at: Place, pid: int) -> None:
+    def _start(self, unit: str, at: Handle, pid: int) -> None:
         """One call makes the scope, moves the process in and sets every property: nothing runs unprotected."""
         values = dict(self._nursery.values(unit) or {})
         own = {
@@ -147,13 +144,13 @@ class SystemdTree:
             if setting.knob not in TABLE:
                 self._backend.write(setting, value, at)  # one that is refused shows as drift at the next sweep
 
-    def _populated(self, at: Place) -> bool:
+    def _populated(self, at: Handle) -> bool:
         return "populated 1" in (file.read(f"{self._directory(at)}/cgroup.events") or "")
 
-    def _exists(self, at: Place) -> bool:
+    def _exists(self, at: Handle) -> bool:
         return os.path.isdir(self._directory(at))
 
-    def _directory(self, at: Place) -> str:
+    def _directory(self, at: Handle) -> str:
         return self._hierarchies.directory(UNIFIED, at.path)
 
 

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from j10ce.errors import Denied, Finding, Invalid, NotFound
 from j10ce.host.mounts import inside
-from j10ce.kernel.backend import Place
 from j10ce.kernel.systemd.dbus import MANAGER, PROPERTIES, Bus, CallFailed, Typed
 from j10ce.model.plan import Gone, Refused
+from j10ce.model.workload import Handle
 
 UNSET: Final = (1 << 64) - 1  # how systemd spells "not set" and "no limit"
-GONE: Final = frozenset({"NoSuchUnit", "NoSuchProcess", "NoUnitForPID", "UnitMasked"})
+GONE: Final = frozenset({"NoSuchUnit", "NoSuchProcess", "UnitMasked"})
 
 _UNSAFE: Final = re.compile(r"^\.|[^A-Za-z0-9:_.-]")
 _UNIT: Final = re.compile(r"[^/]+\.(slice|scope|service|socket|mount|swap)")
@@ -43,8 +43,8 @@ class Units:
 
     @cached_property
     def version(self) -> int:
-        found = re.match(r"v?(\d+)", str(self._property(MANAGER, "Version")))
-        return int(found[1]) if found else 0
+        number = re.match(r"v?(\d+)", str(self._property(MANAGER, "Version")))
+        return int(number[1]) if number else 0
 
     def start(self, unit: str, properties: Mapping[str, Typed]) -> None:
         """A transient unit; returns when it is there."""
@@ -68,19 +68,14 @@ class Units:
         kind = unit.rpartition(".")[2].capitalize()
         return self._property(f"org.freedesktop.systemd1.{kind}", name, object_path(unit))
 
-    def of_process(self, pid: int) -> str:
-        """The unit that a process belongs to."""
-        path = self.bus.call("GetUnitByPID", "u", pid)
-        return str(self._property("org.freedesktop.systemd1.Unit", "Id", str(path)))
-
-    def locate(self, unit: str) -> Place:
+    def locate(self, unit: str) -> Handle:
         """Where a running unit is, for adoption. NotFound: it does not run; Denied: it is never touched."""
         if unit in ("-.slice", "init.scope") or _PODS.match(unit) or not _UNIT.fullmatch(unit):
             raise Denied(f"{unit} is never adopted")
         path = str(self.get(unit, "ControlGroup")).strip("/")
         if not path:
             raise NotFound(f"unit {unit} is not running, or systemd does not know it")
-        return Place(inside(path), unit)
+        return Handle(inside(path), unit)
 
     def reload(self) -> None:
         self.bus.call("Reload")

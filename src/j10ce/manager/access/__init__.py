@@ -10,6 +10,7 @@ Connections, tokens and certificates come in; a Caller, a refusal or a line of t
     roles        says what each role may do
     enrolment    gives a node a token of its own
     audit        writes the audit log
+    gate         is what every request passes: authenticate, allow, count, audit
     own_writes   is the store as keepers get it: the audit log hears of what they write
     security     puts all of this together
 """

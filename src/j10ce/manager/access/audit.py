@@ -20,8 +20,8 @@ import msgspec
 import structlog
 
 from j10ce.errors import cut
+from j10ce.http.status import CUT_OFF, Refusal
 from j10ce.manager.access.tokens import redact
-from j10ce.manager.asgi.status import CUT_OFF, Refusal
 from j10ce.manager.identity import READS, SYSTEM, Act, Role
 from j10ce.model.kinds import Object
 from j10ce.model.schema import plain
@@ -67,7 +67,7 @@ class Audit:
             if not goes_on(act):
                 act.id = ""  # a flood of refused writes must not push out what was done
                 message = "the audit log cannot be written, so nothing was changed; see the manager's own log"
-                raise Refusal(503, "ServiceUnavailable", message)
+                raise Refusal(503, message)
             self._wait(line)
 
     def record(self, act: Act, code: int, message: str = "", **more: str) -> None:

@@ -11,9 +11,9 @@ from typing import Final
 from starlette.types import Scope
 
 from j10ce.errors import shown
+from j10ce.http.status import Refusal
 from j10ce.manager.access.tokens import Keyring, Ticket
 from j10ce.manager.asgi.requests import headers
-from j10ce.manager.asgi.status import Refusal
 from j10ce.manager.fairness.rate_limits import Limits
 
 MOST_HOST: Final = 300  # characters; a name has 253 at most
@@ -57,7 +57,7 @@ class Access:
         ticket = self.keyring.recognise(token) if token else None
         if ticket is None:
             self.limits.stranger(source)
-            raise Refusal(401, "Unauthorized", "a valid bearer token is needed", {"www-authenticate": "Bearer"})
+            raise Refusal(401, "a valid bearer token is needed", {"www-authenticate": "Bearer"})
         self.limits.request(ticket.caller, writes=writes)
         return ticket
 
@@ -68,10 +68,10 @@ class Access:
     def _check_page(self, given: dict[bytes, bytes]) -> None:
         host = given.get(b"host", b"").decode("latin-1")
         if self._loopback and not is_loopback(host):
-            raise Refusal(403, "Forbidden", f"Host {shown(host)} is not this machine: use 127.0.0.1, ::1 or localhost")
+            raise Refusal(403, f"Host {shown(host)} is not this machine: use 127.0.0.1, ::1 or localhost")
         origin = given.get(b"origin")
         if origin is not None and origin.decode("latin-1").partition("://")[2] != host:
-            raise Refusal(403, "Forbidden", f"Origin {shown(origin.decode('latin-1'))} is not {shown(host)}")
+            raise Refusal(403, f"Origin {shown(origin.decode('latin-1'))} is not {shown(host)}")
 
 
 def _token(authorization: bytes, *, basic: bool) -> bytes:

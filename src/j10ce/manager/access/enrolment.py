@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound, Unreachable
+from j10ce.http.status import Refusal
 from j10ce.manager.access.roles import ENROLMENT, enter
 from j10ce.manager.access.tokens import Keyring, entry, make
 from j10ce.manager.asgi.requests import JSON_TYPES, is_dry, not_allowed, read_body
-from j10ce.manager.asgi.status import Refusal
 from j10ce.manager.identity import Caller, Role, current
 from j10ce.model.kinds import API_VERSION, Credential, CredentialSpec, Meta, NodeQoS, Strict
 from j10ce.model.quantity import Duration
@@ -64,7 +64,7 @@ class Enrolment:
         wish = parse_once(await read_body(request, JSON_TYPES), NodeCredentialRequest)
         enter("create", ENROLMENT, name=wish.node)
         if is_dry(request):
-            raise Refusal(400, "BadRequest", "a token cannot be issued for a rehearsal; leave dryRun out")
+            raise Refusal(400, "a token cannot be issued for a rehearsal; leave dryRun out")
         return _shown(await self.issue(wish), 201)
 
     async def handle_show(self, request: Request) -> Response:

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 
 from j10ce.errors import QosError
+from j10ce.http.status import CUT_OFF, answer_to
 from j10ce.manager.access.audit import Audit
-from j10ce.manager.asgi import status
 from j10ce.manager.identity import SYSTEM, Act, Caller, Verb, current
 from j10ce.model.kinds import Object
 from j10ce.model.stored import Event, Key, Listing, Part, key_of
@@ -57,14 +57,14 @@ class AuditedStore:
 
     @contextmanager
     def _told(self, verb: Verb, key: Key) -> Iterator[Act]:
-        act, code = Act(*self._who(), announce=self._audit.intend), status.CUT_OFF
+        act, code = Act(*self._who(), announce=self._audit.intend), CUT_OFF
         act.verb, (act.kind, act.namespace, act.name) = verb, key
         act.announce()
         try:
             yield act
             code = 200
         except QosError as e:
-            code = status.status(e)["code"]
+            code = answer_to(e).code
             raise
         finally:
             self._audit.record(act, code)

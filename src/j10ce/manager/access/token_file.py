@@ -9,7 +9,7 @@ import structlog
 
 from j10ce.daemon.config_file import MOST_BYTES, plain_of
 from j10ce.errors import Denied, Finding, Invalid
-from j10ce.manager.access.tokens import Entry, Keyring, entry
+from j10ce.manager.access.tokens import Keyring, KeyringEntry, entry
 from j10ce.model.kinds import CredentialSpec, Strict
 from j10ce.model.schema import convert
 from j10ce.policy.validation import syntax
@@ -62,7 +62,7 @@ def parse(text: bytes) -> AuthFile:
     return told
 
 
-def entries(told: AuthFile) -> dict[str, Entry]:
+def entries(told: AuthFile) -> dict[str, KeyringEntry]:
     return {known.name: entry(known.name, known) for known in told.tokens}
 
 

@@ -17,7 +17,7 @@ from msgspec import UNSET, UnsetType
 from j10ce.manager.identity import Caller, Role, caller_of
 from j10ce.model.kinds import Credential, CredentialSpec
 from j10ce.policy.validation import credential
-from j10ce.store.mirror import mirror
+from j10ce.store.mirror import Mirror
 from j10ce.store.store import Store
 
 log = structlog.get_logger()
@@ -44,7 +44,7 @@ def redact(text: str) -> str:
     return HASH.sub("(redacted)", TOKEN.sub("(redacted)", text))
 
 
-class Entry(NamedTuple):
+class KeyringEntry(NamedTuple):
     """A credential as the check needs it; a moment is seconds since the epoch."""
 
     caller: Caller
@@ -77,11 +77,11 @@ class Keyring:
 
     def __init__(self, store: Store, wall: Callable[[], float], *, owner: str = "") -> None:
         self.store, self.wall = store, wall
-        self.static: Mapping[str, Entry] = {}
-        self.objects = mirror(store, "Credential")
+        self.static: Mapping[str, KeyringEntry] = {}
+        self.objects = Mirror(store, "Credential")
         self.synced = self.objects.synced
-        self._stored: dict[str, Entry] = {}
-        self._owner = Entry(OWNER, _digest(owner.encode())) if owner else None
+        self._stored: dict[str, KeyringEntry] = {}
+        self._owner = KeyringEntry(OWNER, _digest(owner.encode())) if owner else None
 
     async def follow(self) -> None:
         """Keep up with the Credential objects, for ever: a revocation counts as soon as its event is here."""
@@ -123,7 +123,7 @@ class Keyring:
     def is_static(self, name: str) -> bool:
         return name in self.static
 
-    def _entry(self, name: str) -> Entry | None:
+    def _entry(self, name: str) -> KeyringEntry | None:
         return self.static.get(name) or self._stored.get(name)
 
     def _caller(self, name: str, digest: bytes) -> Caller | None:
@@ -131,13 +131,13 @@ class Keyring:
         return found.caller if found is not None and found.accepts(digest, self.wall()) else None
 
 
-def entry(name: str, spec: CredentialSpec) -> Entry:
+def entry(name: str, spec: CredentialSpec) -> KeyringEntry:
     """Raises ValueError for a hash that is none, and for a name of another kind of caller."""
     caller = caller_of(name, Role(spec.role), spec.node)
     if caller is None:
         raise ValueError(f"{name} is no name for role {spec.role}")
     used_up = spec.uses is not UNSET and spec.uses <= 0
-    return Entry(
+    return KeyringEntry(
         caller,
         bytes.fromhex(spec.hash.removeprefix("sha256:")),
         0.0 if used_up else _moment(spec.expires, math.inf),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any, Final
 
-import h11
-
 from j10ce.errors import Unreachable
-from j10ce.manager.asgi.status import Refusal
+from j10ce.http.client import Client, Peer
+from j10ce.http.status import Refusal
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import Object
 from j10ce.model.schema import convert, parse_plain
@@ -19,7 +17,7 @@ ANSWER_S: Final = 10.0
 
 
 class AgentProxy:
-    """An agent may be newer than this manager: what it tells beyond our knowledge is left out."""
+    """An agent may be newer than this manager: what it answers beyond our knowledge is left out."""
 
     def __init__(self, socket: Path | None) -> None:
         self._socket = socket
@@ -29,42 +27,22 @@ class AgentProxy:
         return convert(await self._get(path), kind.struct, [])  # type: ignore[return-value]
 
     async def list(self, path: str, kind: Kind) -> Listing:
-        told = await self._get(path)
-        items: tuple[Object, ...] = tuple(convert(item, kind.struct, []) for item in told["items"])  # type: ignore[misc]
-        return Listing(tuple(sorted(items, key=key_of)), told.get("metadata", {}).get("resourceVersion", ""))
+        answer = await self._get(path)
+        items: tuple[Object, ...] = tuple(convert(item, kind.struct, []) for item in answer["items"])  # type: ignore[misc]
+        return Listing(tuple(sorted(items, key=key_of)), answer.get("metadata", {}).get("resourceVersion", ""))
 
     async def _get(self, path: str) -> Any:
         if self._socket is None:
             raise Unreachable("this manager has no agent beside it; ask the agents of the hosts")
+        agent = Client(Peer(f"unix:{self._socket}"))
         try:
-            async with asyncio.timeout(ANSWER_S):
-                code, body = await _ask(self._socket, path)
-        except TimeoutError:
-            raise Unreachable(f"the agent at {self._socket} did not answer within {ANSWER_S:g} s") from None
-        except (OSError, h11.RemoteProtocolError) as e:
-            raise Unreachable(f"the agent at {self._socket} does not answer: {e}") from None
-        told = parse_plain(body)
+            head, body = await agent.ask("GET", path, within_s=ANSWER_S)
+        except Unreachable as e:
+            raise Unreachable(f"the agent beside this manager does not answer: {e}") from None
+        finally:
+            await agent.close()
+        code, answer = head.status_code, parse_plain(body)
         if code >= 400:
-            raise Refusal(code, told.get("reason", "Unknown"), told.get("message", f"the agent answered {code}"))
-        return told
-
-
-async def _ask(socket: Path, path: str) -> tuple[int, bytes]:
-    reader, writer = await asyncio.open_unix_connection(socket)
-    try:
-        connection = h11.Connection(h11.CLIENT)
-        headers = [("Host", "localhost"), ("Connection", "close")]
-        writer.write(connection.send(h11.Request(method="GET", target=path, headers=headers)) or b"")
-        code, body = 0, bytearray()
-        while not isinstance(event := connection.next_event(), h11.EndOfMessage):
-            if event is h11.NEED_DATA:
-                connection.receive_data(await reader.read(65536))
-            elif isinstance(event, h11.Response):
-                code = event.status_code
-            elif isinstance(event, h11.Data):
-                body += event.data
-            elif isinstance(event, h11.ConnectionClosed):
-                raise ConnectionResetError("it closed the connection")
-        return code, bytes(body)
-    finally:
-        writer.close()
+            message, reason = answer.get("message", f"the agent answered {code}"), answer.get("reason", "Unknown")
+            raise Refusal(code, message, reason=reason)
+        return answer

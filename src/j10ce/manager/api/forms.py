@@ -1,22 +1,33 @@
-"""Objects as JSON, kept: a get, a list and every watcher of one revision share the same bytes."""
+"""Objects as clients ask for them: JSON as it is, which a get, a list and every watcher of one revision share, and what
+kubectl prints, tables of cells and bare metadata."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
+from msgspec import UnsetType
 
+from j10ce.http.status import Refusal
 from j10ce.manager.api import query
 from j10ce.manager.api.verbs import Page
-from j10ce.model.catalogue import Kind
+from j10ce.model.catalogue import Column, Kind
 from j10ce.model.kinds import API_VERSION, Object
-from j10ce.model.schema import encode
+from j10ce.model.schema import encode, plain
+from j10ce.model.text.cells import cell
+from j10ce.model.text.words import aged
 
 MOST: Final = 20_000
 MOST_BYTES: Final = 16 << 20  # of all that is kept: what one caller can make of it is bounded by this
 MOST_ROWS: Final = 8 << 20  # likewise, of rows of tables and of bare metadata
+META_GROUP: Final = "meta.k8s.io"
+PARTIAL: Final = "PartialObjectMetadata"
+NOTHING: Final = "<none>"
+Json = dict[str, Any]
+Include = Literal["None", "Metadata", "Object"]
 T = TypeVar("T")
 
 
@@ -37,6 +48,33 @@ class Form(Protocol):
         ...
 
 
+def choose(accept: str, include: str, kind: Kind, wall: Callable[[], float], plainly: Encoded) -> Form:
+    """The first form of an Accept header that is spoken here; raises Refusal when there is none."""
+    for asked in accept.lower().split(","):
+        media, *rest = (part.strip() for part in asked.split(";"))
+        wanted = dict(part.partition("=")[::2] for part in rest)
+        if media not in ("application/json", "application/*", "*/*"):
+            continue
+        version = f"{META_GROUP}/{wanted.get('v', '')}"
+        known = wanted.get("g") == META_GROUP and wanted.get("v") in ("v1", "v1beta1")
+        match wanted.get("as", ""):
+            case "":
+                return plainly
+            case "table" if known:
+                return Table(kind, version, _include(include), wall, plainly)
+            case "partialobjectmetadata" | "partialobjectmetadatalist" if known:
+                return Partial(version)
+    raise Refusal(406, "only application/json is spoken here, also as=Table and as=" + PARTIAL)
+
+
+def _include(text: str) -> Include:
+    match text or "Metadata":
+        case ("None" | "Metadata" | "Object") as known:
+            return known
+        case _:
+            raise Refusal(400, f"includeObject={text!r} is not known; use None, Metadata or Object")
+
+
 class Kept(Generic[T]):
     """What was made of objects, by their revision; the oldest goes first."""
 
@@ -46,8 +84,8 @@ class Kept(Generic[T]):
         self._bytes, self._most_bytes = 0, most_bytes
 
     def get(self, key: tuple[str, ...]) -> T | None:
-        found = self._made.get(key)
-        return None if found is None else found[0]
+        kept = self._made.get(key)
+        return None if kept is None else kept[0]
 
     def keep(self, key: tuple[str, ...], made: T, size: int) -> None:
         self._made[key] = (made, size)
@@ -84,11 +122,103 @@ class Encoded:
         return msgspec.json.encode({"kind": kind.name, "apiVersion": API_VERSION, "metadata": meta})
 
 
-_: type[Form] = Encoded
+class Partial(NamedTuple):
+    """Metadata and nothing else."""
+
+    version: str
+
+    def object(self, obj: Object, *, kept: bool = True) -> bytes:
+        return partial(obj, self.version)
+
+    def items(self, objects: Sequence[Object]) -> bytes:
+        return b",".join(map(self.object, objects))
+
+    def page(self, kind: Kind, page: Page, items: bytes) -> bytes:
+        head = _typed(f"{PARTIAL}List", self.version, metadata=list_meta(page))
+        return msgspec.json.encode(head)[:-1] + b',"items":[' + items + b"]}"
+
+    def bookmark(self, kind: Kind, meta: Json) -> bytes:
+        return msgspec.json.encode(_typed(PARTIAL, self.version, metadata=meta))
 
 
-def list_meta(page: Page) -> dict[str, Any]:
-    meta: dict[str, Any] = {"resourceVersion": page.revision}
+class Table(NamedTuple):
+    """One row per object, with the columns of its kind and its age."""
+
+    kind: Kind
+    version: str
+    include: Include
+    wall: Callable[[], float]
+    plainly: Encoded
+
+    def object(self, obj: Object, *, kept: bool = True) -> bytes:
+        return self._rows(self._row(obj, kept=kept), {"resourceVersion": obj.metadata.resource_version})
+
+    def items(self, objects: Sequence[Object]) -> bytes:
+        return b",".join(map(self._row, objects))
+
+    def page(self, kind: Kind, page: Page, items: bytes) -> bytes:
+        return self._rows(items, list_meta(page))
+
+    def bookmark(self, kind: Kind, meta: Json) -> bytes:
+        return self._rows(b"", meta)
+
+    def _rows(self, items: bytes, meta: Json) -> bytes:
+        head = _typed("Table", self.version, metadata=meta, columnDefinitions=_columns(self.kind))
+        return msgspec.json.encode(head)[:-1] + b',"rows":[' + items + b"]}"
+
+    def _row(self, obj: Object, *, kept: bool = True) -> bytes:
+        """Nothing but the age is other for another watcher, or at another time."""
+        key = (obj.metadata.uid, obj.metadata.resource_version, self.include, self.version)
+        row = self.plainly.rows.get(key) if kept else None
+        if row is None:
+            row = self._around_age(obj)
+            if kept and obj.metadata.resource_version:
+                self.plainly.rows.keep(key, row, sum(map(len, row)))
+        before, after = row
+        data = self.plainly.object(obj, kept=kept) + b"}" if self.include == "Object" else b""
+        return before + msgspec.json.encode(age(obj.metadata.creation_timestamp, self.wall())) + after + data
+
+    def _around_age(self, obj: Object) -> tuple[bytes, bytes]:
+        data = plain(obj)
+        shown = [cell(data, column) or NOTHING for column in self.kind.columns]
+        before = b'{"cells":' + msgspec.json.encode([obj.metadata.name, *shown])[:-1] + b","
+        match self.include:
+            case "None":
+                return before, b"]}"
+            case "Metadata":
+                return before, b'],"object":' + partial(obj, self.version) + b"}"
+            case "Object":
+                return before, b'],"object":'
+
+
+_: tuple[type[Form], ...] = (Encoded, Partial, Table)
+
+
+def partial(obj: Object, version: str) -> bytes:
+    head = msgspec.json.encode(_typed(PARTIAL, version))[:-1]
+    return head + b',"metadata":' + encode(obj.metadata) + b"}"
+
+
+def age(created: datetime | UnsetType, wall: float) -> str:
+    return aged(int(wall - created.timestamp())) if created else "<unknown>"
+
+
+def _columns(kind: Kind) -> list[Json]:
+    name = _column(Column("Name", "metadata.name")) | {"format": "name"}
+    return [name, *map(_column, kind.columns), _column(Column("Age", "metadata.creationTimestamp"))]
+
+
+def _column(column: Column) -> Json:
+    kind = {"name": column.name.capitalize(), "type": "string", "format": "", "priority": int(column.wide)}
+    return kind | {"description": column.path}
+
+
+def _typed(kind: str, version: str, **content: Any) -> Json:
+    return {"kind": kind, "apiVersion": version, **content}
+
+
+def list_meta(page: Page) -> Json:
+    meta: Json = {"resourceVersion": page.revision}
     if page.rest:
         meta |= {"continue": query.encode(page.rest), "remainingItemCount": page.remaining}
     return meta

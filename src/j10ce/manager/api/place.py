@@ -46,7 +46,7 @@ from j10ce.policy.lifetime import in_force, over
 from j10ce.policy.validation.reported import report_findings
 from j10ce.scheduler.cluster import STANDS_ON, Cluster, Row, assemble, node_of, row
 from j10ce.scheduler.place.demand import Request, request
-from j10ce.scheduler.place.place import Decision, place
+from j10ce.scheduler.place.place import PlaceDecision, place
 from j10ce.store.store import ABSENT, Store
 
 log = structlog.get_logger()
@@ -118,7 +118,7 @@ class Placements:
                 continue
         raise Conflict(f"{wanted.name} is being placed by others; ask again")
 
-    def decide(self, wanted: Request) -> Decision:
+    def decide(self, wanted: Request) -> PlaceDecision:
         """What would be chosen at this instant."""
         return place(wanted, self.cluster())
 
@@ -198,7 +198,7 @@ class Placements:
         told = "; ".join(f"{node}: {why}" for node, why in turned_down.items())
         raise Conflict(f"{wanted.name} is not placed: {told or self.decide(wanted)}")
 
-    async def _take(self, decision: Decision, at: int, ttl: Duration) -> MinimalReservationPolicy:
+    async def _take(self, decision: PlaceDecision, at: int, ttl: Duration) -> MinimalReservationPolicy:
         """The policy that holds the floor on one node; raises Taken, and nothing is left behind."""
         wish = policy_for(decision, at, ttl)
         self._view.documents.weights.check(wish)

@@ -31,7 +31,7 @@ from j10ce.policy.validation import syntax
 from j10ce.policy.validation.validate import validate
 from j10ce.scheduler.cluster import STANDS_ON, node_of
 from j10ce.scheduler.place.demand import Request
-from j10ce.scheduler.place.place import Decision
+from j10ce.scheduler.place.place import PlaceDecision
 
 DEFAULT_TTL: Final = Duration(600)
 MARK: Final = Minimum(cpu=Quantity.parse("1m"))  # of a placement that takes a unit: it holds nothing itself
@@ -61,7 +61,7 @@ def placement_name(wanted: Request) -> str:
 
 
 def answer(
-    decision: Decision, chosen: Iterable[int], policy: MinimalReservationPolicy | None = None, *, dry: bool = False
+    decision: PlaceDecision, chosen: Iterable[int], policy: MinimalReservationPolicy | None = None, *, dry: bool = False
 ) -> Placement:
     wanted, row = decision.demand.request, next(iter(chosen), None)
     payer = -1 if row is None else decision.demand.payer[row]
@@ -90,7 +90,7 @@ def check(workload: Workload) -> None:
         raise Invalid(findings, f"Workload {workload.metadata.name}")
 
 
-def policy_for(decision: Decision, row: int, ttl: Duration) -> MinimalReservationPolicy:
+def policy_for(decision: PlaceDecision, row: int, ttl: Duration) -> MinimalReservationPolicy:
     wanted, payer = decision.demand.request, decision.demand.payer[row]
     on_unit = payer >= 0
     return MinimalReservationPolicy(
@@ -121,7 +121,7 @@ def _alone(wanted: Request) -> Selector:
     return Selector(match_labels={WORKLOAD_LABEL: wanted.name})
 
 
-def floor_on(decision: Decision, row: int) -> Minimum:
+def floor_on(decision: PlaceDecision, row: int) -> Minimum:
     floor = Resources._make(decision.demand.floor[row].tolist())
     told = {name: spelled(name, n) for name, n in floor.named()}
     return Minimum(

@@ -15,15 +15,15 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from j10ce.errors import Compacted, NotFound, cut
+from j10ce.http.status import Refusal
 from j10ce.manager.access.roles import DOCUMENT as NODE_DOCUMENT
 from j10ce.manager.access.roles import enter
 from j10ce.manager.api import query
 from j10ce.manager.api.agent_proxy import AgentProxy
 from j10ce.manager.api.dependents import asked
 from j10ce.manager.api.document_watch import document_lines, in_pieces
-from j10ce.manager.api.forms import Encoded, Form
+from j10ce.manager.api.forms import Encoded, Form, choose
 from j10ce.manager.api.stream import Stream
-from j10ce.manager.api.table import choose
 from j10ce.manager.api.verbs import Author, Page, Verbs, page
 from j10ce.manager.api.watch import Watched
 from j10ce.manager.asgi import requests
@@ -40,7 +40,6 @@ from j10ce.manager.asgi.requests import (
     options,
     read_body,
 )
-from j10ce.manager.asgi.status import Refusal
 from j10ce.manager.documents.view import View
 from j10ce.manager.identity import Verb
 from j10ce.model.catalogue import KINDS, Kind
@@ -123,7 +122,7 @@ class Resources:
         if request.method != "GET":
             raise not_allowed(request, ("GET",))
         if request.query_params.get("watch"):
-            raise Refusal(405, "MethodNotAllowed", f"{found.kind.plural} cannot be watched; list them")
+            raise Refusal(405, f"{found.kind.plural} cannot be watched; list them")
         asked, form = query.read(request.query_params, found.kind), self._form(request, found.kind)
         where = [*(("namespaces", found.namespace) if found.namespace else ()), found.kind.plural, found.name]
         path = f"{BASE}/" + "/".join(quote(step) for step in where if step)
@@ -143,7 +142,7 @@ class Resources:
         return await self._paged(form, at.kind, found)
 
     async def _paged(self, form: Form, kind: Kind, found: Page) -> ASGIApp:
-        items = await self._verbs.slices.of(found.items, form.items)
+        items = await self._verbs.spelled(found.items, form.items)
         return json(form.page(kind, found, b",".join(items)))
 
     async def watch(self, at: Address, asked: query.Query, form: Form) -> ASGIApp:
@@ -192,7 +191,7 @@ class Resources:
         match content:
             case requests.APPLY_PATCH:
                 if not request.query_params.get("fieldManager"):
-                    raise Refusal(400, "BadRequest", "fieldManager is required to apply: it will own the fields")
+                    raise Refusal(400, "fieldManager is required to apply: it will own the fields")
                 done, made = await self._verbs.apply(
                     at.kind, at.key, at.part, body, by=by, force=how.force, dry=how.dry
                 )
@@ -231,7 +230,7 @@ def _refuse_future(since: str, revision: str) -> None:
     """Kubernetes waits for it, for a while, and says this."""
     if since and int(since) > int(revision):
         ahead = f"too large resource version: {cut(since)}, current: {revision}"
-        raise Refusal(504, "Timeout", ahead, {"retry-after": "1"})
+        raise Refusal(504, ahead, {"retry-after": "1"})
 
 
 def _author(how: Options) -> Author:

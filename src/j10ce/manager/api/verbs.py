@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import secrets
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from j10ce.daemon.pace import Slices
-from j10ce.errors import Conflict, Finding, Invalid, Malformed, NotFound, StoreError, cut, shown
+from j10ce.daemon.pace import SLICE, Slices
+from j10ce.errors import AlreadyExists, Conflict, Finding, Invalid, Malformed, NotFound, StoreError, cut, shown
+from j10ce.http.status import Refusal
 from j10ce.manager.access.roles import admit
 from j10ce.manager.api.dependents import DeleteOptions, Preconditions, checked, let_go
 from j10ce.manager.api.query import ANY_REVISION, Position, Query
-from j10ce.manager.asgi.status import AlreadyExists, Refusal
 from j10ce.manager.changes import config as apply_config
 from j10ce.manager.changes.nulls import fields_given, without_finalizers
 from j10ce.manager.changes.ownership import Writer, applied, refuse, updated
@@ -37,6 +37,7 @@ from j10ce.store.store import ABSENT, ANY, Filling, Store
 
 Validate = Callable[[Object], list[Finding]]
 Change = Callable[[Object], Object]
+R = TypeVar("R")
 
 MOST_TRIES: Final = 10
 REPORTS_UNTIL, WRITES_UNTIL = 0.8, 0.95  # how full a store may be
@@ -81,11 +82,20 @@ class Verbs:
         self._validate, self.wall, self._mirrors, self._room = validate, wall, mirrors, room
         self._fullness = store.fullness if isinstance(store, Filling) else float  # which is 0.0
         self._turns: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
+        self._lists: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def get(self, key: Key, since: str = "") -> Object:
         if since == ANY_REVISION and (held := self._held(key.kind)):
             return held.get(key)
         return await self.store.get(*key)
+
+    async def spelled(self, items: Sequence[Object], work: Callable[[Sequence[Object]], R]) -> list[R]:
+        """What `work` makes of a page. Long ones of one caller are made one after the other: how large an answer
+        is, and whether the caller has room for it, shows only when it is there."""
+        if len(items) <= SLICE:
+            return await self.slices.of(items, work)
+        async with self._lists.setdefault(current().caller.name, asyncio.Lock()):
+            return await self.slices.of(items, work)
 
     async def list(self, kind: Kind, namespace: str | None, query: Query) -> Page:
         if query.since == ANY_REVISION and not query.exact and (held := self._held(kind.name)):
@@ -96,9 +106,7 @@ class Verbs:
         """A name that was generated and is taken is generated again."""
         told = self._read(kind, raw, namespace, by)
         if told.metadata.resource_version:
-            raise Refusal(
-                400, "BadRequest", "metadata.resourceVersion: what is yet to be created has none; leave it out"
-            )
+            raise Refusal(400, "metadata.resourceVersion: what is yet to be created has none; leave it out")
         wish = updated(None, told, self._writer(by, "spec"))
         generated = bool(wish.metadata.generate_name) and not wish.metadata.name
         tries = MOST_TRIES if generated else 1
@@ -365,4 +373,4 @@ def _restless(key: Key) -> Conflict:
 
 
 def _mismatch(field: str, body: str, path: str) -> Refusal:
-    return Refusal(400, "BadRequest", f"{field} is {shown(body)} in the body and {path!r} in the path")
+    return Refusal(400, f"{field} is {shown(body)} in the body and {path!r} in the path")

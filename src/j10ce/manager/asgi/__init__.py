@@ -4,5 +4,4 @@ ASGI requests come in; checked parts of them, answers and Status objects go out.
 
     requests    reads options, headers and bodies, and writes JSON
     status      turns errors into HTTP codes and Status objects
-    endpoints   are the ways in that Kubernetes' own callers use, beside the API
 """

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from j10ce.errors import shown
-from j10ce.manager.asgi.status import Refusal
+from j10ce.http.status import Refusal
 from j10ce.manager.identity import Caller, Role, current
 from j10ce.model.bounds import MOST_REPORT
 from j10ce.model.kinds import API_VERSION
@@ -44,9 +44,7 @@ def options(request: Request) -> Options:
     params = request.query_params
     validation = params.get("fieldValidation") or "Strict"
     if validation not in get_args(FieldValidation):
-        raise Refusal(
-            400, "BadRequest", f"fieldValidation={shown(validation)} is not known; use Strict, Warn or Ignore"
-        )
+        raise Refusal(400, f"fieldValidation={shown(validation)} is not known; use Strict, Warn or Ignore")
     manager = checked_manager(params.get("fieldManager") or _agent(request))
     force = params.get("force") in ("1", "true")
     return Options(is_dry(request), manager, force, cast(FieldValidation, validation))
@@ -54,7 +52,7 @@ def options(request: Request) -> Options:
 
 def checked_manager(name: str) -> str:
     if len(name) > MOST_MANAGER or not name.isprintable():
-        raise Refusal(400, "BadRequest", f"fieldManager must be at most {MOST_MANAGER} printable characters")
+        raise Refusal(400, f"fieldManager must be at most {MOST_MANAGER} printable characters")
     return name
 
 
@@ -92,7 +90,7 @@ async def read_body(request: Request, types: tuple[str, ...]) -> bytes:
     while more:
         message = await request.receive()
         if message["type"] == "http.disconnect":
-            raise Refusal(400, "BadRequest", "the connection broke in the middle of the body")
+            raise Refusal(400, "the connection broke in the middle of the body")
         body += message.get("body", b"")
         more = message.get("more_body", False)
         if len(body) > most:
@@ -106,7 +104,7 @@ def unread(types: Iterable[str]) -> Refusal:
     """In Kubernetes' own words: kubectl prints them."""
     accepted = ", ".join(filter(None, types))
     told = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
-    return Refusal(415, "UnsupportedMediaType", told)
+    return Refusal(415, told)
 
 
 def is_dry(request: Request) -> bool:
@@ -116,7 +114,7 @@ def is_dry(request: Request) -> bool:
         case "All":
             return True
         case other:
-            raise Refusal(400, "BadRequest", f"dryRun={shown(other)} is not known; use All")
+            raise Refusal(400, f"dryRun={shown(other)} is not known; use All")
 
 
 class Json(Response):
@@ -149,7 +147,7 @@ def json(data: bytes, code: int = 200, warnings: Iterable[str] = ()) -> Response
 def not_allowed(request: Request, allowed: Iterable[str]) -> Refusal:
     methods = ", ".join(allowed)
     message = f"{request.method} is not possible on {request.url.path}; use {methods}"
-    return Refusal(405, "MethodNotAllowed", message, {"allow": methods})
+    return Refusal(405, message, {"allow": methods})
 
 
 def most_bytes(caller: Caller) -> int:
@@ -160,4 +158,4 @@ def most_bytes(caller: Caller) -> int:
 def _too_large(most: int) -> Refusal:
     # The rest of the body is not read, so the connection cannot be used again.
     message = f"the body is larger than {most} bytes"
-    return Refusal(413, "RequestEntityTooLarge", message, {"connection": "close"})
+    return Refusal(413, message, {"connection": "close"})

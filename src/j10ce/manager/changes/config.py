@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from j10ce.errors import Finding, Invalid, shown
-from j10ce.manager.asgi.status import Refusal
+from j10ce.http.status import Refusal
 from j10ce.manager.changes import plain_yaml
 from j10ce.manager.identity import Act, Role, current
 from j10ce.model.catalogue import Kind
@@ -24,13 +24,13 @@ _ONE_AT_A_TIME: Final = asyncio.Semaphore(1)
 _OWN_TURNS: Final[WeakValueDictionary[str, asyncio.Lock]] = WeakValueDictionary()
 
 
-class Config(NamedTuple):
+class AppliedConfig(NamedTuple):
     said: dict[str, Any]
     uid: str = ""
     revision: str = ""  # that the caller has seen
 
 
-async def read(raw: bytes, kind: Kind, key: Key, part: Part, strays: list[Finding] | None = None) -> Config:
+async def read(raw: bytes, kind: Kind, key: Key, part: Part, strays: list[Finding] | None = None) -> AppliedConfig:
     """Raises Invalid, or Refusal when it speaks of another object than the path; `strays` takes keys told twice."""
     told = await _plain(raw, strays)
     meta = told.get("metadata") or {} if isinstance(told, dict) else {}
@@ -40,19 +40,19 @@ async def read(raw: bytes, kind: Kind, key: Key, part: Part, strays: list[Findin
     places = (("name", meta, key.name), ("namespace", meta, key.namespace))
     for name in ("apiVersion", "kind"):
         if not told.get(name):
-            raise Refusal(400, "BadRequest", f"{name} is missing: what is applied says what it is")
+            raise Refusal(400, f"{name} is missing: what is applied says what it is")
     for name, holder, right in (*claims, *places):
         if holder.get(name, right) != right:
             said = shown(holder[name])
-            raise Refusal(400, "BadRequest", f"{name} is {said} in the body and {right!r} in the path")
+            raise Refusal(400, f"{name} is {said} in the body and {right!r} in the path")
     if meta.get("managedFields"):
-        raise Refusal(400, "BadRequest", "metadata.managedFields must be left out of what is applied")
+        raise Refusal(400, "metadata.managedFields must be left out of what is applied")
     uid, revision = (str(meta.get(name) or "") for name in ("uid", "resourceVersion"))
     if part == "status":
-        return Config({"status": told.get("status", {})}, uid, revision)
+        return AppliedConfig({"status": told.get("status", {})}, uid, revision)
     rest = {name: value for name, value in told.items() if name not in ("apiVersion", "kind", "metadata", "status")}
     decided = {name: value for name, value in meta.items() if name not in IGNORED and value is not None}
-    return Config({**rest, "metadata": decided}, uid, revision)
+    return AppliedConfig({**rest, "metadata": decided}, uid, revision)
 
 
 async def _plain(raw: bytes, strays: list[Finding] | None) -> Any:
@@ -61,13 +61,13 @@ async def _plain(raw: bytes, strays: list[Finding] | None) -> Any:
         refuse_repeated(raw, strays)
         return told
     if current().caller.role is Role.NODE:
-        raise Refusal(415, "UnsupportedMediaType", "no YAML is read from a node: send JSON")
+        raise Refusal(415, "no YAML is read from a node: send JSON")
     act = current()
     try:
         async with _OWN_TURNS.setdefault(act.caller.name, asyncio.Lock()), _ONE_AT_A_TIME:
             return await asyncio.to_thread(_read_for, act, raw)
     except ImportError:
-        raise Refusal(415, "UnsupportedMediaType", "this server reads no YAML: send JSON, or install PyYAML") from None
+        raise Refusal(415, "this server reads no YAML: send JSON, or install PyYAML") from None
 
 
 def _read_for(act: Act, raw: bytes) -> Any:

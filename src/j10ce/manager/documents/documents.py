@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
-from j10ce.manager.documents.fragments import Changes, Common, Content, Fragment, Shares, told
+from j10ce.manager.documents.fragments import Changes, Common, Content, Fragment, Shares, spelled
 from j10ce.manager.documents.size import Weights, named_by, weight_of, weight_of_all
 from j10ce.model.kinds import Hold, Meta, MinimalReservationPolicy, NodeQoS, Object, PolicyRevision, QoSProfile
 from j10ce.model.stored import Event, Key, key_of
@@ -28,6 +28,7 @@ from j10ce.policy.document.document import (
     spread,
 )
 from j10ce.policy.document.rollout import Near
+from j10ce.policy.lifetime import decided
 from j10ce.policy.reach import reaches
 from j10ce.policy.select import Labels
 
@@ -106,15 +107,15 @@ class Documents:
 
     def change(self, node: str, since: Mark) -> bytes | None:
         """The end of a NodeChange from there to the present; None: that is too long ago."""
-        found = self._common.since(since.version)
-        if found is None:
+        shared = self._common.since(since.version)
+        if shared is None:
             return None
-        changes, data = found
+        changes, data = shared
         own = self._own.of(node)
         if own == since.own:
             return data
         lost: Changes = {key: None for key in since.own if key not in own and key not in self._common.held}
-        return told({**changes, **lost, **{key: f for key, f in own.items() if since.own.get(key) != f}})
+        return spelled({**changes, **lost, **{key: f for key, f in own.items() if since.own.get(key) != f}})
 
     def in_force(self, policy: Policy) -> tuple[int, set[str] | None]:
         """The revision of a policy that is being distributed, and the nodes that have to obey it; None: all."""
@@ -248,8 +249,8 @@ class Documents:
         return touched if common is None else None
 
     def _lay_everywhere(self, key: Key, source: Source | None) -> Nodes:
-        found = source.on("", {}) if source else None
-        fragment = Fragment(found) if found is not None else None
+        obeyed = source.on("", {}) if source else None
+        fragment = Fragment(obeyed) if obeyed is not None else None
         before = self._common.put(key, fragment)
         self._split.pop(key, None)
         touched = self._own.having(key)
@@ -259,10 +260,10 @@ class Documents:
 
     def _give(self, node: str, key: Key, source: Source, made: dict[int, Fragment]) -> bool:
         """Whether the node has another fragment than before. `made` shares those of one object among nodes."""
-        found = source.on(node, labels_of(self._nodes[node]))
-        if found is None:
+        obeyed = source.on(node, labels_of(self._nodes[node]))
+        if obeyed is None:
             return self._own.put(node, key, None)
-        return self._own.put(node, key, made.get(id(found)) or made.setdefault(id(found), Fragment(found)))
+        return self._own.put(node, key, made.get(id(obeyed)) or made.setdefault(id(obeyed), Fragment(obeyed)))
 
     def _settle(self, name: str, node: NodeQoS) -> None:
         self._nodes[name] = node
@@ -277,8 +278,8 @@ class Documents:
 
     def _alone(self, node: str) -> dict[Key, Fragment]:
         labels = labels_of(_stand_in(node))
-        found = {key: source.on(node, labels) for key, source in self._split.items()}
-        return {key: Fragment(obj) for key, obj in found.items() if obj is not None}
+        obeyed = {key: source.on(node, labels) for key, source in self._split.items()}
+        return {key: Fragment(obj) for key, obj in obeyed.items() if obj is not None}
 
     def _part(self, node: str) -> bytes:
         spec = obeyed_spec(self._nodes.get(node) or _stand_in(node))
@@ -311,8 +312,7 @@ def _wish(obj: Object) -> tuple[object, ...]:
         return meta.generation, meta.labels, obj.status.rollout
     if isinstance(obj, MinimalReservationPolicy):
         status = obj.status
-        judged = any(c.type == "Admitted" for c in status.conditions)
-        held = status.witness, status.admitted_generation, judged, limit(obj)
+        held = status.witness, status.admitted_generation, decided(obj), limit(obj)
         return meta.generation, meta.labels, status.rollout, held
     return meta.generation, meta.labels
 

@@ -38,12 +38,12 @@ def certificates(ends: Mapping[str, float]) -> Iterable[GaugeMetricFamily]:
 
 
 def units(policies: Iterable[MinimalReservationPolicy]) -> dict[str, float]:
-    told = [p.status.units for p in policies]
+    counts = [p.status.units for p in policies]
     return {
-        "wanted": sum(u.wanted for u in told),
-        "placed": sum(u.placed for u in told),
-        "used": sum(u.used for u in told),
-        "lent": sum(u.lent for u in told),
+        "wanted": sum(u.wanted for u in counts),
+        "placed": sum(u.placed for u in counts),
+        "used": sum(u.used for u in counts),
+        "lent": sum(u.lent for u in counts),
     }
 
 

@@ -62,13 +62,13 @@ class Content:
 
     def hashed(self, part: bytes) -> tuple[str, bytes]:
         """The hash together with what a node is told alone, and that: nodes that are told the same share the bytes."""
-        found = self._hashes.get(part)
-        if found is None:
-            found = self._hashes[part] = (combined((self._marks,), part), part)
-        return found
+        known = self._hashes.get(part)
+        if known is None:
+            known = self._hashes[part] = (combined((self._marks,), part), part)
+        return known
 
 
-def told(changes: Changes) -> bytes:
+def spelled(changes: Changes) -> bytes:
     """The end of a NodeChange, from its lists on."""
     lists = []
     for kind, part in PARTS:
@@ -90,7 +90,7 @@ class Common:
         self.held: dict[Key, Fragment] = {}
         self.version = 0
         self._log: deque[Key] = deque(maxlen=MOST_CHANGES)  # the last one made this version
-        self._told: dict[int, tuple[Changes, bytes]] = {}  # by the version that they begin with
+        self._spelled: dict[int, tuple[Changes, bytes]] = {}  # by the version that they begin with
 
     def put(self, key: Key, fragment: Fragment | None) -> Fragment | None:
         """What it was before."""
@@ -100,7 +100,7 @@ class Common:
         if before != fragment:
             self.version += 1
             self._log.append(key)
-            self._told.clear()
+            self._spelled.clear()
         return before
 
     def since(self, version: int) -> tuple[Changes, bytes] | None:
@@ -108,14 +108,14 @@ class Common:
         count = self.version - version
         if count > len(self._log):
             return None
-        if version not in self._told:
+        if version not in self._spelled:
             keys = list(self._log)[len(self._log) - count :]
             changes = {key: self.held.get(key) for key in keys}
-            data = told(changes)
-            if sum(len(kept) for _, kept in self._told.values()) + len(data) > MOST_TOLD:
-                self._told.clear()
-            self._told[version] = (changes, data)
-        return self._told[version]
+            data = spelled(changes)
+            if sum(len(kept) for _, kept in self._spelled.values()) + len(data) > MOST_TOLD:
+                self._spelled.clear()
+            self._spelled[version] = (changes, data)
+        return self._spelled[version]
 
 
 class Shares:

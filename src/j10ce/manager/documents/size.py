@@ -59,8 +59,8 @@ class Weights:
         most = MOST_OWN if weight.node else MOST_SHARED
         if grown > 0 and total > most:
             whose = f"{weight.node} alone" if weight.node else "all nodes"
-            told = f"{weight.size} bytes of it, with which {whose} would be told {total}"
-            raise Invalid([Finding("", None, told, _hint(weight.node, most))], f"{new.kind} {new.metadata.name}")
+            problem = f"{weight.size} bytes of it, with which {whose} would be told {total}"
+            raise Invalid([Finding("", None, problem, _hint(weight.node, most))], f"{new.kind} {new.metadata.name}")
 
 
 def _hint(node: str, most: int) -> str:

@@ -21,7 +21,7 @@ from j10ce.manager.documents.unrecorded import Unrecorded
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeQoS, NodeReport, PolicyRevision, QoSProfile
 from j10ce.model.stored import Event
 from j10ce.policy.validation.reported import report_findings
-from j10ce.store.mirror import Mirror, mirror
+from j10ce.store.mirror import Mirror
 from j10ce.store.store import Store
 
 log = structlog.get_logger()
@@ -54,7 +54,7 @@ class Signal:
 
 class View:
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
-        self.mirrors: Final[Mapping[str, Mirror]] = {kind.__name__: mirror(store, kind.__name__) for kind in MIRRORED}
+        self.mirrors: Final[Mapping[str, Mirror]] = {kind.__name__: Mirror(store, kind.__name__) for kind in MIRRORED}
         self._store = store
         self._waiting: dict[str, set[asyncio.Future[bool]]] = {}  # by node
         self._patience: dict[asyncio.Future[bool], float] = {}  # since when each waits, in that order

@@ -10,8 +10,8 @@ import asyncio
 from typing import Final
 
 from j10ce.daemon.bell import Bell
+from j10ce.http.status import Refusal
 from j10ce.manager.asgi.requests import LARGE
-from j10ce.manager.asgi.status import Refusal
 from j10ce.manager.fairness.rate_limits import CLOSE, Counts
 from j10ce.manager.identity import Caller
 
@@ -35,7 +35,7 @@ class Large:
                     await self._left.wait()
         except TimeoutError:
             told = f"requests above {LARGE} bytes are read one after the other, and others are before this one"
-            raise Refusal(429, "TooManyRequests", f"{told}; try again in 1 s", {"retry-after": "1", **CLOSE}) from None
+            raise Refusal(429, f"{told}; try again in 1 s", {"retry-after": "1", **CLOSE}) from None
         self._open.add(caller.name, 1)
 
     def leave(self, caller: Caller) -> None:
@@ -43,7 +43,7 @@ class Large:
         self._left.ring()
 
 
-class Body:
+class RequestBody:
     """What one request sends: it enters as a large one before it is read, or as soon as it turns out to be one."""
 
     def __init__(self, large: Large, caller: Caller, claimed: bytes) -> None:

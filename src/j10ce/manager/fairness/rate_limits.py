@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_address
 from typing import Final, NamedTuple
 
-from j10ce.manager.asgi.status import Refusal
+from j10ce.http.status import Refusal
 from j10ce.manager.fairness.desks import Desks
 from j10ce.manager.fairness.parts import Parts
 from j10ce.manager.identity import NOBODY, Caller, Role
@@ -387,4 +387,4 @@ def _too_long(caller: Caller, share: Share, wait_s: float) -> Refusal:
 def _too_many(message: str, wait_s: float, headers: dict[str, str] | None = None) -> Refusal:
     seconds = str(min(3600, max(1, round(wait_s + 0.5))))
     told = f"{message}; try again in {seconds} s"
-    return Refusal(429, "TooManyRequests", told, {"retry-after": seconds, **(headers or {})})
+    return Refusal(429, told, {"retry-after": seconds, **(headers or {})})

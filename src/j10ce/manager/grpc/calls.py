@@ -58,7 +58,7 @@ class Calls:
         more = {"continue": request.continue_token, "resourceVersion": request.resource_version}
         asked = query.read(_parameters(request, limit=request.limit, **more), self._kind)
         page = await self._verbs.list(self._kind, key.namespace or None, asked)
-        items = await self._verbs.slices.of(page.items, lambda some: [*map(message_of, some)])
+        items = await self._verbs.spelled(page.items, lambda some: [*map(message_of, some)])
         return self._page(metadata=list_meta(page), items=chain.from_iterable(items))
 
     async def create(self, request: Any, key: Key) -> Any:

@@ -87,7 +87,7 @@ def _into(form: shape.Form) -> Into:
             return _timestamp
         case shape.Text():
             return _text
-        case shape.Choice(values=values):
+        case shape.EnumShape(values=values):
             return partial(_constant, {value: shape.constant(form, value) for value in values})
         case shape.Nested():
             return message_of
@@ -125,7 +125,7 @@ def _back(form: shape.Form, at: FieldDescriptor, whole: bool) -> Back:
             return _moment
         case shape.Text():
             return _data
-        case shape.Choice(values=values):
+        case shape.EnumShape(values=values):
             numbers = at.enum_type.values_by_name if at.enum_type else {}
             return partial(_choice, {0: None} | {numbers[shape.constant(form, v)].number: v for v in values})
         case shape.Nested(struct=struct):

@@ -1,36 +1,30 @@
-"""Access, limits, traces, metrics and audit around every call, as the Gate is around every request of the REST half."""
+"""The gate for gRPC calls: who asks is read from their metadata and certificate, a refusal is a rich status."""
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
-import structlog
 from google.protobuf.message import Message
 from grpc import StatusCode
 
 from j10ce.errors import QosError, Unreachable
 from j10ce.manager.access.audit import Audit
 from j10ce.manager.access.auth import Access
-from j10ce.manager.asgi import status
-from j10ce.manager.asgi.status import CUT_OFF, Refusal
-from j10ce.manager.fairness.growth import growth, possible_growth
-from j10ce.manager.fairness.metered import Meter, Metered
+from j10ce.manager.access.gate import Gate, Passage, gate_of
+from j10ce.manager.access.tokens import Ticket
 from j10ce.manager.grpc.certificate import certified_by
-from j10ce.manager.grpc.status import refuse
-from j10ce.manager.grpc.visit import Context, M, Opened, Visit, handler, send
-from j10ce.manager.identity import Act, acting, current
+from j10ce.manager.grpc.status import Abort, abort_of, refuse
+from j10ce.manager.grpc.visit import Context, M, Visit, checked_size, handler, send
 from j10ce.manager.telemetry.metrics import Metrics
-from j10ce.manager.telemetry.trace import Span, Tracer, Unrecorded
+from j10ce.manager.telemetry.trace import UNRECORDED, Span, Tracer
 from j10ce.model.stored import Key
 
-log = structlog.get_logger()
 T = TypeVar("T")
-TOO_MANY: Final = 429
+METHOD: Final = "gRPC"  # as metrics and the audit log call it
 TIRESOME: Final = "too many attempts without a valid token from your address"
 WATCHES: Final = ("/Watch", "reflection")
 READING: Final = ("/Get", "/List", *WATCHES)
@@ -39,7 +33,8 @@ UNTRACED: Final = (*READING, "Status")
 
 class Door:
     def __init__(self, access: Access, audit: Audit, metrics: Metrics, tracer: Tracer) -> None:
-        self.access, self._audit, self._metrics, self._tracer = access, audit, metrics, tracer
+        self.access, self._tracer = access, tracer
+        self._gate = gate_of(access, audit, metrics)
 
     def source(self, context: Context) -> str:
         """The address a call came from."""
@@ -49,23 +44,13 @@ class Door:
         """What `answer` gives to a caller that we know; every failure ends the call as a rich status."""
         if self._is_tiresome(context):
             await context.abort(StatusCode.RESOURCE_EXHAUSTED, TIRESOME)
-        began, act = time.perf_counter(), Act(source=self.source(context), announce=self._audit.intend)
-        with acting(act), self._traced(context, path) as span:
-            meter = Meter(self.access.limits, act, writes(path))
-            try:
-                outcome = await Metered(self._outcome(context, act, path, answer, meter), meter)
-            except asyncio.CancelledError:  # its caller gave up; what it asked for may be on its way to the disk
-                self._audit.record(act, CUT_OFF, method="gRPC", path=path)
-                raise
-            finally:
-                meter.settle()
-            code: int = status.status(outcome)["code"] if isinstance(outcome, QosError) else 200
-            span.note("http.response.status_code", code)
-        self._metrics.answered("gRPC", code, None if path.endswith(WATCHES) else time.perf_counter() - began)
-        self._audit.record(act, code, str(outcome) if code >= 400 else "", method="gRPC", path=path)
-        if isinstance(outcome, QosError):
-            return await refuse(context, outcome, Key(act.kind, act.namespace, act.name))
-        return outcome
+        call = GatedCall(self._gate, context, self.access, path)
+        with self._traced(context, path) as span:
+            done = await self._gate.through(call, partial(call.answered, answer))
+            span.note("http.response.status_code", call.code)
+        if call.refused is not None:
+            await context.abort(*call.refused)
+        return done  # type: ignore[return-value]  # None is what some answers are
 
     def _is_tiresome(self, context: Context) -> bool:
         """Whether a stranger asked too often: it is told so before anything is made for its call. Calls that are begun
@@ -79,12 +64,14 @@ class Door:
         """A call of one message and one answer."""
 
         async def answered(visit: Visit) -> Message:
-            return await answer(await visit.read(request))
+            message = await answer(await visit.read(request))
+            visit.passage.begin(200, size=0 if visit.passage.writes else checked_size(message))
+            return message
 
         async def handle(context: Context) -> None:
-            told = await self.through(context, path, answered)
+            message = await self.through(context, path, answered)
             try:
-                await send(context, told)
+                await send(context, message)
             except Unreachable as e:
                 await refuse(context, e)
 
@@ -98,57 +85,41 @@ class Door:
 
         return handler(handle)
 
-    async def _outcome(
-        self, context: Context, act: Act, path: str, answer: Callable[[Visit], Awaitable[T]], meter: Meter
-    ) -> T | QosError:
-        try:
-            shown = next(iter((context.auth_context() or {}).get("x509_pem_cert", ())), None)
-            certified = certified_by(shown) if shown else None
-            given = first(context, "authorization").encode()
-            ticket = self.access.authenticate(given, act.source, certified, writes=writes(path))
-            act.recognised(ticket.caller, ticket.name, ticket.digest)
-            return await self._answered(Visit(context, ticket, self.access, meter), path, answer)
-        except QosError as e:
-            if isinstance(e, Refusal) and e.code == TOO_MANY:
-                await self.access.limits.hold_back()
-            return e
-        except Exception as e:
-            log.exception("call.fail", path=path)
-            return QosError(f"internal error: {type(e).__name__}")
-
-    async def _answered(self, visit: Visit, path: str, answer: Callable[[Visit], Awaitable[T]]) -> T:
-        """Within the caller's share of open answers; a watch is counted as one instead."""
-        limits, caller, changes = self.access.limits, visit.ticket.caller, writes(path)
-        if path.endswith(WATCHES):
-            with limits.watch(caller):
-                await visit.meter.turn()
-                return await answer(visit)
-        opened = Opened(limits, caller, changes)
-        visit.context.add_done_callback(opened.close)  # type: ignore[arg-type]  # its stub asks for a class
-        try:
-            if changes and not path.endswith("/Delete"):
-                limits.may_store(caller)
-            await visit.meter.turn()
-            done = await answer(visit)
-            if changes and not current().dry:
-                limits.stored(caller, growth(current()))
-            if isinstance(done, Message):
-                opened.weigh(done.ByteSize())
-            return done
-        except asyncio.CancelledError:
-            limits.stored(caller, possible_growth(current()))
-            raise
-
     def _traced(self, context: Context, path: str) -> AbstractContextManager[Span]:
         """As over REST: what changes something, and what its caller traces."""
         caller = first(context, "traceparent")
         if caller or not path.endswith(UNTRACED):
             return self._tracer.request(path, caller, {"rpc.system": "grpc", "rpc.method": path})
-        return nullcontext(Unrecorded())
+        return UNRECORDED
 
 
-def writes(path: str) -> bool:
-    return not path.endswith(READING)
+class GatedCall(Passage[Abort]):
+    """One gRPC call."""
+
+    def __init__(self, gate: Gate, context: Context, access: Access, path: str) -> None:
+        self._context, self._access = context, access
+        self.refused: Abort | None = None
+        writes, deletes, watches = not path.endswith(READING), path.endswith("/Delete"), path.endswith(WATCHES)
+        source = address(context.peer())
+        super().__init__(gate, METHOD, path, source, writes=writes, deletes=deletes, watches=watches)
+        # An answer that nobody reads stays its caller's until the call is over.
+        context.add_done_callback(lambda _: self.release())  # type: ignore[arg-type]  # its stub asks for a class
+
+    async def identify(self) -> Ticket:
+        shown = next(iter((self._context.auth_context() or {}).get("x509_pem_cert", ())), None)
+        certified = certified_by(shown) if shown else None
+        given = first(self._context, "authorization").encode()
+        return self._access.authenticate(given, self.act.source, certified, writes=self.writes)
+
+    async def answered(self, answer: Callable[[Visit], Awaitable[T]]) -> T:
+        return await answer(Visit(self._context, self, self._access.limits))
+
+    def refusal(self, error: QosError) -> Abort:
+        return abort_of(error, Key(self.act.kind, self.act.namespace, self.act.name))
+
+    async def refuse(self, refusal: Abort) -> None:
+        """The call is aborted when all else is over: an abort is raised, and a refusal is no fault of ours to trace."""
+        self.refused = refusal
 
 
 def first(context: Context, name: str) -> str:

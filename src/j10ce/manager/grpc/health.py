@@ -11,7 +11,7 @@ from grpc import StatusCode
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
 from j10ce.errors import QosError
-from j10ce.manager.asgi.status import Refusal
+from j10ce.http.status import Refusal
 from j10ce.manager.fairness.rate_limits import Counts, Limits, network
 from j10ce.manager.grpc.status import refuse
 from j10ce.manager.grpc.visit import Context, arrived, handler, parsed, send
@@ -54,7 +54,7 @@ class Health:
     async def _service(self, source: str, context: Context) -> str:
         """Whose health is asked for."""
         if self._arriving.total >= MOST_ARRIVING or self._arriving[source] >= MOST_ARRIVING_OF_ONE:
-            raise Refusal(429, "TooManyRequests", "too many ask for our health without saying whose")
+            raise Refusal(429, "too many ask for our health without saying whose")
         self._arriving.add(source, 1)
         try:
             asked = parsed(HealthCheckRequest, await arrived(context, QUESTION_S) or b"")
@@ -70,7 +70,7 @@ class Health:
     async def _watch(self, service: str, context: Context) -> None:
         if self._watching >= MOST_WATCHES:
             told = f"{MOST_WATCHES} watch the health of this server already; ask with Check"
-            raise Refusal(429, "TooManyRequests", told)
+            raise Refusal(429, told)
         self._watching += 1
         try:
             last = None

@@ -33,5 +33,5 @@ class Reflection:
     async def _questions(self, visit: Visit) -> AsyncGenerator[ServerReflectionRequest]:
         """Until the caller has no more, or says nothing for ARRIVAL_S."""
         while (question := await visit.read_next(ServerReflectionRequest)) is not None:
-            visit.access.limits.request(visit.ticket.caller)
+            visit.limits.request(visit.passage.act.caller)
             yield question

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import grpc
 from google.protobuf.any_pb2 import Any as Packed
@@ -13,43 +12,36 @@ from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFail
 from google.rpc.status_pb2 import Status
 
 from j10ce.errors import QosError
+from j10ce.http.status import Refusal, answer_to
 from j10ce.manager.asgi import status
-from j10ce.manager.asgi.status import Refusal
 from j10ce.model.kinds import GROUP
 from j10ce.model.stored import Key
 
-CODES: Final[Mapping[int, grpc.StatusCode]] = {
-    400: grpc.StatusCode.INVALID_ARGUMENT,
-    401: grpc.StatusCode.UNAUTHENTICATED,
-    403: grpc.StatusCode.PERMISSION_DENIED,
-    404: grpc.StatusCode.NOT_FOUND,
-    405: grpc.StatusCode.UNIMPLEMENTED,
-    408: grpc.StatusCode.DEADLINE_EXCEEDED,
-    409: grpc.StatusCode.ABORTED,  # read again, then write again
-    410: grpc.StatusCode.OUT_OF_RANGE,  # list again, then watch again; etcd says it so, too
-    413: grpc.StatusCode.RESOURCE_EXHAUSTED,
-    415: grpc.StatusCode.INVALID_ARGUMENT,
-    422: grpc.StatusCode.INVALID_ARGUMENT,
-    429: grpc.StatusCode.RESOURCE_EXHAUSTED,
-    503: grpc.StatusCode.UNAVAILABLE,
-    504: grpc.StatusCode.DEADLINE_EXCEEDED,  # it may have happened
-}
 NOTHING: Final = Key("", "", "")
 # A client takes 8 KiB of metadata in all, and bytes travel as base64.
 MOST_MESSAGE: Final = 1024
 MOST_DETAILS: Final = 4096
 
 
-async def refuse(context: grpc.aio.ServicerContext[Any, Any], error: QosError, about: Key = NOTHING) -> NoReturn:
-    told = rich(error, about)
-    await context.abort(code_of(error), told.message, (("grpc-status-details-bin", told.SerializeToString()),))
+class Abort(NamedTuple):
+    """What a context is aborted with."""
+
+    code: grpc.StatusCode
+    message: str
+    metadata: tuple[tuple[str, bytes], ...]
+
+
+async def refuse(context: grpc.aio.ServicerContext[Any, Any], error: QosError) -> NoReturn:
+    await context.abort(*abort_of(error))
+
+
+def abort_of(error: QosError, about: Key = NOTHING) -> Abort:
+    status = rich(error, about)
+    return Abort(code_of(error), status.message, (("grpc-status-details-bin", status.SerializeToString()),))
 
 
 def code_of(error: QosError) -> grpc.StatusCode:
-    told = status.status(error)
-    if told["reason"] == "AlreadyExists":
-        return grpc.StatusCode.ALREADY_EXISTS
-    return CODES.get(told["code"], grpc.StatusCode.INTERNAL)
+    return grpc.StatusCode[answer_to(error).grpc]
 
 
 def rich(error: QosError, about: Key = NOTHING) -> Status:

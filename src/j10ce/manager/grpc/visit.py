@@ -14,28 +14,23 @@ import grpc
 from google.protobuf.message import DecodeError, Message
 
 from j10ce.errors import Finding, Malformed, Unreachable
-from j10ce.manager.access.auth import Access
-from j10ce.manager.access.tokens import Ticket
+from j10ce.http.status import Refusal
+from j10ce.manager.access.gate import Passage
 from j10ce.manager.asgi.requests import most_bytes
-from j10ce.manager.asgi.status import Refusal
 from j10ce.manager.connection import ARRIVAL_S, STALL_S
-from j10ce.manager.fairness.metered import Meter
 from j10ce.manager.fairness.rate_limits import Limits
 from j10ce.manager.grpc.codec import serialised
-from j10ce.manager.identity import Caller
 
 Context = grpc.aio.ServicerContext[Any, Any]
 M = TypeVar("M", bound=Message)
 MOST_ANSWER: Final = 64 * 1024 * 1024  # bytes of one message: a longer list is asked for in pages
 LEAST_PER_S: Final = 64 * 1024  # of an answer, after STALL_S, that its reader takes
-MUCH_S: Final = 0.01  # of the event loop, for a watch that is not over
 
 
 class Visit(NamedTuple):
     context: Context
-    ticket: Ticket
-    access: Access
-    meter: Meter
+    passage: Passage[Any]
+    limits: Limits
 
     async def read(self, request: type[M]) -> M:
         """The message; raises Refusal 408, 413 or 429, or Malformed."""
@@ -49,19 +44,17 @@ class Visit(NamedTuple):
         data = await arrived(self.context, ARRIVAL_S)
         if data is None:
             return None
-        caller = self.ticket.caller
+        caller = self.passage.act.caller
         if len(data) > most_bytes(caller):
-            raise Refusal(413, "RequestEntityTooLarge", f"the message is larger than {most_bytes(caller)} bytes")
-        self.access.limits.received(caller, len(data))
-        await self.meter.begin()
+            raise Refusal(413, f"the message is larger than {most_bytes(caller)} bytes")
+        self.limits.received(caller, len(data))
+        await self.passage.meter.begin()
         return parsed(request, data)
 
     async def tell(self, message: Message | None) -> None:
         """One of many answers, or none; raises Refusal 401 where the caller's token has ended before the watch did."""
-        if not self.access.keyring.holds(self.ticket):
-            raise Refusal(401, "Unauthorized", "the token of this watch has ended")
-        if self.meter.took_s > MUCH_S:
-            await self.meter.rest()
+        if not await self.passage.goes_on():
+            raise Refusal(401, "the token of this watch has ended")
         if message is not None:
             await send(self.context, message)
 
@@ -72,7 +65,7 @@ async def arrived(context: Context, patience_s: float) -> bytes | None:
         async with asyncio.timeout(patience_s):
             data = await context.read()
     except TimeoutError:
-        raise Refusal(408, "Timeout", f"the message of this call did not arrive in {patience_s:g} s") from None
+        raise Refusal(408, f"the message of this call did not arrive in {patience_s:g} s") from None
     return None if data is grpc.aio.EOF else data
 
 
@@ -102,22 +95,10 @@ def handler(handle: Callable[[Context], Awaitable[None]], read: Callable[[bytes]
     return grpc.stream_stream_rpc_method_handler(handled, read, serialised)
 
 
-class Opened:
-    """An answer from when it is asked for until its call is over: one that nobody reads stays, and is its caller's."""
-
-    def __init__(self, limits: Limits, caller: Caller, changes: bool) -> None:
-        limits.open_answer(caller, writes=changes)
-        self._limits, self._caller, self._changes, self._size = limits, caller, changes, 0
-
-    def weigh(self, size: int) -> None:
-        """Raises Refusal 413, or 429. What was written is told whatever there is to read: it is done."""
-        if self._changes:
-            return
-        if size > MOST_ANSWER:
-            told = f"the answer has {size} bytes, and at most {MOST_ANSWER} are sent at once: ask for pages with limit"
-            raise Refusal(413, "RequestEntityTooLarge", told)
-        self._limits.size_answer(self._caller, size, writes=self._changes)
-        self._size = size
-
-    def close(self, _: Context) -> None:
-        self._limits.close_answer(self._caller, self._size, writes=self._changes)
+def checked_size(message: Message) -> int:
+    """Of the answer to a read; raises Refusal 413. What was written is told whatever there is to read: it is done."""
+    size = message.ByteSize()
+    if size > MOST_ANSWER:
+        text = f"the answer has {size} bytes, and at most {MOST_ANSWER} are sent at once: ask for pages with limit"
+        raise Refusal(413, text)
+    return size

@@ -87,13 +87,13 @@ async def tidy(store: Store, obj: Temporary, wall: float, *, gone: bool) -> None
         if gone:
             await store.delete(*key_of(obj), expect=expect)
             log.info("object.expire", object=str(key_of(obj)), over_s=int(wall - ends(obj)))
-        elif isinstance(obj, Hold) and (status := told(obj, wall)) != obj.status:
+        elif isinstance(obj, Hold) and (status := hold_status(obj, wall)) != obj.status:
             await store.put(replace(obj, status=status), expect=expect, part="status")
     except (Conflict, NotFound):
         return  # it moved on; the next look sees it as it is
 
 
-def told(hold: Hold, wall: float) -> HoldStatus:
+def hold_status(hold: Hold, wall: float) -> HoldStatus:
     others = tuple(c for c in hold.status.conditions if c.type != "Expired")
     if not over(hold, wall):
         return hold.status if others == hold.status.conditions else replace(hold.status, conditions=others)

@@ -57,7 +57,7 @@ def readiness(word: Word, wall: float, nonsense: str = "") -> Condition:
         return Condition(type="Ready", status="False", reason=BAD, message=nonsense, last_transition_time=now)
     if not word.lost:
         late = word.silent_s > LATE_S
-        reason, told = (LATE, f"no report for {LATE_S:g} s") if late else ("Reporting", "its agent reports")
-        return Condition(type="Ready", status="True", reason=reason, message=told, last_transition_time=now)
-    told = "never reported" if word.silent_s == inf else f"silent for {word.silent_s:.0f} s"
-    return Condition(type="Ready", status="Unknown", reason="Silent", message=told, last_transition_time=now)
+        reason, why = (LATE, f"no report for {LATE_S:g} s") if late else ("Reporting", "its agent reports")
+        return Condition(type="Ready", status="True", reason=reason, message=why, last_transition_time=now)
+    why = "never reported" if word.silent_s == inf else f"silent for {word.silent_s:.0f} s"
+    return Condition(type="Ready", status="Unknown", reason="Silent", message=why, last_transition_time=now)

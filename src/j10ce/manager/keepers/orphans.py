@@ -35,17 +35,17 @@ async def look(store: Store, view: View, doubted: set[str]) -> set[str]:
     """One look; the uids that looked orphaned in it, those of `doubted` are settled."""
     every: list[Object] = [obj for mirror in view.mirrors.values() for obj in mirror.held.values()]
     there = {obj.metadata.uid for obj in every}
-    found: set[str] = set()
+    suspects: set[str] = set()
     async for obj in unhurried(obj for obj in every if obj.metadata.owner_references):
         if any(_foreign(owner, obj, view) or owner.uid in there for owner in obj.metadata.owner_references):
             continue
         if obj.metadata.uid not in doubted:
-            found.add(obj.metadata.uid)
+            suspects.add(obj.metadata.uid)
         elif await _all_gone(store, obj):
             with suppress(Conflict, NotFound):  # it moved on; the next look sees it as it is
                 await store.delete(*key_of(obj), expect=obj.metadata.resource_version)
                 log.info("object.collect", object=str(key_of(obj)))
-    return found
+    return suspects
 
 
 def _foreign(owner: Owner, obj: Object, view: View) -> bool:

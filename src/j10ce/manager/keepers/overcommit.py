@@ -85,8 +85,8 @@ async def _tell(store: Store, node: NodeQoS) -> None:
         await store.put(node, expect=node.metadata.resource_version, part="status")
     except (Conflict, NotFound):
         return  # its next report brings us back
-    told = {name: str(q) for name, q in node.status.overcommit.items()}
-    log.info("overcommit.tell", node=node.metadata.name, **told)
+    spelled = {name: str(q) for name, q in node.status.overcommit.items()}
+    log.info("overcommit.tell", node=node.metadata.name, **spelled)
 
 
 def silent_s(node: NodeQoS, word: Word, wall: float) -> float:
@@ -124,12 +124,12 @@ def inputs(node: NodeQoS, kept: Resources = NOTHING) -> dict[str, Inputs]:
     report = node.status.node
     capacity = resources(report.capacity)
     headroom = capacity.minus(guaranteeable(capacity))
-    found = {}
-    for resource, told in report.demand.items():
+    by_resource = {}
+    for resource, quantities in report.demand.items():
         n = RESOURCES.index(resource)
-        demand = {name: _amount(resource, q) for name, q in told.items()}
+        demand = {name: _amount(resource, q) for name, q in quantities.items()}
         in_use, peak = report.usage.get(resource, {}).get("p95"), report.predicted.get(resource, {}).get("protected")
-        found[resource] = Inputs(
+        by_resource[resource] = Inputs(
             capacity=capacity[n],
             headroom=headroom[n],
             node_usage=None if in_use is None else _amount(resource, in_use),
@@ -140,19 +140,19 @@ def inputs(node: NodeQoS, kept: Resources = NOTHING) -> dict[str, Inputs]:
             peak=None if peak is None else _amount(resource, peak),
             withheld=kept[n],
         )
-    return found
+    return by_resource
 
 
 def withheld(node: NodeQoS, policies: Policies) -> Resources:
     """Units held on the node that nobody uses and that their policies do not lend."""
     kept, capacity = NOTHING, resources(node.status.node.capacity)
-    for told in node.status.node.reservations:
-        policy = policies.get(told.source)
-        if policy is not None and policy.spec.lending.mode == "None" and told.units > told.used:
+    for report in node.status.node.reservations:
+        policy = policies.get(report.source)
+        if policy is not None and policy.spec.lending.mode == "None" and report.units > report.used:
             shape = amounts(policy.spec.minimum, capacity)
-            kept = kept.plus(Resources._make(n * (told.units - told.used) for n in shape))
+            kept = kept.plus(Resources._make(n * (report.units - report.used) for n in shape))
     return kept
 
 
-def _amount(resource: str, told: Quantity = ZERO) -> int:
-    return told.millicores() if resource == "cpu" else told.bytes()
+def _amount(resource: str, quantity: Quantity = ZERO) -> int:
+    return quantity.millicores() if resource == "cpu" else quantity.bytes()

@@ -43,20 +43,20 @@ class Chosen(Strict, frozen=True, kw_only=True):
     node_selector: Selector
 
 
-class Entry(NamedTuple):
+class ForNodes(NamedTuple):
     chosen: Chosen
     strategy: Strategy
 
 
 class Strategies(NamedTuple):
     fleet: Strategy = DEFAULT
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ForNodes, ...] = ()
 
     def of(self, node: NodeQoS) -> tuple[str, Strategy]:
         """The strategy of a node and what it is called."""
         labels = labels_of(node)
-        found = (e for e in self.entries if matches(e.chosen.node_selector, labels))
-        first = next(found, None)
+        matching = (e for e in self.entries if matches(e.chosen.node_selector, labels))
+        first = next(matching, None)
         return (first.chosen.name, first.strategy) if first else (FLEET, self.fleet)
 
 
@@ -98,13 +98,13 @@ def load(path: Path) -> Strategies:
 
 def parse(text: bytes) -> Strategies:
     """YAML or JSON; raises Invalid with every finding."""
-    told = plain_of(text, WHAT)
-    if told is None:
+    given = plain_of(text, WHAT)
+    if given is None:
         return Strategies()
-    if not isinstance(told, dict):
+    if not isinstance(given, dict):
         raise Invalid([Finding("", None, "not a mapping", "write cpu, memory, … and nodes")], WHAT)
-    fleet = {key: value for key, value in told.items() if key != "nodes"}
-    listed = told.get("nodes") or []
+    fleet = {key: value for key, value in given.items() if key != "nodes"}
+    listed = given.get("nodes") or []
     findings = _shape(fleet, Strategy, "")
     if not isinstance(listed, list):
         findings.append(Finding("nodes", None, "not a list", "write - name, nodeSelector and what differs there"))
@@ -115,16 +115,16 @@ def parse(text: bytes) -> Strategies:
         raise Invalid(findings, WHAT)
     base = merge({"cpu": plain(DEFAULT.cpu), "memory": plain(DEFAULT.memory)}, fleet)
     entries = (
-        Entry(convert(chosen, Chosen), convert(merge(base, rest), Strategy)) for chosen, rest in map(_cut, listed)
+        ForNodes(convert(chosen, Chosen), convert(merge(base, rest), Strategy)) for chosen, rest in map(_cut, listed)
     )
     return Strategies(convert(base, Strategy), tuple(entries))
 
 
-def _entry(told: object, where: str) -> Iterator[Finding]:
-    if not isinstance(told, dict):
+def _entry(entry: object, where: str) -> Iterator[Finding]:
+    if not isinstance(entry, dict):
         yield Finding(where.rstrip("."), None, "not a mapping", "write name, nodeSelector and what differs there")
         return
-    chosen, rest = _cut(told)
+    chosen, rest = _cut(entry)
     wrong = [*_shape(chosen, Chosen, where), *_shape(rest, Strategy, where)]
     yield from wrong
     if wrong:
@@ -138,15 +138,15 @@ def _entry(told: object, where: str) -> Iterator[Finding]:
         yield Finding(f"{where}nodeSelector", None, "selects every node", "say it for the fleet, outside of nodes")
 
 
-def _cut(told: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _cut(entry: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """(whom it is about, what differs there)"""
-    chosen = {key: value for key, value in told.items() if key in ABOUT}
-    return chosen, {key: value for key, value in told.items() if key not in ABOUT}
+    chosen = {key: value for key, value in entry.items() if key in ABOUT}
+    return chosen, {key: value for key, value in entry.items() if key not in ABOUT}
 
 
-def _shape(told: object, into: type[Strict], where: str) -> list[Finding]:
+def _shape(given: object, into: type[Strict], where: str) -> list[Finding]:
     try:
-        made = convert(told, into)
+        made = convert(given, into)
     except Invalid as e:
         return [f._replace(path=f"{where}{f.path}") for f in e.findings]
     if isinstance(made, Strategy) and not made.degrade.seconds:

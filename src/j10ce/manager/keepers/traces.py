@@ -15,7 +15,7 @@ async def tell_applied(view: View, tracer: Tracer) -> None:
     """For ever, on the leader, so that every change is told once; what is there when it begins another leader told."""
     begun = False
 
-    def told(event: Event, _: Nodes) -> None:
+    def take(event: Event, _: Nodes) -> None:
         node = event.object
         if not begun or not isinstance(node, NodeQoS) or event.type == "DELETED":
             return
@@ -25,6 +25,6 @@ async def tell_applied(view: View, tracer: Tracer) -> None:
                 tracer.applied(node.metadata.name, change)
 
     await view.ready()
-    with view.heard(told):
+    with view.heard(take):
         begun = True
         await asyncio.Event().wait()

@@ -2,11 +2,11 @@
 
 Pods, nodes and questions of kube-scheduler and of API servers come in; answers, events and certificates go out.
 
+    doors            are the ways in for Kubernetes' callers, through the gate of the API
     metrics          counts what Kubernetes asks
     cluster_feed     follows pods, nodes and policies into the book that the extender reads
     extender         answers kube-scheduler
-    webhook          answers API servers before they store something
-    webhook_pods     judges pods for the webhook
+    webhook          answers API servers before they store something, and judges pods
     roster           says which nodes the fleet has, and how full they are
     nodes            writes what may be lent on each node
     events           writes Events, and bounds their number

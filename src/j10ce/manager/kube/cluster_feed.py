@@ -24,15 +24,15 @@ from j10ce.model.resource import NOTHING, Resources
 from j10ce.model.stored import Event, Key
 from j10ce.model.workload import Workload
 from j10ce.policy.choose import Choice, Chooser
-from j10ce.policy.document.document import reference
+from j10ce.policy.document.document import placed, reference
 from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import admitted, ends, over
 from j10ce.policy.select import Labels
 from j10ce.scheduler.cluster import resources, row
-from j10ce.scheduler.extender.extender import Extender
 from j10ce.scheduler.extender.occupancy import Guest, Occupancy, Stake
+from j10ce.scheduler.extender.offers import Offers
 from j10ce.scheduler.ledger.layout import MOST
-from j10ce.store.mirror import Source, mirror
+from j10ce.store.mirror import Mirror, Source
 
 LOOK_S: Final = 1.0  # between looks for policies whose time is over
 SETTLE_S: Final = 0.2  # profiles and namespaces that change together are taken in together
@@ -41,25 +41,24 @@ TOGETHER: Final = 500  # pods looked at before others have a turn
 
 
 class Occupants:
-    """`view` tells of our kinds, `source` of Kubernetes' own."""
+    """`view` tells of our kinds, `source` of Kubernetes' own; what they say goes into `book`, and ends `offers`."""
 
-    def __init__(self, source: Source, view: View, wall: Callable[[], float]) -> None:
-        self._view, self._wall = view, wall
-        self._pods, self._nodes, self._namespaces = (mirror(source, kind) for kind in ("Pod", "Node", "Namespace"))
+    def __init__(self, source: Source, view: View, wall: Callable[[], float], book: Occupancy, offers: Offers) -> None:
+        self._view, self._wall, self._book, self._offers = view, wall, book, offers
+        self._pods, self._nodes, self._namespaces = (Mirror(source, kind) for kind in ("Pod", "Node", "Namespace"))
         self._chooser = Chooser(())
         self._doubtful = asyncio.Event()  # who gives way
-        self.extender = Extender(Occupancy())
+        self.synced = [each.synced for each in (self._pods, self._nodes, self._namespaces)]
         self.heard = Signal()  # moves with every pod that comes, changes or goes
         self.named: deque[Pod] = deque(maxlen=MOST_NAMED)  # pods that came with the name of a profile; for who looks
 
     @property
     def complete(self) -> bool:
-        mirrors = (self._pods, self._nodes, self._namespaces)
-        return self._view.complete and all(m.synced.is_set() for m in mirrors)
+        return self._view.complete and all(event.is_set() for event in self.synced)
 
     async def ready(self) -> None:
-        for each in (self._pods, self._nodes, self._namespaces):
-            await each.synced.wait()
+        for event in self.synced:
+            await event.wait()
 
     def nodes(self) -> list[Node]:
         held: Mapping[Key, object] = self._nodes.held
@@ -77,7 +76,7 @@ class Occupants:
     def guest(self, pod: Pod) -> Guest:
         """The pod as it counts."""
         meta, created = pod.metadata, pod.metadata.creation_timestamp
-        request = resources(requests(pod))
+        request, choice = resources(requests(pod)), self.choice(meta.namespace, meta.labels)
         return Guest(
             meta.uid,
             meta.namespace,
@@ -86,7 +85,8 @@ class Occupants:
             Resources._make(min(n, MOST) for n in request),
             pod.spec.node_name,
             created.timestamp() if created else 0.0,
-            self._gives_way(meta.namespace, meta.labels),
+            _gives_way(choice),
+            choice.ignored,
         )
 
     def asked(self, pod: Pod) -> Guest:
@@ -115,10 +115,6 @@ class Occupants:
         """Which profile a pod has, by what is in memory."""
         return self._chooser.choose(Workload(namespace, "", labels, self.namespace_labels(namespace)))
 
-    def _gives_way(self, namespace: str, labels: Labels) -> bool:
-        choice = self.choice(namespace, labels)
-        return choice.profile is not None and choice.tier is Tier.BESTEFFORT
-
     # -- Kubernetes' own kinds
 
     async def _follow_pods(self) -> None:
@@ -131,13 +127,13 @@ class Occupants:
                 self._view.objects.move()
 
     def _take_pod(self, pod: Pod, *, gone: bool) -> None:
-        uid, book = pod.metadata.uid, self.extender
+        uid = pod.metadata.uid
         if gone or pod.ended or pod.spec.node_name:
-            book.offers.end(uid)
+            self._offers.end(uid)
         if gone or pod.ended:
-            book.occupancy.remove_guest(uid)
+            self._book.remove_guest(uid)
         elif pod.spec.node_name:
-            book.occupancy.put_guest(self.guest(pod))
+            self._book.put_guest(self.guest(pod))
         self.heard.move()
 
     async def _follow_nodes(self) -> None:
@@ -145,7 +141,7 @@ class Occupants:
             node: object = event.object
             if isinstance(node, Node):
                 there = NOTHING if event.type == "DELETED" else resources(node.status.allocatable)
-                self.extender.occupancy.put_node(node.metadata.name, there)
+                self._book.put_node(node.metadata.name, there)
                 self._view.objects.move()
 
     async def _follow_namespaces(self) -> None:
@@ -154,29 +150,30 @@ class Occupants:
                 self._doubtful.set()
 
     async def _reconsider(self) -> None:
-        """Profiles and labels of namespaces say who gives way; all pods are asked again when one of them changes."""
+        """Profiles and labels of namespaces say who gives way and whom no policy counts for; all pods are looked at
+        again when one of them changes."""
         while True:
             await self._doubtful.wait()
             await asyncio.sleep(SETTLE_S)
             self._doubtful.clear()
             self._chooser = Chooser(self._view.all(QoSProfile))
-            book = self.extender.occupancy
+            book = self._book
             for n, guest in enumerate(list(book.guests.values())):
-                if guest.uid in book.guests:
-                    book.put_guest(
-                        book.guests[guest.uid]._replace(gives_way=self._gives_way(guest.namespace, guest.labels))
-                    )
+                if (there := book.guests.get(guest.uid)) is not None:
+                    choice = self.choice(there.namespace, there.labels)
+                    book.put_guest(there._replace(gives_way=_gives_way(choice), ignored=choice.ignored))
                 if n % TOGETHER == 0:
                     await asyncio.sleep(0)
 
     # -- ours
 
     def _take(self, event: Event, _: Nodes) -> None:
-        obj, book, gone = event.object, self.extender.occupancy, event.type == "DELETED"
+        obj, book, gone = event.object, self._book, event.type == "DELETED"
         if isinstance(obj, QoSProfile):
             self._doubtful.set()
         elif isinstance(obj, NodeQoS):
-            book.put_load(obj.metadata.name, 0.0 if gone else row(obj).load)
+            known = row(obj)
+            book.put_report(known.name, 0.0 if gone else known.load, NOTHING if gone else known.capacity)
         elif isinstance(obj, MinimalReservationPolicy):
             stake = None if gone else self._stake(obj)
             book.remove_stake(reference(obj)) if stake is None else book.put_stake(stake)
@@ -186,14 +183,18 @@ class Occupants:
         held = admitted(policy, self._view.documents.revisions(policy))
         if held is None or not held.spec.units or over(policy, self._wall()):
             return None
-        spec, witness = held.spec, {w.node: w.units for w in policy.status.witness}
+        spec, units = held.spec, placed(policy)
         shape, lends = amounts(spec.minimum, NOTHING), spec.lending.mode == "Reclaimable"
-        return Stake(reference(policy), policy.metadata.namespace, spec.selector, shape, witness, lends, ends(policy))
+        return Stake(reference(policy), policy.metadata.namespace, spec.selector, shape, units, lends, ends(policy))
 
     async def _expire(self) -> None:
-        book = self.extender.occupancy
+        book = self._book
         while True:
             await asyncio.sleep(LOOK_S)
             now = self._wall()
             for source in [source for source, stake in book.stakes.items() if stake.until <= now]:
                 book.remove_stake(source)
+
+
+def _gives_way(choice: Choice) -> bool:
+    return choice.profile is not None and choice.tier is Tier.BESTEFFORT

@@ -18,13 +18,13 @@ from msgspec import Raw
 from starlette.types import Receive, Scope, Send
 
 from j10ce.errors import Denied, Invalid, NotFound
+from j10ce.http.status import Refusal
 from j10ce.manager.access.auth import from_here
-from j10ce.manager.asgi.endpoints import Bodies, reply
-from j10ce.manager.asgi.status import Refusal
 from j10ce.manager.kube.cluster_feed import Occupants
+from j10ce.manager.kube.doors import Bodies, reply
 from j10ce.manager.kube.metrics import DoorMetrics
 from j10ce.scheduler.extender import wire
-from j10ce.scheduler.extender.extender import Filtered
+from j10ce.scheduler.extender.extender import Extender, Filtered
 from j10ce.scheduler.extender.occupancy import Guest
 
 log = structlog.get_logger()
@@ -49,14 +49,16 @@ class ExtenderDoor:
     def __init__(
         self,
         occupants: Occupants,
+        extender: Extender,
         leads: Callable[[], bool],
         clock: Callable[[], float],
         metrics: DoorMetrics,
     ) -> None:
-        self._occupants, self._leads, self._clock, self._metrics = occupants, leads, clock, metrics
+        self._occupants, self._extender = occupants, extender
+        self._leads, self._clock, self._metrics = leads, clock, metrics
         self._left: Left | None = None  # the last
         self._bodies = Bodies(MOST_BYTES)
-        metrics.offers(lambda: len(occupants.extender.offers))
+        metrics.offers(lambda: len(extender.offers))
         self._verbs: dict[str, Callable[[bytes], Any]] = {
             "prioritize": self._prioritize,
             "preempt": self._preempt,
@@ -67,9 +69,7 @@ class ExtenderDoor:
         return (*FILTERS, *self._verbs)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises Refusal 503 where another manager has to be asked; an ignorable extender is then ignored."""
         verb = scope["path"].removeprefix(PREFIX)
-        self._check(scope)
         text = await self._bodies.posted(scope, receive)
         answer: Any
         if verb in FILTERS:
@@ -80,16 +80,17 @@ class ExtenderDoor:
             raise NotFound(f"there is no {scope['path']}; the verbs are {', '.join(self.verbs)}")
         await reply(send, msgspec.json.encode(answer))
 
-    def _check(self, scope: Scope) -> None:
+    def check(self, scope: Scope) -> None:
+        """Raises Refusal 503 where another manager has to be asked; an ignorable extender is then ignored."""
         if not from_here(scope) and scope.get("state", {}).get("certified") is None:
             raise Denied(
                 "a client certificate is needed: set certFile and keyFile in the extender's tlsConfig, "
                 "to client.crt and client.key of Secret j10ce-certificates or to a pair of --client-ca"
             )
         if not self._leads():
-            raise Refusal(503, "ServiceUnavailable", "another manager leads")
+            raise Refusal(503, "another manager leads")
         if not self._occupants.complete:
-            raise Refusal(503, "ServiceUnavailable", "pods and nodes are still being read")
+            raise Refusal(503, "pods and nodes are still being read")
 
     async def _filter(self, text: bytes, *, old: bool) -> wire.FilterAnswer:
         """`old`: for schedulers that know nothing of unresolvable nodes, such as 1.20.2, and would not tell why."""
@@ -115,7 +116,7 @@ class ExtenderDoor:
         while True:
             epoch, now, guest = heard.epoch, self._clock(), self._occupants.asked(call.pod)
             if guest.uid or now >= until:
-                found = self._occupants.extender.filter(guest, call.nodes, now)
+                found = self._extender.filter(guest, call.nodes, now)
                 if not found.soon or now >= until:
                     return guest, found
             with suppress(TimeoutError):
@@ -123,7 +124,7 @@ class ExtenderDoor:
                     await heard.moved(epoch)
 
     def _prioritize(self, text: bytes) -> list[wire.HostPriority]:
-        question, left, extender = wire.question(text), self._left, self._occupants.extender
+        question, left, extender = wire.question(text), self._left, self._extender
         if left is not None and left.question == question:
             scores = extender.prioritize(left.guest, left.found.fit, left.found.rows)
         else:
@@ -135,7 +136,7 @@ class ExtenderDoor:
         call = wire.read_preempt(text)
         victims = {node: uids for node, (uids, _) in call.victims.items() if uids}
         guest = self._occupants.asked(call.pod)
-        kept = self._occupants.extender.preempt(guest, victims)
+        kept = self._extender.preempt(guest, victims)
         log.debug("extender.preempt", pod=f"{guest.namespace}/{guest.name}", offered=len(victims), kept=len(kept))
         return wire.PreemptAnswer(
             {

@@ -20,7 +20,7 @@ GROUP: Final = "/apis/discovery.k8s.io"
 AGAIN_S: Final = 30.0  # someone may have changed it
 
 
-class Api(Protocol):
+class SliceApi(Protocol):
     """As much of an API server's client as is needed."""
 
     async def get(self, path: str) -> bytes: ...
@@ -28,7 +28,7 @@ class Api(Protocol):
     async def patch(self, path: str, body: object, how: Any, *, force: bool) -> bytes: ...
 
 
-async def keep_address(api: Api, namespace: str, address: str) -> None:
+async def keep_address(api: SliceApi, namespace: str, address: str) -> None:
     """For ever; `address` is ip:port. The next leader writes over it."""
     served = msgspec.json.decode(await api.get(GROUP))["preferredVersion"]["groupVersion"]  # v1beta1 before 1.21
     path = f"/apis/{served}/namespaces/{namespace}/endpointslices/{SERVICE}"

@@ -8,8 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from j10ce.manager.asgi.endpoints import OTHER
-from j10ce.manager.telemetry.metrics import BUCKETS_S
+from j10ce.manager.telemetry.metrics import BUCKETS_S, OTHER
 from j10ce.model.catalogue import KINDS
 from j10ce.scheduler.extender.extender import Filtered
 

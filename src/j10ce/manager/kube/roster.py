@@ -13,18 +13,19 @@ from msgspec import UNSET
 
 from j10ce.manager.documents.silence import Hear
 from j10ce.manager.kube.cluster_feed import Occupants
+from j10ce.manager.policies.pledges import to_pledge
 from j10ce.manager.policies.roster import Changes, Roster
-from j10ce.model.kinds import IGNORE_LABEL, MinimalReservationPolicy, Minimum, NodeQoS, NodeReport
+from j10ce.model.kinds import IGNORE_LABEL, MinimalReservationPolicy, NodeQoS, NodeReport
 from j10ce.model.kube import native
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.policy.document.document import HOSTNAME_LABEL, labels_of, reference
 from j10ce.policy.entitlement.ledger import guaranteeable
-from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import over
-from j10ce.policy.select import Labels, Test, compiled
+from j10ce.policy.payer import rank
+from j10ce.policy.select import Labels, Test
 from j10ce.scheduler.cluster import resources
-from j10ce.scheduler.extender.occupancy import Guest
-from j10ce.scheduler.ledger.pledge import Charge, Node
+from j10ce.scheduler.extender.occupancy import Guest, Occupancy
+from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge
 
 AGENT_GONE_S: Final = 300.0  # a node whose agent is silent for longer takes no more units
 CLOSING_TAINTS: Final = (
@@ -33,23 +34,7 @@ CLOSING_TAINTS: Final = (
 )  # what nobody's pods tolerate
 
 
-class Promise(NamedTuple):
-    """A policy, as pods count for it."""
-
-    source: str
-    namespace: str
-    test: Test
-    node_test: Test | None
-    minimum: Minimum
-    shape: Resources  # without what is a percentage
-    units: int
-    percents: bool
-
-    def floor(self, capacity: Resources) -> Resources:
-        return amounts(self.minimum, capacity) if self.percents else self.shape
-
-
-class Ground(NamedTuple):
+class NodeInputs(NamedTuple):
     """All that a node is made of, but policies."""
 
     node: native.Node
@@ -57,12 +42,19 @@ class Ground(NamedTuple):
     told: NodeQoS | None
     silent: bool
 
-    def same(self, other: Ground | None) -> bool:
+    def same(self, other: NodeInputs | None) -> bool:
         """A heartbeat is no news."""
         if other is None or self.node is not other.node or self.moves != other.moves:
             return False
         same = self.told is other.told or _said(self.told) == _said(other.told)
         return same and self.silent == other.silent
+
+
+class Payer(NamedTuple):
+    """A pledge on one node, and the floor that it is worth there."""
+
+    pledge: Pledge
+    floor: Resources
 
 
 class Sums:
@@ -84,12 +76,12 @@ class Sums:
 
 
 class KubeRoster:
-    def __init__(self, occupants: Occupants, hear: Hear) -> None:
-        self._occupants, self._hear = occupants, hear
+    def __init__(self, occupants: Occupants, book: Occupancy, hear: Hear) -> None:
+        self._occupants, self._book, self._hear = occupants, book, hear
         self._told: dict[str, Node] = {}
-        self._seen: dict[str, Ground] = {}  # what each was made of
+        self._seen: dict[str, NodeInputs] = {}  # what each was made of
         self._policies: dict[str, MinimalReservationPolicy] = {}
-        self._promises: dict[str, list[Promise]] = {}  # by namespace, whoever pays first first
+        self._pledges: dict[str, list[Pledge]] = {}  # by namespace
         self._reports: dict[str, NodeQoS] = {}
 
     def look(self, nodes: Iterable[NodeQoS], policies: Collection[MinimalReservationPolicy], wall: float) -> Changes:
@@ -116,7 +108,7 @@ class KubeRoster:
 
     def outsiders(self, node: str) -> Sequence[str]:
         """Pods on no unit, whoever placed them."""
-        book = self._occupants.extender.occupancy
+        book = self._book
         if node not in book.row:
             return ()
         row = book.row[node]
@@ -138,30 +130,28 @@ class KubeRoster:
         if not changed:
             return set()
         namespaces = {(before.get(source) or live[source]).metadata.namespace for source in changed}
-        whole = self._occupants.extender.occupancy.whole
-        concerned = [p for ns in namespaces for p in self._promises.get(ns, ()) if p.source in changed]
+        concerned = [p for ns in namespaces for p in self._pledges.get(ns, ()) if p.source in changed]
         for namespace in namespaces:
-            promises = [_promise(p) for p in live.values() if p.metadata.namespace == namespace]
-            self._promises[namespace] = sorted(promises, key=lambda p: (-p.shape.dominant_share(whole), p.source))
-            concerned += [p for p in self._promises[namespace] if p.source in changed]
+            self._pledges[namespace] = [to_pledge(p) for p in live.values() if p.metadata.namespace == namespace]
+            concerned += [p for p in self._pledges[namespace] if p.source in changed]
         return self._touched(concerned)
 
-    def _touched(self, promises: Iterable[Promise]) -> set[str]:
+    def _touched(self, pledges: Iterable[Pledge]) -> set[str]:
         by_namespace: dict[str, list[Test]] = {}
-        for promise in promises:
-            by_namespace.setdefault(promise.namespace, []).append(promise.test)
-        guests = self._occupants.extender.occupancy.guests.values()
+        for pledge in pledges:
+            by_namespace.setdefault(pledge.namespace, []).append(pledge.workloads)
+        guests = self._book.guests.values()
         return {
             guest.node
             for guest in guests
             if (tests := by_namespace.get(guest.namespace)) and any(test(guest.labels) for test in tests)
         }
 
-    def _ground(self, name: str, node: native.Node) -> Ground:
-        book, told = self._occupants.extender.occupancy, self._reports.get(name)
+    def _ground(self, name: str, node: native.Node) -> NodeInputs:
+        book, told = self._book, self._reports.get(name)
         row = book.row.get(name)
         silent = told is not None and self._hear(told).silent_s > AGENT_GONE_S
-        return Ground(node, 0 if row is None else book.moves[row], told, silent)
+        return NodeInputs(node, 0 if row is None else book.moves[row], told, silent)
 
     # -- what it amounts to
 
@@ -172,54 +162,61 @@ class KubeRoster:
             return Node(name, NOTHING, labels, open=False)
         report = told.status.node if told else NodeReport()
         capacity = promisable(node, report)
-        book = self._occupants.extender.occupancy
+        book = self._book
         guests = sorted(book.there(book.row[name]), key=lambda g: (g.since, g.uid)) if name in book.row else []
-        return self._filled(Node(name, capacity, labels, _open(node, told, silent=silent)), guests, report)
+        whole = resources(report.capacity or node.status.allocatable)
+        return self._filled(Node(name, capacity, labels, _open(node, told, silent=silent)), whole, guests, report)
 
-    def _filled(self, node: Node, guests: Sequence[Guest], report: NodeReport) -> Node:
+    def _filled(self, node: Node, whole: Resources, guests: Sequence[Guest], report: NodeReport) -> Node:
         """A pod that may stand on a unit counts with what it asks for: the ledger tops it up to the unit's shape.
         One with a floor beyond units counts with that floor at least."""
         waiting = {r.source: r.unprotected for r in report.reservations if r.unprotected}
-        paid = self._paid(node, guests, waiting)
+        paid = self._paid(node.labels, whole, guests, waiting)
         claimed, occupied = Sums(), Sums()
         charged = {source: Charge(0, NOTHING, n) for source, n in waiting.items()}
         for guest in guests:
             if guest.gives_way:
                 continue
             left = guest.request
-            if (promise := paid.get(guest.uid)) is not None:
-                floor = promise.floor(node.capacity)
-                part = left.at_most(floor) if promise.units else floor
-                before = charged.get(promise.source) or Charge(0, NOTHING)
-                charged[promise.source] = Charge(before.workloads + 1, before.amount.plus(part), before.waiting)
+            if (payer := paid.get(guest.uid)) is not None:
+                source, floor = payer.pledge.source, payer.floor
+                part = left.at_most(floor) if payer.pledge.units else floor
+                before = charged.get(source) or Charge(0, NOTHING)
+                charged[source] = Charge(before.workloads + 1, before.amount.plus(part), before.waiting)
                 claimed.add(guest.namespace, part)
                 left = left.minus(part)
             occupied.add(guest.namespace, left)
         effort = resources(report.best_effort) if report.best_effort else NOTHING
         return node._replace(claimed=claimed.all(), charged=charged, occupied=occupied.all(), best_effort=effort)
 
-    def _paid(self, node: Node, guests: Iterable[Guest], waiting: Mapping[str, int]) -> dict[str, Promise]:
-        """Who pays for a pod, by uid: the policy with the largest dominant share, ties by name. Those that came last
-        wait, where the agent had to refuse some."""
-        by_source: dict[str, list[tuple[str, Promise]]] = {}
+    def _paid(
+        self, labels: Labels, whole: Resources, guests: Iterable[Guest], waiting: Mapping[str, int]
+    ) -> dict[str, Payer]:
+        """Who pays for a pod, by uid. Those that came last wait, where the agent had to refuse some."""
+        by_source: dict[str, list[tuple[str, Payer]]] = {}
+        ranked: dict[str, list[Payer]] = {}  # by namespace, as they rank on this node
         for guest in guests:
-            for promise in self._promises.get(guest.namespace, ()):
-                if promise.test(guest.labels) and self._counts(guest, promise, node):
-                    by_source.setdefault(promise.source, []).append((guest.uid, promise))
-                    break
+            if guest.ignored or guest.namespace not in self._pledges:
+                continue
+            if guest.namespace not in ranked:
+                ranked[guest.namespace] = _ranked(self._pledges[guest.namespace], labels, whole)
+            payer = next((p for p in ranked[guest.namespace] if p.pledge.workloads(guest.labels)), None)
+            if payer is not None:
+                by_source.setdefault(payer.pledge.source, []).append((guest.uid, payer))
         return dict(
             paid
             for source, matched in by_source.items()
             for paid in matched[: max(0, len(matched) - waiting.get(source, 0))]
         )
 
-    def _counts(self, guest: Guest, promise: Promise, node: Node) -> bool:
-        there = promise.node_test is None or promise.node_test(node.labels)
-        around = self._occupants.known_namespace(guest.namespace) or {}
-        return there and not any(labels.get(IGNORE_LABEL) == "true" for labels in (guest.labels, around))
-
 
 _: type[Roster] = KubeRoster
+
+
+def _ranked(pledges: Iterable[Pledge], labels: Labels, whole: Resources) -> list[Payer]:
+    """Those that concern a node, whoever pays first first."""
+    here = (Payer(p, p.floor(whole)) for p in pledges if p.test is None or p.test(labels))
+    return sorted(here, key=lambda p: rank(p.floor, p.pledge.source, whole))
 
 
 def promisable(node: native.Node, report: NodeReport) -> Resources:
@@ -229,21 +226,6 @@ def promisable(node: native.Node, report: NodeReport) -> Resources:
         return has
     can = guaranteeable(resources(report.capacity))
     return can._replace(cpu=min(has.cpu, can.cpu), memory=min(has.memory, can.memory))
-
-
-def _promise(policy: MinimalReservationPolicy) -> Promise:
-    spec, least = policy.spec, policy.spec.minimum
-    fields = (least.cpu, least.memory, least.network, least.disk_read, least.disk_write)
-    return Promise(
-        reference(policy),
-        policy.metadata.namespace,
-        compiled(spec.selector),
-        None if spec.node_selector is UNSET else compiled(spec.node_selector),
-        least,
-        amounts(least, NOTHING),
-        spec.units,
-        any(q.percent for q in fields if q is not UNSET),
-    )
 
 
 def _lost(node: native.Node) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 import structlog
@@ -17,16 +17,27 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
-from j10ce.errors import Finding, Invalid, NotFound, QosError, cut, shown
-from j10ce.manager.asgi.endpoints import Bodies, reply
-from j10ce.manager.asgi.status import Refusal, status
+from j10ce.errors import Finding, Invalid, NotFound, QosError, Unreachable, cut, shown
+from j10ce.http.status import Refusal
+from j10ce.manager.asgi.status import status
+from j10ce.manager.kube.doors import Bodies, reply
 from j10ce.manager.kube.metrics import DoorMetrics, Verdict
-from j10ce.manager.kube.webhook_pods import Objects, PodRules
 from j10ce.model.bounds import MOST_DEPTH, MOST_VALUES, Number, Word, too_deep
 from j10ce.model.catalogue import KINDS
-from j10ce.model.kinds import GROUP, PROFILE_LABEL, MinimalReservationPolicy
+from j10ce.model.kinds import (
+    GROUP,
+    NAMESPACE_NAME_LABEL,
+    PROFILE_LABEL,
+    MinimalReservationPolicy,
+    Object,
+    QoSProfile,
+)
 from j10ce.model.schema import convert
+from j10ce.model.workload import Workload
+from j10ce.policy.pods import ours, pod_findings, profile_for
+from j10ce.policy.profiles import canonical
 from j10ce.policy.reach import signature
+from j10ce.policy.select import Labels
 from j10ce.policy.validation.validate import validate
 
 log = structlog.get_logger()
@@ -83,6 +94,12 @@ SCALE: Final = GroupKind("Scale", "autoscaling")
 Judge = Callable[[Request], Awaitable[Response]]
 
 
+class Objects(Protocol):
+    """As much of a store as is asked for what is newer than our memory."""
+
+    async def get(self, kind: str, namespace: str, name: str) -> Object: ...
+
+
 class WebhookDoor:
     """`closed`: nothing gets in that was not judged."""
 
@@ -94,6 +111,9 @@ class WebhookDoor:
     @property
     def verbs(self) -> Collection[str]:
         return self._judges.keys()
+
+    def check(self, scope: Scope) -> None:
+        """Anyone may ask: an answer tells nothing that its caller has not sent."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name = scope["path"].removeprefix(PREFIX)
@@ -126,7 +146,7 @@ class WebhookDoor:
             "webhook.skip", kind=request.kind.kind, object=_where(request), error=why, admitted=not self._closed
         )
         if self._closed:
-            told = Refusal(503, "ServiceUnavailable", f"j10ce-qos could not judge it, and is closed: {why}; try again")
+            told = Refusal(503, f"j10ce-qos could not judge it, and is closed: {why}; try again")
             return Response(request.uid, allowed=False, status=status(told))
         return Response(request.uid, allowed=True, warnings=(f"j10ce-qos did not look at it: {why}",))
 
@@ -173,15 +193,15 @@ def _verdict(response: Response) -> Verdict:
 
 def _read(text: bytes) -> Request:
     if text.count(b"[") + text.count(b"{") + text.count(b",") > MOST_PARTS:  # before anything is made of them
-        raise Refusal(400, "BadRequest", f"not an AdmissionReview: more than {MOST_PARTS} values")
+        raise Refusal(400, f"not an AdmissionReview: more than {MOST_PARTS} values")
     if too_deep(text, DEEPEST):
-        raise Refusal(400, "BadRequest", f"not an AdmissionReview: nested beyond {DEEPEST} levels")
+        raise Refusal(400, f"not an AdmissionReview: nested beyond {DEEPEST} levels")
     try:
         review = msgspec.json.decode(text, type=Review)
     except msgspec.MsgspecError as e:
-        raise Refusal(400, "BadRequest", f"not an AdmissionReview: {cut(str(e))}") from None
+        raise Refusal(400, f"not an AdmissionReview: {cut(str(e))}") from None
     if review.api_version != API_VERSION:
-        raise Refusal(400, "BadRequest", f"apiVersion {shown(review.api_version)} is not known; use {API_VERSION}")
+        raise Refusal(400, f"apiVersion {shown(review.api_version)} is not known; use {API_VERSION}")
     return review.request
 
 
@@ -222,3 +242,60 @@ def _signed(request: Request) -> list[dict[str, Any]]:
 
 def _where(request: Request) -> str:
     return "/".join(filter(None, (request.namespace, request.name)))
+
+
+class PodRules:
+    """Pods are judged by the profiles and namespaces in memory, or by the API server's where those are newer.
+
+    `namespaces`: the labels of one that is known, else None. `profiles`: None while they are being read."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        namespaces: Callable[[str], Labels | None],
+        profiles: Callable[[], list[QoSProfile] | None],
+    ) -> None:
+        self._objects, self._namespaces, self._profiles = objects, namespaces, profiles
+
+    async def check(self, namespace: str, pod: Any, old: Any) -> None:
+        """Raises Invalid with all findings. Labels that a pod has already are not looked at again."""
+        if old and ours(_labels(pod)) == ours(_labels(old)):
+            return
+        known = await self._workload(namespace, pod)
+        if findings := pod_findings(known, await self._known(known)):
+            raise Invalid(findings, f"Pod {namespace}/{known.name}")
+
+    async def profile(self, namespace: str, pod: Any) -> str:
+        """What to label it with; empty: nothing."""
+        known = await self._workload(namespace, pod)
+        return profile_for(known, await self._known(known))
+
+    async def _workload(self, namespace: str, pod: Any) -> Workload:
+        meta: Mapping[str, Any] = pod.get("metadata", {})
+        has = self._namespaces(namespace)
+        if has is None:
+            has = (await self._objects.get("Namespace", "", namespace)).metadata.labels
+        name = meta.get("name") or meta.get("generateName", "")
+        return Workload(namespace, name, _labels(pod), {NAMESPACE_NAME_LABEL: namespace, **has})
+
+    async def _known(self, pod: Workload) -> list[QoSProfile]:
+        profiles = self._profiles()
+        if profiles is None:
+            raise Unreachable("profiles are still being read")
+        for asked in (pod.labels.get(PROFILE_LABEL), pod.namespace_labels.get(PROFILE_LABEL)):
+            name = canonical(asked or "")
+            if name and not any(p.metadata.name == name for p in profiles):
+                profiles = [*profiles, *await self._newer(name)]
+        return profiles
+
+    async def _newer(self, name: str) -> list[QoSProfile]:
+        """One that was made a moment ago."""
+        try:
+            found = await self._objects.get("QoSProfile", "", name)
+        except NotFound:
+            return []
+        return [found] if isinstance(found, QoSProfile) else []
+
+
+def _labels(pod: Any) -> dict[str, str]:
+    return pod.get("metadata", {}).get("labels") or {}

@@ -31,7 +31,7 @@ CONFIGURATIONS: Final = tuple(
 LOOK_S: Final = 10.0
 
 
-class Api(Protocol):
+class CertificateApi(Protocol):
     """As much of an API server's client as is needed."""
 
     async def get(self, path: str) -> bytes: ...
@@ -46,7 +46,7 @@ class Certificates:
 
     def __init__(
         self,
-        api: Api,
+        api: CertificateApi,
         namespace: str,
         hosts: tuple[str, ...],
         wall: Callable[[], float],
@@ -125,7 +125,7 @@ class Certificates:
 class GivenAuthority:
     """Files that somebody else renews: tells API servers what `file` holds, and follows it."""
 
-    def __init__(self, api: Api, file: Path) -> None:
+    def __init__(self, api: CertificateApi, file: Path) -> None:
         self._api, self._file = api, file
 
     async def run(self) -> None:
@@ -142,7 +142,7 @@ class GivenAuthority:
         await tell_authority(self._api, bundle)
 
 
-async def tell_authority(api: Api, bundle: str) -> None:
+async def tell_authority(api: CertificateApi, bundle: str) -> None:
     """Have API servers trust `bundle` when they ask webhooks. A configuration that is not there is nobody's mistake:
     whoever wants no webhooks removes it."""
     encoded = b64encode(bundle.encode()).decode()

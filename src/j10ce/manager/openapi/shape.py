@@ -52,7 +52,7 @@ class Text(NamedTuple):
     name: str = "string"
 
 
-class Choice(NamedTuple):
+class EnumShape(NamedTuple):
     """`values` as JSON spells them; an enum of one field stands inside its message."""
 
     name: str
@@ -88,7 +88,7 @@ class Wrapped(NamedTuple):
     inner: Many | Mapped
 
 
-Single = Scalar | Time | Text | Choice | Nested | Wrapped
+Single = Scalar | Time | Text | EnumShape | Nested | Wrapped
 Form = Single | Many | Mapped
 
 
@@ -102,7 +102,7 @@ class Field(NamedTuple):
     @property
     def declared(self) -> str:
         """As the .proto says it: what a message may leave out says so, so that zero stays a legal wish."""
-        singular = isinstance(self.form, Scalar | Text | Choice)
+        singular = isinstance(self.form, Scalar | Text | EnumShape)
         return f"optional {self.form.name}" if singular else self.form.name
 
 
@@ -133,17 +133,17 @@ def wrappers() -> tuple[Wrapped, ...]:
     return tuple(dict.fromkeys(form for form in _forms() if isinstance(form, Wrapped)))
 
 
-def shared_choices() -> tuple[Choice, ...]:
-    return tuple(dict.fromkeys(form for form in _forms() if isinstance(form, Choice) and form.shared))
+def shared_choices() -> tuple[EnumShape, ...]:
+    return tuple(dict.fromkeys(form for form in _forms() if isinstance(form, EnumShape) and form.shared))
 
 
-def own_choices(struct: type[Struct]) -> tuple[Choice, ...]:
+def own_choices(struct: type[Struct]) -> tuple[EnumShape, ...]:
     """The enums that stand inside the message of a struct."""
     every = (form for field in fields(struct) for form in _inside(field.form))
-    return tuple(form for form in every if isinstance(form, Choice) and not form.shared)
+    return tuple(form for form in every if isinstance(form, EnumShape) and not form.shared)
 
 
-def constant(choice: Choice, value: str) -> str:
+def constant(choice: EnumShape, value: str) -> str:
     """The name of an enum's value: LENDING_MODE_NONE."""
     return re.sub(r"\W", "_", f"{snake(choice.name)}_{snake(value)}").upper()
 
@@ -201,9 +201,9 @@ def _single(t: Type, where: str) -> Single:
         case AnyType():
             return Text()
         case LiteralType(values=values) if all(isinstance(value, str) for value in values):
-            return Choice(_title(where.rpartition(".")[2]), tuple(map(str, values)))
+            return EnumShape(_title(where.rpartition(".")[2]), tuple(map(str, values)))
         case EnumType(cls=cls):
-            return Choice(cls.__name__, tuple(member.value for member in cls), shared=True)
+            return EnumShape(cls.__name__, tuple(member.value for member in cls), shared=True)
         case StructType(cls=cls):
             return Nested(cls.__name__, cls)
         case DictType() | ListType() | VarTupleType():

@@ -28,7 +28,7 @@ class Decision(NamedTuple):
         return self.conditions[0]
 
 
-class Held(NamedTuple):
+class Admitted(NamedTuple):
     """An admitted policy, as it stands."""
 
     generation: int
@@ -62,13 +62,13 @@ def refused(policy: MinimalReservationPolicy, refusal: Refusal) -> Decision:
     return Decision((_refusal(policy, refusal, 0),), _wanted(policy))
 
 
-def held(policy: MinimalReservationPolicy, refusal: Refusal | None, h: Held, now: float) -> Decision:
+def held(policy: MinimalReservationPolicy, refusal: Refusal | None, h: Admitted, now: float) -> Decision:
     """`refusal` is that of a later generation than the one in force; `now` by the clock of its deadlines."""
     s = h.standing
     used, placed = sum(s.used.values()), sum(s.used.values()) + sum(s.unused.values())
     witness = [Witness(node=n, units=s.used.get(n, 0) + s.unused.get(n, 0)) for n in sorted({**s.used, **s.unused})]
-    told = f"{counted(placed, 'unit')} on {counted(len(witness), 'node')}, {used} in use"
-    admitted = _condition(policy, "Admitted", "True", "Granted", told)
+    where = f"{counted(placed, 'unit')} on {counted(len(witness), 'node')}, {used} in use"
+    admitted = _condition(policy, "Admitted", "True", "Granted", where)
     if refusal is not None:
         admitted = _refusal(policy, refusal, h.generation)
     overdue = any(r.deadline < now for r in h.reclaims)
@@ -102,7 +102,7 @@ def _refusal(policy: MinimalReservationPolicy, refusal: Refusal, holds: int) -> 
     return _condition(policy, "Admitted", "False", refusal.reason, f"{refusal}{stays}")
 
 
-def _degraded(policy: MinimalReservationPolicy, h: Held) -> Condition:
+def _degraded(policy: MinimalReservationPolicy, h: Admitted) -> Condition:
     if not h.standing.missing:
         return _condition(policy, "Degraded", "False", "Whole", "every unit has its place")
     lost = f"; lost: {', '.join(h.lost)}" if h.lost else ""
@@ -110,7 +110,7 @@ def _degraded(policy: MinimalReservationPolicy, h: Held) -> Condition:
     return _condition(policy, "Degraded", "True", "NodeLost" if h.lost else "NoRoom", why)
 
 
-def _reclaimed(policy: MinimalReservationPolicy, h: Held, now: float) -> Condition:
+def _reclaimed(policy: MinimalReservationPolicy, h: Admitted, now: float) -> Condition:
     if not h.reclaims:
         return _condition(policy, "Reclaimed", "True", "Returned", f"{h.lent} units are lent, none is called back")
     first = h.reclaims[0]

@@ -86,11 +86,11 @@ async def record(store: Store, generations: Sequence[Policy]) -> None:
     if not generations:
         return
     try:
-        found = await store.get(*key_of(generations[0]))
+        stored = await store.get(*key_of(generations[0]))
     except (NotFound, Unreadable):
         return
     for policy in generations:
-        if found.metadata.uid == policy.metadata.uid:
+        if stored.metadata.uid == policy.metadata.uid:
             with suppress(Conflict):  # someone else was faster
                 await store.put(revision_of(policy), expect=ABSENT)
 
@@ -117,20 +117,20 @@ async def ensure_built_in(store: Store, profiles: Iterable[QoSProfile]) -> None:
             await store.put(profile, expect=ABSENT)
             log.debug("profile.create", profile=profile.metadata.name)
         except Conflict:
-            found = await store.get("QoSProfile", "", profile.metadata.name)
-            if isinstance(found, QoSProfile) and _untouched(found) and found.spec != profile.spec:
-                await store.put(_upgraded(found, profile), expect=found.metadata.resource_version)
+            stored = await store.get("QoSProfile", "", profile.metadata.name)
+            if isinstance(stored, QoSProfile) and _untouched(stored) and stored.spec != profile.spec:
+                await store.put(_upgraded(stored, profile), expect=stored.metadata.resource_version)
 
 
-def _upgraded(found: QoSProfile, shipped: QoSProfile) -> QoSProfile:
+def _upgraded(stored: QoSProfile, shipped: QoSProfile) -> QoSProfile:
     """With the shipped spec; labels, annotations and owners are those of whoever put them there."""
     ours = {SHIPPED: shipped.metadata.annotations[SHIPPED]}
-    meta = replace(found.metadata, annotations={**found.metadata.annotations, **ours})
-    return replace(found, metadata=meta, spec=shipped.spec)
+    meta = replace(stored.metadata, annotations={**stored.metadata.annotations, **ours})
+    return replace(stored, metadata=meta, spec=shipped.spec)
 
 
-def _untouched(found: QoSProfile) -> bool:
-    return BUILT_IN_LABEL in found.metadata.labels and found.metadata.annotations.get(SHIPPED) == _digest(found)
+def _untouched(stored: QoSProfile) -> bool:
+    return BUILT_IN_LABEL in stored.metadata.labels and stored.metadata.annotations.get(SHIPPED) == _digest(stored)
 
 
 def _digest(profile: QoSProfile) -> str:

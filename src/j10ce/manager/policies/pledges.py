@@ -50,7 +50,9 @@ def to_pledge(policy: MinimalReservationPolicy) -> Pledge:
         spec.units,
         created(policy),
         None if spec.node_selector is UNSET else compiled(spec.node_selector),
-        within_s=lent_within_s(policy),
+        lent_within_s(policy),
+        compiled(spec.selector),
+        spec.minimum,
     )
 
 

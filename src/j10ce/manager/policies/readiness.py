@@ -16,30 +16,30 @@ SHORT: Final = {"Degraded": "True", "Protected": "False", "Effective": "False"}
 
 def readiness(policy: Policy, status: PolicyStatus) -> tuple[Condition, ...]:
     """Ready always; Reconciling and Stalled only while they are true."""
-    found = {c.type: c for c in status.conditions}
-    if stuck := _stuck(status, found):
-        return _told(policy, "Ready", "False", *stuck), _told(policy, "Stalled", "True", *stuck)
-    if busy := _busy(status, found):
-        return _told(policy, "Ready", "False", *busy), _told(policy, "Reconciling", "True", *busy)
-    if less := next(_less(status, found), None):
-        return (_told(policy, "Ready", "False", *less),)
-    return (_told(policy, "Ready", "True", "InForce", _nodes(status.nodes.applied, "obey") + " it"),)
+    conditions = {c.type: c for c in status.conditions}
+    if stuck := _stuck(status, conditions):
+        return _condition(policy, "Ready", "False", *stuck), _condition(policy, "Stalled", "True", *stuck)
+    if busy := _busy(status, conditions):
+        return _condition(policy, "Ready", "False", *busy), _condition(policy, "Reconciling", "True", *busy)
+    if less := next(_less(status, conditions), None):
+        return (_condition(policy, "Ready", "False", *less),)
+    return (_condition(policy, "Ready", "True", "InForce", _nodes(status.nodes.applied, "obey") + " it"),)
 
 
 def _nodes(n: int, do: str) -> str:
     return f"{counted(n, 'node')} {do}{'s' if n == 1 else ''}"
 
 
-def _stuck(status: PolicyStatus, found: dict[str, Condition]) -> tuple[str, str] | None:
+def _stuck(status: PolicyStatus, conditions: dict[str, Condition]) -> tuple[str, str] | None:
     """Nothing will come of it as it is written."""
-    admitted = found.get("Admitted")
+    admitted = conditions.get("Admitted")
     if admitted is not None and admitted.status == "False":
         return admitted.reason, admitted.message
     return ("RolloutStopped", status.rollout.stopped) if status.rollout.stopped else None
 
 
-def _busy(status: PolicyStatus, found: dict[str, Condition]) -> tuple[str, str] | None:
-    progress, nodes = found.get("Progressing"), status.nodes
+def _busy(status: PolicyStatus, conditions: dict[str, Condition]) -> tuple[str, str] | None:
+    progress, nodes = conditions.get("Progressing"), status.nodes
     if progress is not None and progress.status == "True":
         return progress.reason, progress.message
     pending = isinstance(status, MinimalReservationPolicyStatus) and status.phase == "Pending"
@@ -48,20 +48,20 @@ def _busy(status: PolicyStatus, found: dict[str, Condition]) -> tuple[str, str] 
     return None
 
 
-def _less(status: PolicyStatus, found: dict[str, Condition]) -> Iterator[tuple[str, str]]:
+def _less(status: PolicyStatus, conditions: dict[str, Condition]) -> Iterator[tuple[str, str]]:
     """It is in force, and does not give all that it says."""
     for name, wrong in SHORT.items():
-        if name in found and found[name].status == wrong:
-            yield found[name].reason, found[name].message
+        if name in conditions and conditions[name].status == wrong:
+            yield conditions[name].reason, conditions[name].message
     if status.nodes.failing:
         first = status.nodes.named[0]
         yield "NodesFail", f"{_nodes(status.nodes.failing, 'fail')} with it; {first.node}: {first.why}"
-    progress = found.get("Progressing")
+    progress = conditions.get("Progressing")
     if progress is not None and progress.reason in ("Paused", "Canary"):
         yield progress.reason, progress.message
 
 
-def _told(policy: Policy, kind: str, status: str, reason: str, message: str) -> Condition:
+def _condition(policy: Policy, kind: str, status: str, reason: str, message: str) -> Condition:
     return Condition(
         type=kind,
         status=status,  # type: ignore[arg-type]

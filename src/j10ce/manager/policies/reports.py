@@ -46,7 +46,7 @@ class Standing(NamedTuple):
     silent: int  # of the wanted ones
     failing: Mapping[str, str]  # node: why
     seen: Seen  # as its rollout sees it: nodes that fell silent after taking it fail, too
-    told: int = 0  # moves whenever a node says something else about the policy
+    version: int = 0  # moves whenever a node says something else about the policy
 
 
 class Laggards:
@@ -76,7 +76,7 @@ class Reports:
     def __init__(self, documents: Documents, hear: Hear) -> None:
         self._documents, self._hear = documents, hear
         self._nodes: dict[str, NodeQoS] = {}
-        self._told: dict[str, dict[str, Told]] = {}  # by policy and node
+        self._by_policy: dict[str, dict[str, Told]] = {}  # by policy and node
         self._problems: dict[str, dict[str, str]] = {}  # by policy and node
         self._versions: dict[str, int] = {}  # by policy
         self._silent: set[str] = set()
@@ -119,8 +119,8 @@ class Reports:
 
     def of(self, policy: Policy) -> list[Told]:
         """From the nodes that are not silent, in the order of their names."""
-        told = self._told.get(reference(policy), {})
-        return [told[node] for node in sorted(told) if node not in self._silent]
+        by_node = self._by_policy.get(reference(policy), {})
+        return [by_node[node] for node in sorted(by_node) if node not in self._silent]
 
     def standing(self, policy: Policy) -> Standing:
         ref = reference(policy)
@@ -141,9 +141,9 @@ class Reports:
     def _late(self, ref: str, revision: int) -> set[str]:
         """Who does not obey a policy yet: its own word about it counts first, then its document."""
         self._laggards = self._laggards or Laggards(self._behind, self._obeyed)
-        late, told = set(self._laggards.before(self._changed.get(ref, 0))), self._told.get(ref, {})
-        for node in told.keys() & self._behind:
-            if generation := told[node].report.generation:
+        late, by_node = set(self._laggards.before(self._changed.get(ref, 0))), self._by_policy.get(ref, {})
+        for node in by_node.keys() & self._behind:
+            if generation := by_node[node].report.generation:
                 late.discard(node) if generation == revision else late.add(node)
         return late
 
@@ -179,17 +179,17 @@ class Reports:
     def _retell(self, node: str, old: NodeReport, new: NodeReport) -> None:
         before, after = _by_source(node, old), _by_source(node, new)
         for source in before.keys() | after.keys():
-            told = after.get(source)
-            if before.get(source) != told:
-                _put(self._told, source, node, told)
-                _put(self._problems, source, node, told and told.problem)
+            latest = after.get(source)
+            if before.get(source) != latest:
+                _put(self._by_policy, source, node, latest)
+                _put(self._problems, source, node, latest and latest.problem)
                 self._versions[source] = self._versions.get(source, 0) + 1
 
 
 def _settled(policy: Policy) -> bool:
     """As its status tells: everyone who reported obeyed it as it is."""
-    told, nodes = policy.status.observed_generation, policy.status.nodes
-    return told == policy.metadata.generation and 0 < nodes.applied == nodes.wanted - nodes.silent
+    observed, nodes = policy.status.observed_generation, policy.status.nodes
+    return observed == policy.metadata.generation and 0 < nodes.applied == nodes.wanted - nodes.silent
 
 
 def falls_short(floor: EffectiveFloor) -> bool:

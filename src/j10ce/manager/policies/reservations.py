@@ -11,11 +11,11 @@ from typing import Final
 
 from msgspec import UNSET, Struct
 
-from j10ce.manager.policies.admission import Decision, Held, expired, held, limited, partly_held, refused, unheld
+from j10ce.manager.policies.admission import Admitted, Decision, expired, held, limited, partly_held, refused, unheld
 from j10ce.manager.policies.pledges import lent_within_s, not_held, to_pledge
 from j10ce.manager.policies.roster import Changes, Roster
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, PolicyRevision
-from j10ce.policy.document.document import by_owner, reference
+from j10ce.policy.document.document import by_owner, placed, reference
 from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
 from j10ce.policy.lifetime import admitted, created, over
 from j10ce.scheduler.ledger.fleet import Fleet
@@ -27,7 +27,7 @@ LOOK_S: Final = 5.0  # between looks at what is lent
 MOST_ATTEMPTS: Final = 8  # that move others, in one call: each may take a few tenths of a second
 
 
-class Case(Struct):
+class _Case(Struct):
     """One policy with units."""
 
     policy: MinimalReservationPolicy
@@ -42,7 +42,7 @@ class Reservations:
     def __init__(self, roster: Roster, *, limit_percent: int = NAMESPACE_LIMIT) -> None:
         self._fleet = Fleet(limit_percent=limit_percent)
         self._roster = roster
-        self._cases: dict[str, Case] = {}
+        self._cases: dict[str, _Case] = {}
         self._loans = Loans()
         self._lent: Mapping[str, int] = {}
         self._full: dict[str, str] = {}  # namespaces at their limit, and what they have
@@ -112,10 +112,9 @@ class Reservations:
         coming = {source: policy for source, policy in live.items() if source not in self._cases}
         kept = by_owner(revisions) if any(p.status.admitted_generation for p in coming.values()) else {}
         for source, policy in coming.items():
-            self._cases[source] = Case(policy)
+            self._cases[source] = _Case(policy)
             if (held := admitted(policy, kept.get(policy.metadata.uid, ()))) is not None:
-                witness = {w.node: w.units for w in policy.status.witness}
-                self._fleet.carry(to_pledge(held), witness)
+                self._fleet.carry(to_pledge(held), placed(policy))
                 self._cases[source].generation = held.metadata.generation if source in self._fleet else 0
                 if (since := _called_back(policy)) is not None:
                     self._loans.resume(source, now - max(0.0, wall - since))
@@ -145,7 +144,7 @@ class Reservations:
                 anyone |= case.refusal is None
         return anyone
 
-    def _try(self, case: Case, now: float, *, move: bool) -> None:
+    def _try(self, case: _Case, now: float, *, move: bool) -> None:
         policy = case.policy
         pledge = to_pledge(policy)
         refusal = self._fleet.admit(pledge, repack=move)
@@ -195,15 +194,15 @@ class Reservations:
         full = self._full.get(policy.metadata.namespace)
         return limited(policy, decision, full) if full else decision
 
-    def _decided(self, source: str, case: Case, now: float) -> Decision:
+    def _decided(self, source: str, case: _Case, now: float) -> Decision:
         if source not in self._fleet:
             return refused(case.policy, case.refusal) if case.refusal else unheld(case.policy)
         pledge, standing = self._fleet.pledge(source), self._fleet.standing(source)
         shortage = self._fleet.shortage(source)
-        stands = Held(
+        stands = Admitted(
             case.generation,
             standing,
-            self._told(shortage),
+            self._worded(shortage),
             tuple(self._lost_for(pledge)) if shortage else (),
             pledge.within_s is not None,
             self._lent.get(source, 0),
@@ -211,7 +210,7 @@ class Reservations:
         )
         return held(case.policy, case.refusal, stands, now)
 
-    def _told(self, shortage: Refusal | None) -> str:
+    def _worded(self, shortage: Refusal | None) -> str:
         """With the names of those who could make room where the least is missing."""
         if shortage is None or shortage.lack is None:
             return str(shortage or "")
@@ -224,10 +223,10 @@ class Reservations:
 
 def _called_back(policy: MinimalReservationPolicy) -> float | None:
     """Since when units that were lent should come back, by its status; wall clock."""
-    told = next((c for c in policy.status.conditions if c.type == "Reclaimed"), None)
-    if told is None or told.status == "True" or told.last_transition_time is UNSET:
+    reclaimed = next((c for c in policy.status.conditions if c.type == "Reclaimed"), None)
+    if reclaimed is None or reclaimed.status == "True" or reclaimed.last_transition_time is UNSET:
         return None
-    return told.last_transition_time.timestamp()
+    return reclaimed.last_transition_time.timestamp()
 
 
 def _same(one: MinimalReservationPolicy, other: MinimalReservationPolicy | None) -> bool:

@@ -28,6 +28,7 @@ from j10ce.policy.lifetime import in_force, over
 
 MOST_NAMED: Final = 10  # failing nodes that a status names
 MOST_EFFECTIVE: Final = 200  # floors that a status lists: those that do not hold come first
+NOT_REPORTED: Final = "no node has reported on it yet"
 Phase = Literal["Pending", "Active", "Degraded", "Expired"]
 S = TypeVar("S", bound=PolicyStatus)
 
@@ -36,7 +37,7 @@ class Basis(NamedTuple):
     """All that a judgement rests on, besides the policy itself."""
 
     standing: Standing
-    told: Sequence[Told] = ()
+    reports: Sequence[Told] = ()
     revisions: Sequence[PolicyRevision] = ()  # of the policy
     watched_s: float = 0.0  # since all nodes obey it, as far as this leader saw it
 
@@ -48,9 +49,9 @@ def judged_profile(profile: QoSProfile, basis: Basis, wall: float) -> PolicyStat
 def judged(
     policy: MinimalReservationPolicy, basis: Basis, decision: Decision, wall: float
 ) -> MinimalReservationPolicyStatus:
-    obeying = [t for t in basis.told if t.report.generation == basis.standing.revision]
+    obeying = [t for t in basis.reports if t.report.generation == basis.standing.revision]
     effective = sorted((f for t in obeying for f in t.effective), key=_order)
-    own = (*decision.conditions, _protection(policy, obeying), _effectiveness(policy, effective))
+    own = (*decision.conditions, _protection(policy, obeying), _effectiveness(policy, obeying, effective))
     admitted = decision.generation == policy.metadata.generation
     status = _judged(policy, policy.status, basis, own, wall, admitted=admitted)
     status = replace(
@@ -75,12 +76,12 @@ def _judged(
     policy: Policy, before: S, basis: Basis, own: Sequence[Condition], wall: float, *, admitted: bool = True
 ) -> S:
     """What the status of both kinds of policy says. What the fleet has not admitted is not rolled out."""
-    found, revision, rollout = basis.standing.seen, basis.standing.revision, before.rollout
+    seen, revision, rollout = basis.standing.seen, basis.standing.revision, before.rollout
     held = in_force(policy, basis.revisions) or policy
     if revision == held.metadata.generation:  # also while an edit is refused: what is in force goes on
-        rollout = advance(held, found, basis.revisions, wall, basis.watched_s)
+        rollout = advance(held, seen, basis.revisions, wall, basis.watched_s)
     if revision == policy.metadata.generation:
-        progress = progressing(policy, rollout, found)
+        progress = progressing(policy, rollout, seen)
     else:
         progress = waiting(policy, revision, admitted=admitted)
     return replace(
@@ -122,18 +123,25 @@ def _protection(policy: MinimalReservationPolicy, obeying: Sequence[Told]) -> Co
     if refused := [f"{t.node}: {t.report.refused}" for t in obeying if t.report.refused]:
         more = f"; and {counted(len(refused) - MOST_NAMED, 'node')} more" if len(refused) > MOST_NAMED else ""
         return _condition(policy, "Protected", "False", "NoRoom", "; ".join(refused[:MOST_NAMED]) + more)
+    if not obeying:
+        return _condition(policy, "Protected", "Unknown", "NotReported", NOT_REPORTED)
     matching = sum(t.report.workloads for t in obeying)
     having = matching - sum(t.report.unprotected for t in obeying)
-    told = f"{having} workloads have their floor" if having == matching else f"{having} of {matching} have their floor"
-    if having == matching == 1:
-        told = "1 workload has its floor"
-    return _condition(policy, "Protected", "True", "Granted", told)
+    some = counted(matching, "workload") if having == matching else f"{having} of {counted(matching, 'workload')}"
+    message = f"room is booked for {some}; Effective says whether it is kept" if matching else "no workload matches yet"
+    return _condition(policy, "Protected", "True", "Granted", message)
 
 
-def _effectiveness(policy: MinimalReservationPolicy, effective: Sequence[EffectiveFloor]) -> Condition:
+def _effectiveness(
+    policy: MinimalReservationPolicy, obeying: Sequence[Told], effective: Sequence[EffectiveFloor]
+) -> Condition:
+    """Whether what is booked is also kept."""
+    if not obeying:
+        return _condition(policy, "Effective", "Unknown", "NotReported", NOT_REPORTED)
     short = [f for f in effective if falls_short(f)]
     if not short:
-        return _condition(policy, "Effective", "True", "Upheld", "every floor reported holds")
+        message = "every floor that nodes report holds" if effective else "no floor is in use yet"
+        return _condition(policy, "Effective", "True", "Upheld", message)
     first, do = short[0], "does" if len(short) == 1 else "do"
     message = (
         f"{counted(len(short), 'floor')} {do} not hold; {first.workload} on {first.node} has {first.effective} of "
@@ -146,6 +154,8 @@ def _order(floor: EffectiveFloor) -> tuple[bool, str, str, str]:
     return not falls_short(floor), floor.node, floor.workload, floor.resource
 
 
-def _condition(policy: Policy, type_: str, status: Literal["True", "False"], reason: str, why: str) -> Condition:
+def _condition(
+    policy: Policy, type_: str, status: Literal["True", "False", "Unknown"], reason: str, why: str
+) -> Condition:
     generation = policy.metadata.generation
     return Condition(type=type_, status=status, reason=reason, message=why, observed_generation=generation)

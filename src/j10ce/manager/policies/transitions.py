@@ -57,13 +57,13 @@ def _phase(policy: MinimalReservationPolicy, status: MinimalReservationPolicySta
     if status.phase == policy.status.phase:
         return
     units = status.units
-    told = (
+    numbers = (
         f"{units.placed} of {units.wanted} units placed, {units.used} in use" if units.wanted else "it holds no units"
     )
     match status.phase:
         case "Degraded":
-            yield Happening("Warning", "Degraded", f"was {policy.status.phase}; {told}")
+            yield Happening("Warning", "Degraded", f"was {policy.status.phase}; {numbers}")
         case "Expired":
             yield Happening("Normal", "Expired", f"its ttl of {policy.spec.ttl} is over; its capacity is free")
         case phase:
-            yield Happening("Normal", phase, f"was {policy.status.phase}; {told}")
+            yield Happening("Normal", phase, f"was {policy.status.phase}; {numbers}")

@@ -12,8 +12,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from j10ce.errors import Denied, NotFound, StoreError
+from j10ce.http.status import Refusal
 from j10ce.manager.asgi.requests import not_allowed
-from j10ce.manager.asgi.status import Refusal
 from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.manager.telemetry.observed_store import ObservedStore
 from j10ce.model.stored import Unreadable
@@ -67,7 +67,7 @@ class Health:
             if request.method != "GET":
                 raise not_allowed(request, ("GET",))
             if problem := self.problem:
-                raise Refusal(503, "ServiceUnavailable", problem, {"retry-after": "1"})
+                raise Refusal(503, problem, {"retry-after": "1"})
             return PlainTextResponse("ok\n" + (self.told() if "verbose" in request.query_params else ""))
 
         return Route("/readyz", ready)

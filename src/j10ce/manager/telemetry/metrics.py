@@ -15,8 +15,11 @@ from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 from starlette.responses import Response
 
+from j10ce.http.status import TOO_MANY
+
+METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "gRPC"})
+OTHER: Final = "other"  # whatever a stranger may write must not become a series of its own
 BUCKETS_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-TOO_MANY: Final = 429
 
 
 class Metrics:
@@ -50,6 +53,7 @@ class Metrics:
 
     def answered(self, method: str, code: int, took_s: float | None) -> None:
         """`took_s` is None for a watch: its length says nothing about our speed."""
+        method = method if method in METHODS else OTHER
         self._requests(method, code).inc()
         if code == TOO_MANY:
             self._limited.inc()

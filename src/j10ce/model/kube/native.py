@@ -136,10 +136,10 @@ class Pool:
 
     def one(self, value: V, key: Hashable) -> V:
         """`value`, or the one that was given under an equal key of the same type before."""
-        found: V = self._held.setdefault((type(value), key), value)
-        if found is value and len(self._held) > self._most:
+        shared: V = self._held.setdefault((type(value), key), value)
+        if shared is value and len(self._held) > self._most:
             self._held.clear()
-        return found
+        return shared
 
     def words(self, words: dict[str, str]) -> dict[str, str]:
         return self.one(words, tuple(words.items()))
@@ -148,6 +148,13 @@ class Pool:
 def decode_native(text: bytes, into: type[N]) -> N:
     """Raises msgspec.MsgspecError for what is none."""
     return msgspec.json.decode(text, type=into, dec_hook=read_amount)
+
+
+def without_nulls(raw: Any) -> Any:
+    """A null is what is left out: Go writes one for every list that is empty and not optional."""
+    if isinstance(raw, dict):
+        return {key: without_nulls(value) for key, value in raw.items() if value is not None}
+    return [without_nulls(value) for value in raw] if isinstance(raw, list) else raw
 
 
 def slim(obj: N, pool: Pool) -> N:

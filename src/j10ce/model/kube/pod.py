@@ -91,8 +91,8 @@ class Pod(NativeObject, frozen=True, kw_only=True):
 def slim_pod(pod: Pod, pool: Pool) -> Pod:
     """What matters away from its node: not which containers run there, nor that it is well."""
     spec, status = pod.spec, pod.status
-    told = tuple(c for c in status.conditions if c.type in KEPT_CONDITIONS)
-    lean = replace(status, conditions=told, container_statuses=(), init_container_statuses=())
+    conditions = tuple(c for c in status.conditions if c.type in KEPT_CONDITIONS)
+    lean = replace(status, conditions=conditions, container_statuses=(), init_container_statuses=())
     kept = replace(
         spec,
         node_name=intern(spec.node_name),

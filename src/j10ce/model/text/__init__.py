@@ -5,4 +5,5 @@ Objects and numbers come in; words for listings, sentences and logs go out.
     words     puts numbers into sentences
     cells     shows values of objects in listings
     secrets   finds what looks like a credential
+    near      finds what a mistyped word was meant to be
 """

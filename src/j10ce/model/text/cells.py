@@ -10,6 +10,8 @@ from typing import Any, Final
 from msgspec import UNSET, Struct
 
 from j10ce.model.catalogue import Column
+from j10ce.model.quantity import Quantity
+from j10ce.model.resource import spell
 
 # What moves a cursor, names a window or turns the direction of writing; halves of characters, which no output takes.
 _ACTS: Final = re.compile(
@@ -35,7 +37,21 @@ def dig(obj: Any, path: str) -> Any:
 def cell(obj: dict[str, Any], column: Column) -> str:
     """What one column shows of an object; empty where there is nothing."""
     value = dig(obj, column.path)
-    return text_of(column.default if value is None else value)
+    if value is None:
+        value = column.default
+    if not column.resource or not value:
+        return text_of(value)
+    kept = [floor["effective"] for floor in dig(obj, column.kept) or () if floor["resource"] == column.resource]
+    less = [has for has in kept if Quantity.parse(has).amount < Quantity.parse(value).amount]
+    return "/".join(amount_of(column.resource, amount) for amount in (*less, value))
+
+
+def amount_of(resource: str, text: str) -> str:
+    """An amount as people read it: exact ones, such as 15164876389, are for machines."""
+    amount = Quantity.parse(text)
+    if amount.percent:
+        return text
+    return spell(resource, amount.millicores() if resource == "cpu" else amount.bytes())
 
 
 def text_of(value: object) -> str:
@@ -46,7 +62,7 @@ def text_of(value: object) -> str:
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
     if isinstance(value, dict):
-        return "; ".join(f"{name}: {told}" for name, told in value.items())
+        return "; ".join(f"{name}: {text}" for name, text in value.items())
     return str(value)
 
 

@@ -177,11 +177,11 @@ def reference(policy: Policy | Hold) -> str:
 
 def by_owner(revisions: Iterable[PolicyRevision]) -> dict[str, list[PolicyRevision]]:
     """By the uid of the policy that owns them."""
-    found: dict[str, list[PolicyRevision]] = {}
+    owned: dict[str, list[PolicyRevision]] = {}
     for revision in revisions:
         for owner in revision.metadata.owner_references:
-            found.setdefault(owner.uid, []).append(revision)
-    return found
+            owned.setdefault(owner.uid, []).append(revision)
+    return owned
 
 
 def bare_hold(hold: Hold) -> Hold:

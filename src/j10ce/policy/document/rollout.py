@@ -185,32 +185,34 @@ def progressing(policy: Policy, state: RolloutStatus, seen: Seen) -> Condition |
     rest = f"the others stay with revision {state.stable}" if state.stable else "the others go without"
     if done(state):
         everywhere = "the one node" if seen.wanted == 1 else f"all {seen.wanted} nodes"
-        return _told(policy, "False", "Complete", f"revision {state.revision} is on {everywhere}")
+        return _progress(policy, "False", "Complete", f"revision {state.revision} is on {everywhere}")
     if state.stopped:
         went = f"{counted(len(state.back), 'node')} went back" if state.reached else "all nodes went back"
         hint = "correct the spec, or try again with `rollout resume`"
-        return _told(policy, "False", "Stopped", f"{state.stopped}; {went}, {rest}; {hint}")
+        return _progress(policy, "False", "Stopped", f"{state.stopped}; {went}, {rest}; {hint}")
     if rollout.paused:
-        return _told(policy, "False", "Paused", f"{having}, {state.reached} % are reached; {rest}")
+        return _progress(policy, "False", "Paused", f"{having}, {state.reached} % are reached; {rest}")
     if not state.reached:
-        return _told(policy, "False", "NoCanary", f"canaryPercent is 0: nobody takes it; {rest}; raise canaryPercent")
+        return _progress(
+            policy, "False", "NoCanary", f"canaryPercent is 0: nobody takes it; {rest}; raise canaryPercent"
+        )
     if not _obeyed(seen):
-        return _told(policy, "True", "Reaching", f"{having}; {rest}")
+        return _progress(policy, "True", "Reaching", f"{having}; {rest}")
     if state.reached < 100:
-        return _told(policy, "False", "Canary", f"{having}; {rest}; raise canaryPercent to go on")
-    return _told(policy, "True", "Watching", f"{having}; watched for {WATCHED_S:g} s before it is the stable one")
+        return _progress(policy, "False", "Canary", f"{having}; {rest}; raise canaryPercent to go on")
+    return _progress(policy, "True", "Watching", f"{having}; watched for {WATCHED_S:g} s before it is the stable one")
 
 
 def waiting(policy: Policy, revision: int, *, admitted: bool) -> Condition:
     """The condition while nodes obey an earlier revision because the fleet has not admitted the present one."""
     present = policy.metadata.generation
     if admitted:
-        return _told(policy, "True", "Reaching", f"revision {present} is admitted; nodes have yet to hear of it")
+        return _progress(policy, "True", "Reaching", f"revision {present} is admitted; nodes have yet to hear of it")
     why = f"revision {present} is not admitted; nodes stay with revision {revision}"
-    return _told(policy, "False", "NotAdmitted", why)
+    return _progress(policy, "False", "NotAdmitted", why)
 
 
-def _told(policy: Policy, status: str, reason: str, message: str) -> Condition:
+def _progress(policy: Policy, status: str, reason: str, message: str) -> Condition:
     return Condition(
         type="Progressing",
         status=status,  # type: ignore[arg-type]

@@ -39,12 +39,12 @@ def cpu_times(snap: Snapshot) -> dict[TargetId, CpuTime]:
     cells, order = _cells(snap), snap.groups.from_top()
     loads = _loads(snap, order, cells)
     each = snap.node.capacity.cpu / max(1, len(snap.node.cpus))
-    found = {ROOT: CpuTime(tuple(each * len(cell) for cell in cells), snap.node.cpus, 0.0, 0.0, math.inf)}
+    times = {ROOT: CpuTime(tuple(each * len(cell) for cell in cells), snap.node.cpus, 0.0, 0.0, math.inf)}
     for group in order:
         children = snap.groups.children.get(group, ())
         if children:
-            found |= _divide(snap, found[group], group, children, cells, loads)
-    return found
+            times |= _divide(snap, times[group], group, children, cells, loads)
+    return times
 
 
 def weight(snap: Snapshot, target: TargetId) -> float:
@@ -94,18 +94,18 @@ def _loads(snap: Snapshot, order: Sequence[TargetId], cells: Sequence[Cpus]) -> 
     allowed = {ROOT: snap.node.cpus}
     for target in order[1:]:
         allowed[target] = _cpus(snap, target, allowed[snap.groups.parent(target) or ROOT])
-    found: dict[TargetId, Cells] = {}
+    loads: dict[TargetId, Cells] = {}
     for target in reversed(order):
         own, cpus = weight(snap, target), allowed[target]
         children = snap.groups.children.get(target, ())
         if len(cells) == 1 or not children:
-            found[target] = _evenly(own, cpus, cells)
+            loads[target] = _evenly(own, cpus, cells)
             continue
         foreign = math.fsum(f.weight for f in snap.groups[target].foreign)
-        inside = _sums([*(found[c] for c in children), _evenly(foreign, cpus, cells)])
+        inside = _sums([*(loads[c] for c in children), _evenly(foreign, cpus, cells)])
         total = math.fsum(inside)
-        found[target] = tuple([own * load / total for load in inside]) if total else _evenly(own, cpus, cells)
-    return found
+        loads[target] = tuple([own * load / total for load in inside]) if total else _evenly(own, cpus, cells)
+    return loads
 
 
 def _evenly(weight: float, cpus: Cpus, cells: Sequence[Cpus]) -> Cells:
@@ -120,10 +120,10 @@ def _cells(snap: Snapshot) -> list[Cpus]:
     """The coarsest parts of the machine that no cpuset divides."""
     placements = {v for s, v in snap.settings.items() if s.knob == "cpuset.cpus" and isinstance(v, frozenset) and v}
     ordered = sorted(placements, key=sorted)
-    found: dict[tuple[bool, ...], set[int]] = {}
+    cells: dict[tuple[bool, ...], set[int]] = {}
     for cpu in snap.node.cpus:
-        found.setdefault(tuple(cpu in p for p in ordered), set()).add(cpu)
-    return [frozenset(cell) for cell in found.values()]
+        cells.setdefault(tuple(cpu in p for p in ordered), set()).add(cpu)
+    return [frozenset(cell) for cell in cells.values()]
 
 
 def _cpus(snap: Snapshot, target: TargetId, above: Cpus) -> Cpus:

@@ -37,10 +37,10 @@ class MemoryKept:
     def of(self, path: Sequence[TargetId], promised: int) -> Kept:
         """`path`: from below the root down to the workload."""
         page, target = self.snap.node.page, path[-1]
-        found = page * max(p.effective[target] for p in self.needed)
+        protected = page * max(p.effective[target] for p in self.needed)
         limits = [*self._caps(path, promised), *self._strays(path, promised), *self._unread(path, promised)]
         least, why = min(limits, default=(math.inf, ""))
-        kept = min(found, least)
+        kept = min(protected, least)
         holds = kept > promised - page
         reason = "" if holds else self._reason(path, promised, why if least < promised else "")
         now = (float(page * self.now[0].effective[target]), float(page * self.now[1].effective[target]))

@@ -1,7 +1,7 @@
 """Claims on a node's ledger: who asks for which floor since when, and how each is served.
 
-A policy's units are held before its workloads ask. A workload pays once: to the policy with the largest dominant share,
-ties by name; standing on one of that policy's units costs nothing more.
+A policy's units are held before its workloads ask. A workload is paid for once, by whoever `policy.payer` ranks first;
+standing on one of that policy's units costs nothing more.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from j10ce.model.kinds import Tier
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.policy.entitlement.ledger import Ledger, Line, Refusal
+from j10ce.policy.payer import Rank
 from j10ce.policy.select import Test
 
 
@@ -23,7 +24,7 @@ class Promise(NamedTuple):
     namespace: str
     test: Test
     shape: Resources
-    rank: float  # minus the dominant share of the shape
+    rank: Rank
     units: int
     created: float
     until: float
@@ -33,7 +34,7 @@ class Promise(NamedTuple):
     def held(self, units: int) -> Line:
         """The line for units that nobody uses. They are the first to be cut."""
         amount = Resources._make(n * units for n in self.shape)
-        return Line(self.source, amount, Tier.BESTEFFORT, self.source, units, self.until)
+        return Line(self.source, amount, Tier.BESTEFFORT, self.source, units)
 
 
 class Claim(NamedTuple):
@@ -41,7 +42,7 @@ class Claim(NamedTuple):
 
     since: float
     holder: str
-    rank: float  # minus the dominant share
+    rank: Rank
     source: str
     amount: Resources
     tier: Tier
@@ -77,7 +78,8 @@ class Book:
 
     def serve(self, claims: Mapping[str, Sequence[Claim]]) -> Refusals:
         """All claims, the earliest first, and every policy's units before its workloads."""
-        units = [Claim(p.created, "", 0.0, p.source, NOTHING, Tier.BESTEFFORT) for p in self.promises.values()]
+        every = self.promises.values()
+        units = [Claim(p.created, "", (0.0, p.source), p.source, NOTHING, Tier.BESTEFFORT) for p in every]
         return self._in_turn([*units, *(c for asked in claims.values() for c in asked)])
 
     def serve_late(self, claims: Mapping[str, Sequence[Claim]]) -> Refusals:
@@ -109,7 +111,7 @@ class Book:
         wanted = NOTHING
         for claim in asked:
             wanted = wanted.at_least(claim.amount)
-        payer = next((c for c in asked if c.source == line.charged), min(asked, key=lambda c: (c.rank, c.source)))
+        payer = next((c for c in asked if c.source == line.charged), min(asked, key=lambda c: c.rank))
         promise = self.promises.get(payer.source)
         units = 0
         if promise is not None and promise.shape.fits(line.amount):  # a unit of its payer's is not held beside it
@@ -175,8 +177,7 @@ class Book:
 
     def _outranks(self, claim: Claim) -> bool:
         """Whether the claim's source should pay instead of the one that does."""
-        payer = self._charge[claim.holder]
-        return (claim.rank, claim.source) < (payer.rank, payer.source)
+        return claim.rank < self._charge[claim.holder].rank
 
     def _with_unit(self, own: Line) -> tuple[Line, ...]:
         """On a unit that is held; else on one that found no room to be held, and is had with the floor itself."""

@@ -6,7 +6,6 @@ the promises and grants less: cut by tier from the bottom, in proportion within 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import nsmallest
 from operator import sub
@@ -52,7 +51,6 @@ class Line(NamedTuple):
     tier: Tier
     charged: str = ""  # the object that pays: `MinimalReservationPolicy/payments/db`
     units: int = 0  # a policy's: how many it holds unused; a workload's: 1 when it stands on a unit of `charged`
-    until: float = math.inf  # wall clock; the promise ends by itself
 
 
 class Refusal(NamedTuple):
@@ -145,16 +143,6 @@ class Ledger:
             self._promised = Resources._make(map(sub, self._promised, line.amount))
             self._changed()
         return line
-
-    def expire(self, wall: float) -> tuple[Line, ...]:
-        """Release every line whose time is over."""
-        over = [line.holder for line in self._lines.values() if line.until <= wall]
-        return tuple(line for holder in over if (line := self.release(holder)) is not None)
-
-    def resize(self, capacity: Resources) -> None:
-        """The machine has another size; promises stay, and grants follow."""
-        self.capacity = capacity
-        self._granted = None
 
     def granted(self, holder: str) -> Resources:
         """What its promise is worth on this machine; nothing for a stranger."""

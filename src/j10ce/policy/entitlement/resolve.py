@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Final, NamedTuple
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from j10ce.model.kinds import CpuSection, MemorySection, MinimalReservationPolicy, Minimum, Tier
@@ -19,12 +18,13 @@ from j10ce.model.knob import TargetId
 from j10ce.model.quantity import Bytes, Quantity
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.model.snapshot import NodeFacts
-from j10ce.model.workload import Entitlement, Source, Workload
+from j10ce.model.workload import Entitlement, Note, Source, Workload
 from j10ce.policy.choose import Choice, Chooser
 from j10ce.policy.document.document import NodeDocument, limit, reference
 from j10ce.policy.entitlement.claims import Book, Claim, Promise, Refusals
 from j10ce.policy.entitlement.ledger import AGENT, HEADROOM, NO_BYTES, Headroom, Ledger, Line, guaranteeable
-from j10ce.policy.lifetime import created, ends
+from j10ce.policy.lifetime import created, ends, over
+from j10ce.policy.payer import measured, rank
 from j10ce.policy.profiles import RESERVES_REQUEST
 from j10ce.policy.select import compiled
 
@@ -37,7 +37,7 @@ class Resolution(Struct, frozen=True):
 
     entitlements: Mapping[TargetId, Entitlement]
     ledger: Ledger
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     until: float = math.inf  # wall clock at which the first promise expires
 
 
@@ -101,8 +101,8 @@ def _not_given_back(ledger: Ledger, beside: Beside) -> list[Line]:
     """What the kernel still keeps beyond the promises: nobody else can be promised it before it is given back."""
     over = [(target, n - _promised(ledger, target)) for target, n in beside.kept]
     groups = ("groups", beside.groups - beside.agent)
-    found = [(f"{who}, not given back yet", n) for who, n in (*over, groups) if n >= ROUNDING]
-    return [Line(holder, Resources(memory=Bytes(n)), Tier.SYSTEM) for holder, n in found]
+    kept = [(f"{who}, not given back yet", n) for who, n in (*over, groups) if n >= ROUNDING]
+    return [Line(holder, Resources(memory=Bytes(n)), Tier.SYSTEM) for holder, n in kept]
 
 
 def _promised(ledger: Ledger, holder: str) -> int:
@@ -128,8 +128,8 @@ def admit(
 
 
 def _promises(document: NodeDocument, capacity: Resources, wall: float) -> list[Promise]:
-    every = (_promise(p, document.units.get(reference(p), p.spec.units), capacity) for p in document.policies)
-    return [p for p in every if p.until > wall]
+    live = (p for p in document.policies if not over(p, wall))
+    return [_promise(p, document.units.get(reference(p), p.spec.units), capacity) for p in live]
 
 
 def _asking(
@@ -164,28 +164,19 @@ def amounts(minimum: Minimum, capacity: Resources) -> Resources:
 def _promise(policy: MinimalReservationPolicy, units: int, capacity: Resources) -> Promise:
     spec = policy.spec
     asked = amounts(spec.minimum, capacity)
-    shape = _known(asked, capacity)
+    shape = measured(asked, capacity)
     return Promise(
         reference(policy),
         policy.metadata.namespace,
         compiled(spec.selector),
         shape,
-        -shape.dominant_share(capacity),
+        rank(shape, reference(policy), capacity),
         units if any(shape) else 0,
         created(policy),
         ends(policy),
         tuple(f"{name} {spell(name, n)} cannot be promised here" for name, n in asked.minus(shape).named()),
         bool(limit(policy)),
     )
-
-
-def _known(amount: Resources, capacity: Resources) -> Resources:
-    """Without what the node has no measure of."""
-    return Resources._make(a if c else 0 for a, c in zip(amount, capacity, strict=True))
-
-
-def _timestamp(created: datetime | UnsetType) -> float:
-    return 0.0 if created is UNSET else created.timestamp()
 
 
 def _claims(
@@ -201,19 +192,19 @@ def _claims(
     tier = _tier(choice, cpu_floor=cpu, floor=True)
     return [
         *(Claim(max(p.created, w.since), target, p.rank, p.source, p.shape, tier) for p in matching),
-        *(Claim(at, target, -n.dominant_share(capacity), source, n, tier) for at, source, n in own),
+        *(Claim(at, target, rank(n, source, capacity), source, n, tier) for at, source, n in own),
     ]
 
 
 def _own_claims(w: Workload, choice: Choice, capacity: Resources) -> Iterator[tuple[float, str, Resources]]:
     """What the workload itself asks for, and what its profile reserves of its request."""
     if any(w.minimum):
-        yield w.since, f"Workload/{w.namespace}/{w.name}", _known(w.minimum, capacity)
+        yield w.since, f"Workload/{w.namespace}/{w.name}", measured(w.minimum, capacity)
     if choice.profile is None or not any(w.requests):
         return
-    since = max(w.since, _timestamp(choice.profile.metadata.creation_timestamp))
+    since = max(w.since, created(choice.profile))
     if choice.tier in RESERVES_REQUEST:
-        yield since, reference(choice.profile), _known(w.requests, capacity)
+        yield since, reference(choice.profile), measured(w.requests, capacity)
     elif least := _least_memory(w, choice.profile.spec.memory):
         yield since, reference(choice.profile), Resources(memory=least)
 
@@ -237,7 +228,7 @@ def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
     profile, chosen = choice.profile, choice.profile is not None or bool(claims)
     tier = _tier(choice, cpu_floor=promised.cpu > 0, floor=bool(claims))
     cpu, memory = (profile.spec.cpu, profile.spec.memory) if profile else (CpuSection(), MemorySection())
-    notes = choice.notes
+    notes = tuple(Note("Note", "", text) for text in choice.notes)
     if claims:
         notes = (*notes, *_notes(asking, tier, promised, book, refusals))
         if memory.min_percent is not UNSET and _least_memory(w, memory) > floor.memory:
@@ -271,22 +262,23 @@ def _sources(choice: Choice, claims: list[Claim], promised: Resources) -> Iterat
             yield Source(f"floor.{name}", best.source, f"at least {spell(name, best.amount[n])}")
 
 
-def _notes(asking: Asking, tier: Tier, promised: Resources, book: Book, refusals: Refusals) -> Iterator[str]:
+def _notes(asking: Asking, tier: Tier, promised: Resources, book: Book, refusals: Refusals) -> Iterator[Note]:
     target, _, choice, claims = asking
     for claim in sorted(claims):
         if (promise := book.promises.get(claim.source)) is not None and promise.notes:
-            yield from (f"{claim.source}: {note}" for note in promise.notes)
+            yield from (Note("Note", claim.source, text) for text in promise.notes)
         if (refusal := refusals.get((target, claim.source))) is not None and not claim.amount.fits(promised):
-            yield f"Unprotected: {claim.source} asks for {claim.amount}: {refusal}"
+            yield Note("Unprotected", claim.source, f"asks for {claim.amount}: {refusal}")
     if tier is not choice.tier and choice.profile is not None:
         floor = spell("cpu", promised.cpu)
-        yield f"tier {choice.tier.value} cannot hold a CPU floor of {floor}, so it runs in tier {tier.value}"
+        text = f"tier {choice.tier.value} cannot hold a CPU floor of {floor}, so it runs in tier {tier.value}"
+        yield Note("Note", "", text)
     if cut := book.ledger.cut(target):
-        yield cut
+        yield Note("Note", "", cut)
 
 
-def _policy_notes(promises: Iterable[Promise], refusals: Refusals, node: NodeFacts) -> Iterator[str]:
+def _policy_notes(promises: Iterable[Promise], refusals: Refusals, node: NodeFacts) -> Iterator[Note]:
     for p in promises:
-        yield from (f"{p.source}: {note}: {node.name} has no measure of it" for note in p.notes)
+        yield from (Note("Note", p.source, f"{text}: {node.name} has no measure of it") for text in p.notes)
         if (refusal := refusals.get(("", p.source))) is not None:
-            yield f"{p.source}: not all of its {p.units} units are held: {refusal}"
+            yield Note("Note", p.source, f"not all of its {p.units} units are held: {refusal}")

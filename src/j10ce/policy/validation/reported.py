@@ -57,14 +57,14 @@ def _amounts(report: NodeReport) -> Iterator[Finding]:
         yield from namespace(f"{PATH}.claimed.{name}", name)
         yield from _named(f"{PATH}.claimed.{name}", claimed)
     for field, measured in (("usage", report.usage), ("demand", report.demand), ("predicted", report.predicted)):
-        for resource, told in measured.items():
+        for resource, amounts in measured.items():
             yield from _resource(f"{PATH}.{field}.{resource}", resource)
-            for name, q in told.items():
+            for name, q in amounts.items():
                 yield from _amount(f"{PATH}.{field}.{resource}.{name}", resource, q)
 
 
-def _named(path: str, told: Amounts) -> Iterator[Finding]:
-    for resource, q in told.items():
+def _named(path: str, amounts: Amounts) -> Iterator[Finding]:
+    for resource, q in amounts.items():
         yield from _resource(f"{path}.{resource}", resource)
         yield from _amount(f"{path}.{resource}", resource, q)
 
@@ -90,27 +90,27 @@ def _counts(report: NodeReport) -> Iterator[Finding]:
 
 
 def _promises(report: NodeReport, node: str) -> Iterator[Finding]:
-    for n, told in enumerate(report.reservations):
-        yield from _reservation(f"{PATH}.reservations[{n}]", told)
+    for n, reservation in enumerate(report.reservations):
+        yield from _reservation(f"{PATH}.reservations[{n}]", reservation)
     for n, floor in enumerate(report.effective):
         yield from _effective(f"{PATH}.effective[{n}]", floor, node)
 
 
-def _reservation(path: str, told: ReservationReport) -> Iterator[Finding]:
-    kind, *where = told.source.split("/")
+def _reservation(path: str, report: ReservationReport) -> Iterator[Finding]:
+    kind, *where = report.source.split("/")
     if kind != POLICY or len(where) != 2 or not LABEL.fullmatch(where[0]) or not SUBDOMAIN.fullmatch(where[1]):
-        yield Finding(f"{path}.source", told.source, "no policy", f"write it as {POLICY}/<namespace>/<name>")
-    yield from outside(f"{path}.generation", told.generation, 0, MOST_GENERATION)
+        yield Finding(f"{path}.source", report.source, "no policy", f"write it as {POLICY}/<namespace>/<name>")
+    yield from outside(f"{path}.generation", report.generation, 0, MOST_GENERATION)
     counts = {
-        "workloads": told.workloads,
-        "units": told.units,
-        "used": told.used,
-        "charged": told.charged,
-        "unprotected": told.unprotected,
+        "workloads": report.workloads,
+        "units": report.units,
+        "used": report.used,
+        "charged": report.charged,
+        "unprotected": report.unprotected,
     }
     for name, count in counts.items():
         yield from outside(f"{path}.{name}", count, 0, MOST_COUNT)
-    yield from _named(f"{path}.amount", told.amount)
+    yield from _named(f"{path}.amount", report.amount)
 
 
 def _effective(path: str, floor: EffectiveFloor, node: str) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.knob import KNOBS, ROOT, parse_value
 from j10ce.model.quantity import Duration, Quantity
+from j10ce.model.text.near import one_of
 from j10ce.policy.profiles import canonical
 from j10ce.policy.reach import home, reaches
 from j10ce.policy.validation import syntax
@@ -158,10 +159,17 @@ def knobs(path: str, named: Sequence[str]) -> Iterator[Finding]:
     seen: set[str] = set()
     for n, knob in enumerate(named):
         if knob not in KNOBS:
-            yield Finding(f"{path}[{n}]", knob, "unknown knob", "use one of " + ", ".join(KNOBS))
+            yield unknown_knob(f"{path}[{n}]", knob)
         elif knob in seen:
             yield Finding(f"{path}[{n}]", knob, "named twice", "name each knob once")
         seen.add(knob)
+
+
+def unknown_knob(path: str, name: str) -> Finding:
+    """What is said of a name that no knob has; a file of cgroup v1 is known by the knob that it stands for."""
+    of_v1 = next((k.name for k in KNOBS.values() if name and name == k.v1), "")
+    hint = f"that is {of_v1} here, whatever the cgroup version" if of_v1 else one_of(name, KNOBS)
+    return Finding(path, name, "unknown knob", hint)
 
 
 def _value(knob: str, text: str) -> Iterator[Finding]:

@@ -35,9 +35,8 @@ class Filtered(NamedTuple):
 
 
 class Extender:
-    def __init__(self, occupancy: Occupancy) -> None:
-        self.occupancy = occupancy
-        self.offers = Offers()
+    def __init__(self, occupancy: Occupancy, offers: Offers) -> None:
+        self.occupancy, self.offers = occupancy, offers
 
     def filter(self, guest: Guest, names: Sequence[str], now: float) -> Filtered:
         """Offers what fits, and charges the pod there. A node that is not known holds nothing."""
@@ -77,15 +76,17 @@ class Extender:
 
     def _seats(self, guest: Guest, known: Rows) -> dict[int, Stake]:
         """By row: the unit that it would take there."""
-        seats: dict[int, Stake] = {}
-        offered = set(known.tolist()) if (payers := self.occupancy.payers(guest)) else set()
-        for stake in payers:
-            rows = [self.occupancy.row[node] for node in stake.units if node in self.occupancy.row]
-            free = [r for r in rows if r in offered and r not in seats and self._unused(stake, r) > 0]
+        book, ways = self.occupancy, dict[int, list[Stake]]()
+        offered = set(known.tolist()) if (matching := book.matching(guest)) else set()
+        for stake in matching:
+            rows = [book.row[node] for node in stake.units if node in book.row]
+            free = [r for r in rows if r in offered and self._unused(stake, r) > 0]
             needed = guest.request.at_least(stake.shape)
             fits = self._fits(guest, np.array(free, np.int64), needed, self._taken, stake.shape)
-            seats |= {r: stake for r, fit in zip(free, fits.tolist(), strict=True) if fit}
-        return seats
+            for row, fit in zip(free, fits.tolist(), strict=True):
+                if fit:
+                    ways.setdefault(row, []).append(stake)
+        return {row: payer for row, stakes in ways.items() if (payer := book.payer(row, stakes)) is not None}
 
     def _unused(self, stake: Stake, row: int) -> int:
         return self.occupancy.counts[row].unused.get(stake.source, 0) - self._offered(stake, row)
@@ -99,9 +100,9 @@ class Extender:
         amounts = np.array([guest.request.minus(seats[r].shape) for r in best], np.int64)
         self.offers.make(guest.uid, np.array(best, np.int64), amounts, {r: seats[r].source for r in best}, now)
         fit = {all_names[r] for r in best}
-        told = f"a unit of {seats[best[0]].source} is held for it on {' or '.join(sorted(fit)[:NAMED_HOLDERS])}"
+        why = f"a unit of {seats[best[0]].source} is held for it on {' or '.join(sorted(fit)[:NAMED_HOLDERS])}"
         left = [name for name in names if name in fit]
-        failed = {n: told for n in names if n not in fit}
+        failed = {n: why for n in names if n not in fit}
         return Filtered(left, self.occupancy.rows(left), failed, {}, seated=True)
 
     # -- room
@@ -141,7 +142,7 @@ class Extender:
         count = self.occupancy.counted(row, victims)
         held = count.held.minus(count.lent) if guest.gives_way else count.held
         left = self.occupancy.allocatable[row] - _vector(count.used) - self.offers.charged(row + 1)[row]
-        units = [s for s in self.occupancy.payers(guest) if count.unused.get(s.source, 0) > self._offered(s, row)]
+        units = [s for s in self.occupancy.matching(guest) if count.unused.get(s.source, 0) > self._offered(s, row)]
         ways = [(guest.request, NOTHING), *((guest.request.at_least(s.shape), s.shape) for s in units)]
         return any(
             ((_vector(need) <= 0) | _room(left, _vector(held) - _vector(own), _vector(need))).all()
@@ -187,9 +188,9 @@ def _words(count: Count, asked: tuple[bool, ...], guest: Guest) -> str:
     """Kept beside the count."""
     held = count.held.minus(count.lent) if guest.gives_way else count.held
     rows = zip(RESOURCES, held, guest.request, strict=True)
-    told = ", ".join(f"{name} {spell(name, n)}" for name, n, wanted in rows if n > 0 and wanted > 0)
+    amounts = ", ".join(f"{name} {spell(name, n)}" for name, n, wanted in rows if n > 0 and wanted > 0)
     holders = sorted(count.unused, key=lambda source: (-count.unused[source], source))[:NAMED_HOLDERS]
-    count.words[asked] = f"{told} reserved by {', '.join(holders) or 'pods that ask for less than their unit'}"
+    count.words[asked] = f"{amounts} reserved by {', '.join(holders) or 'pods that ask for less than their unit'}"
     return count.words[asked]
 
 

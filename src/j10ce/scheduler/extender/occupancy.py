@@ -7,13 +7,14 @@ what it asks for, at least the unit's shape; units that nobody stands on are hel
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from j10ce.model.kinds import Selector
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
+from j10ce.policy.payer import rank
 from j10ce.policy.select import Labels, Test, compiled
 from j10ce.scheduler.cluster import Amounts, Mask, Rows, Scores
 
@@ -41,6 +42,7 @@ class Guest(NamedTuple):
     node: str = ""  # empty until it is bound
     since: float = 0.0
     gives_way: bool = False  # best effort: runs on what is lent, and goes when that is wanted back
+    ignored: bool = False  # by its labels: no policy counts for it
 
 
 class Count(NamedTuple):
@@ -64,6 +66,7 @@ class Occupancy:
         self.names: list[str] = []
         self.row: dict[str, int] = {}
         self.allocatable = self.used = self.held = self.lent = table_of(0)
+        self.capacity: dict[int, Resources] = {}  # by row: all that there is, where an agent has measured it
         self.load: Scores = np.zeros(0)  # 0 to 1: the peak to expect
         self.holding: Mask = np.zeros(0, np.bool_)  # by row: whether anything is held there
         self.counts: list[Count] = []
@@ -73,22 +76,22 @@ class Occupancy:
         self._there: list[dict[str, Guest]] = []
         self._placed: list[dict[str, int]] = []  # units by row and policy
         self._by_namespace: dict[str, dict[str, tuple[Test, Stake]]] = {}
-        self.whole = NOTHING
 
     # -- events
 
     def put_node(self, name: str, allocatable: Resources) -> None:
         row = self._row(name)
-        before = Resources._make(self.allocatable[row].tolist())
-        self.whole = self.whole.plus(allocatable).minus(before)
-        self.allocatable[row] = allocatable
+        if tuple(self.allocatable[row].tolist()) != allocatable:
+            self.allocatable[row] = allocatable
+            self._recount(row)
 
-    def put_load(self, name: str, load: float) -> None:
+    def put_report(self, name: str, load: float, capacity: Resources) -> None:
+        """What the agent of a node says."""
         row = self._row(name)
         self.load[row] = load
-
-    def remove_node(self, name: str) -> None:
-        self.put_node(name, NOTHING)
+        if capacity != self.capacity.get(row, NOTHING):
+            self.capacity[row] = capacity
+            self._recount(row)
 
     def put_guest(self, guest: Guest) -> None:
         before = self.guests.get(guest.uid)
@@ -140,10 +143,23 @@ class Occupancy:
         except KeyError:
             return np.fromiter((self.row.get(name, -1) for name in names), np.int64, len(names))
 
-    def payers(self, guest: Guest) -> list[Stake]:
-        """Policies whose units the pod may take: the one with the largest dominant share first, ties by name."""
-        found = [s for test, s in self._by_namespace.get(guest.namespace, {}).values() if test(guest.labels)]
-        return sorted(found, key=lambda s: (-s.shape.dominant_share(self.whole), s.source)) if len(found) > 1 else found
+    def matching(self, guest: Guest) -> list[Stake]:
+        """Policies whose units the pod may take."""
+        if guest.ignored:
+            return []
+        return [s for test, s in self._by_namespace.get(guest.namespace, {}).values() if test(guest.labels)]
+
+    def payer(self, row: int, stakes: Sequence[Stake]) -> Stake | None:
+        """Of these, the policy that pays on a node."""
+        if len(stakes) <= 1:
+            return stakes[0] if stakes else None
+        whole = self.whole(row)
+        return min(stakes, key=lambda s: rank(s.shape, s.source, whole))
+
+    def whole(self, row: int) -> Resources:
+        """All that a node has, as far as is known."""
+        capacity = self.capacity.get(row, NOTHING)
+        return capacity if any(capacity) else Resources._make(self.allocatable[row].tolist())
 
     def counted(self, row: int, without: Collection[str] = ()) -> Count:
         """A row as it is, or as it would be once some pods are gone."""
@@ -153,7 +169,7 @@ class Occupancy:
             if guest.uid in without:
                 continue
             used = used.plus(guest.request)
-            if (payer := self._unit_for(guest, left)) is not None:
+            if (payer := self._unit_for(row, guest, left)) is not None:
                 left[payer.source] -= 1
                 short = short.plus(payer.shape.minus(guest.request))
                 standing.add(guest.uid)
@@ -161,20 +177,15 @@ class Occupancy:
         unused = {s: n for s, n in left.items() if n}
         return Count(used, held.plus(short), lent, unused, frozenset(standing), {})
 
-    def overfull(self) -> Iterator[int]:
-        """Rows where what pods ask for and what is held do not fit together."""
-        over = (self.used + self.held > self.allocatable) & (self.held > 0) & (self.allocatable > 0)
-        return iter(np.flatnonzero(over.any(axis=1)).tolist())
-
     def there(self, row: int) -> Collection[Guest]:
         return self._there[row].values()
 
     # -- inside
 
-    def _unit_for(self, guest: Guest, left: Mapping[str, int]) -> Stake | None:
+    def _unit_for(self, row: int, guest: Guest, left: Mapping[str, int]) -> Stake | None:
         if not any(left.values()):
             return None
-        return next((stake for stake in self.payers(guest) if left.get(stake.source)), None)
+        return self.payer(row, [stake for stake in self.matching(guest) if left.get(stake.source)])
 
     def _sums(self, left: Mapping[str, int]) -> tuple[Resources, Resources]:
         held = lent = NOTHING

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from j10ce.errors import Finding, Invalid
-from j10ce.model.kube.native import decode_native, read_amount
+from j10ce.model.kube.native import decode_native, read_amount, without_nulls
 from j10ce.model.kube.pod import Pod
 
 CAPABLE: Final = "set nodeCacheCapable: true in the scheduler's configuration"
@@ -103,17 +103,11 @@ def _pod(text: bytes) -> Pod:
     try:
         return decode_native(text, Pod)
     except msgspec.ValidationError:
-        pass  # perhaps for a null: Go writes one for every list that is empty and not optional
+        pass  # perhaps for a null
     try:
-        return msgspec.convert(_without_nulls(msgspec.json.decode(text)), Pod, dec_hook=read_amount)
+        return msgspec.convert(without_nulls(msgspec.json.decode(text)), Pod, dec_hook=read_amount)
     except (msgspec.MsgspecError, RecursionError) as e:
         raise Invalid([Finding("Pod", None, str(e))], "extender request") from None
-
-
-def _without_nulls(told: Any) -> Any:
-    if isinstance(told, dict):
-        return {key: _without_nulls(value) for key, value in told.items() if value is not None}
-    return [_without_nulls(value) for value in told] if isinstance(told, list) else told
 
 
 def _victims(text: bytes) -> tuple[Sequence[str], int]:

@@ -11,7 +11,7 @@ BUDGET: Final = 50_000  # looks at a node; about a fifth of a second
 MOST_STEPS: Final = 600  # items × nodes: the depth of the search
 
 
-class Answer(NamedTuple):
+class SearchResult(NamedTuple):
     placements: list[Placement] | None  # in the order of the items
     proven: bool  # None, and certainly so
     looks: int = 0
@@ -21,18 +21,18 @@ class _GaveUp(Exception):
     pass
 
 
-def search(free: Amounts, items: Sequence[Item], budget: int = BUDGET) -> Answer:
+def search(free: Amounts, items: Sequence[Item], budget: int = BUDGET) -> SearchResult:
     """Places for all units of all items next to nothing else on `free`, deterministically."""
     if hopeless(free, items):
-        return Answer(None, proven=True)
+        return SearchResult(None, proven=True)
     if sum(int(i.rows.sum()) for i in items) > MOST_STEPS:
-        return Answer(None, proven=False)
+        return SearchResult(None, proven=False)
     looking = _Search(free, items, budget)
     try:
-        found = looking.descend(0)
+        arranged = looking.descend(0)
     except _GaveUp:
-        return Answer(None, proven=False, looks=looking.looks)
-    return Answer(looking.placements if found else None, proven=not found, looks=looking.looks)
+        return SearchResult(None, proven=False, looks=looking.looks)
+    return SearchResult(looking.placements if arranged else None, proven=not arranged, looks=looking.looks)
 
 
 class _Search:

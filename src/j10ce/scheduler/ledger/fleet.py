@@ -79,13 +79,13 @@ class Fleet:
     def full(self) -> dict[str, str]:
         """Namespaces that reserve as much as they may, and how much that is."""
         namespaces = {*self._claimed, *(p.namespace for p in self)}
-        told = {ns: at_limit(self.reserved(ns), self.whole, self.limit_percent) for ns in sorted(namespaces)}
-        return {ns: full for ns, full in told.items() if full}
+        amounts = {ns: at_limit(self.reserved(ns), self.whole, self.limit_percent) for ns in sorted(namespaces)}
+        return {ns: full for ns, full in amounts.items() if full}
 
     def changed(self) -> set[str]:
         """Pledges whose standing may have changed since the last call."""
-        told, self.layout.changed = self.layout.changed, set()
-        return told
+        changed, self.layout.changed = self.layout.changed, set()
+        return changed
 
     # -- nodes
 
@@ -177,13 +177,13 @@ class Fleet:
         shut = np.logical_or.reduce([e.rows for e in before], initial=False)  # theirs first: nobody new comes there
         free = self._without(old, base)
         at = {row: n for row, n in old.unused.items() if new.rows[row]} if old else {}
-        found = place(free.copy(order="F"), beside(self.layout.item(new, new.wanting, at), shut))
-        if not less and (sum(found.values()) < new.wanting or self._overdrawn(free, base)):
+        placement = place(free.copy(order="F"), beside(self.layout.item(new, new.wanting, at), shut))
+        if not less and (sum(placement.values()) < new.wanting or self._overdrawn(free, base)):
             refusal = no_room(self.layout, new, new.wanting, free)
             if repack and not self._overdrawn(base, base):
                 refusal = self._admit_by_moving(new, base, free, at, shut)
             return owed(self.layout, new, before[0]) if refusal and before else refusal
-        self.layout.enter(new, base, found)
+        self.layout.enter(new, base, placement)
         self._settle(repack=repack)
         return None
 
@@ -219,11 +219,6 @@ class Fleet:
             self.layout.put(node, self._occupied(node))
         self._settle(repack=repack)
         return entry.pledge
-
-    def expire(self, wall: float) -> tuple[Pledge, ...]:
-        """Release every pledge whose time is over."""
-        over = [p.source for p in self if p.until <= wall]
-        return tuple(p for source in over if (p := self.release(source)) is not None)
 
     def _entry(self, pledge: Pledge, seats: Placement, cut: Placement) -> Entry:
         return Entry(pledge, self.layout.mask(pledge.test), self._charged(pledge), dict(seats), dict(cut))
@@ -268,12 +263,12 @@ class Fleet:
         others = [e for e in self.layout.entries.values() if e.source != new.source]
         new.unused, new.placed = at, sum(at.values())
         wanted = [(new, new.wanting), *((e, min(e.wanting, e.placed)) for e in others)]
-        found, proven = arrange(self.layout, base, wanted, self.budget, shut)
+        placements, proven = arrange(self.layout, base, wanted, self.budget, shut)
         new.unused, new.placed = {}, 0
-        if found is None:
+        if placements is None:
             return no_room(self.layout, new, new.wanting, free, proven=proven)
         self.layout.enter(new, base, {})
-        rearrange(self.layout, {e.source: f for (e, _), f in zip(wanted, found, strict=True)})
+        rearrange(self.layout, {e.source: f for (e, _), f in zip(wanted, placements, strict=True)})
         self._settle(repack=True)
         return None
 

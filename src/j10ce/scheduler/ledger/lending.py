@@ -97,10 +97,10 @@ class Loans:
 def lent(free: Resources, use: Resources, offers: Sequence[Offer]) -> dict[str, int]:
     """Units that best effort stands on: first it uses what nobody holds, then the units of those who came last."""
     over = use.minus(free)
-    found: dict[str, int] = {}
+    units_lent: dict[str, int] = {}
     for offer in reversed(offers):
         needed = (-(-o // s) for o, s in zip(over, offer.shape, strict=True) if s)
         if units := min(offer.units, max(needed, default=0)):
-            found[offer.source] = units
+            units_lent[offer.source] = units
             over = over.minus(Resources._make(n * units for n in offer.shape))
-    return found
+    return units_lent

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from j10ce.model.kinds import Minimum
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.model.text.words import counted
-from j10ce.policy.select import Test
+from j10ce.policy.entitlement.resolve import amounts
+from j10ce.policy.payer import measured
+from j10ce.policy.select import Test, everything
 
 NAMESPACE_LIMIT: Final = 25  # percent of the fleet that one namespace may reserve
 
@@ -46,7 +48,7 @@ class Node(NamedTuple):
 
 
 class Pledge(NamedTuple):
-    """One policy: `units` of `shape`, held on nodes that `test` accepts."""
+    """One policy: `units` of `shape`, held on nodes that `test` accepts, and a floor for `workloads`."""
 
     source: str
     namespace: str
@@ -54,8 +56,13 @@ class Pledge(NamedTuple):
     units: int
     created: float = 0.0
     test: Test | None = None  # None: every node
-    until: float = math.inf  # wall clock
     within_s: float | None = None  # unused units are lent, and back after so long; None: not lent
+    workloads: Test = everything  # of its namespace
+    minimum: Minimum = Minimum()  # of each of them
+
+    def floor(self, capacity: Resources) -> Resources:
+        """Of one workload, on a node that has so much."""
+        return measured(amounts(self.minimum, capacity), capacity)
 
     @property
     def seniority(self) -> tuple[float, str]:

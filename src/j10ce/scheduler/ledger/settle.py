@@ -104,22 +104,22 @@ def arrange(
         items.append(item if shut is None else beside(item, shut))
     if hopeless(free, items):
         return None, True
-    found, proven = repack(free, items, vector(layout.whole)), False
-    if found is None:
-        found, proven, _ = search(free, items, budget)
-    return [{**k, **f} for k, f in zip(kept, found, strict=True)] if found else None, proven
+    placements, proven = repack(free, items, vector(layout.whole)), False
+    if placements is None:
+        placements, proven, _ = search(free, items, budget)
+    return [{**k, **f} for k, f in zip(kept, placements, strict=True)] if placements else None, proven
 
 
 def _repack_all(layout: Layout, budget: int) -> bool:
-    found, _ = arrange(layout, layout.base, [(e, e.wanting) for e in layout.entries.values()], budget)
-    if found is None:
+    placements, _ = arrange(layout, layout.base, [(e, e.wanting) for e in layout.entries.values()], budget)
+    if placements is None:
         return False
-    rearrange(layout, dict(zip(layout.entries, found, strict=True)))
+    rearrange(layout, dict(zip(layout.entries, placements, strict=True)))
     return True
 
 
-def rearrange(layout: Layout, found: Mapping[str, Placement]) -> None:
-    for source, placement in found.items():
+def rearrange(layout: Layout, placements: Mapping[str, Placement]) -> None:
+    for source, placement in placements.items():
         entry = layout.entries[source]
         for row in {**entry.unused, **placement}:
             layout.move(entry, row, placement.get(row, 0) - entry.unused.get(row, 0))
@@ -154,8 +154,8 @@ def _leave_closed(layout: Layout) -> None:
         return
     for entry in layout.entries.values():
         for row in [r for r in sorted(entry.unused) if not layout.open[r]]:
-            found = place(layout.free.copy(order="F"), layout.item(entry, entry.unused[row], {}))
-            for to, units in found.items():
+            elsewhere = place(layout.free.copy(order="F"), layout.item(entry, entry.unused[row], {}))
+            for to, units in elsewhere.items():
                 layout.move(entry, row, -units)
                 layout.move(entry, to, units)
 

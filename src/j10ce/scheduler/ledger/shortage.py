@@ -29,13 +29,13 @@ def no_room(layout: Layout, new: Entry, wanted: int, free: Amounts, *, proven: b
 
 
 def _nowhere(new: Entry, wanted: int) -> str:
-    told = f"{counted(wanted, 'unit')} of {new.pledge.shape} wanted"
+    wish = f"{counted(wanted, 'unit')} of {new.pledge.shape} wanted"
     matching = int(new.rows.sum())
     if matching == 1:
-        return f"{told}; 1 node matches, and takes no units: it is cordoned, disarmed or silent"
+        return f"{wish}; 1 node matches, and takes no units: it is cordoned, disarmed or silent"
     if matching:
-        return f"{told}; {matching} nodes match, and none takes units: they are cordoned, disarmed or silent"
-    return f"{told}; no node matches " + ("nodeSelector" if new.pledge.test else "yet: none has reported")
+        return f"{wish}; {matching} nodes match, and none takes units: they are cordoned, disarmed or silent"
+    return f"{wish}; no node matches " + ("nodeSelector" if new.pledge.test else "yet: none has reported")
 
 
 def _lack(layout: Layout, new: Entry, wanted: int, free: Amounts, rows: Mask) -> Lack:
@@ -86,12 +86,12 @@ def over_limit(new: Entry, has: Resources, wants: Resources, whole: Resources, p
     over = [n for n, more in enumerate(wants) if more and whole[n] and has[n] + more > limit[n]]
     if not over:
         return None
-    told = "; ".join(
+    numbers = "; ".join(
         f"{RESOURCES[n]} {spell(RESOURCES[n], limit[n])} of {spell(RESOURCES[n], whole[n])}, "
         f"has {spell(RESOURCES[n], has[n])}, wants {spell(RESOURCES[n], wants[n])} more"
         for n in over
     )
-    because = f"namespace {new.pledge.namespace} may reserve {percent} % of the fleet: {told}"
+    because = f"namespace {new.pledge.namespace} may reserve {percent} % of the fleet: {numbers}"
     return Refusal("NamespaceLimit", new.pledge.shape, new.wanting, 0, 0, because=because, proven=True)
 
 

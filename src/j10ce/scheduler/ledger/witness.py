@@ -38,15 +38,15 @@ def room(free: Amounts, shape: Vector, rows: Mask, most: int) -> Vector:
 
 def stay(free: Amounts, shape: Vector, at: Mapping[int, int], most: int) -> Placement:
     """Units that can stay where they stand, taken from `free`."""
-    found: Placement = {}
+    placement: Placement = {}
     wanted = np.flatnonzero(shape)
     for row in sorted(at):
         units = min([most, at[row], *(int(free[row, n] // shape[n]) for n in wanted)])
         if units > 0:
             free[row] -= shape * units
-            found[row] = units
+            placement[row] = units
             most -= units
-    return found
+    return placement
 
 
 def place(free: Amounts, item: Item, *, moving: bool = False) -> Placement:
@@ -54,17 +54,17 @@ def place(free: Amounts, item: Item, *, moving: bool = False) -> Placement:
 
     The tightest first, since that leaves the large holes to the large units.
     """
-    found = {} if moving else stay(free, item.shape, item.at, item.units)
-    left = item.units - sum(found.values())
+    placement = {} if moving else stay(free, item.shape, item.at, item.units)
+    left = item.units - sum(placement.values())
     fits = room(free, item.shape, item.rows, left)
     for row in _tightest(free, item.shape, fits) if left else ():
         units = min(left, int(fits[row]))
         free[row] -= item.shape * units
-        found[row] = found.get(row, 0) + units
+        placement[row] = placement.get(row, 0) + units
         left -= units
         if not left:
             break
-    return found
+    return placement
 
 
 def _tightest(free: Amounts, shape: Vector, fits: Vector) -> Iterator[int]:
@@ -84,18 +84,18 @@ def repack(free: Amounts, items: Sequence[Item], whole: Vector) -> list[Placemen
     large = sorted(range(len(items)), key=lambda n: (-_share(items[n].shape, whole), items[n].name))
     picky = sorted(large, key=lambda n: int(items[n].rows.sum()))
     for order, moving in ((large, False), (large, True), (picky, True)):
-        if (found := _pack(free.copy(order="F"), items, order, moving=moving)) is not None:
-            return found
+        if (placements := _pack(free.copy(order="F"), items, order, moving=moving)) is not None:
+            return placements
     return None
 
 
 def _pack(free: Amounts, items: Sequence[Item], order: Sequence[int], *, moving: bool) -> list[Placement] | None:
-    found: list[Placement] = [{} for _ in items]
+    placements: list[Placement] = [{} for _ in items]
     for n in order:
-        found[n] = place(free, items[n], moving=moving)
-        if sum(found[n].values()) < items[n].units:
+        placements[n] = place(free, items[n], moving=moving)
+        if sum(placements[n].values()) < items[n].units:
             return None
-    return found
+    return placements
 
 
 def _share(shape: Vector, whole: Vector) -> float:

@@ -17,7 +17,7 @@ from j10ce.policy.choose import Chooser
 from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.profiles import RESERVES_REQUEST
 from j10ce.policy.select import Labels
-from j10ce.scheduler.cluster import Amounts, Cluster, Held, Mask, Scores, share_of
+from j10ce.scheduler.cluster import Amounts, Cluster, Mask, Scores, Stock, share_of
 
 NO_NODE = Resources()
 
@@ -34,6 +34,7 @@ class Request(NamedTuple):
     node: str = ""  # the only one that will do
     selector: Selector | UnsetType = UNSET
     unenforced: bool = False  # a floor that the kernel there cannot keep is good enough
+    ignored: bool = False  # by its labels: no policy counts for it
 
 
 class Demand(NamedTuple):
@@ -53,25 +54,35 @@ def request(workload: kinds.Workload, profiles: Iterable[QoSProfile], *, unenfor
     labels = {**meta.labels, WORKLOAD_LABEL: meta.name}
     asked = amounts(spec.requests, NO_NODE)
     known = Workload(namespace, meta.name, labels, {NAMESPACE_NAME_LABEL: namespace}, requests=asked)
-    tier = Chooser(profiles).choose(known).tier
+    choice = Chooser(profiles).choose(known)
     return Request(
-        meta.name, namespace, labels, spec.minimum, spec.requests, tier, spec.node, spec.node_selector, unenforced
+        meta.name,
+        namespace,
+        labels,
+        spec.minimum,
+        spec.requests,
+        choice.tier,
+        spec.node,
+        spec.node_selector,
+        unenforced,
+        choice.ignored,
     )
 
 
 def demand(wanted: Request, cluster: Cluster) -> Demand:
-    """Floors of several policies merge by maximum; the policy with the largest dominant share pays, ties by name."""
+    """Floors of several policies merge by maximum. Who pays is as `policy.payer` says, on all nodes at once: policies
+    come by name, so of equal shares the first stays."""
     floor = _shapes(wanted.minimum, cluster)
     if wanted.tier in RESERVES_REQUEST:
         floor = np.maximum(floor, _shapes(wanted.requests, cluster))
     payer = np.full(len(cluster.names), -1, np.int64)
     unit, share = np.zeros_like(floor), np.zeros(len(cluster.names))
     for n, held in enumerate(cluster.policies):
-        if held.namespace != wanted.namespace or not held.test(wanted.labels):
+        if wanted.ignored or held.namespace != wanted.namespace or not held.test(wanted.labels):
             continue
         here, shape = _covers(held, cluster), _shapes(held.minimum, cluster)
         floor = np.where(here[:, None], np.maximum(floor, shape), floor)
-        dominant = share_of(shape, cluster.capacity).max(axis=1, initial=0.0)
+        dominant = share_of(np.where(cluster.capacity > 0, shape, 0), cluster.capacity).max(axis=1, initial=0.0)
         better = here & (dominant > share)
         share = np.where(better, dominant, share)
         unused = np.zeros(len(cluster.names), np.bool_)
@@ -85,7 +96,7 @@ def demand(wanted: Request, cluster: Cluster) -> Demand:
     return Demand(wanted, floor, need, spare, np.where(covered, payer, -1), shares)
 
 
-def _covers(held: Held, cluster: Cluster) -> Mask:
+def _covers(held: Stock, cluster: Cluster) -> Mask:
     test = held.nodes
     if test is None:
         return np.ones(len(cluster.names), np.bool_)

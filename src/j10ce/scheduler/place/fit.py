@@ -146,11 +146,11 @@ class Spare:
 
 
 def _any(cluster: Cluster, knobs: tuple[str, ...]) -> Mask:
-    found = np.zeros(len(cluster.names), np.bool_)
+    having = np.zeros(len(cluster.names), np.bool_)
     for knob in knobs:
         if knob in cluster.features:
-            found |= cluster.features[knob]
-    return found
+            having |= cluster.features[knob]
+    return having
 
 
 def _holders(cluster: Cluster, node: int, n: int) -> str:

@@ -16,7 +16,7 @@ from j10ce.scheduler.place.fit import FILTERS, Filter
 from j10ce.scheduler.place.score import SCORERS, Weighed
 
 
-class Decision(NamedTuple):
+class PlaceDecision(NamedTuple):
     """How every node did. `ranking` holds the rows of those that can hold the workload, the best first."""
 
     demand: Demand
@@ -45,8 +45,8 @@ class Decision(NamedTuple):
         name = self.cluster.names[node]
         failing = [f for f, mask in self.passes if not mask[node]]
         if failing:
-            told = "; ".join(f.why(self.demand, self.cluster, node) for f in failing)
-            return NodeVerdict(node=name, fits=False, refused_by=tuple(f.name for f in failing), reason=told)
+            reasons = "; ".join(f.why(self.demand, self.cluster, node) for f in failing)
+            return NodeVerdict(node=name, fits=False, refused_by=tuple(f.name for f in failing), reason=reasons)
         scores = tuple(
             Score(name=w.scorer.name, points=_round(points[node]), of=_round(_most(w, self.points)), why=why)
             for w, points in self.points
@@ -73,13 +73,13 @@ class Decision(NamedTuple):
 
 def place(
     wanted: Request, cluster: Cluster, filters: Sequence[Filter] = FILTERS, scorers: Iterable[Weighed] = SCORERS
-) -> Decision:
+) -> PlaceDecision:
     return decide(demand(wanted, cluster), cluster, filters, scorers)
 
 
 def decide(
     asked: Demand, cluster: Cluster, filters: Sequence[Filter] = FILTERS, scorers: Iterable[Weighed] = SCORERS
-) -> Decision:
+) -> PlaceDecision:
     """Deterministic: ties go to the first name."""
     passes = tuple((f, f.filter(asked, cluster)) for f in filters)
     fits = np.ones(len(cluster.names), np.bool_)
@@ -87,14 +87,14 @@ def decide(
         fits &= mask
     points = weigh(asked, cluster, scorers)
     totals = total(points, len(cluster.names))
-    return Decision(asked, cluster, _ranked(fits, totals), passes, points, totals)
+    return PlaceDecision(asked, cluster, _ranked(fits, totals), passes, points, totals)
 
 
 def weigh(asked: Demand, cluster: Cluster, scorers: Iterable[Weighed] = SCORERS) -> tuple[tuple[Weighed, Scores], ...]:
     """What each scorer that has something to say gives each node; together at most 100."""
-    told = [(w, scores) for w in scorers if (scores := w.scorer.score(asked, cluster)) is not None]
-    whole = sum(w.weight for w, _ in told) or 1.0
-    return tuple((w, scores * (100.0 * w.weight / whole)) for w, scores in told)
+    weighed = [(w, scores) for w in scorers if (scores := w.scorer.score(asked, cluster)) is not None]
+    whole = sum(w.weight for w, _ in weighed) or 1.0
+    return tuple((w, scores * (100.0 * w.weight / whole)) for w, scores in weighed)
 
 
 def total(points: Iterable[tuple[Weighed, Scores]], rows: int) -> Scores:

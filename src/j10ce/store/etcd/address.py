@@ -63,10 +63,10 @@ def read_address(url: str) -> EtcdAddress:
 
 def _quota(text: str) -> int:
     """As etcd's --quota-backend-bytes says it."""
-    found = Quantity.parse(text)
-    if found.percent or not found.amount:
+    quota = Quantity.parse(text)
+    if quota.percent or not quota.amount:
         raise Invalid([Finding("--store", text, "not a quota", "write what etcd has, such as quota=8Gi")], "argument")
-    return found.bytes()
+    return quota.bytes()
 
 
 def _is_address(host: str) -> bool:

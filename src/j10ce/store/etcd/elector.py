@@ -7,10 +7,10 @@ from contextlib import aclosing, suppress
 from typing import Final, NamedTuple
 
 from j10ce.errors import StoreError
+from j10ce.store.elector import ClaimElector, Claims, Lapsed
 from j10ce.store.etcd.gateway import Gateway
 from j10ce.store.etcd.proto import etcd_pb2 as pb
 from j10ce.store.etcd.wire import GRANT, KEEP_ALIVE, RANGE, REVOKE, TXN, Layout, changed_at, put_op, read_op
-from j10ce.store.leading import ClaimElector, Claims, Lapsed
 
 TTL_S: Final = 10
 
@@ -50,13 +50,10 @@ class EtcdClaims:
         answer = await self._gateway.ask(
             KEEP_ALIVE, pb.LeaseRequest(id=claim.lease), patience_s=within_s, attempt_s=self._ttl_s / 5
         )
-        if not answer.ttl or not await self.holds(claim):
+        key = await self._gateway.ask(RANGE, pb.RangeRequest(key=self._key))
+        if not answer.ttl or not key.kvs or key.kvs[0].create_revision != claim.created_at:
             raise Lapsed("the claim has expired in etcd, or its key was deleted")
         return claim._replace(asked_at=asked_at)
-
-    async def holds(self, claim: EtcdClaim) -> bool:
-        answer = await self._gateway.ask(RANGE, pb.RangeRequest(key=self._key))
-        return bool(answer.kvs) and answer.kvs[0].create_revision == claim.created_at
 
     async def release(self, claim: EtcdClaim) -> None:
         await self._revoke(claim.lease)

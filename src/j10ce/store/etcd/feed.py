@@ -63,7 +63,7 @@ class Feed:
         self.unmarked = 0  # etcd's revision of our last delete that moved no mark
         self._lost = False  # what we have told is not what etcd holds
         self._afresh = False  # readers were told more than the past holds that we could look back to
-        self._told = -1  # no revision past this one, before the table was loaded last
+        self._highest = -1  # no revision past this one, before the table was loaded last
         self._loaded = False
         self._moved = Bell()
         self._fault: StoreError = Unavailable("etcd does not answer: not asked yet")
@@ -208,16 +208,16 @@ class Feed:
         """The line, the mark and etcd's revision. Where etcd was put back, a line begins that is past all we have told;
         it moves the mark, so that no manager answers from the line before once it is there."""
         both = pb.RangeRequest(key=self._layout.mark, range_end=self._layout.objects)
-        self._told = max(self._told, self.table.revision, *(own.revision for own in self.written.values()))
-        past = self._told // PLACES + MEANWHILE
+        self._highest = max(self._highest, self.table.revision, *(own.revision for own in self.written.values()))
+        past = self._highest // PLACES + MEANWHILE
         while True:
             answer = await self._gateway.ask(RANGE, both)
-            found = {kv.key: kv for kv in answer.kvs}
-            kept = found.get(self._layout.line)
+            held = {kv.key: kv for kv in answer.kvs}
+            kept = held.get(self._layout.line)
             line = _line(kept)
             self._lost |= line.past < self.line.past
             if not self._lost or line.past >= past:
-                return line, found.get(self._layout.mark), answer.header.revision
+                return line, held.get(self._layout.mark), answer.header.revision
             begin = put_op(self._layout.line, b"%d" % past), put_op(self._layout.mark, b"line/%d" % past)
             unless = changed_at(self._layout.line, kept.mod_revision if kept else 0)
             try:
@@ -335,14 +335,14 @@ class Feed:
     def _read(self, key: Key, kv: pb.KeyValue, line: Line, unread: dict[Key, int]) -> Object | None:
         """None, told and noted in `unread`, for what nobody can read."""
         try:
-            found = line.restored(key, kv, self.strays)
+            obj = line.restored(key, kv, self.strays)
         except Unreadable as e:
             if self.unread.get(key) != kv.mod_revision:
                 log.error("object.skip", kind=key.kind, error=f"{e}; correct or delete it with etcdctl")
             unread[key] = kv.mod_revision
             return None
         unread.pop(key, None)
-        return found
+        return obj
 
     def _own(self, key: Key, kv: pb.KeyValue) -> Object | None:
         """What this process has written itself need not be decoded."""
@@ -358,6 +358,6 @@ def _line(kv: pb.KeyValue | None) -> Line:
     return Line(int(kv.value), kv.mod_revision) if kv else Line()
 
 
-def _same(found: pb.RangeResponse, seen: pb.KeyValue) -> bool:
+def _same(answer: pb.RangeResponse, seen: pb.KeyValue) -> bool:
     """Whether the mark is still the one that was seen."""
-    return [(kv.value, kv.mod_revision) for kv in found.kvs] == [(seen.value, seen.mod_revision)]
+    return [(kv.value, kv.mod_revision) for kv in answer.kvs] == [(seen.value, seen.mod_revision)]

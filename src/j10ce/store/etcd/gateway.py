@@ -185,17 +185,17 @@ def _metadata(token: str) -> tuple[tuple[str, str], ...]:
 
 
 def _refusal(endpoint: str, e: grpc.aio.AioRpcError) -> QosError:
-    code, told = e.code().value[0], (e.details() or e.code().name).removeprefix("etcdserver: ")
-    if code == UNAUTHENTICATED or USERS_CHANGED in told:
-        return _SignInAgain(told)
+    code, reason = e.code().value[0], (e.details() or e.code().name).removeprefix("etcdserver: ")
+    if code == UNAUTHENTICATED or USERS_CHANGED in reason:
+        return _SignInAgain(reason)
     if code == OUT_OF_RANGE:
-        return Compacted(f"etcd: {told}: list again")
-    if code == BUSY and "space" in told:
-        return Full(f"etcd's database is full ({told}): compact, defragment and disarm its alarm")
+        return Compacted(f"etcd: {reason}: list again")
+    if code == BUSY and "space" in reason:
+        return Full(f"etcd's database is full ({reason}): compact, defragment and disarm its alarm")
     if code == BUSY:
-        return Unavailable(f"etcd is busy: {endpoint}: {told}")
+        return Unavailable(f"etcd is busy: {endpoint}: {reason}")
     if code in UNKNOWN_OUTCOMES:
-        outcome = Unavailable if told.startswith(NOT_SENT) else Unsure
-        return outcome(f"etcd does not answer: {endpoint}: {told}")
+        outcome = Unavailable if reason.startswith(NOT_SENT) else Unsure
+        return outcome(f"etcd does not answer: {endpoint}: {reason}")
     hint = "; grant the user readwrite on the prefix" if code == DENIED else ""
-    return StoreError(f"etcd refuses: {told}{hint}")
+    return StoreError(f"etcd refuses: {reason}{hint}")

@@ -18,7 +18,6 @@ from j10ce.errors import Closed, StoreError
 from j10ce.http.retry import end_if_cancelled
 from j10ce.model.kinds import Object
 from j10ce.model.stored import Key, Listing, Part, key_of
-from j10ce.store.deferred import DeferredWatch
 from j10ce.store.elector import Elector
 from j10ce.store.etcd.address import EtcdAddress
 from j10ce.store.etcd.elector import etcd_elector
@@ -30,7 +29,7 @@ from j10ce.store.etcd.writer import Writer
 from j10ce.store.reading import refuse_partial
 from j10ce.store.revise import kept, removed, revise
 from j10ce.store.store import ANY, Expect, Filling, Movable, Store
-from j10ce.store.table import KEPT_CHANGES, Watch
+from j10ce.store.table import KEPT_CHANGES, DeferredWatch, Watch
 
 log = structlog.get_logger()
 RESTART_S: Final = 1.0

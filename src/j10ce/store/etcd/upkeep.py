@@ -62,12 +62,12 @@ class Fill:
     def __init__(self, gateway: Gateway, layout: Layout, quota: int, written: Callable[[], int] = int) -> None:
         """`written`: the bytes that we have written in all."""
         self._gateway, self._layout, self._quota, self._written = gateway, layout, quota, written
-        self._found, self._found_at = 0, 0  # in use, when so much was written
+        self._used, self._used_at = 0, 0  # in use, when so much was written
         self._noted = 0
 
     @property
     def share(self) -> float:
-        return (self._found + self._written() - self._found_at) / self._quota
+        return (self._used + self._written() - self._used_at) / self._quota
 
     async def watch(self, every_s: float = LOOK_EVERY_S) -> None:
         """For ever."""
@@ -80,13 +80,13 @@ class Fill:
 
     async def look(self) -> None:
         """While it fills, history is forgotten at once: those who watch us are served from our own."""
-        before, written = self._found / self._quota, self._written()
-        told = await self._gateway.ask(STATUS, pb.Nothing())
-        self._quota = told.db_size_quota or self._quota
-        self._found, self._found_at = told.db_size_in_use or told.db_size, written
-        share = self._found / self._quota
+        before, written = self._used / self._quota, self._written()
+        status = await self._gateway.ask(STATUS, pb.Nothing())
+        self._quota = status.db_size_quota or self._quota
+        self._used, self._used_at = status.db_size_in_use or status.db_size, written
+        share = self._used / self._quota
         if before < FILLING <= share:
-            log.warning("store.filling", used=f"{share:.0%}", bytes=self._found, quota=self._quota)
+            log.warning("store.filling", used=f"{share:.0%}", bytes=self._used, quota=self._quota)
         elif share < FILLING <= before:
             log.info("store.emptied", used=f"{share:.0%}")
         if share >= FILLING:

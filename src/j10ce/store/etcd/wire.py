@@ -114,10 +114,10 @@ def put_op(key: bytes, value: bytes, lease: int = 0) -> pb.RequestOp:
 
 def _place(key: Key, obj: Object) -> int:
     """What was written past the API may carry any revision; it was then the only change of its own."""
-    told = obj.metadata.resource_version
-    if not told.isdecimal() or len(told) > len(str(PLACES)) or int(told) >= PLACES:
-        raise Unreadable(key, f"its resourceVersion {told[:20]!r} is no place in a batch; correct it with etcdctl")
-    return int(told)
+    place = obj.metadata.resource_version
+    if not place.isdecimal() or len(place) > len(str(PLACES)) or int(place) >= PLACES:
+        raise Unreadable(key, f"its resourceVersion {place[:20]!r} is no place in a batch; correct it with etcdctl")
+    return int(place)
 
 
 def at_revision(obj: Object, number: int) -> Object:

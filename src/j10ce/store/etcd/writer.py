@@ -118,8 +118,8 @@ class Writer:
                 except BaseException:  # the end of the store, or a fault of ours
                     self._fenced_at = 0
                     for step in steps:
-                        told = f"the write of {step.write.key} was cut off and may or may not have happened"
-                        _refuse(step.write, Unsure(f"{told}; read it again"))
+                        problem = f"the write of {step.write.key} was cut off and may or may not have happened"
+                        _refuse(step.write, Unsure(f"{problem}; read it again"))
                     raise
 
     async def keep_fence(self) -> None:
@@ -146,8 +146,8 @@ class Writer:
     def _give_up(self, write: Write) -> None:
         fault, waited = self._gateway.fault, f"within {self._gateway.patience_s:.0f} s"
         if write.done in self._sent:
-            told = f"no answer {waited}: the write of {write.key} may or may not have happened; read it again"
-            _refuse(write, Unsure(f"{fault}: {told}"))
+            problem = f"no answer {waited}: the write of {write.key} may or may not have happened; read it again"
+            _refuse(write, Unsure(f"{fault}: {problem}"))
         else:
             _refuse(write, Unavailable(f"{fault}: {write.key} was not written {waited}"))
 
@@ -197,8 +197,8 @@ class Writer:
 
     def _latest(self, key: Key) -> Seen:
         own = self._feed.written.get(key)
-        found = own.object if own else self._feed.table.find(key)
-        return Seen(found, self._feed.line.main(int(found.metadata.resource_version)) if found else 0)
+        latest = own.object if own else self._feed.table.find(key)
+        return Seen(latest, self._feed.line.main(int(latest.metadata.resource_version)) if latest else 0)
 
     async def _carry_out(self, steps: Sequence[Step]) -> None:
         """Raises Unavailable when nothing of it happened."""
@@ -235,8 +235,8 @@ class Writer:
         batch.failure.append(read_op(self._fence))
         answer = await self._gateway.once(TXN, batch)
         if not answer.succeeded:
-            found = answer.responses[0].response_range.kvs
-            if not found or found[0].mod_revision != self._fenced_at:
+            kvs = answer.responses[0].response_range.kvs
+            if not kvs or kvs[0].mod_revision != self._fenced_at:
                 self._fenced_at = 0
                 raise Unavailable("the fence was lost")
         return answer
@@ -276,12 +276,12 @@ class Writer:
                 self._happened(step.write, step.new, self._feed.line.revision(main, step.place))
 
     def _settle(self, steps: Sequence[Step], answer: pb.TxnResponse) -> None:
-        for step, told in zip(steps, answer.responses, strict=False):
-            inner = told.response_txn
+        for step, outcome in zip(steps, answer.responses, strict=False):
+            inner = outcome.response_txn
             if inner.succeeded and step.new:
                 self._happened(step.write, step.new, self._feed.line.revision(answer.header.revision, step.place))
             else:
-                self._found(step.write, inner.responses[0].response_range.kvs)
+                self._reconsider(step.write, inner.responses[0].response_range.kvs)
 
     def _happened(self, write: Write, new: Object, at: int) -> None:
         made = at_revision(new, at)
@@ -289,7 +289,7 @@ class Writer:
         if not write.done.done():
             write.done.set_result(made)
 
-    def _found(self, write: Write, kvs: Sequence[pb.KeyValue]) -> None:
+    def _reconsider(self, write: Write, kvs: Sequence[pb.KeyValue]) -> None:
         """Something else is there than was thought: this decides, or the write is tried once more on top of it."""
         try:
             current = self._feed.line.restored(write.key, kvs[0], self._feed.strays) if kvs else None
@@ -342,8 +342,8 @@ class Writer:
             for step in steps
         )
         answer = await self._gateway.ask(TXN, pb.TxnRequest(success=reads))
-        for step, told in zip(steps, answer.responses, strict=True):
-            kvs = told.response_range.kvs
+        for step, outcome in zip(steps, answer.responses, strict=True):
+            kvs = outcome.response_range.kvs
             changed_at = kvs[0].mod_revision if kvs else 0
             if step.new and changed_at == (step.old.main if step.write.deletes else main):
                 self._happened(step.write, step.new, self._feed.line.revision(main, step.place))

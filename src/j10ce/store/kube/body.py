@@ -15,8 +15,8 @@ OWN: Final[dict[str, Any]] = {"labels": {}, "annotations": {}, "ownerReferences"
 def creation(obj: Object) -> dict[str, Any]:
     """A new object; the rest of its metadata is the API server's, and it has no status yet."""
     whole = plain(obj)
-    told = {key: value for key, value in whole["metadata"].items() if key in (*OWN, "name", "namespace")}
-    return {"apiVersion": obj.api_version, "kind": obj.kind, "metadata": told, **_wish(obj, whole)}
+    metadata = {key: value for key, value in whole["metadata"].items() if key in (*OWN, "name", "namespace")}
+    return {"apiVersion": obj.api_version, "kind": obj.kind, "metadata": metadata, **_wish(obj, whole)}
 
 
 def changes(obj: Object, part: Part, revision: str = "") -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ import msgspec
 from j10ce.errors import Conflict, NotFound, Unavailable, Unsure
 from j10ce.kube.client import KubeClient
 from j10ce.model.kube.native import Lease, LeaseSpec, decode_native
-from j10ce.store.leading import ClaimElector, Claims, Lapsed
+from j10ce.store.elector import ClaimElector, Claims, Lapsed
 
 TTL_S: Final = 15
 RELEASE_S: Final = 2.0
@@ -46,44 +46,40 @@ class KubeClaims:
 
     async def claimed(self) -> KubeClaim:
         while True:
-            found = await self._find()
+            lease = await self._find()
             try:
-                if found is None:
+                if lease is None:
                     return await self._write(None, self._taken(LeaseSpec()))
-                left_s = self._left_s(found.spec)
+                left_s = self._left_s(lease.spec)
                 if left_s <= 0:
-                    return await self._write(found, self._taken(found.spec))
+                    return await self._write(lease, self._taken(lease.spec))
             except Conflict:  # someone was faster
                 continue
-            self.holder = (found.spec.holder_identity or "").rpartition("_")[0]
-            await self._changed(found, left_s)
+            self.holder = (lease.spec.holder_identity or "").rpartition("_")[0]
+            await self._changed(lease, left_s)
 
     async def renewed(self, claim: KubeClaim, within_s: float) -> KubeClaim:
         """A conflict may be with our own last renewal, when it was not answered, or with someone who set a label."""
         try:
             return await self._write(claim.lease, self._spelled(claim.lease.spec))
         except (Conflict, NotFound, Unsure):
-            found = await self._find()
-            if found is None or not self._is_ours(found, claim):
+            lease = await self._find()
+            if lease is None or not self._is_ours(lease, claim):
                 raise Lapsed("the claim is someone else's, or was deleted") from None
-            return await self._write(found, self._spelled(found.spec))
-
-    async def holds(self, claim: KubeClaim) -> bool:
-        found = await self._find()
-        return found is not None and self._is_ours(found, claim)
+            return await self._write(lease, self._spelled(lease.spec))
 
     async def release(self, claim: KubeClaim) -> None:
         """Its duration is cut as well, for those who go by that alone."""
-        found: Lease | None = claim.lease
+        lease: Lease | None = claim.lease
         with suppress(TimeoutError, NotFound):
             async with asyncio.timeout(RELEASE_S):
-                while found and self._is_ours(found, claim):
-                    given_up = self._spelled(found.spec) | {"holderIdentity": "", "leaseDurationSeconds": 1}
+                while lease and self._is_ours(lease, claim):
+                    given_up = self._spelled(lease.spec) | {"holderIdentity": "", "leaseDurationSeconds": 1}
                     try:
-                        await self._write(found, given_up)
+                        await self._write(lease, given_up)
                         return
                     except Conflict:  # a renewal that was on its way when the work ended
-                        found = await self._find()
+                        lease = await self._find()
 
     def _left_s(self, spec: LeaseSpec) -> float:
         """How long the claim may stand unless it changes; not above 0: it may be taken."""
@@ -100,9 +96,9 @@ class KubeClaims:
         with suppress(TimeoutError):
             async with (
                 asyncio.timeout(within_s),
-                aclosing(self._client.watch(self._collection, since, query)) as told,
+                aclosing(self._client.watch(self._collection, since, query)) as lines,
             ):
-                async for line in told:
+                async for line in lines:
                     if line.type != "BOOKMARK":
                         return
 
@@ -127,17 +123,17 @@ class KubeClaims:
         return self._spelled(spec) | own | {"leaseTransitions": (spec.lease_transitions or 0) + 1}
 
     def _spelled(self, spec: LeaseSpec) -> dict[str, Any]:
-        told: dict[str, Any] = msgspec.to_builtins(spec)
+        fields: dict[str, Any] = msgspec.to_builtins(spec)
         acquired = {"acquireTime": _micro(spec.acquire_time)} if spec.acquire_time else {}
-        return told | acquired | {"renewTime": self._now()}
+        return fields | acquired | {"renewTime": self._now()}
 
     def _now(self) -> str:
         return _micro(datetime.fromtimestamp(self._wall(), UTC))
 
-    def _is_ours(self, found: Lease, claim: KubeClaim) -> bool:
+    def _is_ours(self, lease: Lease, claim: KubeClaim) -> bool:
         """Not one that was lost in between and won back."""
         mine = claim.lease.spec
-        return found.spec.holder_identity == self._identity and found.spec.lease_transitions == mine.lease_transitions
+        return lease.spec.holder_identity == self._identity and lease.spec.lease_transitions == mine.lease_transitions
 
 
 def _micro(moment: datetime) -> str:

@@ -11,9 +11,8 @@ from typing import Final
 import structlog
 
 from j10ce.errors import Closed, Compacted, Denied, StoreError
-from j10ce.http.retry import pauses
+from j10ce.http.retry import asked_s, pauses
 from j10ce.kube.client import KubeClient
-from j10ce.kube.failure import Later
 from j10ce.kube.resource import Resource
 from j10ce.kube.wire import Line, event_of, revision_of
 from j10ce.store.table import KEPT_BYTES, Log, Watch
@@ -54,22 +53,22 @@ class Feed:
 
     async def run(self) -> None:
         """Until changes were lost; whoever watches has to list again then."""
-        tries, told = pauses(), ""
+        tries, logged = pauses(), ""
         try:
             while True:
                 pause_s = 0.0
                 try:
                     if await self._follow():
-                        tries, told = pauses(), ""
+                        tries, logged = pauses(), ""
                 except Compacted as e:
                     log.info("store.reload", kind=self._resource.kind, reason=str(e))
                     return
                 except (StoreError, Denied) as e:
-                    if str(e) != told:
+                    if str(e) != logged:
                         log.warning("store.fail", kind=self._resource.kind, error=str(e))
-                    told = str(e)
-                    self.refused = told if isinstance(e, Denied) else ""
-                    pause_s = e.after_s if isinstance(e, Later) else 0
+                    logged = str(e)
+                    self.refused = logged if isinstance(e, Denied) else ""
+                    pause_s = asked_s(e)
                 await asyncio.sleep(max(pause_s, next(tries)))
         finally:
             self._end()
@@ -85,8 +84,8 @@ class Feed:
         self.refused = ""
         if present < self._at:
             raise Compacted(f"the API server is at revision {present}, behind {self._at}: its store was restored")
-        async with aclosing(self._client.watch(path, str(self._at))) as told:
-            async for line in told:
+        async with aclosing(self._client.watch(path, str(self._at))) as lines:
+            async for line in lines:
                 self._take(line)
         return self._at > before
 

@@ -19,14 +19,13 @@ from j10ce.kube.resource import Resource, resources
 from j10ce.kube.wire import PAGE
 from j10ce.model.kinds import Object, PolicyRevision
 from j10ce.model.stored import Key, Listing, Part, Unreadable, key_of
-from j10ce.store.deferred import DeferredWatch
 from j10ce.store.elector import Elector
 from j10ce.store.kube.body import changes, creation
 from j10ce.store.kube.elector import Wall, kube_elector
 from j10ce.store.kube.feed import Feed
 from j10ce.store.revise import check, revise
 from j10ce.store.store import ABSENT, ANY, Expect, Store
-from j10ce.store.table import KEPT_CHANGES
+from j10ce.store.table import KEPT_CHANGES, DeferredWatch
 
 
 class KubeStore:
@@ -46,8 +45,8 @@ class KubeStore:
 
     async def get(self, kind: str, namespace: str, name: str) -> Object:
         resource = self._resource(kind)
-        found: Object = resource.read(await self.client.get(resource.path(namespace, name)))
-        return found
+        obj: Object = resource.read(await self.client.get(resource.path(namespace, name)))
+        return obj
 
     async def list(self, kind: str, namespace: str | None = None) -> Listing:
         try:
@@ -122,15 +121,15 @@ class KubeStore:
                 group.create_task((await self._wanted.get()).run())
 
     async def _listed(self, resource: Resource, namespace: str | None, *, size: int = PAGE) -> Listing:
-        found: list[Object] = []
+        objects: list[Object] = []
         unread: set[Key] = set()
         revision = ""
         async for at, texts in self.client.pages(resource.collection(namespace), size=size):
-            found += resource.page(texts, unread)
+            objects += resource.page(texts, unread)
             revision = revision or at
         if namespace is None:
             resource.unread &= unread
-        return Listing(tuple(sorted(found, key=key_of)), revision)
+        return Listing(tuple(sorted(objects, key=key_of)), revision)
 
     async def _overwrite(self, obj: Object, part: Part) -> Object:
         for pause_s in pauses(first_s=0.005):

@@ -97,7 +97,7 @@ class Database:
 
     def _events(self, rows: Iterable[tuple[str, bytes, str, int]], horizons: dict[str, int]) -> list[tuple[Event, int]]:
         """Those after the last that cannot be read, of each kind: whoever watches from before has to list again."""
-        found: list[tuple[Event, int]] = []
+        events: list[tuple[Event, int]] = []
         before: dict[Key, Object] = {}
         for kind, data, type_, revision in rows:
             try:
@@ -106,9 +106,9 @@ class Database:
                 horizons[kind] = revision
                 continue
             event = Event(type_, obj, str(revision), before.get(key_of(obj)))  # type: ignore[arg-type]
-            found.append((event, len(data)))
+            events.append((event, len(data)))
             before[key_of(obj)] = obj
-        return [(e, size) for e, size in found if int(e.revision) > horizons.get(e.object.kind, 0)]
+        return [(e, size) for e, size in events if int(e.revision) > horizons.get(e.object.kind, 0)]
 
     def write(self, rows: Sequence[Row], trims: Iterable[Trim] = ()) -> None:
         """All of it in one transaction that survives power loss, or nothing of it and a StoreError."""

@@ -1,0 +1,58 @@
+"""Options that take an amount: what is certainly not meant is refused, with what probably is."""
+
+from __future__ import annotations
+
+import mmap
+import re
+from typing import Any, Final
+
+import click
+
+from j10ce.errors import Invalid
+from j10ce.model.quantity import DECIMAL, Quantity
+
+# As other tools write memory: docker's 512m and 2g, and 512MB of everywhere.
+ELSEWHERE: Final = re.compile(r"([0-9.]+)\s*([kmgt])i?b?", re.IGNORECASE | re.ASCII)
+
+
+class Amount(click.ParamType[str]):
+    """A quantity, kept as written; a wrong one is a usage error that says what is allowed."""
+
+    name = "quantity"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            quantity = Quantity.parse(value)
+        except Invalid as e:
+            finding = e.findings[0]
+            self.fail(f"{value!r}: {finding.problem}; {self.meant(value) or finding.hint}", param, ctx)
+        if problem := self.problem(value, quantity):
+            self.fail(problem, param, ctx)
+        return str(value)
+
+    def meant(self, text: str) -> str:
+        """What a spelling of elsewhere is here; empty where nobody can tell."""
+        return ""
+
+    def problem(self, text: str, quantity: Quantity) -> str:
+        """Why an amount that can be read is not taken; empty where it is."""
+        return ""
+
+
+class Memory(Amount):
+    """Bytes. `512m` is half a byte: whoever writes it comes from a tool where it is half a gigabyte."""
+
+    def meant(self, text: str) -> str:
+        match = ELSEWHERE.fullmatch(text.strip())
+        return f"did you mean {match[1]}{match[2].upper()}i?" if match else ""
+
+    def problem(self, text: str, quantity: Quantity) -> str:
+        if quantity.percent or not 0 < quantity.amount < mmap.PAGESIZE:
+            return ""
+        hint = self.meant(text) if text.strip()[-1:] in DECIMAL else ""
+        size = f"{float(quantity.amount):g} bytes, less than a page of memory ({mmap.PAGESIZE})"
+        return f"{text} is {size}; {hint or 'write it as 512Mi'}"
+
+
+CPU: Final = Amount()
+MEMORY: Final = Memory()

@@ -1,0 +1,117 @@
+"""top: what workloads use, beside what they were promised; live on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import click
+
+from j10ce.cli.look.live import Live
+from j10ce.cli.output import dump, say, table
+from j10ce.cli.peers import Peers, output_option
+from j10ce.model.resource import spell
+
+PERIOD_S: Final = 2.0
+BAR: Final = 20  # characters
+# Key: (what it sorts by, for the help line, the value; the largest first).
+SORTS: Final = {
+    "c": ("cpu", lambda w: -w["cpu"]),
+    "m": ("memory", lambda w: -w["memory"]),
+    "w": ("wait", lambda w: -(w["pressure"] or 0.0)),
+    "n": ("name", lambda w: (w["namespace"], w["name"])),
+}
+HELP: Final = "q quits; sort by " + ", ".join(f"{key} {name}" for key, (name, _) in SORTS.items())
+
+
+@click.command("top")
+@click.option("-w", "--watch", is_flag=True, help="Print again every two seconds until Ctrl-C, also into a pipe.")
+@click.option("--once", is_flag=True, help="Print once, also on a terminal.")
+@output_option
+@click.pass_obj
+def top_command(peers: Peers, watch: bool, once: bool, output: str) -> None:
+    """Show what workloads use, beside what they were promised.
+
+    On a terminal it is live: q quits, and c, m, w and n sort by CPU, memory, waiting and name. A floor that is not
+    effective shows as what is kept of it: 0/256Mi. WAIT is the share of time in which a task waited for a CPU (- before
+    it is known), CAPPED that in which its limit kept it from one.
+
+    \b
+    Example:
+      j10ce-qos top
+    """
+    wide, machine = output == "wide", output in ("json", "yaml")
+    if not (once or machine) and sys.stdin.isatty() and sys.stdout.isatty():
+        _live(peers, wide)
+        return
+    import time
+
+    while True:
+        usage = peers.agent().get("/v1/top")
+        say(dump(usage, output) if machine else listing(usage, wide=wide))
+        if not watch:
+            return
+        time.sleep(PERIOD_S)
+
+
+def _live(peers: Peers, wide: bool) -> None:
+    """Until q or Ctrl-C; a key that sorts shows at once, without asking the agent again."""
+    order = "c"
+    with Live() as screen:
+        while True:
+            usage = peers.agent().get("/v1/top")
+            ends = screen.in_seconds(PERIOD_S)
+            while True:
+                screen.show(f"{listing(usage, wide=wide, order=order)}\n\n{HELP}")
+                key = screen.key(ends)
+                if key in ("q", "Q"):
+                    return
+                if not key:
+                    break
+                order = key if key in SORTS else order
+
+
+def listing(usage: dict[str, Any], *, wide: bool, order: str = "c") -> str:
+    """The node and a line per workload, as people read them."""
+    headings = ["NAME", "PROFILE", "CPU", "FLOOR-CPU", "MEMORY", "FLOOR-MEM", "WAIT", "CAPPED"]
+    rows = [_row(w, wide) for w in sorted(usage["workloads"], key=SORTS[order][1])]
+    lines = table([*headings, *(["TIER", "CGROUP"] if wide else [])], rows) if rows else "no workloads"
+    return f"{_node(usage['node'])}\n\n{lines}"
+
+
+def _node(node: dict[str, Any]) -> str:
+    cpu = f"{spell('cpu', round(node['cpu'] * 1000))} of {node['cpus']}"
+    memory = f"{spell('memory', node['memory'])} of {spell('memory', node['memoryTotal'])}"
+    waiting = ", ".join(f"{name} {node['pressure'][name]:.0%}" for name in ("cpu", "memory", "io"))
+    return (
+        f"node {node['name']}, waiting for {waiting} of the time\n"
+        f"cpu     {_bar(node['cpu'] / node['cpus'])}  {cpu}\n"
+        f"memory  {_bar(node['memory'] / node['memoryTotal'])}  {memory}"
+    )
+
+
+def _bar(share: float) -> str:
+    full = round(min(1.0, max(0.0, share)) * BAR)
+    return f"[{'#' * full}{'.' * (BAR - full)}]"
+
+
+def _row(w: dict[str, Any], wide: bool) -> list[object]:
+    return [
+        w["name"] if w["namespace"] == "default" else f"{w['namespace']}/{w['name']}",
+        w["profile"],
+        spell("cpu", round(w["cpu"] * 1000)),
+        _floor("cpu", w),
+        spell("memory", w["memory"]),
+        _floor("memory", w),
+        None if w["pressure"] is None else f"{w['pressure']:.0%}",
+        f"{w['throttled']:.0%}",
+        *([w["tier"], w["cgroup"]] if wide else []),
+    ]
+
+
+def _floor(resource: str, w: dict[str, Any]) -> str | None:
+    """`500m`, or `0/500m` where less of it is kept than was promised."""
+    promised, kept = w["floor"][resource], (w["effective"] or w["floor"])[resource]
+    if not promised:
+        return None
+    return "/".join(spell(resource, amount) for amount in ([kept] if kept < promised else []) + [promised])

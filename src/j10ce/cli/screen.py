@@ -1,0 +1,63 @@
+"""Text on a terminal: lines that fit its width, and colours for what matters. Pipes and files get plain text."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import textwrap
+from collections.abc import Mapping
+from typing import Final, TextIO
+
+NARROWEST: Final = 20  # columns that the text of the last field has; narrower screens get longer lines
+RED, GREEN, YELLOW, BOLD, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[1m", "\x1b[0m"
+_CELL: Final = r"(?:(?<=^)|(?<=  )){}(?=  |$)"  # a whole field of a table
+STYLES: Final = tuple(
+    (re.compile(pattern, re.MULTILINE), style)
+    for pattern, style in (
+        (r"^ *[A-Z][A-Z0-9,/-]*(?: [A-Z,]+)*(?:   ?[A-Z][A-Z0-9,/ -]*)+$", BOLD),  # headings
+        (_CELL.format(r"\d[\w.]*/\d[\w.]*"), RED),  # 0/256Mi: a floor that is not effective
+        (_CELL.format(r"(?:False|Degraded|Refused|Expired)"), RED),
+        (_CELL.format(r"(?:missing|Pending|Unknown)"), YELLOW),
+        (_CELL.format(r"(?:ok|True|Running|Active)"), GREEN),
+        (r"(?<=: )holds$|^error(?=: )", BOLD),
+        (r"does not hold(?=[:;]|$)", RED),
+    )
+)
+
+
+def has_colours(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """By https://no-color.org, and where a terminal says that it has none."""
+    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def width(stream: TextIO) -> int | None:
+    """Columns of the terminal, or as COLUMNS says; None for pipes and files, whose readers go by lines."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def fitted(text: str, stream: TextIO) -> str:
+    """Text as this stream shows it best. It must hold nothing that acts on a terminal."""
+    columns = width(stream)
+    lines = text if columns is None else "\n".join(folded(line, columns) for line in text.split("\n"))
+    return coloured(lines) if has_colours(stream) else lines
+
+
+def coloured(text: str) -> str:
+    for pattern, style in STYLES:
+        text = pattern.sub(rf"{style}\g<0>{PLAIN}", text)
+    return text
+
+
+def folded(line: str, columns: int) -> str:
+    """A line that goes on below its own last field, where it is longer than the screen is wide."""
+    if len(line) <= columns:
+        return line
+    indent = max((match.end() for match in re.finditer(r" {2,}|^ +", line[:columns])), default=0)
+    if columns - indent < NARROWEST:
+        indent = min(len(line) - len(line.lstrip()) + 2, max(columns - NARROWEST, 0))
+    room = textwrap.TextWrapper(
+        width=columns, subsequent_indent=" " * indent, drop_whitespace=True, break_long_words=False,
+        break_on_hyphens=False, replace_whitespace=False, expand_tabs=False,
+    )  # fmt: skip
+    return "\n".join(room.wrap(line))

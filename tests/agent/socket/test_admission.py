@@ -1,0 +1,102 @@
+"""Adopting a process: into a place of its own with its minimum, or not moved at all."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from j10ce.agent.socket.admission import AdoptRequest, PlaceRequest
+from j10ce.agent.socket.left_limits import Limit
+from j10ce.errors import Conflict, Denied
+from j10ce.model import schema
+from j10ce.model.knob import workload
+from j10ce.model.workload import Workload
+from tests.agent.ring.test_runner import ROOT_USER, Empty, Scene, running
+
+
+@pytest.fixture
+def sleeper() -> Iterator[int]:
+    with subprocess.Popen(["sleep", "1000"]) as child:
+        yield child.pid
+        child.kill()
+
+
+async def adopt(scene: Scene, pid: int, cpu: str, **more: Any) -> dict[str, Any]:
+    told = {"pid": pid, "name": "db", "profile": "ls", "minimum": {"cpu": cpu}, **more}
+    return await scene.operations.adopt(schema.convert(told, AdoptRequest), ROOT_USER)
+
+
+def moved(scene: Scene) -> dict[str, set[int]]:
+    return {path: set(c.pids) for path, c in scene.ring.fake.cgroups.by_path.items() if c.pids}
+
+
+async def test_a_process_whose_minimum_is_denied_is_not_moved(tmp_path: Path, sleeper: int) -> None:
+    async with running(tmp_path) as scene:
+        moves, join = [], scene.ring.fake.join
+        scene.ring.fake.join = lambda target, pid: moves.append(pid) or join(target, pid)  # type: ignore[method-assign, func-returns-value]
+        with pytest.raises(Denied, match=r"default/db is not adopted: .*cpu 64 wanted.*--best-effort-minimum goes on"):
+            await adopt(scene, sleeper, "64", insist=True)
+        assert moves == []
+        assert workload("default", "db") not in scene.ring.agent.workloads
+        assert not [path for path in scene.ring.fake.cgroups.by_path if path.endswith("default_db")]
+
+
+@pytest.mark.parametrize("insist", [True, False])
+async def test_a_process_whose_minimum_is_kept_is_moved(tmp_path: Path, sleeper: int, insist: bool) -> None:
+    async with running(tmp_path) as scene:
+        told = await adopt(scene, sleeper, "100m", insist=insist)
+        assert (told["unmet"], moved(scene)) == ([], {told["cgroup"]: {sleeper}})
+        scene.local.look(workload("default", "db"))
+        assert workload("default", "db") not in scene.local, "nobody is left in it: it has ended"
+
+
+async def test_a_minimum_that_need_not_be_upheld_moves_the_process_and_says_why_not(
+    tmp_path: Path, sleeper: int
+) -> None:
+    async with running(tmp_path) as scene:
+        told = await adopt(scene, sleeper, "64")
+        assert "cpu 64 wanted" in told["unmet"][0]
+        (why,) = (note for note in told["notes"] if note not in told["otherNotes"])
+        assert why == f"Unprotected: Workload/default/db {told['unmet'][0]}"
+        assert moved(scene) == {told["cgroup"]: {sleeper}}
+
+
+class Left(Empty):
+    """A process lives where an earlier workload of that name was."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def pids(self, there: Workload) -> list[int] | None:
+        return [self.pid] if there.handle.path.endswith("standard/default_db") else None
+
+
+async def test_a_name_whose_cgroup_still_has_processes_of_an_earlier_one_is_refused(tmp_path: Path) -> None:
+    async with running(tmp_path) as scene:
+        scene.operations.places = Left(4711)  # type: ignore[assignment]
+        with pytest.raises(Conflict, match=r"standard/default_db still holds process 4711 .* choose another name"):
+            await scene.place("db")
+        assert workload("default", "db") not in scene.local
+        assert (await scene.place("web"))["name"] == "web"
+
+
+async def test_a_forgotten_process_may_be_adopted_again_under_its_name(tmp_path: Path, sleeper: int) -> None:
+    async with running(tmp_path) as scene:
+        scene.operations.places = Left(sleeper)  # type: ignore[assignment]
+        assert (await adopt(scene, sleeper, "100m"))["name"] == "db"
+
+
+class Limited(Empty):
+    def limits(self, _: object) -> list[Limit]:
+        return [Limit("jail", "64Mi of memory")]
+
+
+async def test_a_command_that_leaves_a_limit_is_told_so(tmp_path: Path, sleeper: int) -> None:
+    async with running(tmp_path) as scene:
+        scene.operations.places = Limited()  # type: ignore[assignment]
+        placed = await scene.operations.place(PlaceRequest(name="web", pid=sleeper), ROOT_USER)
+        assert placed["notes"][-1] == "it does not count under the limit of 64Mi of memory of cgroup jail"

@@ -1,0 +1,169 @@
+"""The agent's side of a Kubernetes control plane: what it obeys, what it refuses, what it tells."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from j10ce.agent.sync.kube_sync import KINDS, KubeSync
+from j10ce.errors import Compacted, NotFound
+from j10ce.kube.access import KubeAccess
+from j10ce.kube.light import KubeApi, Watched
+from j10ce.model.kinds import Condition, Hold, NodeReport, Object
+from j10ce.model.stored import Event, Listing
+from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.profiles import builtin
+from j10ce.testing import build
+
+NODE = "n1"
+WITHIN_S = 10.0
+
+
+class FakeApi(KubeApi):
+    """An API server in memory; `compact` makes every watcher list again."""
+
+    def __init__(self) -> None:
+        super().__init__(KubeAccess("http://127.0.0.1:1", "a test"), dict[str, Watched]())
+        self.held: dict[str, list[Object]] = {kind: [] for kind in KINDS}
+        self.feeds: dict[str, asyncio.Queue[Event | Compacted]] = {kind: asyncio.Queue() for kind in KINDS}
+        self.asked: list[tuple[str, str]] = []
+        self.absent = False
+
+    async def list(self, kind: str) -> Listing:
+        return Listing(tuple(self.held[kind]), "1")
+
+    async def watch(self, kind: str, since: str) -> AsyncIterator[Event]:
+        while True:
+            told = await self.feeds[kind].get()
+            if isinstance(told, Compacted):
+                raise told
+            yield told
+
+    async def ask(
+        self, method: str, path: str, body: object = None, *, content: str = "", within_s: float = 0
+    ) -> bytes:
+        self.asked.append((method, path.partition("?")[0]))
+        if method == "PATCH" and self.absent:
+            self.absent = False
+            raise NotFound(path)
+        return b"{}"
+
+    def delete(self, kind: str, obj: Object) -> None:
+        """Before the eyes of whoever watches."""
+        self.held[kind].remove(obj)
+        self.deleted.add(obj.metadata.uid)
+        self.feeds[kind].put_nowait(Event("DELETED", obj, "2"))
+
+    def lose(self, *kinds: str) -> None:
+        """While nobody looks."""
+        for kind in kinds:
+            self.held[kind].clear()
+            self.feeds[kind].put_nowait(Compacted("gone"))
+
+
+class FakeNode:
+    def __init__(self) -> None:
+        self.documents: asyncio.Queue[NodeDocument] = asyncio.Queue()
+        self.told = 0
+
+    async def obey(self, document: NodeDocument) -> None:
+        self.documents.put_nowait(document)
+
+    def node_report(self, conditions: tuple[Condition, ...]) -> NodeReport:
+        return NodeReport(heartbeat=datetime(2026, 1, 1, tzinfo=UTC))
+
+    def reported(self, report: NodeReport) -> None:
+        self.told += 1
+
+    def local_holds(self) -> tuple[tuple[Hold, ...], frozenset[str]]:
+        return (), frozenset()
+
+    async def next(self) -> NodeDocument:
+        async with asyncio.timeout(WITHIN_S):
+            return await self.documents.get()
+
+
+@pytest.fixture
+def api() -> FakeApi:
+    made = FakeApi()
+    gold, floor = build.profile("gold"), build.reservation("db", cpu="1")
+    made.held["QoSProfile"] = [replace(gold, metadata=replace(gold.metadata, uid="p-1"))]
+    made.held["MinimalReservationPolicy"] = [replace(floor, metadata=replace(floor.metadata, uid="r-1"))]
+    return made
+
+
+@asynccontextmanager
+async def synced(api: FakeApi) -> AsyncIterator[tuple[KubeSync, FakeNode]]:
+    node = FakeNode()
+    sync = KubeSync(api, NODE, node)
+    async with asyncio.TaskGroup() as tasks:
+        run = tasks.create_task(sync.run())
+        yield sync, node
+        run.cancel()
+
+
+async def until(claim: Callable[[], bool]) -> None:
+    for _ in range(int(WITHIN_S / 0.01)):
+        if claim():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it did not become true")
+
+
+def names(document: NodeDocument) -> tuple[list[str], list[str]]:
+    return [p.metadata.name for p in document.profiles], [p.metadata.name for p in document.policies]
+
+
+async def test_what_is_stored_is_rendered_and_obeyed(api: FakeApi) -> None:
+    async with synced(api) as (_, node):
+        assert names(await node.next()) == (["gold"], ["db"])
+
+
+async def test_without_a_profile_in_store_the_built_in_ones_count(api: FakeApi) -> None:
+    api.held["QoSProfile"].clear()
+    async with synced(api) as (_, node):
+        assert names(await node.next())[0] == sorted(p.metadata.name for p in builtin())
+
+
+async def test_a_deletion_that_was_watched_is_obeyed_to_the_last_object(api: FakeApi) -> None:
+    async with synced(api) as (sync, node):
+        await node.next()
+        api.delete("MinimalReservationPolicy", api.held["MinimalReservationPolicy"][0])
+        assert names(await node.next()) == (["gold"], [])
+        api.delete("QoSProfile", api.held["QoSProfile"][0])
+        await node.next()
+        assert sync.conditions() == ()
+
+
+async def test_an_api_server_that_is_suddenly_empty_is_not_obeyed(api: FakeApi) -> None:
+    async with synced(api) as (sync, node):
+        await node.next()
+        api.lose("QoSProfile")
+        await node.next()  # one kind alone may be empty
+        api.lose("MinimalReservationPolicy")
+        await until(lambda: bool(sync.conditions()))
+        (told,) = sync.conditions()
+        assert (told.type, told.status) == ("PoliciesObeyed", "False")
+        assert "lost its objects" in sync.error
+        assert node.documents.empty()
+
+
+async def test_one_policy_that_went_unseen_is_gone_while_others_are_there(api: FakeApi) -> None:
+    async with synced(api) as (sync, node):
+        await node.next()
+        api.lose("MinimalReservationPolicy")
+        assert names(await node.next()) == (["gold"], [])
+        assert sync.conditions() == ()
+
+
+async def test_a_node_without_an_object_gets_one_with_its_first_report(api: FakeApi) -> None:
+    api.absent = True
+    async with synced(api) as (_, node):
+        await until(lambda: node.told == 1)
+    own = f"/apis/j10ce.io/v1alpha1/nodeqoses/{NODE}/status"
+    assert api.asked == [("PATCH", own), ("POST", "/apis/j10ce.io/v1alpha1/nodeqoses"), ("PATCH", own)]

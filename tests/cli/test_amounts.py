@@ -1,0 +1,55 @@
+"""Amounts on the command line: what nobody can mean is refused with what they do mean."""
+
+import pytest
+from click.testing import CliRunner
+
+from j10ce.cli.main import cli
+
+
+@pytest.mark.parametrize(
+    ("amount", "says"),
+    [
+        ("512m", "512m is 0.512 bytes, less than a page of memory (4096); did you mean 512Mi?"),
+        ("512MB", "unknown suffix 'MB'; did you mean 512Mi?"),
+        ("2g", "unknown suffix 'g'; did you mean 2Gi?"),
+        ("1.5gb", "unknown suffix 'gb'; did you mean 1.5Gi?"),
+        ("100", "100 is 100 bytes, less than a page of memory (4096); write it as 512Mi"),
+        ("lots", "not a quantity; write a number"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--memory", "--min-memory", "--request-memory"])
+def test_memory_as_other_tools_write_it_is_refused_with_our_spelling(option: str, amount: str, says: str) -> None:
+    result = CliRunner().invoke(cli, ["run", option, amount, "--", "true"])
+    assert says in result.output
+    assert result.exit_code == 2
+
+
+def test_a_minimum_of_half_a_byte_is_not_adopted() -> None:
+    assert "did you mean 512Mi?" in CliRunner().invoke(cli, ["adopt", "--pid", "2", "--min-memory", "512m"]).output
+
+
+@pytest.mark.parametrize(("option", "amount"), [("--memory", "512Mi"), ("--memory", "1G"), ("--min-cpu", "500m")])
+def test_amounts_in_our_spelling_are_taken(option: str, amount: str) -> None:
+    command = cli.get_command(None, "run")  # type: ignore[arg-type]
+    assert command is not None
+    assert amount in command.make_context("run", [option, amount, "true"]).params.values()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--profle", "ls", "--", "true"], "No such option '--profle'. Did you mean '--profile'?"),
+        (["-p", "ls", "--", "true"], "No such option '-p'"),
+        (["--detach", "true"], "No such option '--detach'"),
+    ],
+)
+def test_run_refuses_an_option_that_it_does_not_know_and_starts_nothing(words: list[str], says: str) -> None:
+    result = CliRunner().invoke(cli, ["run", *words])
+    assert says in result.output
+    assert result.exit_code == 2
+
+
+def test_options_after_the_command_are_the_commands_own() -> None:
+    command = cli.get_command(None, "run")  # type: ignore[arg-type]
+    assert command is not None
+    assert command.make_context("run", ["ls", "--profle", "-p"]).params["command"] == ("ls", "--profle", "-p")
