@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from j10ce.agent.ring.ring import Report
 from j10ce.model.kinds import MemorySection, MinimalReservationPolicy, NodeQoSSpec, QoSProfile
-from j10ce.model.knob import KNOBS, ROOT, Setting, Value, group
+from j10ce.model.knob import CGROUP_KNOBS, ROOT, Setting, Value, group
 from j10ce.model.plan import Refused, ValueChange
 from j10ce.model.workload import Handle, Workload
 from j10ce.policy.document.document import NodeDocument
@@ -21,7 +21,7 @@ from tests.agent.whole_ring import Ring
 from tests.kernel.rig import Killed, Mortal, machine
 
 GI: Final = float(2**30)
-CONTROLLERS: Final = frozenset(k.controller for k in KNOBS.values())
+CONTROLLERS: Final = frozenset(k.controller for k in CGROUP_KNOBS.values())
 STRANGERS: Final = {  # nobody manages them: nothing of them may ever change
     "user.slice": {"cpu.weight": 2048.0, "memory.low": 4096.0},
     "system.slice/cron": {"cpu.max": 150_000.0},

@@ -12,7 +12,7 @@ from j10ce.kernel.guard import Guard
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.record.drift import Drift
 from j10ce.kernel.record.journal import Journal
-from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, group
+from j10ce.model.knob import CGROUP_KNOBS, ROOT, Setting, TargetId, Value, group
 from j10ce.model.plan import Change, Enable, Gone, Make, Outcome, Plan, Refused, Result, ValueChange
 from j10ce.model.workload import Handle, Workload
 from j10ce.testing.fake_kernel import Answer, FakeKernel
@@ -71,8 +71,8 @@ def machine(fake: FakeKernel) -> dict[str, dict[str, Value]]:
     return {
         path: {
             knob: everything.value(knob, path)
-            for knob in KNOBS
-            if path and everything.value(knob, path) != KNOBS[knob].default
+            for knob in CGROUP_KNOBS
+            if path and everything.value(knob, path) != CGROUP_KNOBS[knob].default
         }
         for path in everything.by_path
     }

@@ -9,7 +9,7 @@ import pytest
 from j10ce.host.mounts import IN_USE, Hierarchies
 from j10ce.kernel.probe import examine
 from j10ce.model.kinds import Capability
-from j10ce.model.knob import KNOBS
+from j10ce.model.knob import CGROUP_KNOBS
 from j10ce.testing.cgroup_tree import cgroup_tree, fresh
 
 
@@ -24,7 +24,7 @@ def findings(root: Path, hierarchies: Hierarchies, swaps: str = "") -> dict[str,
 @pytest.mark.parametrize("v1", [(), IN_USE, ("cpu", "cpuset")], ids=["v2", "v1", "hybrid"])
 def test_every_knob_and_feature_has_a_finding(tmp_path: Path, v1: tuple[str, ...]) -> None:
     found = findings(tmp_path, cgroup_tree(tmp_path / "cg", {"web": fresh(2)}, v1=v1))
-    assert found.keys() >= KNOBS.keys() | {
+    assert found.keys() >= CGROUP_KNOBS.keys() | {
         "cgroup",
         "privileges",
         "psi",

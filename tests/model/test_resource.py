@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.model.knob import KNOBS, ROOT, Role, Setting, Unit, format_cpus, group, parse_cpus, render, workload
+from j10ce.model.knob import CGROUP, KNOBS, ROOT, Role, Setting, Unit, format_cpus, group, parse_cpus, render, workload
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.testing.build import resources
 
@@ -89,12 +89,12 @@ def test_the_cpus_of_the_largest_machine_are_read() -> None:
 def test_a_knob_is_described_consistently(name: str) -> None:
     knob = KNOBS[name]
     assert knob.name == name
-    assert name.split(".")[0] == knob.controller
+    assert (name.split(".")[0] == knob.controller) == (knob.on == CGROUP)
     assert knob.meaning
     assert knob.low <= knob.high
     if isinstance(knob.default, float):
         assert knob.low <= knob.default <= knob.high
-    assert isinstance(knob.default, frozenset) == (knob.unit is Unit.SET) == (knob.role is Role.PLACEMENT)
+    assert isinstance(knob.default, frozenset) == (knob.unit is Unit.SET)
     assert (knob.unit is Unit.FLAG) == (knob.role is Role.SWITCH)
     assert render(name, knob.default)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Unit, Value, group
+from j10ce.model.knob import CGROUP_KNOBS, ROOT, Setting, TargetId, Unit, Value, group
 from j10ce.model.plan import Bound, Proposal, Rank, ValueChange
 from j10ce.model.snapshot import Foreign
 from j10ce.plan.arbiter import Arbiter, arbitrate
@@ -32,7 +32,7 @@ USED = {API.target: 98.0 * MiB, DB.target: 1.5 * GiB, CRUNCH.target: 300.0 * MiB
 
 def values(knob: str) -> st.SearchStrategy[Value]:
     """Mostly of four numbers, so that those of parents, children and bounds meet, fall together and cross."""
-    match KNOBS[knob].unit:
+    match CGROUP_KNOBS[knob].unit:
         case Unit.SET:
             return st.frozensets(st.integers(0, 3), max_size=4)
         case Unit.FLAG:
@@ -65,7 +65,7 @@ def wishes_of(*knobs: str) -> st.SearchStrategy[list[Proposal]]:
 
 # Knobs that constrain each other are drawn together, or rules would rarely meet.
 FAMILIES = [wishes_of("cpu.max", "cpu.max.burst"), wishes_of("memory.min", "memory.max"), wishes_of("cpuset.cpus")]
-FAMILIES += [wishes_of("cpu.weight", "cpu.idle"), wishes_of(*KNOBS)]
+FAMILIES += [wishes_of("cpu.weight", "cpu.idle"), wishes_of(*CGROUP_KNOBS)]
 WISHES = st.one_of(FAMILIES)
 CEILINGS_OF_BOTH = [  # a floor of advice that beats one of them and is cut by the other
     wish(WEB.target, "cpu.weight", 2.0, Bound.AT_MOST, rank=Rank.ADVICE),
@@ -224,7 +224,7 @@ def test_what_nobody_asks_for_any_more_goes_back(version: Any, start: Any) -> No
     wishes=WISHES,
     garbage=st.lists(
         st.builds(
-            wish, st.sampled_from(TARGETS), st.sampled_from(list(KNOBS)), st.just(math.nan), owner=st.just("bad")
+            wish, st.sampled_from(TARGETS), st.sampled_from(list(CGROUP_KNOBS)), st.just(math.nan), owner=st.just("bad")
         ),
         max_size=4,
     ),
@@ -247,7 +247,7 @@ def test_a_controller_that_falls_silent_leaves_the_verdicts_of_others(steady: An
 
 
 @VERSIONS
-@given(twice=TWICE, frozen=st.sampled_from(sorted(KNOBS)), target=st.sampled_from(TARGETS))
+@given(twice=TWICE, frozen=st.sampled_from(sorted(CGROUP_KNOBS)), target=st.sampled_from(TARGETS))
 def test_a_held_setting_is_never_written(version: Any, twice: Any, frozen: Any, target: Any) -> None:
     start, wishes = twice
     world = World(version)

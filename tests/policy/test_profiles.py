@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from j10ce.model.kinds import BUILT_IN_LABEL, NAMESPACE_NAME_LABEL, CpuSection, MemorySection, QoSProfile, Tier
-from j10ce.model.knob import KNOBS
+from j10ce.model.knob import CGROUP_KNOBS
 from j10ce.policy.profiles import TRUSTED_LABEL, builtin, canonical, describe, may_choose
 from j10ce.policy.validation.validate import validate
 from j10ce.testing.build import profile
@@ -41,7 +41,7 @@ def test_a_built_in_profile_is_valid_and_leaves_memory_to_reclaim(built_in: QoSP
 @pytest.mark.parametrize("built_in", each())
 def test_a_profile_is_described_knob_by_knob(built_in: QoSProfile) -> None:
     told = describe(built_in)
-    assert [knob for knob, _ in told] == list(KNOBS)
+    assert [knob for knob, _ in told] == list(CGROUP_KNOBS)
     assert all(effect for _, effect in told)
 
 

@@ -24,6 +24,7 @@ from j10ce.agent.plugins.process import PluginProcess
 from j10ce.agent.report.applied_changes import Trail
 from j10ce.agent.report.metrics import Metrics
 from j10ce.agent.report.usage import Usage
+from j10ce.agent.ring.evictions import Evictions
 from j10ce.agent.ring.own_cgroup import OwnCgroup
 from j10ce.agent.ring.pressure import Pressure
 from j10ce.agent.ring.ring import Agent, Report
@@ -83,7 +84,7 @@ class Host:
     async def run(self, notify: Notify) -> int:
         """Serve until someone stops it; the exit code. `notify` reaches whoever started the process."""
         sockets = self._bind()
-        self.shell.after_run += [self.metrics.observe, self._after_run]
+        self.shell.after_run += [self.metrics.observe, self._after_run, Evictions(self.shell.adapters)]
         self.shell.on_failure.append(self.metrics.failed)
         self.pressure.start()
         self._say_hello()

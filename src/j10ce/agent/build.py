@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 from msgspec.structs import replace
 
+from j10ce.adapters.adapter import Adapter
 from j10ce.adapters.static import StaticAdapter
 from j10ce.agent.agent import Host, may_write
 from j10ce.agent.cache import Cache, HistoryKeeper
@@ -70,7 +71,8 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
     observer = _observer(facts, hierarchies, files, layout)
     agent = _agent(settings, cache, owned, observer, controllers, armed=may_write(settings, cache, cannot))
     local = StaticAdapter(places.surviving(cache.workloads(), facts), places)
-    shell = Shell(agent, [local, *([kube.adapter] if kube else [])], SystemClock(), settings.period.seconds)
+    adapters: list[Adapter] = [local, *([kube.adapter] if kube else [])]
+    shell = Shell(agent, adapters, SystemClock(), settings.period.seconds)
     histories, trail = HistoryKeeper(cache), Trail(agent.document)
     usage = Usage(cache.histories(), histories.keep)
     plane = _plane(settings, facts.name, kube, LocalNode(shell, cache, usage, trail), agent.document)
@@ -103,7 +105,8 @@ def _agent(
     settings: AgentConfig, cache: Cache, owned: Owner, observer: Observer, controllers: Controllers, *, armed: bool
 ) -> Agent:
     guard = WriteGuard.of_this_process(lambda: float(observer.facts.memory))
-    kernel = Kernel(owned.tree, owned.backends, _journal(settings, cache, observer.facts.boot_id), guard=guard)
+    journal = _journal(settings, cache, observer.facts.boot_id)
+    kernel = Kernel(owned.tree, owned.backends, journal, guard=guard, estates=owned.estates)
     deciders, holds = controllers.deciders(settings), cache.holds()
     agent = Agent(
         kernel,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Protocol, runtime_checkable
 
 from j10ce.model.knob import Setting
-from j10ce.model.plan import Proposal
+from j10ce.model.plan import Action, Proposal
 from j10ce.model.snapshot import Snapshot
 
 
@@ -24,6 +24,15 @@ class Controller(Protocol):
         Called on every tick from the ring's thread. Must not block, keep references to `snap`, or depend on
         call frequency: time is `snap.now`. Raising keeps the last proposals in force for a grace time.
         """
+        ...
+
+
+@runtime_checkable
+class Actor(Protocol):
+    """A controller that also asks for deeds: reclaim, evict, kill."""
+
+    def act(self, snap: Snapshot, /) -> Iterable[Action]:
+        """Those that are due at this instant, the most urgent first. Asked on every tick, after `propose`."""
         ...
 
 

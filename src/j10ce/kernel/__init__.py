@@ -16,4 +16,6 @@ A Plan comes in; settings of the kernel and an Outcome for each change go out.
     backend     is the seams that back ends and trees implement
     file        reads and writes kernel files
     slow        is the thread for writes that may block
+    actions     does what leaves no value behind
+    node/       is the estate and the back end of the machine itself
 """

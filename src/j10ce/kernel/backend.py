@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
 from j10ce.errors import QosError
-from j10ce.model.knob import Setting, Support, TargetId, Value
-from j10ce.model.plan import Applied, Gone, Refused
+from j10ce.model.knob import Deed, Setting, Support, TargetId, Value
+from j10ce.model.plan import Action, Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
 T = TypeVar("T")
@@ -45,6 +45,35 @@ class Backend(Protocol):
         ...
 
 
+class Estate(Protocol):
+    """Who owns the structure of one kind of target beside cgroups, as a Tree does for these.
+
+    The node; groups of resctrl; later links and disks. All methods run on the kernel thread.
+    """
+
+    kind: str  # what targets of it begin with: `node`, `resctrl`
+
+    def targets(self) -> Collection[TargetId]:
+        """Those that are there now. Asked for on every tick."""
+        ...
+
+    def place(self, target: TargetId, /) -> Handle | None:
+        """Where a target of this kind is or would be; None for one that cannot be."""
+        ...
+
+    def identity(self, at: Handle, /) -> int | None:
+        """Never the same for two that stood at one place within a boot; None when nothing is there."""
+        ...
+
+
+@runtime_checkable
+class Builds(Protocol):
+    """An estate whose targets are made and removed by us, each on record before."""
+
+    def make(self, target: TargetId, at: Handle, /) -> Applied | Refused | Gone: ...
+    def remove(self, target: TargetId, /) -> Applied | Refused | Gone: ...
+
+
 def attempt(what: Callable[[], T]) -> T | Refused:
     """A back end or a tree that cannot even try says no like one that tried."""
     try:
@@ -58,6 +87,28 @@ class Batched(Protocol):
     """A back end for which many writes to one target cost as much as one (systemd)."""
 
     def write_many(self, values: Sequence[tuple[Setting, Value]], at: Handle, /) -> list[Applied | Refused | Gone]: ...
+
+
+@runtime_checkable
+class Instanced(Protocol):
+    """A back end some of whose knobs have several values per target, one per cache, disk or link."""
+
+    def instances(self, knob: str, at: Handle, /) -> Sequence[str]:
+        """Those that the knob has there; empty for a knob that has one value, and for a target that is gone."""
+        ...
+
+
+@runtime_checkable
+class Acts(Protocol):
+    """A back end that can do what leaves no value behind."""
+
+    def deeds(self) -> Mapping[Deed, Support]:
+        """What this machine can do, or why not. Probed once; never raises."""
+        ...
+
+    def act(self, action: Action, at: Handle, /) -> Applied | Refused | Gone:
+        """Do it; Applied carries how much was done. May block while memory is reclaimed."""
+        ...
 
 
 @runtime_checkable

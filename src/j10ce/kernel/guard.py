@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from j10ce.kernel.process import process
 from j10ce.kernel.routes import controller_of
-from j10ce.model.knob import KNOBS, Role, Setting, Value, render
+from j10ce.model.knob import CGROUP_KINDS, KNOBS, Role, Setting, Value, has, kind_of, render
 from j10ce.model.plan import ValueChange
 from j10ce.model.workload import Handle
 
@@ -42,6 +42,8 @@ class Guard(Struct, frozen=True):
 
     def objection(self, change: ValueChange, at: Handle, seen: Seen) -> str:
         """Why the write must not happen, or nothing."""
+        if kind_of(change.setting.target) not in CGROUP_KINDS:
+            return _beside_cgroups(change)
         path = at.path_of(controller_of(change.setting))
         if not path:
             return "the root's own limits are never touched"
@@ -65,6 +67,16 @@ class Guard(Struct, frozen=True):
         if total <= room:
             return ""
         return f"memory.min of all groups would be {render(knob, total)}; the machine can promise {render(knob, room)}"
+
+
+def _beside_cgroups(change: ValueChange) -> str:
+    """There only the knobs of the table are written, within their range."""
+    s, k, new = change.setting, KNOBS.get(change.setting.knob), change.new
+    if k is None or not has(s.target, s.knob):
+        return f"{s.target} has no {s.knob}"
+    if isinstance(new, float | int) and not k.low <= new <= k.high:
+        return f"{s.knob} = {render(s.knob, new)} is outside {k.low:g} to {k.high:g}"
+    return ""
 
 
 def claims_of_the_machine(setting: Setting, at: Handle) -> bool:

@@ -10,7 +10,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from j10ce.errors import QosError
-from j10ce.kernel.backend import Backend, Settles, Tree
+from j10ce.kernel.actions import Actions
+from j10ce.kernel.backend import Backend, Estate, Settles, Tree
 from j10ce.kernel.guard import Guard
 from j10ce.kernel.record.drift import Contests, Drift
 from j10ce.kernel.record.entry import Forgot
@@ -20,7 +21,7 @@ from j10ce.kernel.record.undo import Undo
 from j10ce.kernel.routes import Routes, ancestors, controller_of
 from j10ce.kernel.structure import Structure
 from j10ce.kernel.values import Values
-from j10ce.model.knob import Setting, Support, TargetId, Value, group, part
+from j10ce.model.knob import Deed, Setting, Support, TargetId, Value, group, part
 from j10ce.model.plan import (
     Applied,
     Change,
@@ -36,6 +37,7 @@ from j10ce.model.plan import (
     Unchanged,
     ValueChange,
 )
+from j10ce.model.snapshot import Piece
 from j10ce.model.workload import Handle, Workload
 
 # What a group means for all inside.
@@ -55,25 +57,28 @@ class Kernel:
         *,
         clock: Callable[[], float] = time.monotonic,
         guard: Guard | None = None,
+        estates: Sequence[Estate] = (),
     ) -> None:
         self.tree = tree
         self._backends = backends
         self._journal = journal
         self._clock = clock
-        self._routes = Routes(tree, backends)
+        self._routes = Routes(tree, backends, estates)
         self._held = Held(self._routes)
         self._contests = Contests()
         self._values = Values(
             self._routes, journal, self._held, self._contests, guard or Guard.of_this_process(), clock
         )
-        self._structure = Structure(tree, journal, lambda target: target in self._values.managed)
+        self._structure = Structure(self._routes, journal, lambda target: target in self._values.managed)
         self._handles: dict[TargetId, Handle] = {}
         self._read: frozenset[TargetId] = frozenset()  # whose settings are known, managed or still to be given back
         self._needed: frozenset[TargetId] = frozenset()  # managed workloads and the groups above them
         self._kept: tuple[object, object, dict[TargetId, float]] = (None, None, {})
         self._left: set[Setting] = set()  # someone else made something of them: not given back unless forced
+        self._support = {**self._routes.support, **{deed.value: s for deed, s in self._routes.deeds.items()}}
+        self._actions = Actions(self._routes, journal, self._values.slow)
         for target, at in journal.places():
-            tree.know(target, at)
+            self._routes.know(target, at)
 
     # ------------------------------------------------------------------ what is known
 
@@ -84,7 +89,18 @@ class Kernel:
 
     @property
     def support(self) -> Mapping[str, Support]:
-        return self._routes.support
+        """Of every knob, and of every deed by its name."""
+        return self._support
+
+    @property
+    def done(self) -> Mapping[tuple[Deed, TargetId], float]:
+        """When each deed was done last, by the wall clock."""
+        return {what: did.wall for what, did in self._journal.did.items()}
+
+    @property
+    def pieces(self) -> Mapping[TargetId, Piece]:
+        """The targets beside cgroups that are there."""
+        return {t: Piece(t, t in self._journal.made) for t in self._routes.beside_cgroups()}
 
     @property
     def originals(self) -> Mapping[Setting, Value]:
@@ -114,10 +130,10 @@ class Kernel:
         handles = {t: h for w in workloads for t, h in _handles(w)}
         self._rename(handles, handles)
         groups = self._learn(handles, handles)
-        ours = self._journal.targets()
-        for target in ours.keys() - groups - handles.keys() - self._read:
+        ours = self._journal.targets().keys() | self._routes.beside_cgroups()
+        for target in ours - groups - handles.keys() - self._read:
             self._held.read(target)
-        known = groups | handles.keys() | ours.keys()
+        known = groups | handles.keys() | ours
         for target in self._read - groups - handles.keys():
             self._contests.drop(target)
         for target in self._read - known:
@@ -143,7 +159,7 @@ class Kernel:
         """
         left = {}
         for target, at in self._journal.targets().items():
-            if target in self._needed:
+            if target in self._needed or not self._routes.in_tree(target):
                 continue
             owned, owed = self.tree.owns(at), self._journal.changed(target) - self._left
             if self._vanished(at, owed):
@@ -205,7 +221,8 @@ class Kernel:
 
     def _departed_at(self, handle: Handle, managed: Collection[TargetId]) -> list[TargetId]:
         """What else the journal calls that cgroup, unless it is a group above others."""
-        named = [t for t, at in self._journal.targets().items() if t not in managed and _at(at, handle)]
+        known = ((t, at) for t, at in self._journal.targets().items() if self._routes.in_tree(t))
+        named = [t for t, at in known if t not in managed and _at(at, handle)]
         return [t for t in named if not (t.startswith("group/") and t in self._needed)]
 
     def _drop(self, target: TargetId) -> None:
@@ -214,12 +231,12 @@ class Kernel:
 
     # ------------------------------------------------------------------ what is changed
 
-    def apply(self, plan: Plan) -> Outcome:
-        """Each change in its order, journalled before, read back after.
+    def apply(self, plan: Plan, wall: float = 0.0) -> Outcome:
+        """Each change in its order, journalled before, read back after; then the deeds, which happen at `wall`.
 
         Results of slow writes that came back since the last call follow those of the plan.
         """
-        late = self._values.collect()
+        late, done = self._values.collect(), self._actions.collect()
         results: list[tuple[Change, Result]] = []
         for target, run in groupby(plan.changes, key=_written):
             if target is None:
@@ -228,7 +245,7 @@ class Kernel:
                 results += self._write([c for c in run if isinstance(c, ValueChange)])
         if any(isinstance(c, ValueChange) and c.ends for c, _ in results):
             self._settle()
-        return Outcome((*results, *late))
+        return Outcome((*results, *late), deeds=(*self._actions.perform(plan.actions, wall), *done))
 
     def revert(self, *, force: bool = False, held: Mapping[Setting, str] | None = None) -> Outcome:
         """Everything as it was before us; what is held, by whose word, or was changed by others since is reported."""

@@ -8,9 +8,11 @@ from typing import Final, Literal, NamedTuple
 
 from j10ce.errors import Unsupported
 from j10ce.host.mounts import UNIFIED, Hierarchies
-from j10ce.kernel.backend import Backend, Tree
+from j10ce.kernel.backend import Backend, Estate, Tree
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
+from j10ce.kernel.node.estate import NodeEstate
+from j10ce.kernel.node.sysctl import Sysctls
 from j10ce.kernel.systemd.dbus import SYSTEM_BUS, Bus, CallFailed, Connection
 from j10ce.kernel.systemd.properties import Nursery, UnitProperties
 from j10ce.kernel.systemd.tree import SystemdTree
@@ -25,6 +27,7 @@ class Owner(NamedTuple):
     backends: tuple[Backend, ...]
     units: Units | None = None  # None: plain directories
     bus: str = ""  # where systemd tells of its reloads
+    estates: tuple[Estate, ...] = ()  # who owns targets beside cgroups
 
     def close(self) -> None:
         if self.units is not None:
@@ -86,8 +89,9 @@ def _systemd(hierarchies: Hierarchies, top: str) -> Owner:
     endpoint = manager(hierarchies, os.geteuid(), os.environ)
     units, nursery = reach(endpoint, hierarchies), Nursery()
     backend = UnitProperties(units, hierarchies, nursery)
-    return Owner(SystemdTree(units, hierarchies, nursery, backend, top), (backend,), units, endpoint.bus)
+    tree = SystemdTree(units, hierarchies, nursery, backend, top)
+    return Owner(tree, (backend, Sysctls()), units, endpoint.bus, estates=(NodeEstate(),))
 
 
 def _plain(hierarchies: Hierarchies, top: str) -> Owner:
-    return Owner(PlainTree(hierarchies, top), (CgroupFiles(hierarchies),))
+    return Owner(PlainTree(hierarchies, top), (CgroupFiles(hierarchies), Sysctls()), estates=(NodeEstate(),))

@@ -11,7 +11,7 @@ from j10ce.kernel import file
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.model.kinds import Capability
-from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value, group
+from j10ce.model.knob import CGROUP_KNOBS, Setting, Support, TargetId, Value, group
 from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
@@ -86,7 +86,7 @@ def _capability(feature: str, support: Support) -> Capability:
 
 
 def _cgroup(hierarchies: Hierarchies) -> Capability:
-    missing = sorted({k.controller for k in KNOBS.values()} - hierarchies.available().keys())
+    missing = sorted({k.controller for k in CGROUP_KNOBS.values()} - hierarchies.available().keys())
     needs = f"the controllers {', '.join(missing)}, mounted as cgroup v2 or v1" if missing else ""
     return Capability(
         feature="cgroup", ok=not missing, via=f"{hierarchies.mode}, kernel {os.uname().release}", needs=needs

@@ -2,28 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from j10ce.errors import QosError
-from j10ce.kernel.backend import Backend, Batched, Metered, Surveys, Tree
-from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value, group
+from j10ce.kernel.backend import Acts, Backend, Batched, Builds, Estate, Instanced, Metered, Surveys, Tree
+from j10ce.model.knob import KNOBS, Deed, Setting, Support, TargetId, Value, group, has, kind_of
 from j10ce.model.workload import Handle
 
 
 class Routes:
-    """The first back end of the list that has a knob is the one that is asked."""
+    """The first back end of the list that has a knob is the one that is asked.
 
-    def __init__(self, tree: Tree, backends: Sequence[Backend]) -> None:
+    Targets beside cgroups have an estate for each kind; all others are in the tree.
+    """
+
+    def __init__(self, tree: Tree, backends: Sequence[Backend], estates: Iterable[Estate] = ()) -> None:
         self.tree = tree
+        self._estates = {e.kind: e for e in estates}
         self._backends = [(b, dict(b.knobs())) for b in backends]
         # Asked for on every write, and an isinstance() of a Protocol looks at all its methods each time.
         self._metered = {id(b): b for b in backends if isinstance(b, Metered)}
         self._surveys = {id(b): b for b in backends if isinstance(b, Surveys)}
         self._batched = {id(b): b for b in backends if isinstance(b, Batched)}
+        self._instanced = {id(b): b for b in backends if isinstance(b, Instanced)}
+        self._actors = [b for b in backends if isinstance(b, Acts)]
         self.support: Mapping[str, Support] = self._merge()
+        self.deeds: Mapping[Deed, Support] = dict(chain.from_iterable(b.deeds().items() for b in self._actors))
+
+    def beside_cgroups(self) -> set[TargetId]:
+        """Every target beside cgroups that is there."""
+        return {target for estate in self._estates.values() for target in estate.targets()}
+
+    def in_tree(self, target: TargetId) -> bool:
+        return kind_of(target) not in self._estates
 
     def place(self, target: TargetId) -> Handle | None:
-        return self.tree.place(target)
+        estate = self._estates.get(kind_of(target))
+        return estate.place(target) if estate else self.tree.place(target)
+
+    def know(self, target: TargetId, at: Handle) -> None:
+        if self.in_tree(target):
+            self.tree.know(target, at)
+
+    def builder(self, target: TargetId) -> Builds | Tree | None:
+        """Who makes and removes targets of that kind; None: nobody does."""
+        estate = self._estates.get(kind_of(target))
+        if estate is None:
+            return self.tree
+        return estate if isinstance(estate, Builds) else None
+
+    def actor(self, deed: Deed) -> Acts | None:
+        return next((b for b in self._actors if deed in (offered := b.deeds()) and offered[deed].ok), None)
 
     def backend(self, setting: Setting) -> Backend | None:
         for backend, knobs in self._backends:
@@ -55,9 +85,17 @@ class Routes:
     def read_all(self, target: TargetId) -> Iterator[tuple[Setting, Value]]:
         """Every setting of a target that can be read."""
         for knob, offered in self.support.items():
-            setting = Setting(target, knob)
-            if offered.ok and (value := self.look(setting)) is not None:
-                yield setting, value
+            if offered.ok and has(target, knob):
+                for setting in self._settings(target, knob):
+                    if (value := self.look(setting)) is not None:
+                        yield setting, value
+
+    def _settings(self, target: TargetId, knob: str) -> Iterable[Setting]:
+        setting = Setting(target, knob)
+        if knob not in KNOBS or not KNOBS[knob].several:
+            return (setting,)
+        at, instanced = self.place(target), self._instanced.get(id(self.backend(setting)))
+        return (setting._replace(instance=i) for i in (instanced.instances(knob, at) if at and instanced else ()))
 
     def quantise(self, setting: Setting, value: Value) -> Value:
         """What the kernel will make of a value; the arbiter compares after it."""
@@ -77,7 +115,8 @@ class Routes:
         return self._batched.get(id(backend))
 
     def identity(self, setting: Setting, at: Handle) -> int | None:
-        return self.tree.identity(at, controller_of(setting))
+        estate = self._estates.get(kind_of(setting.target))
+        return estate.identity(at) if estate else self.tree.identity(at, controller_of(setting))
 
     def missing(self, setting: Setting) -> str:
         """Why no back end serves a setting."""
@@ -94,7 +133,8 @@ class Routes:
 
 
 def controller_of(setting: Setting) -> str:
-    return KNOBS[setting.knob].controller if setting.knob in KNOBS else "cpu"
+    """Of a setting in the tree; what is said of threads stands and falls with the cgroup that they are in."""
+    return (KNOBS[setting.knob].controller if setting.knob in KNOBS else "") or "cpu"
 
 
 def ancestors(at: Handle) -> frozenset[TargetId]:

@@ -7,10 +7,11 @@ from contextlib import nullcontext
 from typing import assert_never
 
 from j10ce.errors import QosError
-from j10ce.kernel.backend import Disables, Tree
+from j10ce.kernel.backend import Disables
 from j10ce.kernel.process import alive, pinned, proof
 from j10ce.kernel.record.entry import Enabled, Forgot, Joined, Made
 from j10ce.kernel.record.journal import Journal
+from j10ce.kernel.routes import Routes
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Applied, Enable, Gone, Join, Make, Refused, Remove, Result, Structural, Unchanged
 from j10ce.model.workload import Handle
@@ -19,8 +20,9 @@ from j10ce.model.workload import Handle
 class Structure:
     """Touches our own groups, and those that are `managed`: a tracked workload, or a group above one."""
 
-    def __init__(self, tree: Tree, journal: Journal, managed: Callable[[TargetId], bool]) -> None:
-        self._tree = tree
+    def __init__(self, routes: Routes, journal: Journal, managed: Callable[[TargetId], bool]) -> None:
+        self._routes = routes
+        self._tree = routes.tree
         self._journal = journal
         self._managed = managed
 
@@ -43,13 +45,19 @@ class Structure:
             return Refused(str(e))
 
     def _make(self, change: Make) -> Result:
-        known = self._tree.place(change.target)
+        known, builder = self._routes.place(change.target), self._routes.builder(change.target)
         at = known if known and known.path == change.path else Handle(change.path)
-        if not self._tree.owns(at):
+        if builder is None:
+            return Refused(f"nobody makes {change.target}")
+        in_tree = self._routes.in_tree(change.target)
+        if in_tree and not self._tree.owns(at):
             return Refused(f"{at.path!r} is not below our top group; only our own cgroups are made")
         if change.target not in self._journal.made:
             self._journal.add(Made(change.target, at))
-        return self._tree.make(change.target, at)
+        made = builder.make(change.target, at)
+        if isinstance(made, Refused) and not in_tree:
+            self._journal.note(Forgot(change.target))  # what stands there, if anything, is not ours to remove
+        return made
 
     def _enable(self, change: Enable) -> Result:
         at = self._tree.place(change.target)
@@ -75,10 +83,13 @@ class Structure:
             return Gone() if handle is not None and not alive(handle) else result
 
     def _remove(self, change: Remove) -> Result:
-        at = self._tree.place(change.target)
+        builder, in_tree = self._routes.builder(change.target), self._routes.in_tree(change.target)
+        at = self._tree.place(change.target) if in_tree else None
         if at is not None and not self._tree.owns(at):
             return Refused(f"{at.path} is not ours; only our own cgroups are removed")
-        result = self._tree.remove(change.target)
+        if builder is None or (not in_tree and change.target not in self._journal.made):
+            return Refused(f"{change.target} is not ours; only what we made is removed")
+        result = builder.remove(change.target)
         if isinstance(result, Applied | Gone):
             self._journal.note(Forgot(change.target))
         return result

@@ -2,6 +2,7 @@
 
 Names and meaning are cgroup v2's; the v1 back end translates. Units that differ from the file:
 `cpu.weight` is held in v1 shares (2-262144), the finer unit; `cpu.max` is the quota per 100 ms period.
+Knobs of other kinds of target stand in the same table, and say which kind.
 """
 
 from __future__ import annotations
@@ -26,11 +27,21 @@ NR_CPUS: Final = 8192  # no kernel can be built for more
 PERIOD_US: Final = 100_000  # the period in which cpu.max and cpu.max.burst are expressed
 IDLE_SHARES: Final = 3.0  # what a group with cpu.idle weighs against its siblings
 MOST_WEIGHT: Final = 10_000  # cgroup v2 and systemd count 1-10000, and 100 is 1024 shares
+CGROUP: Final = "cgroup"  # what group/, workload/ and part/ are
+THREADS: Final = "threads"  # said of all threads of a workload, by a back end that looks after them
+CGROUP_KINDS: Final = frozenset(("group", "workload", "part"))
+MADE_KINDS: Final = frozenset(("resctrl",))  # kinds beside cgroups whose targets we make, and remove again
+SPELLED: Final = re.compile(r"([a-z0-9_.]{1,64})(?:\[([A-Za-z0-9_.:@-]{1,64})\])?")  # a knob, and its instance if any
 
 
 def group(path: str) -> TargetId:
     """A cgroup that is not itself a workload: a tier, a slice, an ancestor. The root is `group/`."""
     return TargetId(f"group/{path.strip('/')}")
+
+
+def resctrl(name: str) -> TargetId:
+    """A group of the resctrl file system, by its folder's name."""
+    return TargetId(f"resctrl/{name}")
 
 
 def workload(namespace: str, name: str) -> TargetId:
@@ -41,15 +52,33 @@ def part(namespace: str, name: str, part_name: str) -> TargetId:
     return TargetId(f"part/{namespace}/{name}/{part_name}")
 
 
+def kind_of(target: str) -> str:
+    """`node`, `group`, `workload`, `part`, or a kind beside cgroups: `resctrl`, …"""
+    return target.partition("/")[0]
+
+
 class Setting(NamedTuple):
-    """The address of one value; `instance` is empty unless the knob has several (`io.max[8:0].rbps`)."""
+    """The address of one value; `instance` is empty unless the knob has several (`resctrl.l3[0]`)."""
 
     target: TargetId
     knob: str
     instance: str = ""
 
+    @property
+    def name(self) -> str:
+        """The knob and its instance, as people write them."""
+        return f"{self.knob}[{self.instance}]" if self.instance else self.knob
+
     def __str__(self) -> str:
-        return f"{self.target} {self.knob}" + (f"[{self.instance}]" if self.instance else "")
+        return f"{self.target} {self.name}"
+
+
+class Deed(Enum):
+    """What can be done to a target besides setting a value; it leaves none behind."""
+
+    RECLAIM = "reclaim"  # make the kernel take back so many bytes
+    EVICT = "evict"  # ask whoever made the workload to end it
+    KILL = "kill"  # end every process of it at once
 
 
 class Role(Enum):
@@ -58,6 +87,7 @@ class Role(Enum):
     SHARE = "share"  # divides what siblings compete for
     PLACEMENT = "placement"  # a set of CPUs or memory nodes; child within parent
     SWITCH = "switch"  # on or off
+    LEVEL = "level"  # how the machine itself behaves; nobody competes for it
 
 
 class Unit(Enum):
@@ -66,13 +96,15 @@ class Unit(Enum):
     BYTES = "bytes"
     SET = "set"
     FLAG = "0 or 1"
+    NUMBER = "a number"
+    TEXT = "text"
 
 
 class Knob(NamedTuple):
     name: str
     unit: Unit
     role: Role
-    controller: str  # the cgroup controller that carries it
+    controller: str  # the cgroup controller that carries it; empty for other kinds of target
     v1: str  # the file(s) on cgroup v1, or "" where mainline v1 has none
     low: float
     high: float
@@ -80,6 +112,8 @@ class Knob(NamedTuple):
     slow: bool = False  # a write may block while memory is reclaimed
     systemd: str = ""  # the unit property, or "" where systemd leaves the file alone
     meaning: str = ""
+    on: str = CGROUP  # the kind of target that has it
+    several: bool = False  # one value per instance, such as a cache or a disk
 
 
 _KNOBS: Final = (
@@ -103,9 +137,36 @@ _KNOBS: Final = (
          systemd="MemoryMax", meaning="above it the workload is reclaimed from, then killed"),
     Knob("memory.oom.group", Unit.FLAG, Role.SWITCH, "memory", "", 0, 1, 0.0,
          meaning="an out-of-memory kill takes the whole workload"),
+    Knob("vm.min_free_kbytes", Unit.NUMBER, Role.LEVEL, "", "", 10240, 10485760, 10240.0, on="node",
+         meaning="KiB that the kernel keeps free; below it allocations wait for reclaim"),
+    Knob("vm.watermark_scale_factor", Unit.NUMBER, Role.LEVEL, "", "", 10, 1000, 10.0, on="node",
+         meaning="distance between the watermarks of background reclaim, in 1/10000 of memory"),
+    Knob("resctrl.l3", Unit.SET, Role.LEVEL, "", "", 0, math.inf, frozenset(), on="resctrl", several=True,
+         meaning="ways of a last-level cache that may be filled, by cache id"),
+    Knob("resctrl.mb", Unit.NUMBER, Role.CAP, "", "", 0, math.inf, 100.0, on="resctrl", several=True,
+         meaning="memory bandwidth, by cache id: percent, or what the CPU counts in"),
+    Knob("resctrl.group", Unit.TEXT, Role.LEVEL, "", "", 0, 0, "", on=THREADS,
+         meaning="the group of resctrl that all threads are in; empty means the root's"),
 )  # fmt: skip
 
 KNOBS: Final[dict[str, Knob]] = {k.name: k for k in _KNOBS}
+CGROUP_KNOBS: Final[dict[str, Knob]] = {name: k for name, k in KNOBS.items() if k.on == CGROUP}
+
+
+def has(target: TargetId, knob: str) -> bool:
+    """Whether a target of that kind can have the knob; of a knob that the table lacks its back end knows."""
+    about, kind = KNOBS.get(knob), kind_of(target)
+    if about is None:
+        return True
+    if about.on == CGROUP:
+        return kind in CGROUP_KINDS
+    return kind == ("workload" if about.on == THREADS else about.on)
+
+
+def read_name(text: str) -> tuple[str, str] | None:
+    """(knob, instance) of `cpu.max` or `resctrl.l3[0]`; None where it is neither."""
+    matched = SPELLED.fullmatch(text)
+    return (matched[1], matched[2] or "") if matched else None
 
 
 class Support(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
-from j10ce.model.knob import Setting, TargetId, Value
+from j10ce.model.knob import Deed, Setting, TargetId, Value
 
 
 class Bound(Enum):
@@ -90,16 +90,33 @@ Structural: TypeAlias = Make | Enable | Join | Remove
 Change: TypeAlias = ValueChange | Make | Enable | Join | Remove
 
 
+class Action(NamedTuple):
+    """A deed that leaves no value behind. It is recorded before it is done, and never repeated after a restart."""
+
+    deed: Deed
+    target: TargetId
+    owner: str
+    reason: str  # one short sentence with numbers
+    amount: float = 0.0  # bytes to reclaim, or that the end of the workload sets free
+    stage: str = ""  # of the ladder that led here
+    enforced: bool = True  # False: shown, and not done
+
+    @property
+    def what(self) -> tuple[Deed, TargetId]:
+        return self.deed, self.target
+
+
 class Plan(Struct, frozen=True):
-    """The ordered set of writes; the tree is valid after every prefix of it."""
+    """The ordered set of writes, then the deeds; the tree is valid after every prefix of it."""
 
     changes: tuple[Change, ...] = ()
     verdicts: Mapping[Setting, Verdict] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what concerns no single setting: floors cut, placements refused
+    actions: tuple[Action, ...] = ()
 
     @property
     def empty(self) -> bool:
-        return not self.changes
+        return not self.changes and not self.actions
 
 
 class Applied(NamedTuple):
@@ -128,15 +145,17 @@ Result: TypeAlias = Applied | Unchanged | Pending | Refused | Gone
 
 
 class Outcome(Struct, frozen=True):
-    """What became of each change of a plan, in its order. Dry: nothing was tried."""
+    """What became of each change and each deed of a plan, in its order. Dry: nothing was tried."""
 
     results: tuple[tuple[Change, Result], ...] = ()
     dry: bool = False
+    deeds: tuple[tuple[Action, Result], ...] = ()
 
     @classmethod
     def planned(cls, plan: Plan) -> Outcome:
         """The outcome of an unarmed agent: every change is named, none was made."""
-        return cls(tuple((c, Refused("not armed")) for c in plan.changes), dry=True)
+        no = Refused("not armed")
+        return cls(tuple((c, no) for c in plan.changes), dry=True, deeds=tuple((a, no) for a in plan.actions))
 
     def refused(self) -> list[tuple[Change, Refused]]:
         return [(c, r) for c, r in self.results if isinstance(r, Refused)]

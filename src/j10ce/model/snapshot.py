@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct, field
 
-from j10ce.model.knob import ROOT, Setting, Support, TargetId, Value
+from j10ce.model.knob import ROOT, Deed, Setting, Support, TargetId, Value
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
 from j10ce.model.workload import Entitlement, Workload
@@ -102,6 +102,13 @@ class Groups(Struct, frozen=True, dict=True):
         return out
 
 
+class Piece(NamedTuple):
+    """A target beside cgroups that is there: the node itself, a group of resctrl; later a link or a disk."""
+
+    target: TargetId
+    owned: bool = False  # made by us: it goes when nobody proposes anything for it
+
+
 class Window(Protocol):
     """The samples of one series over one span, newest last."""
 
@@ -144,6 +151,8 @@ class Snapshot(Struct, frozen=True):
     support: Mapping[str, Support] = field(default_factory=dict)
     epoch: int = 0  # moves with workloads, entitlements, groups and support: what depends on those alone may be kept
     originals: Mapping[Setting, Value] = field(default_factory=dict)  # what settings held before our first write
+    pieces: Mapping[TargetId, Piece] = field(default_factory=dict)  # targets beside cgroups
+    done: Mapping[tuple[Deed, TargetId], float] = field(default_factory=dict)  # wall clock of the last deed of a kind
 
     def supports(self, knob: str) -> bool:
         support = self.support.get(knob)

@@ -13,6 +13,6 @@ Proposals and a Snapshot come in; a Plan goes out, and the reason for every valu
     difference   is what the kernel does not hold yet
     order        keeps the tree valid after every write
     arbiter      takes all of these steps
-    explain      says why a setting has its value
-    text         shows that in a terminal
+    actions      says which deeds are done: reclaims, evictions, kills
+    explanation/ says why a setting has its value, and shows it
 """

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from j10ce.model.knob import KNOBS, Setting, Support, Value
-from j10ce.model.plan import Bound, HeldSetting, Plan, Proposal, Rank, Verdict
+from j10ce.model.knob import KNOBS, MADE_KINDS, Setting, Support, TargetId, Value, kind_of
+from j10ce.model.plan import Bound, HeldSetting, Plan, Proposal, Rank, Remove, Verdict
 from j10ce.model.resource import NOTHING
-from j10ce.model.snapshot import Groups, NodeFacts, Snapshot
+from j10ce.model.snapshot import Groups, NodeFacts, Piece, Snapshot
 from j10ce.plan.advice import Heard, heed
 from j10ce.plan.board import LAPSED, Board
 from j10ce.plan.difference import Difference, Quantise
@@ -53,6 +53,7 @@ class Inputs(NamedTuple):
     settings: Mapping[Setting, Value] = {}
     support: Mapping[str, Support] = {}
     node: NodeFacts | None = None
+    pieces: Mapping[TargetId, Piece] = {}
 
 
 class Arbiter:
@@ -110,11 +111,13 @@ class Arbiter:
         if before.epoch != after.epoch:
             self.rights = Rights.of(snap)
         self.in_force = in_force(after.holds, snap, self.rights)
-        known = chain(self.wishes.settings(), self.in_force.holds, after.originals, self.merged, self.dropped)
+        known = {*chain(self.wishes.settings(), self.in_force.holds, after.originals, self.merged, self.dropped)}
         if (before.node, before.support) != (after.node, after.support):
-            return set(known)
+            return known
         touched |= _changed(before.originals, after.originals) | _changed(before.settings, after.settings)
         touched |= _changed(in_force_before.holds, self.in_force.holds)
+        if before.pieces != after.pieces:
+            touched |= {s for s in known if s.target in {*before.pieces, *after.pieces}}
         if moved := rights.differing(self.rights):
             touched |= {s for s in known if s.target in moved}
         return touched
@@ -142,7 +145,8 @@ class Arbiter:
     def _wishes(self, s: Setting, snap: Snapshot) -> Sequence[Proposal]:
         """Advice counts on what is ours alone: what an ancestor keeps is bounded by nothing but the floors inside."""
         wishes = self.wishes.of(s)
-        if s.target in self.rights.ours or all(p.rank is not Rank.ADVICE for p in wishes):
+        ours = s.target in self.rights.ours or kind_of(s.target) in MADE_KINDS
+        if ours or all(p.rank is not Rank.ADVICE for p in wishes):
             return wishes
         if not self.rights.objection(s, snap):
             self.dropped[s] = UNADVISED
@@ -151,14 +155,16 @@ class Arbiter:
     def _base(self, s: Setting, snap: Snapshot) -> Value:
         """What bounds move where nobody wants a value: a fresh cgroup's value, or what an adopted one came with."""
         default = KNOBS[s.knob].default if s.knob in KNOBS else 0.0
-        if s.target in self.rights.owned:
+        if s.target in self.rights.owned or kind_of(s.target) in MADE_KINDS:
             return default
         idle = s.knob == "cpu.weight" and snap.settings.get(Setting(s.target, "cpu.idle")) == 1.0
         present = default if idle else snap.settings.get(s, default)  # an idle group shows a weight that nobody set
         return self.inputs.originals.get(s, present)
 
     def _plan(self, snap: Snapshot) -> Plan:
-        board = Board(snap, self.rights, dict(self.merged), self.inputs.originals)
+        unused = self._unused(snap)
+        decided = {s: v for s, v in self.merged.items() if s.target not in unused} if unused else dict(self.merged)
+        board = Board(snap, self.rights, decided, self.inputs.originals)
         # What is held and not ours any more stays as it is; it goes back when the hold ends.
         held_still = (s for s, h in self.in_force.holds.items() if h.value is None or self.rights.objection(s, snap))
         board.still.update(held_still)
@@ -167,10 +173,19 @@ class Arbiter:
         fit_guarantees(board)
         difference = Difference(board, self.quantise)
         self.waits_on = snap.groups if difference.restless else None
-        ordered = order(difference.changes, structure(snap, difference.changes, self.rights), snap)
+        removes = [Remove(target, "nobody wants anything there") for target in sorted(unused)]
+        steps = [*structure(snap, difference.changes, self.rights), *removes]
+        ordered = order(difference.changes, steps, snap)
         return Plan(
             ordered, board.verdicts, (*self.in_force.notes, *self.heard.notes, *board.notes, *self._dropped_notes())
         )
+
+    def _unused(self, snap: Snapshot) -> frozenset[TargetId]:
+        """Targets beside cgroups that we made, and for which nobody has a wish or a hold any more."""
+        ours = frozenset(t for t, piece in snap.pieces.items() if piece.owned)
+        if not ours:
+            return ours
+        return ours.difference(s.target for s in chain(self.wishes.settings(), self.in_force.holds))
 
     def _dropped_notes(self) -> Iterable[str]:
         """One line per knob and reason, not per setting."""
@@ -183,7 +198,7 @@ class Arbiter:
 def _inputs(snap: Snapshot, holds: Iterable[HeldSetting], originals: Mapping[Setting, Value]) -> Inputs:
     unexpired = tuple(sorted((h for h in holds if not over(h, snap.wall)), key=repr))
     copies = dict(originals), dict(snap.settings), dict(snap.support)
-    return Inputs(snap.epoch, unexpired, *copies, snap.node)
+    return Inputs(snap.epoch, unexpired, *copies, snap.node, dict(snap.pieces))
 
 
 def _changed(a: Mapping[Setting, object], b: Mapping[Setting, object]) -> set[Setting]:

@@ -48,7 +48,9 @@ class Difference:
 
     def _reachable(self, target: TargetId) -> bool:
         """There, or about to be made; a cgroup that vanished, adopted or of a workload nobody chose, is neither."""
-        group = self.board.snap.groups[target]
+        group = self.board.snap.groups.get(target)
+        if group is None:  # a target beside cgroups, which the rights let through
+            return True
         return group.exists or (group.owned and target in self.board.rights.ours)
 
     def _spare_usage(self, verdict: Verdict, new: Value, old: Value | None) -> tuple[Verdict, Value]:

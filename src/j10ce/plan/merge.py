@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from j10ce.model.knob import KNOBS, PERIOD_US, Role, Setting, Unit, Value, format_cpus, render
+from j10ce.model.knob import KNOBS, PERIOD_US, Role, Setting, Unit, Value, format_cpus, has, render
 from j10ce.model.plan import Bound, Proposal, Rank, Verdict
 from j10ce.model.resource import NOTHING, Resources, spell
 from j10ce.model.snapshot import NodeFacts
@@ -20,14 +20,17 @@ from j10ce.model.snapshot import NodeFacts
 WANT, AT_LEAST, AT_MOST = Bound.WANT, Bound.AT_LEAST, Bound.AT_MOST  # module names are found faster than members
 ADVICE = Rank.ADVICE
 GUARANTEE, CAP = Role.GUARANTEE, Role.CAP
+TYPES: Final = {Unit.SET: frozenset, Unit.TEXT: str}  # of values that are no numbers
 FLOORED: Final = frozenset({"cpu.max", "memory.high", "memory.max"})  # caps that may not cut into a floor
 
 
 def merge(s: Setting, wishes: Sequence[Proposal], base: Value, floor: Resources, node: NodeFacts) -> Verdict:
     """`base` stands where nobody wants a value: bounds move it. The order of the wishes does not matter."""
     ranked = sorted(wishes, key=precedence) if len(wishes) > 1 else wishes
-    if isinstance(ranked[0].value, frozenset):
+    if s.knob == "cpuset.cpus":
         return _place(s, ranked, base, floor, node)
+    if isinstance(ranked[0].value, frozenset):
+        return _narrow(s, ranked)
     if isinstance(ranked[0].value, str):
         return Verdict(s, ranked[0].value, ranked[0], tuple(ranked[1:]), by=ranked[0])
     return _bounded(s, ranked, base, floor, node)
@@ -40,13 +43,15 @@ def precedence(p: Proposal) -> tuple[int, str, str, str, str, float | str]:
 
 
 def well_formed(p: Proposal) -> bool:
-    """Whether it is a setting, and the value of its knob's type at all. No knob of the table has instances yet."""
-    if p.setting.instance and p.setting.knob in KNOBS:
+    """Whether it is a setting that its target can have, and the value of its knob's type at all."""
+    k = KNOBS.get(p.setting.knob)
+    if k is None:
+        return p.value == p.value
+    if bool(p.setting.instance) is not k.several or not has(p.setting.target, k.name):
         return False
     if type(p.value) is float:
-        return p.value == p.value and (p.setting.knob not in KNOBS or KNOBS[p.setting.knob].unit is not Unit.SET)
-    k = KNOBS.get(p.setting.knob)
-    return k is None or isinstance(p.value, frozenset if k.unit is Unit.SET else int)
+        return p.value == p.value and k.unit not in TYPES
+    return isinstance(p.value, TYPES.get(k.unit, int))
 
 
 def _bounded(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources, node: NodeFacts) -> Verdict:
@@ -132,6 +137,17 @@ def _place(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources
             clamps.append(f"widened to {render(s.knob, value)} by {p.owner}: {p.reason}")
     winner = within[0] if within else None
     return Verdict(s, value, winner, tuple(p for p in ranked if p != winner), tuple(clamps), by=by or winner)
+
+
+def _narrow(s: Setting, ranked: Sequence[Proposal]) -> Verdict:
+    """A set that is no set of CPUs: what the highest rank wants, within every `at_most` that leaves some of it."""
+    winner = next((p for p in ranked if p.bound is WANT), ranked[0])
+    by, value, clamps = winner, cpus(winner.value), list[str]()
+    for p in ranked:
+        if p.bound is AT_MOST and (left := value & cpus(p.value)) and left != value:
+            by, value = p, left
+            clamps.append(_bound_text(s, p))
+    return Verdict(s, value, winner, tuple(p for p in ranked if p != winner), tuple(clamps), by=by)
 
 
 def _left_out(s: Setting, p: Proposal, left: int, fewest: int, floor: Resources) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value
+from j10ce.model.knob import CGROUP_KINDS, KNOBS, ROOT, Role, Setting, TargetId, Value, kind_of
 from j10ce.model.plan import Change, Enable, Join, Make, Remove, Structural, ValueChange
 from j10ce.model.snapshot import Snapshot
 from j10ce.plan.merge import cpus
@@ -58,7 +58,7 @@ def order(values: Iterable[ValueChange], structural: Iterable[Structural], snap:
 
 
 def _structural_key(change: Structural, snap: Snapshot) -> Key:
-    depth = snap.groups.depth(change.target)
+    depth = _depth(change.target, snap)
     match change:
         case Remove():
             return Key(Step.REMOVE, -depth, change.target, 0, "")
@@ -73,9 +73,12 @@ def _structural_key(change: Structural, snap: Snapshot) -> Key:
 def _key(step: Step, change: ValueChange, snap: Snapshot) -> Key:
     s = change.setting
     down = -1 if step in BOTTOM_UP else 1  # bottom up, and burst before cpu.max
-    return Key(
-        step, down * snap.groups.depth(s.target), s.target, down * NUMBERS.get(s.knob, 99), f"{s.instance}{s.knob}"
-    )
+    return Key(step, down * _depth(s.target, snap), s.target, down * NUMBERS.get(s.knob, 99), f"{s.instance}{s.knob}")
+
+
+def _depth(target: TargetId, snap: Snapshot) -> int:
+    """Beside cgroups a target's name says what it stands in."""
+    return snap.groups.depth(target) if kind_of(target) in CGROUP_KINDS else target.count("/")
 
 
 def _step(change: ValueChange) -> Step:
@@ -91,7 +94,7 @@ def _step(change: ValueChange) -> Step:
             return Step.LOOSEN if raised else Step.TIGHTEN
         case Role.SWITCH if s.knob == "cpu.idle" and not change.new:
             return Step.WAKE
-        case Role.SHARE | Role.SWITCH | Role.PLACEMENT:
+        case Role.SHARE | Role.SWITCH | Role.PLACEMENT | Role.LEVEL:
             return Step.PROTECT
 
 

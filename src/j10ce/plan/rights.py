@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId
+from j10ce.model.knob import KNOBS, MADE_KINDS, ROOT, Role, Setting, TargetId, kind_of
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Snapshot
@@ -43,14 +43,15 @@ class Rights(Struct, frozen=True):
 
     def may_end(self, s: Setting, snap: Snapshot) -> bool:
         """Whether a setting can go back to its original: nobody needs a right to that."""
-        here = s.target != ROOT and s.target in snap.groups.by_target
+        here = s.target != ROOT and (s.target in snap.groups.by_target or s.target in snap.pieces)
         return here and s.target not in self.spent and snap.supports(s.knob)
 
     def objection(self, s: Setting, snap: Snapshot) -> str | None:
         """Why nobody's wish for a setting counts, or None."""
         if s.target in self.spent:
             return "nothing needs it any more"
-        if s.target in self.ours:
+        kind = kind_of(s.target)
+        if s.target in self.ours or s.target in snap.pieces or kind in MADE_KINDS:
             return None if snap.supports(s.knob) else str(lacking(snap, s.knob))
         if s.target == ROOT:
             return "the root's own limits are never touched"

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from j10ce.model.knob import KNOBS, Setting, TargetId
+from j10ce.model.knob import KNOBS, MADE_KINDS, Setting, TargetId, kind_of
 from j10ce.model.plan import Enable, Join, Make, Remove, Structural, ValueChange
 from j10ce.model.snapshot import Snapshot
 from j10ce.plan.rights import Rights
 
 
-def structure(snap: Snapshot, values: Iterable[ValueChange] = (), rights: Rights | None = None) -> list[Structural]:
+def structure(snap: Snapshot, values: Collection[ValueChange] = (), rights: Rights | None = None) -> list[Structural]:
     """What the tree needs before `values` can be written, and after. Unordered: see `order`."""
     rights = rights or Rights.of(snap)
-    return [*_makes(snap, rights), *_enables(snap, values), *_joins(snap, rights), *_removes(snap, rights)]
+    return [
+        *_makes(snap, rights),
+        *_pieces_made(snap, values),
+        *_enables(snap, values),
+        *_joins(snap, rights),
+        *_removes(snap, rights),
+    ]
 
 
 def _makes(snap: Snapshot, rights: Rights) -> Iterable[Make]:
@@ -27,13 +33,20 @@ def _makes(snap: Snapshot, rights: Rights) -> Iterable[Make]:
             )
 
 
+def _pieces_made(snap: Snapshot, values: Collection[ValueChange]) -> Iterable[Make]:
+    """Beside cgroups a target is made for the first value that somebody wants there."""
+    wanted = {c.setting.target for c in values if kind_of(c.setting.target) in MADE_KINDS}
+    for target in sorted(wanted - snap.pieces.keys()):
+        yield Make(target, target.partition("/")[2], "a value is wanted there")
+
+
 def _enables(snap: Snapshot, values: Iterable[ValueChange]) -> Iterable[Enable]:
     """A child has a controller's files only where every ancestor passes the controller on (cgroup v2)."""
     missing: dict[TargetId, set[str]] = {}
     needed_by: dict[TargetId, Setting] = {}
     for change in values:
         s = change.setting
-        if s.knob not in KNOBS or not _passed_down(s.knob, snap):
+        if s.knob not in KNOBS or not KNOBS[s.knob].controller or not _passed_down(s.knob, snap):
             continue
         for up in snap.groups.ancestors(s.target):
             if _lacks(up, KNOBS[s.knob].controller, change, snap):

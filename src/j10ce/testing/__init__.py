@@ -7,6 +7,7 @@ Short descriptions come in; objects, trees and machines in memory go out.
     cgroup_tree           writes a cgroup tree to disk
     fake_cgroups          is cgroups in memory
     fake_kernel           is a kernel over them
+    fake_estate           is a kind of target beside cgroups
     fake_systemd          is a systemd in memory
     conformance_kernel    is what every back end must do
     conformance_store     is what every store must do

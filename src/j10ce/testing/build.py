@@ -32,7 +32,7 @@ from j10ce.model.kinds import (
     Selector,
     Tier,
 )
-from j10ce.model.knob import KNOBS, ROOT, Setting, Support, TargetId, Value
+from j10ce.model.knob import CGROUP_KNOBS, KNOBS, ROOT, Setting, Support, TargetId, Value
 from j10ce.model.quantity import BitsPerSecond, Duration, Quantity
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Foreign, Group, Groups, NodeFacts, Readings, Snapshot, Window
@@ -289,7 +289,7 @@ def handle(path: str, *, made: bool = False) -> Handle:
 
 def settings(groups: Groups, values: Mapping[Setting, Value] | None = None) -> dict[Setting, Value]:
     """What a fresh tree holds, with `values` on top. The root has no settings."""
-    fresh = {Setting(t, k.name): k.default for t in groups.by_target if t != ROOT for k in KNOBS.values()}
+    fresh = {Setting(t, k.name): k.default for t in groups.by_target if t != ROOT for k in CGROUP_KNOBS.values()}
     return {**fresh, **(values or {})}
 
 

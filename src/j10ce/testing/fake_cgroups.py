@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from j10ce.model.knob import IDLE_SHARES, KNOBS, Support, Unit, Value, shares_of, weight_of
+from j10ce.model.knob import CGROUP_KNOBS, IDLE_SHARES, KNOBS, Support, Unit, Value, shares_of, weight_of
 
 Version = Literal["v1", "v2"]
 
@@ -58,7 +58,7 @@ class FakeCgroups:
         return (p for p in self.by_path if p and parent(p) == path)
 
     def support(self, name: str) -> Support:
-        if name not in KNOBS or name in self.lacking:
+        if name not in CGROUP_KNOBS or name in self.lacking:
             return Support(False, needs="another kernel")
         if self.version == "v1":
             return Support(True, via="cgroup1") if KNOBS[name].v1 else Support(False, needs="cgroup v2")

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from j10ce.model import knob
-from j10ce.model.knob import KNOBS, ROOT, Setting, Support, TargetId, Unit, Value
+from j10ce.model.knob import CGROUP_KNOBS, KNOBS, ROOT, Setting, Support, TargetId, Unit, Value
 from j10ce.model.plan import Applied, Change, Enable, Gone, Join, Make, Refused, Remove, ValueChange
 from j10ce.model.workload import APART, Handle, plain_path
 from j10ce.testing.fake_cgroups import Cgroup, FakeCgroups, Version, parent
@@ -80,13 +80,13 @@ class FakeKernel:
 
     def settings(self) -> dict[Setting, Value]:
         """Every setting of every known target that can be read."""
-        every = (Setting(target, name) for target in self.places for name in KNOBS)
+        every = (Setting(target, name) for target in self.places for name in CGROUP_KNOBS)
         return {s: v for s in every if (v := self.read(s, self.places[s.target])) is not None}
 
     # ------------------------------------------------------------------ Backend
 
     def knobs(self) -> Mapping[str, Support]:
-        return {name: self.cgroups.support(name) for name in KNOBS}
+        return {name: self.cgroups.support(name) for name in CGROUP_KNOBS}
 
     def quantise(self, s: Setting, v: Value, /) -> Value:
         return self.cgroups.rounded(s.knob, v)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Unit, Value, group, workload
+from j10ce.model.knob import CGROUP_KNOBS, ROOT, Setting, TargetId, Unit, Value, group, workload
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
 from j10ce.testing import build
@@ -50,7 +50,7 @@ class Allotted:
         self.groups = fake.cgroups
 
     def value(self, path: str, knob: str) -> Any:
-        return self.groups.by_path[path].values.get(knob, KNOBS[knob].default)
+        return self.groups.by_path[path].values.get(knob, CGROUP_KNOBS[knob].default)
 
     def usable(self, path: str) -> frozenset[int]:
         above = self.usable(path.rpartition("/")[0]) if path else frozenset(CPUS)
@@ -90,7 +90,7 @@ class Allotted:
 
 def settled(folder: Path, version: str, wishes: Sequence[Proposal]) -> Ring:
     ring = Ring(folder, version, extra=[Adviser(wishes)])
-    everything = frozenset(k.controller for k in KNOBS.values())
+    everything = frozenset(k.controller for k in CGROUP_KNOBS.values())
     ring.fake.enable(ROOT, everything)
     ring.fake.adopt(group("system"), "system", {"cpu.weight": 1024.0})
     ring.fake.enable(group("system"), everything)
@@ -119,7 +119,7 @@ def kept(version: str, wishes: tuple[Proposal, ...] = ()) -> dict[str, tuple[flo
 
 def values(knob: str) -> st.SearchStrategy[Value]:
     """Few, and at the ends: what harms is far out."""
-    match KNOBS[knob].unit:
+    match CGROUP_KNOBS[knob].unit:
         case Unit.SET:
             return st.frozensets(st.sampled_from(CPUS), max_size=4)
         case Unit.FLAG:
@@ -138,7 +138,7 @@ def advice(knob: str) -> st.SearchStrategy[Proposal]:
     return st.builds(Proposal, made, st.sampled_from(Bound), values(knob), owner, rank, st.just("so it seems"))
 
 
-ADVICE = st.lists(st.one_of([advice(k) for k in KNOBS]), min_size=1, max_size=8)
+ADVICE = st.lists(st.one_of([advice(k) for k in CGROUP_KNOBS]), min_size=1, max_size=8)
 VERSIONS = pytest.mark.parametrize("version", ["v1", "v2"])
 
 

@@ -12,7 +12,7 @@ from j10ce.model import kinds
 from j10ce.model.kinds import MemorySection, NodeQoSSpec
 from j10ce.model.knob import ROOT, Setting, TargetId, Value, group, workload
 from j10ce.model.workload import Handle, Workload
-from j10ce.plan.explain import explain
+from j10ce.plan.explanation.explain import explain
 from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build

@@ -16,7 +16,7 @@ from j10ce.kernel import file
 from j10ce.kernel.cgroup import v1 as cgroup1
 from j10ce.kernel.cgroup import v2
 from j10ce.kernel.cgroup.files import CgroupFiles, version
-from j10ce.model.knob import KNOBS, Setting, Value, group
+from j10ce.model.knob import CGROUP_KNOBS, Setting, Value, group
 from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.model.workload import Handle
 from j10ce.testing.cgroup_tree import cgroup_tree, fresh
@@ -156,10 +156,10 @@ def test_an_unmounted_controller_is_unsupported_not_an_error(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("table", [cgroup1.TABLE, v2.TABLE], ids=["v1", "v2"])
 def test_both_tables_have_every_knob(table: dict[str, object]) -> None:
-    assert table.keys() == KNOBS.keys()
+    assert table.keys() == CGROUP_KNOBS.keys()
 
 
-@given(knob=st.sampled_from(sorted(KNOBS)), value=st.floats(min_value=0, max_value=1e15) | st.just(math.inf))
+@given(knob=st.sampled_from(sorted(CGROUP_KNOBS)), value=st.floats(min_value=0, max_value=1e15) | st.just(math.inf))
 @pytest.mark.parametrize("table", [cgroup1.TABLE, v2.TABLE], ids=["v1", "v2"])
 def test_quantise_is_idempotent(table: dict[str, cgroup1.Spelling], knob: str, value: float) -> None:
     v: Value = frozenset({int(value) % 64}) if knob == "cpuset.cpus" and value < math.inf else value

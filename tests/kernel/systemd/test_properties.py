@@ -12,7 +12,7 @@ from j10ce.kernel.guard import Guard
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.record.journal import Journal
 from j10ce.kernel.systemd.units import UNSET
-from j10ce.model.knob import KNOBS, Setting, Value, workload
+from j10ce.model.knob import CGROUP_KNOBS, Setting, Value, workload
 from j10ce.model.plan import Applied, Gone, Plan, Refused, ValueChange
 from j10ce.model.workload import Handle, Workload
 from j10ce.testing.fake_systemd import FakeSystemd
@@ -98,7 +98,7 @@ def test_a_limit_below_the_present_one_is_lowered_in_the_file_first(adopted: Hos
     assert f"SetUnitProperties {1 << 20}" in seen
 
 
-@pytest.mark.parametrize("knob", sorted(k.name for k in KNOBS.values() if k.systemd))
+@pytest.mark.parametrize("knob", sorted(k.name for k in CGROUP_KNOBS.values() if k.systemd))
 def test_a_unit_is_given_back_as_it_was(adopted: Host, knob: str) -> None:
     before = dict(adopted.systemd.units["db.service"])
     value: Value = frozenset({0}) if knob == "cpuset.cpus" else 1.0 if knob == "cpu.idle" else 4 * MIB

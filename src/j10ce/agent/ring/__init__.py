@@ -10,6 +10,7 @@ Workloads, policies and holds come in; settings of the kernel and a Report go ou
     ring         is one run: sample, snapshot, propose, arbitrate, apply
     runner       decides when the ring runs, and hands workloads in and reports out
     pressure     runs the ring at once when pressure rises
+    evictions    asks for the evictions that the ring decided on
     what_if      says what would be written for objects that exist on paper only
     in_force     lends what is in force to such questions
 """

@@ -8,9 +8,9 @@ from typing import Final
 
 import structlog
 
-from j10ce.control.controller import Controller, Reader, Steady
+from j10ce.control.controller import Actor, Controller, Reader, Steady
 from j10ce.model.knob import Setting, Value
-from j10ce.model.plan import Proposal
+from j10ce.model.plan import Action, Proposal
 from j10ce.model.snapshot import Snapshot
 
 log = structlog.get_logger()
@@ -43,6 +43,18 @@ class Guard:
             self.last = fresh
         self.fault, self._said_at, self._epoch, self._settings = "", snap.now, snap.epoch, snap.settings
         return self.last
+
+    def act(self, snap: Snapshot) -> tuple[Action, ...]:
+        """The deeds that the controller asks for; none of one that fails, and none is kept for later."""
+        if not isinstance(self.controller, Actor):
+            return ()
+        try:
+            return tuple(self.controller.act(snap))
+        except Exception as e:  # whatever a controller raises stays inside it
+            if not self.fault:
+                log.warning("controller.failed", controller=self.name, error=f"{type(e).__name__}: {e}")
+            self.fault = f"{type(e).__name__}: {e}"
+            return ()
 
     def _moved(self, snap: Snapshot) -> bool:
         """Whether a setting that the controller looks at is another than when it spoke."""

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from j10ce.errors import Finding, Invalid
 from j10ce.model.bounds import Text, Word, Words
 from j10ce.model.kinds import Hold, HoldSpec, Meta, Strict
-from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, parse_value
+from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, parse_value, read_name
 from j10ce.model.plan import HeldSetting
 from j10ce.policy.lifetime import ends, over
 from j10ce.policy.reach import home
 from j10ce.policy.validation import syntax
-from j10ce.policy.validation.validate import knobs
+from j10ce.policy.validation.validate import DEEDS, knobs
 
 LONGEST_S: Final = 30 * 86400.0
 
@@ -47,7 +47,8 @@ def from_request(request: HoldRequest, wall: float) -> Hold:
         findings.append(Finding("why", request.why, "empty", "say why: everyone who asks will see it"))
     findings += syntax.reason("why", request.why)
     if not findings and not isinstance(request.value, UnsetType):
-        findings += [f for k in request.knobs if isinstance(f := read_value(k, request.value), Finding)]
+        named = [read[0] for k in request.knobs if (read := read_name(k)) and read[0] in KNOBS]
+        findings += [f for k in named if isinstance(f := read_value(k, request.value), Finding)]
     if findings:
         raise Invalid(findings, "hold")
     expires = datetime.fromtimestamp(wall + request.for_seconds, UTC).replace(microsecond=0)
@@ -98,10 +99,12 @@ def holders(holds: Iterable[HeldSetting]) -> dict[Setting, str]:
 
 def _settings(hold: Hold) -> Iterator[HeldSetting]:
     spec = hold.spec
-    for knob in (name for name in KNOBS if name in spec.knobs):
-        value = None if isinstance(spec.value, UnsetType) else read_value(knob, spec.value)
+    names = [read for name in sorted(spec.knobs) if (read := read_name(name)) and (read[0] in KNOBS or name in DEEDS)]
+    for knob, instance in names:
+        unsaid = isinstance(spec.value, UnsetType) or knob in DEEDS
+        value = None if unsaid else read_value(knob, str(spec.value))
         if not isinstance(value, Finding):
-            setting = Setting(TargetId(spec.target), knob)
+            setting = Setting(TargetId(spec.target), knob, instance)
             yield HeldSetting(setting, value, ends(hold), spec.who, spec.why, spec.breaks_reservation)
 
 

@@ -31,6 +31,7 @@ from j10ce.model.resource import NOTHING
 from j10ce.model.snapshot import NodeFacts, Snapshot
 from j10ce.model.workload import Workload
 from j10ce.observe.observer import Observer
+from j10ce.plan.actions import admit as admit_actions
 from j10ce.plan.advice import advised
 from j10ce.plan.arbiter import Arbiter, arbitrate
 from j10ce.policy.document.document import NodeDocument
@@ -164,9 +165,18 @@ class Agent:
         asked = cause == "tick"
         proposals = tuple(guard.propose(snap) if asked or guard.steady else guard.last for guard in self.guards)
         plan = self._arbiter.arbitrate(proposals, snap, self._held(at), originals=self.kernel.owed)
-        outcome = self.kernel.apply(plan) if self.writes else Outcome.planned(plan)
+        plan = self._with_deeds(plan, snap, at) if asked else plan
+        outcome = self.kernel.apply(plan, at.wall) if self.writes else Outcome.planned(plan)
         self._note_joined(outcome)
         return snap, plan, outcome
+
+    def _with_deeds(self, plan: Plan, snap: Snapshot, at: Instant) -> Plan:
+        """Deeds are decided at ticks: they follow from what was measured, never from who came."""
+        wishes = [action for guard in self.guards for action in guard.act(snap)]
+        if not wishes:
+            return plan
+        admitted = admit_actions(wishes, snap, self._held(at))
+        return replace(plan, actions=admitted.actions, notes=(*plan.notes, *admitted.notes))
 
     def _see_resized(self, events: Iterable[WorkloadEvent]) -> None:
         """What its maker wrote while a pod was awake is read before it is idle again: then its weight shows no more."""
@@ -307,7 +317,7 @@ class Agent:
             self._epoch,
             kernel.remains(),
         )
-        return replace(snap, originals=kernel.originals)
+        return replace(snap, originals=kernel.originals, pieces=kernel.pieces, done=kernel.done)
 
     def _held(self, at: Instant) -> tuple[HeldSetting, ...]:
         own = self._read.held(self.all_holds(), at.wall)

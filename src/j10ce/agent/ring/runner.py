@@ -50,8 +50,8 @@ class Shell:
         self.on_failure: list[Callable[[Cause], None]] = []
         self.fault = ""  # why the last run failed; empty when it did not
         self.ready = asyncio.Event()  # the whole ring has run with everything that is known
-        self._adapters = tuple(adapters)
-        self._unsynced = len(self._adapters)
+        self.adapters = tuple(adapters)
+        self._unsynced = len(self.adapters)
         self._ring = ThreadPoolExecutor(1, thread_name_prefix="ring")
         self._inbox: asyncio.Queue[Handed] = asyncio.Queue()
         self._next_tick: asyncio.Future[Report | None] = asyncio.get_running_loop().create_future()
@@ -66,7 +66,7 @@ class Shell:
     async def run(self) -> Stop:
         """Until someone calls `stop`; returns how to end."""
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(self._follow(adapter)) for adapter in self._adapters]
+            running = [tasks.create_task(self._follow(adapter)) for adapter in self.adapters]
             running.append(tasks.create_task(self._handle()))
             running.append(tasks.create_task(self._tick()))
             how = await self._stop

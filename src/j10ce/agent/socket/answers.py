@@ -21,8 +21,8 @@ from j10ce.model.plan import Applied, Change, Outcome, Refused, Remove, ValueCha
 from j10ce.model.quantity import Quantity
 from j10ce.model.text.words import counted
 from j10ce.model.workload import Workload
-from j10ce.plan.explain import explain
-from j10ce.plan.text import render_text
+from j10ce.plan.explanation.explain import explain
+from j10ce.plan.explanation.text import render_text
 
 RECENT_S: Final = 5.0
 KNOWN_S: Final = 60.0  # how old the last value of what is read seldom may be

@@ -33,7 +33,7 @@ from j10ce.model.knob import TargetId
 from j10ce.model.plan import Applied, Gone, Join, Outcome, Plan, Refused, ValueChange
 from j10ce.model.resource import NOTHING
 from j10ce.model.workload import APART, Handle, Note, Workload
-from j10ce.plan.explain import raised_limits
+from j10ce.plan.explanation.explain import raised_limits
 
 MOST_LOOKS: Final = 5  # at the children of an adopted process
 

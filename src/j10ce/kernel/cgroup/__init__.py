@@ -6,5 +6,6 @@ Knobs and values come in; files are written, and what they hold comes back.
     v1         spells every knob as cgroup v1 does
     v2         spells every knob as cgroup v2 does
     files      is the back end: each knob in the version that its controller is mounted as
+    deeds      takes memory back, and ends all inside
     tree       makes and removes cgroups as directories
 """

@@ -14,11 +14,12 @@ import msgspec
 from j10ce.errors import Unsupported
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import file
-from j10ce.kernel.backend import Backend, Metered, Surveys
+from j10ce.kernel.backend import Acts, Backend, Metered, Surveys
 from j10ce.kernel.cgroup import v1, v2
+from j10ce.kernel.cgroup.deeds import CgroupDeeds
 from j10ce.kernel.cgroup.spelling import Cgroup, Files, Spelling
-from j10ce.model.knob import KNOBS, Setting, Support, Value
-from j10ce.model.plan import Applied, Gone, Refused
+from j10ce.model.knob import CGROUP_KNOBS, KNOBS, Deed, Setting, Support, Value
+from j10ce.model.plan import Action, Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
 _WITNESS: Final = {"cpu": "cpu.weight", "cpuset": "cpuset.cpus", "memory": "memory.max"}
@@ -30,7 +31,8 @@ class CgroupFiles:
     def __init__(self, hierarchies: Hierarchies, *, release: str = os.uname().release) -> None:
         self._hierarchies = hierarchies
         self._release = version(release)
-        self._spellings = {name: s for name in KNOBS if (s := self._spelling(name))}
+        self._deeds = CgroupDeeds(hierarchies, self._release)
+        self._spellings = {name: s for name in CGROUP_KNOBS if (s := self._spelling(name))}
 
     def knobs(self) -> Mapping[str, Support]:
         return self._support
@@ -61,6 +63,12 @@ class CgroupFiles:
         if self._held(s, cgroup) == wanted:
             return self._read_back(s, cgroup)
         return self._settle(s, cgroup, wanted)
+
+    def deeds(self) -> Mapping[Deed, Support]:
+        return self._deeds.support()
+
+    def act(self, action: Action, at: Handle, /) -> Applied | Refused | Gone:
+        return self._deeds.act(action, at)
 
     def usage(self, s: Setting, at: Handle, /) -> float | None:
         counter = self._known(s).usage
@@ -115,7 +123,7 @@ class CgroupFiles:
 
     @cached_property
     def _support(self) -> Mapping[str, Support]:
-        return {name: self._judge(name) for name in KNOBS}
+        return {name: self._judge(name) for name in CGROUP_KNOBS}
 
     def _judge(self, knob: str) -> Support:
         controller, spelling = KNOBS[knob].controller, self._spellings.get(knob)
@@ -144,5 +152,5 @@ def version(release: str) -> tuple[int, int]:
     return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
 
 
-def _conforms(b: CgroupFiles) -> tuple[Backend, Metered, Surveys]:
-    return b, b, b
+def _conforms(b: CgroupFiles) -> tuple[Backend, Metered, Surveys, Acts]:
+    return b, b, b, b

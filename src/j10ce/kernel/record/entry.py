@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from j10ce.model.knob import Setting, TargetId, Value
+from j10ce.model.knob import Deed, Setting, TargetId, Value
 from j10ce.model.workload import Handle
 
 FORMAT: Final = 1
@@ -81,7 +81,17 @@ class Forgot(Struct, frozen=True, omit_defaults=True, tag="forgot"):
     instance: str = ""
 
 
-Entry = Original | Wrote | Made | Enabled | Joined | Forgot
+class Did(Struct, frozen=True, omit_defaults=True, tag="did"):
+    """A deed that we are about to do. It cannot be undone: the record keeps it from being done twice."""
+
+    deed: Deed
+    target: TargetId
+    wall: float
+    owner: str
+    amount: float = 0.0
+
+
+Entry = Original | Wrote | Made | Enabled | Joined | Forgot | Did
 
 _LINE: Final[msgspec.json.Decoder[Header | Entry]] = msgspec.json.Decoder(Header | Entry)
 _ENCODER: Final = msgspec.json.Encoder()

@@ -24,6 +24,7 @@ class Held:
         self.values: dict[Setting, Value] = {}
         self._raw: dict[Setting, Value] = {}
         self._made: dict[Setting, tuple[Value, Value]] = {}  # what was written last, and what was made of it
+        self._by_target: dict[TargetId, dict[Setting, None]] = {}
         self._copy: Mapping[Setting, Value] | None = None
         self._queue: list[Setting] = []
         self._swept: float | None = None
@@ -40,6 +41,8 @@ class Held:
             self.take(setting, value)
 
     def take(self, setting: Setting, value: Value, raw: Value | None = None) -> None:
+        if setting not in self.values:
+            self._by_target.setdefault(setting.target, {})[setting] = None
         self.values[setting] = value
         self._raw[setting] = value if raw is None else raw
         self._copy = None
@@ -60,13 +63,15 @@ class Held:
 
     def lose(self, setting: Setting) -> None:
         self._made.pop(setting, None)
-        self.values.pop(setting, None)
+        if self.values.pop(setting, None) is not None:
+            self._by_target[setting.target].pop(setting)
+            if not self._by_target[setting.target]:
+                del self._by_target[setting.target]
         self._raw.pop(setting, None)
         self._copy = None
 
     def of(self, targets: Collection[TargetId]) -> list[Setting]:
-        every = (Setting(target, knob) for target in targets for knob in self._routes.support)
-        return [s for s in every if s in self.values]
+        return [s for target in targets for s in self._by_target.get(target, ())]
 
     def due(self, now: float, budget: int) -> list[Setting]:
         """The next settings in turn: as many as bring all of them round in 30 s."""

@@ -19,6 +19,7 @@ from j10ce.errors import Corrupt, Denied
 from j10ce.kernel.record.entry import (
     CONTROLLERS,
     FORMAT,
+    Did,
     Enabled,
     Entry,
     Forgot,
@@ -32,10 +33,11 @@ from j10ce.kernel.record.entry import (
     to_line,
     wrote,
 )
-from j10ce.model.knob import KNOBS, Setting, TargetId, Value, group
+from j10ce.model.knob import KNOBS, Deed, Setting, TargetId, Value, group
 from j10ce.model.workload import Handle
 
 _COMPACT_ABOVE: Final = 1 << 20  # and always twice what is live: each line then pays for its own rewriting, at any size
+_MOST_DEEDS: Final = 1024  # that are remembered; a node does a few in a minute
 _OURS: Final = 2  # the value under way and the one before it
 
 
@@ -58,6 +60,7 @@ class Journal:
         self._ours: dict[Setting, tuple[Value, ...]] = {}
         self.made: dict[TargetId, Made] = {}
         self.enabled: dict[TargetId, Enabled] = {}
+        self.did: dict[tuple[Deed, TargetId], Did] = {}  # the last of each, oldest first
 
     @classmethod
     def open(cls, path: Path, boot: str, *, salvage: bool = False) -> Journal:
@@ -168,8 +171,16 @@ class Journal:
                 self.enabled[entry.target] = Enabled(entry.target, entry.at, entry.identity, added)
             case Forgot():
                 self._forget(entry)
+            case Did():
+                self._remember(entry)
             case Joined() | Header() | None:
                 pass
+
+    def _remember(self, deed: Did) -> None:
+        self.did.pop((deed.deed, deed.target), None)
+        self.did[deed.deed, deed.target] = deed
+        while len(self.did) > _MOST_DEEDS:
+            self.did.pop(next(iter(self.did)))
 
     def _forget(self, entry: Forgot) -> None:
         if entry.knob in ("", CONTROLLERS):
@@ -188,6 +199,7 @@ class Journal:
     def _live(self) -> Iterator[Entry]:
         yield from self.made.values()
         yield from self.enabled.values()
+        yield from self.did.values()
         for setting, original in self.originals.items():
             yield original
             for value in self.ours(setting):

@@ -98,8 +98,9 @@ class Undo:
     def _remove(self, made: Made) -> tuple[Change, Result]:
         if self._busy(made.target):
             return Remove(made.target, "made by us"), Refused("a slow write is still under way")
-        self._routes.tree.know(made.target, made.at)
-        result = attempt(lambda: self._routes.tree.remove(made.target))
+        self._routes.know(made.target, made.at)
+        builder = self._routes.builder(made.target)
+        result = attempt(lambda: builder.remove(made.target)) if builder else Gone()
         if not isinstance(result, Refused):
             self._journal.note(Forgot(made.target))
         return Remove(made.target, "made by us"), result

@@ -23,8 +23,8 @@ from j10ce.kernel.cgroup.spelling import number
 from j10ce.kernel.systemd.dbus import CallFailed
 from j10ce.kernel.systemd.spelling import TABLE, Property, Raw, properties
 from j10ce.kernel.systemd.units import GONE, Units, answer
-from j10ce.model.knob import KNOBS, Role, Setting, Support, Value, parse_cpus, render
-from j10ce.model.plan import Applied, Gone, Refused
+from j10ce.model.knob import KNOBS, Deed, Role, Setting, Support, Value, parse_cpus, render
+from j10ce.model.plan import Action, Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
 Answer = Applied | Refused | Gone
@@ -83,6 +83,12 @@ class UnitProperties:
 
     def quantise(self, s: Setting, v: Value, /) -> Value:
         return self._files.quantise(s, v)
+
+    def deeds(self) -> Mapping[Deed, Support]:
+        return self._files.deeds()
+
+    def act(self, action: Action, at: Handle, /) -> Answer:
+        return self._files.act(action, at)
 
     def usage(self, s: Setting, at: Handle, /) -> float | None:
         return 0.0 if self._unit(at) in self._nursery else self._files.usage(s, at)

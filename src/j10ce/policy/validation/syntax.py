@@ -80,6 +80,8 @@ def _is_target(value: str) -> bool:
             return bool(steps) and all(PATH_STEP.fullmatch(s) for s in steps)
         case ["workload", _, _] | ["part", _, _, _] as named:
             return _named(named[1:])
+        case ["resctrl", name]:
+            return bool(PATH_STEP.fullmatch(name))
         case _:
             return False
 

@@ -23,7 +23,7 @@ from j10ce.model.kinds import (
     Rollout,
     Workload,
 )
-from j10ce.model.knob import KNOBS, ROOT, parse_value
+from j10ce.model.knob import KNOBS, ROOT, Deed, parse_value, read_name
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.model.text.near import one_of
 from j10ce.policy.profiles import canonical
@@ -144,7 +144,7 @@ def _hold(obj: Hold) -> Iterator[Finding]:
         yield Finding("spec.knobs", [], "holds nothing", "name at least one knob")
     yield from knobs("spec.knobs", spec.knobs)
     if spec.value is not UNSET:
-        for knob in (name for name in KNOBS if name in spec.knobs):
+        for knob in sorted({read[0] for name in spec.knobs if (read := read_name(name))} & KNOBS.keys()):
             yield from _value(knob, spec.value)
     yield from syntax.moment("spec.expires", spec.expires)
     if spec.node:
@@ -155,14 +155,20 @@ def _hold(obj: Hold) -> Iterator[Finding]:
 
 
 def knobs(path: str, named: Sequence[str]) -> Iterator[Finding]:
-    """Each one is known, and named once: the value of a hold is read for each."""
+    """Each one is known, and named once: the value of a hold is read for each. A deed can be held as well."""
     seen: set[str] = set()
     for n, knob in enumerate(named):
-        if knob not in KNOBS:
+        read = read_name(knob)
+        if read is None or (read[0] not in KNOBS and knob not in DEEDS):
             yield unknown_knob(f"{path}[{n}]", knob)
+        elif read[1] and not KNOBS[read[0]].several:
+            yield Finding(f"{path}[{n}]", knob, f"{read[0]} has one value", f"write {read[0]}")
         elif knob in seen:
             yield Finding(f"{path}[{n}]", knob, "named twice", "name each knob once")
         seen.add(knob)
+
+
+DEEDS: Final = frozenset(deed.value for deed in Deed)
 
 
 def unknown_knob(path: str, name: str) -> Finding:

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from j10ce.errors import Invalid, NotFound
-from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value, render
+from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value, read_name, render
 from j10ce.model.plan import HeldSetting, Plan, Proposal, ValueChange, Verdict
 from j10ce.model.resource import NOTHING, spell
 from j10ce.model.snapshot import Snapshot
@@ -93,18 +93,21 @@ def explain(
 ) -> Explanation:
     """Raises NotFound for a target that is not here, Invalid for a knob that does not exist."""
     group = snap.groups.get(target)
-    if group is None:
+    if group is None and target not in snap.pieces:
         raise NotFound(f"{target} is not on this machine")
-    known = {s.knob for s in plan.verdicts if s.target == target}
-    if knob is not None and knob not in KNOBS and knob not in known:
-        raise Invalid([unknown_knob("knob", knob)], "question")
+    known = {s.name for s in plan.verdicts if s.target == target}
+    asked = [knob] if knob is not None else None
+    if knob is not None and knob not in known:
+        asked = sorted(n for n in known if n.startswith(f"{knob}[")) or asked
+        if (read := read_name(knob)) is None or (read[0] not in KNOBS and asked == [knob]):
+            raise Invalid([unknown_knob("knob", knob)], "question")
     teller = _Teller(snap, plan, originals or {}, {h.setting: h for h in holds if not over(h, snap.wall)})
     entitled = snap.entitlements.get(target)
     lacked = {k for k in _called_for(entitled) if not snap.supports(k)} if entitled else set()
-    shown = [knob] if knob else [k for k in (*KNOBS, *sorted(known - KNOBS.keys())) if k in known | lacked]
+    shown = asked or [k for k in (*KNOBS, *sorted(known - KNOBS.keys())) if k in known | lacked]
     return Explanation(
         target=target,
-        cgroup=group.path,
+        cgroup=group.path if group else "",
         summary=_summary(target, entitled, effective),
         profile=entitled.profile if entitled else "",
         tier=entitled.tier.value if entitled else "",
@@ -114,7 +117,7 @@ def explain(
         protected=_protected_text(entitled, effective),
         notes=tuple(map(str, entitled.notes)) if entitled else (),
         knob=knob or "",
-        settings=tuple(teller.setting(Setting(target, k)) for k in shown),
+        settings=tuple(teller.setting(Setting(target, *(read_name(k) or (k, "")))) for k in shown),
     )
 
 
@@ -218,7 +221,7 @@ class _Teller:
         winner = self._winner(verdict) if verdict else None
         lack = None if self.snap.supports(s.knob) else lacking(self.snap, s.knob)
         return SettingExplanation(
-            knob=s.knob,
+            knob=s.name,
             meaning=k.meaning if k else "",
             v2=s.knob,
             v1=k.v1 if k else "",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from j10ce.model.text.cells import shown
-from j10ce.plan.explain import Above, Explanation, SettingExplanation, Wish
+from j10ce.plan.explanation.explain import Above, Explanation, SettingExplanation, Wish
 
 ARITHMETIC: Final = re.compile(r": [0-9]+ of [0-9]+ shares is .*$")
 
