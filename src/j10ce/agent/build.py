@@ -35,9 +35,9 @@ from j10ce.host.handles import Layout
 from j10ce.host.mounts import Hierarchies
 from j10ce.http.client import Peer
 from j10ce.kernel import owner
-from j10ce.kernel.guard import Guard as WriteGuard
+from j10ce.kernel.guard import Guard
 from j10ce.kernel.kernel import Kernel
-from j10ce.kernel.owner import Owner
+from j10ce.kernel.owner import TreeOwner
 from j10ce.kernel.record.journal import Journal
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import APART
@@ -100,9 +100,9 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
 
 
 def _agent(
-    settings: AgentConfig, cache: Cache, owned: Owner, observer: Observer, controllers: Controllers, *, armed: bool
+    settings: AgentConfig, cache: Cache, owned: TreeOwner, observer: Observer, controllers: Controllers, *, armed: bool
 ) -> Agent:
-    guard = WriteGuard.of_this_process(lambda: float(observer.facts.memory))
+    guard = Guard.of_this_process(lambda: float(observer.facts.memory))
     kernel = Kernel(owned.tree, owned.backends, _journal(settings, cache, observer.facts.boot_id), guard=guard)
     deciders, holds = controllers.deciders(settings), cache.holds()
     agent = Agent(
@@ -167,7 +167,7 @@ def _peer(settings: AgentConfig) -> Peer:
     return Peer(settings.server, settings.token_file, settings.ca_file)
 
 
-def _layout(hierarchies: Hierarchies, files: Files, owned: Owner) -> Layout:
+def _layout(hierarchies: Hierarchies, files: Files, owned: TreeOwner) -> Layout:
     tops = (owned.tree.path_for(tier, "", "").path for tier in ("", APART))
     return Layout(hierarchies, files, *tops, everywhere=owned.units is None)
 
@@ -178,7 +178,7 @@ def _observer(facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: 
     return Observer(facts, sensors, tree, lambda facts: machine.refresh(facts, hierarchies, files))
 
 
-def unwritable(hierarchies: Hierarchies, owned: Owner) -> str:
+def unwritable(hierarchies: Hierarchies, owned: TreeOwner) -> str:
     """Why nothing can be written here; empty when it can."""
     if owned.units is not None:
         return ""

@@ -12,7 +12,7 @@ from j10ce.adapters.static import StaticAdapter
 from j10ce.agent.socket.whereabouts import Places
 from j10ce.host.mounts import UNIFIED, Hierarchies, Mount
 from j10ce.kernel.cgroup.tree import PlainTree
-from j10ce.kernel.owner import Owner
+from j10ce.kernel.owner import TreeOwner
 from j10ce.kernel.systemd.units import Units
 from j10ce.model.workload import Handle, Workload
 from j10ce.testing import build
@@ -22,7 +22,7 @@ from j10ce.testing.fake_systemd import FakeSystemd
 @pytest.fixture
 def places(tmp_path: Path) -> Places:
     hierarchies = Hierarchies({UNIFIED: Mount(str(tmp_path), 2, frozenset({"cpu"}))})
-    return Places(hierarchies, Owner(PlainTree(hierarchies, "j10ce"), ()))
+    return Places(hierarchies, TreeOwner(PlainTree(hierarchies, "j10ce"), ()))
 
 
 def adopted(unit: str, *, made: bool = False) -> Workload:
@@ -79,7 +79,7 @@ def test_a_service_that_was_adopted_by_its_cgroup_comes_back_too(tmp_path: Path,
     systemd.add("system.slice/redis.service")
     (systemd.root / "system.slice/redis.service/worker").mkdir()
     tree = PlainTree(systemd.hierarchies, "j10ce")
-    places = Places(systemd.hierarchies, Owner(tree, (), Units(systemd, str(systemd.run))))
+    places = Places(systemd.hierarchies, TreeOwner(tree, (), Units(systemd, str(systemd.run))))
     found = replace(build.workload("db"), handle=places.cgroup(path))
     assert places.returns(found) is path.endswith(".service")
 

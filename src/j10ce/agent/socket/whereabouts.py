@@ -17,7 +17,7 @@ from j10ce.agent.socket.left_limits import Limit, left_limits
 from j10ce.errors import NotFound, Unsupported
 from j10ce.host.files import read_whole
 from j10ce.host.mounts import Hierarchies
-from j10ce.kernel.owner import Owner
+from j10ce.kernel.owner import TreeOwner
 from j10ce.kernel.process import Process, proof
 from j10ce.model.knob import TargetId
 from j10ce.model.snapshot import NodeFacts
@@ -28,7 +28,7 @@ TRANSIENT: Final = ("/run/systemd/transient", "/run/user/*/systemd/transient")  
 
 
 class Places:
-    def __init__(self, hierarchies: Hierarchies, owner: Owner) -> None:
+    def __init__(self, hierarchies: Hierarchies, owner: TreeOwner) -> None:
         self._hierarchies = hierarchies
         self._owner = owner
         self._controllers = tuple(hierarchies.in_use())  # an adopted v1 cgroup may be in one hierarchy alone
