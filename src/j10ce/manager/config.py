@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from j10ce import __version__
+from j10ce.daemon.logs import LEVELS
 from j10ce.manager.access.security import SecurityOptions
-from j10ce.manager.logs import FORMATS, LEVELS, Format
+from j10ce.manager.logs import FORMATS, Format
 from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT
 from j10ce.store.schemes import FORMS
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -16,6 +14,7 @@ import click
 from j10ce.cli.client import Client
 from j10ce.cli.output import say
 from j10ce.cli.peers import Peers
+from j10ce.daemon.secret_files import create_private
 from j10ce.errors import Conflict, Invalid, NotFound, StoreError
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import GROUP, VERSION, Object
@@ -46,7 +45,7 @@ def backup_command(peers: Peers, file: Path, store: str | None) -> None:
       j10ce-qos backup objects.jsonl --store sqlite:///var/lib/j10ce-qos/store.sqlite
     """
     listing = _whole(store) if store else through_api(peers.api())
-    _create(file, backup.written(listing, wall()))
+    create_private(file, backup.written(listing, wall()))
     say(f"{file}: {len(listing.items)} objects at revision {listing.revision}")
 
 
@@ -151,20 +150,6 @@ async def _using(
         return await work(movable(store, url))
     finally:
         await store.close()
-
-
-def _create(file: Path, data: bytes) -> None:
-    """On disk when it returns; a file that is there already stays."""
-    fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(fd, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-    except BaseException:
-        with suppress(OSError):
-            file.unlink()
-        raise
 
 
 def _report(imported: Imported, store: str) -> None:
