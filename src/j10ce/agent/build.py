@@ -23,7 +23,7 @@ from j10ce.agent.ring.pressure import Pressure
 from j10ce.agent.ring.ring import Agent
 from j10ce.agent.ring.runner import Shell
 from j10ce.agent.socket.operations import Operations
-from j10ce.agent.socket.whereabouts import Places
+from j10ce.agent.socket.whereabouts import Whereabouts
 from j10ce.agent.sync.enrolment import Enrolment, wanted
 from j10ce.agent.sync.node import LocalNode
 from j10ce.agent.sync.reporter import ControlPlane
@@ -66,10 +66,10 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
     cannot, layout = unwritable(hierarchies, owned), _layout(hierarchies, files, owned)
     kube = _kube(settings, facts.name, cache, hierarchies)
     own, plugins = OwnCgroup(owned.tree, wanted=kube is None), plugin_process(settings)
-    controllers, places = Controllers(plugins, own.path), Places(hierarchies, owned)
+    controllers, whereabouts = Controllers(plugins, own.path), Whereabouts(hierarchies, owned)
     observer = _observer(facts, hierarchies, files, layout)
     agent = _agent(settings, cache, owned, observer, controllers, armed=may_write(settings, cache, cannot))
-    local = StaticAdapter(places.surviving(cache.workloads(), facts), places)
+    local = StaticAdapter(whereabouts.surviving(cache.workloads(), facts), whereabouts)
     shell = Shell(agent, [local, *([kube.adapter] if kube else [])], SystemClock(), settings.period.seconds)
     histories, trail = HistoryKeeper(cache), Trail(agent.document)
     usage = Usage(cache.histories(), histories.keep)
@@ -88,7 +88,7 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
         shell=shell,
         local=local,
         pressure=Pressure(shell, layout),
-        operations=Operations(shell, local, places, cache, settings, cannot, *([plane.server] if plane else [])),
+        operations=Operations(shell, local, whereabouts, cache, settings, cannot, *([plane.server] if plane else [])),
         metrics=Metrics(),
         trail=trail,
         usage=usage,
