@@ -66,7 +66,8 @@ def restore_command(file: Path, store: str | None, merge: bool, dry_run: bool) -
     """
     listing = backup.read(file.read_bytes())
     if dry_run:
-        say(f"{file}: {_count(listing)} at revision {listing.revision}, whole and consistent")
+        held = _counted(tuple(map(key_of, listing.items)))
+        say(f"{file}: {held} at revision {listing.revision}, whole and consistent")
         return
     if not store:
         raise click.UsageError(f"name where to with --store: {FORMS}")
@@ -159,10 +160,6 @@ def _report(imported: Imported, store: str) -> None:
     if imported.conflicts:
         some = ", ".join(map(str, imported.conflicts[:5]))
         raise Conflict(f"{len(imported.conflicts)} objects are there with other content and were left alone: {some}")
-
-
-def _count(listing: Listing) -> str:
-    return _counted(tuple(map(key_of, listing.items)))
 
 
 def _counted(keys: tuple[Key, ...]) -> str:

@@ -62,7 +62,8 @@ def get_command(
         raise click.UsageError("--watch goes with one kind")
     else:
         listing = _list(peers, queries[0])
-        _print_changes(queries[0].kind, listing["items"], _changes(peers, queries[0], listing), output)
+        changes = _poll if peers.of_host(queries[0].kind) else _stream
+        _print_changes(queries[0].kind, listing["items"], changes(peers, queries[0], listing), output)
 
 
 def _show_named(peers: Peers, asked: list[tuple[Kind, str]], namespace: str, output: str) -> None:
@@ -155,10 +156,6 @@ def _query(peers: Peers, kind: Kind, namespace: str | None, everywhere: bool, se
 
 def _list(peers: Peers, query: Selection) -> dict[str, Any]:
     return _list_host(peers, query) if peers.of_host(query.kind) else _list_api(peers, query)
-
-
-def _changes(peers: Peers, query: Selection, listing: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    return (_poll if peers.of_host(query.kind) else _stream)(peers, query, listing)
 
 
 def _list_api(peers: Peers, query: Selection) -> dict[str, Any]:

@@ -136,8 +136,9 @@ def _last_words(log: Path, start_at: int) -> str:
 def refuse_taken(address: str) -> None:
     """Raises Busy where someone listens on an address already: a child would only say so in its log."""
     host, _, port = address.rpartition(":")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        with socket.create_server((host.strip("[]"), int(port)), family=_family(host)):
+        with socket.create_server((host.strip("[]"), int(port)), family=family):
             return
     except OSError as e:
         if e.errno != errno.EADDRINUSE:
@@ -146,7 +147,3 @@ def refuse_taken(address: str) -> None:
     who = "root's `j10ce-qos up` may have it; with sudo, or in group j10ce, you use that one" if system else ""
     hint = f"choose another with --listen 127.0.0.1:{int(port) % 65535 + 1}"
     raise Busy(f"port {port} of {host} is taken by another process: {f'{who}, or ' if who else ''}{hint}")
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET

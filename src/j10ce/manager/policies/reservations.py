@@ -6,7 +6,7 @@ admitted and where it stood, and goes on from there; in between, each call takes
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from msgspec import UNSET, Struct
@@ -20,7 +20,7 @@ from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
 from j10ce.policy.lifetime import admitted, created, over
 from j10ce.scheduler.ledger.fleet import Fleet
 from j10ce.scheduler.ledger.lending import LendingOffer, Loans
-from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT, Pledge, PledgeRefusal
+from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT, PledgeRefusal
 
 RETRY_S: Final = 10.0  # between attempts that move others: to place what is short, to admit what was refused
 LOOK_S: Final = 5.0  # between looks at what is lent
@@ -199,11 +199,12 @@ class Reservations:
             return refused(case.policy, case.refusal) if case.refusal else unheld(case.policy)
         pledge, standing = self._fleet.pledge(source), self._fleet.standing(source)
         shortage = self._fleet.shortage(source)
+        lost = self._roster.lost() if shortage else ()
         stands = Admitted(
             case.generation,
             standing,
             self._worded(shortage),
-            tuple(self._lost_for(pledge)) if shortage else (),
+            tuple(name for name, labels in lost if pledge.test is None or pledge.test(labels)),
             pledge.within_s is not None,
             self._lent.get(source, 0),
             self._loans.reclaims(source),
@@ -216,9 +217,6 @@ class Reservations:
             return str(shortage or "")
         names = self._roster.outsiders(shortage.lack.node)[:NAMED_HOLDERS]
         return f"{shortage}; on {shortage.lack.node}: {', '.join(names)}" if names else str(shortage)
-
-    def _lost_for(self, pledge: Pledge) -> Iterator[str]:
-        return (name for name, labels in self._roster.lost() if pledge.test is None or pledge.test(labels))
 
 
 def _called_back(policy: MinimalReservationPolicy) -> float | None:

@@ -169,7 +169,8 @@ class Fleet:
         if not any(pledge.shape):
             return nothing_promised(pledge)
         old, base = self.layout.entries.get(pledge.source), self._rebased(pledge)
-        new = self._entry(pledge, old.seats if old else {}, self._cut(pledge, old, base))
+        seats, cut = dict(old.seats) if old else {}, dict(self._cut(pledge, old, base))
+        new = Entry(pledge, self.layout.mask(pledge.test), self._charged(pledge), seats, cut)
         less = old is not None and old.covers(new)
         if not less and (refusal := self._over_limit(new, old)) is not None:
             return refusal
@@ -219,9 +220,6 @@ class Fleet:
             self.layout.put(node, self._occupied(node))
         self._settle(repack=repack)
         return entry.pledge
-
-    def _entry(self, pledge: Pledge, seats: Placement, cut: Placement) -> Entry:
-        return Entry(pledge, self.layout.mask(pledge.test), self._charged(pledge), dict(seats), dict(cut))
 
     def _charged(self, pledge: Pledge) -> Placement:
         charges = self._charges.get(pledge.source, {})

@@ -214,7 +214,7 @@ class Feed:
             answer = await self._gateway.ask(RANGE, both)
             held = {kv.key: kv for kv in answer.kvs}
             kept = held.get(self._layout.line)
-            line = _line(kept)
+            line = Numbering(int(kept.value), kept.mod_revision) if kept else Numbering()
             self._lost |= line.past < self.line.past
             if not self._lost or line.past >= past:
                 return line, held.get(self._layout.mark), answer.header.revision
@@ -352,10 +352,6 @@ class Feed:
         if sent and sent.data == kv.value:  # the answer is still on its way
             return at_revision(sent.object, self.line.revision(kv.mod_revision, sent.place))
         return None
-
-
-def _line(kv: pb.KeyValue | None) -> Numbering:
-    return Numbering(int(kv.value), kv.mod_revision) if kv else Numbering()
 
 
 def _same(answer: pb.RangeResponse, seen: pb.KeyValue) -> bool:
