@@ -30,7 +30,7 @@ import uvloop
 
 from benchmarks.facts import cpu_s, machine_facts
 from benchmarks.rest import COLLECTION, Client, Served, manager, policy
-from j10ce.manager.changes.ownership import Writer, updated
+from j10ce.manager.changes.ownership import FieldWriter, updated
 from j10ce.model.kinds import Hold, MinimalReservationPolicy
 from j10ce.model.schema import encode, parse
 from j10ce.store.revise import revise
@@ -148,7 +148,7 @@ def value(n: int) -> bytes:
 def stored() -> bytes:
     """A hold as our store writes it, with its owners: raw puts carry the same bytes."""
     wall = time.time()  # noqa: TID251
-    wish = updated(None, parse(hold("h-0"), Hold), Writer("bench", "spec", wall))
+    wish = updated(None, parse(hold("h-0"), Hold), FieldWriter("bench", "spec", wall))
     return encode(revise(None, wish, expect=ABSENT, part="spec", revision="1", wall=wall))
 
 

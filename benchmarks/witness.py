@@ -13,7 +13,7 @@ from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
 from j10ce.scheduler.ledger.exact import BUDGET
 from j10ce.scheduler.ledger.fleet import Fleet
-from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge
+from j10ce.scheduler.ledger.pledge import Charge, FleetNode, Pledge
 from j10ce.scheduler.ledger.settle import arrange
 
 NODES, POLICIES, UNITS = 5_000, 500, 100
@@ -54,13 +54,13 @@ def main() -> int:
     return not met
 
 
-def _nodes(draw: random.Random) -> Iterator[Node]:
+def _nodes(draw: random.Random) -> Iterator[FleetNode]:
     for n in range(NODES):
         cpu, memory = draw.choice(((8, 32), (16, 64), (32, 128), (64, 256)))
         used = draw.uniform(0.1, 0.5)
         claimed = Resources(Millicores(int(cpu * 1000 * used)), Bytes(int(memory * Gi * used)))
         capacity = Resources(Millicores(cpu * 1000), Bytes(memory * Gi))
-        yield Node(f"node-{n:05}", capacity, {"zone": f"z{n % 3}"}, claimed={"others": claimed})
+        yield FleetNode(f"node-{n:05}", capacity, {"zone": f"z{n % 3}"}, claimed={"others": claimed})
 
 
 def _pledge(n: int, draw: random.Random) -> Pledge:
@@ -122,7 +122,7 @@ def _repack(fleet: Fleet) -> None:
 
 def _lose(fleet: Fleet, draw: random.Random) -> None:
     lost = draw.sample(sorted(fleet.layout.nodes), 100)
-    fleet.update([Node(name, NOTHING, open=False) for name in lost])
+    fleet.update([FleetNode(name, NOTHING, open=False) for name in lost])
     assert not any(fleet.standing(p.source).missing for p in fleet)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from j10ce.adapters.adapter import WorkloadEvent
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.agent.ring.ring import Agent, Report
 from j10ce.agent.ring.what_if import Unmeasured
 from j10ce.control.builtin import build
 from j10ce.control.controller import Controller, Steady
 from j10ce.daemon.clock import Instant
-from j10ce.kernel.guard import Guard as WriteGuard
+from j10ce.kernel.guard import Guard
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.record.journal import Journal
 from j10ce.model import knob
@@ -117,11 +117,11 @@ class Ring:
     def start(self) -> Agent:
         journal = Journal.open(self.folder / "journal", "boot")
         clock = lambda: self.now  # noqa: E731 the kernel's clock is this ring's
-        kernel = Kernel(self.fake, [self.fake], journal, clock=clock, guard=WriteGuard())
+        kernel = Kernel(self.fake, [self.fake], journal, clock=clock, guard=Guard())
         facts = NodeFacts("node", cpus=frozenset(range(4)), memory=8 << 30)
         document = NodeDocument(node="node", profiles=builtin())
         controllers = build({})
-        guards = [Guard(c) for c in (*controllers, *self.extra)]
+        guards = [Contained(c) for c in (*controllers, *self.extra)]
         quick = [c for c in build({}) if isinstance(c, Steady) and c.steady]
         return Agent(kernel, FakeObserver(self.fake, facts), guards, document, quick=quick, armed=True)  # type: ignore[arg-type]
 

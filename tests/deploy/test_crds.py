@@ -18,7 +18,7 @@ from j10ce.manager.documents.silence import Word
 from j10ce.manager.keepers.expiry import hold_status
 from j10ce.manager.keepers.nodes import readiness
 from j10ce.manager.policies.admission import expired, limited, refused, unheld
-from j10ce.manager.policies.reports import Standing
+from j10ce.manager.policies.reports import RolloutStanding
 from j10ce.manager.policies.status import Basis, judged
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import (
@@ -30,9 +30,9 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.resource import NOTHING
 from j10ce.model.schema import decode, encode
-from j10ce.policy.document.rollout import Seen
+from j10ce.policy.document.rollout import NodesSeen
 from j10ce.policy.validation.validate import validate
-from j10ce.scheduler.ledger.pledge import Refusal
+from j10ce.scheduler.ledger.pledge import PledgeRefusal
 from j10ce.testing.build import hold, reservation
 from tests.deploy.dockerfiles import CLONE
 from tests.model.generate import of
@@ -223,8 +223,8 @@ def concluded() -> list[tuple[str, Condition]]:
     """Conditions as managers write them."""
     policy, wall = reservation("db", cpu="1", units=1), 2e9
     words = [Word(0.0, False, False), Word(100.0, False, False), Word(math.inf, True, True)]
-    basis = Basis(Standing(1, 1, 0, {"n1": "no room"}, Seen(1, 0, {"n1": "no room"})))
-    refusal = Refusal("NoRoom", NOTHING, 1, 0, 1)
+    basis = Basis(RolloutStanding(1, 1, 0, {"n1": "no room"}, NodesSeen(1, 0, {"n1": "no room"})))
+    refusal = PledgeRefusal("NoRoom", NOTHING, 1, 0, 1)
     decisions = (
         expired(policy),
         unheld(policy),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from j10ce.adapters.adapter import WorkloadEvent
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.agent.ring.ring import Agent
 from j10ce.control.builtin import build
 from j10ce.daemon.clock import SystemClock
@@ -166,7 +166,7 @@ class Node:
             facts, [], GroupTree(layout, Siblings(hierarchies)), lambda f: refresh(f, hierarchies, files)
         )
         document = NodeDocument(node="node", profiles=builtin())
-        self.agent = Agent(kernel, observer, [Guard(c) for c in build({})], document)
+        self.agent = Agent(kernel, observer, [Contained(c) for c in build({})], document)
         self.agent.armed = True
         self.clock = SystemClock()
 

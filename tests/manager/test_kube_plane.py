@@ -19,7 +19,7 @@ from j10ce.errors import Denied
 from j10ce.kube.access import read_access
 from j10ce.manager import config as settings
 from j10ce.manager.access import tls
-from j10ce.manager.access.signing import Wish, issued, new_authority, text
+from j10ce.manager.access.signing import CertificateWish, issued, new_authority, text
 from j10ce.manager.kube_plane import KubePlane
 from j10ce.manager.server import announce, listen
 from j10ce.manager.telemetry.trace import open_tracer
@@ -86,7 +86,7 @@ async def reviewed(port: int, webhook: str) -> Any:
 
 def pair(folder: Path, name: str) -> str:
     """A certificate of a new authority, as files that somebody else renews; its text."""
-    made = issued(Wish("x", 900.0, ("localhost",)), new_authority(name, 9_000.0, WALL), WALL)
+    made = issued(CertificateWish("x", 900.0, ("localhost",)), new_authority(name, 9_000.0, WALL), WALL)
     for file, content in (("tls.key", made.private), ("tls.crt", text(made.certificate))):
         fresh = folder / f"{file}.new"
         fresh.touch(0o600)

@@ -212,6 +212,13 @@ def test_kinds_may_be_read_for_the_first_time_by_several_threads_at_once() -> No
         assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("name", ["", ".", "]"])
+def test_a_field_without_a_name_is_an_unknown_field(name: str) -> None:
+    raw = {"apiVersion": API_VERSION, "kind": "QoSProfile", "metadata": {"name": "x"}, "spec": {"tier": "standard"}}
+    with pytest.raises(Invalid, match="unknown field"):
+        decode({**raw, name: 1})
+
+
 @pytest.mark.parametrize(
     ("spec", "says"),
     [

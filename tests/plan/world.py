@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value, group
+from j10ce.model.knob import KNOBS, ROOT, KnobRole, Setting, TargetId, Value, group
 from j10ce.model.plan import Applied, Bound, Change, Gone, HeldSetting, Plan, Proposal, Rank, Refused, ValueChange
 from j10ce.model.snapshot import Foreign, Groups, Snapshot
 from j10ce.model.workload import Entitlement, Workload
@@ -151,7 +151,7 @@ class World:
             children = [self.kernel[c].values for c in self.kernel.cgroups.children(path)]
             if not path or not children:
                 continue
-            for knob in (k.name for k in KNOBS.values() if k.role is Role.GUARANTEE):
+            for knob in (k.name for k in KNOBS.values() if k.role is KnobRole.GUARANTEE):
                 assert sum(number(c, knob) for c in children) <= number(here.values, knob), (path, knob)
             usable = self.kernel.cgroups.effective_cpus(path)
             assert all(cpuset(c) <= usable for c in children), (path, usable, children)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from j10ce.daemon.pace import TURN_S, unhurried
 from j10ce.errors import StoreError
 from j10ce.manager.documents.view import View
-from j10ce.manager.keepers.expiry import KEPT_S, Watched, ends, look, tidy
+from j10ce.manager.keepers.expiry import KEPT_S, Overdue, ends, look, tidy
 from j10ce.manager.policies.admission import Decision
 from j10ce.manager.policies.history import KEPT, keep_history, revision_of
 from j10ce.manager.policies.keeper import Judge
@@ -281,7 +281,7 @@ async def test_a_hold_that_cannot_be_tidied_does_not_keep_the_others() -> None:
     async def scene() -> None:
         await view.ready()
         with pytest.raises(StoreError, match="not this one"):
-            await look(store, view, Watched(lambda: 0.0), WALL)
+            await look(store, view, Overdue(lambda: 0.0), WALL)
         right = await store.get("Hold", "j10ce-system", "right")
         assert isinstance(right, Hold)
         assert [c.type for c in right.status.conditions] == ["Expired"]

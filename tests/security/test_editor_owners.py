@@ -73,7 +73,7 @@ def applied(many: int) -> None:
         ownership.refuse(old, new, MINE)
 
 
-MINE = ownership.Writer("me", "spec", 0.0)
+MINE = ownership.FieldWriter("me", "spec", 0.0)
 
 
 @pytest.mark.parametrize("write", [replaced, taken, applied])

@@ -20,7 +20,7 @@ BOOTED: Final = "/run/systemd/system"  # there exactly when systemd is the init 
 _FEATURE: Final = "a tree owned by systemd"
 
 
-class Owner(NamedTuple):
+class TreeOwner(NamedTuple):
     tree: Tree
     backends: tuple[Backend, ...]
     units: Units | None = None  # None: plain directories
@@ -39,7 +39,9 @@ class Endpoint(NamedTuple):
     user: bool
 
 
-def choose(hierarchies: Hierarchies, kind: Literal["auto", "plain", "systemd"] = "auto", top: str = "j10ce") -> Owner:
+def choose(
+    hierarchies: Hierarchies, kind: Literal["auto", "plain", "systemd"] = "auto", top: str = "j10ce"
+) -> TreeOwner:
     """systemd where it owns the tree (for a user: the user's own manager), else plain directories.
 
     Raises Unsupported when systemd was asked for and is not to be had.
@@ -82,12 +84,12 @@ def reach(endpoint: Endpoint, hierarchies: Hierarchies, connect: Callable[[str],
     return units
 
 
-def _systemd(hierarchies: Hierarchies, top: str) -> Owner:
+def _systemd(hierarchies: Hierarchies, top: str) -> TreeOwner:
     endpoint = manager(hierarchies, os.geteuid(), os.environ)
     units, nursery = reach(endpoint, hierarchies), Nursery()
     backend = UnitProperties(units, hierarchies, nursery)
-    return Owner(SystemdTree(units, hierarchies, nursery, backend, top), (backend,), units, endpoint.bus)
+    return TreeOwner(SystemdTree(units, hierarchies, nursery, backend, top), (backend,), units, endpoint.bus)
 
 
-def _plain(hierarchies: Hierarchies, top: str) -> Owner:
-    return Owner(PlainTree(hierarchies, top), (CgroupFiles(hierarchies),))
+def _plain(hierarchies: Hierarchies, top: str) -> TreeOwner:
+    return TreeOwner(PlainTree(hierarchies, top), (CgroupFiles(hierarchies),))

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from j10ce import __version__
-from j10ce.manager.access.security import Options
-from j10ce.manager.logs import FORMATS, LEVELS, Format
+from j10ce.daemon.logs import LEVELS
+from j10ce.manager.access.security import SecurityOptions
+from j10ce.manager.logs import FORMATS, Format
 from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT
 from j10ce.store.schemes import FORMS
 
@@ -44,8 +45,10 @@ class Config(NamedTuple):
         """Whether a cluster keeps the objects, and knows who may do what."""
         return self.store.startswith("kube:")
 
-    def guarding(self, token: str) -> Options:
-        return Options(self.listen, token, self.auth, self.tls_cert, self.tls_key, self.client_ca, self.audit_log)
+    def guarding(self, token: str) -> SecurityOptions:
+        return SecurityOptions(
+            self.listen, token, self.auth, self.tls_cert, self.tls_key, self.client_ca, self.audit_log
+        )
 
 
 def read(argv: Sequence[str] | None = None) -> Config:

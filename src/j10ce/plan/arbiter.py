@@ -135,7 +135,9 @@ class Arbiter:
         if hold is not None:
             self.merged[s] = held(hold, wishes, snap.settings.get(s))
         else:
-            wishes = wishes or [_lapsed(s, self.inputs.originals[s], objection)]
+            if not wishes:
+                original, why = self.inputs.originals[s], objection or "nobody asks for it any more"
+                wishes = [Proposal(s, Bound.WANT, original, LAPSED, Rank.ADVICE, why)]
             floor = self.rights.floors.get(s.target, NOTHING)
             self.merged[s] = merge(s, wishes, self._base(s, snap), floor, snap.node)
 
@@ -190,7 +192,3 @@ def _changed(a: Mapping[Setting, object], b: Mapping[Setting, object]) -> set[Se
     if a == b:
         return set()
     return {s for s, value in b.items() if a.get(s) != value} | (a.keys() - b.keys())
-
-
-def _lapsed(s: Setting, original: Value, why: str | None) -> Proposal:
-    return Proposal(s, Bound.WANT, original, LAPSED, Rank.ADVICE, why or "nobody asks for it any more")

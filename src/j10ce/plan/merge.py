@@ -12,14 +12,14 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from j10ce.model.knob import KNOBS, PERIOD_US, Role, Setting, Unit, Value, format_cpus, render
+from j10ce.model.knob import KNOBS, PERIOD_US, KnobRole, Setting, Unit, Value, format_cpus, render
 from j10ce.model.plan import Bound, Proposal, Rank, Verdict
 from j10ce.model.resource import NOTHING, Resources, spell
 from j10ce.model.snapshot import NodeFacts
 
 WANT, AT_LEAST, AT_MOST = Bound.WANT, Bound.AT_LEAST, Bound.AT_MOST  # module names are found faster than members
 ADVICE = Rank.ADVICE
-GUARANTEE, CAP = Role.GUARANTEE, Role.CAP
+GUARANTEE, CAP = KnobRole.GUARANTEE, KnobRole.CAP
 FLOORED: Final = frozenset({"cpu.max", "memory.high", "memory.max"})  # caps that may not cut into a floor
 
 

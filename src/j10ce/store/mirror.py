@@ -17,7 +17,7 @@ from j10ce.store.order import Order
 log = structlog.get_logger()
 
 
-class Source(Protocol):
+class MirrorSource(Protocol):
     """As much of a Store as a mirror needs."""
 
     async def list(self, kind: str) -> Listing: ...
@@ -31,7 +31,7 @@ class Mirror:
     `held` may be read at any time; it is complete once `synced` is set.
     """
 
-    def __init__(self, store: Source, kind: str) -> None:
+    def __init__(self, store: MirrorSource, kind: str) -> None:
         self._store, self._kind = store, kind
         self.held: dict[Key, Object] = {}
         self._order = Order(self.held)

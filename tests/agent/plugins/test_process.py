@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.agent.plugins.process import PluginProcess, installed
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.host.child import python
 from j10ce.model.snapshot import Snapshot
 from j10ce.testing import build
@@ -141,7 +141,7 @@ def test_one_that_raises_is_told_and_the_others_go_on(helper: Callable[..., Plug
     one = helper("raises", "good")
     now = until(one, lambda: "good" in one.proposals and "raises" in one.faults, step_s=0.001)
     assert "no idea" in one.faults["raises"]
-    guards = {c.name: Guard(c) for c in one.controllers()}
+    guards = {c.name: Contained(c) for c in one.controllers()}
     assert guards["raises"].propose(snap_at(now)) == ()
     assert guards["good"].propose(snap_at(now)) != ()
 

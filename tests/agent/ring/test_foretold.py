@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.agent.ring.in_force import in_force
 from j10ce.agent.ring.ring import Report
 from j10ce.agent.ring.what_if import WhatIf, whatif
@@ -93,7 +93,7 @@ def test_a_policy_that_comes_later_takes_nothing_from_one_in_force(tmp_path: Pat
 
 def test_the_agents_own_configuration_is_what_a_plan_is_made_with(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
-    ring.agent.guards = [Guard(c) for c in controllers({"floors": {"tierWeights": {"sensitive": 9000}}})]
+    ring.agent.guards = [Contained(c) for c in controllers({"floors": {"tierWeights": {"sensitive": 9000}}})]
     ring.arrive(local("web", 1, profile="ls", labels={"app": "a"}), local("job", 2, profile="burstable"))
     ring.tick()
     asked = build.reservation("p", labels={"app": "a"}, cpu=1)

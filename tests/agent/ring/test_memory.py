@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from j10ce.adapters.adapter import WorkloadEvent
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.agent.socket.minimum import unmet
 from j10ce.control.own import Own
 from j10ce.model.knob import ROOT, Setting, TargetId, group
@@ -29,7 +29,7 @@ def agents_group(ring: Ring, used: float) -> TargetId:
     """The agent's own cgroup, as it is after `protect_self`."""
     own = Own(Own.Config(group="j10ce/agent"))
     ring.agent.own = own.claim
-    ring.agent.guards.append(Guard(own))
+    ring.agent.guards.append(Contained(own))
     ring.fake.enable(ROOT, CONTROLLERS)
     for path in ("j10ce", "j10ce/agent"):
         ring.fake.make(group(path), Handle(path))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from j10ce.agent.socket.admission import AdoptRequest, PlaceRequest
+from j10ce.agent.socket.admission import AdmitRequest, AdoptRequest
 from j10ce.agent.socket.left_limits import Limit
 from j10ce.errors import Conflict, Denied
 from j10ce.model import schema
@@ -77,7 +77,7 @@ class Left(Empty):
 
 async def test_a_name_whose_cgroup_still_has_processes_of_an_earlier_one_is_refused(tmp_path: Path) -> None:
     async with running(tmp_path) as scene:
-        scene.operations.places = Left(4711)  # type: ignore[assignment]
+        scene.operations.whereabouts = Left(4711)  # type: ignore[assignment]
         with pytest.raises(Conflict, match=r"standard/default_db still holds process 4711 .* choose another name"):
             await scene.place("db")
         assert workload("default", "db") not in scene.local
@@ -86,7 +86,7 @@ async def test_a_name_whose_cgroup_still_has_processes_of_an_earlier_one_is_refu
 
 async def test_a_forgotten_process_may_be_adopted_again_under_its_name(tmp_path: Path, sleeper: int) -> None:
     async with running(tmp_path) as scene:
-        scene.operations.places = Left(sleeper)  # type: ignore[assignment]
+        scene.operations.whereabouts = Left(sleeper)  # type: ignore[assignment]
         assert (await adopt(scene, sleeper, "100m"))["name"] == "db"
 
 
@@ -97,6 +97,6 @@ class Limited(Empty):
 
 async def test_a_command_that_leaves_a_limit_is_told_so(tmp_path: Path, sleeper: int) -> None:
     async with running(tmp_path) as scene:
-        scene.operations.places = Limited()  # type: ignore[assignment]
-        placed = await scene.operations.place(PlaceRequest(name="web", pid=sleeper), ROOT_USER)
+        scene.operations.whereabouts = Limited()  # type: ignore[assignment]
+        placed = await scene.operations.admit(AdmitRequest(name="web", pid=sleeper), ROOT_USER)
         assert placed["notes"][-1] == "it does not count under the limit of 64Mi of memory of cgroup jail"

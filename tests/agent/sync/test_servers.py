@@ -13,7 +13,7 @@ import pytest
 from j10ce.agent.sync import servers
 from j10ce.agent.sync.servers import Backoff, Servers
 from j10ce.errors import Conflict, Denied, Later, NotFound, QosError, Unreachable
-from j10ce.http.client import Client, Peer, Refused, call
+from j10ce.http.client import Client, Peer, Rejected, call
 
 THREE = "https://a:1,https://b:2,https://c:3"
 
@@ -83,8 +83,8 @@ async def test_calls_at_once_take_turns_on_the_connection() -> None:
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        (401, Denied), (403, Refused), (404, NotFound), (409, Conflict), (413, Refused), (422, Refused), (429, Later),
-        (503, Later), (500, QosError),
+        (401, Denied), (403, Rejected), (404, NotFound), (409, Conflict), (413, Rejected), (422, Rejected),
+        (429, Later), (503, Later), (500, QosError),
     ],
 )  # fmt: skip
 async def test_answers_tell_what_to_do_next(status: int, error: type[QosError]) -> None:

@@ -14,7 +14,7 @@ from j10ce.errors import Denied, Invalid, QosError, Unsupported
 from j10ce.kube.access import read_access
 from j10ce.kube.exec_credential import ClusterCredential
 from j10ce.kube.kubeconfig import read_kubeconfig
-from j10ce.kube.transport import KubeHttp, Request
+from j10ce.kube.transport import KubeHttp, KubeRequest
 from tests.kube.client.token_server import serving
 
 V1 = "client.authentication.k8s.io/v1"
@@ -107,9 +107,9 @@ async def test_a_store_shows_it_and_asks_anew_when_it_is_refused(tmp_path: Path)
     with serving({"t2"}) as server:
         http = KubeHttp(read_access(f"kube://{written(tmp_path, server.url)}", {}), patience_s=5.0)
         with pytest.raises(Denied, match="does not know"):
-            await http.ask(Request("GET", "/version"))
-        assert await http.ask(Request("GET", "/version")) == b"{}"
-        assert await http.ask(Request("GET", "/version")) == b"{}"
+            await http.ask(KubeRequest("GET", "/version"))
+        assert await http.ask(KubeRequest("GET", "/version")) == b"{}"
+        assert await http.ask(KubeRequest("GET", "/version")) == b"{}"
         await http.close()
     assert server.shown == ["t1", "t2", "t2"]
     assert len(calls(tmp_path)) == 2

@@ -10,7 +10,7 @@ import pytest
 
 from j10ce.errors import Compacted
 from j10ce.kube.resource import Resource, resources
-from j10ce.kube.wire import Line, event_of
+from j10ce.kube.wire import WatchLine, event_of
 from j10ce.model.kinds import MinimalReservationPolicy, Owner
 from j10ce.model.kube.native import NativeEvent, Node
 from j10ce.model.stored import Unreadable
@@ -81,7 +81,7 @@ def test_what_is_not_even_an_object_is_left_out_too(resource: Resource) -> None:
 
 def test_an_object_that_turns_unreadable_is_gone_and_may_come_back(resource: Resource) -> None:
     def told(type_: str, raw: msgspec.Raw) -> str | None:
-        event = event_of(resource, Line(type_, raw), "8")  # type: ignore[arg-type]
+        event = event_of(resource, WatchLine(type_, raw), "8")  # type: ignore[arg-type]
         return event and event.type
 
     assert told("MODIFIED", GOOD) == "MODIFIED"

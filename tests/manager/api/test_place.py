@@ -18,7 +18,7 @@ from j10ce.manager.access.auth import Access
 from j10ce.manager.access.tokens import Keyring
 from j10ce.manager.api.agent_proxy import AgentProxy
 from j10ce.manager.api.place import Placements
-from j10ce.manager.api.rest import Resources
+from j10ce.manager.api.rest import ResourceRoutes
 from j10ce.manager.api.verbs import Verbs
 from j10ce.manager.app import build_app
 from j10ce.manager.documents.view import View
@@ -82,7 +82,7 @@ def verdict(policy: MinimalReservationPolicy, fits: bool) -> Condition:
 async def manager(scene: Scene, decide_s: float = 30.0) -> AsyncIterator[httpx.AsyncClient]:
     store, wall = scene.store, scene.clock
     view, keyring = View(store, wall), Keyring(store, wall, owner=TOKEN)
-    resources = Resources(Verbs(store, validate, wall, {}), view, AgentProxy(None), asyncio.Event())
+    resources = ResourceRoutes(Verbs(store, validate, wall, {}), view, AgentProxy(None), asyncio.Event())
     access = Access(keyring, Limits(time.monotonic), loopback=True)
     beside = Placements(store, view, wall, decide_s).routes()
     app = build_app(access, resources, view, Metrics(), Audit(None, wall), beside)

@@ -120,7 +120,7 @@ class Manager:
             self._heard.enter_context(self.view.heard(self._judge.reports.take))
             self._judge.reports.take_over(self.policies())
             self._doubted: set[str] = set()
-            self._watched = expiry.Watched(lambda: self.view.silence.now)
+            self._watched = expiry.Overdue(lambda: self.view.silence.now)
         return self._judge
 
 

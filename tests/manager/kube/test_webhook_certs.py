@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from j10ce.errors import Conflict, Denied, NotFound
-from j10ce.manager.access.signing import Wish, issued, new_authority, text
+from j10ce.manager.access.signing import CertificateWish, issued, new_authority, text
 from j10ce.manager.access.tls import certified
 from j10ce.manager.access.tokens import Ticket
 from j10ce.manager.documents.fleet_metrics import certificates
@@ -198,7 +198,7 @@ async def test_a_scheduler_that_reads_the_secret_now_and_then_is_always_let_in(t
 async def test_a_client_ca_of_the_administrator_is_heeded_beside_our_own(tmp_path: Path) -> None:
     api, clock = Api(), FakeClock()
     authority = new_authority("theirs", 9_000.0, clock.wall)
-    made = issued(Wish("kube-scheduler", 900.0, role="viewer"), authority, clock.wall)
+    made = issued(CertificateWish("kube-scheduler", 900.0, role="viewer"), authority, clock.wall)
     ca, shown = tmp_path / "ca.crt", tmp_path / "client.pem"
     ca.write_text(text(authority.certificate))
     shown.write_text(text(made.certificate) + made.private)

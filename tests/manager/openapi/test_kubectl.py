@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.cli.fleet.authority import Authority, Wish
+from j10ce.cli.fleet.authority import Authority
+from j10ce.manager.access.signing import CertificateWish
 from tests.lab.debian import program
 from tests.manager import process
 
@@ -32,7 +33,7 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("manager")
     authority = Authority(folder / "pki", time.time())  # noqa: TID251  certificates are judged by the real clock
     authority.create("test", 3600)
-    authority.issue("server", Wish("server", 3600, ("127.0.0.1",)), renew=False)
+    authority.issue("server", CertificateWish("server", 3600, ("127.0.0.1",)), renew=False)
     pair = ("--tls-cert", f"{folder}/pki/server.crt", "--tls-key", f"{folder}/pki/server.key")
     manager = process.start(folder, *pair)
     yield folder / "kubeconfig"

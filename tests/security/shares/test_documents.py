@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from j10ce.agent.ring.holds import HoldRequest, from_request
 from j10ce.errors import Invalid
 from j10ce.http import client
-from j10ce.http.client import Line
+from j10ce.http.client import ClientConnection
 from j10ce.manager.api.document_watch import Parts, document_lines, in_pieces
 from j10ce.manager.asgi.requests import LARGE
 from j10ce.manager.documents import documents
@@ -209,6 +209,6 @@ class Fed:
 async def test_a_long_line_is_not_copied_again_for_every_piece(size: int) -> None:
     Piece.copied = 0
     text = b"one\n\ntwo\n" + b"x" * 50_000 + b"\nthree"
-    line: Line = Fed(text, size)  # type: ignore[assignment]
+    line: ClientConnection = Fed(text, size)  # type: ignore[assignment]
     assert [one async for one in client._lines(line, 60)] == [b"one", b"two", b"x" * 50_000]
     assert Piece.copied <= len(text)

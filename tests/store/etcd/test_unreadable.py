@@ -23,7 +23,7 @@ from j10ce.store.etcd.address import read_address
 from j10ce.store.etcd.gateway import Gateway
 from j10ce.store.etcd.proto import etcd_pb2 as pb
 from j10ce.store.etcd.store import EtcdStore
-from j10ce.store.etcd.wire import PUT, RANGE, Layout
+from j10ce.store.etcd.wire import PUT, RANGE, Keyspace
 from j10ce.store.sqlite.store import SqliteStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, hold, minimum, reservation
@@ -68,7 +68,7 @@ class File:
 class Etcd:
     def __init__(self, url: str) -> None:
         self._address = read_address(url)
-        self._path = Layout(self._address.prefix).objects + "/".join(DB).encode()
+        self._path = Keyspace(self._address.prefix).objects + "/".join(DB).encode()
 
     def opened(self) -> Store:
         return EtcdStore(self._address, lambda: WALL, patience_s=60)

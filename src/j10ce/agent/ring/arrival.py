@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from j10ce.control.cpu.needs import base_of
 from j10ce.model import knob
 from j10ce.model.kinds import CpuSection
-from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value
+from j10ce.model.knob import KNOBS, ROOT, KnobRole, Setting, TargetId, Value
 from j10ce.model.plan import Change, Enable, Plan, ValueChange
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
@@ -94,7 +94,7 @@ def _concerns(change: Change, targets: set[TargetId], *, promised: bool) -> bool
         return target in targets
     known = KNOBS[change.setting.knob]
     heavier = promised and known.name == "cpu.weight" and _number(change.new) > _number(change.old)
-    return target.startswith("group/") and (known.role is Role.GUARANTEE or heavier)
+    return target.startswith("group/") and (known.role is KnobRole.GUARANTEE or heavier)
 
 
 def _pinned(e: Entitlement) -> bool:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from j10ce.adapters.adapter import WorkloadEvent
 from j10ce.agent.ring import arrival
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.agent.ring.holds import Read, holders, in_force
 from j10ce.control.controller import Controller
 from j10ce.daemon.clock import Instant
@@ -69,7 +69,7 @@ class Agent:
         self,
         kernel: Kernel,
         observer: Observer,
-        guards: Sequence[Guard],
+        guards: Sequence[Contained],
         document: NodeDocument,
         *,
         quick: Sequence[Controller] = (),
@@ -104,7 +104,7 @@ class Agent:
         self._doubted: set[TargetId] = set()  # whose maker may have written them again
 
     def decide_with(
-        self, guards: Sequence[Guard], quick: Sequence[Controller], own: Callable[[Snapshot], Bytes]
+        self, guards: Sequence[Contained], quick: Sequence[Controller], own: Callable[[Snapshot], Bytes]
     ) -> None:
         """`quick` decide an arrival, and never see the whole tree; `own`: what the agent would keep for itself.
 

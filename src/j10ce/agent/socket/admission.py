@@ -55,7 +55,7 @@ class Common(Strict, frozen=True, kw_only=True):
     minimum: Minimum = Minimum()
 
 
-class PlaceRequest(Common, frozen=True, kw_only=True):
+class AdmitRequest(Common, frozen=True, kw_only=True):
     """Put a process under QoS: its cgroup is made, every knob is written, then it is moved in."""
 
 

@@ -197,7 +197,8 @@ class Policy(NamedTuple):
         """Those that are kept, oldest first."""
         where = self.namespace if self.kind.namespaced else "j10ce-system"
         listed = self.api.get(path(KINDS["PolicyRevision"], where))["items"]
-        mine = [r for r in listed if any(o["uid"] == obj["metadata"]["uid"] for o in _owners(r))]
+        uid = obj["metadata"]["uid"]
+        mine = [r for r in listed if any(o["uid"] == uid for o in r["metadata"].get("ownerReferences", ()))]
         return sorted(mine, key=lambda r: int(r["revision"]))
 
     def changes(self) -> Iterator[dict[str, Any]]:
@@ -268,7 +269,3 @@ def _differences(before: dict[str, Any] | None, spec: dict[str, Any]) -> list[st
     if before is None:
         return []
     return [key for key in sorted({*before, *spec}) if before.get(key) != spec.get(key)]
-
-
-def _owners(revision: dict[str, Any]) -> list[dict[str, str]]:
-    return list(revision["metadata"].get("ownerReferences", ()))

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import signal
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import click
 
 from j10ce.agent.config import load
 from j10ce.cli.host.doctor import short_doctor
-from j10ce.cli.host.launch import claim, refuse_taken, start, start_agent, write_token
+from j10ce.cli.host.launch import refuse_taken, start, start_agent
 from j10ce.cli.host.left_over import LeftOver, left_over
 from j10ce.cli.output import say
 from j10ce.cli.peers import Peers
-from j10ce.daemon.lock import holder
+from j10ce.daemon.lock import claim, holder
+from j10ce.daemon.secret_files import write_private
 from j10ce.errors import Busy, Denied, Finding, Invalid, QosError, Unreachable
 from j10ce.host import child
 from j10ce.http.addresses import confidential
@@ -108,16 +112,23 @@ class Stack:
     def start(self) -> None:
         """Raises Busy, with nothing touched, where another stack or a lasting agent runs."""
         self.dirs.make()
-        self._claimed = claim(self.dirs.run / "up.lock", "`j10ce-qos up`")
+        self._claim(self.dirs.run / "up.lock")
         self._refuse_lasting_agent()
         refuse_taken(self.listen)
-        write_token(self.dirs.token)
+        write_private(self.dirs.token, secrets.token_urlsafe(32) + "\n")
         self.manager = self._manager()
         try:
             self.agent = self._agent()
         except QosError:
             self._end(self.manager, signal.SIGTERM)
             raise
+
+    def _claim(self, lock: Path) -> None:
+        claimed = claim(lock, str(os.getpid()))
+        if claimed is None:
+            other = lock.read_text().strip() or "unknown"
+            raise Busy(f"`j10ce-qos up` runs already on {lock.parent}: process {other}; stop it there first")
+        self._claimed = claimed
 
     def _refuse_lasting_agent(self) -> None:
         """One that `run` started hands over; any other was started by someone who wants it."""

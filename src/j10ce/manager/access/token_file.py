@@ -18,14 +18,14 @@ from j10ce.policy.validation.credential import credential
 log = structlog.get_logger()
 
 
-class Known(CredentialSpec, frozen=True, kw_only=True):
+class KnownToken(CredentialSpec, frozen=True, kw_only=True):
     """One token that is known by its hash."""
 
     name: str
 
 
 class AuthFile(Strict, frozen=True, kw_only=True):
-    tokens: tuple[Known, ...] = ()
+    tokens: tuple[KnownToken, ...] = ()
 
 
 def load(path: Path) -> AuthFile:
@@ -76,7 +76,7 @@ def reload(keyring: Keyring, path: Path) -> None:
         log.info("auth.load", file=str(path), tokens=len(keyring.static))
 
 
-def _check(where: str, known: Known) -> list[Finding]:
+def _check(where: str, known: KnownToken) -> list[Finding]:
     found = [*syntax.name("name", known.name), *credential(known.name, known)]
     if known.role == "bootstrap":
         # A file is not counted down; its bootstrap tokens end by their expiry alone.

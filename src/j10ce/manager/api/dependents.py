@@ -68,7 +68,7 @@ async def let_go(store: Store, owner: Object) -> None:
     """Nothing ends with `owner` any more, its history aside: the references to it are taken out."""
     for kind in KEPT:
         for obj in (await store.list(kind)).items:
-            if _owns(owner, obj):
+            if any(o.uid == owner.metadata.uid for o in obj.metadata.owner_references):
                 await _orphan(store, key_of(obj), owner)
 
 
@@ -86,7 +86,3 @@ async def _orphan(store: Store, key: Key, owner: Object) -> None:
         log.info("object.orphan", object=str(key), owner=str(key_of(owner)))
         return
     raise Conflict(f"{key}, which {key_of(owner)} owns, changed {MOST_TRIES} times meanwhile; try again")
-
-
-def _owns(owner: Object, obj: Object) -> bool:
-    return any(o.uid == owner.metadata.uid for o in obj.metadata.owner_references)

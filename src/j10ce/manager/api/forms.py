@@ -61,7 +61,7 @@ def choose(accept: str, include: str, kind: Kind, wall: Callable[[], float], pla
             case "":
                 return plainly
             case "table" if known:
-                return Table(kind, version, _include(include), wall, plainly)
+                return TableForm(kind, version, _include(include), wall, plainly)
             case "partialobjectmetadata" | "partialobjectmetadatalist" if known:
                 return Partial(version)
     raise Refusal(406, "only application/json is spoken here, also as=Table and as=" + PARTIAL)
@@ -141,7 +141,7 @@ class Partial(NamedTuple):
         return msgspec.json.encode(_typed(PARTIAL, self.version, metadata=meta))
 
 
-class Table(NamedTuple):
+class TableForm(NamedTuple):
     """One row per object, with the columns of its kind and its age."""
 
     kind: Kind
@@ -191,7 +191,7 @@ class Table(NamedTuple):
                 return before, b'],"object":'
 
 
-_: tuple[type[Form], ...] = (Encoded, Partial, Table)
+_: tuple[type[Form], ...] = (Encoded, Partial, TableForm)
 
 
 def partial(obj: Object, version: str) -> bytes:

@@ -41,7 +41,7 @@ class Position(NamedTuple):
     after: Key
 
 
-class Term(NamedTuple):
+class FieldTerm(NamedTuple):
     """One part of a field selector."""
 
     path: str
@@ -58,7 +58,7 @@ class Term(NamedTuple):
 
 class Query(NamedTuple):
     matches: Test
-    fields: tuple[Term, ...] = ()
+    fields: tuple[FieldTerm, ...] = ()
     limit: int = 0
     position: Position | None = None
     watch: bool = False
@@ -79,7 +79,7 @@ class Query(NamedTuple):
     def within(self, namespace: str | None) -> Query:
         if namespace is None:
             return self
-        return self._replace(fields=(*self.fields, Term(NAMESPACE, namespace)))
+        return self._replace(fields=(*self.fields, FieldTerm(NAMESPACE, namespace)))
 
 
 EVERYTHING: Final = Query(compiled(Selector()))
@@ -175,7 +175,7 @@ def _short(name: str, text: str, findings: list[Finding]) -> bool:
     return False
 
 
-def field_selector(text: str, kind: Kind | None, findings: list[Finding]) -> tuple[Term, ...]:
+def field_selector(text: str, kind: Kind | None, findings: list[Finding]) -> tuple[FieldTerm, ...]:
     """`status.phase=Active,metadata.name!=db`"""
     if not _short("fieldSelector", text, findings):
         return ()
@@ -184,14 +184,14 @@ def field_selector(text: str, kind: Kind | None, findings: list[Finding]) -> tup
     if len(parts) > MOST_TERMS:
         findings.append(Finding("fieldSelector", text, f"{len(parts)} terms", f"write at most {MOST_TERMS}"))
         return ()
-    wanted: list[Term] = []
+    wanted: list[FieldTerm] = []
     for part in parts:
         term = FIELD_TERM.fullmatch(part)
         if term is None or term[1] not in known:
             hint = "use " + " or ".join(f"{field}=VALUE" for field in known)
             findings.append(Finding("fieldSelector", part, "not supported", hint))
         else:
-            wanted.append(Term(term[1], term[3], term[2] != "!="))
+            wanted.append(FieldTerm(term[1], term[3], term[2] != "!="))
     return tuple(wanted)
 
 

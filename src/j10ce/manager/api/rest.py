@@ -25,13 +25,13 @@ from j10ce.manager.api.document_watch import document_lines, in_pieces
 from j10ce.manager.api.forms import Encoded, Form, choose
 from j10ce.manager.api.stream import Stream
 from j10ce.manager.api.verbs import Author, Page, Verbs, page
-from j10ce.manager.api.watch import Watched
+from j10ce.manager.api.watch import ObjectWatch
 from j10ce.manager.asgi import requests
 from j10ce.manager.asgi.requests import (
     BASE,
     JSON_TYPES,
     PATCHES,
-    Options,
+    WriteOptions,
     content_type,
     header,
     is_dry,
@@ -53,7 +53,7 @@ PATH: Final = re.compile(
 DOCUMENT: Final = re.compile(f"nodedocuments/(?P<node>{NAME})")
 PLAIN: Final = ("*/*", "application/json")  # asked for by all who want no other form
 PLURALS: Final = {kind.plural: kind for kind in KINDS.values()}
-Endpoint = Callable[["Resources", Request, "Address"], Awaitable[ASGIApp]]
+Endpoint = Callable[["ResourceRoutes", Request, "Address"], Awaitable[ASGIApp]]
 
 
 class Address(NamedTuple):
@@ -83,7 +83,7 @@ def address(path: str) -> Address:
     return at
 
 
-class Resources:
+class ResourceRoutes:
     """Every request below the group's version."""
 
     def __init__(self, verbs: Verbs, view: View, agent: AgentProxy, stop: asyncio.Event) -> None:
@@ -155,7 +155,7 @@ class Resources:
             first = tuple(Event("ADDED", obj, obj.metadata.resource_version) for obj in shown)
             since = listing.revision
         events = self._verbs.store.watch(at.kind.name, since)
-        watched = Watched(at.kind, asked, form, first, events, since, self._verbs.lines)
+        watched = ObjectWatch(at.kind, asked, form, first, events, since, self._verbs.lines)
         return Stream(watched.lines(), self._stop, asked.timeout_s)
 
     async def get(self, request: Request, at: Address) -> ASGIApp:
@@ -163,7 +163,7 @@ class Resources:
             return json(self._form(request, at.kind).object(await self._verbs.get(at.key)))
         asked = query.read(request.query_params, at.kind)
         if asked.watch:  # of this one object, as of a list that selects it
-            one = asked._replace(fields=(*asked.fields, query.Term(query.NAME, at.name)))
+            one = asked._replace(fields=(*asked.fields, query.FieldTerm(query.NAME, at.name)))
             return await self.watch(at, one, self._form(request, at.kind))
         found = await self._verbs.get(at.key, asked.since)
         if int(asked.since or 0) > int(found.metadata.resource_version):
@@ -219,7 +219,9 @@ class Resources:
             return self._encoded
         return choose(accept, request.query_params.get("includeObject", ""), kind, self._verbs.wall, self._encoded)
 
-    def _shown(self, request: Request, at: Address, obj: Object, how: Options, by: Author, code: int = 200) -> Response:
+    def _shown(
+        self, request: Request, at: Address, obj: Object, how: WriteOptions, by: Author, code: int = 200
+    ) -> Response:
         # What a dry run shows was never stored, so its bytes must not be kept under the revision that is.
         data = self._form(request, at.kind).object(obj, kept=not how.dry)
         told = by.strays if how.validation == "Warn" else None
@@ -233,7 +235,7 @@ def _refuse_future(since: str, revision: str) -> None:
         raise Refusal(504, ahead, {"retry-after": "1"})
 
 
-def _author(how: Options) -> Author:
+def _author(how: WriteOptions) -> Author:
     return Author(how.manager, None if how.validation == "Strict" else [])
 
 
@@ -247,10 +249,10 @@ def _verb(request: Request, name: str) -> Verb:
 
 
 WRITING: Final[dict[str, Verb]] = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-ON_COLLECTION: Final[dict[str, Endpoint]] = {"GET": Resources.list, "POST": Resources.create}
+ON_COLLECTION: Final[dict[str, Endpoint]] = {"GET": ResourceRoutes.list, "POST": ResourceRoutes.create}
 ON_OBJECT: Final[dict[str, Endpoint]] = {
-    "GET": Resources.get,
-    "PUT": Resources.replace,
-    "PATCH": Resources.patch,
-    "DELETE": Resources.delete,
+    "GET": ResourceRoutes.get,
+    "PUT": ResourceRoutes.replace,
+    "PATCH": ResourceRoutes.patch,
+    "DELETE": ResourceRoutes.delete,
 }

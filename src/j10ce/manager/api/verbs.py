@@ -21,7 +21,7 @@ from j10ce.manager.api.dependents import DeleteOptions, Preconditions, checked, 
 from j10ce.manager.api.query import ANY_REVISION, Position, Query
 from j10ce.manager.changes import config as apply_config
 from j10ce.manager.changes.nulls import fields_given, without_finalizers
-from j10ce.manager.changes.ownership import Writer, applied, refuse, updated
+from j10ce.manager.changes.ownership import FieldWriter, applied, refuse, updated
 from j10ce.manager.changes.patches import merge, patched, read_operations
 from j10ce.manager.fairness.lines import Lines
 from j10ce.manager.identity import Role, current
@@ -274,8 +274,8 @@ class Verbs:
         held = self._mirrors.get(kind)
         return held if held is not None and held.synced.is_set() else None
 
-    def _writer(self, by: Author, part: Part) -> Writer:
-        return Writer(by.name, part, self.wall())
+    def _writer(self, by: Author, part: Part) -> FieldWriter:
+        return FieldWriter(by.name, part, self.wall())
 
     def _read(self, kind: Kind, raw: bytes, namespace: str, by: Author, part: Part = "spec") -> Object:
         obj = _parsed(raw, kind, by)

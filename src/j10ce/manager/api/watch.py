@@ -23,7 +23,7 @@ BOOKMARK_S: Final = 15.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"  # Kubernetes' mark that the present state has been told
 
 
-class Watched(NamedTuple):
+class ObjectWatch(NamedTuple):
     """A watch of objects: what is shown first, what then, how, and to whom."""
 
     kind: Kind

@@ -28,7 +28,7 @@ MOST_MANAGER: Final = 128  # characters of a field manager's name
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
 
 
-class Options(NamedTuple):
+class WriteOptions(NamedTuple):
     """What the query of a write says."""
 
     dry: bool = False
@@ -37,17 +37,17 @@ class Options(NamedTuple):
     validation: FieldValidation = "Strict"  # what becomes of fields that nobody knows
 
 
-def options(request: Request) -> Options:
+def options(request: Request) -> WriteOptions:
     """Raises Refusal."""
     if not request.scope["query_string"]:
-        return Options(manager=_agent(request))
+        return WriteOptions(manager=_agent(request))
     params = request.query_params
     validation = params.get("fieldValidation") or "Strict"
     if validation not in get_args(FieldValidation):
         raise Refusal(400, f"fieldValidation={shown(validation)} is not known; use Strict, Warn or Ignore")
     manager = checked_manager(params.get("fieldManager") or _agent(request))
     force = params.get("force") in ("1", "true")
-    return Options(is_dry(request), manager, force, cast(FieldValidation, validation))
+    return WriteOptions(is_dry(request), manager, force, cast(FieldValidation, validation))
 
 
 def checked_manager(name: str) -> str:

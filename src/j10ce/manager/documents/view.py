@@ -201,10 +201,8 @@ class View:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(min(TICK_S, BOOKMARK_S))
-            _resolve(self._since(loop.time() - BOOKMARK_S), False)
-
-    def _since(self, before: float) -> list[asyncio.Future[bool]]:
-        return [future for future, _ in takewhile(lambda wait: wait[1] <= before, self._patience.items())]
+            waits = takewhile(lambda wait: loop.time() - wait[1] >= BOOKMARK_S, self._patience.items())
+            _resolve([future for future, _ in waits], False)
 
 
 def _resolve(futures: Iterable[asyncio.Future[bool]], result: bool) -> None:

@@ -51,7 +51,8 @@ def rich(error: QosError, about: Key = NOTHING) -> Status:
     made = Status(code=number, message=_cut(told["message"], MOST_MESSAGE))
     _add(made, ErrorInfo(reason=_shout(told["reason"]), domain=GROUP))
     if about.kind:
-        _add(made, ResourceInfo(resource_type=f"{GROUP}/{about.kind}", resource_name=_path(about)))
+        name = f"{about.namespace}/{about.name}" if about.namespace else about.name
+        _add(made, ResourceInfo(resource_type=f"{GROUP}/{about.kind}", resource_name=name))
     if isinstance(error, Refusal) and (wait_s := (error.headers or {}).get("retry-after")):
         retry = RetryInfo()
         retry.retry_delay.seconds = int(wait_s)
@@ -85,10 +86,6 @@ def _add(made: Status, detail: Message) -> None:
     packed = Packed()
     packed.Pack(detail)
     made.details.append(packed)
-
-
-def _path(key: Key) -> str:
-    return f"{key.namespace}/{key.name}" if key.namespace else key.name
 
 
 def _shout(reason: str) -> str:

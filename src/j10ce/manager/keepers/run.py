@@ -99,7 +99,7 @@ async def persist(keep: Keep) -> None:
         failure: BaseException | None = None
         try:
             # In a task of its own: a TaskGroup that fails leaves its task looking cancelled, before Python 3.13.
-            await asyncio.get_running_loop().create_task(_awaited(keep))
+            await asyncio.get_running_loop().create_task(awaited(keep))
         except* (StoreError, Denied) as e:
             failure = e
         if failure:
@@ -108,7 +108,8 @@ async def persist(keep: Keep) -> None:
             await asyncio.sleep(RETRY_S)
 
 
-async def _awaited(keep: Keep) -> None:
+async def awaited(keep: Keep) -> None:
+    """As a coroutine, which is what a task is made of."""
     await keep()
 
 

@@ -32,7 +32,7 @@ from j10ce.scheduler.cluster import resources, row
 from j10ce.scheduler.extender.occupancy import Guest, Occupancy, Stake
 from j10ce.scheduler.extender.offers import Offers
 from j10ce.scheduler.ledger.layout import MOST
-from j10ce.store.mirror import Mirror, Source
+from j10ce.store.mirror import Mirror, MirrorSource
 
 LOOK_S: Final = 1.0  # between looks for policies whose time is over
 SETTLE_S: Final = 0.2  # profiles and namespaces that change together are taken in together
@@ -43,7 +43,9 @@ TOGETHER: Final = 500  # pods looked at before others have a turn
 class Occupants:
     """`view` tells of our kinds, `source` of Kubernetes' own; what they say goes into `book`, and ends `offers`."""
 
-    def __init__(self, source: Source, view: View, wall: Callable[[], float], book: Occupancy, offers: Offers) -> None:
+    def __init__(
+        self, source: MirrorSource, view: View, wall: Callable[[], float], book: Occupancy, offers: Offers
+    ) -> None:
         self._view, self._wall, self._book, self._offers = view, wall, book, offers
         self._pods, self._nodes, self._namespaces = (Mirror(source, kind) for kind in ("Pod", "Node", "Namespace"))
         self._chooser = Chooser(())

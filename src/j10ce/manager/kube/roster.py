@@ -25,7 +25,7 @@ from j10ce.policy.payer import rank
 from j10ce.policy.select import Labels, Test
 from j10ce.scheduler.cluster import resources
 from j10ce.scheduler.extender.occupancy import Guest, Occupancy
-from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge
+from j10ce.scheduler.ledger.pledge import Charge, FleetNode, Pledge
 
 AGENT_GONE_S: Final = 300.0  # a node whose agent is silent for longer takes no more units
 CLOSING_TAINTS: Final = (
@@ -78,7 +78,7 @@ class Sums:
 class KubeRoster:
     def __init__(self, occupants: Occupants, book: Occupancy, hear: Hear) -> None:
         self._occupants, self._book, self._hear = occupants, book, hear
-        self._told: dict[str, Node] = {}
+        self._told: dict[str, FleetNode] = {}
         self._seen: dict[str, NodeInputs] = {}  # what each was made of
         self._policies: dict[str, MinimalReservationPolicy] = {}
         self._pledges: dict[str, list[Pledge]] = {}  # by namespace
@@ -89,7 +89,7 @@ class KubeRoster:
         self._reports = {node.metadata.name: node for node in nodes}
         natives = {node.metadata.name: node for node in self._occupants.nodes()}
         dirty = self._take_policies({reference(p): p for p in policies if not over(p, wall)})
-        fresh: list[Node] = []
+        fresh: list[FleetNode] = []
         for name, node in natives.items():
             ground = self._ground(name, node)
             if name in dirty or not ground.same(self._seen.get(name)):
@@ -155,19 +155,19 @@ class KubeRoster:
 
     # -- what it amounts to
 
-    def _node(self, name: str, node: native.Node, silent: bool) -> Node:
+    def _node(self, name: str, node: native.Node, silent: bool) -> FleetNode:
         told = self._reports.get(name)
         labels = {**node.metadata.labels, HOSTNAME_LABEL: name, **(labels_of(told) if told else {})}
         if _lost(node):
-            return Node(name, NOTHING, labels, open=False)
+            return FleetNode(name, NOTHING, labels, open=False)
         report = told.status.node if told else NodeReport()
         capacity = promisable(node, report)
         book = self._book
         guests = sorted(book.there(book.row[name]), key=lambda g: (g.since, g.uid)) if name in book.row else []
         whole = resources(report.capacity or node.status.allocatable)
-        return self._filled(Node(name, capacity, labels, _open(node, told, silent=silent)), whole, guests, report)
+        return self._filled(FleetNode(name, capacity, labels, _open(node, told, silent=silent)), whole, guests, report)
 
-    def _filled(self, node: Node, whole: Resources, guests: Sequence[Guest], report: NodeReport) -> Node:
+    def _filled(self, node: FleetNode, whole: Resources, guests: Sequence[Guest], report: NodeReport) -> FleetNode:
         """A pod that may stand on a unit counts with what it asks for: the ledger tops it up to the unit's shape.
         One with a floor beyond units counts with that floor at least."""
         waiting = {r.source: r.unprotected for r in report.reservations if r.unprotected}

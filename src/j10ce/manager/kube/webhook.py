@@ -59,7 +59,7 @@ class User(Struct, frozen=True):
     username: Word = ""
 
 
-class Request(Struct, frozen=True, rename="camel"):
+class AdmissionRequest(Struct, frozen=True, rename="camel"):
     uid: Word
     kind: GroupKind
     operation: Word = ""
@@ -71,7 +71,7 @@ class Request(Struct, frozen=True, rename="camel"):
 
 
 class Review(Struct, frozen=True, rename="camel"):
-    request: Request
+    request: AdmissionRequest
     api_version: Word = API_VERSION
 
 
@@ -91,7 +91,7 @@ class Response(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 SCALE: Final = GroupKind("Scale", "autoscaling")
-Judge = Callable[[Request], Awaitable[Response]]
+Judge = Callable[[AdmissionRequest], Awaitable[Response]]
 
 
 class Objects(Protocol):
@@ -127,7 +127,7 @@ class WebhookDoor:
         told = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
         await reply(send, msgspec.json.encode(told))
 
-    async def _judged(self, judge: Judge, request: Request) -> Response:
+    async def _judged(self, judge: Judge, request: AdmissionRequest) -> Response:
         """In time, and never with an error of our own: those are told."""
         try:
             async with asyncio.timeout(DEADLINE_S):
@@ -141,7 +141,7 @@ class WebhookDoor:
             log.exception("webhook.fail", kind=request.kind.kind, object=_where(request))
             return self._unjudged(request, f"internal error: {type(e).__name__}")
 
-    def _unjudged(self, request: Request, why: str) -> Response:
+    def _unjudged(self, request: AdmissionRequest, why: str) -> Response:
         log.warning(
             "webhook.skip", kind=request.kind.kind, object=_where(request), error=why, admitted=not self._closed
         )
@@ -150,7 +150,7 @@ class WebhookDoor:
             return Response(request.uid, allowed=False, status=status(told))
         return Response(request.uid, allowed=True, warnings=(f"j10ce-qos did not look at it: {why}",))
 
-    async def _validate(self, request: Request) -> Response:
+    async def _validate(self, request: AdmissionRequest) -> Response:
         """Raises Invalid with all findings."""
         if request.kind.group == GROUP and request.kind.kind in KINDS:
             _check_ours(request)
@@ -160,7 +160,7 @@ class WebhookDoor:
             await self._pods.check(request.namespace, request.object, request.old_object)
         return Response(request.uid, allowed=True)
 
-    async def _check_scaled(self, request: Request) -> None:
+    async def _check_scaled(self, request: AdmissionRequest) -> None:
         """The policy as it is, with other units: all that a Scale tells of it. Nothing else of ours can be scaled."""
         policy = await self._objects.get("MinimalReservationPolicy", request.namespace, request.name)
         if isinstance(policy, MinimalReservationPolicy) and _changed(request, "spec"):
@@ -168,7 +168,7 @@ class WebhookDoor:
             findings = validate(replace(policy, spec=replace(policy.spec, units=units)))
             _refuse(findings, policy.kind, request.name)
 
-    async def _mutate(self, request: Request) -> Response:
+    async def _mutate(self, request: AdmissionRequest) -> Response:
         if request.kind == GroupKind("Hold", GROUP) and request.object and _changed(request, "spec"):
             return self._patched(request, _signed(request))
         if request.kind != GroupKind("Pod") or request.operation != "CREATE":
@@ -178,7 +178,7 @@ class WebhookDoor:
             return Response(request.uid, allowed=True)
         return self._patched(request, _labelled(request.object, PROFILE_LABEL, profile))
 
-    def _patched(self, request: Request, steps: list[dict[str, Any]]) -> Response:
+    def _patched(self, request: AdmissionRequest, steps: list[dict[str, Any]]) -> Response:
         patch = b64encode(msgspec.json.encode(steps)).decode()
         return Response(request.uid, allowed=True, patch_type="JSONPatch", patch=patch)
 
@@ -191,7 +191,7 @@ def _verdict(response: Response) -> Verdict:
     return "changed" if response.patch else "admitted"
 
 
-def _read(text: bytes) -> Request:
+def _read(text: bytes) -> AdmissionRequest:
     if text.count(b"[") + text.count(b"{") + text.count(b",") > MOST_PARTS:  # before anything is made of them
         raise Refusal(400, f"not an AdmissionReview: more than {MOST_PARTS} values")
     if too_deep(text, DEEPEST):
@@ -205,7 +205,7 @@ def _read(text: bytes) -> Request:
     return review.request
 
 
-def _check_ours(request: Request) -> None:
+def _check_ours(request: AdmissionRequest) -> None:
     """What is being deleted, and what does not touch the wish, goes through: old mistakes must not stop it."""
     deleting = bool(request.object and request.object.get("metadata", {}).get("deletionTimestamp"))
     if not request.object or deleting or not _changed(request, "spec", "data", "revision"):
@@ -222,7 +222,7 @@ def _refuse(findings: list[Finding], kind: str, name: str) -> None:
         raise Invalid(findings, f"{kind} {name}")
 
 
-def _changed(request: Request, *parts: str) -> bool:
+def _changed(request: AdmissionRequest, *parts: str) -> bool:
     if not request.old_object:
         return True
     return any(request.object.get(part) != request.old_object.get(part) for part in parts)
@@ -234,13 +234,13 @@ def _labelled(pod: Any, key: str, value: str) -> list[dict[str, Any]]:
     return [{"op": "add", "path": "/metadata/labels/" + key.replace("~", "~0").replace("/", "~1"), "value": value}]
 
 
-def _signed(request: Request) -> list[dict[str, Any]]:
+def _signed(request: AdmissionRequest) -> list[dict[str, Any]]:
     """Whoever last changed a hold's wish is who made it: what the object says of that is not believed."""
     given = str(request.object.get("spec", {}).get("who", ""))
     return [{"op": "add", "path": "/spec/who", "value": signature(request.user_info.username, given)}]
 
 
-def _where(request: Request) -> str:
+def _where(request: AdmissionRequest) -> str:
     return "/".join(filter(None, (request.namespace, request.name)))
 
 

@@ -99,12 +99,6 @@ class Field(NamedTuple):
     form: Form
     required: bool
 
-    @property
-    def declared(self) -> str:
-        """As the .proto says it: what a message may leave out says so, so that zero stays a legal wish."""
-        singular = isinstance(self.form, Scalar | Text | EnumShape)
-        return f"optional {self.form.name}" if singular else self.form.name
-
 
 @cache
 def fields(struct: type[Struct]) -> tuple[Field, ...]:
@@ -124,23 +118,9 @@ def messages() -> tuple[type[Struct], ...]:
     while waiting:
         struct = waiting.pop(0)
         found[struct] = None
-        below = [form.struct for field in fields(struct) for form in _inside(field.form) if isinstance(form, Nested)]
+        below = [form.struct for field in fields(struct) for form in inside(field.form) if isinstance(form, Nested)]
         waiting += [inner for inner in below if inner not in found and inner not in waiting]
     return tuple(found)
-
-
-def wrappers() -> tuple[Wrapped, ...]:
-    return tuple(dict.fromkeys(form for form in _forms() if isinstance(form, Wrapped)))
-
-
-def shared_choices() -> tuple[EnumShape, ...]:
-    return tuple(dict.fromkeys(form for form in _forms() if isinstance(form, EnumShape) and form.shared))
-
-
-def own_choices(struct: type[Struct]) -> tuple[EnumShape, ...]:
-    """The enums that stand inside the message of a struct."""
-    every = (form for field in fields(struct) for form in _inside(field.form))
-    return tuple(form for form in every if isinstance(form, EnumShape) and not form.shared)
 
 
 def constant(choice: EnumShape, value: str) -> str:
@@ -161,15 +141,11 @@ def _constant(t: Type) -> bool:
     return isinstance(t, LiteralType) and len(t.values) == 1
 
 
-def _forms() -> Iterator[Form]:
-    return (form for struct in messages() for field in fields(struct) for form in _inside(field.form))
-
-
-def _inside(form: Form) -> Iterator[Form]:
+def inside(form: Form) -> Iterator[Form]:
     yield form
     match form:
         case Many(item=inner) | Mapped(value=inner) | Wrapped(inner=inner):
-            yield from _inside(inner)
+            yield from inside(inner)
         case _:
             pass
 

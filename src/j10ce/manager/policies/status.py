@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from j10ce.manager.policies.admission import Decision
 from j10ce.manager.policies.readiness import readiness
-from j10ce.manager.policies.reports import Standing, Told, falls_short
+from j10ce.manager.policies.reports import RolloutStanding, Told, falls_short
 from j10ce.model.kinds import (
     Condition,
     EffectiveFloor,
@@ -36,7 +36,7 @@ S = TypeVar("S", bound=PolicyStatus)
 class Basis(NamedTuple):
     """All that a judgement rests on, besides the policy itself."""
 
-    standing: Standing
+    standing: RolloutStanding
     reports: Sequence[Told] = ()
     revisions: Sequence[PolicyRevision] = ()  # of the policy
     watched_s: float = 0.0  # since all nodes obey it, as far as this leader saw it
@@ -98,7 +98,7 @@ def _summed_up(policy: Policy, status: S, wall: float) -> S:
     return replace(status, conditions=(*status.conditions, *summary))
 
 
-def _count(standing: Standing) -> NodeCount:
+def _count(standing: RolloutStanding) -> NodeCount:
     failing = standing.failing
     named = tuple(FailingNode(node=node, why=failing[node]) for node in sorted(failing)[:MOST_NAMED])
     return NodeCount(

@@ -51,7 +51,8 @@ class ObservedStore:
         with Measured(self, "put", obj.kind):
             if isinstance(self._tracer, Silent):
                 return await self._store.put(obj, expect=expect, part=part)
-            with self._tracer.step("store.put", _facts(obj)) as span:
+            about = {"j10ce.kind": obj.kind, "j10ce.namespace": obj.metadata.namespace, "j10ce.name": obj.metadata.name}
+            with self._tracer.step("store.put", about) as span:
                 if span.trace and part == "spec":
                     obj = await self._marked(obj, span)
                 return await self._store.put(obj, expect=expect, part=part)
@@ -123,7 +124,3 @@ class Measured:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self._seen.answered(self._operation, self._kind, error, perf_counter() - self._began)
-
-
-def _facts(obj: Object) -> dict[str, str]:
-    return {"j10ce.kind": obj.kind, "j10ce.namespace": obj.metadata.namespace, "j10ce.name": obj.metadata.name}

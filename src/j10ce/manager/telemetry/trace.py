@@ -51,14 +51,14 @@ class Tracer(Protocol):
         ...
 
 
-class Unrecorded:
+class UnrecordedSpan:
     trace = ""
 
     def note(self, name: str, value: str | int) -> None:
         """Nobody asks."""
 
 
-UNRECORDED: Final = nullcontext(Unrecorded())
+UNRECORDED: Final = nullcontext(UnrecordedSpan())
 
 
 class Silent:

@@ -21,7 +21,7 @@ from j10ce.model.kinds import Object
 from j10ce.model.stored import Event, Key, Unreadable, key_of
 from j10ce.store.etcd.gateway import Full, Gateway
 from j10ce.store.etcd.proto import etcd_pb2 as pb
-from j10ce.store.etcd.wire import DELETE_PLACE, PLACES, RANGE, TXN, Layout, Line, at_revision, changed_at, put_op
+from j10ce.store.etcd.wire import DELETE_PLACE, PLACES, RANGE, TXN, Keyspace, Numbering, at_revision, changed_at, put_op
 from j10ce.store.table import Table
 
 PAGE: Final = 500
@@ -48,9 +48,9 @@ class Written(NamedTuple):
 
 
 class Feed:
-    def __init__(self, gateway: Gateway, layout: Layout, *, kept: int) -> None:
+    def __init__(self, gateway: Gateway, layout: Keyspace, *, kept: int) -> None:
         self.table = Table(-1, kept=kept)  # knows no revision before it is loaded
-        self.line = Line()  # of the table
+        self.line = Numbering()  # of the table
         self.marks: dict[str, tuple[int, int]] = {}  # the last batch of each writer, and etcd's revision of it
         self.sent: Mapping[Key, Sent] = {}  # in the last batch
         self.written: dict[Key, Written] = {}  # and perhaps not yet in the table
@@ -183,7 +183,7 @@ class Feed:
         self._loaded = True
         self._moved.ring()
 
-    async def _earliest(self, line: Line, present: int) -> tuple[int, list[Object], dict[Key, int]]:
+    async def _earliest(self, line: Numbering, present: int) -> tuple[int, list[Object], dict[Key, int]]:
         """The objects as of as early as we look back, as far as etcd's last compaction lets us."""
         at = present if self._afresh else max(1, present - BACKLOG, line.since)
         try:
@@ -204,7 +204,7 @@ class Feed:
             log.warning("store.compaction", unknown_since=at)
         return 0
 
-    async def _present(self) -> tuple[Line, pb.KeyValue | None, int]:
+    async def _present(self) -> tuple[Numbering, pb.KeyValue | None, int]:
         """The line, the mark and etcd's revision. Where etcd was put back, a line begins that is past all we have told;
         it moves the mark, so that no manager answers from the line before once it is there."""
         both = pb.RangeRequest(key=self._layout.mark, range_end=self._layout.objects)
@@ -214,7 +214,7 @@ class Feed:
             answer = await self._gateway.ask(RANGE, both)
             held = {kv.key: kv for kv in answer.kvs}
             kept = held.get(self._layout.line)
-            line = _line(kept)
+            line = Numbering(int(kept.value), kept.mod_revision) if kept else Numbering()
             self._lost |= line.past < self.line.past
             if not self._lost or line.past >= past:
                 return line, held.get(self._layout.mark), answer.header.revision
@@ -226,7 +226,7 @@ class Feed:
                 log.warning("store.line", error=str(e))
                 self._lost, self._afresh = False, True
 
-    async def _objects(self, at: int, line: Line) -> tuple[list[Object], dict[Key, int]]:
+    async def _objects(self, at: int, line: Numbering) -> tuple[list[Object], dict[Key, int]]:
         objects: list[Object] = []
         unread: dict[Key, int] = {}
         start, more = self._layout.objects, True
@@ -332,7 +332,7 @@ class Feed:
         self._applied = at
         self.table.apply(event, size)
 
-    def _read(self, key: Key, kv: pb.KeyValue, line: Line, unread: dict[Key, int]) -> Object | None:
+    def _read(self, key: Key, kv: pb.KeyValue, line: Numbering, unread: dict[Key, int]) -> Object | None:
         """None, told and noted in `unread`, for what nobody can read."""
         try:
             obj = line.restored(key, kv, self.strays)
@@ -352,10 +352,6 @@ class Feed:
         if sent and sent.data == kv.value:  # the answer is still on its way
             return at_revision(sent.object, self.line.revision(kv.mod_revision, sent.place))
         return None
-
-
-def _line(kv: pb.KeyValue | None) -> Line:
-    return Line(int(kv.value), kv.mod_revision) if kv else Line()
 
 
 def _same(answer: pb.RangeResponse, seen: pb.KeyValue) -> bool:

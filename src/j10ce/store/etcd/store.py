@@ -24,7 +24,7 @@ from j10ce.store.etcd.elector import etcd_elector
 from j10ce.store.etcd.feed import Feed
 from j10ce.store.etcd.gateway import PATIENCE_S, Gateway
 from j10ce.store.etcd.upkeep import Fill, compact, keep_fence
-from j10ce.store.etcd.wire import Layout
+from j10ce.store.etcd.wire import Keyspace
 from j10ce.store.etcd.writer import Writer
 from j10ce.store.reading import refuse_partial
 from j10ce.store.revise import kept, removed, revise
@@ -44,7 +44,7 @@ class EtcdStore:
         kept: int = KEPT_CHANGES,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        self._gateway, self._layout = Gateway(address, patience_s=patience_s), Layout(address.prefix)
+        self._gateway, self._layout = Gateway(address, patience_s=patience_s), Keyspace(address.prefix)
         self._wall = wall
         self._feed = Feed(self._gateway, self._layout, kept=kept)
         self._writer = Writer(self._gateway, self._layout, self._feed)

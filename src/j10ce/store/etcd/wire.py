@@ -31,7 +31,7 @@ PLACES: Final = 128
 DELETE_PLACE: Final = 0
 
 
-class Line(NamedTuple):
+class Numbering(NamedTuple):
     """How etcd's revisions are told."""
 
     past: int = 0
@@ -54,7 +54,7 @@ class Line(NamedTuple):
         return at_revision(obj, self.revision(kv.mod_revision, _place(key, obj)))
 
 
-class Layout:
+class Keyspace:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.mark = f"{prefix}/objects".encode()

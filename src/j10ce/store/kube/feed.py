@@ -14,7 +14,7 @@ from j10ce.errors import Closed, Compacted, Denied, StoreError
 from j10ce.http.retry import asked_s, pauses
 from j10ce.kube.client import KubeClient
 from j10ce.kube.resource import Resource
-from j10ce.kube.wire import Line, event_of, revision_of
+from j10ce.kube.wire import WatchLine, event_of, revision_of
 from j10ce.store.table import KEPT_BYTES, Log, Watch
 
 LONGEST_REVISION: Final = 19  # digits
@@ -89,7 +89,7 @@ class Feed:
                 self._take(line)
         return self._at > before
 
-    def _take(self, line: Line) -> None:
+    def _take(self, line: WatchLine) -> None:
         revision = revision_of(line)
         if int(revision) <= self._at:
             return

@@ -33,7 +33,7 @@ CREATE TABLE horizons (kind TEXT PRIMARY KEY, revision INTEGER NOT NULL);  -- ''
 """
 
 
-class Row(NamedTuple):
+class ChangeRow(NamedTuple):
     """One change with its object as JSON."""
 
     event: Event
@@ -110,7 +110,7 @@ class Database:
             before[key_of(obj)] = obj
         return [(e, size) for e, size in events if int(e.revision) > horizons.get(e.object.kind, 0)]
 
-    def write(self, rows: Sequence[Row], trims: Iterable[Trim] = ()) -> None:
+    def write(self, rows: Sequence[ChangeRow], trims: Iterable[Trim] = ()) -> None:
         """All of it in one transaction that survives power loss, or nothing of it and a StoreError."""
         try:
             self._sql.execute("BEGIN IMMEDIATE")
@@ -125,7 +125,7 @@ class Database:
     def close(self) -> None:
         self._sql.close()
 
-    def _record(self, rows: Sequence[Row]) -> None:
+    def _record(self, rows: Sequence[ChangeRow]) -> None:
         last = {key_of(row.event.object): row for row in rows}
         gone = [key for key, row in last.items() if row.event.type == "DELETED"]
         self._sql.executemany("DELETE FROM objects WHERE kind = ? AND namespace = ? AND name = ?", gone)

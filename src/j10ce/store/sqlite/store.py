@@ -17,7 +17,7 @@ from j10ce.model.schema import encode
 from j10ce.model.stored import Event, Key, Listing, Part, Unreadable, key_of
 from j10ce.store.reading import refuse_partial
 from j10ce.store.revise import Decide, kept, removed, revise
-from j10ce.store.sqlite.database import BrokenDisk, Database, Row, Trim
+from j10ce.store.sqlite.database import BrokenDisk, ChangeRow, Database, Trim
 from j10ce.store.sqlite.writer import Job, Jobs, Writer
 from j10ce.store.store import ANY, Expect, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, Watch
@@ -100,12 +100,12 @@ class SqliteStore:
     async def _commit(self, event: Event) -> None:
         if self._ended:
             raise Closed() if isinstance(self._ended, Closed) else StoreError(str(self._ended))
-        row = Row(event, encode(event.object))  # before anyone counts on it: what cannot be written is not coming
+        row = ChangeRow(event, encode(event.object))  # before anyone counts on it: what cannot be written is not coming
         self._revision = int(event.revision)
         self._coming[key_of(event.object)] = event
         await self._queued(row)
 
-    def _queued(self, row: Row | None) -> asyncio.Future[None]:
+    def _queued(self, row: ChangeRow | None) -> asyncio.Future[None]:
         loop = asyncio.get_running_loop()
         done = loop.create_future()
         if not self._collected:
@@ -134,7 +134,7 @@ class SqliteStore:
             else:
                 job.done.set_result(None)
 
-    def _publish(self, row: Row) -> None:
+    def _publish(self, row: ChangeRow) -> None:
         key = key_of(row.event.object)
         if self._coming.get(key) is row.event:
             del self._coming[key]

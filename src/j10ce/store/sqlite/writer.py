@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from j10ce.errors import StoreError
-from j10ce.store.sqlite.database import Database, Row, Trim
+from j10ce.store.sqlite.database import ChangeRow, Database, Trim
 
 
 class Job(NamedTuple):
@@ -18,7 +18,7 @@ class Job(NamedTuple):
 
     epoch: int
     done: asyncio.Future[None]
-    row: Row | None
+    row: ChangeRow | None
 
 
 Jobs = list[Job]
