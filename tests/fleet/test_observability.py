@@ -73,7 +73,7 @@ async def test_a_right_that_is_lost_is_told_until_it_is_back() -> None:
     assert seen.trouble == ""  # it answers
     for word in ("get QoSProfile: the API server refuses manager", "watch Pod: not yours"):
         assert word in health.problem
-        assert f"refused: {word}" in health.told()
+        assert f"refused: {word}" in health.verbose()
     line = 'j10ce_manager_store_refused{kind="QoSProfile",operation="get"}'
     assert metrics(bytes(told.render().body).decode())[line] == 1
     store.failure = None

@@ -1,4 +1,4 @@
-"""What a controller-manager may be told: its command line."""
+"""The command line of a controller-manager."""
 
 from __future__ import annotations
 
@@ -94,12 +94,12 @@ def _add_security(made: argparse.ArgumentParser) -> None:
     group.add_argument("--client-ca", type=Path, help="accept client certificates of this CA: CN=name, O=j10ce:ROLE")
     group.add_argument(
         "--webhook-ca", type=Path,
-        help="on Kubernetes, with --tls-cert: who signed it, told to API servers as the webhooks' caBundle; followed",
+        help="on Kubernetes, with --tls-cert: who signed it, given to API servers as the webhooks' caBundle; followed",
     )  # fmt: skip
     group.add_argument(
         "--fail-closed", action="store_true", help="on Kubernetes: webhooks refuse what they could not judge"
     )
-    group.add_argument("--audit-log", type=Path, help="file that is told every write and every refusal, as JSON lines")
+    group.add_argument("--audit-log", type=Path, help="file for every write and every refusal, as JSON lines")
 
 
 def _add_telling(made: argparse.ArgumentParser) -> None:

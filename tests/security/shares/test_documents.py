@@ -70,11 +70,11 @@ async def test_an_editor_cannot_make_documents_that_no_agent_reads(manager: Mana
     async with await enrolled(manager, "eve", "editor") as eve:
         taken, said = await until_full(eve, "all")
         assert 10 < taken < 20
-        assert "with which all nodes would be told 2" in said
+        assert "with which all nodes would be sent 2" in said
         assert "at most 20480 can be: delete holds, profiles or policies" in said
         taken, said = await until_full(eve, "one", node="n1")
         assert 5 < taken < 10
-        assert "with which n1 alone would be told 1" in said
+        assert "with which n1 alone would be sent 1" in said
         assert (await written(eve, HOLDS, long_hold("another", node="n2")))[0] == 201
         large = policy("large", metadata={"labels": {f"l{n}": "x" * 60 for n in range(30)}})
         assert (await written(eve, POLICIES, large))[0] == 422

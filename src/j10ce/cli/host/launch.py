@@ -136,7 +136,7 @@ def _last_words(log: Path, start_at: int) -> str:
 
 
 def claim(path: Path, what: str) -> int:
-    """A lock for the life of this process, told apart by its file; raises Busy with who holds it."""
+    """A lock for the life of this process, named by its file; raises Busy with who holds it."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
