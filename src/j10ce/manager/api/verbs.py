@@ -364,8 +364,8 @@ def _still(key: Key, changed: Struct) -> Object:
     return new
 
 
-def _another(key: Key, stored: Object, uid: str) -> Conflict:
-    return Conflict(f"{key} has uid {stored.metadata.uid}, not {cut(uid)}: it was deleted and made anew; read it again")
+def _another(key: Key, obj: Object, uid: str) -> Conflict:
+    return Conflict(f"{key} has uid {obj.metadata.uid}, not {cut(uid)}: it was deleted and made again; read it again")
 
 
 def _restless(key: Key) -> Conflict:
