@@ -92,7 +92,7 @@ class Commands(click.Group):
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="j10ce-qos")
-@click.option("--server", envvar="J10CE_SERVER", help="API address, or several with commas; found beside `up`.")
+@click.option("--server", envvar="J10CE_SERVER", help="API address, or several with commas; default: that of `up`.")
 @click.option("--token-file", envvar="J10CE_TOKEN_FILE", type=click.Path(dir_okay=False), help="Token for --server.")
 @click.option("--ca-file", envvar="J10CE_CA_FILE", type=click.Path(dir_okay=False), help="Authority of --server.")
 @click.option("--kubeconfig", envvar="J10CE_KUBECONFIG", type=click.Path(dir_okay=False), help="Names all of these.")
