@@ -46,8 +46,8 @@ kinds, names, profiles and knobs. Without `--server` a command talks to the agen
 | 7 | conflict, or someone else holds it |
 | 130 | a watch ended by Ctrl-C |
 
-`run` ends with the command's own code; 125 if the command could not be placed, 126 if it is not executable, 127 if there
-is no such command, 128 + n if signal n ended it.
+`run` ends with the command's own code; 125 if the command could not be placed, 126 if it is not executable, 127 if
+there is no such command, 128 + n if signal n ended it.
 
 ## Environment
 

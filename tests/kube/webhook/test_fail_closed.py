@@ -84,8 +84,8 @@ def restart(hooked: Hooked) -> None:
 
 
 def material(cluster: Cluster) -> dict[str, str]:
-    found: dict[str, str] = cluster.call("GET", f"{SECRET}/j10ce-certificates")["data"]
-    return found
+    obj: dict[str, str] = cluster.call("GET", f"{SECRET}/j10ce-certificates")["data"]
+    return obj
 
 
 def authorities(cluster: Cluster) -> set[bytes]:

@@ -70,7 +70,7 @@ def test_an_empty_secret_holds_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", ["ca.crt", "ca.key", "tls.key"])
-def test_a_broken_secret_is_told(name: str) -> None:
+def test_a_broken_secret_is_reported(name: str) -> None:
     data = {key: text.encode() for key, text in secret_data(renewed(None, HOSTS, BEGIN)).items()}
     with pytest.raises(Denied, match="here"):
         read({**data, name: b"rubbish"}, "here")
