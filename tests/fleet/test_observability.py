@@ -69,7 +69,7 @@ async def test_a_right_that_is_lost_is_reported_until_it_is_back() -> None:
     for _ in range(2):
         with structlog.testing.capture_logs() as logged, pytest.raises(Denied):
             await seen.get("QoSProfile", "", "system")
-    assert logged == []  # registry once
+    assert logged == []  # reported once
     assert seen.trouble == ""  # it answers
     for word in ("get QoSProfile: the API server refuses manager", "watch Pod: not yours"):
         assert word in health.problem

@@ -47,7 +47,7 @@ class Leader:
         self.reports.take(event, self.documents.take(event))
 
     def report(self, node: str = "n1", *, heard: float = WALL) -> None:
-        """The node obeys what it is node_report, and says so."""
+        """The node obeys its document, and says so."""
         node_report = NodeReport(heartbeat=datetime.fromtimestamp(heard, UTC), document=self.documents.of(node).hash)
         self.put(NodeQoS(metadata=Meta(name=node), status=NodeQoSStatus(node=node_report)))
 
