@@ -28,7 +28,7 @@ def hold_command(
     peers: Peers, name: str, knobs: tuple[str, ...], namespace: str, span: str, why: str, value: str | None,
     breaks_reservation: bool,
 ) -> None:  # fmt: skip
-    """Freeze settings of a workload: we keep our hands off until the hold expires.
+    """Freeze settings of a workload: the agent leaves them alone until the hold expires.
 
     \b
     Example:

@@ -35,7 +35,7 @@ async def document_lines(
                 if parts:
                     yield parts
             else:
-                del parts  # other watchers get what is there then
+                del parts  # the document may change while this waits for room
                 async with large.room_for(size):
                     parts = telling.next()
                     telling.done()
