@@ -45,8 +45,8 @@ def main() -> int:
     }
     for what, times in rows.items():
         p50, p99 = _quantile(times, 0.5), _quantile(times, 0.99)
-        told = f"p50 {p50.cpu:.2f}, p99 {p99.cpu:.2f} ms of CPU ({p99.wall:.2f} by the clock)"
-        print(f"{what:34} {told}, {len(times)} times")
+        message = f"p50 {p50.cpu:.2f}, p99 {p99.cpu:.2f} ms of CPU ({p99.wall:.2f} by the clock)"
+        print(f"{what:34} {message}, {len(times)} times")
     worst = {what: _quantile(times, 0.99).cpu for what, times in rows.items()}
     quick, whole = list(worst.values())[:2], list(worst.values())[3:5]
     met = max(quick) <= ADMIT_MS and max(whole) <= REWITNESS_MS
@@ -97,7 +97,7 @@ def _arrivals(fleet: Fleet, draw: random.Random) -> Iterator[Callable[[], object
 
 
 def _refusals(fleet: Fleet) -> Iterator[Callable[[], object]]:
-    """More than there is: told why, with numbers."""
+    """More than there is: refused with numbers."""
     for n in range(50):
         shape = Resources(Millicores(40_000 + n), Bytes(Gi))
         pledge = Pledge("MinimalReservationPolicy/late/p", "late", shape, NODES, 1e9)
@@ -116,8 +116,8 @@ def _again(fleet: Fleet) -> None:
 
 def _repack(fleet: Fleet) -> None:
     layout = fleet.layout
-    found, _ = arrange(layout, layout.base, [(e, e.wanting) for e in layout.entries.values()], BUDGET)
-    assert found is not None
+    moved, _ = arrange(layout, layout.base, [(e, e.wanting) for e in layout.entries.values()], BUDGET)
+    assert moved is not None
 
 
 def _lose(fleet: Fleet, draw: random.Random) -> None:

@@ -184,7 +184,7 @@ def comment(text: str) -> list[str]:
 
 
 def json_name(name: str) -> str:
-    return re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
+    return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
 
 
 def spelled(numbers: Numbers) -> str:

@@ -226,8 +226,8 @@ class Chaos:
         for here in self.fake.cgroups.by_path.values():
             here.pids.clear()
         refused = self.ring.agent.revert(self.ring.instant()).refused()
-        told = [(c, r) for c, r in refused if not self._meddled(c, r)]
-        assert told == [], told
+        unexplained = [(c, r) for c, r in refused if not self._meddled(c, r)]
+        assert unexplained == [], unexplained
         there = machine(self.fake)
         assert {p for p in there if p.startswith("j10ce")} == set()
         for path, values in there.items():

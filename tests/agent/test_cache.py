@@ -1,4 +1,4 @@
-"""What is remembered comes back the same; what is damaged is set aside and told."""
+"""What is remembered comes back the same; what is damaged is set aside and reported."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_an_absent_cache_is_empty_without_a_warning(cache: Cache) -> None:
         pytest.param(b'{"node":"n","format":99}', id="of a later format"),
     ],
 )
-def test_a_damaged_file_is_kept_aside_and_told(cache: Cache, tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_kept_aside_and_reported(cache: Cache, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state/document.json").write_bytes(content)
     assert cache.document() is None

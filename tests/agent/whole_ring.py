@@ -73,7 +73,7 @@ class FakeObserver:
         paths = ours | gone | {h.path: t for t, h in remains.items()} | live
         names = {up: knob.group(up) for path in paths for up in _upwards(path)} | paths
         root = Group(ROOT, None, "", owned=False, foreign=self._foreign("", names), enabled=there[""].enabled)
-        found = {ROOT: root}
+        groups = {ROOT: root}
         for path, target in sorted(names.items()):
             parent = names.get(path.rpartition("/")[0], ROOT)
             here, owned = there.get(path), self._kernel.owns(Handle(path))
@@ -81,8 +81,8 @@ class FakeObserver:
             enabled = here.enabled if here else frozenset()
             busy = owned and here is not None and bool(here.pids or here.memory_current)
             used = here.memory_current if here else 0.0
-            found[target] = Group(target, parent, path, owned, here is not None, foreign, used, enabled, busy)
-        return found
+            groups[target] = Group(target, parent, path, owned, here is not None, foreign, used, enabled, busy)
+        return groups
 
     def _foreign(self, path: str, names: Mapping[str, TargetId]) -> tuple[Foreign, ...]:
         """Neighbours that nobody manages, with their weight and what they claim of the memory."""

@@ -43,9 +43,9 @@ def test_no_words_make_it_crash(
 ) -> None:
     with monkeypatch.context() as patch:
         assert ends_with([command, *words], patch, tmp_path) in KNOWN
-    told = capsys.readouterr().err
-    assert "Traceback" not in told
-    assert "this is a bug" not in told
+    output = capsys.readouterr().err
+    assert "Traceback" not in output
+    assert "this is a bug" not in output
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_no_words_make_it_crash(
         pytest.param(["config", "check", "/nonexistent"], 2, "does not exist", id="no such folder"),
     ],
 )
-def test_mistakes_are_told(
+def test_mistakes_are_reported(
     words: list[str],
     code: int,
     says: str,

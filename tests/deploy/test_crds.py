@@ -92,8 +92,8 @@ def nodes(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 def test_every_rule_is_about_something() -> None:
     structs = {struct for struct, _ in FIELDS} | set(RULES)
-    told = "".join(json.dumps(schema_of(KINDS[name])) for name in NAMES)
-    assert all(rule in told for rules in RULES.values() for rule in (json.dumps(r)[1:-1] for r, _ in rules))
+    schemas = "".join(json.dumps(schema_of(KINDS[name])) for name in NAMES)
+    assert all(rule in schemas for rules in RULES.values() for rule in (json.dumps(r)[1:-1] for r, _ in rules))
     assert structs <= {cls.__name__ for cls in every_struct()}
     for struct in every_struct():
         wanted = {field for owner, field in FIELDS if owner == struct.__name__}
@@ -206,17 +206,19 @@ def is_right(raw: Any) -> bool:
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_status_that_we_write_is_taken(struct: Any, data: st.DataObject) -> None:
-    told = json.loads(encode(data.draw(of(struct))))
-    told["status"].pop("conditions", None)  # which are concluded, see below
-    raw = {key: value for key, value in GOOD[struct.__name__].items() if key != "status"} | {"status": told["status"]}
+    received = json.loads(encode(data.draw(of(struct))))
+    received["status"].pop("conditions", None)  # which are concluded, see below
+    raw = {key: value for key, value in GOOD[struct.__name__].items() if key != "status"} | {
+        "status": received["status"]
+    }
     assert [str(error) for error in VALIDATORS[struct.__name__].iter_errors(raw)] == []
 
 
 def test_conditions_are_what_kubernetes_calls_conditions() -> None:
     for name in ("QoSProfile", "MinimalReservationPolicy", "NodeQoS", "Hold"):
-        told = schema(name)["properties"]["status"]["properties"]["conditions"]
-        assert set(told["items"]["required"]) == {"type", "status", "reason", "message", "lastTransitionTime"}
-        assert told["x-kubernetes-list-map-keys"] == ["type"]
+        conditions = schema(name)["properties"]["status"]["properties"]["conditions"]
+        assert set(conditions["items"]["required"]) == {"type", "status", "reason", "message", "lastTransitionTime"}
+        assert conditions["x-kubernetes-list-map-keys"] == ["type"]
 
 
 def concluded() -> list[tuple[str, Condition]]:
@@ -240,9 +242,9 @@ def concluded() -> list[tuple[str, Condition]]:
 
 
 def test_what_managers_conclude_is_taken() -> None:
-    found = concluded()
-    assert {kind for kind, _ in found} == {"NodeQoS", "Hold", "MinimalReservationPolicy"}
-    for kind, condition in found:
+    statuses = concluded()
+    assert {kind for kind, _ in statuses} == {"NodeQoS", "Hold", "MinimalReservationPolicy"}
+    for kind, condition in statuses:
         raw = {**GOOD[kind], "status": {"conditions": [json.loads(encode(condition))]}}
         assert [str(error) for error in VALIDATORS[kind].iter_errors(raw)] == [], condition
 

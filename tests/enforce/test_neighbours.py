@@ -202,10 +202,10 @@ def test_pods_with_floors_and_one_that_nobody_chose_each_have_their_own(work: Wo
     promised = [max(request, floor) for request, floor in amounts.values()]
     work.race(*places.values(), cpu_s=2.0)  # every interpreter has started
     shares = work.race(*places.values(), cpu_s=CPU_S)
-    told = ", ".join(
+    message = ", ".join(
         f"{n} {s * WHOLE:.0f}m of {p * WHOLE:.0f}m" for n, s, p in zip(amounts, shares, promised, strict=True)
     )
-    print(told)
-    assert all(share >= EXACT * p for share, p in zip(shares, promised, strict=True)), told
+    print(message)
+    assert all(share >= EXACT * p for share, p in zip(shares, promised, strict=True)), message
     outcome = node.agent.kernel.revert()
     assert not outcome.refused()

@@ -55,10 +55,10 @@ ENTRIES: dict[str, Entry] = {
 def test_a_name_that_escapes_is_refused_everywhere(shared: AgentProcess, entry: str) -> None:
     before = sorted(os.listdir(shared.run_dir))
     for text in ESCAPES:
-        with pytest.raises(QosError) as told:
+        with pytest.raises(QosError) as refused:
             ENTRIES[entry](shared, text)
-        assert "InternalError" not in str(told.value), text
-        assert "Error:" not in str(told.value), text  # an exception of ours that nobody foresaw
+        assert "InternalError" not in str(refused.value), text
+        assert "Error:" not in str(refused.value), text  # an exception of ours that nobody foresaw
     assert shared.client.get("/v1/workloads")["items"] == []
     assert shared.client.get("/v1/holds")["items"] == []
     assert sorted(os.listdir(shared.run_dir)) == before

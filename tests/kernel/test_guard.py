@@ -114,7 +114,7 @@ def test_minimums_of_all_top_level_groups_are_added_up(tmp_path: Path) -> None:
     rig.adopt()
     rig.build()
     rig.kernel.track([DB, WEB])
-    rig.fake.adopt(group("user.slice"), "user.slice", {"memory.min": 8 * GIB})  # nobody told the agent of it
+    rig.fake.adopt(group("user.slice"), "user.slice", {"memory.min": 8 * GIB})  # the agent does not know it
     assert isinstance(rig.write(group("system.slice"), "memory.min", 10 * GIB), Refused), "an ancestor counts, too"
     assert isinstance(rig.write(group("system.slice"), "memory.min", 2 * GIB), Applied)
     assert isinstance(rig.write(group("j10ce"), "memory.min", 6 * GIB), Refused)

@@ -1,4 +1,4 @@
-"""Objects and text: strict both ways, every mistake told at once, and the JSON Schema says the same as the decoder."""
+"""Objects and text: strict both ways, every mistake at once, and the JSON Schema says the same as the decoder."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def schema_of(kind: str) -> jsonschema_rs.Validator:
     return jsonschema_rs.validator_for({**reference, "components": {"schemas": components}})
 
 
-def test_every_mistake_is_told_at_once_with_path_value_and_problem() -> None:
+def test_every_mistake_is_reported_at_once_with_path_value_and_problem() -> None:
     raw = plain(reservation("db", cpu="1"))
     raw["spec"]["minimum"] = {"cpu": "1gi", "memory": -1, "gpu": 2}
     raw["spec"]["selector"] = {
@@ -96,8 +96,8 @@ def test_every_mistake_is_told_at_once_with_path_value_and_problem() -> None:
     raw["metadata"]["name"] = ["db"]
     with pytest.raises(Invalid) as caught:
         decode(raw)
-    told = {f.path: f.value for f in caught.value.findings}
-    assert told == {
+    values = {f.path: f.value for f in caught.value.findings}
+    assert values == {
         "spec.minimum.cpu": "1gi",
         "spec.minimum.memory": -1,
         "spec.minimum.gpu": 2,

@@ -154,9 +154,9 @@ def test_the_node_is_measured(machine: Path) -> None:
     busy = [3 * HZ, HZ, HZ, 50 * HZ, 20 * HZ, 0, HZ, 30 * HZ, 2 * HZ, 0]
     put(machine, "proc/stat", "cpu  " + " ".join(map(str, busy)))
     put(machine, "proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000000")
-    found = list(sensor.sample(14.0, ()))
-    assert {target for target, _, _ in found} == {NODE}
-    assert {metric: value for _, metric, value in found} == {
+    samples = list(sensor.sample(14.0, ()))
+    assert {target for target, _, _ in samples} == {NODE}
+    assert {metric: value for _, metric, value in samples} == {
         "cpu.usage": pytest.approx(1.5),
         "memory.current": 600 * 1024.0,
         "memory.working_set": 300 * 1024.0,

@@ -82,10 +82,10 @@ class World:
 
     def _seen(self, target: TargetId, plain: Groups) -> build.Group:
         here = msgspec.structs.replace(plain[target], foreign=self.foreign.get(target, ()))
-        found = self.kernel.cgroups.by_path.get(here.path)
-        if found is None:
+        held = self.kernel.cgroups.by_path.get(here.path)
+        if held is None:
             return msgspec.structs.replace(here, exists=False)
-        return msgspec.structs.replace(here, enabled=found.enabled, memory_current=found.memory_current)
+        return msgspec.structs.replace(here, enabled=held.enabled, memory_current=held.memory_current)
 
     def entitlements(self) -> dict[TargetId, Entitlement]:
         return {t: self._entitled(w) for t, w in self.workloads.items()}

@@ -183,7 +183,7 @@ class World:
         self._before = {key: dict(s.unused) for key, s in standings.items()}
 
     def _check_count(self, pledge: Pledge, s: Standing) -> None:
-        """No unit is lost: it is used, or somewhere unused, or told missing."""
+        """No unit is lost: it is used, or somewhere unused, or reported missing."""
         assert s.missing >= 0
         assert sum(s.used.values()) + sum(s.unused.values()) + s.missing == pledge.units
         for name, units in s.used.items():

@@ -34,7 +34,7 @@ COMMANDS: Final = {
     "top": ("look.top", "Show what workloads use and were promised"),
     "status": ("look.status", "Show what the agent is doing"),
     "doctor": ("host.doctor", "Say what this machine can enforce, and what is missing"),
-    "hold": ("host.steer", "Freeze settings: hands off until the hold expires"),
+    "hold": ("host.steer", "Freeze settings until the hold expires"),
     "release": ("host.steer", "End holds"),
     "disarm": ("host.steer", "The kill switch: stop all writes at once"),
     "arm": ("host.steer", "Let the agent write again"),
@@ -92,13 +92,15 @@ class Commands(click.Group):
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="j10ce-qos")
-@click.option("--server", envvar="J10CE_SERVER", help="API address, or several with commas; found beside `up`.")
+@click.option("--server", envvar="J10CE_SERVER", help="API address, or several with commas; default: that of `up`.")
 @click.option("--token-file", envvar="J10CE_TOKEN_FILE", type=click.Path(dir_okay=False), help="Token for --server.")
 @click.option("--ca-file", envvar="J10CE_CA_FILE", type=click.Path(dir_okay=False), help="Authority of --server.")
-@click.option("--kubeconfig", envvar="J10CE_KUBECONFIG", type=click.Path(dir_okay=False), help="Names all of these.")
+@click.option(
+    "--kubeconfig", envvar="J10CE_KUBECONFIG", type=click.Path(dir_okay=False), help="File with all of these."
+)
 @click.pass_context
 def cli(ctx: click.Context, /, **where: str | None) -> None:
-    """Quality of service for Linux workloads: what a workload was promised, it gets.
+    """Quality of service for Linux workloads: a workload gets what it was promised.
 
     \b
     Example:

@@ -312,7 +312,7 @@ class Kernel:
             self.concede(drift.setting)
 
     def concede(self, setting: Setting) -> None:
-        """What was found there goes back in the end, not what was there before us: our next write puts it on record."""
+        """What stands there goes back in the end, not what was there before us: our next write puts it on record."""
         self._journal.note(Forgot(*setting))
 
     def drift(self) -> list[Drift]:

@@ -36,9 +36,9 @@ class ControlPlane:
         self._plane = Plane(self._base, elector, [self._defence.keyring.synced])
         metrics.watchers.set_function(lambda: float(self._defence.access.limits.watches))
         mirrors = {**view.mirrors, "Credential": self._defence.keyring.objects}
-        told = AuditedStore(seen, self._defence.audit, whoever_asks)
-        verbs = Verbs(seen, validate, wall, mirrors, told, view.documents.weights.check)
-        placements, agent = Placements(seen, view, wall, told=told), AgentProxy(config.agent_socket)
+        audited = AuditedStore(seen, self._defence.audit, whoever_asks)
+        verbs = Verbs(seen, validate, wall, mirrors, audited, view.documents.weights.check)
+        placements, agent = Placements(seen, view, wall, audited=audited), AgentProxy(config.agent_socket)
         resources = ResourceRoutes(verbs, view, agent, self._plane.stopped)
         beside = [self._plane.health.route(), *placements.routes()]
         app = build_app(self._defence.access, resources, view, metrics, self._defence.audit, beside)

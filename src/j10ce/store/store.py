@@ -46,7 +46,7 @@ class Store(Protocol):
         """Every change after `since`, in order, none lost, none twice; then waits for more until the store closes.
 
         A wait may be cancelled and repeated. Compacted is raised by the call or by a wait. Of a NodeQoS that changed
-        so often that it would end the history of all others, only the latest state may be told.
+        so often that it would end the history of all others, only the latest state may be sent.
         """
         ...
 

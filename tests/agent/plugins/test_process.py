@@ -137,7 +137,7 @@ def test_proposals_come_back_with_their_reasons(helper: Callable[..., PluginProc
     assert (proposal.setting.knob, proposal.value, proposal.owner) == ("cpu.max", 50000.0, "good")
 
 
-def test_one_that_raises_is_told_and_the_others_go_on(helper: Callable[..., PluginProcess]) -> None:
+def test_one_that_raises_is_reported_and_the_others_go_on(helper: Callable[..., PluginProcess]) -> None:
     one = helper("raises", "good")
     now = until(one, lambda: "good" in one.proposals and "raises" in one.faults, step_s=0.001)
     assert "no idea" in one.faults["raises"]

@@ -190,7 +190,7 @@ def test_advice_that_harms_nobody_is_taken(tmp_path: Path) -> None:
     assert ring.value(BATCH, "cpu.max") == 50_000.0
 
 
-def test_what_was_left_out_is_told_with_the_floor_that_it_would_have_cost(tmp_path: Path) -> None:
+def test_what_was_left_out_is_reported_with_the_floor_that_it_would_have_cost(tmp_path: Path) -> None:
     ring = settled(tmp_path, "v2", [wish(DB, "cpu.weight", Bound.AT_MOST, 2.0)])
     (note,) = [n for n in ring.tick().plan.notes if "adviser" in n]
     assert note.startswith("advice of adviser on cpu left out: workload/default/db would have ")

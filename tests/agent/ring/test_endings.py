@@ -42,13 +42,13 @@ def ring(tmp_path: Path) -> Ring:
 
 
 def job(profile: str = "gold") -> Workload:
-    told = build.workload("job", profile=profile, cpu="1", memory="4Gi", memory_limit="5Gi", cpu_limit="1")
-    return replace(told, handle=Handle(), pids=(1,))
+    made = build.workload("job", profile=profile, cpu="1", memory="4Gi", memory_limit="5Gi", cpu_limit="1")
+    return replace(made, handle=Handle(), pids=(1,))
 
 
 def db() -> Workload:
-    told = build.workload("db", profile="ls", min_cpu="500m", min_memory="1Gi", cpu_limit="2", memory_limit="3Gi")
-    return replace(told, handle=Handle(path="svc/db", made=False))
+    made = build.workload("db", profile="ls", min_cpu="500m", min_memory="1Gi", cpu_limit="2", memory_limit="3Gi")
+    return replace(made, handle=Handle(path="svc/db", made=False))
 
 
 def values(ring: Ring, target: TargetId) -> dict[str, Value | None]:
@@ -159,8 +159,10 @@ def test_a_held_setting_of_what_nobody_chooses_any_more_stays_until_the_hold_end
     assert values(ring, DB) == HAD | {"cpu.max": 200_000.0}
     report = ring.tick()
     assert report.plan.empty
-    told = explain(DB, "cpu.max", report.snap, report.plan, originals=ring.agent.kernel.originals, holds=report.held)
-    assert "incident 42" in told.settings[0].held
+    explanation = explain(
+        DB, "cpu.max", report.snap, report.plan, originals=ring.agent.kernel.originals, holds=report.held
+    )
+    assert "incident 42" in explanation.settings[0].held
     ring.tick(200)
     assert values(ring, DB) == HAD
 
@@ -191,10 +193,10 @@ def test_explain_tells_why_something_goes_back(ring: Ring) -> None:
     ring.tick()
     ring.agent.armed = False
     report = ring.leave(db())
-    told = explain(DB, "cpu.max", report.snap, report.plan, originals=ring.agent.kernel.originals)
-    assert told.settings[0].planned == "300000 (3 CPUs)"
-    assert told.settings[0].winner is not None
-    assert told.settings[0].winner.reason == "its workload is gone"
+    explanation = explain(DB, "cpu.max", report.snap, report.plan, originals=ring.agent.kernel.originals)
+    assert explanation.settings[0].planned == "300000 (3 CPUs)"
+    assert explanation.settings[0].winner is not None
+    assert explanation.settings[0].winner.reason == "its workload is gone"
 
 
 def test_a_cap_goes_back_only_as_usage_falls(ring: Ring) -> None:
@@ -272,9 +274,9 @@ def test_a_value_of_ours_goes_back_after_writes_that_the_kernel_refused(ring: Ri
 def test_a_group_above_goes_back_when_the_floor_inside_it_ends_beside_a_stranger_that_keeps_memory(ring: Ring) -> None:
     ring.fake.adopt(group("svc/x"), "svc/x", {"memory.min": 3.0 * GI})
     floor = build.reservation("p", labels={"app": "p"}, memory="256Mi")
-    told = build.workload("db", profile="ls", labels={"app": "p"})
+    made = build.workload("db", profile="ls", labels={"app": "p"})
     ring.agent.obey(replace(document(), policies=(floor,)))
-    ring.arrive(replace(told, handle=Handle(path="svc/db", made=False)))
+    ring.arrive(replace(made, handle=Handle(path="svc/db", made=False)))
     ring.tick(31)
     assert ring.value(group("svc"), "memory.min") == 3.25 * GI
     ring.agent.obey(document())

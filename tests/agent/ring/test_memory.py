@@ -163,7 +163,7 @@ def test_a_group_above_that_loses_its_cover_has_it_back_at_the_next_tick(tmp_pat
     assert [str(d.setting) for d in report.drifts] == ["group/svc memory.min"]
 
 
-def test_a_floor_that_lost_its_cover_for_good_is_told_at_the_next_tick(tmp_path: Path) -> None:
+def test_a_floor_that_lost_its_cover_for_good_is_reported_at_the_next_tick(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
     db = below_a_stranger(ring)
     ring.agent.armed = False
@@ -193,7 +193,7 @@ def test_a_limit_on_our_group_cuts_no_floor_and_is_named(tmp_path: Path) -> None
     assert "memory.max of group/j10ce is 52Mi, and 96Mi are protected" in report.effective[first].memory_reason
 
 
-def test_pages_from_before_the_memory_controller_was_enabled_are_told(tmp_path: Path) -> None:
+def test_pages_from_before_the_memory_controller_was_enabled_are_reported(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
     db = replace(build.workload("db", profile="ls", min_memory="96Mi"), handle=build.handle("svc/db"))
     ring.fake.enable(ROOT, CONTROLLERS)

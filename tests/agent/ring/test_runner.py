@@ -177,7 +177,7 @@ async def test_a_name_that_is_forgotten_while_it_is_being_placed_answers_both(tm
         assert workload("default", "web") not in scene.ring.agent.workloads
 
 
-async def test_whoever_places_a_name_that_is_forgotten_meanwhile_is_told(tmp_path: Path) -> None:
+async def test_whoever_places_a_name_that_is_forgotten_meanwhile_is_reported(tmp_path: Path) -> None:
     async with running(tmp_path) as scene:
         add = scene.local.add
 

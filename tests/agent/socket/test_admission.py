@@ -26,8 +26,8 @@ def sleeper() -> Iterator[int]:
 
 
 async def adopt(scene: Scene, pid: int, cpu: str, **more: Any) -> dict[str, Any]:
-    told = {"pid": pid, "name": "db", "profile": "ls", "minimum": {"cpu": cpu}, **more}
-    return await scene.operations.adopt(schema.convert(told, AdoptRequest), ROOT_USER)
+    fields = {"pid": pid, "name": "db", "profile": "ls", "minimum": {"cpu": cpu}, **more}
+    return await scene.operations.adopt(schema.convert(fields, AdoptRequest), ROOT_USER)
 
 
 def moved(scene: Scene) -> dict[str, set[int]]:
@@ -48,8 +48,8 @@ async def test_a_process_whose_minimum_is_denied_is_not_moved(tmp_path: Path, sl
 @pytest.mark.parametrize("insist", [True, False])
 async def test_a_process_whose_minimum_is_kept_is_moved(tmp_path: Path, sleeper: int, insist: bool) -> None:
     async with running(tmp_path) as scene:
-        told = await adopt(scene, sleeper, "100m", insist=insist)
-        assert (told["unmet"], moved(scene)) == ([], {told["cgroup"]: {sleeper}})
+        adopted = await adopt(scene, sleeper, "100m", insist=insist)
+        assert (adopted["unmet"], moved(scene)) == ([], {adopted["cgroup"]: {sleeper}})
         scene.local.look(workload("default", "db"))
         assert workload("default", "db") not in scene.local, "nobody is left in it: it has ended"
 
@@ -58,11 +58,11 @@ async def test_a_minimum_that_need_not_be_upheld_moves_the_process_and_says_why_
     tmp_path: Path, sleeper: int
 ) -> None:
     async with running(tmp_path) as scene:
-        told = await adopt(scene, sleeper, "64")
-        assert "cpu 64 wanted" in told["unmet"][0]
-        (why,) = (note for note in told["notes"] if note not in told["otherNotes"])
-        assert why == f"Unprotected: Workload/default/db {told['unmet'][0]}"
-        assert moved(scene) == {told["cgroup"]: {sleeper}}
+        adopted = await adopt(scene, sleeper, "64")
+        assert "cpu 64 wanted" in adopted["unmet"][0]
+        (why,) = (note for note in adopted["notes"] if note not in adopted["otherNotes"])
+        assert why == f"Unprotected: Workload/default/db {adopted['unmet'][0]}"
+        assert moved(scene) == {adopted["cgroup"]: {sleeper}}
 
 
 class Left(Empty):
@@ -95,7 +95,7 @@ class Limited(Empty):
         return [Limit("jail", "64Mi of memory")]
 
 
-async def test_a_command_that_leaves_a_limit_is_told_so(tmp_path: Path, sleeper: int) -> None:
+async def test_a_command_that_leaves_a_limit_is_reported(tmp_path: Path, sleeper: int) -> None:
     async with running(tmp_path) as scene:
         scene.operations.whereabouts = Limited()  # type: ignore[assignment]
         placed = await scene.operations.admit(AdmitRequest(name="web", pid=sleeper), ROOT_USER)

@@ -80,8 +80,8 @@ def test_a_service_that_was_adopted_by_its_cgroup_comes_back_too(tmp_path: Path,
     (systemd.root / "system.slice/redis.service/worker").mkdir()
     tree = PlainTree(systemd.hierarchies, "j10ce")
     places = Whereabouts(systemd.hierarchies, TreeOwner(tree, (), Units(systemd, str(systemd.run))))
-    found = replace(build.workload("db"), handle=places.cgroup(path))
-    assert places.returns(found) is path.endswith(".service")
+    made = replace(build.workload("db"), handle=places.cgroup(path))
+    assert places.returns(made) is path.endswith(".service")
 
 
 def test_a_process_that_waits_is_over_once_another_has_its_number(places: Whereabouts) -> None:

@@ -135,8 +135,8 @@ class Hungry:
         snap = machine(2.0 + math.fsum(used.values()), used, adopted=tuple(wanted), now=self.now, epoch=self.epoch)
         for name in unread:
             del snap.readings.samples[TargetId(f"workload/default/{name}"), "cpu.usage"]  # type: ignore[attr-defined]
-        told = caps(list(self.controller.propose(snap)))
-        self.quota = {n: told[f"workload/default/{n}"] for n in wanted}  # type: ignore[misc]
+        proposals = caps(list(self.controller.propose(snap)))
+        self.quota = {n: proposals[f"workload/default/{n}"] for n in wanted}  # type: ignore[misc]
         self.now += 1
 
     def run(self, seconds: int, **wanted: float) -> None:

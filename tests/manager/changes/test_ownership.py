@@ -204,9 +204,9 @@ def test_the_fields_of_a_new_object_are_those_of_its_leaves(config: Any) -> None
         st.lists(st.sampled_from(["f:a", "f:b", 'k:{"type":"x"}', 'v:"y"']), min_size=1, max_size=4).map(tuple)
     )
 )
-def test_sets_of_fields_survive_their_nesting(found: frozenset[Path]) -> None:
-    assert frozenset(paths(tree(found))) == found
-    assert all(owns(tree(found), path) for path in found)
+def test_sets_of_fields_survive_their_nesting(owned: frozenset[Path]) -> None:
+    assert frozenset(paths(tree(owned))) == owned
+    assert all(owns(tree(owned), path) for path in owned)
 
 
 # -- cases worth a name
@@ -266,7 +266,7 @@ def test_a_set_takes_members_of_several() -> None:
         pytest.param(["u"], id="no object"),
     ],
 )
-def test_items_must_be_told_apart(owners: list[Any]) -> None:
+def test_items_must_be_distinct(owners: list[Any]) -> None:
     with pytest.raises(Invalid, match="uid"):
         apply(None, {"metadata": {"ownerReferences": owners}, "spec": {"minimum": {"cpu": "1"}}}, "ann")
 
@@ -285,7 +285,7 @@ def test_many_editors_are_summed_up() -> None:
 
 def test_a_client_may_forget_all_owners_and_need_not_repeat_them() -> None:
     obj = apply(None, {"spec": {"minimum": {"cpu": "1"}}}, "founder")
-    for told, kept in (([{}], ()), ([], obj.metadata.managed_fields)):
+    for sent, kept in (([{}], ()), ([], obj.metadata.managed_fields)):
         raw = plain(obj)
-        wish: Object = convert(raw | {"metadata": raw["metadata"] | {"managedFields": told}}, MinimalReservationPolicy)  # type: ignore[assignment]
+        wish: Object = convert(raw | {"metadata": raw["metadata"] | {"managedFields": sent}}, MinimalReservationPolicy)  # type: ignore[assignment]
         assert updated(obj, wish, FieldWriter("ann", "spec", WALL)).metadata.managed_fields == kept

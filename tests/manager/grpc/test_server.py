@@ -195,9 +195,9 @@ def address_of(manager: process.Running) -> str:
     """Where it serves gRPC: it says so before it says that it is ready."""
     assert manager.process.stderr is not None
     line = next(line for line in manager.process.stderr if "grpc.start" in line)
-    found = re.search(r"address=(\S+)", line)
-    assert found is not None, line
-    return found[1]
+    match = re.search(r"address=(\S+)", line)
+    assert match is not None, line
+    return match[1]
 
 
 def test_a_manager_serves_both_and_stops_with_watchers(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Several managers, one Secret: they agree, they serve the same, and the API server is told whom to trust."""
+"""Several managers, one Secret: they agree, they serve the same, and the API server learns whom to trust."""
 
 from __future__ import annotations
 
@@ -145,9 +145,9 @@ async def test_the_metrics_tell_when_each_certificate_ends() -> None:
     kept = keeper(api, clock)
     metrics.also(lambda: certificates(kept.ends))
     await kept.look()
-    told = bytes(metrics.render().body).decode()
-    found = dict(re.findall(r'certificate_expires_seconds{certificate="(\w+)"} (\S+)', told))
-    left = {name: float(ends) - clock.wall for name, ends in found.items()}
+    metrics_text = bytes(metrics.render().body).decode()
+    fields = dict(re.findall(r'certificate_expires_seconds{certificate="(\w+)"} (\S+)', metrics_text))
+    left = {name: float(ends) - clock.wall for name, ends in fields.items()}
     assert left == {"authority": LIVES.authority_s, "serving": LIVES.serving_s, "client": LIVES.authority_s}
 
 
@@ -212,7 +212,7 @@ async def test_a_client_ca_of_the_administrator_is_heeded_beside_our_own(tmp_pat
         keeper(api, clock, tmp_path / "absent.crt")
 
 
-async def test_a_given_authority_is_told_to_the_api_server_and_followed(tmp_path: Path) -> None:
+async def test_a_given_authority_is_given_to_the_api_server_and_followed(tmp_path: Path) -> None:
     api, clock, file = Api(), FakeClock(), tmp_path / "ca.crt"
     given = GivenAuthority(api, file)
     with pytest.raises(Denied, match="webhook CA"):

@@ -274,7 +274,7 @@ def test_a_floor_beside_exclusive_cpus_is_not_called_broken() -> None:
     values: dict[Setting, Value] = {Setting(t, "cpu.weight"): w for t, w in heavy.items()}
     values |= {Setting(db.target, "cpuset.cpus"): frozenset({2, 3})}
     values |= {Setting(TargetId("group/j10ce/sensitive"), "cpuset.cpus"): frozenset({0, 1})}
-    found = effective(snapshot(whole, floor, workloads=[db, web], values=values, on=node(4)))
-    assert found[web.target].cpu == 2000
-    assert not found[web.target].cpu_reason
-    assert not found[db.target].cpu_reason
+    effects = effective(snapshot(whole, floor, workloads=[db, web], values=values, on=node(4)))
+    assert effects[web.target].cpu == 2000
+    assert not effects[web.target].cpu_reason
+    assert not effects[db.target].cpu_reason

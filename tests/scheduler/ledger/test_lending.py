@@ -27,10 +27,10 @@ def offer(source: str = "db", *, units: int, used: int = 0) -> LendingOffer:
 def test_no_more_is_lent_than_is_offered_nor_than_is_used(
     free: Resources, use: Resources, offers: list[LendingOffer]
 ) -> None:
-    found = lent(free, use, offers)
-    assert all(0 < units <= next(o.units for o in offers if o.source == source) for source, units in found.items())
+    amounts = lent(free, use, offers)
+    assert all(0 < units <= next(o.units for o in offers if o.source == source) for source, units in amounts.items())
     if use.fits(free):
-        assert not found, "what nobody holds is used first"
+        assert not amounts, "what nobody holds is used first"
 
 
 def test_the_units_of_whoever_came_last_are_lent_first() -> None:

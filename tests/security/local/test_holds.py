@@ -118,7 +118,7 @@ def test_a_value_that_is_held_is_read_when_it_arrives_and_not_at_every_tick(
     assert ring.agent.tick(ring.instant(1.0)).held == ()
 
 
-async def test_a_hold_that_has_expired_is_not_told_to_the_control_plane(tmp_path: Path) -> None:
+async def test_a_hold_that_has_expired_is_not_sent_to_the_control_plane(tmp_path: Path) -> None:
     """It may have ended while the agent was down, or the control plane away."""
     over = build.hold("workload/default/web", "cpu.max", name="over", expires=build.WALL - 1)
     still = build.hold("workload/default/web", "cpu.weight", name="still")

@@ -232,7 +232,7 @@ async def enrolled(manager: Manager, name: str, role: Any, node: str = "") -> ht
     return manager.client(authorization=f"Bearer {token}")
 
 
-async def test_whoever_writes_too_much_is_told_when_to_come_back() -> None:
+async def test_whoever_writes_too_much_hears_when_to_come_back() -> None:
     manager = assemble(MemoryStore(lambda: WALL), clock=Hand())  # or a slow machine would write no more than it may
     profile = {"apiVersion": "j10ce.io/v1alpha1", "kind": "QoSProfile", "spec": {"tier": "standard"}}
     async with await enrolled(manager, "eve", "editor") as eve, manager.client() as owner:
@@ -324,20 +324,20 @@ async def test_a_store_that_fills_refuses_reports_first_and_never_an_administrat
             "metadata": {"name": f"p{store.written}"},
             "spec": {"tier": "standard"},
         }
-        told = [
+        reply = [
             await node.patch(f"{BASE}/nodeqoses/n1/status", json=report, headers=merge),
             await eve.post(f"{BASE}/qosprofiles", json=profile),
             await owner.post(f"{BASE}/qosprofiles", json={**profile, "metadata": {"name": f"q{store.written}"}}),
             await eve.delete(f"{BASE}/qosprofiles/q{store.written}"),
         ]
-        return [answer.status_code for answer in told]
+        return [answer.status_code for answer in reply]
 
     async with node, eve, made.client() as owner:
         assert (await node.post(f"{BASE}/nodeqoses", json=body)).status_code == 201
-        found = []
+        collected = []
         for store.share in (0.79, 0.85, 0.96):
-            found.append(await codes())
-    assert found == [[200, 201, 201, 200], [503, 201, 201, 200], [503, 503, 201, 200]]
+            collected.append(await codes())
+    assert collected == [[200, 201, 201, 200], [503, 201, 201, 200], [503, 503, 201, 200]]
 
 
 async def test_who_does_not_even_say_hello_is_sent_away(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:

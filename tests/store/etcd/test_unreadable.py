@@ -75,9 +75,9 @@ class Etcd:
 
     async def read(self) -> bytes:
         gateway = Gateway(self._address)
-        (found,) = (await gateway.ask(RANGE, pb.RangeRequest(key=self._path))).kvs
+        (obj,) = (await gateway.ask(RANGE, pb.RangeRequest(key=self._path))).kvs
         await gateway.close()
-        return found.value
+        return obj.value
 
     async def write(self, data: bytes) -> None:
         gateway = Gateway(self._address)

@@ -133,9 +133,9 @@ async def test_what_nobody_can_read_is_left_out_counted_and_kept(path: Path) -> 
     written_over(path, "p-7", '"spec":', '"spex":')
     before = held_bytes(path, "p-7")
     store = SqliteStore(path, wall)
-    found = {obj.metadata.name for obj in (await store.list(KIND)).items}
-    assert "p-7" not in found
-    assert "p-6" in found
+    names = {obj.metadata.name for obj in (await store.list(KIND)).items}
+    assert "p-7" not in names
+    assert "p-6" in names
     assert store.unreadable() == {KIND: 1}
     with pytest.raises(StoreError, match="cannot be read"):
         await store.put(reservation("p-7"))

@@ -30,8 +30,8 @@ class Holds:
         if not self._refused:
             return ()
         name, why = next(iter(self._refused.items()))
-        message = f"{len(self._refused)} holds of this host could not be told to the control plane; {name}: {why}"
-        return (Condition(type="HoldsTold", status="False", reason="Refused", message=message),)
+        message = f"{len(self._refused)} holds of this host could not be sent to the control plane; {name}: {why}"
+        return (Condition(type="HoldsSent", status="False", reason="Refused", message=message),)
 
     def try_again(self) -> None:
         """The control plane was away, and may be another one: what was refused is sent once more."""

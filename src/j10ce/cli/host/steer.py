@@ -28,7 +28,7 @@ def hold_command(
     peers: Peers, name: str, knobs: tuple[str, ...], namespace: str, span: str, why: str, value: str | None,
     breaks_reservation: bool,
 ) -> None:  # fmt: skip
-    """Freeze settings of a workload: we keep our hands off until the hold expires.
+    """Freeze settings of a workload: the agent leaves them alone until the hold expires.
 
     \b
     Example:
@@ -123,7 +123,7 @@ def _tell_reverted(done: dict[str, Any]) -> None:
     left = [(r["setting"], r["reason"]) for r in done["left"]]
     removed = counted(done["removed"], "cgroup")
     say(f"{counted(done['restored'], 'setting')} restored, {len(left)} left alone, {removed} removed")
-    if "armed" in done:  # an agent runs, and has been told
+    if "armed" in done:  # an agent runs, and has done it
         say("disarmed: nothing is written until `j10ce-qos arm`")
     if left:
         say(table(["SETTING", "WHY IT IS LEFT"], left))

@@ -90,7 +90,7 @@ class Declined(NamedTuple, Generic[R]):
 
 
 class Passage(ABC, Generic[R]):
-    """One request, from the gate to the end of its answer: what it has open, and what was told of it.
+    """One request, from the gate to the end of its answer: what it has open, and what was recorded of it.
 
     Nothing gets out that nobody allowed: no answer to a request that asked for no right, no watch beyond its caller's
     share. The audit log also hears of a write that never came to an answer. A front end derives its own.
@@ -149,7 +149,7 @@ class Passage(ABC, Generic[R]):
         await self.meter.turn()
 
     def begin(self, code: int, problem: str = "", *, size: int = 0) -> None:
-        """The answer is about to be told: to the audit log first. The first code counts; raises Refusal 429."""
+        """The answer is about to be sent; the audit log has it first. The first code counts; raises Refusal 429."""
         if self.code:
             return
         if code < 400:

@@ -72,12 +72,12 @@ def issued(wish: CertificateWish, authority: Pair, wall: float) -> Pair:
 def read_pair(certificate: bytes, key: bytes, where: str) -> Pair:
     """Raises Denied where they are no such thing, or do not belong together."""
     try:
-        found, private = x509.load_pem_x509_certificate(certificate), serialization.load_pem_private_key(key, None)
+        public, private = x509.load_pem_x509_certificate(certificate), serialization.load_pem_private_key(key, None)
     except ValueError:
         raise Denied(f"{where} holds no certificate with a private key") from None
-    if not isinstance(private, ec.EllipticCurvePrivateKey) or private.public_key() != found.public_key():
+    if not isinstance(private, ec.EllipticCurvePrivateKey) or private.public_key() != public.public_key():
         raise Denied(f"the key of {where} is not that of its certificate")
-    return Pair(found, private)
+    return Pair(public, private)
 
 
 def text(*chain: x509.Certificate) -> str:

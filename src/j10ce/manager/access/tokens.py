@@ -29,7 +29,7 @@ TOKEN: Final = re.compile(OURS)
 
 
 def make(name: str) -> tuple[str, str]:
-    """(token, hash): the one is told once, the other is kept."""
+    """(token, hash): the one is shown once, the other is kept."""
     secret = secrets.token_urlsafe(SECRET_BYTES)
     return f"{PREFIX}{name}.{secret}", hash_of(secret)
 
@@ -127,8 +127,8 @@ class Keyring:
         return self.static.get(name) or self._stored.get(name)
 
     def _caller(self, name: str, digest: bytes) -> Caller | None:
-        found = self._entry(name)
-        return found.caller if found is not None and found.accepts(digest, self.wall()) else None
+        entry = self._entry(name)
+        return entry.caller if entry is not None and entry.accepts(digest, self.wall()) else None
 
 
 def entry(name: str, spec: CredentialSpec) -> KeyringEntry:

@@ -60,8 +60,8 @@ def checked(options: DeleteOptions) -> DeleteOptions:
 def asked(params: Mapping[str, str]) -> DeleteOptions:
     """What the query of a delete says; a body counts in its place."""
     orphans = params.get("orphanDependents")
-    told = None if orphans is None else orphans in ("1", "true")
-    return checked(DeleteOptions(propagation_policy=params.get("propagationPolicy"), orphan_dependents=told))
+    orphan = None if orphans is None else orphans in ("1", "true")
+    return checked(DeleteOptions(propagation_policy=params.get("propagationPolicy"), orphan_dependents=orphan))
 
 
 async def let_go(store: Store, owner: Object) -> None:
@@ -75,10 +75,10 @@ async def let_go(store: Store, owner: Object) -> None:
 async def _orphan(store: Store, key: Key, owner: Object) -> None:
     for _ in range(MOST_TRIES):
         try:
-            found = await store.get(*key)
-            others = tuple(o for o in found.metadata.owner_references if o.uid != owner.metadata.uid)
-            free = replace(found, metadata=replace(found.metadata, owner_references=others))
-            await store.put(free, expect=found.metadata.resource_version)
+            dependent = await store.get(*key)
+            others = tuple(o for o in dependent.metadata.owner_references if o.uid != owner.metadata.uid)
+            free = replace(dependent, metadata=replace(dependent.metadata, owner_references=others))
+            await store.put(free, expect=dependent.metadata.resource_version)
         except Conflict:
             continue  # someone writes it
         except NotFound:

@@ -71,11 +71,16 @@ class Exists(Exception):
 
 class Placements:
     def __init__(
-        self, store: Store, view: View, wall: Callable[[], float], decide_s: float = DECIDE_S, told: Store | None = None
+        self,
+        store: Store,
+        view: View,
+        wall: Callable[[], float],
+        decide_s: float = DECIDE_S,
+        audited: Store | None = None,
     ) -> None:
-        """`told` is the store for what somebody made before: the audit log hears of what becomes of it."""
+        """`audited` is the store for what somebody made before: the audit log hears of what becomes of it."""
         self._store, self._view, self._wall, self._decide_s = store, view, wall, decide_s
-        self._told = told or store
+        self._audited = audited or store
         self._rows: dict[str, tuple[str, Row]] = {}  # by node: as of which revision
 
     def routes(self) -> list[Route]:
@@ -153,7 +158,7 @@ class Placements:
             raise Conflict(f"{KIND} {wanted.namespace}/{placement_name(wanted)} is no placement; rename the workload")
         decision = self.decide(wanted)
         if why := self._over(policy, decision.cluster):
-            await self._take_back(policy, why, self._told)
+            await self._take_back(policy, why, self._audited)
             return None
         at = decision.cluster.names.index(node_of(policy))
         if STANDS_ON not in policy.metadata.annotations and policy.spec.minimum != floor_on(decision, at):
@@ -162,7 +167,7 @@ class Placements:
         try:
             await self._admitted(policy)
         except (Taken, Conflict) as e:
-            await self._take_back(policy, str(e), self._told)
+            await self._take_back(policy, str(e), self._audited)
             return None
         return answer(decision, (at,), policy)
 
@@ -195,8 +200,8 @@ class Placements:
                 continue
             log.info("placement.make", policy=reference(policy), node=node, why=str(decision))
             return answer(decision, left, policy)
-        told = "; ".join(f"{node}: {why}" for node, why in turned_down.items())
-        raise Conflict(f"{wanted.name} is not placed: {told or self.decide(wanted)}")
+        refusals = "; ".join(f"{node}: {why}" for node, why in turned_down.items())
+        raise Conflict(f"{wanted.name} is not placed: {refusals or self.decide(wanted)}")
 
     async def _take(self, decision: PlaceDecision, at: int, ttl: Duration) -> MinimalReservationPolicy:
         """The policy that holds the floor on one node; raises Taken, and nothing is left behind."""
@@ -229,8 +234,8 @@ class Placements:
         except NotFound:
             raise Taken("someone deleted the reservation meanwhile") from None
         except TimeoutError:
-            told = f"no leader decided on {policy.metadata.name} within {self._decide_s:g} s"
-            raise Unreachable(f"{told}; nothing is reserved, ask again") from None
+            problem = f"no leader decided on {policy.metadata.name} within {self._decide_s:g} s"
+            raise Unreachable(f"{problem}; nothing is reserved, ask again") from None
 
     async def _verdict(self, policy: MinimalReservationPolicy) -> None:
         while True:
@@ -268,10 +273,10 @@ class Placements:
         """Nobody else's of the same name. What cannot be deleted for all the writes to it ends by its ttl."""
         for _ in range(MOST_TRIES):
             try:
-                found = await self._store.get(*key_of(policy))
-                if found.metadata.uid != policy.metadata.uid:
+                stored = await self._store.get(*key_of(policy))
+                if stored.metadata.uid != policy.metadata.uid:
                     return
-                await store.delete(*key_of(policy), expect=found.metadata.resource_version)
+                await store.delete(*key_of(policy), expect=stored.metadata.resource_version)
             except NotFound:
                 return
             except Conflict:

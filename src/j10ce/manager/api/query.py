@@ -50,10 +50,10 @@ class FieldTerm(NamedTuple):
 
     def holds(self, obj: Object) -> bool:
         if self.path == NAMESPACE:
-            found = obj.metadata.namespace
+            actual = obj.metadata.namespace
         else:
-            found = obj.metadata.name if self.path == NAME else text_at(obj, self.path)
-        return (found == self.value) is self.equal
+            actual = obj.metadata.name if self.path == NAME else text_at(obj, self.path)
+        return (actual == self.value) is self.equal
 
 
 class Query(NamedTuple):
@@ -115,11 +115,11 @@ def label_selector(text: str, findings: list[Finding]) -> Selector:
         return Selector()
     wanted: list[Requirement] = []
     for term in _terms(text) if text.strip() else ():
-        found = _requirement(term.strip())
-        if found is None:
+        requirement = _requirement(term.strip())
+        if requirement is None:
             findings.append(Finding("labelSelector", text, f"not understood at {shown(term.strip())}", HINT))
             break
-        wanted.append(found)
+        wanted.append(requirement)
     return Selector(match_expressions=tuple(wanted))
 
 
@@ -142,8 +142,8 @@ def _requirement(term: str) -> Requirement | None:
     if term.endswith(")"):
         return _among(term)
     for sign, operator in OPERATORS:
-        key, found, value = (part.strip() for part in term.partition(sign))
-        if found:
+        key, separator, value = (part.strip() for part in term.partition(sign))
+        if separator:
             right = _is_key(key) and LABEL_VALUE.fullmatch(value)
             return Requirement(key=key, operator=operator, values=(value,)) if right else None  # type: ignore[arg-type]
     return Requirement(key=term, operator="Exists") if _is_key(term) else None
@@ -208,10 +208,10 @@ def decode(token: str, findings: list[Finding]) -> Position | None:
     try:
         if len(token) > MOST_TOKEN:
             raise ValueError
-        found = msgspec.json.decode(base64.urlsafe_b64decode(token), type=Position)
-        if not _is_revision(found.revision):
+        position = msgspec.json.decode(base64.urlsafe_b64decode(token), type=Position)
+        if not _is_revision(position.revision):
             raise ValueError
-        return found
+        return position
     except ValueError:
         findings.append(Finding("continue", token, "not a token of this server", "start again without it"))
         return None

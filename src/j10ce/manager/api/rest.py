@@ -72,11 +72,11 @@ class Address(NamedTuple):
 @lru_cache(4096)  # clients ask for the same again and again
 def address(path: str) -> Address:
     """`[namespaces/NS/]PLURAL[/NAME[/status]]`; raises NotFound."""
-    found = PATH.fullmatch(path)
-    kind = PLURALS.get(found["plural"]) if found else None
-    if found is None or kind is None:
+    matched = PATH.fullmatch(path)
+    kind = PLURALS.get(matched["plural"]) if matched else None
+    if matched is None or kind is None:
         raise NotFound(f"there is no {BASE}/{cut(path)}; {BASE} lists what there is")
-    at = Address(kind, found["namespace"], found["name"] or "", "status" if found["status"] else "spec")
+    at = Address(kind, matched["namespace"], matched["name"] or "", "status" if matched["status"] else "spec")
     in_scope = (at.namespace is not None) == kind.namespaced or (at.namespace is None and not at.name)
     if not in_scope or (at.part == "status" and kind.struct is PolicyRevision):
         raise NotFound(f"there is no {BASE}/{path}; {BASE} says what has namespaces and what has a status")
@@ -98,15 +98,15 @@ class ResourceRoutes:
         if path.startswith("nodedocuments/") and (document := DOCUMENT.fullmatch(path)):
             enter(_verb(request, document["node"]), NODE_DOCUMENT, name=document["node"])
             return await self.document(request, document["node"])
-        found = address(path)
-        enter(_verb(request, found.name), found.kind.name, found.namespace or "", found.name, found.part)
-        if not found.kind.stored:
-            return await self.foreign(request, found)
-        endpoints = ON_OBJECT if found.name else ON_COLLECTION
+        at = address(path)
+        enter(_verb(request, at.name), at.kind.name, at.namespace or "", at.name, at.part)
+        if not at.kind.stored:
+            return await self.foreign(request, at)
+        endpoints = ON_OBJECT if at.name else ON_COLLECTION
         endpoint = endpoints.get(request.method)
         if endpoint is None:
             raise not_allowed(request, endpoints)
-        return await endpoint(self, request, found)
+        return await endpoint(self, request, at)
 
     async def document(self, request: Request, node: str) -> ASGIApp:
         if request.method != "GET":
@@ -118,32 +118,32 @@ class ResourceRoutes:
             return Stream(in_pieces(lines), self._stop, asked.timeout_s)
         return json((await self._view.document(node)).data)
 
-    async def foreign(self, request: Request, found: Address) -> ASGIApp:
+    async def foreign(self, request: Request, at: Address) -> ASGIApp:
         if request.method != "GET":
             raise not_allowed(request, ("GET",))
         if request.query_params.get("watch"):
-            raise Refusal(405, f"{found.kind.plural} cannot be watched; list them")
-        asked, form = query.read(request.query_params, found.kind), self._form(request, found.kind)
-        where = [*(("namespaces", found.namespace) if found.namespace else ()), found.kind.plural, found.name]
+            raise Refusal(405, f"{at.kind.plural} cannot be watched; list them")
+        asked, form = query.read(request.query_params, at.kind), self._form(request, at.kind)
+        where = [*(("namespaces", at.namespace) if at.namespace else ()), at.kind.plural, at.name]
         path = f"{BASE}/" + "/".join(quote(step) for step in where if step)
-        if found.name:
-            return json(form.object(await self._agent.object(path, found.kind)))
-        listing = await self._agent.list(path, found.kind)
-        return await self._paged(form, found.kind, await page(listing, asked, self._verbs.slices))
+        if at.name:
+            return json(form.object(await self._agent.object(path, at.kind)))
+        listing = await self._agent.list(path, at.kind)
+        return await self._paged(form, at.kind, await page(listing, asked, self._verbs.slices))
 
     async def list(self, request: Request, at: Address) -> ASGIApp:
         asked, form = query.read(request.query_params, at.kind), self._form(request, at.kind)
         if asked.watch:
             return await self.watch(at, asked, form)
-        found = await self._verbs.list(at.kind, at.namespace, asked)
-        _refuse_future(asked.since, found.revision)
-        if asked.exact and asked.since != found.revision:
-            raise Compacted(f"the objects of revision {cut(asked.since)} are not kept, only those of {found.revision}")
-        return await self._paged(form, at.kind, found)
+        listed = await self._verbs.list(at.kind, at.namespace, asked)
+        _refuse_future(asked.since, listed.revision)
+        if asked.exact and asked.since != listed.revision:
+            raise Compacted(f"the objects of revision {cut(asked.since)} are not kept, only those of {listed.revision}")
+        return await self._paged(form, at.kind, listed)
 
-    async def _paged(self, form: Form, kind: Kind, found: Page) -> ASGIApp:
-        items = await self._verbs.spelled(found.items, form.items)
-        return json(form.page(kind, found, b",".join(items)))
+    async def _paged(self, form: Form, kind: Kind, listed: Page) -> ASGIApp:
+        items = await self._verbs.spelled(listed.items, form.items)
+        return json(form.page(kind, listed, b",".join(items)))
 
     async def watch(self, at: Address, asked: query.Query, form: Form) -> ASGIApp:
         asked = asked.within(at.namespace)
@@ -165,11 +165,11 @@ class ResourceRoutes:
         if asked.watch:  # of this one object, as of a list that selects it
             one = asked._replace(fields=(*asked.fields, query.FieldTerm(query.NAME, at.name)))
             return await self.watch(at, one, self._form(request, at.kind))
-        found = await self._verbs.get(at.key, asked.since)
-        if int(asked.since or 0) > int(found.metadata.resource_version):
+        obj = await self._verbs.get(at.key, asked.since)
+        if int(asked.since or 0) > int(obj.metadata.resource_version):
             there = await self._verbs.list(at.kind, at.namespace, asked._replace(limit=1))
             _refuse_future(asked.since, there.revision)
-        return json(self._form(request, at.kind).object(found))
+        return json(self._form(request, at.kind).object(obj))
 
     async def create(self, request: Request, at: Address) -> ASGIApp:
         if at.kind.namespaced and at.namespace is None:
@@ -224,8 +224,8 @@ class ResourceRoutes:
     ) -> Response:
         # What a dry run shows was never stored, so its bytes must not be kept under the revision that is.
         data = self._form(request, at.kind).object(obj, kept=not how.dry)
-        told = by.strays if how.validation == "Warn" else None
-        return json(data, code, [f'{stray.problem} "{cut(stray.path)}"' for stray in told or ()])
+        warnings = by.strays if how.validation == "Warn" else None
+        return json(data, code, [f'{stray.problem} "{cut(stray.path)}"' for stray in warnings or ()])
 
 
 def _refuse_future(since: str, revision: str) -> None:

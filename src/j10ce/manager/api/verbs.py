@@ -64,9 +64,9 @@ class Page(NamedTuple):
 
 
 class Verbs:
-    """`mirrors`, by kind, answer those who ask for any revision (0): at once, also while the store is away. `told` is
-    the store for what a request changes beside its object: the audit log hears of each. `room` raises where an object
-    makes what nodes are told too large."""
+    """`mirrors`, by kind, answer those who ask for any revision (0): at once, also while the store is away. `audited`
+    is the store for what a request changes beside its object: the audit log has each. `room` raises where an object
+    makes the documents of nodes too large."""
 
     def __init__(
         self,
@@ -74,10 +74,10 @@ class Verbs:
         validate: Validate,
         wall: Callable[[], float],
         mirrors: Mapping[str, Mirror],
-        told: Store | None = None,
+        audited: Store | None = None,
         room: Callable[[Object], None] = lambda _: None,
     ) -> None:
-        self.store, self._told, self.slices = store, told or store, Slices()
+        self.store, self._audited, self.slices = store, audited or store, Slices()
         self.lines = Lines(self.slices)
         self._validate, self.wall, self._mirrors, self._room = validate, wall, mirrors, room
         self._fullness = store.fullness if isinstance(store, Filling) else float  # which is 0.0
@@ -104,10 +104,10 @@ class Verbs:
 
     async def create(self, kind: Kind, namespace: str, raw: bytes, *, dry: bool = False, by: Author = NOBODY) -> Object:
         """A name that was generated and is taken is generated again."""
-        told = self._read(kind, raw, namespace, by)
-        if told.metadata.resource_version:
+        wanted = self._read(kind, raw, namespace, by)
+        if wanted.metadata.resource_version:
             raise Refusal(400, "metadata.resourceVersion: what is yet to be created has none; leave it out")
-        wish = updated(None, told, self._writer(by, "spec"))
+        wish = updated(None, wanted, self._writer(by, "spec"))
         generated = bool(wish.metadata.generate_name) and not wish.metadata.name
         tries = MOST_TRIES if generated else 1
         while True:
@@ -203,7 +203,7 @@ class Verbs:
             seen = old.metadata.resource_version if wanted.uid else ANY
             if options.orphans:
                 check(old, key, wanted.resource_version or ANY)
-                await let_go(self._told, old)
+                await let_go(self._audited, old)
             try:
                 return await self.store.delete(*key, expect=wanted.resource_version or seen)
             except Conflict:  # others write it: with a uid alone, the one that is meant is still there
@@ -316,19 +316,19 @@ def _parsed(raw: bytes, kind: Kind, by: Author) -> Object:
     """Clients written in Go send `creationTimestamp: null` with whatever they create, templates `labels: null`."""
     strays: list[Finding] | None = None if by.strays is None else []
     try:
-        found = parse(raw, kind.struct, strays)
+        obj = parse(raw, kind.struct, strays)
     except Malformed:
         raise
     except Invalid as e:
         e.__traceback__ = None  # its frames hold all that the text says, which is about to be made again
-        told = parse_sent(raw)
-        given = fields_given(told, kind.struct)
-        if given == told:
+        sent = parse_sent(raw)
+        given = fields_given(sent, kind.struct)
+        if given == sent:
             raise
-        found = convert(given, kind.struct, strays := None if strays is None else [])
+        obj = convert(given, kind.struct, strays := None if strays is None else [])
     if by.strays is not None:
         by.strays.extend(strays or ())
-    return found  # type: ignore[return-value]
+    return obj  # type: ignore[return-value]
 
 
 def _named(wish: Object) -> Object:
@@ -364,8 +364,8 @@ def _still(key: Key, changed: Struct) -> Object:
     return new
 
 
-def _another(key: Key, found: Object, uid: str) -> Conflict:
-    return Conflict(f"{key} has uid {found.metadata.uid}, not {cut(uid)}: it was deleted and made again; read it again")
+def _another(key: Key, obj: Object, uid: str) -> Conflict:
+    return Conflict(f"{key} has uid {obj.metadata.uid}, not {cut(uid)}: it was deleted and made again; read it again")
 
 
 def _restless(key: Key) -> Conflict:

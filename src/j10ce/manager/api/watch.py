@@ -20,7 +20,7 @@ from j10ce.model.catalogue import Kind
 from j10ce.model.stored import Event
 
 BOOKMARK_S: Final = 15.0
-INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"  # Kubernetes' mark that the present state has been told
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"  # Kubernetes' mark that the present state has been sent
 
 
 class ObjectWatch(NamedTuple):

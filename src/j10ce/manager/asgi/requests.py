@@ -64,10 +64,10 @@ def header(request: Request, name: bytes, default: str = "") -> str:
 
 def headers(scope: Scope) -> dict[bytes, bytes]:
     """By name; the first of each name counts. Made once per request: several look at them."""
-    found: dict[bytes, bytes] | None = scope.get("j10ce.headers")
-    if found is None:
-        found = scope["j10ce.headers"] = dict(reversed(scope["headers"]))
-    return found
+    by_name: dict[bytes, bytes] | None = scope.get("j10ce.headers")
+    if by_name is None:
+        by_name = scope["j10ce.headers"] = dict(reversed(scope["headers"]))
+    return by_name
 
 
 def _agent(request: Request) -> str:
@@ -103,8 +103,8 @@ async def read_body(request: Request, types: tuple[str, ...]) -> bytes:
 def unread(types: Iterable[str]) -> Refusal:
     """In Kubernetes' own words: kubectl prints them."""
     accepted = ", ".join(filter(None, types))
-    told = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
-    return Refusal(415, told)
+    message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+    return Refusal(415, message)
 
 
 def is_dry(request: Request) -> bool:

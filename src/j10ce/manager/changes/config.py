@@ -31,15 +31,15 @@ class AppliedConfig(NamedTuple):
 
 
 async def read(raw: bytes, kind: Kind, key: Key, part: Part, strays: list[Finding] | None = None) -> AppliedConfig:
-    """Raises Invalid, or Refusal when it speaks of another object than the path; `strays` takes keys told twice."""
-    told = await _plain(raw, strays)
-    meta = told.get("metadata") or {} if isinstance(told, dict) else {}
-    if not isinstance(told, dict) or not isinstance(meta, dict):
+    """Raises Invalid, or Refusal when it speaks of another object than the path; `strays` takes repeated keys."""
+    body = await _plain(raw, strays)
+    meta = body.get("metadata") or {} if isinstance(body, dict) else {}
+    if not isinstance(body, dict) or not isinstance(meta, dict):
         raise Invalid([Finding("", None, "not an object", "write apiVersion, kind, metadata and spec")], kind.name)
-    claims = (("apiVersion", told, API_VERSION), ("kind", told, kind.name))
+    claims = (("apiVersion", body, API_VERSION), ("kind", body, kind.name))
     places = (("name", meta, key.name), ("namespace", meta, key.namespace))
     for name in ("apiVersion", "kind"):
-        if not told.get(name):
+        if not body.get(name):
             raise Refusal(400, f"{name} is missing: what is applied says what it is")
     for name, holder, right in (*claims, *places):
         if holder.get(name, right) != right:
@@ -49,17 +49,17 @@ async def read(raw: bytes, kind: Kind, key: Key, part: Part, strays: list[Findin
         raise Refusal(400, "metadata.managedFields must be left out of what is applied")
     uid, revision = (str(meta.get(name) or "") for name in ("uid", "resourceVersion"))
     if part == "status":
-        return AppliedConfig({"status": told.get("status", {})}, uid, revision)
-    rest = {name: value for name, value in told.items() if name not in ("apiVersion", "kind", "metadata", "status")}
+        return AppliedConfig({"status": body.get("status", {})}, uid, revision)
+    rest = {name: value for name, value in body.items() if name not in ("apiVersion", "kind", "metadata", "status")}
     decided = {name: value for name, value in meta.items() if name not in IGNORED and value is not None}
     return AppliedConfig({**rest, "metadata": decided}, uid, revision)
 
 
 async def _plain(raw: bytes, strays: list[Finding] | None) -> Any:
     if raw.lstrip()[:1] in (b"{", b""):
-        told = parse_sent(raw)
+        body = parse_sent(raw)
         refuse_repeated(raw, strays)
-        return told
+        return body
     if current().caller.role is Role.NODE:
         raise Refusal(415, "no YAML is read from a node: send JSON")
     act = current()

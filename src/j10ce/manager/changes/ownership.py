@@ -60,9 +60,9 @@ def decided(struct: type[Struct], part: Part) -> Shape:
 
 def updated(old: Object | None, new: Object, writer: FieldWriter) -> Object:
     """`new` with the owners that a plain write leaves."""
-    told = new.metadata.managed_fields if writer.part == "spec" else ()
-    told = told if all(sound(entry.fields_v1) for entry in told) else ()  # nonsense is left out, as by Kubernetes
-    held = told or (old.metadata.managed_fields if old else ())
+    given = new.metadata.managed_fields if writer.part == "spec" else ()
+    given = given if all(sound(entry.fields_v1) for entry in given) else ()  # nonsense is left out, as by Kubernetes
+    held = given or (old.metadata.managed_fields if old else ())
     if held == CLEARED:
         return _owned(new, ())
     shape = decided(type(new), writer.part)

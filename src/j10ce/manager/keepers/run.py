@@ -77,13 +77,13 @@ async def keep_all(
 
 
 async def contain(name: str, keep: Keep) -> None:
-    """A fault of ours in one keeper is told, and stops neither the others nor the API; it begins afresh in a while."""
+    """A fault of ours in one keeper is logged, and stops neither the others nor the API; it begins again in a while."""
     while True:
         failure: BaseException | None = None
         try:
             await persist(keep)
         except* Exception as e:
-            failure = e  # told below: what is raised inside of `except*` comes out wrapped
+            failure = e  # logged below: what is raised inside of `except*` comes out wrapped
         if failure:
             end_if_cancelled()
             log.error("keeper.fail", keeper=name, exc_info=failure)

@@ -86,12 +86,12 @@ def _signed(has: Material, wall: float, lives: Lives) -> Material:
     return has._replace(client=issued(CertificateWish(SCHEDULER, life_s, role="viewer"), has.authority, wall))
 
 
-def told(has: Material) -> dict[str, str]:
+def secret_data(has: Material) -> dict[str, str]:
     """As the data of a Secret, not encoded yet."""
     pairs = dict(zip(NAMES, has, strict=True))
-    found = {name: pair for name, pair in pairs.items() if pair is not None}
-    texts = {f"{name}.crt": text(pair.certificate) for name, pair in found.items()}
-    return texts | {f"{name}.key": pair.private for name, pair in found.items()} | {"bundle.crt": has.bundle}
+    present = {name: pair for name, pair in pairs.items() if pair is not None}
+    texts = {f"{name}.crt": text(pair.certificate) for name, pair in present.items()}
+    return texts | {f"{name}.key": pair.private for name, pair in present.items()} | {"bundle.crt": has.bundle}
 
 
 def read(data: Mapping[str, bytes], where: str) -> Material | None:

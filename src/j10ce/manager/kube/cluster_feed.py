@@ -92,7 +92,7 @@ class Occupants:
         )
 
     def asked(self, pod: Pod) -> Guest:
-        """The pod that a scheduler asks about, as the API server told us of it. One that we have not heard of, or that
+        """The pod that a scheduler asks about, as the API server sent it to us. One that we have not heard of, or that
         waits for no node, counts as it is described, and has no uid: nothing is ever held for it."""
         meta = pod.metadata
         known = self.pod(meta.namespace, meta.name)
@@ -105,13 +105,13 @@ class Occupants:
 
     def known_namespace(self, name: str) -> Labels | None:
         """Its labels."""
-        found = self._namespaces.held.get(Key("Namespace", "", name))
-        return found.metadata.labels if found else None
+        namespace = self._namespaces.held.get(Key("Namespace", "", name))
+        return namespace.metadata.labels if namespace else None
 
     def pod(self, namespace: str, name: str) -> Pod | None:
         pods: Mapping[Key, object] = self._pods.held
-        found = pods.get(Key("Pod", namespace, name))
-        return found if isinstance(found, Pod) else None
+        held = pods.get(Key("Pod", namespace, name))
+        return held if isinstance(held, Pod) else None
 
     def choice(self, namespace: str, labels: Labels) -> Choice:
         """Which profile a pod has, by what is in memory."""

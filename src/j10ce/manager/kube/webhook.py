@@ -124,11 +124,11 @@ class WebhookDoor:
         request = _read(text)
         response = await self._judged(judge, request)
         self._metrics.reviewed(name, request.kind.kind, _verdict(response))
-        told = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
-        await reply(send, msgspec.json.encode(told))
+        review = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
+        await reply(send, msgspec.json.encode(review))
 
     async def _judged(self, judge: Judge, request: AdmissionRequest) -> Response:
-        """In time, and never with an error of our own: those are told."""
+        """In time, and never with an error of our own: those are logged."""
         try:
             async with asyncio.timeout(DEADLINE_S):
                 return await judge(request)
@@ -146,8 +146,8 @@ class WebhookDoor:
             "webhook.skip", kind=request.kind.kind, object=_where(request), error=why, admitted=not self._closed
         )
         if self._closed:
-            told = Refusal(503, f"j10ce-qos could not judge it, and is closed: {why}; try again")
-            return Response(request.uid, allowed=False, status=status(told))
+            refusal = Refusal(503, f"j10ce-qos could not judge it, and is closed: {why}; try again")
+            return Response(request.uid, allowed=False, status=status(refusal))
         return Response(request.uid, allowed=True, warnings=(f"j10ce-qos did not look at it: {why}",))
 
     async def _validate(self, request: AdmissionRequest) -> Response:
@@ -211,8 +211,8 @@ def _check_ours(request: AdmissionRequest) -> None:
     if not request.object or deleting or not _changed(request, "spec", "data", "revision"):
         return
     if request.kind.kind == "PolicyRevision" and request.old_object:
-        told = Finding("data", None, "history is not rewritten", "apply the policy itself, or j10ce-qos rollout undo")
-        raise Invalid([told], f"PolicyRevision {request.name}")
+        finding = Finding("data", None, "history is not rewritten", "apply the policy, or j10ce-qos rollout undo")
+        raise Invalid([finding], f"PolicyRevision {request.name}")
     obj = convert({**request.object, "status": {}}, KINDS[request.kind.kind].struct, [])
     _refuse(validate(obj), request.kind.kind, request.name)  # type: ignore[arg-type]
 
@@ -291,10 +291,10 @@ class PodRules:
     async def _newer(self, name: str) -> list[QoSProfile]:
         """One that was made a moment ago."""
         try:
-            found = await self._objects.get("QoSProfile", "", name)
+            profile = await self._objects.get("QoSProfile", "", name)
         except NotFound:
             return []
-        return [found] if isinstance(found, QoSProfile) else []
+        return [profile] if isinstance(profile, QoSProfile) else []
 
 
 def _labels(pod: Any) -> dict[str, str]:

@@ -118,25 +118,25 @@ PATCH_BODIES: Final = {JSON_PATCH: "array", MERGE_PATCH: "object", APPLY_PATCH: 
 def _paths(kind: Kind) -> dict[str, Json]:
     inside = f"{BASE}/namespaces/{{namespace}}/{kind.plural}" if kind.namespaced else f"{BASE}/{kind.plural}"
     scope = ("namespace",) if kind.namespaced else ()
-    found = {f"{BASE}/{kind.plural}": {"get": _listing(kind, (), "list_all" if scope else "list")}}
+    paths = {f"{BASE}/{kind.plural}": {"get": _listing(kind, (), "list_all" if scope else "list")}}
     if scope:
-        found[inside] = {"get": _listing(kind, scope, "list")}
+        paths[inside] = {"get": _listing(kind, scope, "list")}
     one = (*scope, "name")
     asked = (*one, "resourceVersion") if kind.stored else one
-    found[f"{inside}/{{name}}"] = {"get": _operation("get", kind, asked, kind.name)}
+    paths[f"{inside}/{{name}}"] = {"get": _operation("get", kind, asked, kind.name)}
     if not kind.stored:
-        return found
-    found[inside]["post"] = _operation(
+        return paths
+    paths[inside]["post"] = _operation(
         "create", kind, (*scope, *WRITE_PARAMETERS), kind.name, body=kind.name, code="201"
     )
     how = (*one, "dryRun", "propagationPolicy")
-    found[f"{inside}/{{name}}"] |= _changes(kind, one, "") | {
+    paths[f"{inside}/{{name}}"] |= _changes(kind, one, "") | {
         "delete": _operation("delete", kind, how, "Status", body="DeleteOptions", optional=True)
     }
     if kind.struct is not PolicyRevision:
         status = {"get": _operation("get_status", kind, asked, kind.name)}
-        found[f"{inside}/{{name}}/status"] = status | _changes(kind, one, "_status")
-    return found
+        paths[f"{inside}/{{name}}/status"] = status | _changes(kind, one, "_status")
+    return paths
 
 
 def _changes(kind: Kind, parameters: tuple[str, ...], suffix: str) -> Json:
@@ -193,7 +193,7 @@ def _enrolment_paths() -> dict[str, Json]:
     issue: Json = {
         "operationId": "create_nodecredential",
         "tags": ["NodeCredential"],
-        "description": "A token for a node, told this once: with a bootstrap token, or the node's own to renew it.",
+        "description": "A token for a node, shown this once: with a bootstrap token, or the node's own to renew it.",
         "requestBody": {"required": True, "content": _content("NodeCredentialRequest")},
         "responses": {"201": _shows("NodeCredential")} | _refusals(WRITING),
     }

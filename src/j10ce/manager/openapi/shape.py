@@ -102,7 +102,7 @@ class Field(NamedTuple):
 
 @cache
 def fields(struct: type[Struct]) -> tuple[Field, ...]:
-    """What the message of a struct has; a constant (`apiVersion`, `kind`) is told by the message's type already."""
+    """What the message of a struct has; a constant (`apiVersion`, `kind`) follows from the message's type."""
     info = msgspec.inspect.type_info(struct)
     assert isinstance(info, StructType)  # noqa: S101  for the type checker
     named = ((RENAMED.get(f.encode_name, snake(f.encode_name)), f) for f in info.fields if not _constant(f.type))
@@ -113,14 +113,14 @@ def fields(struct: type[Struct]) -> tuple[Field, ...]:
 
 def messages() -> tuple[type[Struct], ...]:
     """Every struct that the kinds and ANSWERS are made of, each once, a user before what it uses."""
-    found: dict[type[Struct], None] = {}
+    structs: dict[type[Struct], None] = {}
     waiting: list[type[Struct]] = [*(kind.struct for kind in KINDS.values()), *ANSWERS]
     while waiting:
         struct = waiting.pop(0)
-        found[struct] = None
+        structs[struct] = None
         below = [form.struct for field in fields(struct) for form in inside(field.form) if isinstance(form, Nested)]
-        waiting += [inner for inner in below if inner not in found and inner not in waiting]
-    return tuple(found)
+        waiting += [inner for inner in below if inner not in structs and inner not in waiting]
+    return tuple(structs)
 
 
 def constant(choice: EnumShape, value: str) -> str:

@@ -19,7 +19,7 @@ EARLIER: Final = -1  # before this leader; its own epochs count from 0
 V = TypeVar("V")
 
 
-class Told(NamedTuple):
+class PolicyReport(NamedTuple):
     """What one node says about one policy."""
 
     node: str
@@ -76,7 +76,7 @@ class Reports:
     def __init__(self, documents: Documents, hear: Hear) -> None:
         self._documents, self._hear = documents, hear
         self._nodes: dict[str, NodeQoS] = {}
-        self._by_policy: dict[str, dict[str, Told]] = {}  # by policy and node
+        self._by_policy: dict[str, dict[str, PolicyReport]] = {}  # by policy and node
         self._problems: dict[str, dict[str, str]] = {}  # by policy and node
         self._versions: dict[str, int] = {}  # by policy
         self._silent: set[str] = set()
@@ -117,7 +117,7 @@ class Reports:
         self._silent = {name for name, word in words.items() if word.lost}
         self._missed = {name for name in self._silent if words[name].silent_s <= GONE_S}
 
-    def of(self, policy: Policy) -> list[Told]:
+    def of(self, policy: Policy) -> list[PolicyReport]:
         """From the nodes that are not silent, in the order of their names."""
         by_node = self._by_policy.get(reference(policy), {})
         return [by_node[node] for node in sorted(by_node) if node not in self._silent]
@@ -206,13 +206,13 @@ def _put(by_source: dict[str, dict[str, V]], source: str, node: str, value: V | 
         del by_source[source]
 
 
-def _by_source(node: str, report: NodeReport) -> Mapping[str, Told]:
+def _by_source(node: str, report: NodeReport) -> Mapping[str, PolicyReport]:
     reservations = {r.source: r for r in report.reservations}
     floors: dict[str, list[EffectiveFloor]] = {}
     for floor in report.effective:
         floors.setdefault(floor.source, []).append(floor)
     return {
-        source: Told(
+        source: PolicyReport(
             node,
             reservations.get(source) or ReservationReport(source=source),
             tuple(floors.get(source, ())),

@@ -156,7 +156,7 @@ class Reservations:
             case.tried, case.again = policy.metadata.generation, now + RETRY_S
 
     def _refresh(self, now: float) -> None:
-        """Forget decisions that no longer hold; numbers that always move are told from time to time."""
+        """Forget decisions that no longer hold; numbers that always move are written from time to time."""
         for source in self._fleet.changed() & self._cases.keys():
             self._cases[source].decision = None
         if now < self._look:

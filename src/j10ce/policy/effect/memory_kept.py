@@ -14,7 +14,7 @@ from j10ce.policy.effect.support import missing
 
 KNOBS: Final = ("memory.min", "memory.low")
 CAPS: Final = ("memory.max", "memory.high")
-STRAY_SHARE: Final = 1 / 16  # of a floor may be charged above it before that is told, and at least this much
+STRAY_SHARE: Final = 1 / 16  # of a floor may be charged above it before that is reported, and at least this much
 STRAY_BYTES: Final = 1 << 20
 
 

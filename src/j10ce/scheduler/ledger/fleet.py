@@ -202,7 +202,7 @@ class Fleet:
             return
         by_row = {self.layout.row[name]: n for name, n in units.items() if name in self.layout.row}
         rows, charged = self.layout.mask(pledge.test), self._charged(pledge)
-        # Which of them are used is not told: all are unused until the next `update` seats the workloads again.
+        # A witness does not say which of them are used: all are unused until the next `update` seats the workloads.
         beside = {row: n for row, n in by_row.items() if not rows[row]}  # used where no unit may be unused
         entry = Entry(pledge, rows, charged, beside, {row: n - beside.get(row, 0) for row, n in charged.items()})
         self.layout.enter(entry, self._rebased(pledge), {})

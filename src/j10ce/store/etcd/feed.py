@@ -26,7 +26,7 @@ from j10ce.store.table import Table
 
 PAGE: Final = 500
 BACKLOG: Final = 1000  # batches
-MEANWHILE: Final = 10_000  # of our own may be told of while a line begins
+MEANWHILE: Final = 10_000  # changes of our own may come while a line begins
 STALL_S: Final = 2.0  # a watch that is so far behind has lost its member
 CHECK_S: Final = 2.0  # how often that is looked at while nobody reads
 log = structlog.get_logger()
@@ -61,8 +61,8 @@ class Feed:
         self._applied = -1  # everything up to here came from etcd: the table's own revision may run ahead of it
         self._last_mark: pb.KeyValue | None = None
         self.unmarked = 0  # etcd's revision of our last delete that moved no mark
-        self._lost = False  # what we have told is not what etcd holds
-        self._afresh = False  # readers were told more than the past holds that we could look back to
+        self._lost = False  # what readers have is not what etcd holds
+        self._afresh = False  # readers have more than the past holds that we could look back to
         self._highest = -1  # no revision past this one, before the table was loaded last
         self._loaded = False
         self._moved = Bell()
@@ -205,8 +205,8 @@ class Feed:
         return 0
 
     async def _present(self) -> tuple[Numbering, pb.KeyValue | None, int]:
-        """The line, the mark and etcd's revision. Where etcd was put back, a line begins that is past all we have told;
-        it moves the mark, so that no manager answers from the line before once it is there."""
+        """The line, the mark and etcd's revision. Where etcd was put back, a line begins that is past all that readers
+        have; it moves the mark, so that no manager answers from the line before once it is there."""
         both = pb.RangeRequest(key=self._layout.mark, range_end=self._layout.objects)
         self._highest = max(self._highest, self.table.revision, *(own.revision for own in self.written.values()))
         past = self._highest // PLACES + MEANWHILE
@@ -326,14 +326,14 @@ class Feed:
         if at <= self._applied:
             return  # a watch that resumes inside a batch repeats its beginning
         if at <= self.table.revision:
-            # Readers were told that the table is complete up to there: whoever writes past us moves no mark.
+            # For readers the table is complete up to there: whoever writes past us moves no mark.
             self._afresh = True
             raise Compacted(f"{key_of(event.object)} was changed past the API")
         self._applied = at
         self.table.apply(event, size)
 
     def _read(self, key: Key, kv: pb.KeyValue, line: Numbering, unread: dict[Key, int]) -> Object | None:
-        """None, told and noted in `unread`, for what nobody can read."""
+        """None, logged and noted in `unread`, for what nobody can read."""
         try:
             obj = line.restored(key, kv, self.strays)
         except Unreadable as e:

@@ -128,14 +128,14 @@ class EtcdStore:
             self._task = asyncio.get_running_loop().create_task(self._run(), name="etcd-store")
 
     async def _run(self) -> None:
-        """A fault of ours is told, and everything begins afresh: nobody would restart a manager for it."""
+        """A fault of ours is logged, and everything begins afresh: nobody would restart a manager for it."""
         while True:
             failure: BaseException | None = None
             try:
                 # In a task of its own: a TaskGroup that fails leaves its task looking cancelled, before Python 3.13.
                 await asyncio.get_running_loop().create_task(self._keep_going())
             except* Exception as e:
-                failure = e  # told below: what is raised inside of `except*` comes out wrapped
+                failure = e  # logged below: what is raised inside of `except*` comes out wrapped
             end_if_cancelled()
             log.error("store.fail", exc_info=failure)
             self._feed.begin_again("after a fault")

@@ -16,7 +16,7 @@ from j10ce.store.etcd.writer import FENCE_TTL_S, Writer
 
 COMPACT_EVERY_S: Final = 300.0  # so that the last 5 to 10 minutes are kept
 LOOK_EVERY_S: Final = 10.0
-FILLING: Final = 0.7  # of the quota: from here on it is told, and less history is kept
+FILLING: Final = 0.7  # of the quota: from here on it is reported, and less history is kept
 log = structlog.get_logger()
 
 

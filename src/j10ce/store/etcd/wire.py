@@ -11,7 +11,7 @@ revision = (etcd's revision + line) × 128 + place, where 0 is the one delete th
 of it.
 
 An etcd that is put back to a snapshot uses revisions once more, for other changes. Whoever notices begins a line, past
-everything that was told before: so no watch and no write that knows the lost changes goes on with the present ones.
+everything that readers got before: so no watch and no write that knows the lost changes goes on with the present ones.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ DELETE_PLACE: Final = 0
 
 
 class Numbering(NamedTuple):
-    """How etcd's revisions are told."""
+    """How etcd's revisions become ours."""
 
     past: int = 0
-    since: int = 0  # etcd's revision from which on they are told so
+    since: int = 0  # etcd's revision from which on this holds
 
     def revision(self, main: int, place: int) -> int:
         return (main + self.past) * PLACES + place

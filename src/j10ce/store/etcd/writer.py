@@ -303,7 +303,7 @@ class Writer:
         return None
 
     async def _only_deletes(self, steps: Sequence[BatchStep], full: Full) -> None:
-        """Fence and mark need room, so it goes without: a delete of which etcd says nothing is told to be unsure."""
+        """Fence and mark need room, so it goes without: a delete of which etcd says nothing is Unsure."""
         for step in steps:
             if step.new and not step.write.deletes:
                 _refuse(step.write, full)
