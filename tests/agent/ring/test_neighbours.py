@@ -230,6 +230,18 @@ def test_an_arrival_without_a_floor_takes_none_from_an_adopted_one(ring: Ring) -
     assert effective(replace(report.snap, settings=ring.fake.settings()))[db.target].cpu >= 1500
 
 
+def test_an_arrival_without_a_floor_takes_none_from_the_others_of_its_tier(ring: Ring) -> None:
+    """Nor do several within the second until everybody is looked at."""
+    db = make.workload("db", profile="ls", min_cpu="2", pids=(1,))
+    ring.arrive(db, *(make.workload(f"w{n}", profile="ls", min_cpu="50m", pids=(100 + n,)) for n in range(20)))
+    ring.tick()
+    ring.tick()
+    for n in range(3):
+        report = ring.arrive(make.workload(f"late{n}", profile="ls", cpu="4", pids=(900 + n,)))
+        found = effective(replace(report.snap, settings=ring.fake.settings()))
+        assert {t: e.cpu_reason for t, e in found.items() if e.cpu_reason} == {}
+
+
 def test_a_floor_holds_beside_two_groups_that_have_few_cpus(ring: Ring) -> None:
     """Our own group needs little weight for its floor: it has CPUs that neither of them may use."""
     for name, weight, cpus in (("a", 256.0, {3}), ("b", 1024.0, {0, 1})):
