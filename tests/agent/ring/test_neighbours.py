@@ -302,6 +302,24 @@ def test_a_floor_that_the_quota_of_its_slice_cannot_give_costs_no_other_its_floo
     assert found[large.target].cpu_reason == "cpu.max of group/tight allows 200m"
 
 
+def test_a_floor_that_its_own_quota_cannot_give_costs_no_other_its_floor(ring: Ring) -> None:
+    """Whoever limited the service meant it: it can use no more, so it needs no weight for more."""
+    ring.fake.adopt(group("noise"), "noise", {"cpu.weight": 1024.0})
+    theirs(ring, "sys")
+    both = [
+        make.workload(name, profile="ls", min_cpu="1500m", handle=make.handle(f"sys/{name}")) for name in ("db", "gold")
+    ]
+    for w, allowed in zip(both, (30_000.0, float("inf")), strict=True):
+        ring.fake.adopt(w.target, w.handle.path, {"cpu.weight": 1024.0, "cpu.max": allowed})
+    ring.arrive(*both)
+    ring.tick()
+    found = ring.tick(6).effective
+    assert [(round(found[w.target].cpu), found[w.target].cpu_reason) for w in both[:1]] == [
+        (300, "cpu.max of workload/default/db allows 300m")
+    ]
+    assert found[both[1].target].cpu_reason == ""
+
+
 def test_a_service_that_came_idle_has_its_floor_and_is_idle_again_in_the_end(tmp_path: Path) -> None:
     ring = Ring(tmp_path, "v2")
     ring.fake.enable(ROOT, CONTROLLERS)

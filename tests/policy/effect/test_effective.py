@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from j10ce.model import knob
 from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import Setting, TargetId, Value
-from j10ce.model.snapshot import Foreign, Snapshot
-from j10ce.model.workload import Workload
+from j10ce.model.snapshot import Foreign, Group, Snapshot
+from j10ce.model.workload import Part, Workload
 from j10ce.policy.effect.effective import Effective, effective
 from j10ce.policy.effect.memory_share import effective_protection
 from j10ce.testing.build import entitlement, group, handle, node, snapshot, tree, workload
@@ -240,6 +240,28 @@ class TestCpu:
     def test_a_machine_without_the_cpu_controller_says_so(self) -> None:
         e = of_a(scene({}, floor_a={"floor_cpu": "3"}, lacking=("cpu.weight",)))
         assert e.cpu_reason.startswith("cpu.weight is not enforceable here")
+
+
+def test_limits_of_containers_below_the_floor_of_their_pod_are_named() -> None:
+    """The pod's own limits give way to its floor; those of its containers are the kubelet's, and stay."""
+    parts = tuple(Part(name, handle(f"pods/pod1/{name}")) for name in ("web", "log"))
+    pod = workload("pod", handle=handle("pods/pod1"), parts=parts)
+    containers = {knob.part("default", "pod", p.name): p.handle.path for p in parts}
+    inside = [Group(target, pod.target, path, owned=False) for target, path in containers.items()]
+    values: dict[Setting, Value] = {Setting(t, "memory.min"): 1.0 * GI for t in (knob.group("pods"), pod.target)}
+    values |= {Setting(t, "memory.min"): GI / 2 for t in containers}
+    limits: dict[Setting, Value] = {Setting(t, "cpu.max"): 15_000.0 for t in containers}
+    limits |= {Setting(t, "memory.max"): GI / 4 for t in containers}
+
+    def judged(limits: Mapping[Setting, Value]) -> Effective:
+        promised = entitlement(pod, floor_cpu="1", floor_memory="1Gi")
+        groups = tree([pod], {pod.target: promised}, groups=inside)
+        return effective(snapshot(promised, workloads=[pod], groups=groups, values={**values, **limits}))[pod.target]
+
+    found = judged(limits)
+    assert (found.cpu, found.cpu_reason) == (300, "cpu.max of its containers allows 300m")
+    assert (found.memory, found.memory_reason) == (GI / 2, "memory.max of its containers is 512Mi")
+    assert judged(dict([*limits.items()][::2])).holds, "the other container may use the rest"
 
 
 def test_an_adopted_workload_is_judged_where_it_is() -> None:
