@@ -264,6 +264,35 @@ def test_limits_of_containers_below_the_floor_of_their_pod_are_named() -> None:
     assert judged(dict([*limits.items()][::2])).holds, "the other container may use the rest"
 
 
+@pytest.mark.parametrize(
+    ("used", "inside", "recursive", "kept"),
+    [
+        pytest.param(GI, [], False, GI, id="all in the service itself"),
+        pytest.param(GI, [Foreign("worker", 1024, memory_current=0.75 * GI)], False, GI / 4, id="in a worker's cgroup"),
+        pytest.param(GI, [Foreign("worker", 1024, 0.75 * GI, 0.0, 0.75 * GI)], False, GI, id="that protects itself"),
+        pytest.param(GI, [Foreign("worker", 1024, memory_current=0.75 * GI)], True, GI, id="with memory_recursiveprot"),
+        pytest.param(3 * GI, [Foreign("worker", 1024, memory_current=2.0 * GI)], False, GI, id="enough outside of it"),
+    ],
+)
+def test_memory_in_cgroups_inside_a_service_is_protected_by_their_own_settings_alone(
+    used: float, inside: list[Foreign], recursive: bool, kept: float
+) -> None:
+    db = workload("db", handle=handle("db.service"))
+    promised = entitlement(db, floor_memory="1Gi")
+    there = Group(db.target, knob.ROOT, "db.service", owned=False, foreign=tuple(inside), memory_current=used)
+    groups = tree([db], {db.target: promised}, groups=[there])
+    values: dict[Setting, Value] = {Setting(db.target, "memory.min"): 1.0 * GI}
+    on = node(recursive_protection=recursive)
+    found = effective(snapshot(promised, workloads=[db], groups=groups, values=values, on=on))[db.target]
+    assert (found.memory, found.memory_now) == (kept, kept)
+    assert found.memory_reason == (
+        ""
+        if kept == GI
+        else "768Mi are in cgroups inside workload/default/db, beyond their own memory.min; "
+        "cgroup2 is mounted without memory_recursiveprot"
+    )
+
+
 def test_an_adopted_workload_is_judged_where_it_is() -> None:
     pod = workload("pod", handle=handle("kubepods/burstable/pod1"))
     values: dict[Setting, Value] = {Setting(pod.target, "memory.min"): 1.0 * GI}

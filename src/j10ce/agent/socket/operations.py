@@ -24,6 +24,7 @@ from j10ce.agent.socket.admission import AdoptRequest, Caller, Common, PlaceRequ
 from j10ce.agent.socket.holding import Holding
 from j10ce.agent.socket.left_limits import Limit
 from j10ce.agent.socket.shortfall import unarmed
+from j10ce.agent.socket.turns import Turns
 from j10ce.agent.socket.whereabouts import Places
 from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
 from j10ce.kernel.process import Process, descendants
@@ -56,7 +57,7 @@ class Operations:
         self.cache = cache
         self.config = config
         self._remembered = {w.target: w for w in local.known()}
-        self._planning = asyncio.Semaphore()
+        self._planning = Turns()
         self._holding = Holding(shell, cache)
         self._unwritable = unwritable
         self._server = server
@@ -311,10 +312,10 @@ class Operations:
         return {"stopping": True, "revert": how.revert}
 
     async def plan(self, raws: Iterable[object], node: dict[str, Any] | None, caller: Caller) -> dict[str, Any]:
-        """As the caller would place it. On a thread of its own, one at a time: whoever may read may ask, and nobody
-        else waits for it."""
+        """As the caller would place it. On a thread of its own, in turns: whoever may read may ask, and nobody else
+        waits for it."""
         objects, report = [*raws, *([node] if node else [])], self.report
-        async with self._planning:
+        async with self._planning.of(caller):
             present = await self.shell.on_ring(in_force, self.shell.agent, report)
             return await asyncio.to_thread(self._plan, objects, present, caller.uid)
 

@@ -40,12 +40,15 @@ class MemoryKept:
         protected = page * max(p.effective[target] for p in self.needed)
         limits = [*self._caps(path, promised), *self._strays(path, promised), *self._unread(path, promised)]
         limits += self._caps_of_parts(target)
+        limits += self._bare_inside(target, promised)
         least, why = min(limits, default=(math.inf, ""))
         kept = min(protected, least)
         holds = kept > promised - page
         reason = "" if holds else self._reason(path, promised, why if least < promised else "")
-        now = (float(page * self.now[0].effective[target]), float(page * self.now[1].effective[target]))
-        return Kept(kept, now, reason)
+        bare = self._bare(target)
+        most = max(0.0, self.snap.groups[target].memory_current - bare) if bare else math.inf
+        now = [min(most, float(page * p.effective[target])) for p in self.now]
+        return Kept(kept, (now[0], now[1]), reason)
 
     def _reason(self, path: Sequence[TargetId], promised: int, limit: str) -> str:
         if not self.snap.supports("memory.min"):
@@ -86,6 +89,19 @@ class MemoryKept:
         groups, group = self.snap.groups, self.snap.groups[target]
         below = math.fsum(groups[c].memory_current for c in groups.children.get(target, ()))
         return group.memory_current - below - math.fsum(f.memory_current for f in group.foreign)
+
+    def _bare_inside(self, target: TargetId, promised: int) -> Iterator[tuple[float, str]]:
+        bare, used = self._bare(target), self.snap.groups[target].memory_current
+        if promised and bare > max(STRAY_BYTES, promised * STRAY_SHARE):
+            what = f"{spell('memory', bare)} are in cgroups inside {target}, beyond their own memory.min"
+            yield max(0.0, promised - bare, used - bare), f"{what}; cgroup2 is mounted without memory_recursiveprot"
+
+    def _bare(self, target: TargetId) -> float:
+        """Bytes in cgroups inside a workload that nobody protects: what it has itself does not reach them."""
+        if self.snap.node.recursive_protection or not self.snap.supports("memory.min"):
+            return 0.0
+        inside = self.snap.groups[target].foreign
+        return math.fsum(max(0.0, f.memory_current - max(f.memory_min, f.memory_low)) for f in inside)
 
     def _unread(self, path: Sequence[TargetId], promised: int) -> Iterator[tuple[float, str]]:
         """Nobody knows what a cgroup protects whose setting cannot be read."""
