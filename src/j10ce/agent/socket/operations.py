@@ -93,7 +93,7 @@ class Operations:
         else:
             handle = self.places.cgroup(place.check_cgroup(request.cgroup, self.config.top, caller))
         place.check_cgroup(handle.path, self.config.top, caller)
-        place.check_free(handle, self.local.known())
+        self._check_free(handle)
         name = request.name or _name_from(request.unit or handle.path)
         return await self._bring_in(self._workload(request, name, caller, handle), insist=request.insist)
 
@@ -117,8 +117,11 @@ class Operations:
             return answer
         handle = place.where_it_runs(process)
         place.check_cgroup(handle.path, self.config.top, caller)
-        place.check_free(handle, self.local.known())
+        self._check_free(handle)
         return await self._bring_in(self._workload(request, name, caller, handle), insist=request.insist)
+
+    def _check_free(self, handle: Handle) -> None:
+        place.check_free(handle, [*self.local.known(), *self.shell.agent.workloads.values()])
 
     def _refuse_leaving(self, process: Process) -> None:
         """Whoever set a limit meant this process, too: nobody sheds it by being managed."""
