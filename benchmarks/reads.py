@@ -100,7 +100,7 @@ def parse(text: str) -> dict[str, float]:
 def grow(hierarchies: Hierarchies, workloads: Workloads, files: Files) -> float:
     """Print one row; returns the median milliseconds of sample + snapshot."""
     tree = GroupTree(Layout(hierarchies, files, TOP), Siblings(hierarchies))
-    sensors = (NodeSensor(files), CgroupSensor(hierarchies, files, tree.own))
+    sensors = (NodeSensor(files, hierarchies), CgroupSensor(hierarchies, files, tree.own))
     facts = discover("bench", hierarchies, files)
     observer = Observer(facts, sensors, tree, lambda known: refresh(known, hierarchies, files))
     sampled: list[float] = []

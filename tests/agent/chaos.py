@@ -267,8 +267,9 @@ class Chaos:
     def _meddled(self, change: object, refused: Refused) -> bool:
         if not isinstance(change, ValueChange) or "someone else" not in refused.reason:
             return False
-        s = change.setting
-        return s in self.contested or (s.target.removeprefix("group/"), s.knob) in self.theirs
+        s, at = change.setting, self.fake.places.get(change.setting.target)
+        path = at.path if at else change.setting.target.removeprefix("group/")
+        return s in self.contested or (path, s.knob) in self.theirs
 
     @staticmethod
     def _number(value: Value) -> float:

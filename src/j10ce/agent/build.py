@@ -174,7 +174,7 @@ def _layout(hierarchies: Hierarchies, files: Files, owned: TreeOwner) -> Layout:
 
 def _observer(facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout) -> Observer:
     tree = GroupTree(layout, Siblings(hierarchies))
-    sensors: list[Sensor] = [NodeSensor(files), CgroupSensor(hierarchies, files, tree.own)]
+    sensors: list[Sensor] = [NodeSensor(files, hierarchies), CgroupSensor(hierarchies, files, tree.own)]
     return Observer(facts, sensors, tree, lambda facts: machine.refresh(facts, hierarchies, files))
 
 

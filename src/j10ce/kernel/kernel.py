@@ -113,6 +113,7 @@ class Kernel:
         """These workloads, their parts and the groups above are managed; what we did to others stays known as well."""
         handles = {t: h for w in workloads for t, h in _handles(w)}
         self._rename(handles, handles)
+        self._hand_over(handles)
         groups = self._learn(handles, handles)
         ours = self._journal.targets()
         for target in ours.keys() - groups - handles.keys() - self._read:
@@ -204,9 +205,17 @@ class Kernel:
                 self._journal.rename(other, target)
 
     def _departed_at(self, handle: Handle, managed: Collection[TargetId]) -> list[TargetId]:
-        """What else the journal calls that cgroup, unless it is a group above others."""
-        named = [t for t, at in self._journal.targets().items() if t not in managed and _at(at, handle)]
-        return [t for t in named if not (t.startswith("group/") and t in self._needed)]
+        """What else the journal calls that cgroup: another workload, or a group above others."""
+        return [t for t, at in self._journal.targets().items() if t not in managed and _at(at, handle)]
+
+    def _hand_over(self, handles: Mapping[TargetId, Handle]) -> None:
+        """What a workload that is gone leaves in a cgroup above others is that group's to keep, and to give back."""
+        above = frozenset[TargetId]().union(*map(ancestors, handles.values()))
+        for target, at in list(self._journal.targets().items()):
+            if target not in handles and target not in above and group(at.path) in above:
+                for left in self._journal.rename(target):
+                    self.tree.know(left, Handle(left.removeprefix("group/")))
+                    self._held.read(left)
 
     def _drop(self, target: TargetId) -> None:
         self._held.drop(target)

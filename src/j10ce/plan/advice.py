@@ -17,7 +17,7 @@ from j10ce.model.knob import KNOBS, Setting, TargetId, Value
 from j10ce.model.plan import Plan, Proposal, Rank, Verdict
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
-from j10ce.plan.board import LAPSED
+from j10ce.plan.merge import LAPSED
 from j10ce.plan.wishes import Batch
 from j10ce.policy.effect.cpu_share import cpu_times
 from j10ce.policy.effect.effective import effective

@@ -12,13 +12,13 @@ from j10ce.model.plan import Bound, HeldSetting, Plan, Proposal, Rank, Verdict
 from j10ce.model.resource import NOTHING
 from j10ce.model.snapshot import Groups, NodeFacts, Snapshot
 from j10ce.plan.advice import Heard, heed
-from j10ce.plan.board import LAPSED, Board
+from j10ce.plan.board import Board
 from j10ce.plan.difference import Difference, Quantise
 from j10ce.plan.fit.cpuset import fit_placements
 from j10ce.plan.fit.guarantee import fit_guarantees
 from j10ce.plan.fit.quota import fit_quotas
 from j10ce.plan.hold import InForce, held, in_force
-from j10ce.plan.merge import merge
+from j10ce.plan.merge import LAPSED, merge
 from j10ce.plan.order import order
 from j10ce.plan.rights import Rights
 from j10ce.plan.structure import structure

@@ -14,8 +14,7 @@ from j10ce.model.plan import HeldSetting, Plan, Proposal, ValueChange, Verdict
 from j10ce.model.resource import NOTHING, spell
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Entitlement
-from j10ce.plan.board import LAPSED
-from j10ce.plan.merge import number
+from j10ce.plan.merge import LAPSED, number
 from j10ce.policy.effect.effective import Effective
 from j10ce.policy.effect.support import lacking
 from j10ce.policy.lifetime import over

@@ -20,6 +20,7 @@ from j10ce.model.snapshot import NodeFacts
 WANT, AT_LEAST, AT_MOST = Bound.WANT, Bound.AT_LEAST, Bound.AT_MOST  # module names are found faster than members
 ADVICE = Rank.ADVICE
 GUARANTEE, CAP = KnobRole.GUARANTEE, KnobRole.CAP
+LAPSED: Final = "journal"  # owner of the wish to go back to the original value; nobody else speaks by that name
 FLOORED: Final = frozenset({"cpu.max", "memory.high", "memory.max"})  # caps that may not cut into a floor
 
 
@@ -41,7 +42,7 @@ def precedence(p: Proposal) -> tuple[int, str, str, str, str, float | str]:
 
 def well_formed(p: Proposal) -> bool:
     """Whether it is a setting, and the value of its knob's type at all. No knob of the table has instances yet."""
-    if p.setting.instance and p.setting.knob in KNOBS:
+    if (p.setting.instance and p.setting.knob in KNOBS) or p.owner == LAPSED:
         return False
     if type(p.value) is float:
         return p.value == p.value and (p.setting.knob not in KNOBS or KNOBS[p.setting.knob].unit is not Unit.SET)

@@ -57,6 +57,11 @@ class Floods:
         while True:
             os.write(3, frame)
 
+class Masks:
+    name = "masks"
+    def propose(self, snap):
+        return [p for n in range(50) for p in wish(snap, f"someone-{n}")]
+
 class Talks:
     name = "talks"
     def propose(self, snap):
@@ -135,6 +140,13 @@ def test_proposals_come_back_with_their_reasons(helper: Callable[..., PluginProc
     until(one, lambda: "good" in one.proposals, step_s=0.001)
     (proposal,) = one.proposals["good"]
     assert (proposal.setting.knob, proposal.value, proposal.owner) == ("cpu.max", 50000.0, "good")
+
+
+def test_a_plugin_speaks_under_its_own_name_however_many_it_gives_itself(helper: Callable[..., PluginProcess]) -> None:
+    """Advice is judged owner by owner: a plugin with a thousand names would hold up the ring."""
+    one = helper("masks")
+    until(one, lambda: "masks" in one.proposals, 0.001)
+    assert {p.owner for p in one.proposals["masks"]} == {"masks"}
 
 
 def test_one_that_raises_is_reported_and_the_others_go_on(helper: Callable[..., PluginProcess]) -> None:

@@ -211,8 +211,12 @@ def test_a_setting_under_another_name_is_no_way_round(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bound", [Bound.WANT, Bound.AT_LEAST])
 @pytest.mark.parametrize("target", [workload("default", "web"), group("j10ce/sensitive"), group("j10ce")])
-def test_a_floor_that_comes_after_the_advice_is_granted(tmp_path: Path, target: TargetId, bound: Bound) -> None:
-    advice = Proposal(Setting(target, "memory.min"), bound, 7.0 * GiB, "adviser", Rank.ADVICE, "its cache")
+@pytest.mark.parametrize("owner", ["adviser", "journal"])
+def test_a_floor_that_comes_after_the_advice_is_granted(
+    tmp_path: Path, target: TargetId, bound: Bound, owner: str
+) -> None:
+    """Nor does it help to speak by the name under which originals go back."""
+    advice = Proposal(Setting(target, "memory.min"), bound, 7.0 * GiB, owner, Rank.ADVICE, "its cache")
     ring = Ring(tmp_path, "v2", extra=[Adviser([advice])])
     ring.fake.enable(ROOT, frozenset({"cpu", "cpuset", "memory"}))
     ring.arrive(build.workload("web", profile="ls", pids=(5,)))

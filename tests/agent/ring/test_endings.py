@@ -17,6 +17,7 @@ from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from tests.agent.whole_ring import Ring
+from tests.kernel.rig import machine
 
 GI = 2**30
 CONTROLLERS = frozenset({"cpu", "cpuset", "memory"})
@@ -297,3 +298,42 @@ def test_nothing_stays_of_an_adopted_cgroup_that_vanished_before_it_was_forgotte
     assert ring.tick(31).plan.notes == ()
     assert dict(ring.agent.kernel.originals) == {}
     assert ring.value(group("svc"), "memory.min") == 0.0
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["", "restarted in between"])
+@pytest.mark.parametrize("leaves", [("outer", "inner"), ("inner", "outer")], ids=" then ".join)
+@pytest.mark.parametrize("comes", [("outer", "inner"), ("inner", "outer")], ids=" then ".join)
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_cgroup_that_is_adopted_above_another_ends_as_it_was(
+    tmp_path: Path, version: str, comes: tuple[str, ...], leaves: tuple[str, ...], restarted: bool
+) -> None:
+    """Until then it is a group above the other, and covers its floor: one cgroup, and two names in turn."""
+    ring = Ring(tmp_path, version)
+    ring.fake.enable(ROOT, CONTROLLERS)
+    for path in ("a", "a/b", "a/b/c"):
+        ring.fake.adopt(group(path), path, {"cpu.weight": 300.0, "cpu.max": 250_000.0})
+        ring.fake.enable(group(path), CONTROLLERS)
+    ring.fake.places = {ROOT: ring.fake.places[ROOT]}
+    before = machine(ring.fake)
+    told = {"profile": "ls", "min_cpu": "1", "cpu_limit": "2", "memory_limit": "2Gi"}
+    both = {
+        name: build.workload(name, min_memory=floor, handle=build.handle(path), **told)  # type: ignore[arg-type]
+        for name, path, floor in (("outer", "a/b", "1Gi"), ("inner", "a/b/c", "512Mi"))
+    }
+    for name in comes:
+        ring.arrive(both[name])
+        ring.tick()
+    for name, other in (leaves, leaves[::-1]):
+        if restarted:
+            ring.fake.places = {ROOT: ring.fake.places[ROOT]}
+            ring.agent = ring.start()
+            ring.arrive(*(w for w in both.values() if name == leaves[0] or w is both[name]))
+        ring.leave(both[name])
+        ring.tick()
+        ring.tick(31)
+        if name == leaves[0] and version == "v2":
+            assert ring.fake["a/b"].values["memory.min"] == both[other].minimum.memory
+        if name == leaves[0] == "outer":
+            assert {k: v for k, v in machine(ring.fake)["a/b"].items() if k != "memory.min"} == before["a/b"]
+    assert machine(ring.fake) == before
+    assert ring.tick(31).plan.changes == ()

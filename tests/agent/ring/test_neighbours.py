@@ -230,6 +230,18 @@ def test_an_arrival_without_a_floor_takes_none_from_an_adopted_one(ring: Ring) -
     assert effective(replace(report.snap, settings=ring.fake.settings()))[db.target].cpu >= 1500
 
 
+def test_an_arrival_without_a_floor_takes_none_from_the_others_of_its_tier(ring: Ring) -> None:
+    """Nor do several within the second until everybody is looked at."""
+    db = make.workload("db", profile="ls", min_cpu="2", pids=(1,))
+    ring.arrive(db, *(make.workload(f"w{n}", profile="ls", min_cpu="50m", pids=(100 + n,)) for n in range(20)))
+    ring.tick()
+    ring.tick()
+    for n in range(3):
+        report = ring.arrive(make.workload(f"late{n}", profile="ls", cpu="4", pids=(900 + n,)))
+        found = effective(replace(report.snap, settings=ring.fake.settings()))
+        assert {t: e.cpu_reason for t, e in found.items() if e.cpu_reason} == {}
+
+
 def test_a_floor_holds_beside_two_groups_that_have_few_cpus(ring: Ring) -> None:
     """Our own group needs little weight for its floor: it has CPUs that neither of them may use."""
     for name, weight, cpus in (("a", 256.0, {3}), ("b", 1024.0, {0, 1})):
@@ -288,6 +300,24 @@ def test_a_floor_that_the_quota_of_its_slice_cannot_give_costs_no_other_its_floo
     effects = ring.tick(31).effective
     assert [effects[w.target].cpu_reason for w in (beside, small)] == ["", ""]
     assert effects[large.target].cpu_reason == "cpu.max of group/tight allows 200m"
+
+
+def test_a_floor_that_its_own_quota_cannot_give_costs_no_other_its_floor(ring: Ring) -> None:
+    """Whoever limited the service meant it: it can use no more, so it needs no weight for more."""
+    ring.fake.adopt(group("noise"), "noise", {"cpu.weight": 1024.0})
+    theirs(ring, "sys")
+    both = [
+        make.workload(name, profile="ls", min_cpu="1500m", handle=make.handle(f"sys/{name}")) for name in ("db", "gold")
+    ]
+    for w, allowed in zip(both, (30_000.0, float("inf")), strict=True):
+        ring.fake.adopt(w.target, w.handle.path, {"cpu.weight": 1024.0, "cpu.max": allowed})
+    ring.arrive(*both)
+    ring.tick()
+    found = ring.tick(6).effective
+    assert [(round(found[w.target].cpu), found[w.target].cpu_reason) for w in both[:1]] == [
+        (300, "cpu.max of workload/default/db allows 300m")
+    ]
+    assert found[both[1].target].cpu_reason == ""
 
 
 def test_a_service_that_came_idle_has_its_floor_and_is_idle_again_in_the_end(tmp_path: Path) -> None:

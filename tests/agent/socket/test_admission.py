@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from j10ce.agent.socket.admission import AdmitRequest, AdoptRequest
+from j10ce.agent.socket.admission import AdmitRequest, AdoptRequest, check_free
 from j10ce.agent.socket.left_limits import Limit
 from j10ce.errors import Conflict, Denied
 from j10ce.model import schema
 from j10ce.model.knob import workload
-from j10ce.model.workload import Workload
+from j10ce.model.workload import Handle, Workload
+from j10ce.testing import build
 from tests.agent.ring.test_runner import ROOT_USER, Empty, Scene, running
 
 
@@ -93,6 +95,22 @@ async def test_a_forgotten_process_may_be_adopted_again_under_its_name(tmp_path:
 class Limited(Empty):
     def limits(self, _: object) -> list[Limit]:
         return [Limit("jail", "64Mi of memory")]
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        pytest.param("svc/db", "svc/db is managed already, as default/db", id="the same"),
+        pytest.param("svc", "svc is above svc/db, which is managed already, as default/db", id="above"),
+        pytest.param("svc/db/worker", "svc/db/worker is inside svc/db, which is managed already", id="inside"),
+        pytest.param("svc/db2", "", id="beside"),
+    ],
+)
+def test_what_is_managed_is_not_adopted_again_nor_what_is_inside_or_above_it(path: str, says: str) -> None:
+    """The memory of the one would be promised again as memory of the other."""
+    db = build.workload("db", handle=build.handle("svc/db"))
+    with pytest.raises(Denied, match=says) if says else nullcontext():
+        check_free(Handle(path=path, made=False), [db])
 
 
 async def test_a_command_that_leaves_a_limit_is_reported(tmp_path: Path, sleeper: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import socket
@@ -16,6 +15,7 @@ from j10ce.agent.ring.what_if import EVERY_KNOB, Present, Unmeasured, as_plain, 
 from j10ce.agent.socket.admission import Caller
 from j10ce.agent.socket.operations import Operations
 from j10ce.agent.socket.routes import plan
+from j10ce.agent.socket.turns import Turns
 from j10ce.daemon.clock import Instant
 from j10ce.errors import Invalid
 from j10ce.http.server import Request
@@ -80,7 +80,7 @@ async def test_whoever_asks_over_the_socket_is_foretold_what_a_policy_gives_to_w
         return Present(NodeDocument(node="here", profiles=builtin()), snap, Ledger(NOTHING))
 
     operations = Operations.__new__(Operations)
-    operations._planning = asyncio.Semaphore()
+    operations._planning = Turns()
     clock = SimpleNamespace(read=lambda: Instant(0.0, build.WALL))
     operations.shell = SimpleNamespace(report=object(), agent=object(), on_ring=in_force, clock=clock)  # type: ignore[assignment]
     with socket.socket() as peer:

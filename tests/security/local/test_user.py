@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import json
 import os
 import re
@@ -27,6 +26,7 @@ from j10ce.agent.ring.what_if import whatif
 from j10ce.agent.socket.admission import Caller
 from j10ce.agent.socket.operations import Operations
 from j10ce.agent.socket.routes import PlanRequest, _body
+from j10ce.agent.socket.turns import Turns
 from j10ce.cli.client import Client
 from j10ce.cli.fleet.certs import client_command
 from j10ce.cli.fleet.tokens import create_command
@@ -307,7 +307,7 @@ def test_one_tenant_cannot_reserve_what_another_has(shared: AgentProcess) -> Non
 
 async def test_a_plan_on_paper_keeps_nobody_waiting() -> None:
     operations = Operations.__new__(Operations)
-    operations._planning = asyncio.Semaphore()
+    operations._planning = Turns()
     operations.shell = SimpleNamespace(report=object(), agent=object(), on_ring=at_once)  # type: ignore[assignment]
     operations._plan = lambda *_: {"thread": threading.current_thread()}  # type: ignore[method-assign]
     assert (await operations.plan([], None, Caller(1, 0, 0)))["thread"] is not threading.main_thread()

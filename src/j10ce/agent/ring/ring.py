@@ -35,7 +35,7 @@ from j10ce.plan.advice import advised
 from j10ce.plan.arbiter import Arbiter, arbitrate
 from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.effect.effective import Effective, effective
-from j10ce.policy.effect.foreign_claims import held_beside, kept_for_nobody
+from j10ce.policy.effect.foreign_claims import held_beside, kept_above, kept_for_nobody
 from j10ce.policy.entitlement.ledger import NO_BYTES, Ledger, Line
 from j10ce.policy.entitlement.resolve import Beside, Resolution, admit, resolve
 from j10ce.policy.lifetime import over
@@ -273,7 +273,8 @@ class Agent:
             entitled = {t: e for t, e in last.entitlements.items() if t in self.workloads}  # who left claims nothing
             snap = replace(last, settings=settings, entitlements=entitled)
             lent = advised(plan, "memory.min")  # goes as soon as a floor needs it
-            workloads = tuple(sorted((t, Bytes(int(amount))) for t, amount in kept.items() if t not in lent))
+            amounts = kept_above(snap, originals) | kept
+            workloads = tuple(sorted((t, Bytes(int(amount))) for t, amount in amounts.items() if t not in lent))
             raised = lent.union(*(last.groups.ancestors(t) for t in lent if t in last.groups.by_target))
             groups = kept_for_nobody(snap, {s: v for s, v in originals.items() if s.target not in raised}, kept)
             self._looked, self._beside = looked, Beside(held_beside(snap, originals), NO_BYTES, workloads, groups)

@@ -23,6 +23,7 @@ from j10ce.agent.socket.admission import AdmitRequest, AdoptRequest, Caller, Com
 from j10ce.agent.socket.holding import Holding
 from j10ce.agent.socket.left_limits import Limit
 from j10ce.agent.socket.shortfall import unarmed
+from j10ce.agent.socket.turns import Turns
 from j10ce.agent.socket.whereabouts import Whereabouts
 from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
 from j10ce.kernel.process import Process, descendants
@@ -55,7 +56,7 @@ class Operations:
         self.cache = cache
         self.config = config
         self._remembered = {w.target: w for w in local.known()}
-        self._planning = asyncio.Semaphore()
+        self._planning = Turns()
         self._holding = Holding(shell, cache)
         self._unwritable = unwritable
         self._server = server
@@ -91,7 +92,7 @@ class Operations:
         else:
             handle = self.whereabouts.cgroup(admission.check_cgroup(request.cgroup, self.config.top, caller))
         admission.check_cgroup(handle.path, self.config.top, caller)
-        admission.check_free(handle, self.local.known())
+        self._check_free(handle)
         name = request.name or _name_from(request.unit or handle.path)
         return await self._bring_in(self._workload(request, name, caller, handle), insist=request.insist)
 
@@ -115,8 +116,11 @@ class Operations:
             return answer
         handle = admission.where_it_runs(process)
         admission.check_cgroup(handle.path, self.config.top, caller)
-        admission.check_free(handle, self.local.known())
+        self._check_free(handle)
         return await self._bring_in(self._workload(request, name, caller, handle), insist=request.insist)
+
+    def _check_free(self, handle: Handle) -> None:
+        admission.check_free(handle, [*self.local.known(), *self.shell.agent.workloads.values()])
 
     def _refuse_leaving(self, process: Process) -> None:
         """Whoever set a limit meant this process, too: nobody sheds it by being managed."""
@@ -310,10 +314,10 @@ class Operations:
         return {"stopping": True, "revert": how.revert}
 
     async def plan(self, raws: Iterable[object], node: dict[str, Any] | None, caller: Caller) -> dict[str, Any]:
-        """As the caller would place it. On a thread of its own, one at a time: whoever may read may ask, and nobody
-        else waits for it."""
+        """As the caller would place it. On a thread of its own, in turns: whoever may read may ask, and nobody else
+        waits for it."""
         objects, report = [*raws, *([node] if node else [])], self.report
-        async with self._planning:
+        async with self._planning.of(caller):
             present = await self.shell.on_ring(in_force, self.shell.agent, report)
             return await asyncio.to_thread(self._plan, objects, present, caller.uid)
 
