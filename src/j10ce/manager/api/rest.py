@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -36,6 +38,7 @@ from j10ce.manager.asgi.requests import (
     header,
     is_dry,
     json,
+    json_of,
     not_allowed,
     options,
     read_body,
@@ -142,8 +145,14 @@ class Resources:
         return await self._paged(form, at.kind, found)
 
     async def _paged(self, form: Form, kind: Kind, found: Page) -> ASGIApp:
-        items = await self._verbs.spelled(found.items, form.items)
-        return json(form.page(kind, found, b",".join(items)))
+        before, after = form.page(kind, found)
+        made = await self._verbs.spelled(found.items, form.items)
+        parts = deque(chain.from_iterable(made))
+        if parts:
+            parts.popleft()  # the comma before the first
+        parts.appendleft(before)
+        parts.append(after)
+        return json_of(parts)
 
     async def watch(self, at: Address, asked: query.Query, form: Form) -> ASGIApp:
         asked = asked.within(at.namespace)
