@@ -22,7 +22,7 @@ from j10ce.manager.access.roles import DOCUMENT as NODE_DOCUMENT
 from j10ce.manager.access.roles import enter
 from j10ce.manager.api import query
 from j10ce.manager.api.agent_proxy import AgentProxy
-from j10ce.manager.api.dependents import asked
+from j10ce.manager.api.dependents import asked, read_options
 from j10ce.manager.api.document_watch import document_lines, in_pieces
 from j10ce.manager.api.forms import Encoded, Form, choose
 from j10ce.manager.api.stream import Stream
@@ -47,7 +47,7 @@ from j10ce.manager.documents.view import View
 from j10ce.manager.identity import Verb
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import GROUP, Object, PolicyRevision
-from j10ce.model.stored import Event, Key, Part
+from j10ce.model.stored import Event, Key, Part, Unreadable
 
 NAME: Final = "[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?"
 PATH: Final = re.compile(
@@ -217,8 +217,16 @@ class Resources:
         if at.part == "status":
             raise not_allowed(request, ("GET", "PUT", "PATCH"))
         body = await read_body(request, JSON_TYPES)
-        gone = await self._verbs.delete(at.key, body, dry=is_dry(request), otherwise=asked(request.query_params))
-        details = {"name": at.name, "group": GROUP, "kind": at.kind.plural, "uid": gone.metadata.uid}
+        how, dry = asked(request.query_params), is_dry(request)
+        if body:
+            how = read_options(body)
+        details = {"name": at.name, "group": GROUP, "kind": at.kind.plural}
+        try:
+            details["uid"] = (await self._verbs.delete(at.key, how, dry=dry)).metadata.uid
+        except Unreadable:
+            if not how.discards or dry:
+                raise
+            await self._verbs.discard(at.key)
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return json(msgspec.json.encode(success))
 
