@@ -240,3 +240,11 @@ def test_a_word_that_is_not_known_is_answered_with_those_that_are(spec: dict[str
     with pytest.raises(Invalid) as refused:
         decode(raw)
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("key", ["", ".", "[]", "..."])
+def test_a_field_whose_name_is_no_name_is_refused_like_any_other(key: str) -> None:
+    """It was an internal error, with a traceback in the log, for whoever sent two quotes."""
+    raw = {"apiVersion": API_VERSION, "kind": "QoSProfile", "metadata": {"name": "x"}, "spec": {"tier": "standard"}}
+    with pytest.raises(Invalid, match="unknown field"):
+        decode({**raw, key: None})

@@ -76,6 +76,15 @@ class Forgiving(Protocol):
 
 
 @runtime_checkable
+class Discarding(Protocol):
+    """A store from which what nobody can read can be removed through us."""
+
+    async def discard(self, kind: str, namespace: str, name: str) -> None:
+        """Raises NotFound, and Conflict where it can be read, or changed meanwhile."""
+        ...
+
+
+@runtime_checkable
 class Filling(Protocol):
     """A store that can run out of room."""
 

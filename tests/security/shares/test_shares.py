@@ -18,6 +18,7 @@ from j10ce.errors import Invalid
 from j10ce.http.status import Refusal
 from j10ce.manager import connection, server
 from j10ce.manager.access.tokens import make
+from j10ce.manager.asgi import beside
 from j10ce.manager.changes import config
 from j10ce.manager.fairness import crowd, rate_limits
 from j10ce.manager.fairness.growth import growth
@@ -148,9 +149,9 @@ async def test_yaml_of_one_caller_does_not_wait_for_all_of_anothers(monkeypatch:
 
 async def test_the_time_of_reading_yaml_is_its_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter((0.0, 50.0))
-    monkeypatch.setattr(config, "thread_time", lambda: next(times))
+    monkeypatch.setattr(beside, "thread_time", lambda: next(times))
     share, act = Limits(Hand()), Act(EDITOR)
-    meter = Meter(share, act, writes=True)
+    meter = act.meter = Meter(share, EDITOR, writes=True)
     with acting(act), pytest.raises(Invalid):
         await Metered(config.read(b"- a", KINDS["QoSProfile"], Key("QoSProfile", "", "p"), "spec"), meter)
     meter.settle()
@@ -188,7 +189,7 @@ def test_an_administrator_is_in_no_class_and_a_stranger_is_not_people() -> None:
 async def test_only_the_steps_of_the_work_itself_are_counted() -> None:
     """Not the time in which it waits, and nothing is lost when it is cancelled."""
     share, waiting = Limits(Hand()), asyncio.Event()
-    meter = Meter(share, Act(EDITOR), writes=False)
+    meter = Meter(share, EDITOR, writes=False)
 
     async def work() -> str:
         burn(0.02)

@@ -12,6 +12,7 @@ from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.manager.documents.view import MIRRORED
 from j10ce.model.bounds import Word, Words
 from j10ce.model.kinds import Object, PolicyRevision, Strict
+from j10ce.model.schema import parse_once
 from j10ce.model.stored import Key, key_of
 from j10ce.store.store import Store
 
@@ -19,6 +20,7 @@ log = structlog.get_logger()
 ORPHAN: Final = "Orphan"
 POLICIES: Final = (ORPHAN, "Background", "Foreground")
 KEPT: Final = tuple(kind.__name__ for kind in MIRRORED if kind is not PolicyRevision)  # a history ends with its policy
+DISCARD: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"
 MOST_TRIES: Final = 10
 
 
@@ -41,6 +43,11 @@ class DeleteOptions(Strict, frozen=True, kw_only=True):
     ignore_store_read_error_with_cluster_breaking_potential: bool | None = None
 
     @property
+    def discards(self) -> bool:
+        """Whether it is deleted also where nobody can read it, as Kubernetes spells that."""
+        return self.ignore_store_read_error_with_cluster_breaking_potential is True
+
+    @property
     def orphans(self) -> bool:
         """Whether what is owned stays."""
         return self.orphan_dependents is True or self.propagation_policy == ORPHAN
@@ -54,14 +61,29 @@ def checked(options: DeleteOptions) -> DeleteOptions:
     if policy is not None and options.orphan_dependents is not None:
         twice = Finding("propagationPolicy", policy, "beside orphanDependents", "give one of them")
         raise Invalid([twice], options.kind)
+    beside = (options.preconditions, options.dry_run, options.grace_period_seconds, options.orphan_dependents, policy)
+    if options.discards and any(option is not None for option in beside):
+        alone = "of what nobody can read nothing else can be asked; leave out every other option"
+        raise Invalid([Finding(DISCARD, None, "not alone", alone)], options.kind)
     return options
+
+
+def read_options(raw: bytes) -> DeleteOptions:
+    """The body of a delete."""
+    return checked(parse_once(raw, DeleteOptions))
 
 
 def asked(params: Mapping[str, str]) -> DeleteOptions:
     """What the query of a delete says; a body counts in its place."""
     orphans = params.get("orphanDependents")
     orphan = None if orphans is None else orphans in ("1", "true")
-    return checked(DeleteOptions(propagation_policy=params.get("propagationPolicy"), orphan_dependents=orphan))
+    return checked(
+        DeleteOptions(
+            propagation_policy=params.get("propagationPolicy"),
+            orphan_dependents=orphan,
+            ignore_store_read_error_with_cluster_breaking_potential=params.get(DISCARD) in ("1", "true"),
+        )
+    )
 
 
 async def let_go(store: Store, owner: Object) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple
 
 import structlog
 from msgspec import UNSET
@@ -34,9 +35,11 @@ from j10ce.manager.api.place_policy import (
     read_terms,
 )
 from j10ce.manager.api.place_policy import verdict as leaders_word
+from j10ce.manager.asgi.beside import beside
 from j10ce.manager.asgi.requests import BASE, JSON_TYPES, is_dry, json, not_allowed, read_body
+from j10ce.manager.documents.silence import Word
 from j10ce.manager.documents.view import View
-from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, QoSProfile, Workload
+from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, PolicyRevision, QoSProfile, Workload
 from j10ce.model.placement import Placement
 from j10ce.model.quantity import Duration
 from j10ce.model.schema import encode, parse_once
@@ -67,6 +70,14 @@ class Raced(Taken):
 
 class Exists(Exception):
     """The workload is being placed by someone else right now."""
+
+
+class Seen(NamedTuple):
+    """What a decision is made from, as of one instant."""
+
+    nodes: Sequence[tuple[NodeQoS, Word]]
+    policies: Sequence[tuple[MinimalReservationPolicy, tuple[PolicyRevision, ...]]]  # with their history
+    wall: float
 
 
 class Placements:
@@ -110,9 +121,10 @@ class Placements:
         """
         check(workload)
         await self._view.ready()
-        wanted = request(workload, self._view.all(QoSProfile), unenforced=terms.unenforced)
+        profiles = tuple(self._view.all(QoSProfile))
+        wanted = await beside(partial(request, workload, profiles, unenforced=terms.unenforced))
         if terms.dry:
-            decision = self.decide(wanted)
+            decision = await self._decide(wanted)
             return answer(decision, decision.ranking[:1], dry=True)
         for _ in range(MOST_TRIES):
             if (known := await self._known(wanted)) is not None:
@@ -123,28 +135,29 @@ class Placements:
                 continue
         raise Conflict(f"{wanted.name} is being placed by others; ask again")
 
-    def decide(self, wanted: Request) -> PlaceDecision:
-        """What would be chosen at this instant."""
-        return place(wanted, self.cluster())
+    async def _decide(self, wanted: Request) -> PlaceDecision:
+        """What would be chosen at this instant. With thousands of policies that takes long: only what it is decided
+        from is gathered on the event loop."""
+        seen = self._seen(self._view.nodes(), self._view.all(MinimalReservationPolicy))
+        return await beside(lambda: place(wanted, self._cluster_of(seen)))
 
     def cluster(self) -> Cluster:
-        nodes = self._view.nodes()
-        rows = {n.metadata.name: (n.metadata.resource_version, self._row(n)) for n in nodes}
+        return self._cluster_of(self._seen(self._view.nodes(), self._view.all(MinimalReservationPolicy)))
+
+    def _seen(self, nodes: Iterable[NodeQoS], policies: Iterable[MinimalReservationPolicy]) -> Seen:
+        there = tuple((n, self._view.silence.of(n)) for n in nodes)
+        history = self._view.documents.revisions
+        return Seen(there, tuple((p, history(p)) for p in policies), self._wall())
+
+    def _cluster_of(self, seen: Seen) -> Cluster:
+        """In any thread. Of nodes that did not change their rows are kept."""
+        before = self._rows
+        rows = {n.metadata.name: (n.metadata.resource_version, _row(n, before)) for n, _ in seen.nodes}
         self._rows = rows
-        return self._assembled(nodes, (kept for _, kept in rows.values()), self._view.all(MinimalReservationPolicy))
-
-    def _row(self, node: NodeQoS) -> Row:
-        revision, kept = self._rows.get(node.metadata.name, ("", None))
-        return kept if kept is not None and revision == node.metadata.resource_version else row(node)
-
-    def _assembled(
-        self, nodes: Iterable[NodeQoS], rows: Iterable[Row], policies: Iterable[MinimalReservationPolicy]
-    ) -> Cluster:
-        held = (in_force(p, self._view.documents.revisions(p)) for p in policies)
-        words = {n.metadata.name: self._view.silence.of(n) for n in nodes}
-        silent_s = {name: word.silent_s for name, word in words.items()}
-        silent = {name for name, word in words.items() if word.doubtful}
-        return assemble(rows, filter(None, held), silent_s, silent, wall=self._wall())
+        silent_s = {n.metadata.name: word.silent_s for n, word in seen.nodes}
+        silent = {n.metadata.name for n, word in seen.nodes if word.doubtful}
+        held = filter(None, (in_force(policy, history) for policy, history in seen.policies))
+        return assemble((kept for _, kept in rows.values()), held, silent_s, silent, wall=seen.wall)
 
     # ------------------------------------------------------------------ one that exists already
 
@@ -156,7 +169,7 @@ class Placements:
             return None
         if not isinstance(policy, MinimalReservationPolicy) or not is_placement(policy, wanted):
             raise Conflict(f"{KIND} {wanted.namespace}/{placement_name(wanted)} is no placement; rename the workload")
-        decision = self.decide(wanted)
+        decision = await self._decide(wanted)
         if why := self._over(policy, decision.cluster):
             await self._take_back(policy, why, self._audited)
             return None
@@ -184,7 +197,7 @@ class Placements:
     async def _reserve(self, wanted: Request, ttl: Duration) -> Placement:
         turned_down: dict[str, str] = {}
         for _ in range(MOST_TRIES):
-            decision = self.decide(wanted)
+            decision = await self._decide(wanted)
             left = [n for n in decision.ranking if decision.cluster.names[n] not in turned_down]
             if not left:
                 break
@@ -201,7 +214,7 @@ class Placements:
             log.info("placement.make", policy=reference(policy), node=node, why=str(decision))
             return answer(decision, left, policy)
         refusals = "; ".join(f"{node}: {why}" for node, why in turned_down.items())
-        raise Conflict(f"{wanted.name} is not placed: {refusals or self.decide(wanted)}")
+        raise Conflict(f"{wanted.name} is not placed: {refusals or await self._decide(wanted)}")
 
     async def _take(self, decision: PlaceDecision, at: int, ttl: Duration) -> MinimalReservationPolicy:
         """The policy that holds the floor on one node; raises Taken, and nothing is left behind."""
@@ -263,8 +276,8 @@ class Placements:
         mine = policy.metadata.uid
         others = [p for p in listing.items if isinstance(p, MinimalReservationPolicy) and p.metadata.uid != mine]
         there = [n for n in nodes.items if isinstance(n, NodeQoS) and not report_findings(n)]
-        cluster = self._assembled(there, map(row, there), others)
-        decision = place(wanted._replace(node=node_of(policy)), cluster)
+        seen, here = self._seen(there, others), wanted._replace(node=node_of(policy))
+        decision = await beside(lambda: place(here, self._cluster_of(seen)))
         if not decision.ranking or decision.demand.payer[decision.ranking[0]] < 0:
             await asyncio.sleep(random.uniform(0, PAUSE_S))  # noqa: S311
             raise Raced(f"the last unit of {policy.metadata.annotations[STANDS_ON]} was taken meanwhile")
@@ -283,3 +296,8 @@ class Placements:
                 continue  # the leader has written its status
             log.info("placement.end", policy=reference(policy), why=why)
             return
+
+
+def _row(node: NodeQoS, before: Mapping[str, tuple[str, Row]]) -> Row:
+    revision, kept = before.get(node.metadata.name, ("", None))
+    return kept if kept is not None and revision == node.metadata.resource_version else row(node)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -20,7 +22,7 @@ from j10ce.manager.access.roles import DOCUMENT as NODE_DOCUMENT
 from j10ce.manager.access.roles import enter
 from j10ce.manager.api import query
 from j10ce.manager.api.agent_proxy import AgentProxy
-from j10ce.manager.api.dependents import asked
+from j10ce.manager.api.dependents import asked, read_options
 from j10ce.manager.api.document_watch import document_lines, in_pieces
 from j10ce.manager.api.forms import Encoded, Form, choose
 from j10ce.manager.api.stream import Stream
@@ -36,6 +38,7 @@ from j10ce.manager.asgi.requests import (
     header,
     is_dry,
     json,
+    json_of,
     not_allowed,
     options,
     read_body,
@@ -44,7 +47,7 @@ from j10ce.manager.documents.view import View
 from j10ce.manager.identity import Verb
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import GROUP, Object, PolicyRevision
-from j10ce.model.stored import Event, Key, Part
+from j10ce.model.stored import Event, Key, Part, Unreadable
 
 NAME: Final = "[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?"
 PATH: Final = re.compile(
@@ -142,8 +145,14 @@ class ResourceRoutes:
         return await self._paged(form, at.kind, listed)
 
     async def _paged(self, form: Form, kind: Kind, listed: Page) -> ASGIApp:
-        items = await self._verbs.spelled(listed.items, form.items)
-        return json(form.page(kind, listed, b",".join(items)))
+        before, after = form.page(kind, listed)
+        made = await self._verbs.spelled(listed.items, form.items)
+        parts = deque(chain.from_iterable(made))
+        if parts:
+            parts.popleft()  # the comma before the first
+        parts.appendleft(before)
+        parts.append(after)
+        return json_of(parts)
 
     async def watch(self, at: Address, asked: query.Query, form: Form) -> ASGIApp:
         asked = asked.within(at.namespace)
@@ -208,8 +217,16 @@ class ResourceRoutes:
         if at.part == "status":
             raise not_allowed(request, ("GET", "PUT", "PATCH"))
         body = await read_body(request, JSON_TYPES)
-        gone = await self._verbs.delete(at.key, body, dry=is_dry(request), otherwise=asked(request.query_params))
-        details = {"name": at.name, "group": GROUP, "kind": at.kind.plural, "uid": gone.metadata.uid}
+        how, dry = asked(request.query_params), is_dry(request)
+        if body:
+            how = read_options(body)
+        details = {"name": at.name, "group": GROUP, "kind": at.kind.plural}
+        try:
+            details["uid"] = (await self._verbs.delete(at.key, how, dry=dry)).metadata.uid
+        except Unreadable:
+            if not how.discards or dry:
+                raise
+            await self._verbs.discard(at.key)
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return json(msgspec.json.encode(success))
 

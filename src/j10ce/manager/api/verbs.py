@@ -14,10 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from j10ce.daemon.pace import SLICE, Slices
-from j10ce.errors import AlreadyExists, Conflict, Finding, Invalid, Malformed, NotFound, StoreError, cut, shown
+from j10ce.errors import AlreadyExists, Conflict, Denied, Finding, Invalid, Malformed, NotFound, StoreError, cut, shown
 from j10ce.http.status import Refusal
 from j10ce.manager.access.roles import admit
-from j10ce.manager.api.dependents import DeleteOptions, Preconditions, checked, let_go
+from j10ce.manager.api.dependents import DeleteOptions, Preconditions, let_go
 from j10ce.manager.api.query import ANY_REVISION, Position, Query
 from j10ce.manager.changes import config as apply_config
 from j10ce.manager.changes.nulls import fields_given, without_finalizers
@@ -28,12 +28,12 @@ from j10ce.manager.identity import Role, current
 from j10ce.model.bounds import MOST_OBJECT, MOST_REPORT
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import NodeQoS, Object
-from j10ce.model.schema import convert, encode, parse, parse_once, parse_plain, parse_sent, plain, refuse_repeated
+from j10ce.model.schema import convert, encode, parse, parse_plain, parse_sent, plain, refuse_repeated
 from j10ce.model.stored import Key, Listing, Part, key_of
 from j10ce.policy.validation.reported import report_findings
 from j10ce.store.mirror import Mirror
 from j10ce.store.revise import check, revise
-from j10ce.store.store import ABSENT, ANY, Filling, Store
+from j10ce.store.store import ABSENT, ANY, Discarding, Filling, Store
 
 Validate = Callable[[Object], list[Finding]]
 Change = Callable[[Object], Object]
@@ -185,11 +185,16 @@ class Verbs:
                 continue  # someone else has just created it
         raise _restless(key)
 
-    async def delete(
-        self, key: Key, raw: bytes, *, dry: bool = False, otherwise: DeleteOptions = DELETE_AT_ONCE
-    ) -> Object:
-        """`otherwise`: the options where the body has none."""
-        options = checked(parse_once(raw, DeleteOptions)) if raw else otherwise
+    async def discard(self, key: Key) -> None:
+        """Delete what nobody can read. Nobody can say either whose it is, so that it is an administrator's to do."""
+        if current().caller.role is not Role.ADMIN:
+            raise Denied(f"{current().caller} may not delete what cannot be read; admin may")
+        if not isinstance(self.store, Discarding):
+            raise NotFound(f"{key}: this store has nothing that cannot be read")
+        admit(None, None)
+        await self.store.discard(*key)
+
+    async def delete(self, key: Key, options: DeleteOptions = DELETE_AT_ONCE, *, dry: bool = False) -> Object:
         wanted = options.preconditions or Preconditions()
         for attempt in range(MOST_TRIES):
             if attempt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple, cast, get_args
 
@@ -127,11 +128,41 @@ class Json(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         if len(self.body) > LARGE:  # open until its reader has taken it, as the next `send` waits for that
-            body, self.body = self.body, b""
-            for at in range(0, len(body), LARGE):
-                await send({"type": "http.response.body", "body": body[at : at + LARGE], "more_body": True})
-                await asyncio.sleep(0)  # a reader that is as fast as we are must not keep others waiting
+            body, self.body = bytes(self.body), b""  # bytes are themselves: no copy
+            await _send_pieces(deque([body]), send)
         await send({"type": "http.response.body", "body": self.body})
+
+
+class JsonParts(Response):
+    """A long answer in parts that others share: one that nobody reads takes a piece of memory, not its size."""
+
+    def __init__(self, parts: deque[bytes], size: int) -> None:
+        self.status_code, self.background, self._parts = 200, None, parts
+        self.raw_headers = [(b"content-length", b"%d" % size), (b"content-type", b"application/json")]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await _send_pieces(self._parts, send)
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _send_pieces(parts: deque[bytes], send: Send) -> None:
+    """Each is joined when its reader has taken the one before it; what was taken is let go."""
+    rest = memoryview(b"")  # of the part that is being sent: no copy of it
+    while parts or rest:
+        piece, size = [], 0
+        while (parts or rest) and size < LARGE:
+            rest = rest or memoryview(parts.popleft())
+            piece.append(rest[: LARGE - size])
+            size, rest = size + len(piece[-1]), rest[LARGE - size :]
+        await send({"type": "http.response.body", "body": b"".join(piece), "more_body": True})
+        await asyncio.sleep(0)  # a reader that is as fast as we are must not keep others waiting
+
+
+def json_of(parts: deque[bytes]) -> Response:
+    """200, with what these parts are together."""
+    size = sum(map(len, parts))
+    return json(b"".join(parts)) if size <= LARGE else JsonParts(parts, size)
 
 
 def json(data: bytes, code: int = 200, warnings: Iterable[str] = ()) -> Response:

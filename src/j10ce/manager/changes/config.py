@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from time import thread_time
-from typing import Any, Final, NamedTuple
-from weakref import WeakValueDictionary
+from functools import partial
+from typing import Any, NamedTuple
 
 from j10ce.errors import Finding, Invalid, shown
 from j10ce.http.status import Refusal
+from j10ce.manager.asgi.beside import beside
 from j10ce.manager.changes import plain_yaml
-from j10ce.manager.identity import Act, Role, current
+from j10ce.manager.identity import Role, current
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import API_VERSION
 from j10ce.model.schema import parse_sent, refuse_repeated
@@ -18,10 +17,6 @@ from j10ce.model.stored import Key, Part
 
 # What only the server decides; clients send back what they have read.
 IGNORED = ("name", "namespace", "uid", "resourceVersion", "generation", "generateName", "creationTimestamp", "selfLink")
-# YAML is read in a thread, which takes its time from the event loop: one text of all callers at a time, and of each
-# caller one in the queue for that.
-_ONE_AT_A_TIME: Final = asyncio.Semaphore(1)
-_OWN_TURNS: Final[WeakValueDictionary[str, asyncio.Lock]] = WeakValueDictionary()
 
 
 class AppliedConfig(NamedTuple):
@@ -62,18 +57,7 @@ async def _plain(raw: bytes, strays: list[Finding] | None) -> Any:
         return body
     if current().caller.role is Role.NODE:
         raise Refusal(415, "no YAML is read from a node: send JSON")
-    act = current()
     try:
-        async with _OWN_TURNS.setdefault(act.caller.name, asyncio.Lock()), _ONE_AT_A_TIME:
-            return await asyncio.to_thread(_read_for, act, raw)
+        return await beside(partial(plain_yaml.read, raw))
     except ImportError:
         raise Refusal(415, "this server reads no YAML: send JSON, or install PyYAML") from None
-
-
-def _read_for(act: Act, raw: bytes) -> Any:
-    """In a thread; its time is the caller's."""
-    began = thread_time()
-    try:
-        return plain_yaml.read(raw)
-    finally:
-        act.beside_s += thread_time() - began

@@ -244,9 +244,10 @@ class Limits:
         if account := self._account(caller, writes=True):
             account.desks.end(caller.name)
 
-    def ask_again(self, caller: Caller) -> None:
-        """The same of a read that came with a message; it waits nowhere, since a watch never ends."""
-        if (account := self._account(caller, writes=False)) is None:
+    def ask_again(self, caller: Caller, *, writes: bool) -> None:
+        """The same without waiting: of a read that came with a message, since a watch never ends, and before a thread
+        begins to work for a request."""
+        if (account := self._account(caller, writes=writes)) is None:
             return
         if (wait_s := account.used.lacks(caller.name)) > LONGEST_TURN_S:
             raise _too_long(caller, account.share, wait_s)

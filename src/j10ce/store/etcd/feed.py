@@ -22,6 +22,7 @@ from j10ce.model.stored import Event, Key, Unreadable, key_of
 from j10ce.store.etcd.gateway import Full, Gateway
 from j10ce.store.etcd.proto import etcd_pb2 as pb
 from j10ce.store.etcd.wire import DELETE_PLACE, PLACES, RANGE, TXN, Keyspace, Numbering, at_revision, changed_at, put_op
+from j10ce.store.reading import OR_DISCARD
 from j10ce.store.table import Table
 
 PAGE: Final = 500
@@ -74,7 +75,7 @@ class Feed:
     def get(self, key: Key) -> Object:
         """Raises NotFound, or Unreadable for what is there nevertheless."""
         if key in self.unread:
-            raise Unreadable(key, "correct or delete it with etcdctl")
+            raise Unreadable(key, f"correct it with etcdctl{OR_DISCARD}")
         return self.table.get(key)
 
     async def fresh(self) -> None:

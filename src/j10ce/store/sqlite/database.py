@@ -31,6 +31,7 @@ CREATE TABLE objects (kind TEXT, namespace TEXT, name TEXT, data BLOB NOT NULL,
 CREATE TABLE changes (revision INTEGER PRIMARY KEY, kind TEXT NOT NULL, type TEXT NOT NULL, data BLOB NOT NULL);
 CREATE TABLE horizons (kind TEXT PRIMARY KEY, revision INTEGER NOT NULL);  -- '' is where the store began to count
 """
+DELETE: Final = "DELETE FROM objects WHERE kind = ? AND namespace = ? AND name = ?"
 
 
 class ChangeRow(NamedTuple):
@@ -110,10 +111,11 @@ class Database:
             before[key_of(obj)] = obj
         return [(e, size) for e, size in events if int(e.revision) > horizons.get(e.object.kind, 0)]
 
-    def write(self, rows: Sequence[ChangeRow], trims: Iterable[Trim] = ()) -> None:
+    def write(self, rows: Sequence[ChangeRow], trims: Iterable[Trim] = (), discards: Sequence[Key] = ()) -> None:
         """All of it in one transaction that survives power loss, or nothing of it and a StoreError."""
         try:
             self._sql.execute("BEGIN IMMEDIATE")
+            self._sql.executemany(DELETE, discards)
             self._record(rows)
             for trim in trims:
                 self._trim(trim)
@@ -128,7 +130,7 @@ class Database:
     def _record(self, rows: Sequence[ChangeRow]) -> None:
         last = {key_of(row.event.object): row for row in rows}
         gone = [key for key, row in last.items() if row.event.type == "DELETED"]
-        self._sql.executemany("DELETE FROM objects WHERE kind = ? AND namespace = ? AND name = ?", gone)
+        self._sql.executemany(DELETE, gone)
         kept = [(*key, row.data) for key, row in last.items() if row.event.type != "DELETED"]
         self._insert("INSERT OR REPLACE INTO objects VALUES", kept)
         changes = [(int(e.revision), e.object.kind, e.type, data) for e, data in rows]
