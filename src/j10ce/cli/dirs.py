@@ -45,7 +45,7 @@ class Dirs(NamedTuple):
         """What a user hears who finds nothing while root runs one here; empty where root does not, or is the user."""
         if not os.geteuid() or self.run == SYSTEM_RUN or not (SYSTEM_RUN / "agent.sock").exists():
             return ""
-        return "root runs one on this host, and it is not yours to use: use sudo, or join group j10ce"
+        return "root runs one on this host: use sudo, or join group j10ce"
 
     def make(self) -> None:
         self.run.mkdir(mode=0o755, parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ import click
 
 from j10ce.cli.output import dump, say, show_objects, table, warn
 from j10ce.cli.paths import path
-from j10ce.cli.peers import Peers
+from j10ce.cli.peers import Peers, Subcommands
 from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import API_VERSION
@@ -30,7 +30,7 @@ auth_option = click.option(
 )
 
 
-@click.group("token")
+@click.group("token", cls=Subcommands)
 def token_command() -> None:
     """Make, list and revoke tokens for the API.
 
