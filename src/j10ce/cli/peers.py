@@ -93,8 +93,8 @@ class Peers:
             except FileNotFoundError:
                 continue
             except PermissionError:
-                raise Unreachable(f"{path} is not yours to read; run as the user who runs `up`") from None
-        if elsewhere := self.dirs.roots_own():
+                raise Denied(f"{path} is not yours to read; use sudo, or be the user who runs `up`") from None
+        if elsewhere := self.dirs.roots_own("use sudo"):
             raise Denied(f"no control plane of yours; {elsewhere}")
         raise Unreachable("no control plane on this host; start one with `j10ce-qos up`, or give --server")
 
