@@ -23,7 +23,7 @@ GROUPS = {
     "Look": ("explain", "top", "status", "doctor"),
     "Steer": ("hold", "release", "disarm", "arm", "revert"),
     "Keep": ("backup", "restore", "migrate"),
-    "Set up": ("config", "certs", "token", "plugins", "completion", "bundle"),
+    "Set up": ("config", "certs", "token", "plugins", "completion", "help", "bundle"),
 }
 HEAD = """# The `j10ce-qos` command
 

@@ -229,6 +229,14 @@ def test_a_backup_is_checked_without_a_store_and_restored_with_one_alone(tmp_pat
     assert refused.exit_code == 2
 
 
+@pytest.mark.parametrize("slashes", ["///", "////"])
+def test_a_store_file_that_is_not_there_is_named_by_its_path(tmp_path: Path, slashes: str) -> None:
+    words = ["backup", str(tmp_path / "o.jsonl"), "--store", f"sqlite:{slashes}{str(tmp_path).lstrip('/')}/no.db"]
+    result = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert isinstance(result.exception, NotFound)
+    assert str(result.exception) == f"there is no {tmp_path}/no.db; check the path"
+
+
 def test_a_kubeconfig_for_what_is_no_address_is_refused_before_there_is_a_token(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").touch()
     words = ["certs", "kubeconfig", "--dir", str(tmp_path), "--server", "cp1.example:7443"]

@@ -54,7 +54,7 @@ def test_no_words_make_it_crash(
         pytest.param(["--server", "nonsense", "get", "qp"], 3, "write it as http://", id="no address"),
         pytest.param(["--server", "http://127.0.0.1:x", "get", "qp"], 3, "write it as http://", id="no port"),
         pytest.param(["--server", "http://127.0.0.1:1", "get", "qp"], 4, "no API answers at http", id="nobody there"),
-        pytest.param(["--server", "http://x", "--token-file", "/no", "get", "qp"], 1, "/no: No such file", id="token"),
+        pytest.param(["--server", "http://x", "--token-file", "/no", "get", "qp"], 6, "/no: No such file", id="token"),
         pytest.param(["nope"], 2, "No such command", id="no such command"),
         pytest.param(["get", "wl", "web", "-w"], 2, "a name goes without", id="a name with a watch"),
         pytest.param(["plan", "-f", "/nonexistent"], 3, "/nonexistent: No such file", id="no such file"),

@@ -126,6 +126,21 @@ def test_mistakes_of_shape_and_of_value_are_reported_together(tmp_path: Path) ->
     assert sorted(paths) == ["metadata.name", "spec.cpu.pinning", "spec.cpu.weight", "spec.memry"]
 
 
+@pytest.mark.parametrize("tier", ["tier: gold, ", ""], ids=["unknown", "missing"])
+def test_a_profile_without_a_tier_is_told_what_else_is_wrong_in_it(tmp_path: Path, tier: str) -> None:
+    head = "apiVersion: j10ce.io/v1alpha1\nkind: QoSProfile\nmetadata: {name: gold}\n"
+    file = written(tmp_path, f"{head}spec: {{{tier}prority: 5, cpu: {{weight: 99999999}}}}\n")
+    with pytest.raises(Invalid) as refused:
+        load([file])
+    paths = [f.path.rpartition(" ")[2] for f in refused.value.findings]
+    assert paths == ["spec.tier", "spec.prority", "spec.cpu.weight"]
+
+
+def test_a_mistyped_kind_is_answered_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="did you mean QoSProfile"):
+        load([written(tmp_path, "apiVersion: j10ce.io/v1alpha1\nkind: QosProfil\n")])
+
+
 def test_what_was_cut_out_for_its_shape_is_not_called_missing(tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(

@@ -57,6 +57,13 @@ def test_amounts_are_shown_as_people_read_them_and_kept_exact_for_machines() -> 
     assert "   25%   " in show_objects(KINDS["MinimalReservationPolicy"], [share], "table")
 
 
+def test_the_age_of_a_workload_is_in_the_wide_listing() -> None:
+    """The plain one fits 80 columns without it."""
+    narrow, wide = (show_objects(KINDS["Workload"], [WEB], style).splitlines()[0] for style in ("table", "wide"))
+    assert "AGE" not in narrow
+    assert wide.endswith("   AGE")
+
+
 def test_the_age_of_an_object_is_shown() -> None:
     old = {**LS, "metadata": {"name": "ls", "creationTimestamp": "2020-01-01T00:00:00Z"}}
     assert re.search(r"   \d+y(\d+d)?$", show_objects(KINDS["QoSProfile"], [old], "table"))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from click.testing import CliRunner
 
 from j10ce.cli import accounts
 from j10ce.cli.accounts import Account
-from j10ce.cli.client import Client
+from j10ce.cli.client import Client, address
 from j10ce.cli.dirs import Dirs
 from j10ce.cli.host.steer import target
 from j10ce.cli.main import cli
@@ -260,10 +261,15 @@ def test_a_workload_goes_by_every_name_that_is_printed(name: str, expected: str)
     assert target("shop", name) == expected
 
 
-@pytest.mark.parametrize(("words", "kind"), [(["get", "qp"], Denied), (["status"], Unreachable)], ids=["API", "agent"])
+@pytest.mark.parametrize(
+    ("words", "kind", "way_in"),
+    [(["get", "qp"], Denied, "use sudo"), (["status"], Unreachable, "use sudo, or join group j10ce")],
+    ids=["API", "agent"],
+)
 def test_a_user_beside_roots_own_hears_of_it_and_how_to_use_it(
-    words: list[str], kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: list[str], kind: type[Exception], way_in: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The group opens the agent's socket; the token of the API stays root's."""
     (tmp_path / "system").mkdir()
     (tmp_path / "system" / "agent.sock").touch(0o600)
     monkeypatch.setattr("j10ce.cli.dirs.SYSTEM_RUN", tmp_path / "system")
@@ -274,9 +280,38 @@ def test_a_user_beside_roots_own_hears_of_it_and_how_to_use_it(
     monkeypatch.delenv("KUBECONFIG", raising=False)
     result = CliRunner().invoke(cli, words, standalone_mode=False)
     assert isinstance(result.exception, kind)
-    assert "root runs one on this host, and it is not yours to use: use sudo, or join group j10ce" in str(
-        result.exception
-    )
+    assert str(result.exception).endswith(f"; root runs one on this host: {way_in}")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("127.0.0.1:7443", "http://127.0.0.1:7443"),
+        ("cp1.example:7443", "https://cp1.example:7443"),
+        ("ftp://x", "http://127.0.0.1:7443"),
+    ],
+)
+def test_an_address_without_its_scheme_is_answered_with_the_whole_one(typed: str, meant: str) -> None:
+    with pytest.raises(Invalid, match=re.escape(f"not an address; write it as {meant}") + "$"):
+        address(typed)
+
+
+class Site(BaseHTTPRequestHandler):
+    """A server that knows nothing of us, and says so to a browser."""
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def test_a_server_that_is_no_api_is_called_that_and_its_page_is_not_shown() -> None:
+    with HTTPServer(("127.0.0.1", 0), Site) as site:
+        threading.Thread(target=site.handle_request, daemon=True).start()
+        with pytest.raises(Unreachable) as refused:
+            Client(f"http://127.0.0.1:{site.server_port}").get("/apis/j10ce.io/v1alpha1/nodeqoses")
+    assert str(refused.value).endswith("answers, but it is no j10ce-qos API; check the address")
 
 
 def test_https_to_a_port_without_tls_is_answered_with_http() -> None:

@@ -269,7 +269,7 @@ def test_one_that_is_silent_is_waited_for_and_one_that_is_gone_is_not() -> None:
     fleet.edit(NEW, Rollout())
     fleet.settle()
     assert fleet.reason() == "Reaching"
-    assert "1 are silent" in next(c.message for c in fleet.status.conditions if c.type == "Progressing")
+    assert "1 not reporting" in next(c.message for c in fleet.status.conditions if c.type == "Progressing")
     fleet.wall += 600
     fleet.settle()
     assert (fleet.reason(), fleet.weight(gone)) == ("Complete", NEW)

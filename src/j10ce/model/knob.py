@@ -139,7 +139,8 @@ def render(knob: str, value: Value | None) -> str:
         return "max"
     unit = KNOBS[knob].unit if knob in KNOBS else None
     if unit is Unit.MICROSECONDS:
-        return f"{value:.0f} ({value / PERIOD_US:.3g} CPUs)"
+        cpus = f"{value / PERIOD_US:.3g}"
+        return f"{value:.0f} ({cpus} CPU{'' if cpus == '1' else 's'})"
     if unit is Unit.BYTES:
         return spell("memory", value)
     return f"{value:g}"

@@ -52,7 +52,7 @@ def kind_of(raw: object) -> Kind:
     if version != API_VERSION:
         findings.append(Finding("apiVersion", version, "unknown version", f"use {API_VERSION}"))
     if kind is None:
-        findings.append(Finding("kind", name, "unknown kind", "use one of " + ", ".join(KINDS)))
+        findings.append(Finding("kind", name, "unknown kind", one_of(str(name or ""), KINDS)))
     if kind is None or findings:
         raise Invalid(findings, str(name or "object"))
     return kind

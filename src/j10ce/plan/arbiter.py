@@ -176,10 +176,12 @@ class Arbiter:
 
     def _dropped_notes(self) -> Iterable[str]:
         """One line per knob and reason, not per setting."""
-        reasons = [(s.knob, why) for s, why in self.dropped.items()]
-        reasons += [(p.setting.knob, f"{p.owner} proposed no valid value") for p in self.wishes.malformed()]
-        for (knob, why), count in sorted(Counter(reasons).items()):
-            yield f"{knob} of {count} targets not set: {why}" if count > 1 else f"{knob} not set: {why}"
+        dropped = [*self.dropped.items()]
+        dropped += [(p.setting, f"{p.owner} proposed no valid value") for p in self.wishes.malformed()]
+        one_of = {(s.knob, why): s for s, why in dropped}
+        for (knob, why), count in sorted(Counter((s.knob, why) for s, why in dropped).items()):
+            where = f"{knob} of {count} targets" if count > 1 else str(one_of[knob, why])
+            yield f"{where} not set: {why}"
 
 
 def _inputs(snap: Snapshot, holds: Iterable[HeldSetting], originals: Mapping[Setting, Value]) -> Inputs:

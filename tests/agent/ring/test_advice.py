@@ -205,7 +205,7 @@ def test_limits_win_over_advice(tmp_path: Path) -> None:
 def test_a_setting_under_another_name_is_no_way_round(tmp_path: Path) -> None:
     odd = wish(DB, "cpu.weight", Bound.AT_MOST, 2.0, instance="0")
     ring = settled(tmp_path, "v2", [odd])
-    assert "cpu.weight not set: adviser proposed no valid value" in ring.tick().plan.notes
+    assert "workload/default/db cpu.weight[0] not set: adviser proposed no valid value" in ring.tick().plan.notes
     assert_kept("v2", [odd])
 
 

@@ -82,7 +82,7 @@ def test_a_profile_in_use_is_deleted_by_force_alone_and_its_workloads_are_named(
     stack("apply", "-f", str(file))
     assert eventually(lambda: stack("run", "--profile", "lost", "--", "true", code=None).returncode == 0)
     stack.running("loser", "--profile", "lost")
-    assert "lost is in use by default/loser, which would lose" in stack.fails(7, "delete", "qosprofile", "lost")
+    assert "lost is in use by default/loser, and would not apply" in stack.fails(7, "delete", "qosprofile", "lost")
     assert stack.says("delete", "--force", "qosprofile", "lost") == "qosprofile/lost deleted\n"
 
 

@@ -55,9 +55,9 @@ def test_without_privileges_up_runs_unarmed_and_says_so_in_one_line(cli: Session
         up = subprocess.Popen(words, env=nobody.environ, stdout=printed, stderr=printed, text=True, cwd=cli.clone)
     cli.started.append(up)
     assert eventually(lambda: "explain web" in out.read_text() or up.poll() is not None)
-    (line,) = (line for line in out.read_text().splitlines() if "unarmed" in line)
-    assert line.startswith(f"read-only (unarmed), not root: uid {NOBODY} cannot write /sys/fs/cgroup/")
-    assert line.endswith("; use sudo: it plans and explains, and writes nothing")
+    (line,) = (line for line in out.read_text().splitlines() if "it plans and explains" in line)
+    assert line.startswith("read-only (not armed): it plans and explains, and writes nothing; not root: uid ")
+    assert line.endswith(f"not root: uid {NOBODY} cannot write /sys/fs/cgroup/cpu; use sudo")
     assert "could enforce as root: " in out.read_text()
     ran = nobody("run", "--name", "web", "--profile", "ls", "--", "echo", "runs")
     assert (ran.returncode, ran.stdout) == (0, "runs\n")
@@ -69,6 +69,25 @@ def test_without_privileges_up_runs_unarmed_and_says_so_in_one_line(cli: Session
     assert not cgroup("cpu", cli.top).exists()
     up.send_signal(signal.SIGINT)
     assert up.wait(PATIENCE_S) == 0
+
+
+def test_beside_root_s_own_a_user_hears_nothing_of_what_root_runs(cli: Session, nobody: Nobody) -> None:
+    """Same top, same names: root's are neither left over nor in the way, and their use is not shown as one's own."""
+    cli.up()
+    cli.running("web", "--profile", "ls")
+    out = cli.folder / "up.out"
+    with out.open("w") as told:
+        words = nobody.command("up", "--listen", f"127.0.0.1:{free_port()}")
+        cli.started.append(subprocess.Popen(words, env=nobody.environ, stdout=told, stderr=told, text=True))
+    assert eventually(lambda: "explain web" in out.read_text())
+    assert "without QoS" not in out.read_text()
+    ran = nobody("run", "--name", "web", "--profile", "ls", "--", *cli.command("get", "workloads", "-o", "json"))
+    assert ran.returncode == 0, ran.stderr
+    (web,) = json.loads(ran.stdout)["items"]
+    assert "usage" not in web["status"]
+    sleeper = subprocess.Popen([*AS_NOBODY, "sleep", "1000"], text=True)
+    cli.started.append(sleeper)
+    assert "stays in the cgroup that it is in" in nobody("adopt", "--pid", str(sleeper.pid)).stdout
 
 
 def test_plan_needs_nothing_at_all(nobody: Nobody) -> None:

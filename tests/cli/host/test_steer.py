@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -100,7 +101,11 @@ def test_a_hold_that_cuts_a_floor_needs_to_say_so(stack: Session) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["nobody", "cpu.max", "--why", "x"], 0, "there is no workload/default/nobody here; the hold waits for one"),
+        (
+            ["nobody", "cpu.max", "--why", "x"],
+            0,
+            "workload/default/nobody is not on this machine; the hold waits for one",
+        ),
         (["x", "cpu.maxx", "--why", "x"], 3, "'cpu.maxx': unknown knob; did you mean cpu.max? use one of cpu.weight"),
         (["x", "cpu.max", "--why", "x", "--for", "soon"], 3, "'soon': not a duration"),
         (["x", "cpu.max", "--why", "x", "--value", "much"], 3, "not a value of cpu.max"),
@@ -113,6 +118,20 @@ def test_a_hold_that_cuts_a_floor_needs_to_say_so(stack: Session) -> None:
 )
 def test_bad_holds_say_what_would_be_right(stack: Session, words: list[str], code: int, says: str) -> None:
     assert says in stack.fails(code, "hold", *words)
+
+
+def test_a_hold_on_a_mistyped_name_says_which_was_meant_and_how_to_end_it(stack: Session) -> None:
+    stack.running("steady")
+    told = stack("hold", "staedy", "cpu.max", "--why", "a slip").stderr
+    assert "did you mean steady? the hold waits for one; `j10ce-qos release staedy` ends it" in told
+    assert stack.says("release", "staedy") == "staedy cpu.max released\n"
+
+
+def test_the_age_of_a_hold_is_shown(stack: Session) -> None:
+    stack("hold", "aged", "cpu.max", "--why", "x")
+    (line,) = (line for line in stack.says("get", "holds").splitlines() if "default/aged" in line)
+    assert re.search(r" \d+s$", line)
+    stack("release", "aged")
 
 
 def test_disarmed_an_edit_survives_and_armed_it_does_not(cli: Session) -> None:

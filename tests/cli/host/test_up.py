@@ -27,7 +27,7 @@ def test_it_tells_what_works_where_the_api_is_and_what_to_type(cli: Session) -> 
     assert "http://127.0.0.1:" in output
     assert str(cli.run_dir / "kubeconfig") in output
     assert "Next, in another terminal:\n  j10ce-qos apply" in output
-    assert "unarmed" not in output
+    assert "read-only" not in output
 
 
 def test_ctrl_c_restores_every_value_and_removes_our_cgroups(cli: Session) -> None:

@@ -326,7 +326,9 @@ class Agent:
     def _heed(self, drifts: Iterable[Drift], at: Instant) -> None:
         for drift in drifts:
             ours, theirs = (render(drift.setting.knob, value) for value in (drift.ours, drift.theirs))
-            log.warning("setting.drifted", setting=str(drift.setting), ours=ours, theirs=theirs, times=drift.reasserted)
+            log.warning(
+                "setting.drifted", setting=str(drift.setting), ours=ours, theirs=theirs, put_back=drift.reasserted
+            )
             self._judged = (-math.inf, -1, self._judged[2])  # what it protected is judged again
             if drift.setting.target in self._set_by_runtimes():
                 self.kernel.concede(drift.setting)

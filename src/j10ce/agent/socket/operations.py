@@ -151,7 +151,8 @@ class Operations:
         tree = self.shell.agent.kernel.tree
         for tier in (*(tier.value for tier in kinds.Tier), APART):
             at = tree.path_for(tier, workload.namespace, workload.name)
-            if others := sorted({*(self.whereabouts.pids(replace(workload, pids=(), handle=at)) or ())} - {*coming}):
+            others = sorted({*(self.whereabouts.pids(replace(workload, pids=(), handle=at)) or ())} - {*coming})
+            if others and not self._unwritable:  # who can write nothing joins nobody, and these may be another agent's
                 raise Conflict(
                     f"{at.path} still holds process {others[0]} of an earlier {workload.namespace}/{workload.name} "
                     "that is not managed any more; choose another name, or end that process first"

@@ -12,6 +12,7 @@ from j10ce.agent.config import config_folder
 from j10ce.cli.client import address
 from j10ce.cli.fleet.tokens import ROLES, add_known, expiry
 from j10ce.cli.output import say, table, warn
+from j10ce.cli.peers import Subcommands
 from j10ce.errors import Finding, Invalid, NotFound, Unsupported
 from j10ce.model.quantity import Duration
 
@@ -27,7 +28,7 @@ folder_option = click.option(
 renew_option = click.option("--renew", is_flag=True, help="Replace what is there, key included.")
 
 
-@click.group("certs")
+@click.group("certs", cls=Subcommands)
 def certs_command() -> None:
     """Make certificates for the control plane and its clients, signed by an authority of your own.
 

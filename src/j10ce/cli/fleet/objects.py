@@ -90,7 +90,7 @@ def _refuse_profile_in_use(peers: Peers, profile: str) -> None:
     if users := _users(peers, profile):
         more = f" and {len(users) - MOST_NAMED} more" if users[MOST_NAMED:] else ""
         named = ", ".join(users[:MOST_NAMED]) + more
-        raise Conflict(f"{profile} is in use by {named}, which would lose what it gives them; --force deletes it")
+        raise Conflict(f"{profile} is in use by {named}, and would not apply to them any more; --force deletes it")
     if profile in {p.metadata.name for p in builtin()}:
         back = "nobody could choose it until the manager makes it again at its next start"
         raise Conflict(f"{profile} is built in: {back}; --force deletes it")

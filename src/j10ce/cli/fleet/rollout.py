@@ -10,7 +10,7 @@ import click
 from j10ce.cli.client import Client
 from j10ce.cli.output import dump, say, table
 from j10ce.cli.paths import apart, name_of, path
-from j10ce.cli.peers import Peers, find_kind, namespace_option
+from j10ce.cli.peers import Peers, Subcommands, find_kind, namespace_option
 from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.text.cells import dig
@@ -28,7 +28,7 @@ def _joined(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> st
 policy_argument = click.argument("policy", metavar="KIND/NAME", nargs=-1, required=True, callback=_joined)
 
 
-@click.group("rollout")
+@click.group("rollout", cls=Subcommands)
 def rollout_command() -> None:
     """Follow, hold, resume and undo changes of profiles and reservations.
 

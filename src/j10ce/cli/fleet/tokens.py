@@ -11,7 +11,7 @@ import click
 
 from j10ce.cli.output import dump, say, show_objects, table, warn
 from j10ce.cli.paths import path
-from j10ce.cli.peers import Peers
+from j10ce.cli.peers import Peers, Subcommands
 from j10ce.daemon.secret_files import create_private
 from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.model.catalogue import KINDS
@@ -30,7 +30,7 @@ auth_option = click.option(
 )
 
 
-@click.group("token")
+@click.group("token", cls=Subcommands)
 def token_command() -> None:
     """Make, list and revoke tokens for the API.
 

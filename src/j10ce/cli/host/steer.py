@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from j10ce.cli.host.workloads import caller
+from j10ce.cli.meant import suggesting
 from j10ce.cli.output import say, table, warn
 from j10ce.cli.paths import apart
 from j10ce.cli.peers import REVERT_S, Peers, complete_knobs, complete_names, namespace_option, seconds
@@ -45,9 +46,10 @@ def hold_command(
     for note in held["notes"]:
         warn(f"j10ce-qos hold: {note}")
     try:
-        agent.get("/v1/explain", target=on)
-    except NotFound:
-        warn(f"there is no {on} here; the hold waits for one")
+        with suggesting(peers, KINDS["Workload"], namespace, name):
+            agent.get("/v1/explain", target=on)
+    except NotFound as e:
+        warn(f"{e}{'' if str(e).endswith('?') else ';'} the hold waits for one; `j10ce-qos release {name}` ends it")
 
 
 @click.command("release")

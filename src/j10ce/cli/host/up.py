@@ -15,7 +15,7 @@ from j10ce.agent.config import load
 from j10ce.cli.host.doctor import short_doctor
 from j10ce.cli.host.launch import refuse_taken, start, start_agent
 from j10ce.cli.host.left_over import LeftOver, left_over
-from j10ce.cli.output import say
+from j10ce.cli.output import Verbatim, say
 from j10ce.cli.peers import Peers
 from j10ce.daemon.lock import claim, holder
 from j10ce.daemon.secret_files import write_private
@@ -49,7 +49,8 @@ def up_command(peers: Peers, listen: str) -> None:
         say(unarmed)
     for each in _left_over(peers):
         say(str(each))
-    say(NEXT.format(server=f"http://{listen}", kubeconfig=peers.dirs.kubeconfig))
+    say(ABOUT.format(server=f"http://{listen}", kubeconfig=peers.dirs.kubeconfig))
+    say(Verbatim(NEXT))  # to be copied, so that no line of it is folded
     while True:
         got = signal.sigwaitinfo(waited).si_signo
         match got:
@@ -83,14 +84,15 @@ def _unarmed(status: dict[str, Any]) -> str:
     """One line where nothing will be written."""
     if status["armed"]:
         return ""
-    why = status.get("unwritable") or "by its configuration or by `j10ce-qos disarm`"
-    return f"read-only (unarmed), {why}: it plans and explains, and writes nothing"
+    why = status.get("unwritable") or "its configuration or `j10ce-qos disarm` says so"
+    return f"read-only (not armed): it plans and explains, and writes nothing; {why}"
 
 
-NEXT = """
+ABOUT = """
 API       {server}  (token in {kubeconfig})
 Ctrl-C    stops, and restores every value that was changed, but for what is held or was changed by someone else
-
+"""
+NEXT = """\
 Next, in another terminal:
   j10ce-qos apply -f examples/standalone/
   j10ce-qos run --profile ls --name web --label app=web -- python3 -m http.server 8080

@@ -181,7 +181,7 @@ def progressing(policy: Policy, state: RolloutStatus, seen: NodesSeen) -> Condit
     if rollout is UNSET:
         return None
     having = f"{seen.applied} of {seen.wanted} nodes obey revision {state.revision}"
-    having += f", {seen.awaited} are silent" if seen.awaited else ""
+    having += f", {seen.awaited} not reporting" if seen.awaited else ""
     rest = f"the others stay with revision {state.stable}" if state.stable else "the others go without"
     if done(state):
         everywhere = "the one node" if seen.wanted == 1 else f"all {seen.wanted} nodes"

@@ -209,7 +209,7 @@ def _opening_failed(path: Path, e: sqlite3.DatabaseError) -> Exception:
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_READONLY:
             return Denied(f"cannot open {path}: {e}; check that it is a file and may be written")
         case sqlite3.SQLITE_FULL:
-            return StoreError(f"cannot open {path}: its disk is full")
+            return StoreError(f"cannot open {path}: its disk is full; make room, and start again")
         case _:
             return _corrupt(path, str(e))
 
@@ -217,7 +217,7 @@ def _opening_failed(path: Path, e: sqlite3.DatabaseError) -> Exception:
 def _writing_failed(path: Path, e: sqlite3.Error) -> StoreError:
     code = getattr(e, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code == sqlite3.SQLITE_FULL:
-        return StoreError(f"the disk of {path} is full: nothing was written")
+        return StoreError(f"the disk of {path} is full: nothing was written; make room, and try again")
     if code in LASTING_DAMAGE:
         return BrokenDisk(f"{path} failed in a commit ({e}): restart the manager once the disk is sound")
     return StoreError(f"cannot write {path}: {e}: nothing was written")
