@@ -129,7 +129,7 @@ def test_a_canary_takes_it_and_the_operator_goes_on(fleet: Fleet) -> None:
     assert fleet.settles("2", canary(40))
     described = fleet.says("describe", "mrp", "db")
     assert "Phase:       Active" in described
-    assert f"{len(canary(40))} wanted, {len(canary(40))} applied, 0 failing, 0 silent" in described
+    assert f"{len(canary(40))} wanted, {len(canary(40))} applied, 0 failing, 0 not reporting" in described
     assert "Rollout:     revision 2 has reached 40 % of the cohorts; stable is 1" in described
     fleet.put("2", canaryPercent=100)
     assert fleet.settles("2", NODES)
