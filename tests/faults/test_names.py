@@ -127,8 +127,8 @@ def test_a_service_whose_cgroup_reads_like_a_line_of_proc_is_managed_where_it_is
         folder.mkdir(parents=True)
     try:
         (odd / "cgroup.procs").write_text(str(shared.child()))
-        told = shared.client.post("/v1/adopt", {"name": "odd", "pid": shared.kids[-1].pid, "profile": "be"})
-        assert told["cgroup"] == f"{shared.top}-others/odd{end}9:cpu:/{shared.top}.service"
+        adopted = shared.client.post("/v1/adopt", {"name": "odd", "pid": shared.kids[-1].pid, "profile": "be"})
+        assert adopted["cgroup"] == f"{shared.top}-others/odd{end}9:cpu:/{shared.top}.service"
         assert [(folder / "cpu.idle").read_text().strip() for folder in (odd, other)] == ["1", "0"]
         shared.client.delete("/v1/workloads/default/odd")
         assert (odd / "cpu.idle").read_text().strip() == "0"

@@ -174,8 +174,8 @@ def test_work_on_cpus_that_nothing_here_may_use_is_no_use_of_this_node(machine: 
         lines = [f"cpu  {4 * busy} 0 0 0 0 0 0 0 0 0", f"cpu0 {busy} 0 0 0 0 0 0 0 0 0"]
         lines += [f"cpu{n} {busy if n > 1 else 0} 0 0 0 0 0 0 0 0 0" for n in (1, 2, 3, 8)]
         put(machine, "proc/stat", "\n".join(lines))
-        found = {metric: value for _, metric, value in sensor.sample(now, ())}
-    assert found["cpu.usage"] == pytest.approx(1.0)
+        sampled = {metric: value for _, metric, value in sensor.sample(now, ())}
+    assert sampled["cpu.usage"] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,8 @@ def test_in_a_container_with_a_quota_its_own_use_is_measured(
     for now in (1, 2):
         put(machine, "proc/stat", f"cpu  {now * 40 * HZ} 0 0 0 0 0 0 0 0 0")
         Path(where.file(used[0], "", used[1])).write_text(used[2].format(now) + "\n")
-        found = {metric: value for _, metric, value in sensor.sample(float(now), ())}
-    assert found["cpu.usage"] == pytest.approx(1.0)
+        sampled = {metric: value for _, metric, value in sensor.sample(float(now), ())}
+    assert sampled["cpu.usage"] == pytest.approx(1.0)
 
 
 def test_a_kernel_without_pressure_is_measured_without_it(machine: Path) -> None:

@@ -39,9 +39,9 @@ def test_what_cannot_be_read_is_deleted_by_an_administrator_who_says_so(plane: P
         assert "deleted" in manager.admin("delete", "qosprofile", "web", "--unreadable")
         assert admin.get(PATH).status_code == 404
         assert editor.post(f"{BASE}/qosprofiles", json=obj("QoSProfile", "web", tier="standard")).status_code == 201
-    told = [
-        (line["who"], line.get("code")) for line in plane.told() if (line["verb"], line["name"]) == ("delete", "web")
+    audited = [
+        (line["who"], line.get("code")) for line in plane.audited() if (line["verb"], line["name"]) == ("delete", "web")
     ]
-    assert told[-2:] == [("admin", None), ("admin", 200)]
+    assert audited[-2:] == [("admin", None), ("admin", 200)]
     with plane.manager() as manager, manager.client("admin") as admin:
         assert admin.get(PATH).json()["spec"]["tier"] == "standard"

@@ -315,9 +315,9 @@ def test_a_cgroup_that_is_adopted_above_another_ends_as_it_was(
         ring.fake.enable(group(path), CONTROLLERS)
     ring.fake.places = {ROOT: ring.fake.places[ROOT]}
     before = machine(ring.fake)
-    told = {"profile": "ls", "min_cpu": "1", "cpu_limit": "2", "memory_limit": "2Gi"}
+    asked = {"profile": "ls", "min_cpu": "1", "cpu_limit": "2", "memory_limit": "2Gi"}
     both = {
-        name: build.workload(name, min_memory=floor, handle=build.handle(path), **told)  # type: ignore[arg-type]
+        name: build.workload(name, min_memory=floor, handle=build.handle(path), **asked)  # type: ignore[arg-type]
         for name, path, floor in (("outer", "a/b", "1Gi"), ("inner", "a/b/c", "512Mi"))
     }
     for name in comes:

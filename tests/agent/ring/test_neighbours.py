@@ -238,8 +238,8 @@ def test_an_arrival_without_a_floor_takes_none_from_the_others_of_its_tier(ring:
     ring.tick()
     for n in range(3):
         report = ring.arrive(make.workload(f"late{n}", profile="ls", cpu="4", pids=(900 + n,)))
-        found = effective(replace(report.snap, settings=ring.fake.settings()))
-        assert {t: e.cpu_reason for t, e in found.items() if e.cpu_reason} == {}
+        judged = effective(replace(report.snap, settings=ring.fake.settings()))
+        assert {t: e.cpu_reason for t, e in judged.items() if e.cpu_reason} == {}
 
 
 def test_a_floor_holds_beside_two_groups_that_have_few_cpus(ring: Ring) -> None:
@@ -313,11 +313,11 @@ def test_a_floor_that_its_own_quota_cannot_give_costs_no_other_its_floor(ring: R
         ring.fake.adopt(w.target, w.handle.path, {"cpu.weight": 1024.0, "cpu.max": allowed})
     ring.arrive(*both)
     ring.tick()
-    found = ring.tick(6).effective
-    assert [(round(found[w.target].cpu), found[w.target].cpu_reason) for w in both[:1]] == [
+    judged = ring.tick(6).effective
+    assert [(round(judged[w.target].cpu), judged[w.target].cpu_reason) for w in both[:1]] == [
         (300, "cpu.max of workload/default/db allows 300m")
     ]
-    assert found[both[1].target].cpu_reason == ""
+    assert judged[both[1].target].cpu_reason == ""
 
 
 def test_a_service_that_came_idle_has_its_floor_and_is_idle_again_in_the_end(tmp_path: Path) -> None:

@@ -21,5 +21,5 @@ def test_a_user_is_in_a_group_that_is_not_the_first_of_its_own(python: str, clon
     """As `usermod -aG j10ce` makes it."""
     groups = [*range(70001, 70001 + count)]
     member = ["setpriv", f"--groups={','.join(map(str, groups))}", python, "-c", MEMBER]
-    told = subprocess.run(member, env={"PYTHONPATH": str(clone / "src")}, capture_output=True, text=True, check=True)
-    assert told.stdout == f"{groups}\n"
+    run = subprocess.run(member, env={"PYTHONPATH": str(clone / "src")}, capture_output=True, text=True, check=True)
+    assert run.stdout == f"{groups}\n"

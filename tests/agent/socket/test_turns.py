@@ -11,7 +11,7 @@ from j10ce.agent.socket.turns import Turns
 NOBODY, SOMEBODY = os.geteuid() + 4711, os.geteuid() + 4712
 
 
-async def told(*uids: int) -> list[int]:
+async def served(*uids: int) -> list[int]:
     """Everybody asks at once, in this order; in which order they are answered, each in two steps."""
     turns, answered = Turns(), list[int]()
 
@@ -26,11 +26,11 @@ async def told(*uids: int) -> list[int]:
 
 
 async def test_root_does_not_wait_behind_users() -> None:
-    assert (await told(*[NOBODY] * 20, 0)).index(0) <= 1
+    assert (await served(*[NOBODY] * 20, 0)).index(0) <= 1
 
 
 async def test_whoever_asks_once_is_not_behind_all_that_another_asks() -> None:
-    assert (await told(*[NOBODY] * 20, SOMEBODY)).index(SOMEBODY) <= 1
+    assert (await served(*[NOBODY] * 20, SOMEBODY)).index(SOMEBODY) <= 1
 
 
 async def test_one_who_gives_up_holds_nobody_up() -> None:

@@ -76,9 +76,9 @@ def test_beside_root_s_own_a_user_hears_nothing_of_what_root_runs(cli: Session, 
     cli.up()
     cli.running("web", "--profile", "ls")
     out = cli.folder / "up.out"
-    with out.open("w") as told:
+    with out.open("w") as stream:
         words = nobody.command("up", "--listen", f"127.0.0.1:{free_port()}")
-        cli.started.append(subprocess.Popen(words, env=nobody.environ, stdout=told, stderr=told, text=True))
+        cli.started.append(subprocess.Popen(words, env=nobody.environ, stdout=stream, stderr=stream, text=True))
     assert eventually(lambda: "explain web" in out.read_text())
     assert "without QoS" not in out.read_text()
     ran = nobody("run", "--name", "web", "--profile", "ls", "--", *cli.command("get", "workloads", "-o", "json"))

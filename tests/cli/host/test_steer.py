@@ -122,8 +122,8 @@ def test_bad_holds_say_what_would_be_right(stack: Session, words: list[str], cod
 
 def test_a_hold_on_a_mistyped_name_says_which_was_meant_and_how_to_end_it(stack: Session) -> None:
     stack.running("steady")
-    told = stack("hold", "staedy", "cpu.max", "--why", "a slip").stderr
-    assert "did you mean steady? the hold waits for one; `j10ce-qos release staedy` ends it" in told
+    warning = stack("hold", "staedy", "cpu.max", "--why", "a slip").stderr
+    assert "did you mean steady? the hold waits for one; `j10ce-qos release staedy` ends it" in warning
     assert stack.says("release", "staedy") == "staedy cpu.max released\n"
 
 

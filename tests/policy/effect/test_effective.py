@@ -258,9 +258,9 @@ def test_limits_of_containers_below_the_floor_of_their_pod_are_named() -> None:
         groups = tree([pod], {pod.target: promised}, groups=inside)
         return effective(snapshot(promised, workloads=[pod], groups=groups, values={**values, **limits}))[pod.target]
 
-    found = judged(limits)
-    assert (found.cpu, found.cpu_reason) == (300, "cpu.max of its containers allows 300m")
-    assert (found.memory, found.memory_reason) == (GI / 2, "memory.max of its containers is 512Mi")
+    judged = judged(limits)
+    assert (judged.cpu, judged.cpu_reason) == (300, "cpu.max of its containers allows 300m")
+    assert (judged.memory, judged.memory_reason) == (GI / 2, "memory.max of its containers is 512Mi")
     assert judged(dict([*limits.items()][::2])).holds, "the other container may use the rest"
 
 
@@ -283,9 +283,9 @@ def test_memory_in_cgroups_inside_a_service_is_protected_by_their_own_settings_a
     groups = tree([db], {db.target: promised}, groups=[there])
     values: dict[Setting, Value] = {Setting(db.target, "memory.min"): 1.0 * GI}
     on = node(recursive_protection=recursive)
-    found = effective(snapshot(promised, workloads=[db], groups=groups, values=values, on=on))[db.target]
-    assert (found.memory, found.memory_now) == (kept, kept)
-    assert found.memory_reason == (
+    judged = effective(snapshot(promised, workloads=[db], groups=groups, values=values, on=on))[db.target]
+    assert (judged.memory, judged.memory_now) == (kept, kept)
+    assert judged.memory_reason == (
         ""
         if kept == GI
         else "768Mi are in cgroups inside workload/default/db, beyond their own memory.min; "

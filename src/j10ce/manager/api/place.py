@@ -72,7 +72,7 @@ class Exists(Exception):
     """The workload is being placed by someone else right now."""
 
 
-class Seen(NamedTuple):
+class PlaceInputs(NamedTuple):
     """What a decision is made from, as of one instant."""
 
     nodes: Sequence[tuple[NodeQoS, Word]]
@@ -144,12 +144,12 @@ class Placements:
     def cluster(self) -> Cluster:
         return self._cluster_of(self._seen(self._view.nodes(), self._view.all(MinimalReservationPolicy)))
 
-    def _seen(self, nodes: Iterable[NodeQoS], policies: Iterable[MinimalReservationPolicy]) -> Seen:
+    def _seen(self, nodes: Iterable[NodeQoS], policies: Iterable[MinimalReservationPolicy]) -> PlaceInputs:
         there = tuple((n, self._view.silence.of(n)) for n in nodes)
         history = self._view.documents.revisions
-        return Seen(there, tuple((p, history(p)) for p in policies), self._wall())
+        return PlaceInputs(there, tuple((p, history(p)) for p in policies), self._wall())
 
-    def _cluster_of(self, seen: Seen) -> Cluster:
+    def _cluster_of(self, seen: PlaceInputs) -> Cluster:
         """In any thread. Of nodes that did not change their rows are kept."""
         before = self._rows
         rows = {n.metadata.name: (n.metadata.resource_version, _row(n, before)) for n, _ in seen.nodes}
