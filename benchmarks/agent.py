@@ -51,13 +51,13 @@ class Agent:
     def place(self, n: int, *, inhabited: bool = True) -> float:
         """Seconds until every knob is written and, unless nobody lives in it, the process is in."""
         profile = PROFILES[n % len(PROFILES)]
-        told: dict[str, object] = {"name": f"w{n}", "profile": profile, "requests": {"cpu": "1m", "memory": "1Mi"}}
+        fields: dict[str, object] = {"name": f"w{n}", "profile": profile, "requests": {"cpu": "1m", "memory": "1Mi"}}
         if inhabited:
             self.kids.append(subprocess.Popen(["sleep", "100000"]))
-            told["pid"] = self.kids[-1].pid
+            fields["pid"] = self.kids[-1].pid
         if profile == "ls":
-            told["minimum"] = {"cpu": "1m", "memory": "1Mi"}
-        return self.ask(json.dumps(told).encode())
+            fields["minimum"] = {"cpu": "1m", "memory": "1Mi"}
+        return self.ask(json.dumps(fields).encode())
 
     def ask(self, body: bytes) -> float:
         """From the first byte of a request to the answer. By hand: a client library would add its own millisecond."""

@@ -142,8 +142,8 @@ def plane(folder: Path) -> Iterator[Served]:
         while not (folder / "kubeconfig").exists() and child.poll() is None:
             time.sleep(0.05)
         try:
-            told = json.loads((folder / "kubeconfig").read_text())
-            yield Served(child.pid, int(told["clusters"][0]["cluster"]["server"].rpartition(":")[2]), tokens, grpc)
+            body = json.loads((folder / "kubeconfig").read_text())
+            yield Served(child.pid, int(body["clusters"][0]["cluster"]["server"].rpartition(":")[2]), tokens, grpc)
         finally:
             child.terminate()
 
@@ -168,17 +168,17 @@ async def under(name: str, admin: Client, served: Served, alive: Callable[[], in
     """Whether an attack did more than it may."""
     quiet, before = await latencies(admin, QUIET_S), resident_mib(served.pid)
     forget_peak(served.pid)
-    told = [sys.executable, "-m", "benchmarks.attacks", name, str(served.port), json.dumps(served.tokens)]
-    told.append(str(served.grpc))
-    attacker = await asyncio.create_subprocess_exec(*told)
+    command = [sys.executable, "-m", "benchmarks.attacks", name, str(served.port), json.dumps(served.tokens)]
+    command.append(str(served.grpc))
+    attacker = await asyncio.create_subprocess_exec(*command)
     await asyncio.sleep(1)  # its start is not part of the attack
-    found = await latencies(admin, ATTACK_S)
+    latency = await latencies(admin, ATTACK_S)
     most = peak_mib(served.pid)
     attacker.kill()
     await attacker.wait()
-    times = [hit / rest for hit, rest in zip(found, quiet, strict=True)]
+    times = [hit / rest for hit, rest in zip(latency, quiet, strict=True)]
     more = most - before
-    row = f"{found[0] * 1000:7.1f}ms{times[0]:6.1f}{found[1] * 1000:8.1f}ms{times[1]:6.1f}{more:+7.1f}MiB"
+    row = f"{latency[0] * 1000:7.1f}ms{times[0]:6.1f}{latency[1] * 1000:8.1f}ms{times[1]:6.1f}{more:+7.1f}MiB"
     print(f"{name:<46}{row}  {alive()} of {AGENTS}", flush=True)
     return max(times) > MOST_TIMES or more > MOST_MIB or alive() < AGENTS
 
@@ -220,8 +220,8 @@ def forget_peak(pid: int) -> None:
 
 def peak_mib(pid: int) -> float:
     """The most that was resident since `forget_peak`: what is held for a moment counts."""
-    told = Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2]
-    return int(told.split()[0]) / 1024
+    peak = Path(f"/proc/{pid}/status").read_text().partition("VmHWM:")[2]
+    return int(peak.split()[0]) / 1024
 
 
 @asynccontextmanager
@@ -284,7 +284,7 @@ def unread(port: int, token: str) -> socket.socket:
 
 
 async def watch_tables(port: int, token: str) -> None:
-    """All that it is told is read at once; what it asks for is changed again and again."""
+    """All that it gets is read at once; what it asks for is changed again and again."""
     owners = [{"manager": f"m{n}", "operation": "Apply", "fieldsV1": {f"f:{'x' * 900}": {}}} for n in range(850)]
     made = {"apiVersion": "j10ce.io/v1alpha1", "kind": "QoSProfile", "spec": {"tier": "standard"}}
     made["metadata"] = {"name": f"large-{os.getpid()}", "managedFields": owners}
@@ -322,8 +322,8 @@ async def one(sent: Sent, port: int, tokens: dict[str, str], n: int) -> None:
                 n += CONNECTIONS
                 body = sent.body(n)
                 writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-                told = await reader.readuntil(b"\r\n\r\n")
-                await reader.readexactly(int(told.partition(b"content-length: ")[2].partition(b"\r")[0]))
+                received = await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(int(received.partition(b"content-length: ")[2].partition(b"\r")[0]))
         except (OSError, asyncio.IncompleteReadError):
             writer.close()
 

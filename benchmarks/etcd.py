@@ -30,7 +30,7 @@ import uvloop
 
 from benchmarks.facts import cpu_s, machine_facts
 from benchmarks.rest import COLLECTION, Client, Served, manager, policy
-from j10ce.manager.changes.ownership import Writer, updated
+from j10ce.manager.changes.ownership import FieldWriter, updated
 from j10ce.model.kinds import Hold, MinimalReservationPolicy
 from j10ce.model.schema import encode, parse
 from j10ce.store.revise import revise
@@ -64,8 +64,8 @@ def main() -> int:
         running(Path(folder, "etcd"), count=1) as cluster,
         manager(Path(folder), f"{cluster.url}/rest") as served,
     ):
-        found = uvloop.run(measure(cluster.endpoints[0], cluster.pid(0), served))
-    return judge(found)
+        measured = uvloop.run(measure(cluster.endpoints[0], cluster.pid(0), served))
+    return judge(measured)
 
 
 async def measure(endpoint: str, etcd: int, served: Served) -> Rounds:
@@ -96,8 +96,8 @@ def arms(endpoint: str, port: int, token: str) -> dict[str, Opened]:
 
 async def timed(call: Call, calls: int, parallel: int, pids: tuple[int, ...]) -> Round:
     before = [*map(cpu_s, pids)]
-    found = await rate(call, calls, parallel)
-    return Round(found, tuple((cpu_s(pid) - was) / calls * 1e6 for pid, was in zip(pids, before, strict=True)))
+    speed = await rate(call, calls, parallel)
+    return Round(speed, tuple((cpu_s(pid) - was) / calls * 1e6 for pid, was in zip(pids, before, strict=True)))
 
 
 async def rate(call: Call, calls: int, parallel: int) -> float:
@@ -113,18 +113,18 @@ async def rate(call: Call, calls: int, parallel: int) -> float:
 
 
 def judge(seen: Rounds) -> int:
-    found = {
+    medians = {
         name: {n: statistics.median(r.rate for r in rounds) for n, rounds in row.items()} for name, row in seen.items()
     }
-    shares = {name: {n: share_of_raw(seen, name, n) for n in row} for name, row in found.items()}
+    shares = {name: {n: share_of_raw(seen, name, n) for n in row} for name, row in medians.items()}
     share = "of fastest raw"
     print(f"\n{'per second':<62}{'32 in flight':>14}{share:>16}{'1 in flight':>13}{share:>16}   us of CPU: {PROCESSES}")
-    for name, row in found.items():
+    for name, row in medians.items():
         rates = "".join(f"{row[n]:>14.0f}{shares[name][n]:>15.0%}" for n in (IN_FLIGHT, 1))
         cpu = zip(*(r.cpu_us for r in seen[name][IN_FLIGHT]), strict=True)
         print(f"{name:<62}{rates}   " + " ".join(f"{statistics.median(rounds):>8.0f}" for rounds in cpu))
     reached = shares["REST: creates of holds"][IN_FLIGHT]
-    gets = found["REST: gets"][IN_FLIGHT]
+    gets = medians["REST: gets"][IN_FLIGHT]
     print(f"REST on etcd: {reached:.0%} of the fastest raw puts   target {SHARE:.0%}")
     print(f"gets from cache: {gets:.0f}/s   target {GETS:.0f}")
     return int(reached < SHARE or gets < GETS)
@@ -148,7 +148,7 @@ def value(n: int) -> bytes:
 def stored() -> bytes:
     """A hold as our store writes it, with its owners: raw puts carry the same bytes."""
     wall = time.time()  # noqa: TID251
-    wish = updated(None, parse(hold("h-0"), Hold), Writer("bench", "spec", wall))
+    wish = updated(None, parse(hold("h-0"), Hold), FieldWriter("bench", "spec", wall))
     return encode(revise(None, wish, expect=ABSENT, part="spec", revision="1", wall=wall))
 
 

@@ -66,10 +66,10 @@ def main() -> int:
                     url = urls.get(name, f"{plane.url}/extender")
                     rates[name].append(asyncio.run(rate(cluster, url, verbs)))
             took_ms = sorted(calls(plane))
-    return told(rates, took_ms)
+    return judged(rates, took_ms)
 
 
-def told(rates: Rates, took_ms: list[float]) -> int:
+def judged(rates: Rates, took_ms: list[float]) -> int:
     for name, rounds in rates.items():
         pods, whole = statistics.median(rounds), statistics.median(rates[WHOLE])
         of = "".join(f"{share(rates, name, other):>11.1%} of {other}" for other in (WHOLE, NOTHING))
@@ -135,9 +135,9 @@ async def bound(client: KubeClient, since: str) -> list[float]:
     async with aclosing(client.watch(PATH, since)) as lines:
         async for line in lines:
             if line.type == "MODIFIED":
-                told = json.loads(bytes(line.object))
-                if told["spec"].get("nodeName"):
-                    moments.setdefault(told["metadata"]["uid"], time.perf_counter())
+                body = json.loads(bytes(line.object))
+                if body["spec"].get("nodeName"):
+                    moments.setdefault(body["metadata"]["uid"], time.perf_counter())
             if len(moments) == PODS:
                 break
     return sorted(moments.values())
@@ -156,7 +156,7 @@ def indifferent() -> Iterator[int]:
         process.join()
 
 
-def answer_at_once(told: Connection) -> None:
+def answer_at_once(parent: Connection) -> None:
     body = json.dumps({"NodeNames": [f"fake-{n:04}" for n in range(NODES)]}).encode()
     answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
 
@@ -169,7 +169,7 @@ def answer_at_once(told: Connection) -> None:
 
     async def run() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        told.send(server.sockets[0].getsockname()[1])
+        parent.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 
     uvloop.run(run())

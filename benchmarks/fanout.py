@@ -78,9 +78,9 @@ def manager(folder: Path, *, secure: bool) -> Iterator[tuple[subprocess.Popen[by
         while not kubeconfig.exists() and child.poll() is None:
             time.sleep(0.05)
         try:
-            told = json.loads(kubeconfig.read_text())
-            port = int(told["clusters"][0]["cluster"]["server"].rpartition(":")[2])
-            yield child, port, told["users"][0]["user"]["token"]
+            body = json.loads(kubeconfig.read_text())
+            port = int(body["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+            yield child, port, body["users"][0]["user"]["token"]
         finally:
             child.kill()
 
@@ -126,8 +126,8 @@ class Watcher:
             self.tail += data
             self.received += len(data)
         if self.tail.endswith(b"\n\r\n"):
-            found, self.tail = marker in self.tail, b""
-            return found
+            complete, self.tail = marker in self.tail, b""
+            return complete
         return False
 
 

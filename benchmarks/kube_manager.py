@@ -62,7 +62,7 @@ async def measure() -> bool:
     store = MemoryStore(wall)
     await ensure_built_in(store, builtin())
     for n in range(NODES):
-        await store.put(_told(n))
+        await store.put(_printed(n))
     for n in range(POLICIES):
         await store.put(_policy(f"p{n:03}", f"team-{n % NAMESPACES}", {"app": f"app-{n}"}, units=50))
     for n in range(WIDE):
@@ -165,7 +165,7 @@ def _namespaces() -> Iterator[dict[str, Any]]:
     return ({"metadata": {"name": f"team-{n}", "uid": str(n), "resourceVersion": "1"}} for n in range(NAMESPACES))
 
 
-def _told(n: int) -> NodeQoS:
+def _printed(n: int) -> NodeQoS:
     capacity = {"cpu": Quantity.parse("32"), "memory": Quantity.parse("128Gi")}
     usage = {r: {p: Quantity.parse("12") for p in ("p50", "p95", "p98", "max")} for r in ("cpu", "memory")}
     report = NodeReport(armed=True, boot_id=str(uuid.UUID(int=n)), capacity=capacity, usage=usage, workloads=PODS)

@@ -58,7 +58,7 @@ class Watcher(threading.Thread):
 
 
 def measure(lab: Installed) -> list[Times]:
-    found = []
+    collected = []
     for number in range(PODS):
         body = pod(f"db-{number}", labels={"app": "db"}, requests={"cpu": "10m"})
         made = lab.cluster.call("POST", "/api/v1/namespaces/default/pods", body)
@@ -67,9 +67,9 @@ def measure(lab: Installed) -> list[Times]:
         watcher.join()
         if watcher.times is None:
             raise SystemExit(f"db-{number}: its knobs were not written within {PATIENCE_S:g} s")
-        found.append(watcher.times)
+        collected.append(watcher.times)
         lab.node.delete(f"db-{number}")
-    return found
+    return collected
 
 
 def main() -> int:

@@ -88,19 +88,19 @@ class RecordingFiles(Files):
 
 def parse(text: str) -> dict[str, float]:
     """Any cgroup file into numbers by name, as one would write it first."""
-    found: dict[str, float] = {}
+    by_name: dict[str, float] = {}
     for line in text.splitlines():
         name, *rest = line.split()
         for field in rest or [name]:
             key, _, value = field.rpartition("=")
-            found[f"{name}.{key}"] = float(value)
-    return found
+            by_name[f"{name}.{key}"] = float(value)
+    return by_name
 
 
 def grow(hierarchies: Hierarchies, workloads: Workloads, files: Files) -> float:
     """Print one row; returns the median milliseconds of sample + snapshot."""
     tree = GroupTree(Layout(hierarchies, files, TOP), Siblings(hierarchies))
-    sensors = (NodeSensor(files), CgroupSensor(hierarchies, files, tree.own))
+    sensors = (NodeSensor(files, hierarchies), CgroupSensor(hierarchies, files, tree.own))
     facts = discover("bench", hierarchies, files)
     observer = Observer(facts, sensors, tree, lambda known: refresh(known, hierarchies, files))
     sampled: list[float] = []
@@ -144,13 +144,13 @@ def cgroups(hierarchies: Hierarchies, count: int) -> Iterator[Workloads]:
     try:
         for path in (TOP, *(f"{TOP}/{tier}" for tier in TIERS)):
             make(path)
-        found: Workloads = {}
+        by_name: Workloads = {}
         for n in range(count):
             path = make(f"{TOP}/{TIERS[n % 3]}/default_w{n}")
             part = Part("main", Handle(make(f"{path}/main"), made=False))
             w = Workload("default", f"w{n}", handle=Handle(path), parts=(part,))
-            found[w.target] = w
-        yield found
+            by_name[w.target] = w
+        yield by_name
     finally:
         for directory in reversed(made):
             os.rmdir(directory)

@@ -55,9 +55,9 @@ def manager(folder: Path, store: str = "") -> Iterator[Served]:
         while not kubeconfig.exists() and child.poll() is None:
             time.sleep(0.05)
         try:
-            told = json.loads(kubeconfig.read_text())
-            port = int(told["clusters"][0]["cluster"]["server"].rpartition(":")[2])
-            yield Served(child.pid, port, told["users"][0]["user"]["token"])
+            body = json.loads(kubeconfig.read_text())
+            port = int(body["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+            yield Served(child.pid, port, body["users"][0]["user"]["token"])
         finally:
             child.terminate()
 
@@ -142,11 +142,11 @@ async def measure(served: Served, flushes: float) -> int:
     below = False
     for name, target, using, count, call in rounds:
         before = cpu_s(served.pid)
-        found = await rate(using, count, call)
+        speed = await rate(using, count, call)
         cpu_us = (cpu_s(served.pid) - before) / count * 1e6
-        below |= found < target
-        shares = f"{found / flushes:.2f} of the disk's flush rate, {cpu_us:.0f} µs of the manager's CPU per call"
-        print(f"{name:<26}{found:8.0f}   target {target}   {shares}", flush=True)
+        below |= speed < target
+        shares = f"{speed / flushes:.2f} of the disk's flush rate, {cpu_us:.0f} µs of the manager's CPU per call"
+        print(f"{name:<26}{speed:8.0f}   target {target}   {shares}", flush=True)
     return int(below | await watch_in_order(clients, served.port, served.token))
 
 

@@ -62,15 +62,15 @@ def resets(port: int) -> None:
 
 def answer(one: socket.socket) -> None:
     """What has to be answered for the connection to go on."""
-    told = b""
+    received = b""
     while select.select([one], [], [], 0)[0] and (more := one.recv(65536)):
-        told += more
-    while len(told) >= 9:
-        length = int.from_bytes(told[:3], "big")
-        kind, flags, content = told[3], told[4], told[9 : 9 + length]
+        received += more
+    while len(received) >= 9:
+        length = int.from_bytes(received[:3], "big")
+        kind, flags, content = received[3], received[4], received[9 : 9 + length]
         if kind in (SETTINGS, PING) and not flags & ACK:
             one.sendall(frame(kind, ACK, 0, content if kind == PING else b""))
-        told = told[9 + length :]
+        received = received[9 + length :]
 
 
 def frame(kind: int, flags: int, stream: int, content: bytes) -> bytes:

@@ -13,7 +13,7 @@ from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
 from j10ce.scheduler.ledger.exact import BUDGET
 from j10ce.scheduler.ledger.fleet import Fleet
-from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge
+from j10ce.scheduler.ledger.pledge import Charge, FleetNode, Pledge
 from j10ce.scheduler.ledger.settle import arrange
 
 NODES, POLICIES, UNITS = 5_000, 500, 100
@@ -45,8 +45,8 @@ def main() -> int:
     }
     for what, times in rows.items():
         p50, p99 = _quantile(times, 0.5), _quantile(times, 0.99)
-        told = f"p50 {p50.cpu:.2f}, p99 {p99.cpu:.2f} ms of CPU ({p99.wall:.2f} by the clock)"
-        print(f"{what:34} {told}, {len(times)} times")
+        message = f"p50 {p50.cpu:.2f}, p99 {p99.cpu:.2f} ms of CPU ({p99.wall:.2f} by the clock)"
+        print(f"{what:34} {message}, {len(times)} times")
     worst = {what: _quantile(times, 0.99).cpu for what, times in rows.items()}
     quick, whole = list(worst.values())[:2], list(worst.values())[3:5]
     met = max(quick) <= ADMIT_MS and max(whole) <= REWITNESS_MS
@@ -54,13 +54,13 @@ def main() -> int:
     return not met
 
 
-def _nodes(draw: random.Random) -> Iterator[Node]:
+def _nodes(draw: random.Random) -> Iterator[FleetNode]:
     for n in range(NODES):
         cpu, memory = draw.choice(((8, 32), (16, 64), (32, 128), (64, 256)))
         used = draw.uniform(0.1, 0.5)
         claimed = Resources(Millicores(int(cpu * 1000 * used)), Bytes(int(memory * Gi * used)))
         capacity = Resources(Millicores(cpu * 1000), Bytes(memory * Gi))
-        yield Node(f"node-{n:05}", capacity, {"zone": f"z{n % 3}"}, claimed={"others": claimed})
+        yield FleetNode(f"node-{n:05}", capacity, {"zone": f"z{n % 3}"}, claimed={"others": claimed})
 
 
 def _pledge(n: int, draw: random.Random) -> Pledge:
@@ -97,7 +97,7 @@ def _arrivals(fleet: Fleet, draw: random.Random) -> Iterator[Callable[[], object
 
 
 def _refusals(fleet: Fleet) -> Iterator[Callable[[], object]]:
-    """More than there is: told why, with numbers."""
+    """More than there is: refused with numbers."""
     for n in range(50):
         shape = Resources(Millicores(40_000 + n), Bytes(Gi))
         pledge = Pledge("MinimalReservationPolicy/late/p", "late", shape, NODES, 1e9)
@@ -116,13 +116,13 @@ def _again(fleet: Fleet) -> None:
 
 def _repack(fleet: Fleet) -> None:
     layout = fleet.layout
-    found, _ = arrange(layout, layout.base, [(e, e.wanting) for e in layout.entries.values()], BUDGET)
-    assert found is not None
+    moved, _ = arrange(layout, layout.base, [(e, e.wanting) for e in layout.entries.values()], BUDGET)
+    assert moved is not None
 
 
 def _lose(fleet: Fleet, draw: random.Random) -> None:
     lost = draw.sample(sorted(fleet.layout.nodes), 100)
-    fleet.update([Node(name, NOTHING, open=False) for name in lost])
+    fleet.update([FleetNode(name, NOTHING, open=False) for name in lost])
     assert not any(fleet.standing(p.source).missing for p in fleet)
 
 

@@ -44,7 +44,7 @@ def schema_of(kind: Kind) -> Json:
     """A whole object.
 
     Status has defaults only where a column shows them: every other one is a line in every report. And amounts in it are
-    taken as they are told: a report that is refused helps nobody.
+    taken as they come: a report that is refused helps nobody.
     """
     made = struct_schema(kind.struct)
     made["properties"] = KEPT_BY_THE_SERVER | made["properties"] | KEPT_BY_THE_SERVER
@@ -59,7 +59,7 @@ def schema_of(kind: Kind) -> Json:
 
 
 def conclude(condition: Json) -> None:
-    """What managers conclude is a condition as Kubernetes has it; what agents report is taken as it is told."""
+    """What managers conclude is a condition as Kubernetes has it; what agents report is taken as it comes."""
     condition["required"] = list(REQUIRED)
     for name, bounds in CONDITION.items():
         condition["properties"][name] |= bounds

@@ -23,7 +23,7 @@ GROUPS = {
     "Look": ("explain", "top", "status", "doctor"),
     "Steer": ("hold", "release", "disarm", "arm", "revert"),
     "Keep": ("backup", "restore", "migrate"),
-    "Set up": ("config", "certs", "token", "plugins", "completion", "bundle"),
+    "Set up": ("config", "certs", "token", "plugins", "completion", "help", "bundle"),
 }
 HEAD = """# The `j10ce-qos` command
 
@@ -39,15 +39,15 @@ kinds, names, profiles and knobs. Without `--server` a command talks to the agen
 | 0 | done |
 | 1 | failed; `diff`: something differs; `revert`, `disarm --revert` and Ctrl-C of `up`: a value was left alone |
 | 2 | wrong usage |
-| 3 | invalid input; every finding is told |
+| 3 | invalid input; the message lists every finding |
 | 4 | the agent or the API does not answer |
 | 5 | denied, with the reason; nothing was changed |
 | 6 | not found |
 | 7 | conflict, or someone else holds it |
 | 130 | a watch ended by Ctrl-C |
 
-`run` answers with the command's own code; 125 when it could not be placed, 126 when it is not executable, 127 when it
-was not found, 128 + n when signal n ended it.
+`run` ends with the command's own code; 125 if the command could not be placed, 126 if it is not executable, 127 if
+there is no such command, 128 + n if signal n ended it.
 
 ## Environment
 

@@ -119,8 +119,8 @@ def json_path(path: str) -> str:
 def column_type(path: str, schema: Json) -> str:
     if path in DATES:
         return "date"
-    found = leaf(path, schema).get("type")
-    return found if found in ("integer", "boolean") else "string"
+    kind = leaf(path, schema).get("type")
+    return kind if kind in ("integer", "boolean") else "string"
 
 
 def leaf(path: str, schema: Json) -> Json:

@@ -32,16 +32,16 @@ def main() -> int:
     return 0
 
 
-def drawn(told: Table) -> str:
-    unit = told["unit"]
-    boxes = {box["id"]: box for box in told["box"]}
+def drawn(drawing: Table) -> str:
+    unit = drawing["unit"]
+    boxes = {box["id"]: box for box in drawing["box"]}
     parts = [
-        *(part for frame in told.get("frame", ()) for part in framed(frame, unit)),
-        *(part for arrow in told.get("arrow", ()) for part in led(arrow, boxes, unit)),
-        *(part for box in told["box"] for part in boxed(box, unit)),
+        *(part for frame in drawing.get("frame", ()) for part in framed(frame, unit)),
+        *(part for arrow in drawing.get("arrow", ()) for part in led(arrow, boxes, unit)),
+        *(part for box in drawing["box"] for part in boxed(box, unit)),
     ]
-    width, height = told["size"]
-    return picture(width * unit, height * unit, told["title"], parts)
+    width, height = drawing["size"]
+    return picture(width * unit, height * unit, drawing["title"], parts)
 
 
 def framed(frame: Table, unit: float) -> Iterator[str]:

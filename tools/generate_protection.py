@@ -35,26 +35,26 @@ Arms = Mapping[str, Mapping[str, float]]
 
 
 def main() -> int:
-    told = json.loads(DATA.read_text())
-    arms = told["arms"]
-    save(DATA.with_suffix(".svg"), chart(told, arms))
-    put("README.md", "protection", sentence(told, arms))
+    run = json.loads(DATA.read_text())
+    arms = run["arms"]
+    save(DATA.with_suffix(".svg"), chart(run, arms))
+    put("README.md", "protection", sentence(run, arms))
     put("docs/numbers.md", "protection", "\n".join(table(arms)))
     return 0
 
 
-def chart(told: Mapping[str, Any], arms: Arms) -> str:
+def chart(run: Mapping[str, Any], arms: Arms) -> str:
     """Bars on a logarithmic scale: between the shortest and the longest is a factor of hundreds."""
-    title = f"p99 latency of a service beside {told['hogs']} CPU hogs"
+    title = f"p99 latency of a service beside {run['hogs']} CPU hogs"
     most = 10 ** math.ceil(math.log10(max(arms[name]["p99"] for name, _, _ in BARS)))
     bottom = TOP + STEP * len(BARS)
-    return picture(760, bottom + 64, title, bars(arms, title, most, bottom, told))
+    return picture(760, bottom + 64, title, bars(arms, title, most, bottom, run))
 
 
-def bars(arms: Arms, title: str, most: float, bottom: float, told: Mapping[str, Any]) -> Iterator[str]:
+def bars(arms: Arms, title: str, most: float, bottom: float, run: Mapping[str, Any]) -> Iterator[str]:
     decades = math.log10(most)
     yield text(24, 36, title, size=17, bold=True, anchor="start")
-    yield text(24, 58, f"less is better · logarithmic scale · {told['machine']}", fill="soft", anchor="start")
+    yield text(24, 58, f"less is better · logarithmic scale · {run['machine']}", fill="soft", anchor="start")
     for power in range(round(decades) + 1):
         x = LEFT + WIDTH * power / decades
         yield f'<path class="edge-stroke" d="M{x:g} {TOP - 8} V{bottom + 4:g}"/>'
@@ -66,20 +66,20 @@ def bars(arms: Arms, title: str, most: float, bottom: float, told: Mapping[str, 
         yield text(LEFT - 12, y + 16, words, size=13, bold=bold, anchor="end")
         yield rect(LEFT, y, width, BAR, colour, radius=3)
         yield text(LEFT + width + 10, y + 16, spelled(p99), size=13, bold=bold, anchor="start")
-    yield text(24, bottom + 50, described(told), size=11.5, fill="soft", anchor="start")
+    yield text(24, bottom + 50, described(run), size=11.5, fill="soft", anchor="start")
 
 
-def described(told: Mapping[str, Any]) -> str:
+def described(run: Mapping[str, Any]) -> str:
     return (
-        f"An open-loop service that needs {told['load']:.0%} of the machine; medians of {told['rounds']} rounds, "
+        f"An open-loop service that needs {run['load']:.0%} of the machine; medians of {run['rounds']} rounds, "
         "all arms in turn. “make bench” measures yours."
     )
 
 
-def sentence(told: Mapping[str, Any], arms: Arms) -> str:
+def sentence(run: Mapping[str, Any], arms: Arms) -> str:
     without, ours, alone = (arms[name]["p99"] for name in ("no QoS", "ours", "alone"))
     lines = (
-        f"**{spelled(without)} → {spelled(ours)}.** That is the p99 latency of a service beside {told['hogs']} CPU",
+        f"**{spelled(without)} → {spelled(ours)}.** That is the p99 latency of a service beside {run['hogs']} CPU",
         f"hogs, without and with j10ce-qos; alone it has {spelled(alone)}. The hogs get all that is left:",
         f"the machine is {arms['ours']['busy']:.0%} busy. [How it is measured](docs/numbers.md), and what",
         "Kubernetes' own CPU shares reach.",

@@ -24,6 +24,7 @@ sys.path.insert(0, str(CLONE / "src"))
 
 from j10ce.manager.openapi import shape  # noqa: E402
 from j10ce.manager.openapi.fields import described  # noqa: E402
+from j10ce.manager.openapi.shape import EnumShape, Form, Scalar, Text, Wrapped  # noqa: E402
 from j10ce.model.catalogue import KINDS, Kind  # noqa: E402
 
 HOME = CLONE / "src/j10ce/manager/grpc/proto"
@@ -104,10 +105,17 @@ def main() -> int:
 
 def objects(numbers: Numbers) -> str:
     """The messages of the model; `numbers` gains those that are missing."""
-    parts = [enum(choice, numbers) for choice in shape.shared_choices()]
+    every = dict.fromkeys(form for struct in shape.messages() for form in forms(struct))
+    parts = [enum(form, numbers) for form in every if isinstance(form, EnumShape) and form.shared]
     parts += [message(struct, numbers) for struct in shape.messages()]
-    parts += [f"message {w.name} {{\n  {w.inner.name} values = 1;\n}}\n" for w in shape.wrappers()]
+    wrapped = [form for form in every if isinstance(form, Wrapped)]
+    parts += [f"message {w.name} {{\n  {w.inner.name} values = 1;\n}}\n" for w in wrapped]
     return "\n".join([HEAD + SYNTAX, TIME, *parts])
+
+
+def forms(struct: type[Struct]) -> Iterator[Form]:
+    """Of all its fields, and what those are made of."""
+    return (form for field in shape.fields(struct) for form in shape.inside(field.form))
 
 
 def message(struct: type[Struct], numbers: Numbers) -> str:
@@ -115,17 +123,22 @@ def message(struct: type[Struct], numbers: Numbers) -> str:
     held = numbers.setdefault(name, {})
     lines = [*comment(described(struct))]
     lines += [f"message {name} {{", *reserved(held, [field.name for field in fields])]
-    for choice in shape.own_choices(struct):
-        lines += [textwrap.indent(enum(choice, numbers, inside=f"{name}."), "  ")]
+    own = [form for form in forms(struct) if isinstance(form, EnumShape) and not form.shared]
+    lines += [textwrap.indent(enum(choice, numbers, inside=f"{name}."), "  ") for choice in own]
     for field in fields:
-        number = take(held, f"{name}.{field.name}", field.name, field.declared)
+        number = take(held, f"{name}.{field.name}", field.name, declared(field.form))
         lines += [f"  {line}" for line in comment(described(struct, field.attribute))]
         option = f' [json_name = "{field.key}"]' if json_name(field.name) != field.key else ""
-        lines += [f"  {field.declared} {field.name} = {number}{option};"]
+        lines += [f"  {declared(field.form)} {field.name} = {number}{option};"]
     return "\n".join([*lines, "}", ""])
 
 
-def enum(choice: shape.EnumShape, numbers: Numbers, inside: str = "") -> str:
+def declared(form: Form) -> str:
+    """What a message may leave out says so, so that zero stays a legal wish."""
+    return f"optional {form.name}" if isinstance(form, Scalar | Text | EnumShape) else form.name
+
+
+def enum(choice: EnumShape, numbers: Numbers, inside: str = "") -> str:
     held = numbers.setdefault(f"{inside}{choice.name}", {})
     constants = [shape.constant(choice, value) for value in choice.values]
     lines = [f"enum {choice.name} {{", *reserved(held, constants), f"  {shape.constant(choice, 'unspecified')} = 0;"]
@@ -171,7 +184,7 @@ def comment(text: str) -> list[str]:
 
 
 def json_name(name: str) -> str:
-    return re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
+    return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
 
 
 def spelled(numbers: Numbers) -> str:

@@ -52,19 +52,21 @@ class Ending(NamedTuple):
     mutant: Mutant
     verdict: str
     took_s: float
-    told: str = ""  # the last lines of the tests where they did not catch it
+    tail: str = ""  # the last lines of the tests where they did not catch it
 
 
 def load(table: Path = TABLE) -> list[Mutant]:
     """All, package by package."""
-    found = []
+    collected = []
     for package in PACKAGES:
-        told = tomllib.loads((table / f"{package}.toml").read_text())
-        suites = told["tests"]
-        for row in told["mutant"]:
+        body = tomllib.loads((table / f"{package}.toml").read_text())
+        suites = body["tests"]
+        for row in body["mutant"]:
             tests = tuple(f"tests/{name}" for name in row.get("tests", suites))
-            found.append(Mutant(package, f"{package}/{row['file']}", row["before"], row["after"], tests, row["harm"]))
-    return found
+            collected.append(
+                Mutant(package, f"{package}/{row['file']}", row["before"], row["after"], tests, row["harm"])
+            )
+    return collected
 
 
 def main(chosen: Sequence[str]) -> int:
@@ -77,7 +79,7 @@ def main(chosen: Sequence[str]) -> int:
     for ending in endings:
         if ending.verdict != CAUGHT:
             m = ending.mutant
-            print(f"\n{ending.verdict} {ending.number}: {m.path}: {m.harm}\n- {m.before}\n+ {m.after}\n{ending.told}")
+            print(f"\n{ending.verdict} {ending.number}: {m.path}: {m.harm}\n- {m.before}\n+ {m.after}\n{ending.tail}")
     _print_table(endings)
     return int(any(ending.verdict != CAUGHT for ending in endings))
 
@@ -117,9 +119,9 @@ def _try_all(mutants: Sequence[tuple[int, Mutant]], copies: Sequence[Path]) -> I
         for done, future in enumerate(as_completed(tried), 1):
             ending = future.result()
             left_min = (time.monotonic() - began) / done * (len(mutants) - done) / 60
-            told = f"{done} of {len(mutants)}, about {left_min:.0f} min left"
+            message = f"{done} of {len(mutants)}, about {left_min:.0f} min left"
             where = f"{ending.number} {ending.mutant.file}: {ending.mutant.harm}"
-            print(f"{told}: {ending.verdict} in {ending.took_s:.0f} s: {where}", flush=True)
+            print(f"{message}: {ending.verdict} in {ending.took_s:.0f} s: {where}", flush=True)
             yield ending
 
 

@@ -66,11 +66,11 @@ def test_a_pod_and_its_container_are_found(tmp_path: Path, version: int, layout:
     make(tmp_path, version, "system.slice/kubelet.service")
     tree = PodTree(hierarchies(tmp_path, version))
     tree.look()
-    found = tree.pod(uid)
-    assert found is not None
-    assert (found.path, found.made) == (path, False)
-    assert found.unit == (path.rpartition("/")[2] if path.endswith(".slice") else "")
-    assert {key: handle.path for key, handle in tree.containers(found).items()} == {ID: f"{path}/{container}"}
+    cgroups = tree.pod(uid)
+    assert cgroups is not None
+    assert (cgroups.path, cgroups.made) == (path, False)
+    assert cgroups.unit == (path.rpartition("/")[2] if path.endswith(".slice") else "")
+    assert {key: handle.path for key, handle in tree.containers(cgroups).items()} == {ID: f"{path}/{container}"}
 
 
 @pytest.mark.parametrize("stranger", ["crio-conmon-" + ID + ".scope", "init", "container", "nested.slice"])
@@ -78,9 +78,9 @@ def test_what_is_no_container_is_none(tmp_path: Path, stranger: str) -> None:
     make(tmp_path, 2, f"kubepods/pod{UID}/{stranger}")
     tree = PodTree(hierarchies(tmp_path, 2))
     tree.look()
-    found = tree.pod(UID)
-    assert found is not None
-    assert tree.containers(found) == {}
+    cgroups = tree.pod(UID)
+    assert cgroups is not None
+    assert tree.containers(cgroups) == {}
 
 
 def test_cruns_inner_cgroup_does_not_hide_the_scope(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_cruns_inner_cgroup_does_not_hide_the_scope(tmp_path: Path) -> None:
     make(tmp_path, 2, f"{pod}/crio-{ID}.scope/container")
     tree = PodTree(hierarchies(tmp_path, 2))
     tree.look()
-    found = tree.pod(UID)
-    assert found is not None
-    assert tree.containers(found)[ID].path == f"{pod}/crio-{ID}.scope"
+    cgroups = tree.pod(UID)
+    assert cgroups is not None
+    assert tree.containers(cgroups)[ID].path == f"{pod}/crio-{ID}.scope"
 
 
 def test_a_pod_that_is_not_in_every_hierarchy_yet_is_awaited(tmp_path: Path) -> None:

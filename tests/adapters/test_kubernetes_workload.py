@@ -33,22 +33,22 @@ def pod(*containers: dict[str, Any], status: dict[str, Any] | None = None, **spe
     return decode_native(msgspec.json.encode(raw), Pod)
 
 
-def made(found: Pod) -> Workload:
-    return workload(found, {}, AT, {})
+def made(of: Pod) -> Workload:
+    return workload(of, {}, AT, {})
 
 
 def test_containers_add_up() -> None:
     one = container("a", resources={"requests": asking("100m", "1Gi"), "limits": asking("1", "2Gi")})
     two = container("b", resources={"requests": asking("300m"), "limits": asking("500m", "1Gi")})
-    found = made(pod(one, two))
-    assert (found.requests.cpu, found.requests.memory) == (400, 2 * GIB)  # a limit without a request is one
-    assert found.limits == Ceiling(1500, 3 * GIB)
-    assert found.native_class == "Burstable"
+    result = made(pod(one, two))
+    assert (result.requests.cpu, result.requests.memory) == (400, 2 * GIB)  # a limit without a request is one
+    assert result.limits == Ceiling(1500, 3 * GIB)
+    assert result.native_class == "Burstable"
 
 
 def test_a_container_without_a_limit_leaves_the_pod_without_one() -> None:
-    found = made(pod(container("a", resources={"limits": asking("1", "1Gi")}), container("b")))
-    assert found.limits == Ceiling()
+    result = made(pod(container("a", resources={"limits": asking("1", "1Gi")}), container("b")))
+    assert result.limits == Ceiling()
 
 
 def test_init_containers_count_where_they_need_more_and_sidecars_always() -> None:
@@ -63,16 +63,16 @@ def test_init_containers_count_where_they_need_more_and_sidecars_always() -> Non
 def test_what_is_asked_for_the_pod_as_a_whole_goes_before_its_containers() -> None:
     main = container(resources={"requests": asking("1"), "limits": asking("1")})
     whole = {"requests": asking("2", "1Gi"), "limits": asking("3", "2Gi")}
-    found = made(pod(main, resources=whole))
-    assert (found.requests.cpu, found.requests.memory) == (2000, GIB)
-    assert found.limits == Ceiling(3000, 2 * GIB)
+    result = made(pod(main, resources=whole))
+    assert (result.requests.cpu, result.requests.memory) == (2000, GIB)
+    assert result.limits == Ceiling(3000, 2 * GIB)
 
 
 def test_overhead_is_on_top_of_requests_and_of_limits_that_there_are() -> None:
     main = container(resources={"requests": asking("1"), "limits": asking("2")})
-    found = made(pod(main, overhead=asking("100m", "64Mi")))
-    assert found.requests.cpu == 1100
-    assert found.limits == Ceiling(2100, math.inf)
+    result = made(pod(main, overhead=asking("100m", "64Mi")))
+    assert result.requests.cpu == 1100
+    assert result.limits == Ceiling(2100, math.inf)
 
 
 RESIZE_STATUS = {
@@ -95,8 +95,8 @@ RESIZE_STATUS = {
 )
 def test_while_it_is_resized_a_pod_has_what_its_status_tells(status: dict[str, Any], cpu: int) -> None:
     main = container(resources={"requests": asking("2"), "limits": asking("2")})
-    found = made(pod(main, status={"containerStatuses": [RESIZE_STATUS], **status}))
-    assert (found.requests.cpu, found.limits.cpu) == (cpu, cpu)
+    result = made(pod(main, status={"containerStatuses": [RESIZE_STATUS], **status}))
+    assert (result.requests.cpu, result.limits.cpu) == (cpu, cpu)
 
 
 PENDING = {"type": "PodResizePending", "status": "True"}
@@ -132,8 +132,8 @@ def test_a_deferred_resize_that_is_granted_is_one() -> None:
 
 def test_a_kubelet_that_does_not_tell_what_runs_resizes_nothing() -> None:
     main = container(resources={"requests": asking("2")})
-    told = {"name": "main", "state": {"running": {}}}
-    assert not made(pod(main, status={"containerStatuses": [told]})).resizing
+    fields = {"name": "main", "state": {"running": {}}}
+    assert not made(pod(main, status={"containerStatuses": [fields]})).resizing
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_a_kubelet_that_does_not_tell_what_runs_resizes_nothing() -> None:
     ],
 )
 def test_who_is_never_below_tier_system(meta: dict[str, Any], spec: dict[str, Any], expected: bool) -> None:
-    found = decode_native(msgspec.json.encode({"metadata": meta, "spec": spec}), Pod)
-    assert critical(found) is expected
+    decoded = decode_native(msgspec.json.encode({"metadata": meta, "spec": spec}), Pod)
+    assert critical(decoded) is expected
 
 
 def test_a_mirror_pods_cgroup_has_the_kubelets_uid() -> None:
@@ -164,7 +164,7 @@ def status(name: str, state: str, id_: str) -> dict[str, Any]:
 
 
 def test_parts_are_the_containers_that_run_and_have_a_cgroup() -> None:
-    found = pod(
+    given = pod(
         container("main", resources={"requests": asking("100m")}),
         container("ended"),
         container("unseen"),
@@ -179,7 +179,7 @@ def test_parts_are_the_containers_that_run_and_have_a_cgroup() -> None:
         },
     )
     handles = {id_: Handle(f"kubepods/podx/{id_}", made=False) for id_ in ("a1", "b2", "d4", "e5")}
-    parts = workload(found, {}, AT, handles).parts
+    parts = workload(given, {}, AT, handles).parts
     assert [(p.name, p.handle.path.rpartition("/")[2], p.requests.cpu) for p in parts] == [
         ("proxy", "d4", 0),
         ("main", "a1", 100),
@@ -187,9 +187,9 @@ def test_parts_are_the_containers_that_run_and_have_a_cgroup() -> None:
 
 
 def test_its_namespace_is_known_by_name_on_old_versions_too() -> None:
-    found = workload(pod(container()), {"team": "shop"}, AT, {})
-    assert found.namespace_labels == {"kubernetes.io/metadata.name": "shop", "team": "shop"}
-    assert found.since == 1767225600.0
+    result = workload(pod(container()), {"team": "shop"}, AT, {})
+    assert result.namespace_labels == {"kubernetes.io/metadata.name": "shop", "team": "shop"}
+    assert result.since == 1767225600.0
 
 
 amounts = st.dictionaries(st.sampled_from(["cpu", "memory"]), st.integers(0, 64).map(str))
@@ -209,21 +209,21 @@ inits = st.lists(st.tuples(resources, st.booleans()), max_size=3).map(
 def test_a_pod_asks_for_at_least_what_any_of_its_containers_asks(
     mains: list[dict[str, Any]], first: list[dict[str, Any]]
 ) -> None:
-    found = made(pod(*mains, initContainers=first))
+    result = made(pod(*mains, initContainers=first))
     for each in (*mains, *first):
         asked = {**each["resources"]["limits"], **each["resources"]["requests"]}
-        assert found.requests.cpu >= int(asked.get("cpu", 0)) * 1000
-        assert found.requests.memory >= int(asked.get("memory", 0))
-    for limit, name in zip((found.limits.cpu, found.limits.memory), ("cpu", "memory"), strict=True):
+        assert result.requests.cpu >= int(asked.get("cpu", 0)) * 1000
+        assert result.requests.memory >= int(asked.get("memory", 0))
+    for limit, name in zip((result.limits.cpu, result.limits.memory), ("cpu", "memory"), strict=True):
         unlimited = any(name not in each["resources"]["limits"] for each in (*mains, *first))
         assert not (unlimited and limit != math.inf)
 
 
 def test_what_containers_run_with_moves_once_the_kubelet_has_written_it() -> None:
-    def told(cpu: str) -> Pod:
+    def running_with(cpu: str) -> Pod:
         status = {"name": "main", "resources": {"requests": asking(cpu)}, "allocatedResources": asking("200m")}
         return pod(container(resources={"requests": asking("200m")}), status={"containerStatuses": [status]})
 
-    assert made(told("100m")) == made(told("200m")), "to everyone else it is the same pod"
-    assert in_use(told("100m")) != in_use(told("200m"))
-    assert in_use(told("200m")) == in_use(told("200m"))
+    assert made(running_with("100m")) == made(running_with("200m")), "to everyone else it is the same pod"
+    assert in_use(running_with("100m")) != in_use(running_with("200m"))
+    assert in_use(running_with("200m")) == in_use(running_with("200m"))

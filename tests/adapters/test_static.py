@@ -83,7 +83,7 @@ def test_one_that_nobody_has_entered_yet_is_early_not_over() -> None:
     assert WEB not in adapter
 
 
-def test_names_are_unique_and_unknown_ones_are_told() -> None:
+def test_names_are_unique_and_unknown_ones_are_reported() -> None:
     adapter = StaticAdapter([build.workload("web")], House())
     with pytest.raises(Conflict):
         adapter.add(build.workload("web"))

@@ -226,8 +226,8 @@ class Chaos:
         for here in self.fake.cgroups.by_path.values():
             here.pids.clear()
         refused = self.ring.agent.revert(self.ring.instant()).refused()
-        told = [(c, r) for c, r in refused if not self._meddled(c, r)]
-        assert told == [], told
+        unexplained = [(c, r) for c, r in refused if not self._meddled(c, r)]
+        assert unexplained == [], unexplained
         there = machine(self.fake)
         assert {p for p in there if p.startswith("j10ce")} == set()
         for path, values in there.items():
@@ -267,8 +267,9 @@ class Chaos:
     def _meddled(self, change: object, refused: Refused) -> bool:
         if not isinstance(change, ValueChange) or "someone else" not in refused.reason:
             return False
-        s = change.setting
-        return s in self.contested or (s.target.removeprefix("group/"), s.knob) in self.theirs
+        s, at = change.setting, self.fake.places.get(change.setting.target)
+        path = at.path if at else change.setting.target.removeprefix("group/")
+        return s in self.contested or (path, s.knob) in self.theirs
 
     @staticmethod
     def _number(value: Value) -> float:

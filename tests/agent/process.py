@@ -76,8 +76,8 @@ class AgentProcess:
         return self.kids[-1].pid
 
     def place(self, name: str, **fields: Any) -> dict[str, Any]:
-        told: dict[str, Any] = self.client.post("/v1/workloads", {"name": name, "pid": self.child(), **fields})
-        return told
+        answer: dict[str, Any] = self.client.post("/v1/workloads", {"name": name, "pid": self.child(), **fields})
+        return answer
 
     def clean(self) -> None:
         for kid in self.kids:

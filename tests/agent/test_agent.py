@@ -30,16 +30,16 @@ def values(top: str, names: tuple[str, ...] = ("cpu.shares", "cpu.weight", "cpu.
 
 
 def test_a_process_is_placed_with_its_knobs_written(agent: AgentProcess) -> None:
-    told = agent.start().place("web", profile="ls", minimum={"cpu": "100m"})
-    assert told["cgroup"] == f"{agent.top}/sensitive/default_web"
-    assert members("cpu", told["cgroup"]) == [agent.kids[0].pid]
-    assert members("memory", told["cgroup"]) == [agent.kids[0].pid]
+    placed = agent.start().place("web", profile="ls", minimum={"cpu": "100m"})
+    assert placed["cgroup"] == f"{agent.top}/sensitive/default_web"
+    assert members("cpu", placed["cgroup"]) == [agent.kids[0].pid]
+    assert members("memory", placed["cgroup"]) == [agent.kids[0].pid]
     (listed,) = agent.client.get("/v1/workloads")["items"]
     assert (listed["metadata"]["name"], listed["status"]["tier"]) == ("web", "sensitive")
     assert listed["status"]["floor"]["cpu"] == "100m"
 
 
-def test_usage_is_told_in_amounts_that_people_read(agent: AgentProcess) -> None:
+def test_usage_is_reported_in_amounts_that_people_read(agent: AgentProcess) -> None:
     kid = subprocess.Popen(["sh", "-c", "read _; exec sleep 1000"], stdin=subprocess.PIPE)
     agent.kids.append(kid)
     agent.start().place("web", profile="ls", pid=kid.pid)
@@ -101,18 +101,18 @@ def test_names_are_unique(agent: AgentProcess) -> None:
 
 
 def test_a_workload_ends_with_its_last_process(agent: AgentProcess) -> None:
-    told = agent.start().place("web", profile="ls")
+    placed = agent.start().place("web", profile="ls")
     agent.kids[0].kill()
     agent.kids[0].wait()
     assert eventually(lambda: not agent.client.get("/v1/workloads")["items"])
-    assert eventually(lambda: not cgroup("cpu", told["cgroup"]).exists())
+    assert eventually(lambda: not cgroup("cpu", placed["cgroup"]).exists())
 
 
 def test_an_operators_edit_under_a_hold_survives(agent: AgentProcess) -> None:
-    told = agent.start().place("crunch", profile="burstable")
+    placed = agent.start().place("crunch", profile="burstable")
     held = {"target": "workload/default/crunch", "knobs": ["cpu.weight"], "forSeconds": 600, "why": "incident 42"}
     agent.client.post("/v1/holds", held)
-    file = cgroup("cpu", told["cgroup"]) / "cpu.shares"
+    file = cgroup("cpu", placed["cgroup"]) / "cpu.shares"
     file.write_text("77")
     agent.place("another", profile="burstable")
     runs = ticks(agent)
@@ -160,12 +160,12 @@ def test_killed_and_started_again_it_gives_back_what_it_found(agent: AgentProces
 
 
 def test_terminated_it_keeps_every_setting(agent: AgentProcess) -> None:
-    told = agent.start().place("web", profile="ls", minimum={"cpu": "100m"})
-    before = values(told["cgroup"])
+    placed = agent.start().place("web", profile="ls", minimum={"cpu": "100m"})
+    before = values(placed["cgroup"])
     assert agent.stop(signal.SIGTERM) == 0
-    assert values(told["cgroup"]) == before
+    assert values(placed["cgroup"]) == before
     agent.start()
-    assert values(told["cgroup"]) == before
+    assert values(placed["cgroup"]) == before
     assert [w["metadata"]["name"] for w in agent.client.get("/v1/workloads")["items"]] == ["web"]
 
 
@@ -186,11 +186,11 @@ def test_the_second_agent_refuses_and_names_the_first(agent: AgentProcess) -> No
 def test_disarmed_it_writes_nothing(agent: AgentProcess) -> None:
     agent.start()
     agent.client.post("/v1/disarm", {})
-    told = agent.place("web", profile="ls")
-    assert any("the agent is disarmed; `j10ce-qos arm`" in note for note in told["notes"])
-    assert not cgroup("cpu", told["cgroup"]).exists()
+    placed = agent.place("web", profile="ls")
+    assert any("the agent is disarmed; `j10ce-qos arm`" in note for note in placed["notes"])
+    assert not cgroup("cpu", placed["cgroup"]).exists()
     agent.client.post("/v1/arm", {})
-    assert eventually(lambda: members("cpu", told["cgroup"]) == [agent.kids[0].pid])
+    assert eventually(lambda: members("cpu", placed["cgroup"]) == [agent.kids[0].pid])
 
 
 def test_disarm_outlives_a_restart(agent: AgentProcess) -> None:
@@ -214,8 +214,8 @@ def test_a_reload_does_not_arm_behind_the_kill_switch(agent: AgentProcess) -> No
 
 
 def test_what_is_forgotten_is_given_back_and_its_process_goes_on(agent: AgentProcess) -> None:
-    told = agent.start().place("job", profile="burstable", limits={"cpu": "300m"})
-    quota = cgroup("cpu", told["cgroup"]) / "cpu.cfs_quota_us"
+    placed = agent.start().place("job", profile="burstable", limits={"cpu": "300m"})
+    quota = cgroup("cpu", placed["cgroup"]) / "cpu.cfs_quota_us"
     assert quota.read_text().strip() == "30000"
     agent.client.delete("/v1/workloads/default/job")
     assert quota.read_text().strip() == "-1"
@@ -239,12 +239,14 @@ def test_until_idle_it_ends_with_its_last_workload(agent: AgentProcess) -> None:
 
 
 def test_a_steady_agent_takes_over_from_one_that_ends(agent: AgentProcess, clone: Path) -> None:
-    told = agent.start("--until-idle").place("web", profile="ls", minimum={"cpu": "100m"})
+    placed = agent.start("--until-idle").place("web", profile="ls", minimum={"cpu": "100m"})
     first = agent.process
     agent.start("--takeover")
     assert first is not None
     assert first.wait(60) == 0
-    (shares,) = values(told["cgroup"], ("cpu.shares",)).values()  # what the floor needs beside whoever is busy by then
+    (shares,) = values(
+        placed["cgroup"], ("cpu.shares",)
+    ).values()  # what the floor needs beside whoever is busy by then
     assert int(shares) >= 1024
     assert [w["metadata"]["name"] for w in agent.client.get("/v1/workloads")["items"]] == ["web"]
 
@@ -256,8 +258,8 @@ def test_a_thousand_arrivals_at_once_are_all_placed(agent: AgentProcess) -> None
     pids = [agent.child() for _ in range(count)]
 
     def one(n: int) -> str:
-        told = agent.client.post("/v1/workloads", {"name": f"w{n}", "profile": "be", "pid": pids[n]})
-        return str(told["cgroup"])
+        answer = agent.client.post("/v1/workloads", {"name": f"w{n}", "profile": "be", "pid": pids[n]})
+        return str(answer["cgroup"])
 
     with ThreadPoolExecutor(50) as crowd:
         placed = list(crowd.map(one, range(count)))
@@ -266,7 +268,7 @@ def test_a_thousand_arrivals_at_once_are_all_placed(agent: AgentProcess) -> None
     assert len(agent.client.get("/v1/workloads")["items"]) == count
 
 
-def test_a_corrupt_cache_is_kept_and_told(agent: AgentProcess) -> None:
+def test_a_corrupt_cache_is_kept_and_reported(agent: AgentProcess) -> None:
     agent.state_dir.mkdir(parents=True)
     (agent.state_dir / "document.json").write_text("{ broken")
     agent.start().place("web", profile="ls")
@@ -292,8 +294,8 @@ def test_a_plan_touches_nothing(agent: AgentProcess) -> None:
         "metadata": {"name": "paper", "labels": {"j10ce.io/qos-profile": "ls"}},
         "spec": {"minimum": {"cpu": "100m"}},
     }
-    told = agent.client.post("/v1/plan", {"objects": [wanted]})
-    assert "workload/default/paper cpu.weight" in told["text"]
+    answer = agent.client.post("/v1/plan", {"objects": [wanted]})
+    assert "workload/default/paper cpu.weight" in answer["text"]
     assert not cgroup("cpu", f"{agent.top}/sensitive").exists()
 
 
@@ -331,9 +333,9 @@ def test_where_everyone_may_read_only_root_and_the_group_may_write(agent: AgentP
     agent.config_dir.mkdir(parents=True)
     (agent.config_dir / "a.yaml").write_text("socketMode: '0666'\n")
     agent.start()
-    told = as_nobody(agent, clone).splitlines()
-    assert told[0] == "read True"
-    assert told[1].startswith("Denied")
+    lines = as_nobody(agent, clone).splitlines()
+    assert lines[0] == "read True"
+    assert lines[1].startswith("Denied")
 
 
 def test_without_privileges_it_plans_and_writes_nothing(agent: AgentProcess, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is remembered comes back the same; what is damaged is set aside and told."""
+"""What is remembered comes back the same; what is damaged is set aside and reported."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.agent.cache import Cache, LocalHolds, Orders, Placed
+from j10ce.agent.cache import Cache, KeptWorkload, LocalHolds, Orders
 from j10ce.agent.ring.objects import to_object
 from j10ce.model.kinds import Tier
 from j10ce.model.quantity import Bytes, Millicores
@@ -25,10 +25,10 @@ def cache(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "run", tmp_path / "state")
 
 
-def placed(name: str) -> Placed:
+def placed(name: str) -> KeptWorkload:
     web = build.workload(name, profile="ls", min_cpu="500m", memory_limit="1Gi")
     handle = Handle(path=f"j10ce/sensitive/default_{name}")
-    return Placed(workload=to_object(web), handle=handle, inode=7, boot_id="b", uid=1000, since=build.WALL)
+    return KeptWorkload(workload=to_object(web), handle=handle, inode=7, boot_id="b", uid=1000, since=build.WALL)
 
 
 def test_everything_comes_back_as_it_was(cache: Cache) -> None:
@@ -79,7 +79,7 @@ def test_an_absent_cache_is_empty_without_a_warning(cache: Cache) -> None:
         pytest.param(b'{"node":"n","format":99}', id="of a later format"),
     ],
 )
-def test_a_damaged_file_is_kept_aside_and_told(cache: Cache, tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_kept_aside_and_reported(cache: Cache, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state/document.json").write_bytes(content)
     assert cache.document() is None

@@ -36,7 +36,7 @@ def test_the_environment_wins_over_files(tmp_path: Path) -> None:
     assert (config.top, config.run_dir) == ("env", "/run/a")
 
 
-def test_all_findings_are_told_at_once(tmp_path: Path) -> None:
+def test_all_findings_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("perod: 1s\narmed: 7\n")
     (tmp_path / "b.yaml").write_text("{broken")
     with pytest.raises(Invalid) as caught:
@@ -81,7 +81,7 @@ def test_the_types_of_a_whole_agent_can_be_made_ready() -> None:
     prime()
 
 
-def test_every_mistake_of_a_file_is_told_at_once(tmp_path: Path) -> None:
+def test_every_mistake_of_a_file_is_reported_at_once(tmp_path: Path) -> None:
     mistakes = {
         "tick: 1": "tick = 1: unknown field",
         "drift: yeild": "drift = 'yeild': not one of the known words; did you mean yield?",

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from j10ce.adapters.adapter import WorkloadEvent
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.agent.ring.ring import Agent, Report
 from j10ce.agent.ring.what_if import Unmeasured
 from j10ce.control.builtin import build
 from j10ce.control.controller import Controller, Steady
 from j10ce.daemon.clock import Instant
-from j10ce.kernel.guard import Guard as WriteGuard
+from j10ce.kernel.guard import Guard
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.record.journal import Journal
 from j10ce.model import knob
@@ -73,7 +73,7 @@ class FakeObserver:
         paths = ours | gone | {h.path: t for t, h in remains.items()} | live
         names = {up: knob.group(up) for path in paths for up in _upwards(path)} | paths
         root = Group(ROOT, None, "", owned=False, foreign=self._foreign("", names), enabled=there[""].enabled)
-        found = {ROOT: root}
+        groups = {ROOT: root}
         for path, target in sorted(names.items()):
             parent = names.get(path.rpartition("/")[0], ROOT)
             here, owned = there.get(path), self._kernel.owns(Handle(path))
@@ -81,8 +81,8 @@ class FakeObserver:
             enabled = here.enabled if here else frozenset()
             busy = owned and here is not None and bool(here.pids or here.memory_current)
             used = here.memory_current if here else 0.0
-            found[target] = Group(target, parent, path, owned, here is not None, foreign, used, enabled, busy)
-        return found
+            groups[target] = Group(target, parent, path, owned, here is not None, foreign, used, enabled, busy)
+        return groups
 
     def _foreign(self, path: str, names: Mapping[str, TargetId]) -> tuple[Foreign, ...]:
         """Neighbours that nobody manages, with their weight and what they claim of the memory."""
@@ -117,11 +117,11 @@ class Ring:
     def start(self) -> Agent:
         journal = Journal.open(self.folder / "journal", "boot")
         clock = lambda: self.now  # noqa: E731 the kernel's clock is this ring's
-        kernel = Kernel(self.fake, [self.fake], journal, clock=clock, guard=WriteGuard())
+        kernel = Kernel(self.fake, [self.fake], journal, clock=clock, guard=Guard())
         facts = NodeFacts("node", cpus=frozenset(range(4)), memory=8 << 30)
         document = NodeDocument(node="node", profiles=builtin())
         controllers = build({})
-        guards = [Guard(c) for c in (*controllers, *self.extra)]
+        guards = [Contained(c) for c in (*controllers, *self.extra)]
         quick = [c for c in build({}) if isinstance(c, Steady) and c.steady]
         return Agent(kernel, FakeObserver(self.fake, facts), guards, document, quick=quick, armed=True)  # type: ignore[arg-type]
 

@@ -88,8 +88,8 @@ class Session:
     def start(self, *words: str, **options: Any) -> Running:
         """Its output is in `output(process)`."""
         with (self.folder / f"out-{len(self.started)}").open("w+") as out:
-            told = {"stdout": out, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL, **options}
-            child = subprocess.Popen(self.command(*words), env=self.environ, text=True, cwd=self.clone, **told)
+            fields = {"stdout": out, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL, **options}
+            child = subprocess.Popen(self.command(*words), env=self.environ, text=True, cwd=self.clone, **fields)
         self.started.append(child)
         return child
 
@@ -99,7 +99,7 @@ class Session:
     # ------------------------------------------------------------------ scenes
 
     def up(self, *words: str) -> Running:
-        """Returns once it has told what to type next."""
+        """Returns once it has printed what to type next."""
         child = self.start("up", "--listen", f"127.0.0.1:{free_port()}", *words)
         assert eventually(lambda: "explain web" in self.output(child) or child.poll() is not None)
         assert child.poll() is None, self.output(child)

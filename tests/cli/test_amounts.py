@@ -24,6 +24,21 @@ def test_memory_as_other_tools_write_it_is_refused_with_our_spelling(option: str
     assert result.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("amount", "says"),
+    [
+        ("512mi", "unknown suffix 'mi'; did you mean 512m?"),
+        ("512Mi", "512Mi is more CPUs than any machine has; did you mean 512m?"),
+        ("1Gi", "1Gi is more CPUs than any machine has; write it as 2 or 1500m"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--cpu", "--min-cpu"])
+def test_cpus_in_the_units_of_memory_are_refused_with_what_was_meant(option: str, amount: str, says: str) -> None:
+    result = CliRunner().invoke(cli, ["run", option, amount, "--", "true"])
+    assert says in result.output
+    assert result.exit_code == 2
+
+
 def test_a_minimum_of_half_a_byte_is_not_adopted() -> None:
     assert "did you mean 512Mi?" in CliRunner().invoke(cli, ["adopt", "--pid", "2", "--min-memory", "512m"]).output
 
@@ -39,8 +54,10 @@ def test_amounts_in_our_spelling_are_taken(option: str, amount: str) -> None:
     ("words", "says"),
     [
         (["--profle", "ls", "--", "true"], "No such option '--profle'. Did you mean '--profile'?"),
-        (["-p", "ls", "--", "true"], "No such option '-p'"),
-        (["--detach", "true"], "No such option '--detach'"),
+        (["-p", "ls", "--", "true"], "No such option '-p'; did you mean '--profile'?"),
+        (["--detach", "true"], "No such option '--detach'; write & after the command"),
+        (["--dry-run", "true"], "No such option '--dry-run'; `j10ce-qos plan -f FILE` shows"),
+        (["-z", "true"], "No such option '-z'."),
     ],
 )
 def test_run_refuses_an_option_that_it_does_not_know_and_starts_nothing(words: list[str], says: str) -> None:

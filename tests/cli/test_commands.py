@@ -43,9 +43,9 @@ def test_help_has_an_example_that_parses(name: str, command: click.Command) -> N
         leaf: click.Command = cli
         ctx = click.Context(cli)
         while isinstance(leaf, click.Group):
-            found = leaf.get_command(ctx, words.pop(0))
-            assert found is not None, example
-            leaf = found
+            subcommand = leaf.get_command(ctx, words.pop(0))
+            assert subcommand is not None, example
+            leaf = subcommand
         ctx = leaf.make_context("x", list(words), resilient_parsing=False)
         assert ctx.params is not None
 
@@ -53,10 +53,10 @@ def test_help_has_an_example_that_parses(name: str, command: click.Command) -> N
 def test_up_beyond_loopback_is_refused_with_what_up_itself_can_do() -> None:
     result = CliRunner().invoke(cli, ["up", "--listen", "0.0.0.0:7443"], standalone_mode=False)
     assert isinstance(result.exception, Denied)
-    told = str(result.exception)
-    assert told.startswith("0.0.0.0:7443 is not loopback, and `up` serves this host alone: listen on 127.0.0.1")
+    message = str(result.exception)
+    assert message.startswith("0.0.0.0:7443 is not loopback, and `up` serves this host alone: listen on 127.0.0.1")
     options = {o for p in dict(every_command())["up"].params for o in p.opts}
-    assert set(re.findall(r"--[a-z-]+", told)) <= options
+    assert set(re.findall(r"--[a-z-]+", message)) <= options
 
 
 @pytest.mark.parametrize("command", ["backup", "restore", "migrate"])
@@ -98,7 +98,7 @@ def test_each_kind_of_error_has_its_exit_code(error: QosError, code: int, capsys
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_a_wrong_value_is_told_with_what_was_typed(words: list[str], says: str) -> None:
+def test_a_wrong_value_is_reported_with_what_was_typed(words: list[str], says: str) -> None:
     result = CliRunner().invoke(cli, words, standalone_mode=False)
     assert says in str(result.exception)
     assert "(root)" not in str(result.exception)
@@ -171,8 +171,8 @@ def test_ctrl_c_of_up_says_how_its_agent_ended(
     stack = Stack(peers, "127.0.0.1:7443")  # type: ignore[arg-type]
     stack.agent = stack.manager = SimpleNamespace(poll=lambda: ended, wait=lambda timeout: ended)  # type: ignore[assignment]
     assert stack.stop(revert=True) == code
-    told = capsys.readouterr().out.splitlines()[2:]
-    assert [line.startswith(start) for line, start in zip(told, says, strict=True)] == [True] * len(says)
+    output = capsys.readouterr().out.splitlines()[2:]
+    assert [line.startswith(start) for line, start in zip(output, says, strict=True)] == [True] * len(says)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -200,8 +200,10 @@ def test_a_kind_goes_by_any_of_its_names(text: str) -> None:
 )
 def test_a_command_loads_only_what_it_needs(module: str, spares: list[str], python: str, clone: Path) -> None:
     code = f"import sys, j10ce.cli.{module}; print(sorted(set({spares!r}) & set(sys.modules)))"
-    told = subprocess.run([python, "-c", code], env={"PYTHONPATH": str(clone / "src")}, capture_output=True, check=True)
-    assert told.stdout == b"[]\n"
+    output = subprocess.run(
+        [python, "-c", code], env={"PYTHONPATH": str(clone / "src")}, capture_output=True, check=True
+    )
+    assert output.stdout == b"[]\n"
 
 
 def test_the_help_of_every_command_is_in_the_table_in_one_line() -> None:
@@ -225,6 +227,14 @@ def test_a_backup_is_checked_without_a_store_and_restored_with_one_alone(tmp_pat
     refused = CliRunner().invoke(cli, ["restore", str(file)])
     assert "name where to with --store: " in refused.output
     assert refused.exit_code == 2
+
+
+@pytest.mark.parametrize("slashes", ["///", "////"])
+def test_a_store_file_that_is_not_there_is_named_by_its_path(tmp_path: Path, slashes: str) -> None:
+    words = ["backup", str(tmp_path / "o.jsonl"), "--store", f"sqlite:{slashes}{str(tmp_path).lstrip('/')}/no.db"]
+    result = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert isinstance(result.exception, NotFound)
+    assert str(result.exception) == f"there is no {tmp_path}/no.db; check the path"
 
 
 def test_a_kubeconfig_for_what_is_no_address_is_refused_before_there_is_a_token(tmp_path: Path) -> None:

@@ -43,9 +43,9 @@ def test_no_words_make_it_crash(
 ) -> None:
     with monkeypatch.context() as patch:
         assert ends_with([command, *words], patch, tmp_path) in KNOWN
-    told = capsys.readouterr().err
-    assert "Traceback" not in told
-    assert "this is a bug" not in told
+    output = capsys.readouterr().err
+    assert "Traceback" not in output
+    assert "this is a bug" not in output
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_no_words_make_it_crash(
         pytest.param(["--server", "nonsense", "get", "qp"], 3, "write it as http://", id="no address"),
         pytest.param(["--server", "http://127.0.0.1:x", "get", "qp"], 3, "write it as http://", id="no port"),
         pytest.param(["--server", "http://127.0.0.1:1", "get", "qp"], 4, "no API answers at http", id="nobody there"),
-        pytest.param(["--server", "http://x", "--token-file", "/no", "get", "qp"], 1, "/no: No such file", id="token"),
+        pytest.param(["--server", "http://x", "--token-file", "/no", "get", "qp"], 6, "/no: No such file", id="token"),
         pytest.param(["nope"], 2, "No such command", id="no such command"),
         pytest.param(["get", "wl", "web", "-w"], 2, "a name goes without", id="a name with a watch"),
         pytest.param(["plan", "-f", "/nonexistent"], 3, "/nonexistent: No such file", id="no such file"),
         pytest.param(["config", "check", "/nonexistent"], 2, "does not exist", id="no such folder"),
     ],
 )
-def test_mistakes_are_told(
+def test_mistakes_are_reported(
     words: list[str],
     code: int,
     says: str,

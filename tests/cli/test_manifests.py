@@ -47,7 +47,7 @@ def test_a_directory_yields_its_files_in_order(tmp_path: Path) -> None:
         pytest.param("a: &a [*a]", "", id="an object that contains itself"),
     ],
 )
-def test_bad_input_is_told_with_its_file(tmp_path: Path, text: str | bytes, says: str) -> None:
+def test_bad_input_is_reported_with_its_file(tmp_path: Path, text: str | bytes, says: str) -> None:
     with pytest.raises(Invalid) as e:
         load([written(tmp_path, text)])
     assert "a.yaml" in str(e.value)
@@ -95,9 +95,9 @@ def test_pods_stand_once_too_and_those_without_a_name_are_many(tmp_path: Path) -
 def test_a_key_that_stands_twice_is_refused_with_its_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(Invalid) as e:
         load([written(tmp_path, text)])
-    told = [str(f) for f in e.value.findings if f.problem == "duplicate field"]
-    assert len(told) == 1
-    assert re.search(r"a\.yaml:\d+ (spec|cpu|kind|b): duplicate field; write it once$", told[0])
+    repeated = [str(f) for f in e.value.findings if f.problem == "duplicate field"]
+    assert len(repeated) == 1
+    assert re.search(r"a\.yaml:\d+ (spec|cpu|kind|b): duplicate field; write it once$", repeated[0])
 
 
 def test_a_deeply_nested_file_is_refused_in_words(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_no_text_makes_it_crash(tmp_path_factory: pytest.TempPathFactory, text: 
         assert isinstance(load([str(file)]), list)
 
 
-def test_mistakes_of_shape_and_of_value_are_told_together(tmp_path: Path) -> None:
+def test_mistakes_of_shape_and_of_value_are_reported_together(tmp_path: Path) -> None:
     file = tmp_path / "profile.yaml"
     file.write_text(
         "apiVersion: j10ce.io/v1alpha1\nkind: QoSProfile\nmetadata: {name: Gold}\n"
@@ -124,6 +124,21 @@ def test_mistakes_of_shape_and_of_value_are_told_together(tmp_path: Path) -> Non
         load([str(file)])
     paths = [f.path.rpartition(" ")[2] for f in refused.value.findings]
     assert sorted(paths) == ["metadata.name", "spec.cpu.pinning", "spec.cpu.weight", "spec.memry"]
+
+
+@pytest.mark.parametrize("tier", ["tier: gold, ", ""], ids=["unknown", "missing"])
+def test_a_profile_without_a_tier_is_told_what_else_is_wrong_in_it(tmp_path: Path, tier: str) -> None:
+    head = "apiVersion: j10ce.io/v1alpha1\nkind: QoSProfile\nmetadata: {name: gold}\n"
+    file = written(tmp_path, f"{head}spec: {{{tier}prority: 5, cpu: {{weight: 99999999}}}}\n")
+    with pytest.raises(Invalid) as refused:
+        load([file])
+    paths = [f.path.rpartition(" ")[2] for f in refused.value.findings]
+    assert paths == ["spec.tier", "spec.prority", "spec.cpu.weight"]
+
+
+def test_a_mistyped_kind_is_answered_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="did you mean QoSProfile"):
+        load([written(tmp_path, "apiVersion: j10ce.io/v1alpha1\nkind: QosProfil\n")])
 
 
 def test_what_was_cut_out_for_its_shape_is_not_called_missing(tmp_path: Path) -> None:

@@ -52,6 +52,40 @@ def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(typed: str, 
     assert result.exit_code == 2
 
 
+@pytest.mark.parametrize("typed", ["log", "logs"])
+def test_who_looks_for_logs_hears_where_they_are(typed: str) -> None:
+    assert "agent.log, or in `journalctl -u j10ce-qos-agent`" in CliRunner().invoke(cli, [typed]).output
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ([], "Usage: j10ce-qos [OPTIONS] COMMAND"),
+        (["run"], "Usage: j10ce-qos run [OPTIONS] COMMAND..."),
+        (["config", "check"], "Usage: j10ce-qos config check"),
+    ],
+)
+def test_help_is_a_command_too(words: list[str], first: str) -> None:
+    result = CliRunner().invoke(cli, ["help", *words], prog_name="j10ce-qos")
+    assert result.exit_code == 0
+    assert result.output.startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [(["rnu"], "did you mean `j10ce-qos run`?"), (["run", "x"], "run has no commands of its own, such as 'x'")],
+)
+def test_help_for_what_is_no_command_says_so(words: list[str], says: str) -> None:
+    result = CliRunner().invoke(cli, ["help", *words], prog_name="j10ce-qos")
+    assert says in result.output
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize("group", ["rollout", "config", "certs", "token"])
+def test_no_sentence_in_a_list_of_commands_is_cut_off(group: str) -> None:
+    assert "..." not in CliRunner().invoke(cli, [group, "--help"]).output.partition("Commands:")[2]
+
+
 def test_a_word_like_no_command_is_answered_with_where_they_are_listed() -> None:
     assert "No such command 'xyzzy'; `j10ce-qos --help` lists them." in CliRunner().invoke(cli, ["xyzzy"]).output
 
@@ -125,7 +159,7 @@ def test_several_kinds_are_listed_one_after_the_other() -> None:
 @pytest.mark.parametrize(
     ("profile", "says"),
     [
-        ("own", "own is in use by default/web, shop/web, shop/db, which would lose what it gives them; --force"),
+        ("own", "own is in use by default/web, shop/web, shop/db, and would not apply to them any more; --force"),
         ("ls", "ls is built in: nobody could choose it until the manager makes it again at its next start; --force"),
     ],
 )

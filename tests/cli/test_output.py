@@ -57,6 +57,13 @@ def test_amounts_are_shown_as_people_read_them_and_kept_exact_for_machines() -> 
     assert "   25%   " in show_objects(KINDS["MinimalReservationPolicy"], [share], "table")
 
 
+def test_the_age_of_a_workload_is_in_the_wide_listing() -> None:
+    """The plain one fits 80 columns without it."""
+    narrow, wide = (show_objects(KINDS["Workload"], [WEB], style).splitlines()[0] for style in ("table", "wide"))
+    assert "AGE" not in narrow
+    assert wide.endswith("   AGE")
+
+
 def test_the_age_of_an_object_is_shown() -> None:
     old = {**LS, "metadata": {"name": "ls", "creationTimestamp": "2020-01-01T00:00:00Z"}}
     assert re.search(r"   \d+y(\d+d)?$", show_objects(KINDS["QoSProfile"], [old], "table"))
@@ -98,8 +105,8 @@ def test_a_bundle_keeps_what_is_no_secret(text: str) -> None:
     ("before", "length"), [*pairs(["", "a ", "=", "a-", "--"], [20, 400]), ("", 5_000), ("a ", 5_000), ("=", 5_000)]
 )
 def test_a_bundle_carries_no_token_of_a_service_account(before: str, length: int) -> None:
-    told = redact(f"{before}eyJ{'h' * length}.{'p' * 30}.signature end")
-    assert told == f"{before}(removed) end"
+    redacted = redact(f"{before}eyJ{'h' * length}.{'p' * 30}.signature end")
+    assert redacted == f"{before}(removed) end"
 
 
 LONG = [
@@ -154,8 +161,8 @@ OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud80
 def hostile_objects() -> dict[str, str]:
     meta = {"name": "n1", "namespace": "default", "labels": {"a": HOSTILE}}
     hold = {"metadata": meta, "spec": {"target": HOSTILE, "knobs": [HOSTILE], "why": HOSTILE, "who": HOSTILE}}
-    told = {"agentVersion": HOSTILE, "conditions": [{"type": "Ready", "status": "True", "message": HOSTILE}]}
-    node = {"metadata": meta, "spec": {}, "status": {"node": told}}
+    fields = {"agentVersion": HOSTILE, "conditions": [{"type": "Ready", "status": "True", "message": HOSTILE}]}
+    node = {"metadata": meta, "spec": {}, "status": {"node": fields}}
     return {
         "get": show_objects(KINDS["Hold"], [hold], "table"),
         "wide": show_objects(KINDS["Hold"], [hold], "wide"),
@@ -169,9 +176,9 @@ def hostile_objects() -> dict[str, str]:
 @pytest.mark.parametrize("how", hostile_objects())
 def test_what_others_wrote_reaches_no_terminal_as_it_is(how: str, capsys: pytest.CaptureFixture[str]) -> None:
     say(hostile_objects()[how])
-    told = capsys.readouterr().out
-    assert not OBEYED.search(told)
-    assert "pwned" in told
+    output = capsys.readouterr().out
+    assert not OBEYED.search(output)
+    assert "pwned" in output
 
 
 @pytest.mark.parametrize("how", ["get", "wide"])
@@ -183,9 +190,9 @@ def test_one_object_is_one_line(how: str, capsys: pytest.CaptureFixture[str]) ->
 def test_errors_of_a_server_reach_no_terminal_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     report(QosError(HOSTILE))
     report(Invalid([Finding(HOSTILE, HOSTILE, HOSTILE), Finding(HOSTILE, None, HOSTILE)], HOSTILE))
-    told = capsys.readouterr().err
-    assert not OBEYED.search(told)
-    assert [line[:8] for line in told.splitlines()] == ["error: \\", "error: i", "  \\u001b", "  \\u001b"]
+    output = capsys.readouterr().err
+    assert not OBEYED.search(output)
+    assert [line[:8] for line in output.splitlines()] == ["error: \\", "error: i", "  \\u001b", "  \\u001b"]
 
 
 def test_a_live_screen_obeys_nothing_of_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:

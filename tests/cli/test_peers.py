@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from click.testing import CliRunner
 
 from j10ce.cli import accounts
 from j10ce.cli.accounts import Account
-from j10ce.cli.client import Client
+from j10ce.cli.client import Client, address
 from j10ce.cli.dirs import Dirs
 from j10ce.cli.host.steer import target
 from j10ce.cli.main import cli
@@ -132,9 +133,9 @@ def config(server: str, **user: str) -> dict[str, Any]:
     }
 
 
-def written(path: Path, told: object) -> Path:
+def written(path: Path, config_text: object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(config_text))
     return path
 
 
@@ -146,21 +147,21 @@ def test_the_current_context_counts(tmp_path: Path) -> None:
 def test_authorities_and_tokens_may_be_data_or_files_beside_it(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").write_text(PEM)
     (tmp_path / "token").write_text("secret\n")
-    told = config("https://cp:7443", tokenFile="token", **{"client-certificate": "me.crt", "client-key": "me.key"})
-    told["clusters"][1]["cluster"]["certificate-authority"] = "ca.crt"
+    content = config("https://cp:7443", tokenFile="token", **{"client-certificate": "me.crt", "client-key": "me.key"})
+    content["clusters"][1]["cluster"]["certificate-authority"] = "ca.crt"
     pair = ("a certificate", "its key")
     for file, text in zip(("me.crt", "me.key"), pair, strict=True):
         (tmp_path / file).write_text(text)
-    assert accounts.read(written(tmp_path / "a", told)) == Account("https://cp:7443", "secret", PEM, pair)
-    told["clusters"][1]["cluster"] = {
+    assert accounts.read(written(tmp_path / "a", content)) == Account("https://cp:7443", "secret", PEM, pair)
+    content["clusters"][1]["cluster"] = {
         "server": "https://cp:7443",
         "certificate-authority-data": b64encode(PEM.encode()).decode(),
     }
-    assert accounts.read(written(tmp_path / "b", told)).ca == PEM
+    assert accounts.read(written(tmp_path / "b", content)).ca == PEM
 
 
 @pytest.mark.parametrize(
-    "told",
+    "config_text",
     [
         pytest.param({}, id="empty"),
         pytest.param([], id="a list"),
@@ -169,9 +170,9 @@ def test_authorities_and_tokens_may_be_data_or_files_beside_it(tmp_path: Path) -
         pytest.param({**config("x"), "users": [{"name": "other"}]}, id="a user that is not there"),
     ],
 )
-def test_a_broken_kubeconfig_is_a_finding(tmp_path: Path, told: object) -> None:
+def test_a_broken_kubeconfig_is_a_finding(tmp_path: Path, config_text: object) -> None:
     with pytest.raises(Invalid, match="kubeconfig"):
-        accounts.read(written(tmp_path / "config", told))
+        accounts.read(written(tmp_path / "config", config_text))
 
 
 @pytest.fixture
@@ -195,14 +196,14 @@ def test_the_best_place_counts(home: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert peers.account().server == "http://up"
     named = written(home / "named", config("http://named"))
     assert Peers(kubeconfig=str(named)).account().server == "http://named"
-    assert Peers(server="http://told", kubeconfig=str(named)).account().server == "http://told"
+    assert Peers(server="http://given", kubeconfig=str(named)).account().server == "http://given"
 
 
 def test_a_server_that_is_named_gets_the_token_and_the_authority_of_the_files(home: Path) -> None:
     (home / "token").write_text("secret\n")
     (home / "ca.crt").write_text(PEM)
-    told = Peers("https://a:1,https://b:1", str(home / "token"), str(home / "ca.crt")).account()
-    assert told == Account("https://a:1,https://b:1", "secret", PEM)
+    account = Peers("https://a:1,https://b:1", str(home / "token"), str(home / "ca.crt")).account()
+    assert account == Account("https://a:1,https://b:1", "secret", PEM)
 
 
 @pytest.mark.parametrize("option", ["token_file", "ca_file"])
@@ -233,19 +234,19 @@ def test_a_server_that_a_kubeconfig_knows_gets_its_token_and_no_other_does(home:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "found"),
+    ("kind", "name", "expected"),
     [
         ("minimalreservationpolicy", "payments/db", ("payments", "db")),
         ("minimalreservationpolicy", "db", ("default", "db")),
         ("qosprofile", "a/b", ("default", "a/b")),
     ],
 )
-def test_a_name_may_carry_its_namespace(kind: str, name: str, found: tuple[str, str]) -> None:
-    assert apart(find_kind(kind), "default", name) == found
+def test_a_name_may_carry_its_namespace(kind: str, name: str, expected: tuple[str, str]) -> None:
+    assert apart(find_kind(kind), "default", name) == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "expected"),
     [
         ("web", "workload/shop/web"),
         ("default/web", "workload/default/web"),
@@ -256,14 +257,19 @@ def test_a_name_may_carry_its_namespace(kind: str, name: str, found: tuple[str, 
         ("node", "node"),
     ],
 )
-def test_a_workload_goes_by_every_name_that_is_printed(name: str, found: str) -> None:
-    assert target("shop", name) == found
+def test_a_workload_goes_by_every_name_that_is_printed(name: str, expected: str) -> None:
+    assert target("shop", name) == expected
 
 
-@pytest.mark.parametrize(("words", "kind"), [(["get", "qp"], Denied), (["status"], Unreachable)], ids=["API", "agent"])
-def test_a_user_beside_roots_own_is_told_of_it_and_how_to_use_it(
-    words: list[str], kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("words", "kind", "way_in"),
+    [(["get", "qp"], Denied, "use sudo"), (["status"], Unreachable, "use sudo, or join group j10ce")],
+    ids=["API", "agent"],
+)
+def test_a_user_beside_roots_own_hears_of_it_and_how_to_use_it(
+    words: list[str], kind: type[Exception], way_in: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The group opens the agent's socket; the token of the API stays root's."""
     (tmp_path / "system").mkdir()
     (tmp_path / "system" / "agent.sock").touch(0o600)
     monkeypatch.setattr("j10ce.cli.dirs.SYSTEM_RUN", tmp_path / "system")
@@ -274,9 +280,38 @@ def test_a_user_beside_roots_own_is_told_of_it_and_how_to_use_it(
     monkeypatch.delenv("KUBECONFIG", raising=False)
     result = CliRunner().invoke(cli, words, standalone_mode=False)
     assert isinstance(result.exception, kind)
-    assert "root runs one on this host, and it is not yours to use: use sudo, or join group j10ce" in str(
-        result.exception
-    )
+    assert str(result.exception).endswith(f"; root runs one on this host: {way_in}")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("127.0.0.1:7443", "http://127.0.0.1:7443"),
+        ("cp1.example:7443", "https://cp1.example:7443"),
+        ("ftp://x", "http://127.0.0.1:7443"),
+    ],
+)
+def test_an_address_without_its_scheme_is_answered_with_the_whole_one(typed: str, meant: str) -> None:
+    with pytest.raises(Invalid, match=re.escape(f"not an address; write it as {meant}") + "$"):
+        address(typed)
+
+
+class Site(BaseHTTPRequestHandler):
+    """A server that knows nothing of us, and says so to a browser."""
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+def test_a_server_that_is_no_api_is_called_that_and_its_page_is_not_shown() -> None:
+    with HTTPServer(("127.0.0.1", 0), Site) as site:
+        threading.Thread(target=site.handle_request, daemon=True).start()
+        with pytest.raises(Unreachable) as refused:
+            Client(f"http://127.0.0.1:{site.server_port}").get("/apis/j10ce.io/v1alpha1/nodeqoses")
+    assert str(refused.value).endswith("answers, but it is no j10ce-qos API; check the address")
 
 
 def test_https_to_a_port_without_tls_is_answered_with_http() -> None:

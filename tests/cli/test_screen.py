@@ -48,6 +48,41 @@ def test_no_word_is_lost_and_every_line_fits(columns: int) -> None:
     assert max(map(len, lines)) <= columns
 
 
+WIDE = """\
+NAME   READY   MEMORY    RESERVED-CPU   HEARTBEAT              AGE
+n1     True    23.54Gi   500m           2026-11-18T08:48:01Z   39s
+n2     -       -         -              -                      2d"""
+
+
+def test_a_table_too_wide_goes_on_below_at_the_same_column_in_every_row() -> None:
+    assert fitted(WIDE, Terminal()) == coloured(WIDE)
+    assert _on_a_screen_of(45, WIDE).splitlines() == [
+        "NAME   READY   MEMORY    RESERVED-CPU",
+        "  HEARTBEAT              AGE",
+        "n1     True    23.54Gi   500m",
+        "  2026-11-18T08:48:01Z   39s",
+        "n2     -       -         -",
+        "  -                      2d",
+    ]
+
+
+def test_a_table_too_wide_takes_no_line_in_that_is_none_of_its_rows() -> None:
+    after = "a sentence that says what the whole table means"
+    assert _on_a_screen_of(45, f"{WIDE}\n{after}").endswith("\na sentence that says what the whole table\nmeans")
+
+
+@pytest.mark.parametrize("heading", ["NAME     PROFILE   CPU", "  KNOB         VALUE  WHY", "SETTING   WHY IT IS LEFT"])
+def test_every_heading_stands_out(heading: str) -> None:
+    assert coloured(heading) == f"{BOLD}{heading}{PLAIN}"
+
+
+def _on_a_screen_of(columns: int, text: str) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(columns))
+        patch.setenv("NO_COLOR", "1")
+        return fitted(text, Terminal())
+
+
 def test_lines_fit_a_terminal_and_have_any_length_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     """A shell may export COLUMNS, and whoever reads a pipe goes by lines."""
     long = "word " * 40

@@ -47,7 +47,7 @@ def test_a_ramp_moves_towards_its_goal_and_never_past_its_step(
     assert held - fall <= after <= held + rise
 
 
-def test_a_ramp_falls_at_once_unless_told() -> None:
+def test_a_ramp_falls_at_once_unless_asked() -> None:
     assert law.ramp(10, 1, rise=1) == 1
     assert law.ramp(1, 10, rise=1) == 2
 

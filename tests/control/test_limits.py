@@ -82,7 +82,7 @@ def test_a_workload_that_is_only_classified_gets_nothing() -> None:
 
 @given(limit=st.integers(1, 512_000), percent=st.integers(0, 1000))
 def test_burst_is_within_the_quota_and_the_quota_within_what_is_allowed(limit: int, percent: int) -> None:
-    found = limits(machine(f"{limit}m", burst=f"{percent}%"))
-    quota, most, saved = (found.get(key, 0.0) for key in KEYS)
-    assert all(isinstance(value, float) for value in found.values())
+    proposed = limits(machine(f"{limit}m", burst=f"{percent}%"))
+    quota, most, saved = (proposed.get(key, 0.0) for key in KEYS)
+    assert all(isinstance(value, float) for value in proposed.values())
     assert 0 <= saved <= quota <= most < math.inf

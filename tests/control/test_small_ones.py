@@ -43,17 +43,19 @@ def besteffort(*names: str, adopted: str = "", lacking: tuple[str, ...] = (), vi
 def test_the_tier_is_idle_as_a_whole_and_adopted_ones_each(
     lacking: tuple[str, ...], via: str, knob: str, value: float
 ) -> None:
-    found = CpuIdle(CpuIdle.Config()).propose(besteffort("a", "b", adopted="c", lacking=lacking, via=via))
-    assert {(str(p.setting.target), p.setting.knob, p.value) for p in found} == {
+    proposals = CpuIdle(CpuIdle.Config()).propose(besteffort("a", "b", adopted="c", lacking=lacking, via=via))
+    assert {(str(p.setting.target), p.setting.knob, p.value) for p in proposals} == {
         (TIER, knob, value),
         ("workload/default/c", knob, value),
     }
 
 
 def test_who_is_idle_among_its_siblings_alone_is_not_said_to_yield_to_everyone() -> None:
-    told = {str(p.setting.target): p.reason for p in CpuIdle(CpuIdle.Config()).propose(besteffort("a", adopted="c"))}
-    assert told[TIER].endswith("runs only when nobody else wants the CPU")
-    assert told["workload/default/c"] == "best-effort: idle among its siblings in group/user.slice"
+    proposals = {
+        str(p.setting.target): p.reason for p in CpuIdle(CpuIdle.Config()).propose(besteffort("a", adopted="c"))
+    }
+    assert proposals[TIER].endswith("runs only when nobody else wants the CPU")
+    assert proposals["workload/default/c"] == "best-effort: idle among its siblings in group/user.slice"
 
 
 def test_below_an_idle_group_everyone_is_yielded_to() -> None:
@@ -195,7 +197,7 @@ def test_settings_reach_their_controller() -> None:
     assert built["cpu-suppress"].config.window.seconds == 30  # type: ignore[attr-defined]
 
 
-def test_every_wrong_setting_is_told_at_once_with_its_path() -> None:
+def test_every_wrong_setting_is_reported_at_once_with_its_path() -> None:
     wrong: dict[str, dict[str, object]] = {
         "cpu-supress": {},
         "cpu-suppress": {"mode": "fast", "ceiling": 1.5, "window": "soon"},

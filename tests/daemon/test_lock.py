@@ -11,7 +11,7 @@ from j10ce.daemon.lock import Lock, held, holder
 from j10ce.errors import Busy
 
 
-def test_the_second_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
+def test_the_second_is_refused_and_hears_who_holds_it(tmp_path: Path) -> None:
     first, second = Lock(tmp_path), Lock(tmp_path)
     first.take("steady")
     with pytest.raises(Busy, match=str(os.getpid())):

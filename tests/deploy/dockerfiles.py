@@ -31,12 +31,12 @@ def instructions(file: Path) -> list[Instruction]:
 
 
 def stages(file: Path) -> list[list[Instruction]]:
-    found: list[list[Instruction]] = []
+    collected: list[list[Instruction]] = []
     for instruction in instructions(file):
         if instruction.word == "FROM":
-            found.append([])
-        found[-1].append(instruction)
-    return found
+            collected.append([])
+        collected[-1].append(instruction)
+    return collected
 
 
 def program(file: Path) -> str:

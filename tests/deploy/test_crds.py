@@ -18,7 +18,7 @@ from j10ce.manager.documents.silence import Word
 from j10ce.manager.keepers.expiry import hold_status
 from j10ce.manager.keepers.nodes import readiness
 from j10ce.manager.policies.admission import expired, limited, refused, unheld
-from j10ce.manager.policies.reports import Standing
+from j10ce.manager.policies.reports import RolloutStanding
 from j10ce.manager.policies.status import Basis, judged
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import (
@@ -30,9 +30,9 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.resource import NOTHING
 from j10ce.model.schema import decode, encode
-from j10ce.policy.document.rollout import Seen
+from j10ce.policy.document.rollout import NodesSeen
 from j10ce.policy.validation.validate import validate
-from j10ce.scheduler.ledger.pledge import Refusal
+from j10ce.scheduler.ledger.pledge import PledgeRefusal
 from j10ce.testing.build import hold, reservation
 from tests.deploy.dockerfiles import CLONE
 from tests.model.generate import of
@@ -92,8 +92,8 @@ def nodes(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 def test_every_rule_is_about_something() -> None:
     structs = {struct for struct, _ in FIELDS} | set(RULES)
-    told = "".join(json.dumps(schema_of(KINDS[name])) for name in NAMES)
-    assert all(rule in told for rules in RULES.values() for rule in (json.dumps(r)[1:-1] for r, _ in rules))
+    schemas = "".join(json.dumps(schema_of(KINDS[name])) for name in NAMES)
+    assert all(rule in schemas for rules in RULES.values() for rule in (json.dumps(r)[1:-1] for r, _ in rules))
     assert structs <= {cls.__name__ for cls in every_struct()}
     for struct in every_struct():
         wanted = {field for owner, field in FIELDS if owner == struct.__name__}
@@ -206,25 +206,27 @@ def is_right(raw: Any) -> bool:
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_status_that_we_write_is_taken(struct: Any, data: st.DataObject) -> None:
-    told = json.loads(encode(data.draw(of(struct))))
-    told["status"].pop("conditions", None)  # which are concluded, see below
-    raw = {key: value for key, value in GOOD[struct.__name__].items() if key != "status"} | {"status": told["status"]}
+    received = json.loads(encode(data.draw(of(struct))))
+    received["status"].pop("conditions", None)  # which are concluded, see below
+    raw = {key: value for key, value in GOOD[struct.__name__].items() if key != "status"} | {
+        "status": received["status"]
+    }
     assert [str(error) for error in VALIDATORS[struct.__name__].iter_errors(raw)] == []
 
 
 def test_conditions_are_what_kubernetes_calls_conditions() -> None:
     for name in ("QoSProfile", "MinimalReservationPolicy", "NodeQoS", "Hold"):
-        told = schema(name)["properties"]["status"]["properties"]["conditions"]
-        assert set(told["items"]["required"]) == {"type", "status", "reason", "message", "lastTransitionTime"}
-        assert told["x-kubernetes-list-map-keys"] == ["type"]
+        conditions = schema(name)["properties"]["status"]["properties"]["conditions"]
+        assert set(conditions["items"]["required"]) == {"type", "status", "reason", "message", "lastTransitionTime"}
+        assert conditions["x-kubernetes-list-map-keys"] == ["type"]
 
 
 def concluded() -> list[tuple[str, Condition]]:
     """Conditions as managers write them."""
     policy, wall = reservation("db", cpu="1", units=1), 2e9
     words = [Word(0.0, False, False), Word(100.0, False, False), Word(math.inf, True, True)]
-    basis = Basis(Standing(1, 1, 0, {"n1": "no room"}, Seen(1, 0, {"n1": "no room"})))
-    refusal = Refusal("NoRoom", NOTHING, 1, 0, 1)
+    basis = Basis(RolloutStanding(1, 1, 0, {"n1": "no room"}, NodesSeen(1, 0, {"n1": "no room"})))
+    refusal = PledgeRefusal("NoRoom", NOTHING, 1, 0, 1)
     decisions = (
         expired(policy),
         unheld(policy),
@@ -240,9 +242,9 @@ def concluded() -> list[tuple[str, Condition]]:
 
 
 def test_what_managers_conclude_is_taken() -> None:
-    found = concluded()
-    assert {kind for kind, _ in found} == {"NodeQoS", "Hold", "MinimalReservationPolicy"}
-    for kind, condition in found:
+    statuses = concluded()
+    assert {kind for kind, _ in statuses} == {"NodeQoS", "Hold", "MinimalReservationPolicy"}
+    for kind, condition in statuses:
         raw = {**GOOD[kind], "status": {"conditions": [json.loads(encode(condition))]}}
         assert [str(error) for error in VALIDATORS[kind].iter_errors(raw)] == [], condition
 

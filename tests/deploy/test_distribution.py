@@ -82,7 +82,7 @@ def install(dockerfile: Path, venv: Path) -> None:
 def test_an_image_has_pinned_packages_alone(image: tuple[str, Path]) -> None:
     _, venv = image
     pinned = {f"{name}=={version}" for name, version in pins("dev").items()}
-    (found,) = venv.glob("lib/python*/site-packages")
+    (packages,) = venv.glob("lib/python*/site-packages")
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "--python", venv / "bin/python", "freeze"],
         capture_output=True,
@@ -93,8 +93,8 @@ def test_an_image_has_pinned_packages_alone(image: tuple[str, Path]) -> None:
         line for line in listed.stdout.lower().replace("_", "-").split("\n") if "==" in line and line not in pinned
     ]
     assert foreign == []
-    assert not (found / "pip").exists()
-    assert not (found / "rich").exists(), "structlog would import it"
+    assert not (packages / "pip").exists()
+    assert not (packages / "rich").exists(), "structlog would import it"
 
 
 def test_what_an_image_runs_starts_and_ends(image: tuple[str, Path], tmp_path: Path) -> None:
@@ -118,9 +118,9 @@ def test_what_an_image_runs_starts_and_ends(image: tuple[str, Path], tmp_path: P
 @contextmanager
 def running(executable: Path, arguments: list[str], box: Path) -> Iterator[subprocess.Popen[str]]:
     """Started, and ready as it tells systemd."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
-        told.bind(str(box / "notify"))
-        told.settimeout(60)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+        notify.bind(str(box / "notify"))
+        notify.settimeout(60)
         dirs = {f"J10CE_{what}_DIR": str(box / what.lower()) for what in ("RUN", "STATE", "CONFIG")}
         env = {
             "HOME": str(box),
@@ -131,7 +131,7 @@ def running(executable: Path, arguments: list[str], box: Path) -> Iterator[subpr
         }
         with subprocess.Popen([executable, *arguments], env=env, cwd=box, text=True) as process:
             try:
-                while b"READY=1" not in told.recv(4096):
+                while b"READY=1" not in notify.recv(4096):
                     pass
                 yield process
             finally:

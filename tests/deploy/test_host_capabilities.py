@@ -52,8 +52,8 @@ def test_a_probe_of_its_pod_tells_a_live_agent_from_a_dead_one(agent: AgentProce
 
 
 def container() -> Any:
-    (found,) = yaml.safe_load((CLONE / "deploy/base/agent.yaml").read_text())["spec"]["template"]["spec"]["containers"]
-    return found
+    (body,) = yaml.safe_load((CLONE / "deploy/base/agent.yaml").read_text())["spec"]["template"]["spec"]["containers"]
+    return body
 
 
 def values(folder: Path) -> dict[str, str]:

@@ -37,8 +37,8 @@ def objects() -> list[Any]:
 
 
 def one(objects: list[Any], kind: str, name: str) -> Any:
-    (found,) = (o for o in objects if o["kind"] == kind and o["metadata"]["name"] == name)
-    return found
+    (match,) = (o for o in objects if o["kind"] == kind and o["metadata"]["name"] == name)
+    return match
 
 
 # ------------------------------------------------------------------ files
@@ -73,7 +73,7 @@ def test_old_servers_get_the_same_without_what_they_do_not_know(objects: list[An
     assert "annotations" not in agent["metadata"]
 
 
-def test_old_versions_are_told_what_to_type_before_anything_else() -> None:
+def test_old_versions_learn_what_to_type_before_anything_else() -> None:
     readme = (CLONE / "README.md").read_text()
     assert 0 < readme.index(f"kubectl apply -k deploy/{OLD}/") < readme.index("kubectl apply -k deploy/ ")
     assert 0 < PAGE.index(f"kubectl apply -k deploy/{OLD}/") < PAGE.index("$ kubectl apply -k deploy/\n")
@@ -83,7 +83,7 @@ def test_old_versions_are_told_what_to_type_before_anything_else() -> None:
     "file",
     ["docs/kubernetes.md", f"deploy/{OLD}/kustomization.yaml", "deploy/components/fail-closed/kustomization.yaml"],
 )
-def test_a_version_that_does_not_name_its_namespaces_is_told_how_to(objects: list[Any], file: str) -> None:
+def test_a_version_that_does_not_name_its_namespaces_hears_how_to(objects: list[Any], file: str) -> None:
     """Else the webhooks would look at kube-system there."""
     for kind in ("Validating", "Mutating"):
         hooks = one(objects, f"{kind}WebhookConfiguration", "j10ce-qos")["webhooks"]
@@ -109,17 +109,17 @@ def containers(objects: list[Any]) -> Iterator[Any]:
 
 
 def test_every_container_runs_what_its_image_holds(objects: list[Any]) -> None:
-    found = {c["image"]: c["command"] for c in containers(objects)}
-    assert found == {f"{image}:{VERSION}": [name] for image, name in OURS.items()}
+    commands = {c["image"]: c["command"] for c in containers(objects)}
+    assert commands == {f"{image}:{VERSION}": [name] for image, name in OURS.items()}
 
 
 def test_every_argument_is_one_that_the_process_knows(objects: list[Any]) -> None:
     for container in containers(objects):
-        told = "\n".join(container["args"])
+        arguments = "\n".join(container["args"])
         for entry in container["env"]:
-            told = told.replace(f"$({entry['name']})", "10.0.0.1")
-        words = told.split("\n")
-        assert "$(" not in told, "only variables that are set are filled in"
+            arguments = arguments.replace(f"$({entry['name']})", "10.0.0.1")
+        words = arguments.split("\n")
+        assert "$(" not in arguments, "only variables that are set are filled in"
         if container["command"] == ["j10ce-qos-agent"]:
             assert agent_main.arguments().parse_args(words).server == "kube:"
         else:
@@ -212,7 +212,7 @@ def test_the_page_tells_every_right(objects: list[Any]) -> None:
         for o in objects
         if o["kind"] in ("ClusterRole", "Role")
         for rule in o["rules"]
-        for row in [(o["metadata"]["name"], o["metadata"].get("namespace", "cluster"), *told(rule))]
+        for row in [(o["metadata"]["name"], o["metadata"].get("namespace", "cluster"), *columns_of(rule))]
     }
     assert set(table()) == written
 
@@ -223,7 +223,7 @@ def test_nobody_may_move_pods(objects: list[Any]) -> None:
     assert not {r for rule in rules for r in rule["resources"]} & {"pods/eviction", "pods/binding", "bindings", "*"}
 
 
-def told(rule: dict[str, list[str]]) -> tuple[str, ...]:
+def columns_of(rule: dict[str, list[str]]) -> tuple[str, ...]:
     group = ", ".join(rule["apiGroups"]) or "core"
     return group, *(", ".join(rule.get(key, ())) or "–" for key in ("resources", "resourceNames", "verbs"))
 

@@ -29,11 +29,11 @@ def overlay(name: str) -> list[Any]:
 
 
 def manager(objects: list[Any]) -> Any:
-    (found,) = (o for o in objects if o["kind"] == "Deployment" and "manager" in o["metadata"]["name"])
-    return found["spec"]
+    (deployment,) = (o for o in objects if o["kind"] == "Deployment" and "manager" in o["metadata"]["name"])
+    return deployment["spec"]
 
 
-def told(objects: list[Any]) -> list[str]:
+def arguments(objects: list[Any]) -> list[str]:
     (container,) = manager(objects)["template"]["spec"]["containers"]
     words: list[str] = container["args"]
     return words
@@ -67,8 +67,8 @@ def fitting(objects: list[Any]) -> dict[str, Any]:
     assert [profile["schedulerName"] for profile in config["profiles"]] == ["j10ce-scheduler"]
     (extender,) = config["extenders"]
     assert extender["filterVerb"] == ("filter-v1beta1" if version == "v1beta1" else "filter")
-    found: dict[str, Any] = extender
-    return found
+    fitted: dict[str, Any] = extender
+    return fitted
 
 
 @EITHER
@@ -107,14 +107,14 @@ def test_fail_closed_means_every_webhook_and_the_managers_behind_them(prefix: st
     hooks = [hook for o in made if o["kind"].endswith("WebhookConfiguration") for hook in o["webhooks"]]
     assert {hook["failurePolicy"] for hook in hooks} == {"Fail"}
     assert [hook["clientConfig"]["service"]["path"] for hook in hooks], "nothing else is lost in the patch"
-    assert settings.read(told(made)).fail_closed
+    assert settings.read(arguments(made)).fail_closed
 
 
 @EITHER
 def test_on_a_small_cluster_a_namespace_may_reserve_all_of_it(prefix: str) -> None:
     made = overlay(f"{prefix}small")
     assert manager(made)["replicas"] == 1
-    assert settings.read(told(made)).namespace_limit == 100
+    assert settings.read(arguments(made)).namespace_limit == 100
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ def lines(file: Path) -> list[str]:
 
 
 def pins(name: str) -> dict[str, str]:
-    found = (re.match(r"([a-z0-9-]+)==([^\s;]+)", line) for line in lines(CLONE / f"requirements/{name}.txt"))
-    return {match[1]: match[2] for match in found if match}
+    matched = (re.match(r"([a-z0-9-]+)==([^\s;]+)", line) for line in lines(CLONE / f"requirements/{name}.txt"))
+    return {match[1]: match[2] for match in matched if match}
 
 
 def named(requirement: str) -> str:
@@ -34,11 +34,11 @@ def named(requirement: str) -> str:
 
 def wanted(extra: str) -> set[str]:
     """What pyproject.toml names for an extra, with those that it stands for."""
-    found = set[str]()
+    collected = set[str]()
     for requirement in PROJECT["project"]["optional-dependencies"][extra]:
         inner = re.fullmatch(r"j10ce-qos\[(.*)\]", requirement)
-        found |= set().union(*map(wanted, inner[1].split(","))) if inner else {named(requirement)}
-    return found
+        collected |= set().union(*map(wanted, inner[1].split(","))) if inner else {named(requirement)}
+    return collected
 
 
 def test_there_is_a_file_for_everything_that_is_installed() -> None:

@@ -21,16 +21,16 @@ class Block(NamedTuple):
 
 
 def pages() -> list[Path]:
-    found = [CLONE / "README.md", CLONE / "CONTRIBUTING.md", *sorted((CLONE / "docs").rglob("*.md"))]
-    return [*found, *sorted((CLONE / "examples").rglob("*.md"))]
+    paths = [CLONE / "README.md", CLONE / "CONTRIBUTING.md", *sorted((CLONE / "docs").rglob("*.md"))]
+    return [*paths, *sorted((CLONE / "examples").rglob("*.md"))]
 
 
 def blocks() -> Iterator[Block]:
     for page in pages():
         text = page.read_text()
-        for found in FENCE.finditer(text):
-            line = text[: found.start()].count("\n") + 1
-            yield Block(str(page.relative_to(CLONE)), line, found[1], found[2])
+        for fence in FENCE.finditer(text):
+            line = text[: fence.start()].count("\n") + 1
+            yield Block(str(page.relative_to(CLONE)), line, fence[1], fence[2])
 
 
 def commands(block: Block) -> list[str]:

@@ -15,9 +15,9 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 def test_the_pages_and_the_manager_agree_on_metrics() -> None:
     metrics = Metrics()
     DoorMetrics(metrics.registry)
-    told = {
+    served = {
         f"{family.name}_total" if family.type == "counter" else family.name for family in metrics.registry.collect()
     }
-    told |= {family.name for family in certificates({})}
+    served |= {family.name for family in certificates({})}
     pages = "".join((DOCS / name).read_text() for name in ("fleet.md", "kubernetes-manager.md"))
-    assert set(re.findall(r"`(j10ce_manager_\w+)", pages)) == told
+    assert set(re.findall(r"`(j10ce_manager_\w+)", pages)) == served

@@ -61,20 +61,20 @@ def test_the_example_configuration_is_valid(tmp_path: Path) -> None:
 
 
 def typed() -> list[object]:
-    found = [(b, c) for b in blocks() for c in commands(b) if c.startswith("j10ce-qos ")]
-    return [pytest.param(c, id=f"{b.page}:{b.line} {c[:100]}") for b, c in found]
+    commands_typed = [(b, c) for b in blocks() for c in commands(b) if c.startswith("j10ce-qos ")]
+    return [pytest.param(c, id=f"{b.page}:{b.line} {c[:100]}") for b, c in commands_typed]
 
 
 @pytest.mark.parametrize("command", typed())
 def test_every_command_in_the_docs_parses(command: str) -> None:
     words = shlex.split(command.split(" > ")[0].removesuffix("&").split(" # ")[0])[1:]
-    found: click.Command = cli
+    group: click.Command = cli
     ctx = click.Context(cli)
-    while isinstance(found, click.Group):
-        inner = found.get_command(ctx, words.pop(0))
+    while isinstance(group, click.Group):
+        inner = group.get_command(ctx, words.pop(0))
         assert inner is not None, command
-        found = inner
-    assert found.make_context(found.name, words) is not None
+        group = inner
+    assert group.make_context(group.name, words) is not None
 
 
 def test_there_is_something_to_check() -> None:
@@ -85,8 +85,8 @@ def test_there_is_something_to_check() -> None:
 def inline() -> list[object]:
     """Commands in the tables of the pages that people open when something is wrong."""
     pages = ("docs/troubleshooting.md", "docs/operations.md")
-    found = [(page, c) for page in pages for c in re.findall(r"`(j10ce-qos [^`]+)`", (CLONE / page).read_text())]
-    return [pytest.param(re.sub(r"\[[^]]*]", "", c), id=f"{page} {c}") for page, c in dict.fromkeys(found)]
+    mentioned = [(page, c) for page in pages for c in re.findall(r"`(j10ce-qos [^`]+)`", (CLONE / page).read_text())]
+    return [pytest.param(re.sub(r"\[[^]]*]", "", c), id=f"{page} {c}") for page, c in dict.fromkeys(mentioned)]
 
 
 @pytest.mark.parametrize("command", inline())

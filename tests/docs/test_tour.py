@@ -72,11 +72,11 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     )
     try:
         assert up.stdout is not None
-        told = ""
-        while "Next, in another terminal" not in told:
+        output = ""
+        while "Next, in another terminal" not in output:
             line = up.stdout.readline()
-            assert line, f"up ended: {told}"
-            told += line
+            assert line, f"up ended: {output}"
+            output += line
         yield shell
     finally:
         shell.end()

@@ -87,9 +87,9 @@ class Product(Session):
         """
         folders = {Path(m.path, path) for m in self.hierarchies.in_use().values()}
         files = sorted(file for folder in folders for file in folder.iterdir() if is_setting(file))
-        found = {str(file): file.read_text() for file in files}
+        texts = {str(file): file.read_text() for file in files}
         effects = (folder / "cpuset.cpus.effective" for folder in folders)
-        return found | {str(e).removesuffix(".effective"): e.read_text() for e in effects if e.exists()}
+        return texts | {str(e).removesuffix(".effective"): e.read_text() for e in effects if e.exists()}
 
     def cpu_s(self, path: str) -> float:
         """CPU time used, by the kernel's own count."""

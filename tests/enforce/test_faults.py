@@ -45,7 +45,7 @@ def elsewhere(attempt: Callable[[], str]) -> str:
     return text
 
 
-def test_a_user_without_rights_is_told_so(work: Workbench) -> None:
+def test_a_user_without_rights_is_reported(work: Workbench) -> None:
     at = work.make("web")
 
     def attempt() -> str:
@@ -53,9 +53,9 @@ def test_a_user_without_rights_is_told_so(work: Workbench) -> None:
         os.setresuid(NOBODY, NOBODY, NOBODY)
         written = refusal(work.backend.write(work.setting(at, "cpu.weight"), 512.0, at))
         made = refusal(work.tree.make(group(f"{work.top}/x"), Handle(f"{work.top}/x")))
-        found = {c.feature: c for c in examine(work.hierarchies)}
-        assert not found["privileges"].ok
-        return f"{written}\n{made}\n{found['cpu.weight'].ok}"
+        capabilities = {c.feature: c for c in examine(work.hierarchies)}
+        assert not capabilities["privileges"].ok
+        return f"{written}\n{made}\n{capabilities['cpu.weight'].ok}"
 
     written, made, readable = elsewhere(attempt).splitlines()
     assert "EACCES; it needs root or a delegated cgroup" in written
@@ -76,14 +76,14 @@ print(found.mount("cpu").writable)
 """
 
 
-def test_a_read_only_cgroup_file_system_is_told_so(work: Workbench, clone: Path) -> None:
+def test_a_read_only_cgroup_file_system_is_reported(work: Workbench, clone: Path) -> None:
     work.make()
     mounts = [m.path for m in work.hierarchies.in_use().values()]
     remount = "".join(f"mount --bind {m} {m} && mount -o remount,bind,ro {m} && " for m in mounts)
     shell = ["unshare", "--mount", "sh", "-c", f'{remount} exec "$@"', "sh"]
     command = [*shell, sys.executable, "-c", READ_ONLY, work.top]
-    told = subprocess.run(command, env={"PYTHONPATH": str(clone / "src")}, capture_output=True, text=True, check=True)
-    written, made, writable = told.stdout.splitlines()
+    output = subprocess.run(command, env={"PYTHONPATH": str(clone / "src")}, capture_output=True, text=True, check=True)
+    written, made, writable = output.stdout.splitlines()
     assert "'512'" in written or "'50'" in written
     assert "EROFS; the file system is mounted read-only" in written
     assert "EROFS" in made
@@ -111,7 +111,7 @@ def test_half_a_quota_is_worse_than_none(work: Workbench) -> None:
     assert work.path(child, "cpu.cfs_quota_us").read_text() == "10000\n"
 
 
-def test_a_busy_group_is_told_so(work: Workbench) -> None:
+def test_a_busy_group_is_reported(work: Workbench) -> None:
     at = work.make("web")
     if work.hierarchies.version("memory") == 2:  # a cgroup with processes gives no controllers to children
         work.spawn(at, "print('up', flush=True); input()").stdout.readline()  # type: ignore[union-attr]

@@ -53,8 +53,8 @@ def reads_and_stays(host: Product, name: str, file: Path, *promise: str) -> str:
 
 
 def machine() -> int:
-    told = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
-    return int(told["MemTotal"].split()[0]) << 10
+    fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+    return int(fields["MemTotal"].split()[0]) << 10
 
 
 def all_but(left: int) -> int:
@@ -136,12 +136,12 @@ def test_pages_that_another_cgroup_read_first_are_not_said_to_be_protected(host:
     other = reads_and_stays(host, "reader", disk / "working-set")
     late = host.launch("late", "--min-memory", "192Mi", "--", *PYTHON, KEEP, str(disk / "working-set"))
     assert eventually(lambda: "now 0 of" not in host.json("explain", "late")["protected"], PATIENCE_S)
-    told = host.json("explain", "late")
+    explanation = host.json("explain", "late")
     assert resident(other) > 0.9 * WORKING_SET
     assert resident(late) < WORKING_SET / 2
-    assert told["effective"] == "the floor holds"
-    assert " of 192Mi; " in told["protected"]
-    assert f"now {WORKING_SET >> 20}" not in told["protected"]
+    assert explanation["effective"] == "the floor holds"
+    assert " of 192Mi; " in explanation["protected"]
+    assert f"now {WORKING_SET >> 20}" not in explanation["protected"]
     host.end("reader", "late")
 
 

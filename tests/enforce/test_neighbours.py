@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from j10ce.adapters.adapter import WorkloadEvent
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.agent.ring.ring import Agent
 from j10ce.control.builtin import build
 from j10ce.daemon.clock import SystemClock
@@ -166,7 +166,7 @@ class Node:
             facts, [], GroupTree(layout, Siblings(hierarchies)), lambda f: refresh(f, hierarchies, files)
         )
         document = NodeDocument(node="node", profiles=builtin())
-        self.agent = Agent(kernel, observer, [Guard(c) for c in build({})], document)
+        self.agent = Agent(kernel, observer, [Contained(c) for c in build({})], document)
         self.agent.armed = True
         self.clock = SystemClock()
 
@@ -202,10 +202,10 @@ def test_pods_with_floors_and_one_that_nobody_chose_each_have_their_own(work: Wo
     promised = [max(request, floor) for request, floor in amounts.values()]
     work.race(*places.values(), cpu_s=2.0)  # every interpreter has started
     shares = work.race(*places.values(), cpu_s=CPU_S)
-    told = ", ".join(
+    message = ", ".join(
         f"{n} {s * WHOLE:.0f}m of {p * WHOLE:.0f}m" for n, s, p in zip(amounts, shares, promised, strict=True)
     )
-    print(told)
-    assert all(share >= EXACT * p for share, p in zip(shares, promised, strict=True)), told
+    print(message)
+    assert all(share >= EXACT * p for share, p in zip(shares, promised, strict=True)), message
     outcome = node.agent.kernel.revert()
     assert not outcome.refused()

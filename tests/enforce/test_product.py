@@ -169,9 +169,9 @@ def test_a_memory_floor_keeps_the_working_set_or_says_that_it_cannot(
 def assert_not_enforceable(host: Product) -> None:
     host.launch("web", "--min-memory", "32Mi", "--best-effort-minimum", "--", *IDLE)
     host.tick()
-    told = host.says("explain", "web")
-    assert "memory.min, memory.low: not enforceable here: needs the memory controller on cgroup v2" in told
-    assert "instead: " in told
+    output = host.says("explain", "web")
+    assert "memory.min, memory.low: not enforceable here: needs the memory controller on cgroup v2" in output
+    assert "instead: " in output
     floor = next(f for f in host.json("get", "workloads", "web")["status"]["effective"] if f["resource"] == "memory")
     assert (floor["promised"], floor["effective"]) == ("32Mi", "0")
     assert "not enforceable here" in floor["reason"]
@@ -232,7 +232,7 @@ def test_disarmed_nothing_is_written_until_armed_again(host: Product) -> None:
     assert host.settings(path) == before
 
 
-def test_a_floor_that_an_ancestor_annuls_is_told_with_the_reason(host: Product) -> None:
+def test_a_floor_that_an_ancestor_annuls_is_reported_with_the_reason(host: Product) -> None:
     parent = f"{host.top}-narrow"
     host.theirs(f"{parent}/db")
     quota = cgroup("cpu", parent) / ("cpu.max" if host.v2 else "cpu.cfs_quota_us")
@@ -241,10 +241,10 @@ def test_a_floor_that_an_ancestor_annuls_is_told_with_the_reason(host: Product) 
         (cgroup("memory", parent) / "memory.max").write_text(str(16 * MIB))
     host.adopt(f"{parent}/db", "db", "--min-cpu", "500m", "--min-memory", "32Mi", "--best-effort-minimum")
     host.tick()
-    told = host.says("explain", "db")
-    assert f"of 500m: cpu.max of group/{parent} allows 300m" in told
+    output = host.says("explain", "db")
+    assert f"of 500m: cpu.max of group/{parent} allows 300m" in output
     wanted = f"memory 16Mi of 32Mi: memory.max of group/{parent} is 16Mi" if host.v2 else "memory 0 of 32Mi: "
-    assert wanted in told
+    assert wanted in output
     host("forget", "db")
 
 
@@ -290,8 +290,8 @@ def test_killed_and_reverted_offline_every_file_is_as_it_was(fresh: Product) -> 
     changed = [now != was for path, was in zip(theirs, before, strict=True) for now in [fresh.settings(path)]]
     assert changed == [fresh.v2, True, True], "a parent that is not ours is raised for memory alone"
     os.kill(fresh.agent_pid(), signal.SIGKILL)
-    told = fresh.says("revert")
-    assert ", 0 left alone" in told, told
+    output = fresh.says("revert")
+    assert ", 0 left alone" in output, output
     assert [fresh.settings(path) for path in theirs] == before
 
 

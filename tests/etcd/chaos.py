@@ -1,4 +1,4 @@
-"""Clients that write down all they do and are told, and someone who breaks their etcd meanwhile."""
+"""Clients that write down all they do and hear, and someone who breaks their etcd meanwhile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Notes:
         self.clock = itertools.count()
         self.values = itertools.count(1)
         self.histories: dict[str, list[Operation]] = defaultdict(list)
-        self.failed = 0  # told for sure, and therefore in no history
+        self.failed = 0  # refused for sure, and therefore in no history
 
     def count(self, outcome: str) -> int:
         return sum(op.outcome == outcome for history in self.histories.values() for op in history)
@@ -56,9 +56,9 @@ class Client:
         if kind == "cas":
             op = op._replace(expected=value_of(known))
         try:
-            found = await self._call(op, key, known)
-            op = op._replace(seen=value_of(found))
-            self._learn(key, None if kind == "delete" else found)
+            outcome = await self._call(op, key, known)
+            op = op._replace(seen=value_of(outcome))
+            self._learn(key, None if kind == "delete" else outcome)
         except (Conflict, NotFound):
             op = op._replace(outcome="ok" if kind == "get" else "conflict")
             self._learn(key, None)

@@ -29,7 +29,7 @@ class Operation(NamedTuple):
 
 
 def is_linearizable(history: Sequence[Operation], start: Value = None) -> bool:
-    """Whether there is an order that respects both real time and what every operation was told."""
+    """Whether there is an order that respects both real time and what every operation got as its answer."""
     ops = sorted(history, key=lambda op: op.called)
     known = sum(1 << n for n, op in enumerate(ops) if op.outcome != "unknown")
     tried: set[tuple[int, Value]] = set()
@@ -59,7 +59,7 @@ def _next(ops: Sequence[Operation], done: int) -> Iterator[int]:
 
 
 def _after(op: Operation, state: Value) -> tuple[Value, ...]:
-    """The state after the operation, or nothing when it cannot have happened in this state as it was told."""
+    """The state after the operation, or nothing when it cannot have happened in this state with that answer."""
     match op.outcome, op.kind:
         case "ok", "get":
             return (state,) if state == op.seen else ()

@@ -11,9 +11,9 @@ import grpc
 import grpc.aio
 
 from j10ce.store.etcd.proto import etcd_pb2 as pb
-from j10ce.store.etcd.wire import TXN, WATCH, Layout
+from j10ce.store.etcd.wire import TXN, WATCH, Keyspace
 
-MARK = Layout("").mark  # written with every batch
+MARK = Keyspace("").mark  # written with every batch
 Fate = Literal["pass", "lose request", "lose answer", "delay"]
 Judge = Callable[[str, bytes], Fate]
 Context = grpc.aio.ServicerContext

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.etcd.history import Operation, Value, is_linearizable
 
 
-def op(kind: str, called: int, returned: float, **told: object) -> Operation:
-    return Operation(kind, called, returned, **told)  # type: ignore[arg-type]
+def op(kind: str, called: int, returned: float, **fields: object) -> Operation:
+    return Operation(kind, called, returned, **fields)  # type: ignore[arg-type]
 
 
 GOOD = [

@@ -13,7 +13,7 @@ from j10ce.store.etcd.address import read_address
 from j10ce.store.etcd.elector import etcd_elector
 from j10ce.store.etcd.gateway import Gateway
 from j10ce.store.etcd.store import EtcdStore
-from j10ce.store.etcd.wire import Layout
+from j10ce.store.etcd.wire import Keyspace
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, reservation
 from j10ce.testing.conformance_store import KIND, soon
@@ -108,7 +108,7 @@ async def test_a_leader_without_etcd_stops_before_another_starts(cluster: Cluste
     events: list[tuple[str, str]] = []
     working = asyncio.Event()
     gateways = [Gateway(read_address(f"etcd://{endpoint}"), patience_s=1) for endpoint in cluster.endpoints]
-    electors = [etcd_elector(gateway, Layout("/test"), str(n), ttl_s=3) for n, gateway in enumerate(gateways)]
+    electors = [etcd_elector(gateway, Keyspace("/test"), str(n), ttl_s=3) for n, gateway in enumerate(gateways)]
 
     async def work(n: int) -> None:
         events.append(("begin", str(n)))

@@ -31,10 +31,10 @@ def talk(address: Address, data: bytes) -> bytes:
 
 def drain(sock: socket.socket) -> bytes:
     """Everything until the other side closes."""
-    told = b""
+    received = b""
     try:
         while chunk := sock.recv(65536):
-            told += chunk
+            received += chunk
     except ConnectionError:
         pass
-    return told
+    return received

@@ -68,7 +68,7 @@ HOSTILE = {
 
 
 class ControlPlane(ThreadingHTTPServer):
-    """Answers as it is told to; a change of mind ends every open connection."""
+    """Answers as a test wants; a change of mind ends every open connection."""
 
     daemon_threads = True
 

@@ -36,8 +36,8 @@ def test_a_thousand_arrivals_at_once_fit_in_a_thousand_descriptors(agent: AgentP
     pids = [agent.child() for _ in range(COUNT)]
 
     def one(n: int) -> str:
-        told = agent.client.post("/v1/workloads", {"name": f"w{n}", "profile": ("ls", "be")[n % 2], "pid": pids[n]})
-        return str(told["cgroup"])
+        answer = agent.client.post("/v1/workloads", {"name": f"w{n}", "profile": ("ls", "be")[n % 2], "pid": pids[n]})
+        return str(answer["cgroup"])
 
     with ThreadPoolExecutor(50) as crowd:
         placed = list(crowd.map(one, range(COUNT)))

@@ -82,7 +82,7 @@ def a_bit_flipped(journal: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("damage", [garbage_at_the_end, garbage_inside, a_bit_flipped])
-def test_a_damaged_journal_is_told_kept_and_still_serves(
+def test_a_damaged_journal_is_reported_kept_and_still_serves(
     agent: AgentProcess, theirs: Theirs, damage: Callable[[bytes], bytes]
 ) -> None:
     before = theirs.values()
@@ -109,7 +109,7 @@ def test_a_torn_end_is_what_a_kill_leaves_and_no_damage(agent: AgentProcess, the
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 4096], ids=["empty", "zeros"])
-def test_a_lost_journal_is_told_and_nothing_is_guessed(agent: AgentProcess, theirs: Theirs, content: bytes) -> None:
+def test_a_lost_journal_is_reported_and_nothing_is_guessed(agent: AgentProcess, theirs: Theirs, content: bytes) -> None:
     left = adopt_and_die(agent, theirs)
     (agent.run_dir / "journal").write_bytes(content)
     agent.start()
@@ -141,10 +141,10 @@ def test_without_an_agent_revert_leaves_what_the_control_plane_holds(agent: Agen
     document = NodeDocument(node=socket.gethostname().lower(), profiles=builtin(), holds=(hold,))
     Cache(agent.run_dir, agent.state_dir).keep_document(document)
     ended = cli(agent, "revert")
-    told = ended.stdout
+    output = ended.stdout
     assert ended.returncode == 1
-    assert f"by {hold.spec.who}: {hold.spec.why}; left as it is (--force overrides)" in told
-    assert "release" not in told
+    assert f"by {hold.spec.who}: {hold.spec.why}; left as it is (--force overrides)" in output
+    assert "release" not in output
     assert theirs.values() == left
     cli(agent, "revert", "--force")
     assert theirs.values() == before
@@ -161,8 +161,8 @@ def test_after_another_boot_nothing_of_the_journal_is_written(agent: AgentProces
     _, rest = journal.read_bytes().split(b"\n", 1)
     journal.write_bytes(to_line(Header(FORMAT, "another-boot")) + rest)
     for file in (agent.run_dir / "workloads").glob("*.json"):
-        told = msgspec.json.decode(file.read_bytes())
-        file.write_bytes(msgspec.json.encode({**told, "bootId": "another-boot"}))
+        body = msgspec.json.decode(file.read_bytes())
+        file.write_bytes(msgspec.json.encode({**body, "bootId": "another-boot"}))
     agent.start()
     assert agent.client.get("/v1/status")["warnings"] == []
     assert agent.client.get("/v1/workloads")["items"] == []
@@ -244,8 +244,8 @@ def test_where_cgroups_are_read_only_it_plans_and_writes_nothing(agent: AgentPro
         )
     assert eventually(lambda: agent.client.get("/v1/status")["armed"] is False, START_S)
     assert "is mounted read-only" in agent.client.get("/v1/status")["unwritable"]
-    told = agent.place("web", profile="ls", minimum={"cpu": "100m"})
-    assert any("not armed" in note for note in told["notes"])
+    placed = agent.place("web", profile="ls", minimum={"cpu": "100m"})
+    assert any("not armed" in note for note in placed["notes"])
     assert "cpu" in agent.client.get("/v1/explain", target="workload/default/web")["text"]
     with pytest.raises(Denied):
         agent.client.post("/v1/arm", {})

@@ -41,13 +41,13 @@ class Theirs:
 
     def texts(self) -> dict[str, str]:
         """Every file that holds a setting."""
-        found = {}
+        by_name = {}
         for folder in self.folders:
             for file in sorted(folder.iterdir()):
                 if file.is_file() and os.access(file, os.W_OK) and not any(c in file.name for c in COUNTERS):
                     with suppress(OSError):  # some can only be written
-                        found[str(file)] = file.read_text()
-        return found
+                        by_name[str(file)] = file.read_text()
+        return by_name
 
     def remove(self) -> None:
         for folder in self.folders:
@@ -126,8 +126,8 @@ def test_thirty_kills_at_random_points_cost_no_original(agent: AgentProcess, the
         thread.join()
         changed += theirs.texts() != before
         agent.start()
-        told = agent.client.post("/v1/revert", {"force": True})
-        assert [left for left in told["left"] if "theirs" in str(left) or "mine" in str(left)] == []
+        answer = agent.client.post("/v1/revert", {"force": True})
+        assert [left for left in answer["left"] if "theirs" in str(left) or "mine" in str(left)] == []
         assert theirs.texts() == before
         agent.stop()
     assert changed > 0  # some died while the values were not their own
@@ -188,9 +188,9 @@ def ready_for_signals(pid: int) -> bool:
 
 
 def test_killed_in_the_middle_of_a_handover_the_next_one_takes_over(agent: AgentProcess) -> None:
-    told = agent.start("--until-idle").place("web", profile="ls", minimum={"cpu": "100m"})
+    placed = agent.start("--until-idle").place("web", profile="ls", minimum={"cpu": "100m"})
     agent.stop(signal.SIGKILL)
     assert agent.process is not None
     agent.start("--takeover")
     assert [w["metadata"]["name"] for w in agent.client.get("/v1/workloads")["items"]] == ["web"]
-    assert eventually(lambda: str(agent.kids[0].pid) in (cgroup("cpu", told["cgroup"]) / "cgroup.procs").read_text())
+    assert eventually(lambda: str(agent.kids[0].pid) in (cgroup("cpu", placed["cgroup"]) / "cgroup.procs").read_text())

@@ -55,10 +55,10 @@ ENTRIES: dict[str, Entry] = {
 def test_a_name_that_escapes_is_refused_everywhere(shared: AgentProcess, entry: str) -> None:
     before = sorted(os.listdir(shared.run_dir))
     for text in ESCAPES:
-        with pytest.raises(QosError) as told:
+        with pytest.raises(QosError) as refused:
             ENTRIES[entry](shared, text)
-        assert "InternalError" not in str(told.value), text
-        assert "Error:" not in str(told.value), text  # an exception of ours that nobody foresaw
+        assert "InternalError" not in str(refused.value), text
+        assert "Error:" not in str(refused.value), text  # an exception of ours that nobody foresaw
     assert shared.client.get("/v1/workloads")["items"] == []
     assert shared.client.get("/v1/holds")["items"] == []
     assert sorted(os.listdir(shared.run_dir)) == before
@@ -113,4 +113,27 @@ def test_a_process_of_a_service_or_a_pod_is_not_moved_out(shared: AgentProcess) 
     finally:
         (cgroup("memory", "") / "cgroup.procs").write_text(str(shared.kids[-1].pid))
         for folder in (pod, pod.parent, pod.parent.parent):
+            folder.rmdir()
+
+
+@pytest.mark.parametrize("end", ["\x0c", "\r", "\x1e", "\u2028"])
+def test_a_service_whose_cgroup_reads_like_a_line_of_proc_is_managed_where_it_is(
+    shared: AgentProcess, end: str
+) -> None:
+    """Its path in /proc would lead to another service, if more than a line feed ended a line there."""
+    other = cgroup("cpu", f"{shared.top}.service")
+    odd = cgroup("cpu", f"{shared.top}-others/odd{end}9:cpu:/{shared.top}.service")
+    for folder in (other, odd):
+        folder.mkdir(parents=True)
+    try:
+        (odd / "cgroup.procs").write_text(str(shared.child()))
+        adopted = shared.client.post("/v1/adopt", {"name": "odd", "pid": shared.kids[-1].pid, "profile": "be"})
+        assert adopted["cgroup"] == f"{shared.top}-others/odd{end}9:cpu:/{shared.top}.service"
+        assert [(folder / "cpu.idle").read_text().strip() for folder in (odd, other)] == ["1", "0"]
+        shared.client.delete("/v1/workloads/default/odd")
+        assert (odd / "cpu.idle").read_text().strip() == "0"
+    finally:
+        shared.kids[-1].kill()
+        shared.kids[-1].wait()
+        for folder in (odd, odd.parent, odd.parent.parent, other):
             folder.rmdir()

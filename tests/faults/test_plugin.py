@@ -89,8 +89,8 @@ def foreign_values(beside: Path) -> dict[str, str]:
 
 def helpers(agent: AgentProcess) -> list[int]:
     assert agent.process is not None
-    told = Path(f"/proc/{agent.process.pid}/task").glob("*/children")
-    return [int(pid) for f in told for pid in f.read_text().split()]
+    children = Path(f"/proc/{agent.process.pid}/task").glob("*/children")
+    return [int(pid) for f in children for pid in f.read_text().split()]
 
 
 def settings(path: str) -> dict[str, str]:
@@ -105,11 +105,11 @@ def test_one_that_fails_changes_nothing_of_the_others(agent: AgentProcess, tmp_p
     try:
         install(agent, tmp_path / "site", beside.name, name)
         outside = foreign_values(beside)
-        told = agent.start().place("web", profile="ls", minimum={"cpu": "500m"})
-        alone = settings(told["cgroup"])
+        placed = agent.start().place("web", profile="ls", minimum={"cpu": "500m"})
+        alone = settings(placed["cgroup"])
         if name != "overreaches":  # what it may ask for, it gets; what nobody may, is refused one by one
             assert eventually(lambda: name in agent.client.get("/v1/status")["faults"])
-            assert settings(told["cgroup"]) == alone
+            assert settings(placed["cgroup"]) == alone
         runs = ticks(agent)
         assert eventually(lambda: ticks(agent) > runs + 3)
         assert agent.client.get("/v1/workloads")["items"][0]["status"]["floor"]["cpu"] == "500m"

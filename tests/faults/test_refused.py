@@ -60,16 +60,16 @@ def noted(agent: AgentProcess, name: str, minimum: dict[str, str]) -> str:
 def test_a_promise_beyond_the_machine_is_refused_with_numbers(agent: AgentProcess, minimum: dict[str, str]) -> None:
     agent.start()
     (wanted,) = minimum.values()
-    told = noted(agent, "web", minimum)
-    assert f"{wanted} wanted" in told
-    assert "free" in told
+    note = noted(agent, "web", minimum)
+    assert f"{wanted} wanted" in note
+    assert "free" in note
 
 
 def test_promises_together_never_exceed_the_machine(agent: AgentProcess) -> None:
     """Two fifths of the machine, three times: the third does not fit, and the first two keep theirs."""
     agent.start()
-    told = [noted(agent, f"w{n}", {"memory": "40%"}) for n in range(3)]
-    assert ["wanted" in text for text in told] == [False, False, True]
+    notes = [noted(agent, f"w{n}", {"memory": "40%"}) for n in range(3)]
+    assert ["wanted" in text for text in notes] == [False, False, True]
     floors = [w["status"].get("floor", {}) for w in agent.client.get("/v1/workloads")["items"]]
     assert len([f for f in floors if f.get("memory")]) == 2
 

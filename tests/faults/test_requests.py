@@ -34,8 +34,10 @@ class Server:
         return talk(self.address, data.replace(b"{path}", PATHS[self.name]).replace(b"{head}", HEAD % self.token))
 
     def lives(self) -> bool:
-        told = talk(self.address, b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % ALIVE[self.name])
-        return told.startswith(b"HTTP/1.1 200") and os.path.exists(f"/proc/{self.pid}")
+        received = talk(
+            self.address, b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % ALIVE[self.name]
+        )
+        return received.startswith(b"HTTP/1.1 200") and os.path.exists(f"/proc/{self.pid}")
 
 
 def free_port() -> int:
@@ -72,8 +74,8 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 def post(body: bytes, *more: bytes) -> bytes:
-    told = b"".join(line + b"\r\n" for line in more)
-    return b"POST {path} HTTP/1.1\r\n{head}%sContent-Length: %d\r\n\r\n%s" % (told, len(body), body)
+    received = b"".join(line + b"\r\n" for line in more)
+    return b"POST {path} HTTP/1.1\r\n{head}%sContent-Length: %d\r\n\r\n%s" % (received, len(body), body)
 
 
 @pytest.mark.host
@@ -110,9 +112,9 @@ def post(body: bytes, *more: bytes) -> bytes:
     ],
 )
 def test_what_is_no_request_is_refused_and_the_server_lives_on(server: Server, data: bytes) -> None:
-    told = server.send(data)
-    assert b" 200 " not in told.partition(b"\r\n")[0]
-    assert b" 500 " not in told.partition(b"\r\n")[0]
+    received = server.send(data)
+    assert b" 200 " not in received.partition(b"\r\n")[0]
+    assert b" 500 " not in received.partition(b"\r\n")[0]
     assert server.lives()
 
 
@@ -147,8 +149,10 @@ def test_a_half_closed_peer_still_gets_its_answer(server: Server) -> None:
 def test_a_web_page_of_someone_else_gets_no_further(server: Server, header: bytes) -> None:
     if server.name == "agent socket":
         pytest.skip("Unsupported: no browser opens a unix socket")
-    told = talk(server.address, b"GET %s HTTP/1.1\r\n%s\r\nConnection: close\r\n\r\n" % (ALIVE[server.name], header))
-    assert told.startswith(b"HTTP/1.1 403")
+    received = talk(
+        server.address, b"GET %s HTTP/1.1\r\n%s\r\nConnection: close\r\n\r\n" % (ALIVE[server.name], header)
+    )
+    assert received.startswith(b"HTTP/1.1 403")
 
 
 # ------------------------------------------------------------------ slow ones, with less patience than in production
@@ -228,6 +232,6 @@ async def trickle(address: tuple[str, int], begun: bytes) -> None:
 def test_drain_sees_the_end(tmp_path: Path) -> None:
     one, other = socket.socketpair()
     with one, other:
-        other.sendall(b"told")
+        other.sendall(b"said")
         other.close()
-        assert drain(one) == b"told"
+        assert drain(one) == b"said"

@@ -38,8 +38,8 @@ class Trap:
         self._inner, self._fuse = inner, fuse
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._inner, name)
-        return self._fuse.before(found) if callable(found) else found
+        attribute = getattr(self._inner, name)
+        return self._fuse.before(attribute) if callable(attribute) else attribute
 
 
 class Fuse:

@@ -1,6 +1,6 @@
 """Forced fail-overs under write load: who leads is killed or hangs, again and again, and every write counts.
 
-Writers change their own objects one revision after another through whichever manager answers. What they were told is
+Writers change their own objects one revision after another through whichever manager answers. Their answers are
 written, what they could not learn is read again; so a write that was acknowledged and is gone shows at once.
 """
 
@@ -104,7 +104,7 @@ class Probe:
 
 
 class Writer(threading.Thread):
-    """Counts up in one object. `acknowledged` is the number of the last write that it was told of."""
+    """Counts up in one object. `acknowledged` is the number of the last write that was acknowledged."""
 
     def __init__(self, number: int, client: Client) -> None:
         super().__init__(daemon=True)
@@ -133,10 +133,10 @@ class Writer(threading.Thread):
 
     def _note(self, held: Any) -> None:
         """What is stored is what was acknowledged last, or what was tried after it."""
-        found = int(held["spec"]["why"])
-        if not self.acknowledged <= found <= self.tried:
-            self.lost = f"{self._name} is at {found}; {self.acknowledged} was acknowledged, {self.tried} tried"
-        self.acknowledged = max(self.acknowledged, found)
+        number = int(held["spec"]["why"])
+        if not self.acknowledged <= number <= self.tried:
+            self.lost = f"{self._name} is at {number}; {self.acknowledged} was acknowledged, {self.tried} tried"
+        self.acknowledged = max(self.acknowledged, number)
 
     def _create(self) -> Any:
         spec = {"target": "workload/soak/x", "knobs": ["cpu.weight"], "expires": "2100-01-01T00:00:00Z", "why": "0"}

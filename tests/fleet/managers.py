@@ -121,17 +121,17 @@ class Managers:
 
     def leader(self, *, but: Manager | None = None) -> Manager:
         """Waits for an election to end; `but` may believe what it likes."""
-        found: list[Manager] = []
+        collected: list[Manager] = []
 
         def one_leads() -> bool:
             for member in self.living:
                 with suppress(QosError, OSError):
                     if member is not but and member.leads:
-                        found.append(member)
-            return bool(found)
+                        collected.append(member)
+            return bool(collected)
 
         assert eventually(one_leads), "\n".join(member.log() for member in self.members)
-        return found[0]
+        return collected[0]
 
     def followers(self) -> list[Manager]:
         leader = self.leader()

@@ -15,7 +15,7 @@ HOW = ("kill", "hang", "kill, etcd too")
 ROUNDS = int(50 * float(os.environ.get("J10CE_SOAK", "1")))
 
 
-def told(rounds: list[Measured], writes: int) -> str:
+def summary(rounds: list[Measured], writes: int) -> str:
     written, led = max(r.written_s for r in rounds), max(r.led_s for r in rounds)
     return (
         f"{len(rounds)} fail-overs, {writes} acknowledged writes, none lost; "
@@ -27,7 +27,7 @@ def told(rounds: list[Measured], writes: int) -> str:
 def run(folder: Path, count: int) -> str:
     with under_load(folder) as control:
         rounds = [control.fail_over(how) for how in islice(cycle(HOW), count)]
-        return told(rounds, control.settle())
+        return summary(rounds, control.settle())
 
 
 @pytest.mark.slow

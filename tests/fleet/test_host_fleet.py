@@ -26,10 +26,10 @@ def change(fleet: Fleet, name: str, cpu: str) -> None:
     client = fleet.managers.leader().client
 
     def replaced() -> bool:
-        found = client.get(f"{policies()}/{name}")
-        found["spec"]["minimum"]["cpu"] = cpu
+        stored = client.get(f"{policies()}/{name}")
+        stored["spec"]["minimum"]["cpu"] = cpu
         try:
-            client.put(f"{policies()}/{name}", found)
+            client.put(f"{policies()}/{name}", stored)
         except Conflict:
             return False
         return True
@@ -95,8 +95,8 @@ def test_followers_serve_reads_writes_and_watches(fleet: Fleet) -> None:
     assert heard.wait(30)
     watching.join()
     for member in (leader, one, other):
-        found = member.client.get(f"{policies()}/through-a-follower")
-        assert found["metadata"]["uid"] == made["metadata"]["uid"]
+        stored = member.client.get(f"{policies()}/through-a-follower")
+        assert stored["metadata"]["uid"] == made["metadata"]["uid"]
 
 
 def test_a_killed_leader_is_followed_by_another_and_nothing_acknowledged_is_lost(fleet: Fleet) -> None:
@@ -127,7 +127,7 @@ def test_a_leader_that_hangs_is_deposed_and_accepts_it(fleet: Fleet) -> None:
     assert len([m for m in fleet.managers.members if m.leads]) == 1
 
 
-def test_a_leader_that_is_told_to_stop_hands_over_at_once(fleet: Fleet) -> None:
+def test_a_leader_that_is_asked_to_stop_hands_over_at_once(fleet: Fleet) -> None:
     leader = fleet.managers.leader()
     assert leader.stop() == 0
     assert fleet.managers.leader() is not leader

@@ -30,7 +30,7 @@ from tests.manager.process import end, start
 
 
 class Broken(MemoryStore):
-    """Answers until it is told not to."""
+    """Answers until a test forbids it."""
 
     failure: StoreError | Denied | None = None
 
@@ -47,7 +47,7 @@ def metrics(text: str) -> dict[str, float]:
 
 async def test_the_store_is_in_trouble_from_a_failed_read_to_one_that_is_answered() -> None:
     store = Broken(lambda: build.WALL)
-    seen = ObservedStore(store, told := Metrics(), Silent())
+    seen = ObservedStore(store, registry := Metrics(), Silent())
     store.failure = Unavailable("no quorum")
     with pytest.raises(Unavailable):
         await seen.get("Hold", "a", "b")
@@ -56,41 +56,41 @@ async def test_the_store_is_in_trouble_from_a_failed_read_to_one_that_is_answere
     with pytest.raises(NotFound):
         await seen.get("Hold", "a", "b")
     assert seen.trouble == ""
-    counted = metrics(bytes(told.render().body).decode())
+    counted = metrics(bytes(registry.render().body).decode())
     assert counted['j10ce_manager_store_errors_total{error="Unavailable",operation="get"}'] == 1
     assert counted['j10ce_manager_store_seconds_count{operation="get"}'] == 2
 
 
-async def test_a_right_that_is_lost_is_told_until_it_is_back() -> None:
+async def test_a_right_that_is_lost_is_reported_until_it_is_back() -> None:
     store = Broken(lambda: build.WALL)
-    seen = ObservedStore(store, told := Metrics(), Silent())
-    health = Health(seen, Alone("one"), lambda: True, told, lambda: {"watch Pod": "not yours"})
+    seen = ObservedStore(store, registry := Metrics(), Silent())
+    health = Health(seen, Alone("one"), lambda: True, registry, lambda: {"watch Pod": "not yours"})
     store.failure = Denied("the API server refuses manager: get")
     for _ in range(2):
         with structlog.testing.capture_logs() as logged, pytest.raises(Denied):
             await seen.get("QoSProfile", "", "system")
-    assert logged == []  # told once
+    assert logged == []  # reported once
     assert seen.trouble == ""  # it answers
     for word in ("get QoSProfile: the API server refuses manager", "watch Pod: not yours"):
         assert word in health.problem
-        assert f"refused: {word}" in health.told()
+        assert f"refused: {word}" in health.verbose()
     line = 'j10ce_manager_store_refused{kind="QoSProfile",operation="get"}'
-    assert metrics(bytes(told.render().body).decode())[line] == 1
+    assert metrics(bytes(registry.render().body).decode())[line] == 1
     store.failure = None
     with structlog.testing.capture_logs() as logged, pytest.raises(NotFound):
         await seen.get("QoSProfile", "", "system")
     assert [entry["event"] for entry in logged] == ["right.regain"]
     assert "QoSProfile" not in health.problem
-    assert metrics(bytes(told.render().body).decode())[line] == 0
+    assert metrics(bytes(registry.render().body).decode())[line] == 0
 
 
 async def test_an_answer_that_says_no_is_no_failure_of_the_store() -> None:
-    seen = ObservedStore(MemoryStore(lambda: build.WALL), told := Metrics(), Silent())
+    seen = ObservedStore(MemoryStore(lambda: build.WALL), registry := Metrics(), Silent())
     policy = build.reservation("a", cpu="1")
     await seen.put(policy, expect=ABSENT)
     with pytest.raises(Conflict):
         await seen.put(policy, expect=ABSENT)
-    assert not any("store_errors_total{" in name for name in metrics(bytes(told.render().body).decode()))
+    assert not any("store_errors_total{" in name for name in metrics(bytes(registry.render().body).decode()))
 
 
 def test_lendable_amounts_add_up_over_nodes() -> None:
@@ -102,7 +102,7 @@ def test_lendable_amounts_add_up_over_nodes() -> None:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, str]]:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, str]]:
     """(metrics, readiness, log) of one manager that was asked for a few things."""
     folder = tmp_path_factory.mktemp("manager")
     manager = start(folder, "--log-format", "json", "--identity", "cp-7")
@@ -135,16 +135,16 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, s
         ('j10ce_nodes{state="silent"}', 1),
     ],
 )
-def test_the_fleet_is_told_in_numbers(told: tuple[str, str, str], name: str, value: float) -> None:
-    assert metrics(told[0])[name] == value
+def test_the_fleet_is_reported_in_numbers(shown: tuple[str, str, str], name: str, value: float) -> None:
+    assert metrics(shown[0])[name] == value
 
 
-def test_readiness_tells_the_role_and_the_store(told: tuple[str, str, str]) -> None:
-    assert told[1] == "ok\nrole: leader\nobjects: read\nstore: answers\n"
+def test_readiness_tells_the_role_and_the_store(shown: tuple[str, str, str]) -> None:
+    assert shown[1] == "ok\nrole: leader\nobjects: read\nstore: answers\n"
 
 
-def test_logs_are_one_json_object_per_line(told: tuple[str, str, str]) -> None:
-    lines: list[dict[str, Any]] = [json.loads(line) for line in told[2].splitlines()]
+def test_logs_are_one_json_object_per_line(shown: tuple[str, str, str]) -> None:
+    lines: list[dict[str, Any]] = [json.loads(line) for line in shown[2].splitlines()]
     (started,) = (line for line in lines if line["event"] == "manager.start")
     assert started["identity"] == "cp-7"
     assert all({"timestamp", "level"} <= line.keys() for line in lines)

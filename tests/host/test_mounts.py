@@ -25,11 +25,11 @@ def v2(path: Path, options: str = "rw,nsdelegate", controllers: str = "cpuset cp
 
 
 def test_v1_controllers_that_share_a_mount_share_a_hierarchy() -> None:
-    found = Hierarchies.discover(V1)
-    assert found.mode == "v1"
-    assert found.mount("cpu") is found.mount("cpuacct")
-    assert found.available() == {"cpu": 1, "cpuacct": 1, "cpuset": 1, "memory": 1}
-    assert list(found.in_use()) == ["cpu", "cpuset", "memory"]
+    hierarchies = Hierarchies.discover(V1)
+    assert hierarchies.mode == "v1"
+    assert hierarchies.mount("cpu") is hierarchies.mount("cpuacct")
+    assert hierarchies.available() == {"cpu": 1, "cpuacct": 1, "cpuset": 1, "memory": 1}
+    assert list(hierarchies.in_use()) == ["cpu", "cpuset", "memory"]
 
 
 def test_a_named_hierarchy_carries_no_controller() -> None:
@@ -43,11 +43,11 @@ def test_a_read_only_mount_is_known_as_such() -> None:
 
 
 def test_unified_alone_is_v2_and_serves_its_own_controllers(tmp_path: Path) -> None:
-    found = Hierarchies.discover(v2(tmp_path / "cg", "rw,nsdelegate,memory_recursiveprot"))
-    assert found.mode == "v2"
-    assert found.recursive_protection
-    assert found.available() == {"cpu": 2, "cpuset": 2, "memory": 2}
-    assert found.file("memory", "a/b", "memory.low") == f"{tmp_path}/cg/a/b/memory.low"
+    hierarchies = Hierarchies.discover(v2(tmp_path / "cg", "rw,nsdelegate,memory_recursiveprot"))
+    assert hierarchies.mode == "v2"
+    assert hierarchies.recursive_protection
+    assert hierarchies.available() == {"cpu": 2, "cpuset": 2, "memory": 2}
+    assert hierarchies.file("memory", "a/b", "memory.low") == f"{tmp_path}/cg/a/b/memory.low"
 
 
 def test_where_systemd_is_the_init_its_own_tree_on_a_hybrid_host_is_left_alone(tmp_path: Path) -> None:
@@ -59,25 +59,25 @@ def test_where_systemd_is_the_init_its_own_tree_on_a_hybrid_host_is_left_alone(t
 
 def test_hybrid_resolves_each_controller_by_itself(tmp_path: Path) -> None:
     text = "".join(line for line in V1.splitlines(keepends=True) if "rw,memory" not in line)
-    found = Hierarchies.discover(text + v2(tmp_path / "cg", controllers="memory io"))
-    assert found.mode == "hybrid"
-    assert (found.version("cpu"), found.version("memory")) == (1, 2)
-    assert list(found.in_use()) == ["cpu", "cpuset", "memory"]
-    assert found.directory("unified", "") == f"{tmp_path}/cg"
+    hierarchies = Hierarchies.discover(text + v2(tmp_path / "cg", controllers="memory io"))
+    assert hierarchies.mode == "hybrid"
+    assert (hierarchies.version("cpu"), hierarchies.version("memory")) == (1, 2)
+    assert list(hierarchies.in_use()) == ["cpu", "cpuset", "memory"]
+    assert hierarchies.directory("unified", "") == f"{tmp_path}/cg"
 
 
 def test_the_whole_hierarchy_is_preferred_to_a_bind_mount_of_a_part(tmp_path: Path) -> None:
     text = v2(tmp_path / "whole") + f"50 31 0:38 /docker/1 {tmp_path} rw - cgroup2 cgroup2 rw\n"
-    found = Hierarchies.discover(text)
-    assert found.unified is not None
-    assert found.unified.path == f"{tmp_path}/whole"
+    hierarchies = Hierarchies.discover(text)
+    assert hierarchies.unified is not None
+    assert hierarchies.unified.path == f"{tmp_path}/whole"
 
 
 def test_a_later_mount_at_the_same_place_hides_the_earlier(tmp_path: Path) -> None:
     text = v2(tmp_path / "cg") + f"51 41 0:38 / {tmp_path}/cg ro,relatime - cgroup2 cgroup2 rw\n"
-    found = Hierarchies.discover(text)
-    assert found.unified is not None
-    assert not found.unified.writable
+    hierarchies = Hierarchies.discover(text)
+    assert hierarchies.unified is not None
+    assert not hierarchies.unified.writable
 
 
 def test_blanks_in_a_mount_point_are_unescaped(tmp_path: Path) -> None:

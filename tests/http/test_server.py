@@ -62,8 +62,8 @@ async def talk(path: Path, data: bytes) -> bytes:
 
 
 async def test_a_request_is_answered(path: Path) -> None:
-    told = await client.call(Peer(f"unix:{path}"), "POST", "/echo?a=1&b=x%20y", {"hello": 1})
-    assert told == {"method": "POST", "query": {"a": "1", "b": "x y"}, "body": '{"hello":1}'}
+    answer = await client.call(Peer(f"unix:{path}"), "POST", "/echo?a=1&b=x%20y", {"hello": 1})
+    assert answer == {"method": "POST", "query": {"a": "1", "b": "x y"}, "body": '{"hello":1}'}
 
 
 async def test_one_connection_carries_several_requests(path: Path) -> None:
@@ -83,10 +83,10 @@ async def test_one_connection_carries_several_requests(path: Path) -> None:
 async def test_errors_become_status_objects(path: Path, where: str, status: int, reason: str) -> None:
     answer = await talk(path, f"GET {where} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
     head, _, body = answer.partition(b"\r\n\r\n")
-    told = msgspec.json.decode(body)
+    data = msgspec.json.decode(body)
     assert f" {status} ".encode() in head
-    assert (told["kind"], told["code"]) == ("Status", status)
-    assert told["reason"].startswith(reason)
+    assert (data["kind"], data["code"]) == ("Status", status)
+    assert data["reason"].startswith(reason)
 
 
 async def test_every_finding_is_a_cause(path: Path) -> None:
@@ -150,4 +150,4 @@ async def test_no_connection_is_lost_when_the_server_ends_as_it_comes(tmp_path: 
                 await asyncio.sleep(0)
             task.cancel()
         gc.collect()
-    assert [str(told.message) for told in lost] == []
+    assert [str(warning.message) for warning in lost] == []

@@ -89,18 +89,18 @@ def test_a_command_understands_what_a_server_answered(kind: type[QosError], caps
 
 
 CLIENTS = [
-    pytest.param(400, client.Refused, StoreError, id="400"),
+    pytest.param(400, client.Rejected, StoreError, id="400"),
     pytest.param(401, Denied, Denied, id="401"),
-    pytest.param(403, client.Refused, Denied, id="403"),
+    pytest.param(403, client.Rejected, Denied, id="403"),
     pytest.param(404, NotFound, Unavailable, id="404"),  # without a name, the kind itself is unknown
     pytest.param(405, QosError, StoreError, id="405"),
     pytest.param(406, QosError, StoreError, id="406"),
     pytest.param(408, QosError, StoreError, id="408"),
     pytest.param(409, Conflict, Conflict, id="409"),
     pytest.param(410, Compacted, Compacted, id="410"),
-    pytest.param(413, client.Refused, StoreError, id="413"),
-    pytest.param(415, client.Refused, StoreError, id="415"),
-    pytest.param(422, client.Refused, Invalid, id="422"),
+    pytest.param(413, client.Rejected, StoreError, id="413"),
+    pytest.param(415, client.Rejected, StoreError, id="415"),
+    pytest.param(422, client.Rejected, Invalid, id="422"),
     pytest.param(429, Later, Later, id="429"),
     pytest.param(500, QosError, Unsure, id="500"),
     pytest.param(501, QosError, Unsure, id="501"),

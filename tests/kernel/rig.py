@@ -119,9 +119,9 @@ class Rig:
 
     def sweep(self) -> list[Drift]:
         """Long enough for everything to have been read again."""
-        found = self.kernel.sweep(self.now)
+        drifts = self.kernel.sweep(self.now)
         self.now += 30.0
-        return found + self.kernel.sweep(self.now)
+        return drifts + self.kernel.sweep(self.now)
 
     def held(self, target: TargetId, knob: str) -> Value | None:
         """What the machine holds, by its own word."""

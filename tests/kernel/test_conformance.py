@@ -42,5 +42,5 @@ class TestFilesOnDisk(BackendConformance):
     def bench(self, request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
         v1 = {"v1": IN_USE, "v2": (), "hybrid": ("cpu", "cpuacct", "cpuset")}[request.param]
         files = {**fresh(2), **fresh(1)}
-        found = cgroup_tree(tmp_path, {**fresh(1), "j10ce": {**files, "child": files}}, v1=v1)
-        return Bench(PlainTree(found), CgroupFiles(found), "j10ce", enforcing=False)
+        hierarchies = cgroup_tree(tmp_path, {**fresh(1), "j10ce": {**files, "child": files}}, v1=v1)
+        return Bench(PlainTree(hierarchies), CgroupFiles(hierarchies), "j10ce", enforcing=False)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.kernel.guard import Guard, Seen
+from j10ce.kernel.guard import Guard, GuardedTarget
 from j10ce.kernel.process import process
 from j10ce.model.knob import ROOT, Setting, TargetId, Value, group, part, workload
 from j10ce.model.plan import Applied, Pending, Refused, ValueChange
@@ -15,7 +15,7 @@ from j10ce.testing.fake_kernel import FakeKernel
 from tests.kernel.rig import DB, WEB, Rig
 
 GIB = float(1 << 30)
-MANAGED = Seen(owned=False, managed=True)
+MANAGED = GuardedTarget(owned=False, managed=True)
 
 
 def change(target: TargetId, knob: str, value: Value) -> ValueChange:
@@ -32,10 +32,12 @@ def change(target: TargetId, knob: str, value: Value) -> ValueChange:
         pytest.param(group("init.scope"), Handle("init.scope"), MANAGED, "init.scope", id="init"),
         pytest.param(group("init.scope/x"), Handle("init.scope/x"), MANAGED, "init.scope", id="below init"),
         pytest.param(DB.target, Handle("us"), MANAGED, "this agent runs in", id="our own cgroup"),
-        pytest.param(group("a"), Handle("a"), Seen(owned=False, managed=False), "not managed", id="a stranger"),
+        pytest.param(
+            group("a"), Handle("a"), GuardedTarget(owned=False, managed=False), "not managed", id="a stranger"
+        ),
     ],
 )
-def test_never_touched(target: TargetId, at: Handle, seen: Seen, says: str) -> None:
+def test_never_touched(target: TargetId, at: Handle, seen: GuardedTarget, says: str) -> None:
     guard = Guard(own=frozenset({"us"}))
     assert says in guard.objection(change(target, "cpu.weight", 512.0), at, seen)
 
@@ -54,14 +56,14 @@ def test_never_touched(target: TargetId, at: Handle, seen: Seen, says: str) -> N
     ],
 )
 def test_an_ancestor_that_is_not_ours(knob: str, value: Value, original: Value | None, refused: bool) -> None:
-    seen = Seen(owned=False, managed=True, original=original)
+    seen = GuardedTarget(owned=False, managed=True, original=original)
     objection = Guard().objection(change(group("system.slice"), knob, value), Handle("system.slice"), seen)
     assert bool(objection) is refused
 
 
 @pytest.mark.parametrize("knob", ["memory.max", "memory.high"])
 def test_no_cap_below_what_is_in_use(knob: str) -> None:
-    seen = Seen(owned=True, managed=True, usage=2 * GIB)
+    seen = GuardedTarget(owned=True, managed=True, usage=2 * GIB)
     asked = change(DB.target, knob, GIB)
     assert "below the 2Gi in use" in Guard().objection(asked, Handle("x"), seen)
     assert not Guard().objection(change(DB.target, knob, 3 * GIB), Handle("x"), seen)
@@ -69,21 +71,21 @@ def test_no_cap_below_what_is_in_use(knob: str) -> None:
 
 def test_the_machine_keeps_memory_for_itself() -> None:
     guard = Guard(memory=lambda: 16 * GIB)
-    seen = Seen(owned=True, managed=True, minimum_elsewhere=10 * GIB)
+    seen = GuardedTarget(owned=True, managed=True, minimum_elsewhere=10 * GIB)
     assert not guard.objection(change(group("j10ce"), "memory.min", 5 * GIB), Handle("j10ce"), seen)
     assert "can promise" in guard.objection(change(group("j10ce"), "memory.min", 5.5 * GIB), Handle("j10ce"), seen)
 
 
 def test_less_may_be_claimed_however_much_is_claimed_already() -> None:
     guard = Guard(memory=lambda: 16 * GIB)
-    seen = Seen(owned=True, managed=True, present=4 * GIB, minimum_elsewhere=15 * GIB)
+    seen = GuardedTarget(owned=True, managed=True, present=4 * GIB, minimum_elsewhere=15 * GIB)
     assert not guard.objection(change(group("j10ce"), "memory.min", 3 * GIB), Handle("j10ce"), seen)
     assert guard.objection(change(group("j10ce"), "memory.min", 5 * GIB), Handle("j10ce"), seen)
 
 
 def test_memory_that_was_added_can_be_promised() -> None:
     machine = [8 * GIB]
-    guard, seen = Guard(memory=lambda: machine[0]), Seen(owned=True, managed=True)
+    guard, seen = Guard(memory=lambda: machine[0]), GuardedTarget(owned=True, managed=True)
     asked = change(group("j10ce"), "memory.min", 10 * GIB)
     assert guard.objection(asked, Handle("j10ce"), seen)
     machine[0] = 16 * GIB
@@ -112,7 +114,7 @@ def test_minimums_of_all_top_level_groups_are_added_up(tmp_path: Path) -> None:
     rig.adopt()
     rig.build()
     rig.kernel.track([DB, WEB])
-    rig.fake.adopt(group("user.slice"), "user.slice", {"memory.min": 8 * GIB})  # nobody told the agent of it
+    rig.fake.adopt(group("user.slice"), "user.slice", {"memory.min": 8 * GIB})  # the agent does not know it
     assert isinstance(rig.write(group("system.slice"), "memory.min", 10 * GIB), Refused), "an ancestor counts, too"
     assert isinstance(rig.write(group("system.slice"), "memory.min", 2 * GIB), Applied)
     assert isinstance(rig.write(group("j10ce"), "memory.min", 6 * GIB), Refused)

@@ -23,15 +23,15 @@ def systemd(tmp_path: Path) -> FakeSystemd:
 
 
 def test_root_has_the_systems_manager(systemd: FakeSystemd, tmp_path: Path) -> None:
-    found = manager(systemd.hierarchies, 0, {}, str(tmp_path))
-    assert found == Endpoint(SYSTEM_BUS, "/run/systemd", user=False)
+    owner = manager(systemd.hierarchies, 0, {}, str(tmp_path))
+    assert owner == Endpoint(SYSTEM_BUS, "/run/systemd", user=False)
 
 
 def test_a_user_has_their_own(systemd: FakeSystemd, tmp_path: Path) -> None:
     (tmp_path / "systemd").mkdir()
     (tmp_path / "systemd/private").touch()
-    found = manager(systemd.hierarchies, 7, {"XDG_RUNTIME_DIR": str(tmp_path)}, str(tmp_path))
-    assert found == Endpoint(f"unix:path={tmp_path}/bus", f"{tmp_path}/systemd", user=True)
+    owner = manager(systemd.hierarchies, 7, {"XDG_RUNTIME_DIR": str(tmp_path)}, str(tmp_path))
+    assert owner == Endpoint(f"unix:path={tmp_path}/bus", f"{tmp_path}/systemd", user=True)
 
 
 def test_what_is_missing_is_named(systemd: FakeSystemd, tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ def findings(root: Path, hierarchies: Hierarchies, swaps: str = "") -> dict[str,
 
 @pytest.mark.parametrize("v1", [(), IN_USE, ("cpu", "cpuset")], ids=["v2", "v1", "hybrid"])
 def test_every_knob_and_feature_has_a_finding(tmp_path: Path, v1: tuple[str, ...]) -> None:
-    found = findings(tmp_path, cgroup_tree(tmp_path / "cg", {"web": fresh(2)}, v1=v1))
-    assert found.keys() >= CGROUP_KNOBS.keys() | {
+    capabilities = findings(tmp_path, cgroup_tree(tmp_path / "cg", {"web": fresh(2)}, v1=v1))
+    assert capabilities.keys() >= CGROUP_KNOBS.keys() | {
         "cgroup",
         "privileges",
         "psi",
@@ -33,21 +33,21 @@ def test_every_knob_and_feature_has_a_finding(tmp_path: Path, v1: tuple[str, ...
         "swap",
         "systemd",
     }
-    assert all(c.needs for c in found.values() if not c.ok)
+    assert all(c.needs for c in capabilities.values() if not c.ok)
 
 
 def test_v1_lacks_memory_floors_and_says_so(tmp_path: Path) -> None:
-    found = findings(tmp_path, cgroup_tree(tmp_path / "cg", fresh(1), v1=IN_USE))
-    assert not found["memory.low"].ok
-    assert "cgroup v2" in found["memory.low"].needs
-    assert found["memory.low"].instead
-    assert not found["psi.cgroup"].ok
+    capabilities = findings(tmp_path, cgroup_tree(tmp_path / "cg", fresh(1), v1=IN_USE))
+    assert not capabilities["memory.low"].ok
+    assert "cgroup v2" in capabilities["memory.low"].needs
+    assert capabilities["memory.low"].instead
+    assert not capabilities["psi.cgroup"].ok
 
 
 def test_a_probe_leaves_nothing_behind(tmp_path: Path) -> None:
-    found = cgroup_tree(tmp_path / "cg", {"web": fresh(2)})
+    hierarchies = cgroup_tree(tmp_path / "cg", {"web": fresh(2)})
     before = sorted(tmp_path.rglob("*"))
-    examine(found, proc=str(tmp_path), run=str(tmp_path))
+    examine(hierarchies, proc=str(tmp_path), run=str(tmp_path))
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -55,26 +55,26 @@ def test_a_probe_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_what_a_killed_probe_left_behind_is_removed_by_the_next(tmp_path: Path, v1: tuple[str, ...]) -> None:
     """The process of the second one lives: it is at work."""
     left, at_work = "j10ce-probe-4194305", "j10ce-probe-1"  # no process has a number beyond 4194304
-    found = cgroup_tree(tmp_path / "cg", {"web": fresh(2)}, v1=v1)
-    for mount in found.in_use().values():
+    hierarchies = cgroup_tree(tmp_path / "cg", {"web": fresh(2)}, v1=v1)
+    for mount in hierarchies.in_use().values():
         for name in (left, at_work):
             (Path(mount.path) / name).mkdir()
-    examine(found, proc=str(tmp_path), run=str(tmp_path))
+    examine(hierarchies, proc=str(tmp_path), run=str(tmp_path))
     assert {p.name for p in (tmp_path / "cg").rglob("j10ce-probe-*")} == {at_work}
 
 
 def test_a_machine_without_cgroups_is_examined_all_the_same(tmp_path: Path) -> None:
-    found = findings(tmp_path, Hierarchies.discover(""))
-    assert not found["cgroup"].ok
-    assert "cpu, cpuset, memory" in found["cgroup"].needs
-    assert not found["privileges"].ok
+    capabilities = findings(tmp_path, Hierarchies.discover(""))
+    assert not capabilities["cgroup"].ok
+    assert "cpu, cpuset, memory" in capabilities["cgroup"].needs
+    assert not capabilities["privileges"].ok
 
 
 def test_swap_and_systemd_are_found(tmp_path: Path) -> None:
     (tmp_path / "run/systemd/system").mkdir(parents=True)
-    found = findings(tmp_path, Hierarchies.discover(""), swaps="/swap file 2097148 0 -2\n")
-    assert found["swap"].via == "2047 MiB"
-    assert found["systemd"].ok
+    capabilities = findings(tmp_path, Hierarchies.discover(""), swaps="/swap file 2097148 0 -2\n")
+    assert capabilities["swap"].via == "2047 MiB"
+    assert capabilities["systemd"].ok
 
 
 def test_a_mount_option_spreads_protection_downwards(tmp_path: Path) -> None:

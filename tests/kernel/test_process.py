@@ -33,15 +33,15 @@ def test_this_process_is_known() -> None:
 
 
 def test_a_command_with_parentheses_does_not_confuse(tmp_path: Path) -> None:
-    found = process(42, fake_proc(tmp_path))
-    assert found is not None
-    assert (found.command, found.parent, found.started, found.uid) == ("a) b (c", 7, 12345, 1000)
+    proc = process(42, fake_proc(tmp_path))
+    assert proc is not None
+    assert (proc.command, proc.parent, proc.started, proc.uid) == ("a) b (c", 7, 12345, 1000)
 
 
-def test_kernel_threads_are_told_by_their_flag(tmp_path: Path) -> None:
-    found = process(42, fake_proc(tmp_path, flags=0x208040))
-    assert found is not None
-    assert found.kernel_thread
+def test_kernel_threads_are_known_by_their_flag(tmp_path: Path) -> None:
+    proc = process(42, fake_proc(tmp_path, flags=0x208040))
+    assert proc is not None
+    assert proc.kernel_thread
 
 
 def test_no_such_process_is_none() -> None:
@@ -64,8 +64,8 @@ def test_a_pinned_process_is_alive_until_it_ends() -> None:
 
 @pytest.mark.parametrize(("pid", "why"), [(0, "system's own"), (1, "system's own"), (2, "kernel thread")])
 def test_what_is_never_moved(pid: int, why: str) -> None:
-    found = process(pid)
-    if pid == 2 and not (found and found.kernel_thread):
+    proc = process(pid)
+    if pid == 2 and not (proc and proc.kernel_thread):
         pytest.skip("Unsupported: kernel threads are not visible from this pid namespace")
     assert why in immovable(pid)
 
@@ -121,25 +121,25 @@ def test_memberships_are_read_per_controller() -> None:
 )
 def test_services_containers_and_machines_keep_their_processes(path: str, owner: str | None) -> None:
     """None: the whole path."""
-    found = Process(1, 0, 0, 0, False, "x", {"unified": path})
-    assert found.belongs_to == (path if owner is None else owner)
+    proc = Process(1, 0, 0, 0, False, "x", {"unified": path})
+    assert proc.belongs_to == (path if owner is None else owner)
 
 
 def test_a_process_of_an_inner_pid_namespace_is_a_container_s_wherever_its_cgroup_is(tmp_path: Path) -> None:
     root = fake_proc(tmp_path, cgroup="0::/any/where\n")
     (tmp_path / "42/status").write_text("Name:\ta\nUid:\t0\t0\t0\t0\nNSpid:\t42\t1\n")
-    found = process(42, root)
-    assert found is not None
-    assert (found.container, found.belongs_to) == ("any/where", "any/where")
+    proc = process(42, root)
+    assert proc is not None
+    assert (proc.container, proc.belongs_to) == ("any/where", "any/where")
 
 
 def test_a_name_that_the_kernel_cut_inside_a_character_is_read(tmp_path: Path) -> None:
     root = fake_proc(tmp_path)
     cut = "datenbank-größe".encode()[:13]  # the kernel keeps 15 bytes, wherever they end
     (tmp_path / "42/stat").write_bytes(STAT.format(flags=0, started=1).encode().replace(b"a) b (c", cut))
-    found = process(42, root)
-    assert found is not None
-    assert found.command == "datenbank-gr\ufffd"
+    proc = process(42, root)
+    assert proc is not None
+    assert proc.command == "datenbank-gr\ufffd"
 
 
 def test_all_below_a_process_are_found_parents_first() -> None:
@@ -148,10 +148,10 @@ def test_all_below_a_process_are_found_parents_first() -> None:
     with subprocess.Popen([sys.executable, "-c", outer], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as top:
         assert top.stdout is not None
         top.stdout.readline()
-        found = descendants(top.pid)
-        assert [p.command for p in found][-1] == "sleep"
-        assert [p.parent for p in found] == [top.pid, found[0].pid]
-        for one in reversed(found):
+        below = descendants(top.pid)
+        assert [p.command for p in below][-1] == "sleep"
+        assert [p.parent for p in below] == [top.pid, below[0].pid]
+        for one in reversed(below):
             os.kill(one.pid, 9)
         top.kill()
 
@@ -166,11 +166,11 @@ def test_a_process_that_ends_while_it_is_read_is_none(tmp_path: Path, monkeypatc
 
 
 def test_a_cgroup_s_name_may_end_with_a_blank(tmp_path: Path) -> None:
-    found = process(42, fake_proc(tmp_path, cgroup="0::/a/b \n"))
-    assert found is not None
-    assert found.path("cpu") == "a/b "
+    proc = process(42, fake_proc(tmp_path, cgroup="0::/a/b \n"))
+    assert proc is not None
+    assert proc.path("cpu") == "a/b "
 
 
 def test_a_controller_on_cgroup2_is_where_cgroup2_says() -> None:
-    found = Process(1, 0, 0, 0, False, "x", {"unified": "u", "cpu": "c"})
-    assert (found.path("cpu"), found.path("memory")) == ("c", "u")
+    proc = Process(1, 0, 0, 0, False, "x", {"unified": "u", "cpu": "c"})
+    assert (proc.path("cpu"), proc.path("memory")) == ("c", "u")

@@ -53,7 +53,7 @@ def built(folder: Path, kubectl: str = "kubectl") -> list[Any]:
 
 
 def second_scheduler(objects: list[Any]) -> tuple[str, dict[str, Any]]:
-    """The image of the scheduler that an option adds, and the configuration that it is told to read."""
+    """The image of the scheduler that an option adds, and the configuration that it reads."""
     named = {(o["kind"], o["metadata"]["name"]): o for o in objects}
     pod = named["Deployment", "j10ce-scheduler"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]

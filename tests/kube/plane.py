@@ -66,8 +66,8 @@ class Plane:
         """Whether the certificate is to be trusted is what other tests look at."""
         scheme = "https" if self._host == "0.0.0.0" else "http"
         with httpx.Client(verify=False, timeout=30) as client:
-            told: str = client.get(f"{scheme}://127.0.0.1:{self.port}{path}").text
-        return told
+            text: str = client.get(f"{scheme}://127.0.0.1:{self.port}{path}").text
+        return text
 
     def close(self) -> None:
         if self._process is not None:

@@ -23,9 +23,9 @@ def test_client_side(kubectl: Kubectl) -> None:
 def test_diff_shows_what_apply_would_do(kubectl: Kubectl, more: tuple[str, ...]) -> None:
     kubectl("apply", *more, "-f", "-", given=policy(units=1))
     kubectl("diff", *more, "-f", "-", given=policy(units=1))
-    told = kubectl("diff", *more, "-f", "-", given=policy(units=2), code=1)
-    assert "-  units: 1" in told
-    assert "+  units: 2" in told
+    output = kubectl("diff", *more, "-f", "-", given=policy(units=2), code=1)
+    assert "-  units: 1" in output
+    assert "+  units: 2" in output
 
 
 def test_server_side_creates_and_takes_back(kubectl: Kubectl) -> None:
@@ -55,10 +55,10 @@ def test_two_managers_share_an_object(kubectl: Kubectl) -> None:
 def test_a_conflict_names_the_owner_and_can_be_forced(kubectl: Kubectl) -> None:
     kubectl(*SERVER, given=policy(units=1))
     kubectl("patch", "mrp", "db", "--type=merge", "-p", '{"spec": {"units": 2}}')
-    told = kubectl(*SERVER, given=policy(units=1), code=1)
-    assert "Apply failed with 1 conflict" in told
-    assert '"kubectl-patch": .spec.units' in told
-    assert "--force-conflicts" in told, "kubectl says how to go on"
+    output = kubectl(*SERVER, given=policy(units=1), code=1)
+    assert "Apply failed with 1 conflict" in output
+    assert '"kubectl-patch": .spec.units' in output
+    assert "--force-conflicts" in output, "kubectl says how to go on"
     kubectl(*SERVER, "--force-conflicts", given=policy(units=1))
     assert kubectl.read("mrp", "db")["spec"]["units"] == 1
     assert "kubectl-patch Update" not in kubectl.owners("db")

@@ -27,9 +27,9 @@ def test_a_listing_has_the_columns_of_its_kind(kubectl: Kubectl) -> None:
     head, row = (line.split() for line in kubectl("get", "mrp").splitlines())
     assert head[:2] == ["NAME", "PHASE"]
     assert head[-1] == "AGE"
-    told = dict(zip(head, row, strict=True))
-    assert (told["NAME"], told["CPU"], told["MEMORY"], told["UNITS"]) == ("db", "1m", "<none>", "2")
-    assert told["AGE"].endswith("s")
+    fields = dict(zip(head, row, strict=True))
+    assert (fields["NAME"], fields["CPU"], fields["MEMORY"], fields["UNITS"]) == ("db", "1m", "<none>", "2")
+    assert fields["AGE"].endswith("s")
     assert "TTL" in kubectl("get", "mrp", "-o", "wide")
     assert kubectl("get", "mrp", "-A").split()[0] == "NAMESPACE"
     assert "minimalreservationpolicy.j10ce.io/db" in kubectl("get", "j10ce")
@@ -100,8 +100,8 @@ def test_it_waits(kubectl: Kubectl, manager: Running, how: str) -> None:
         if how == "delete":
             kubectl("delete", "hold", "h")
         else:
-            told = hold | {"status": {"conditions": [{"type": "Seen", "status": "True"}]}}
+            fields = hold | {"status": {"conditions": [{"type": "Seen", "status": "True"}]}}
             with manager.client() as api:
                 path = f"/apis/j10ce.io/v1alpha1/namespaces/{kubectl.namespace}/holds/h/status"
-                assert api.put(path, json=told).status_code == 200
+                assert api.put(path, json=fields).status_code == 200
         assert waiting.wait(60) == 0

@@ -32,7 +32,7 @@ def test_a_dry_run_changes_nothing(kubectl: Kubectl) -> None:
     assert kubectl.read("mrp", "db")["spec"]["units"] == 1
 
 
-def test_unknown_fields_are_refused_and_told(kubectl: Kubectl) -> None:
+def test_unknown_fields_are_refused_and_reported(kubectl: Kubectl) -> None:
     wish = policy(colour="red")
     assert "colour" in kubectl("create", "-f", "-", given=wish, code=1)
     if kubectl.old:
@@ -44,9 +44,9 @@ def test_unknown_fields_are_refused_and_told(kubectl: Kubectl) -> None:
 
 
 def test_findings_come_with_their_fields(kubectl: Kubectl) -> None:
-    told = kubectl("create", "-f", "-", given=policy(units=-1, minimum={"cpu": "0"}), code=1)
-    assert "spec.units" in told
-    assert "spec.minimum" in told
+    output = kubectl("create", "-f", "-", given=policy(units=-1, minimum={"cpu": "0"}), code=1)
+    assert "spec.units" in output
+    assert "spec.minimum" in output
 
 
 def test_patches(kubectl: Kubectl) -> None:

@@ -54,8 +54,8 @@ def main() -> int:
 
 
 def fetch(version: Version) -> None:
-    found = kernel()
-    print(f"lab: kernel {found.version} in {found.image.parent}")
+    image = kernel()
+    print(f"lab: kernel {image.version} in {image.image.parent}")
     for name, *_ in PROGRAMS:
         print(f"lab: {name} in {program(name)}")
     for name in (*COMPONENTS, *(("kwok",) if version == "current" else ())):

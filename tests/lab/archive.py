@@ -23,16 +23,16 @@ class Image(NamedTuple):
 def archived(images: Sequence[Image], target: Path) -> Path:
     """A layer that several images have is in it once."""
     digests = {layer: _digest(layer) for image in images for layer in image.layers}
-    told: list[dict[str, Any]] = []
+    collected: list[dict[str, Any]] = []
     with tarfile.open(target, "w") as archive:
         for layer, digest in digests.items():
             archive.add(layer, f"{digest}.tar")
         for number, image in enumerate(images):
-            found = [digests[layer] for layer in image.layers]
-            _add(archive, f"{number}.json", _described(image, found))
-            layers = [f"{digest}.tar" for digest in found]
-            told.append({"Config": f"{number}.json", "RepoTags": image.names, "Layers": layers})
-        _add(archive, "manifest.json", told)
+            ordered = [digests[layer] for layer in image.layers]
+            _add(archive, f"{number}.json", _described(image, ordered))
+            layers = [f"{digest}.tar" for digest in ordered]
+            collected.append({"Config": f"{number}.json", "RepoTags": image.names, "Layers": layers})
+        _add(archive, "manifest.json", collected)
     return target
 
 
@@ -61,8 +61,8 @@ def _described(image: Image, digests: Sequence[str]) -> dict[str, Any]:
     return {"architecture": machine, "os": "linux", "rootfs": layers, "config": image.config}
 
 
-def _add(archive: tarfile.TarFile, name: str, told: object) -> None:
-    data = json.dumps(told).encode()
+def _add(archive: tarfile.TarFile, name: str, content: object) -> None:
+    data = json.dumps(content).encode()
     member = tarfile.TarInfo(name)
     member.size = len(data)
     archive.addfile(member, io.BytesIO(data))

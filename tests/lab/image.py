@@ -44,9 +44,9 @@ def images(folder: Path, tag: str) -> Path:
 
 def _config(file: Path) -> dict[str, object]:
     last = stages(file)[-1]
-    told = {instruction.word: instruction for instruction in last}
-    env = [word.replace("$PATH", PATH) for word in told["ENV"].words]
-    return {"Entrypoint": told["ENTRYPOINT"].words, "User": told["USER"].text, "Env": env}
+    instructions = {instruction.word: instruction for instruction in last}
+    env = [word.replace("$PATH", PATH) for word in instructions["ENV"].words]
+    return {"Entrypoint": instructions["ENTRYPOINT"].words, "User": instructions["USER"].text, "Env": env}
 
 
 # ------------------------------------------------------------------ layers
@@ -109,8 +109,8 @@ def _code(root: Path) -> None:
 
 def _add_libraries(root: Path, programs: Iterable[Path]) -> None:
     """What they are linked against; those beside this machine's Python go where a loader looks by itself."""
-    told = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False).stdout
-    words = (word for line in told.splitlines() for word in line.split())
+    output = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False).stdout
+    words = (word for line in output.splitlines() for word in line.split())
     for library in {Path(word) for word in words if word.startswith("/") and not word.endswith(":")}:
         if library.is_relative_to(root):
             continue

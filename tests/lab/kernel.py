@@ -102,7 +102,7 @@ def unpack_image(bzimage: Path, to: Path) -> None:
 
 def tool(name: str) -> str:
     """Root's tools are not on every user's PATH."""
-    found = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-    if found is None:
+    path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    if path is None:
         raise SystemExit(f"lab: {name} is missing on this machine: make setup-lab")
-    return found
+    return path

@@ -17,7 +17,7 @@ from j10ce.manager.access.auth import Access
 from j10ce.manager.access.tokens import Keyring
 from j10ce.manager.api.agent_proxy import AgentProxy
 from j10ce.manager.api.place import Placements
-from j10ce.manager.api.rest import Resources
+from j10ce.manager.api.rest import ResourceRoutes
 from j10ce.manager.api.verbs import Verbs
 from j10ce.manager.app import build_app
 from j10ce.manager.documents.view import View
@@ -57,7 +57,7 @@ def assemble(
     keyring = Keyring(store, wall, owner=TOKEN)
     mirrors = {**view.mirrors, "Credential": keyring.objects}
     verbs = Verbs(store, validate, wall, mirrors, room=view.documents.weights.check)
-    resources = Resources(verbs, view, AgentProxy(agent), stop)
+    resources = ResourceRoutes(verbs, view, AgentProxy(agent), stop)
     access = Access(keyring, Limits(clock), loopback=True)
     beside = Placements(store, view, wall).routes() if places else []
     app = build_app(access, resources, view, Metrics(), Audit(None, wall), beside)

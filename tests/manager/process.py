@@ -21,9 +21,9 @@ class Running:
 
     def __init__(self, process: subprocess.Popen[str], kubeconfig: Path) -> None:
         self.process, self.kubeconfig = process, kubeconfig
-        told = json.loads(kubeconfig.read_text())
-        self.server = told["clusters"][0]["cluster"]["server"]
-        self.token = told["users"][0]["user"]["token"]
+        body = json.loads(kubeconfig.read_text())
+        self.server = body["clusters"][0]["cluster"]["server"]
+        self.token = body["users"][0]["user"]["token"]
 
     def client(self) -> httpx.Client:
         return httpx.Client(base_url=self.server, headers={"authorization": f"Bearer {self.token}"}, timeout=30)
@@ -31,8 +31,8 @@ class Running:
     def watches(self) -> float:
         """How many are open, by its own metrics."""
         with self.client() as api:
-            told = api.get("/metrics").text
-        return float(re.search(r"^j10ce_manager_watchers (\S+)$", told, re.MULTILINE)[1])  # type: ignore[index]
+            text = api.get("/metrics").text
+        return float(re.search(r"^j10ce_manager_watchers (\S+)$", text, re.MULTILINE)[1])  # type: ignore[index]
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(how)

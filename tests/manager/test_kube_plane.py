@@ -19,7 +19,7 @@ from j10ce.errors import Denied
 from j10ce.kube.access import read_access
 from j10ce.manager import config as settings
 from j10ce.manager.access import tls
-from j10ce.manager.access.signing import Wish, issued, new_authority, text
+from j10ce.manager.access.signing import CertificateWish, issued, new_authority, text
 from j10ce.manager.kube_plane import KubePlane
 from j10ce.manager.server import announce, listen
 from j10ce.manager.telemetry.trace import open_tracer
@@ -86,7 +86,7 @@ async def reviewed(port: int, webhook: str) -> Any:
 
 def pair(folder: Path, name: str) -> str:
     """A certificate of a new authority, as files that somebody else renews; its text."""
-    made = issued(Wish("x", 900.0, ("localhost",)), new_authority(name, 9_000.0, WALL), WALL)
+    made = issued(CertificateWish("x", 900.0, ("localhost",)), new_authority(name, 9_000.0, WALL), WALL)
     for file, content in (("tls.key", made.private), ("tls.crt", text(made.certificate))):
         fresh = folder / f"{file}.new"
         fresh.touch(0o600)
@@ -102,15 +102,15 @@ async def test_it_is_alive_before_the_api_server_has_given_it_a_certificate(tmp_
 
 
 @pytest.mark.parametrize("webhook", ["validate", "mutate"])
-async def test_what_it_cannot_judge_is_admitted_unless_it_is_told_to_be_closed(tmp_path: Path, webhook: str) -> None:
+async def test_what_it_cannot_judge_is_admitted_unless_it_is_asked_to_be_closed(tmp_path: Path, webhook: str) -> None:
     async with serving(tmp_path) as port:
-        told = await reviewed(port, webhook)
-    assert told["allowed"]
-    assert told["warnings"]
+        review = await reviewed(port, webhook)
+    assert review["allowed"]
+    assert review["warnings"]
     async with serving(tmp_path, "--fail-closed") as port:
-        told = await reviewed(port, webhook)
-    assert not told["allowed"]
-    assert "could not judge it, and is closed" in told["status"]["message"]
+        review = await reviewed(port, webhook)
+    assert not review["allowed"]
+    assert "could not judge it, and is closed" in review["status"]["message"]
 
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="Unsupported: this machine has no IPv6")
@@ -123,7 +123,7 @@ async def test_it_is_reached_over_ipv6_as_over_ipv4(tmp_path: Path) -> None:
 async def test_a_scheduler_on_the_same_machine_needs_no_certificate_over_ipv6_or_ipv4(tmp_path: Path) -> None:
     async with serving(tmp_path) as port:
         asked = [(await met(host, port, "/extender/filter"))[0] for host in ("::1", "127.0.0.1")]
-    assert asked == [503, 503], "nobody leads, and that is told"
+    assert asked == [503, 503], "nobody leads, and the answer says so"
 
 
 def test_a_machine_without_ipv6_serves_ipv4(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_an_authority_without_a_certificate_is_a_mistake(tmp_path: Path) -> None
 
 def test_the_log_tells_the_address_as_it_is_served() -> None:
     config = settings.read(["--store=kube:", "--listen=127.0.0.1:0"])
-    with listen(config) as listener, structlog.testing.capture_logs() as told:
+    with listen(config) as listener, structlog.testing.capture_logs() as logged:
         announce(config, listener, "", secure=True)
         announce(config, listener, "", secure=False)
-    assert [line["server"].partition(":")[0] for line in told] == ["https", "http"]
+    assert [line["server"].partition(":")[0] for line in logged] == ["https", "http"]

@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.model.knob import CGROUP, KNOBS, ROOT, Role, Setting, Unit, format_cpus, group, parse_cpus, render, workload
+from j10ce.model.knob import (
+    CGROUP,
+    KNOBS,
+    ROOT,
+    KnobRole,
+    Setting,
+    Unit,
+    format_cpus,
+    group,
+    parse_cpus,
+    render,
+    workload,
+)
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.testing.build import resources
 
@@ -95,7 +107,7 @@ def test_a_knob_is_described_consistently(name: str) -> None:
     if isinstance(knob.default, float):
         assert knob.low <= knob.default <= knob.high
     assert isinstance(knob.default, frozenset) == (knob.unit is Unit.SET)
-    assert (knob.unit is Unit.FLAG) == (knob.role is Role.SWITCH)
+    assert (knob.unit is Unit.FLAG) == (knob.role is KnobRole.SWITCH)
     assert render(name, knob.default)
 
 

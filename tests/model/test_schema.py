@@ -1,4 +1,4 @@
-"""Objects and text: strict both ways, every mistake told at once, and the JSON Schema says the same as the decoder."""
+"""Objects and text: strict both ways, every mistake at once, and the JSON Schema says the same as the decoder."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def schema_of(kind: str) -> jsonschema_rs.Validator:
     return jsonschema_rs.validator_for({**reference, "components": {"schemas": components}})
 
 
-def test_every_mistake_is_told_at_once_with_path_value_and_problem() -> None:
+def test_every_mistake_is_reported_at_once_with_path_value_and_problem() -> None:
     raw = plain(reservation("db", cpu="1"))
     raw["spec"]["minimum"] = {"cpu": "1gi", "memory": -1, "gpu": 2}
     raw["spec"]["selector"] = {
@@ -96,8 +96,8 @@ def test_every_mistake_is_told_at_once_with_path_value_and_problem() -> None:
     raw["metadata"]["name"] = ["db"]
     with pytest.raises(Invalid) as caught:
         decode(raw)
-    told = {f.path: f.value for f in caught.value.findings}
-    assert told == {
+    values = {f.path: f.value for f in caught.value.findings}
+    assert values == {
         "spec.minimum.cpu": "1gi",
         "spec.minimum.memory": -1,
         "spec.minimum.gpu": 2,
@@ -212,6 +212,13 @@ def test_kinds_may_be_read_for_the_first_time_by_several_threads_at_once() -> No
         assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("name", ["", ".", "]"])
+def test_a_field_without_a_name_is_an_unknown_field(name: str) -> None:
+    raw = {"apiVersion": API_VERSION, "kind": "QoSProfile", "metadata": {"name": "x"}, "spec": {"tier": "standard"}}
+    with pytest.raises(Invalid, match="unknown field"):
+        decode({**raw, name: 1})
+
+
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
@@ -233,3 +240,11 @@ def test_a_word_that_is_not_known_is_answered_with_those_that_are(spec: dict[str
     with pytest.raises(Invalid) as refused:
         decode(raw)
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("key", ["", ".", "[]", "..."])
+def test_a_field_whose_name_is_no_name_is_refused_like_any_other(key: str) -> None:
+    """It was an internal error, with a traceback in the log, for whoever sent two quotes."""
+    raw = {"apiVersion": API_VERSION, "kind": "QoSProfile", "metadata": {"name": "x"}, "spec": {"tier": "standard"}}
+    with pytest.raises(Invalid, match="unknown field"):
+        decode({**raw, key: None})

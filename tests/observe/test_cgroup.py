@@ -58,9 +58,9 @@ class Tree:
         }
 
     def sample(self, now: float, *workloads: Workload) -> dict[str, float]:
-        found = list(self.sensor.sample(now, workloads or (WEB,)))
-        assert {s.target for s in found} <= {WEB.target}
-        return {s.metric: s.value for s in found}
+        samples = list(self.sensor.sample(now, workloads or (WEB,)))
+        assert {s.target for s in samples} <= {WEB.target}
+        return {s.metric: s.value for s in samples}
 
 
 @pytest.fixture(params=["v1", "v2"])
@@ -125,8 +125,8 @@ def test_our_own_groups_are_sampled_wholly_every_time(tmp_path: Path) -> None:
     sensor = CgroupSensor(tree.hierarchies, Files(), lambda: {tier: Handle("web")})
     sensor.sample(0.0, ())
     for now in range(1, 4):
-        found = {s.metric for s in sensor.sample(float(now), ())}
-        assert {"memory.working_set", "memory.pressure", "cpu.throttled"} <= found
+        samples = {s.metric for s in sensor.sample(float(now), ())}
+        assert {"memory.working_set", "memory.pressure", "cpu.throttled"} <= samples
 
 
 def test_an_adopted_cgroup_may_lie_elsewhere_in_one_hierarchy(tmp_path: Path) -> None:
@@ -151,9 +151,9 @@ def test_a_thousand_workloads_fit_in_a_small_budget(tmp_path: Path) -> None:
     sensor = CgroupSensor(tree.hierarchies, files)
     many = [workload(f"w{n}", handle=handle("web" if n % 2 else f"w{n}")) for n in range(1000)]
     for now in range(3):
-        found = sensor.sample(float(now), many)
+        samples = sensor.sample(float(now), many)
     assert len(files) <= 64
-    assert sum(s.metric == "cpu.usage" for s in found) == 500
+    assert sum(s.metric == "cpu.usage" for s in samples) == 500
 
 
 @pytest.mark.host

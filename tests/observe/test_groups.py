@@ -163,16 +163,16 @@ def test_nothing_is_built_again_while_nothing_moves(world: World) -> None:
     assert world.groups(after_s=LOOK_EVERY_S) is not first
 
 
-def test_a_neighbour_whose_name_is_no_text_counts_and_can_be_told(world: World) -> None:
+def test_a_neighbour_whose_name_is_no_text_counts_and_can_be_named(world: World) -> None:
     world.tree.arrived(adopted("user", "user"))
     odd = os.fsdecode(b"odd\xff")
     for directory in world.directories(odd):
         directory.mkdir()
         (directory / "cpu.shares").write_text("300")
         (directory / "cgroup.procs").write_text("4711\n")
-    told = names(world.groups(), ROOT)
-    assert told["odd\\xff"] == 300.0
-    assert msgspec.json.encode(told)
+    listed = names(world.groups(), ROOT)
+    assert listed["odd\\xff"] == 300.0
+    assert msgspec.json.encode(listed)
 
 
 def test_a_foreign_weight_that_changes_is_seen_within_ten_seconds(world: World) -> None:
@@ -367,7 +367,7 @@ def test_a_workload_without_a_cgroup_has_no_group(world: World) -> None:
     assert set(world.groups().by_target) == {ROOT}
 
 
-def test_memory_and_enabled_controllers_are_told(tmp_path: Path) -> None:
+def test_memory_and_enabled_controllers_are_reported(tmp_path: Path) -> None:
     tree = {"system": fresh(2, memory__current="5000") | {"cgroup.subtree_control": "cpu memory", "ssh": fresh(2)}}
     world = World(tmp_path, tree, v1=())
     world.tree.arrived(adopted("ssh", "system/ssh"))

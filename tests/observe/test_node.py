@@ -147,16 +147,16 @@ def test_without_cpusets_what_confines_the_first_process_confines_all(machine: P
 
 
 def test_the_node_is_measured(machine: Path) -> None:
-    sensor = NodeSensor(Files(), str(machine))
+    sensor = NodeSensor(Files(), Hierarchies({}), str(machine))
     first = {metric for _, metric, _ in sensor.sample(10.0, ())}
     assert first == {"memory.current", "memory.working_set"}
     # 3 s of user, 1 of nice, 1 of system, 1 of softirq in 4 s; idle, iowait, steal and guest are no work
     busy = [3 * HZ, HZ, HZ, 50 * HZ, 20 * HZ, 0, HZ, 30 * HZ, 2 * HZ, 0]
     put(machine, "proc/stat", "cpu  " + " ".join(map(str, busy)))
     put(machine, "proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000000")
-    found = list(sensor.sample(14.0, ()))
-    assert {target for target, _, _ in found} == {NODE}
-    assert {metric: value for _, metric, value in found} == {
+    samples = list(sensor.sample(14.0, ()))
+    assert {target for target, _, _ in samples} == {NODE}
+    assert {metric: value for _, metric, value in samples} == {
         "cpu.usage": pytest.approx(1.5),
         "memory.current": 600 * 1024.0,
         "memory.working_set": 300 * 1024.0,
@@ -166,10 +166,49 @@ def test_the_node_is_measured(machine: Path) -> None:
     }
 
 
+def test_work_on_cpus_that_nothing_here_may_use_is_no_use_of_this_node(machine: Path) -> None:
+    """CPUs 2, 3 and 8 are isolated and busy: best effort would be left nothing for ever."""
+    put(machine, "sys/devices/system/cpu/isolated", "2-3,8")
+    sensor = NodeSensor(Files(), hierarchies(machine), str(machine))
+    for now, busy in ((1.0, 0), (2.0, HZ)):
+        lines = [f"cpu  {4 * busy} 0 0 0 0 0 0 0 0 0", f"cpu0 {busy} 0 0 0 0 0 0 0 0 0"]
+        lines += [f"cpu{n} {busy if n > 1 else 0} 0 0 0 0 0 0 0 0 0" for n in (1, 2, 3, 8)]
+        put(machine, "proc/stat", "\n".join(lines))
+        sampled = {metric: value for _, metric, value in sensor.sample(now, ())}
+    assert sampled["cpu.usage"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("v1", "quota", "used"),
+    [
+        pytest.param((), {"cpu.max": "200000 100000"}, ("cpu", "cpu.stat", "usage_usec {}000000"), id="v2"),
+        pytest.param(
+            ("cpu", "cpuacct"),
+            {"cpu.cfs_quota_us": "200000", "cpu.cfs_period_us": "100000"},
+            ("cpuacct", "cpuacct.usage", "{}000000000"),
+            id="v1",
+        ),
+    ],
+)
+def test_in_a_container_with_a_quota_its_own_use_is_measured(
+    machine: Path, v1: tuple[str, ...], quota: dict[str, str], used: tuple[str, str, str]
+) -> None:
+    """What others on the machine use is no use of what the container may."""
+    where = cgroup_tree(machine / "cgroup", {}, v1=v1)
+    for name, text in quota.items():
+        Path(where.file("cpu", "", name)).write_text(f"{text}\n")
+    sensor = NodeSensor(Files(), where, str(machine))
+    for now in (1, 2):
+        put(machine, "proc/stat", f"cpu  {now * 40 * HZ} 0 0 0 0 0 0 0 0 0")
+        Path(where.file(used[0], "", used[1])).write_text(used[2].format(now) + "\n")
+        sampled = {metric: value for _, metric, value in sensor.sample(float(now), ())}
+    assert sampled["cpu.usage"] == pytest.approx(1.0)
+
+
 def test_a_kernel_without_pressure_is_measured_without_it(machine: Path) -> None:
     for pressure in ("cpu", "memory", "io"):
         (machine / "proc/pressure" / pressure).unlink()
-    sensor = NodeSensor(Files(), str(machine))
+    sensor = NodeSensor(Files(), Hierarchies({}), str(machine))
     list(sensor.sample(1.0, ()))
     assert {metric for _, metric, _ in sensor.sample(2.0, ())} == {"cpu.usage", "memory.current", "memory.working_set"}
 

@@ -25,7 +25,7 @@ DB = workload("db", handle=Handle("j10ce/standard/default_db"))
 
 
 class FakeSensor:
-    """Yields one number per workload and one for the node; raises when told to."""
+    """Yields one number per workload and one for the node; raises when a test wants it."""
 
     def __init__(self, name: str = "fake", value: float = 1.0) -> None:
         self.name = name
@@ -128,7 +128,7 @@ def test_what_is_gone_is_forgotten_and_starts_afresh(tmp_path: Path) -> None:
     assert len(world.tick(102.0).readings.window(WEB.target, "fake", 60.0)) == 1
 
 
-def test_an_arrival_told_at_once_is_in_the_next_snapshot_without_sampling(tmp_path: Path) -> None:
+def test_an_arrival_reported_at_once_is_in_the_next_snapshot_without_sampling(tmp_path: Path) -> None:
     world = World(tmp_path, FakeSensor())
     world.tick(100.0)
     world.workloads = {**world.workloads, DB.target: DB}

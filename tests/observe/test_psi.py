@@ -58,8 +58,8 @@ def test_a_file_that_is_not_there_is_absent(triggers: Triggers, tmp_path: Path) 
 def test_only_pressure_that_means_trouble_is_watched(tmp_path: Path) -> None:
     hierarchies = cgroup_tree(tmp_path, {})
     own = ["j10ce", "j10ce/sensitive", "j10ce_besteffort"]
-    found = worth_watching(Layout(hierarchies, Files(), "j10ce"), own)
-    assert {f.removeprefix(f"{tmp_path}/unified/") for f in found} == {
+    watched = worth_watching(Layout(hierarchies, Files(), "j10ce"), own)
+    assert {f.removeprefix(f"{tmp_path}/unified/") for f in watched} == {
         "/proc/pressure/memory",
         "/proc/pressure/io",
         "j10ce/memory.pressure",

@@ -50,10 +50,10 @@ def test_quantiles_over_slots_are_never_low_and_one_bin_high_at_most(
 ) -> None:
     values = values[: int(590 / period_s)]
     seen = window(recorded(values, period_s), 1000.0 + len(values) * period_s, math.inf)
-    found = seen.quantile(q)
-    assert found is not None
+    estimate = seen.quantile(q)
+    assert estimate is not None
     # A bin holds a quarter of its slot, rounded up: 3 of 10 samples.
-    assert exact(values, q) <= found <= exact(values, min(1.0, q + 0.3))
+    assert exact(values, q) <= estimate <= exact(values, min(1.0, q + 0.3))
     assert (seen.peak(), len(seen)) == (max(values), len(values))
 
 

@@ -1,4 +1,4 @@
-"""Groups beside ours on cgroup v1, where no file says whether anything is in them."""
+"""Groups beside ours on cgroup v1, where no file tells whether anything is in them, and inside services on v2."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 from j10ce.model.knob import ROOT
+from j10ce.model.snapshot import Foreign
 from j10ce.observe.groups import LOOK_EVERY_S
 from j10ce.testing.cgroup_tree import Literals, fresh
-from tests.observe.test_groups import RUNNING, World, made, names
+from tests.observe.test_groups import RUNNING, World, adopted, made, names
 
 HEAVY = fresh(1, cpu__shares="30000")
 
@@ -63,3 +64,11 @@ def test_an_agent_that_does_not_see_all_processes_takes_no_group_for_empty(tmp_p
     world.tree = world.fresh_tree()
     world.tree.arrived(made("web"))
     assert names(world.groups(), ROOT) == {"system": 1024.0}
+
+
+def test_cgroups_inside_a_service_are_seen_where_their_memory_is_protected_apart(tmp_path: Path) -> None:
+    inside = {"worker": fresh(2, memory__current="9000") | RUNNING}
+    world = World(tmp_path, {"db.service": {**fresh(2), **RUNNING, **inside}}, v1=())
+    db = adopted("db", "db.service")
+    world.tree.arrived(db)
+    assert world.groups()[db.target].foreign == (Foreign("worker", 1024.0, memory_current=9000.0),)

@@ -185,7 +185,7 @@ def test_an_ancestor_whose_value_was_never_read_is_left_alone() -> None:
 )
 def test_what_is_never_written(proposal: Proposal, why: str) -> None:
     plan = World().plan(proposal)
-    assert (plan.changes, plan.notes) == ((), (f"{proposal.setting.knob} not set: {why}",))
+    assert (plan.changes, plan.notes) == ((), (f"{proposal.setting} not set: {why}",))
 
 
 def test_a_workload_that_nobody_chose_is_not_written() -> None:
@@ -193,7 +193,9 @@ def test_a_workload_that_nobody_chose_is_not_written() -> None:
     entitled = {t: msgspec.structs.replace(e, chosen=False) for t, e in snap.entitlements.items()}
     snap = msgspec.structs.replace(snap, entitlements=entitled)
     plan = arbitrate([quota(WANT, 1e5, "a")], snap, (), lambda s, v: v)
-    assert plan.notes == ("cpu.max not set: no policy chose this workload, it is only classified",)
+    assert plan.notes == (
+        "workload/default/crunch cpu.max not set: no policy chose this workload, it is only classified",
+    )
 
 
 def test_what_the_machine_lacks_is_said_once_per_knob() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from j10ce.model.knob import CGROUP_KNOBS, ROOT, Role, Setting, TargetId, Value, group
+from j10ce.model.knob import CGROUP_KNOBS, ROOT, KnobRole, Setting, TargetId, Value, group
 from j10ce.model.plan import Applied, Bound, Change, Gone, HeldSetting, Plan, Proposal, Rank, Refused, ValueChange
 from j10ce.model.snapshot import Foreign, Groups, Snapshot
 from j10ce.model.workload import Entitlement, Workload
@@ -82,10 +82,10 @@ class World:
 
     def _seen(self, target: TargetId, plain: Groups) -> build.Group:
         here = msgspec.structs.replace(plain[target], foreign=self.foreign.get(target, ()))
-        found = self.kernel.cgroups.by_path.get(here.path)
-        if found is None:
+        held = self.kernel.cgroups.by_path.get(here.path)
+        if held is None:
             return msgspec.structs.replace(here, exists=False)
-        return msgspec.structs.replace(here, enabled=found.enabled, memory_current=found.memory_current)
+        return msgspec.structs.replace(here, enabled=held.enabled, memory_current=held.memory_current)
 
     def entitlements(self) -> dict[TargetId, Entitlement]:
         return {t: self._entitled(w) for t, w in self.workloads.items()}
@@ -151,7 +151,7 @@ class World:
             children = [self.kernel[c].values for c in self.kernel.cgroups.children(path)]
             if not path or not children:
                 continue
-            for knob in (k.name for k in CGROUP_KNOBS.values() if k.role is Role.GUARANTEE):
+            for knob in (k.name for k in CGROUP_KNOBS.values() if k.role is KnobRole.GUARANTEE):
                 assert sum(number(c, knob) for c in children) <= number(here.values, knob), (path, knob)
             usable = self.kernel.cgroups.effective_cpus(path)
             assert all(cpuset(c) <= usable for c in children), (path, usable, children)

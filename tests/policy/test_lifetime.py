@@ -14,7 +14,7 @@ from j10ce.manager.documents.view import View
 from j10ce.manager.keepers import expiry
 from j10ce.manager.kube.cluster_feed import Occupants
 from j10ce.manager.policies.history import revision_of
-from j10ce.manager.policies.reports import Standing
+from j10ce.manager.policies.reports import RolloutStanding
 from j10ce.manager.policies.reservations import Reservations
 from j10ce.manager.policies.status import Basis, judged
 from j10ce.model.kinds import Condition, MinimalReservationPolicy, NodeQoS, PolicyRevision, Witness
@@ -23,7 +23,7 @@ from j10ce.model.stored import Event
 from j10ce.plan.hold import in_force as held_settings
 from j10ce.plan.rights import Rights
 from j10ce.policy.document.document import NodeDocument, reference, render
-from j10ce.policy.document.rollout import Seen
+from j10ce.policy.document.rollout import NodesSeen
 from j10ce.policy.entitlement.resolve import resolve
 from j10ce.policy.lifetime import at, ends, in_force, over
 from j10ce.scheduler.cluster import assemble, row
@@ -36,7 +36,7 @@ from tests.reservations.objects import node as node_object
 
 TIMES = st.integers(-1, 4).map(lambda n: WALL + n)  # before it was made, while it lives, at its end and after
 N1 = node_object("n1")
-NOBODY = Standing(1, 0, 0, {}, Seen())  # no node has said anything yet
+NOBODY = RolloutStanding(1, 0, 0, {}, NodesSeen())  # no node has said anything yet
 
 
 @st.composite
@@ -133,7 +133,7 @@ def test_everyone_ends_a_hold_at_the_same_moment(until: float, wall: float) -> N
 def _ended(obj: expiry.Temporary, wall: float) -> bool:
     """Whether the keeper counts the seconds since its end."""
     times = iter((0.0, 0.0, 1.0, 1.0))
-    watched = expiry.Watched(lambda: next(times))
+    watched = expiry.Overdue(lambda: next(times))
     watched.over_s(obj, wall)
     return watched.over_s(obj, wall) > 0
 

@@ -124,30 +124,30 @@ def test_a_higher_peak_never_lends_more(law: Law, node: Inputs, by: int) -> None
 
 
 @given(st.builds(Strategy, cpu=laws, memory=laws), nodes, nodes)
-def test_the_told_terms_add_up_to_the_told_result(strategy: Strategy, cpu: Inputs, memory: Inputs) -> None:
-    told = results(reclaimable(strategy, {"cpu": cpu, "memory": memory}))
-    assert told["batch-cpu"].millicores() == total(batch(strategy.cpu, cpu))
-    assert told["mid-memory"].bytes() == total(mid(strategy.memory, memory))
-    assert set(told) == {"batch-cpu", "batch-memory", "mid-cpu", "mid-memory"}
+def test_the_terms_add_up_to_the_result(strategy: Strategy, cpu: Inputs, memory: Inputs) -> None:
+    amounts = results(reclaimable(strategy, {"cpu": cpu, "memory": memory}))
+    assert amounts["batch-cpu"].millicores() == total(batch(strategy.cpu, cpu))
+    assert amounts["mid-memory"].bytes() == total(mid(strategy.memory, memory))
+    assert set(amounts) == {"batch-cpu", "batch-memory", "mid-cpu", "mid-memory"}
 
 
-# -- when it is told
+# -- when it is written
 
 
-def told(cpu: str) -> dict[str, Quantity]:
+def amounts_of(cpu: str) -> dict[str, Quantity]:
     return {"batch-cpu": Quantity.parse(cpu)}
 
 
 @pytest.mark.parametrize(
     ("old", "new", "age_s", "expected"),
     [
-        pytest.param(told("10"), told("10"), 10**6, False, id="the same is never told again"),
-        pytest.param(told("10"), told("11"), 0, False, id="ten percent are not worth telling"),
-        pytest.param(told("10"), told("11001m"), 0, True, id="a little more is"),
-        pytest.param(told("10"), told("8"), 0, True, id="a fall is"),
-        pytest.param(told("10"), told("10500m"), 300, True, id="a drift is, when the last word is old"),
-        pytest.param(told("0"), told("1m"), 0, True, id="anything is more than nothing"),
-        pytest.param({}, told("0"), 0, True, id="the first word"),
+        pytest.param(amounts_of("10"), amounts_of("10"), 10**6, False, id="the same is never written again"),
+        pytest.param(amounts_of("10"), amounts_of("11"), 0, False, id="ten percent are not worth telling"),
+        pytest.param(amounts_of("10"), amounts_of("11001m"), 0, True, id="a little more is"),
+        pytest.param(amounts_of("10"), amounts_of("8"), 0, True, id="a fall is"),
+        pytest.param(amounts_of("10"), amounts_of("10500m"), 300, True, id="a drift is, when the last word is old"),
+        pytest.param(amounts_of("0"), amounts_of("1m"), 0, True, id="anything is more than nothing"),
+        pytest.param({}, amounts_of("0"), 0, True, id="the first word"),
     ],
 )
 def test_hysteresis(old: dict[str, Quantity], new: dict[str, Quantity], age_s: float, expected: bool) -> None:
@@ -155,8 +155,8 @@ def test_hysteresis(old: dict[str, Quantity], new: dict[str, Quantity], age_s: f
 
 
 @given(st.lists(st.integers(9_100, 10_900), min_size=1))
-def test_what_swings_within_the_band_is_told_once(samples: list[int]) -> None:
-    published, words = told("10"), 0
+def test_what_swings_within_the_band_is_reported_once(samples: list[int]) -> None:
+    published, words = amounts_of("10"), 0
     for n in samples:
         fresh = {"batch-cpu": Quantity.parse(f"{n}m")}
         if worth_telling(published, fresh, DEFAULT, 0):
@@ -166,5 +166,5 @@ def test_what_swings_within_the_band_is_told_once(samples: list[int]) -> None:
 
 def test_a_silent_node_lends_nothing_and_says_since_when() -> None:
     terms = degraded(Strategy(degrade=Duration(900)), 960.0, ["batch-cpu"])
-    assert results(terms) == told("0")
+    assert results(terms) == amounts_of("0")
     assert terms[0].why == "no report for 960 s, more than 15m"

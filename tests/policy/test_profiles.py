@@ -40,9 +40,9 @@ def test_a_built_in_profile_is_valid_and_leaves_memory_to_reclaim(built_in: QoSP
 
 @pytest.mark.parametrize("built_in", each())
 def test_a_profile_is_described_knob_by_knob(built_in: QoSProfile) -> None:
-    told = describe(built_in)
-    assert [knob for knob, _ in told] == list(CGROUP_KNOBS)
-    assert all(effect for _, effect in told)
+    description = describe(built_in)
+    assert [knob for knob, _ in description] == list(CGROUP_KNOBS)
+    assert all(effect for _, effect in description)
 
 
 def test_the_description_follows_the_profile() -> None:

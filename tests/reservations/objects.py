@@ -48,7 +48,7 @@ def node(
         )
         for source in {**paid, **refused}
     )
-    claimed = {source.split("/")[1]: {"cpu": _times(*told)} for source, told in paid.items()}
+    claimed = {source.split("/")[1]: {"cpu": _times(*counts)} for source, counts in paid.items()}
     report = NodeReport(
         heartbeat=datetime.fromtimestamp(heard, UTC),
         armed=True,

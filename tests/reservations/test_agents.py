@@ -32,7 +32,7 @@ class Agent:
         self.facts = node(cpus, f"{cpus * 3}Gi", name=name)
         self.workloads: dict[str, Workload] = {}
         self.resolution = Resolution({}, Ledger(self.facts.capacity))
-        self.told: NodeReport = NodeReport()
+        self.report: NodeReport = NodeReport()
 
     def obey(self, obj: NodeQoS, policies: list[MinimalReservationPolicy], wall: float) -> None:
         document = render(obj, policies=policies)
@@ -40,7 +40,7 @@ class Agent:
         self.resolution = resolve(list(self.workloads.values()), document, self.facts, wall=wall, before=before)
         there = {w.target: w for w in self.workloads.values()}
         report: Any = SimpleNamespace(resolution=self.resolution, snap=SimpleNamespace(workloads=there))
-        self.told = NodeReport(
+        self.report = NodeReport(
             heartbeat=datetime.fromtimestamp(wall, UTC),
             armed=True,
             capacity=quantities(self.facts.capacity),
@@ -49,7 +49,7 @@ class Agent:
         )
 
     def held(self) -> dict[str, int]:
-        return {r.source: r.units for r in self.told.reservations if r.units}
+        return {r.source: r.units for r in self.report.reservations if r.units}
 
 
 class Fleet:
@@ -70,12 +70,12 @@ class Fleet:
                 agent.obey(nodes[name], list(self.policies.values()), self.wall)
 
     def object(self, name: str) -> NodeQoS:
-        told = self.agents[name].told
-        if not told.capacity:
+        report = self.agents[name].report
+        if not report.capacity:
             self.agents[name].obey(NodeQoS(metadata=Meta(name=name)), [], self.wall)
-            told = self.agents[name].told
+            report = self.agents[name].report
         beat = datetime.fromtimestamp(self.wall, UTC)
-        return NodeQoS(metadata=Meta(name=name), status=NodeQoSStatus(node=replace(told, heartbeat=beat)))
+        return NodeQoS(metadata=Meta(name=name), status=NodeQoSStatus(node=replace(report, heartbeat=beat)))
 
     def happen(self) -> None:
         self.names += 1
@@ -105,7 +105,7 @@ class Fleet:
             assert not [note for note in agent.resolution.notes if "not all of its" in note.text]
         for p in self.policies.values():
             units = p.status.units
-            running = sum(r.charged for a in self.agents.values() for r in a.told.reservations if _of(r, p))
+            running = sum(r.charged for a in self.agents.values() for r in a.report.reservations if _of(r, p))
             assert units.used == min(running, units.placed) if p.status.admitted_generation else units.placed == 0
 
 
@@ -130,5 +130,5 @@ def test_a_node_names_the_workloads_that_it_could_not_protect() -> None:
     for n in range(2):
         agent.workloads[f"web-{n}"] = workload(f"web-{n}", labels={"app": "web"}, since=WALL + n)
     agent.obey(NodeQoS(metadata=Meta(name="n1")), [web], WALL + 9)
-    (told,) = agent.told.reservations
-    assert (told.workloads, told.unprotected, told.unprotected_workloads) == (2, 1, ("web-1",))
+    (reservation,) = agent.report.reservations
+    assert (reservation.workloads, reservation.unprotected, reservation.unprotected_workloads) == (2, 1, ("web-1",))

@@ -6,7 +6,7 @@ from j10ce.model.kinds import Tier
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.policy.entitlement.ledger import Ledger, Line
 from j10ce.scheduler.ledger.fleet import Fleet
-from j10ce.scheduler.ledger.pledge import Node, Pledge
+from j10ce.scheduler.ledger.pledge import FleetNode, Pledge
 from j10ce.testing.conformance_ledger import Book, LedgerConformance
 
 
@@ -44,7 +44,7 @@ class FleetOfOne(Book):
         return self.fleet.release(holder) is not None
 
     def resize(self, capacity: Resources) -> None:
-        self.fleet.update([Node("n", capacity)])
+        self.fleet.update([FleetNode("n", capacity)])
 
     def promised(self) -> dict[str, Resources]:
         return {pledge.source: pledge.shape for pledge in self.fleet}

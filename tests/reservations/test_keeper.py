@@ -45,7 +45,7 @@ async def leader(store: Store) -> AsyncIterator[View]:
             task.cancel()
 
 
-async def told(view: View, name: str, test: Callable[[MinimalReservationPolicy], bool]) -> MinimalReservationPolicy:
+async def judged(view: View, name: str, test: Callable[[MinimalReservationPolicy], bool]) -> MinimalReservationPolicy:
     """The policy as soon as its status passes."""
     async with asyncio.timeout(LONG_S):
         while True:
@@ -65,26 +65,26 @@ def decided(policy: MinimalReservationPolicy) -> bool:
 async def test_the_witness_and_the_refusal_are_written(store: Store) -> None:
     await store.put(reservation("db", units=2, cpu="3", created=WALL - 60))
     async with leader(store) as view:
-        db = await told(view, "db", decided)
+        db = await judged(view, "db", decided)
         assert [(w.node, w.units) for w in db.status.witness] == [("a", 1), ("b", 1)]
         assert (db.status.units.placed, db.status.admitted_generation) == (2, 1)
         await store.put(reservation("web", units=1, cpu="2"))
-        web = await told(view, "web", decided)
+        web = await judged(view, "web", decided)
         assert (web.status.phase, web.status.conditions[0].reason, web.status.witness) == ("Pending", "NoRoom", ())
 
 
 async def test_a_refused_edit_survives_a_change_of_leader(store: Store) -> None:
     made = await store.put(reservation("db", units=2, cpu="3"))
     async with leader(store) as view:
-        first = await told(view, "db", decided)
+        first = await judged(view, "db", decided)
         assert isinstance(made, MinimalReservationPolicy)
         await store.put(replace(first, spec=replace(first.spec, units=3)))
-        refused = await told(view, "db", lambda p: p.metadata.generation == 2 and decided(p))
+        refused = await judged(view, "db", lambda p: p.metadata.generation == 2 and decided(p))
         assert refused.status.conditions[0].status == "False"
         assert (refused.status.admitted_generation, refused.status.witness) == (1, first.status.witness)
     async with leader(store) as view:
         await store.put(reservation("web", units=1, cpu="1"))
-        await told(view, "web", lambda p: p.status.admitted_generation == 1)
-        again = await told(view, "db", decided)
+        await judged(view, "web", lambda p: p.status.admitted_generation == 1)
+        again = await judged(view, "db", decided)
         assert (again.status.admitted_generation, again.status.witness) == (1, first.status.witness)
         assert again.status.units.placed == 2

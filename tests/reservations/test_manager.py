@@ -218,7 +218,7 @@ def test_a_node_that_does_not_enforce_takes_no_units(reservations: Reservations)
     assert nobody == "1 unit of cpu 1 wanted; no node matches yet: none has reported"
 
 
-def test_many_refused_at_once_are_each_told(reservations: Reservations) -> None:
+def test_many_refused_at_once_are_each_reported(reservations: Reservations) -> None:
     policies = [policy(f"p{n:02}", units=1, cpu="5", age_s=n) for n in range(30)]
     decided = reservations.decide(policies, three(), WALL)
     assert {d.admitted.reason for d in decided.values()} == {"NoRoom"}

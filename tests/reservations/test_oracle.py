@@ -33,9 +33,9 @@ def ask(item: Item) -> Ask:
     return Ask(item.shape.tolist(), item.units, np.flatnonzero(item.rows).tolist())
 
 
-def holds(free: np.ndarray, items: list[Item], found: list[dict[int, int]]) -> bool:
+def holds(free: np.ndarray, items: list[Item], placements: list[dict[int, int]]) -> bool:
     left = free.copy()
-    for item, placement in zip(items, found, strict=True):
+    for item, placement in zip(items, placements, strict=True):
         if sum(placement.values()) != item.units or not all(item.rows[row] for row in placement):
             return False
         for row, units in placement.items():

@@ -1,4 +1,4 @@
-"""docs/reservations.md: its manifests are decided here, and what it shows is what they are told."""
+"""docs/reservations.md: its manifests are decided here, and what it shows is what they get."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ REPORT = "MinimalReservationPolicy/sales/report"
 
 
 def manifests() -> list[MinimalReservationPolicy]:
-    found = [decode(yaml.safe_load(b.text)) for b in blocks() if b.page == PAGE and b.language == "yaml"]
+    body = [decode(yaml.safe_load(b.text)) for b in blocks() if b.page == PAGE and b.language == "yaml"]
     return [
         replace(
             p, metadata=meta(p.metadata.name, p.metadata.namespace, created=WALL + n, uid=p.metadata.name, generation=1)
         )
-        for n, p in enumerate(found)
+        for n, p in enumerate(body)
         if isinstance(p, MinimalReservationPolicy)
     ]
 
@@ -45,18 +45,18 @@ def page() -> str:
     return " ".join((CLONE / PAGE).read_text().split())
 
 
-def test_the_refusal_is_the_one_that_is_told(page: str) -> None:
+def test_the_refusal_is_the_one_that_is_shown(page: str) -> None:
     decided = Reservations(Roster(), limit_percent=100).decide(manifests(), hosts(), WALL)
     assert decided["MinimalReservationPolicy/payments/db"].witness[0].node == "host-2"
     assert decided[REPORT].admitted.message in page
 
 
-def test_the_limit_is_the_one_that_is_told(page: str) -> None:
+def test_the_limit_is_the_one_that_is_shown(page: str) -> None:
     decided = Reservations(Roster()).decide(manifests(), hosts(), WALL)
     assert decided[REPORT].admitted.message in page
 
 
-def test_the_shortage_is_the_one_that_is_told(page: str) -> None:
+def test_the_shortage_is_the_one_that_is_shown(page: str) -> None:
     _, report = manifests()
     fleet = Reservations(Roster(), limit_percent=100)
     assert fleet.decide([report], hosts(), WALL)[REPORT].admitted.status == "True"

@@ -13,7 +13,7 @@ from itertools import count
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.scheduler.ledger.fleet import Fleet
-from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge, Refusal, Standing
+from j10ce.scheduler.ledger.pledge import Charge, FleetNode, Pledge, PledgeRefusal, Standing
 
 Units = dict[str, dict[str, int]]
 
@@ -52,7 +52,7 @@ class World:
     running: dict[str, Running] = field(default_factory=dict)
     zones: dict[str, str] = field(default_factory=dict)  # where a policy wants its units; empty: anywhere
     ends: dict[str, float] = field(default_factory=dict)  # when a policy does
-    refusals: list[tuple[Pledge, Refusal]] = field(default_factory=list)
+    refusals: list[tuple[Pledge, PledgeRefusal]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.fleet = Fleet(limit_percent=self.limit_percent, budget=self.budget)
@@ -71,11 +71,11 @@ class World:
         self.running = {k: r for k, r in self.running.items() if r.node != name}
         self.fleet.update(gone=[name])
 
-    def node(self, name: str) -> Node:
+    def node(self, name: str) -> FleetNode:
         machine = self.machines[name]
         labels = {"zone": machine.zone}
         if machine.lost:
-            return Node(name, NOTHING, labels, open=False)
+            return FleetNode(name, NOTHING, labels, open=False)
         here = [r for r in self.running.values() if r.node == name]
         claimed: dict[str, Resources] = {}
         charged: dict[str, Charge] = {}
@@ -88,7 +88,7 @@ class World:
                 charged[r.payer] = Charge(
                     old.workloads + granted, old.amount.plus(r.floor), old.waiting + (not granted)
                 )
-        return Node(name, machine.capacity, labels, not machine.cordoned, claimed, charged)
+        return FleetNode(name, machine.capacity, labels, not machine.cordoned, claimed, charged)
 
     def report(self, *names: str) -> None:
         """The agents of these nodes tell what there is, and grant what the answer allows."""
@@ -101,7 +101,7 @@ class World:
 
     def put(
         self, namespace: str, name: str, shape: Resources, units: int, *, zone: str = "", ttl: float | None = None
-    ) -> Refusal | None:
+    ) -> PledgeRefusal | None:
         """Create or edit a policy. As the ledger decides; a refusal must leave everything as it was."""
         key = source(namespace, name)
         created = next((p.created for p in self.fleet if p.source == key), float(next(self._names)))
@@ -183,7 +183,7 @@ class World:
         self._before = {key: dict(s.unused) for key, s in standings.items()}
 
     def _check_count(self, pledge: Pledge, s: Standing) -> None:
-        """No unit is lost: it is used, or somewhere unused, or told missing."""
+        """No unit is lost: it is used, or somewhere unused, or reported missing."""
         assert s.missing >= 0
         assert sum(s.used.values()) + sum(s.unused.values()) + s.missing == pledge.units
         for name, units in s.used.items():

@@ -42,7 +42,7 @@ def fine(node: str, weight: int) -> str:
 
 
 class Fleet:
-    """One profile, `web`, whose CPU weight tells its revisions apart, and nodes that take whatever they are told."""
+    """One profile, `web`, whose CPU weight tells its revisions apart, and nodes that take whatever they get."""
 
     def __init__(self, nodes: Iterable[str]) -> None:
         self.wall = WALL
@@ -55,9 +55,9 @@ class Fleet:
 
     @property
     def profile(self) -> QoSProfile:
-        found = self._objects[Key("QoSProfile", "", "web")]
-        assert isinstance(found, QoSProfile)
-        return found
+        profile = self._objects[Key("QoSProfile", "", "web")]
+        assert isinstance(profile, QoSProfile)
+        return profile
 
     @property
     def status(self) -> PolicyStatus:
@@ -91,10 +91,10 @@ class Fleet:
         return {name: weight for name in self.names if (weight := self.weight(name))}
 
     def weight(self, node: str) -> int:
-        found = self.documents.of(node)
-        hash_ = found.hash
+        obeyed = self.documents.of(node)
+        hash_ = obeyed.hash
         if hash_ not in self._weights:
-            document = parse(found.data, NodeDocument)
+            document = parse(obeyed.data, NodeDocument)
             self._weights[hash_] = next((int(p.spec.cpu.weight or 0) for p in document.profiles), 0)
         return self._weights[hash_]
 
@@ -103,12 +103,12 @@ class Fleet:
         for name in self.names:
             why = fault(name, self.weight(name))
             heard = self.wall - 3600 if name in silent else self.wall
-            told = NodeReport(
+            node_report = NodeReport(
                 heartbeat=datetime.fromtimestamp(heard, UTC),
                 document=self.documents.of(name).hash,
                 failing={REF: why} if why else {},
             )
-            self.put(NodeQoS(metadata=Meta(name=name), status=NodeQoSStatus(node=told)))
+            self.put(NodeQoS(metadata=Meta(name=name), status=NodeQoSStatus(node=node_report)))
 
     def judge(self) -> PolicyStatus:
         self.reports.look()

@@ -69,18 +69,18 @@ class Fleet:
         return all(eventually(lambda name=name: self.obeys(name) == wanted[name]) for name in NODES)  # type: ignore[misc]
 
     def report(self, fault: Callable[[dict[str, Any]], str] = lambda document: "") -> None:
-        """Every agent obeys what it is told and says so."""
+        """Every agent obeys its document and says so."""
         for name in NODES:
             document = self.get(f"{BASE}/nodedocuments/{name}")
             why = fault(document)
             node = {"apiVersion": "j10ce.io/v1alpha1", "kind": "NodeQoS", "metadata": {"name": name}}
-            told = {
+            report = {
                 "heartbeat": datetime.now(UTC).isoformat(),  # noqa: TID251
                 "document": document["hash"],
                 "failing": {SOURCE: why} if why else {},
             }
             self.api.post(f"{BASE}/nodeqoses", json=node)
-            self.api.put(f"{BASE}/nodeqoses/{name}/status", json=node | {"status": {"node": told}}).raise_for_status()
+            self.api.put(f"{BASE}/nodeqoses/{name}/status", json=node | {"status": {"node": report}}).raise_for_status()
 
     def reason(self) -> str:
         conditions = self.get().get("status", {}).get("conditions", ())
@@ -123,9 +123,9 @@ def test_a_canary_takes_it_and_the_operator_goes_on(fleet: Fleet) -> None:
     assert fleet.becomes("Reaching")
     assert fleet.settles("2", canary(40))
     fleet.report()
-    told = fleet.says("rollout", "status", "mrp/db", "--watch")
-    assert "Canary" in told
-    assert f"{len(canary(40))} of {len(canary(40))} nodes obey revision 2" in told
+    output = fleet.says("rollout", "status", "mrp/db", "--watch")
+    assert "Canary" in output
+    assert f"{len(canary(40))} of {len(canary(40))} nodes obey revision 2" in output
     assert fleet.settles("2", canary(40))
     described = fleet.says("describe", "mrp", "db")
     assert "Phase:       Active" in described
@@ -140,9 +140,9 @@ def test_it_stops_by_itself_survives_another_leader_and_is_undone(fleet: Fleet) 
     assert fleet.becomes("Reaching")
     assert fleet.settles("2", canary(40))
     fleet.report(failing)
-    told = fleet.says("rollout", "status", "mrp/db", "--watch", code=1)
-    assert "Stopped" in told
-    assert "cpu.weight was refused" in told
+    output = fleet.says("rollout", "status", "mrp/db", "--watch", code=1)
+    assert "Stopped" in output
+    assert "cpu.weight was refused" in output
     assert fleet.settles("1", NODES), "who fails goes back"
     fleet.restart()
     fleet.report(failing)
@@ -160,11 +160,11 @@ def test_it_stops_by_itself_survives_another_leader_and_is_undone(fleet: Fleet) 
     assert eventually(lambda: fleet.get()["status"]["rollout"]["stable"] == 3)
 
 
-def test_a_policy_that_is_paused_when_all_nodes_have_it_is_told_as_paused(fleet: Fleet) -> None:
+def test_a_policy_that_is_paused_when_all_nodes_have_it_is_shown_as_paused(fleet: Fleet) -> None:
     assert "paused" in fleet.says("rollout", "pause", "mrp/db")
     assert fleet.becomes("Complete")
-    told = fleet.says("rollout", "status", "mrp/db", "--watch", code=1)
-    assert "paused: the next change waits for `rollout resume`" in told
+    output = fleet.says("rollout", "status", "mrp/db", "--watch", code=1)
+    assert "paused: the next change waits for `rollout resume`" in output
     fleet.says("rollout", "status", "mrp/db", code=1)
     fleet.says("rollout", "resume", "mrp/db")
     fleet.says("rollout", "status", "mrp/db", "--watch")

@@ -96,7 +96,7 @@ CHANGES = st.lists(st.tuples(OBJECTS, st.booleans()), max_size=25)
 
 
 class World:
-    """A store's objects, and what is told of their changes."""
+    """A store's objects, and what watchers hear of their changes."""
 
     def __init__(self) -> None:
         self.held: dict[Key, Object] = {}
@@ -154,9 +154,9 @@ def test_a_document_and_its_changes_lead_to_the_same_as_the_whole(
         document = world.documents.of("n1")
         if n % together or document.hash == held.hash:
             continue
-        told = world.documents.change("n1", mark)
-        assert told is not None
-        step = parse(b'%s,"since":"%s"%s' % (document.head, held.hash.encode(), told), NodeChange)
+        change = world.documents.change("n1", mark)
+        assert change is not None
+        step = parse(b'%s,"since":"%s"%s' % (document.head, held.hash.encode(), change), NodeChange)
         assert changed(held, step) == world.rendered("n1")
         assert changed(replace(held, hash="another"), step) is None
         held, mark = world.rendered("n1"), world.documents.mark("n1")
@@ -171,12 +171,12 @@ def test_a_change_tells_what_changed_and_nothing_else() -> None:
     world.change(reservation("b", cpu="7"), False)
     world.change(reservation("c"), True)
     end = world.documents.change("n1", mark) or b""
-    told = parse(b'{"node":"n1","hash":"","since":"","format":2' + end, NodeChange)
-    assert [policy.metadata.name for policy in told.policies] == ["b"]
-    assert told.gone == ("MinimalReservationPolicy/default/c",)
+    parsed = parse(b'{"node":"n1","hash":"","since":"","format":2' + end, NodeChange)
+    assert [policy.metadata.name for policy in parsed.policies] == ["b"]
+    assert parsed.gone == ("MinimalReservationPolicy/default/c",)
 
 
-def test_who_lags_too_far_behind_is_told_everything() -> None:
+def test_who_lags_too_far_behind_hears_everything() -> None:
     world = World()
     mark = world.documents.mark("n1")
     for n in range(fragments.MOST_CHANGES + 1):

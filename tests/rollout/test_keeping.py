@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from j10ce.daemon.pace import TURN_S, unhurried
 from j10ce.errors import StoreError
 from j10ce.manager.documents.view import View
-from j10ce.manager.keepers.expiry import KEPT_S, Watched, ends, look, tidy
+from j10ce.manager.keepers.expiry import KEPT_S, Overdue, ends, look, tidy
 from j10ce.manager.policies.admission import Decision
 from j10ce.manager.policies.history import KEPT, keep_history, revision_of
 from j10ce.manager.policies.keeper import Judge
@@ -49,8 +49,8 @@ async def store() -> AsyncIterator[Store]:
 
 
 async def revision(store: Store, kind: str, name: str) -> str:
-    found = (await store.list(kind)).items
-    return next(obj.metadata.resource_version for obj in found if obj.metadata.name == name)
+    items = (await store.list(kind)).items
+    return next(obj.metadata.resource_version for obj in items if obj.metadata.name == name)
 
 
 async def beside(*works: Awaitable[None], do: Callable[[], Awaitable[None]]) -> None:
@@ -89,8 +89,8 @@ async def test_a_heartbeat_makes_no_work_for_policies(store: Store) -> None:
     judge = Judge(store, view, Reservations(Roster()))
 
     def node(heard: float) -> NodeQoS:
-        told = NodeReport(heartbeat=datetime.fromtimestamp(heard, UTC), document=view.documents.of("n1").hash)
-        return NodeQoS(metadata=Meta(name="n1"), status=NodeQoSStatus(node=told))
+        report = NodeReport(heartbeat=datetime.fromtimestamp(heard, UTC), document=view.documents.of("n1").hash)
+        return NodeQoS(metadata=Meta(name="n1"), status=NodeQoSStatus(node=report))
 
     async def scene() -> None:
         await store.put(profile("web"))
@@ -142,7 +142,7 @@ async def test_what_the_judge_wrote_itself_is_not_judged_again(store: Store) -> 
 
 
 class Slow(Reservations):
-    """Takes as long as it is told to."""
+    """Takes as long as a test wants."""
 
     go_on = threading.Event()
 
@@ -219,7 +219,7 @@ async def test_the_stable_revision_is_kept_however_old_it_is(store: Store) -> No
     await beside(view.run(), keep_history(store, view), do=scene)
 
 
-class Told(MemoryStore):
+class Recording(MemoryStore):
     """Notes what it was asked to write."""
 
     def __init__(self) -> None:
@@ -232,7 +232,7 @@ class Told(MemoryStore):
 
 
 async def test_a_fresh_leader_does_not_record_again_what_is_in_the_history() -> None:
-    store = Told()
+    store = Recording()
     view = View(store)
     old, fresh = await store.put(reservation("old", cpu="1")), reservation("fresh", cpu="1")
     assert isinstance(old, MinimalReservationPolicy)
@@ -281,7 +281,7 @@ async def test_a_hold_that_cannot_be_tidied_does_not_keep_the_others() -> None:
     async def scene() -> None:
         await view.ready()
         with pytest.raises(StoreError, match="not this one"):
-            await look(store, view, Watched(lambda: 0.0), WALL)
+            await look(store, view, Overdue(lambda: 0.0), WALL)
         right = await store.get("Hold", "j10ce-system", "right")
         assert isinstance(right, Hold)
         assert [c.type for c in right.status.conditions] == ["Expired"]

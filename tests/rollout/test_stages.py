@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from j10ce.model.kinds import Meta, NodeQoS, Rollout
 from j10ce.policy.document.document import cohort
-from j10ce.policy.document.rollout import MOST_BACK, Seen, advance, change, done, progressing, stage
+from j10ce.policy.document.rollout import MOST_BACK, NodesSeen, advance, change, done, progressing, stage
 from tests.rollout.fleet import REF, Fleet, canary
 
 OLD, NEW = 10, 20
@@ -269,7 +269,7 @@ def test_one_that_is_silent_is_waited_for_and_one_that_is_gone_is_not() -> None:
     fleet.edit(NEW, Rollout())
     fleet.settle()
     assert fleet.reason() == "Reaching"
-    assert "1 are silent" in next(c.message for c in fleet.status.conditions if c.type == "Progressing")
+    assert "1 not reporting" in next(c.message for c in fleet.status.conditions if c.type == "Progressing")
     fleet.wall += 600
     fleet.settle()
     assert (fleet.reason(), fleet.weight(gone)) == ("Complete", NEW)
@@ -357,8 +357,8 @@ def test_whatever_happens_a_rollout_keeps_its_promises(steps: list[tuple[str, ob
 
 
 @settings(max_examples=20, deadline=None)
-@given(seen=st.builds(Seen, wanted=st.integers(0, 9), applied=st.integers(0, 9)), wall=st.floats(0, 1e9))
-def test_where_a_rollout_stands_is_a_function_of_objects(seen: Seen, wall: float) -> None:
+@given(seen=st.builds(NodesSeen, wanted=st.integers(0, 9), applied=st.integers(0, 9)), wall=st.floats(0, 1e9))
+def test_where_a_rollout_stands_is_a_function_of_objects(seen: NodesSeen, wall: float) -> None:
     fleet = started(20)
     one = advance(fleet.profile, seen, fleet.revisions(), wall, 0.0)
     assert one == advance(fleet.profile, seen, list(reversed(fleet.revisions())), wall, 0.0)

@@ -47,9 +47,9 @@ class Leader:
         self.reports.take(event, self.documents.take(event))
 
     def report(self, node: str = "n1", *, heard: float = WALL) -> None:
-        """The node obeys what it is told, and says so."""
-        told = NodeReport(heartbeat=datetime.fromtimestamp(heard, UTC), document=self.documents.of(node).hash)
-        self.put(NodeQoS(metadata=Meta(name=node), status=NodeQoSStatus(node=told)))
+        """The node obeys its document, and says so."""
+        node_report = NodeReport(heartbeat=datetime.fromtimestamp(heard, UTC), document=self.documents.of(node).hash)
+        self.put(NodeQoS(metadata=Meta(name=node), status=NodeQoSStatus(node=node_report)))
 
     def succeeded(self) -> Leader:
         """By one that finds the objects, and knows nothing else."""
@@ -123,8 +123,8 @@ def test_a_node_that_says_it_went_back_does_not_obey(leader: Leader) -> None:
     leader.report()
     assert leader.applied(edited) == 1
     back = ReservationReport(source="MinimalReservationPolicy/default/db", generation=1)
-    told = NodeReport(heartbeat=datetime.fromtimestamp(WALL, UTC), document="old", reservations=(back,))
-    leader.put(NodeQoS(metadata=Meta(name="n1"), status=NodeQoSStatus(node=told)))
+    report = NodeReport(heartbeat=datetime.fromtimestamp(WALL, UTC), document="old", reservations=(back,))
+    leader.put(NodeQoS(metadata=Meta(name="n1"), status=NodeQoSStatus(node=report)))
     assert leader.applied(edited) == 0
 
 
@@ -152,16 +152,16 @@ def test_a_fresh_leader_believes_what_the_last_one_saw_obeyed(leader: Leader) ->
 
 
 @pytest.mark.parametrize(
-    "found",
+    "predecessor",
     [
         pytest.param(policy("db", applied=0), id="nobody obeyed it"),
         pytest.param(policy("db", generation=2, applied=1), id="it was edited while nobody led"),
     ],
 )
-def test_a_fresh_leader_believes_nothing_else(leader: Leader, found: MinimalReservationPolicy) -> None:
-    leader.put(found)
+def test_a_fresh_leader_believes_nothing_else(leader: Leader, predecessor: MinimalReservationPolicy) -> None:
+    leader.put(predecessor)
     leader.put(policy("web"))
-    assert leader.succeeded().applied(found) == 0
+    assert leader.succeeded().applied(predecessor) == 0
 
 
 def test_a_fresh_leader_does_not_vouch_for_a_node_that_was_away(leader: Leader) -> None:

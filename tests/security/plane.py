@@ -98,7 +98,7 @@ class Plane:
     def trust(self) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=self.pki / "ca.crt")
 
-    def told(self) -> list[dict[str, object]]:
+    def audited(self) -> list[dict[str, object]]:
         """The audit log."""
         return [json.loads(line) for line in self.audit.read_text().splitlines()]
 

@@ -42,22 +42,22 @@ def deeper(data: bytes, levels: int) -> bytes:
     return bytes(data).replace(b'{"f:a":{}}', b'{"f:a":' * levels + b"{}" + b"}" * levels)
 
 
-def test_a_value_is_told_back_by_its_first_characters(editor: httpx.Client) -> None:
-    told = editor.post(HOLDS, json={**hold("long"), "spec": {**hold("long")["spec"], "target": "N" + "y" * 900_000}})  # type: ignore[dict-item]
-    assert told.status_code == 422
-    assert "spec.target" in told.text
-    assert "y" * 201 not in told.text
-    assert len(told.content) < 4_000
+def test_a_value_is_repeated_by_its_first_characters(editor: httpx.Client) -> None:
+    answer = editor.post(HOLDS, json={**hold("long"), "spec": {**hold("long")["spec"], "target": "N" + "y" * 900_000}})  # type: ignore[dict-item]
+    assert answer.status_code == 422
+    assert "spec.target" in answer.text
+    assert "y" * 201 not in answer.text
+    assert len(answer.content) < 4_000
 
 
 @pytest.mark.parametrize("wanted", ["uid", "resourceVersion"])
 @pytest.mark.parametrize("length", [800_000, 900])
-def test_what_a_delete_insists_on_is_told_in_few_words(editor: httpx.Client, wanted: str, length: int) -> None:
+def test_what_a_delete_insists_on_is_reported_in_few_words(editor: httpx.Client, wanted: str, length: int) -> None:
     body = {"preconditions": {wanted: "9" * length}}
-    told = editor.request("DELETE", f"{PROFILES}/burstable", json=body)
-    assert told.status_code == (422 if length > 1024 else 409)
-    assert len(told.content) < 2_000
-    assert "9" * 201 not in told.text
+    answer = editor.request("DELETE", f"{PROFILES}/burstable", json=body)
+    assert answer.status_code == (422 if length > 1024 else 409)
+    assert len(answer.content) < 2_000
+    assert "9" * 201 not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -68,10 +68,10 @@ def test_what_a_delete_insists_on_is_told_in_few_words(editor: httpx.Client, wan
         f"{PROFILES}?resourceVersion=" + "9" * 900,
     ],
 )
-def test_a_question_is_told_back_by_its_first_characters(editor: httpx.Client, path: str) -> None:
-    told = editor.get(path)
-    assert told.status_code in (404, 422, 504)
-    assert path[-201:] not in told.text
+def test_a_question_is_repeated_by_its_first_characters(editor: httpx.Client, path: str) -> None:
+    answer = editor.get(path)
+    assert answer.status_code in (404, 422, 504)
+    assert path[-201:] not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ def test_a_question_is_told_back_by_its_first_characters(editor: httpx.Client, p
         pytest.param({"tier": "standard", "cpu": {"burst": "y" * 100_000}}, id="an amount"),
     ],
 )
-def test_any_mistake_is_told_in_few_words(editor: httpx.Client, spec: dict[str, Any]) -> None:
-    told = editor.post(PROFILES, json=obj("QoSProfile", "wrong", **spec))
-    assert told.status_code == 422
-    assert len(told.content) < 6_000
+def test_any_mistake_is_reported_in_few_words(editor: httpx.Client, spec: dict[str, Any]) -> None:
+    answer = editor.post(PROFILES, json=obj("QoSProfile", "wrong", **spec))
+    assert answer.status_code == 422
+    assert len(answer.content) < 6_000
 
 
 def test_a_deep_object_leaves_its_name_to_others(editor: httpx.Client, shared: Manager) -> None:
@@ -123,17 +123,17 @@ def test_a_patch_cannot_nest_deeper_than_an_object(editor: httpx.Client) -> None
     for _ in range(6):
         steps.append({"op": "copy", "from": "/x", "path": f"{path}/x"})
         path += "/x" * (path.count("/"))
-    told = editor.patch(f"{PROFILES}/copied", json=steps, headers=PATCH)
-    assert told.status_code in (400, 422)
-    assert len(told.content) < 4_000
+    answer = editor.patch(f"{PROFILES}/copied", json=steps, headers=PATCH)
+    assert answer.status_code in (400, 422)
+    assert len(answer.content) < 4_000
 
 
 @pytest.mark.parametrize("op", ["add", "remove", "replace", "test", "move", "copy"])
 def test_a_pointer_that_leads_deeper_than_any_object_is_not_followed(editor: httpx.Client, op: str) -> None:
     step: dict[str, Any] = {"op": op, "path": "/x" * 400_000, "from": "/y" * 65, "value": 0}
-    told = editor.patch(f"{PROFILES}/burstable", json=[step], headers=PATCH)
-    assert (told.status_code, "leads deeper than 64 levels" in told.text) == (422, True)
-    assert len(told.content) < 4_000
+    answer = editor.patch(f"{PROFILES}/burstable", json=[step], headers=PATCH)
+    assert (answer.status_code, "leads deeper than 64 levels" in answer.text) == (422, True)
+    assert len(answer.content) < 4_000
 
 
 MANY = "[" + "[]," * 200_000 + "1]"
@@ -153,21 +153,21 @@ def test_a_body_of_very_many_values_is_not_looked_through(
     editor: httpx.Client, method: str, path: str, body: str, headers: dict[str, str]
 ) -> None:
     """One megabyte of them kept the event loop from everybody else for seconds."""
-    told = editor.request(method, PROFILES + path, content=body, headers=headers)
-    assert (told.status_code, "too many values; send at most 131072" in told.text) == (400, True), told.text
+    answer = editor.request(method, PROFILES + path, content=body, headers=headers)
+    assert (answer.status_code, "too many values; send at most 131072" in answer.text) == (400, True), answer.text
 
 
 def test_keys_that_stand_twice_below_a_long_one_take_the_room_of_the_body() -> None:
     """Each had the path of all that it stands below: 260 kB became gigabytes."""
     body = b'{"\\u0061' + b"x" * 50_000 + b'":{' + b'"a":0,' * 8_000 + b'"a":0}}'
     tracemalloc.start()
-    with pytest.raises(Malformed) as told:
+    with pytest.raises(Malformed) as refused:
         refuse_repeated(body, None)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 30 * len(body)
-    assert len(told.value.findings) == 50
-    assert all(len(finding.path) <= 200 for finding in told.value.findings)
+    assert len(refused.value.findings) == 50
+    assert all(len(finding.path) <= 200 for finding in refused.value.findings)
 
 
 @pytest.mark.parametrize("inside", ["[" + "0," * 131_072 + "0]", "{" + '"a":0,' * 131_072 + '"a":0}'])
@@ -177,16 +177,16 @@ def test_a_body_of_very_many_values_is_not_searched_for_keys_that_stand_twice(
     body = '{"\\u0061":' + inside + "}"
     with pytest.raises(Malformed, match="too many values"):
         refuse_repeated(body, None)
-    told = editor.patch(f"{PROFILES}/burstable", content=body, headers=MERGE)
-    assert (told.status_code, "too many values; send at most 131072" in told.text) == (400, True)
+    answer = editor.patch(f"{PROFILES}/burstable", content=body, headers=MERGE)
+    assert (answer.status_code, "too many values; send at most 131072" in answer.text) == (400, True)
 
 
 def test_keys_that_stand_twice_are_refused_as_in_kubernetes(editor: httpx.Client) -> None:
     body = json.dumps(obj("QoSProfile", "twice", tier="standard"))
     double = body.replace('"tier": "standard"', '"tier": "standard", "tier": "besteffort"')
     sent = {"content-type": "application/json"}
-    told = editor.post(PROFILES, content=double, headers=sent)
-    assert (told.status_code, "spec.tier: duplicate field" in told.text) == (400, True)
+    answer = editor.post(PROFILES, content=double, headers=sent)
+    assert (answer.status_code, "spec.tier: duplicate field" in answer.text) == (400, True)
     assert editor.get(f"{PROFILES}/twice").status_code == 404
     warned = editor.post(f"{PROFILES}?fieldValidation=Warn", content=double, headers=sent)
     assert (warned.status_code, warned.headers["warning"]) == (201, '299 - "duplicate field \\"spec.tier\\""')
@@ -221,17 +221,17 @@ def test_a_key_that_stands_twice_is_refused_whatever_the_request(
     shared: Manager, method: str, path: str, body: str, headers: dict[str, str]
 ) -> None:
     with shared.client("admin") as admin:
-        told = admin.request(method, path, content=body, headers=headers)
-        assert (told.status_code, "duplicate field" in told.text) == (400, True), told.text
+        answer = admin.request(method, path, content=body, headers=headers)
+        assert (answer.status_code, "duplicate field" in answer.text) == (400, True), answer.text
         assert admin.get(f"{PROFILES}/said-twice").status_code == 404
         assert admin.get(f"{PROFILES}/burstable").json()["spec"]["tier"] == "standard"
 
 
 def test_a_warning_with_control_characters_does_not_break_the_answer(editor: httpx.Client) -> None:
     made = obj("QoSProfile", "esc", tier="standard", **{"a\x1b[2Jb": 1})
-    told = editor.post(f"{PROFILES}?fieldValidation=Warn", json=made)
-    assert told.status_code == 201
-    assert told.headers["warning"] == '299 - "unknown field \\"spec.a?[2Jb\\""'
+    answer = editor.post(f"{PROFILES}?fieldValidation=Warn", json=made)
+    assert answer.status_code == 201
+    assert answer.headers["warning"] == '299 - "unknown field \\"spec.a?[2Jb\\""'
 
 
 @pytest.mark.parametrize(
@@ -244,16 +244,16 @@ def test_a_warning_with_control_characters_does_not_break_the_answer(editor: htt
     ],
 )
 def test_yaml_is_bounded(editor: httpx.Client, body: bytes, problem: str) -> None:
-    told = editor.patch(f"{PROFILES}/y?fieldManager=me", content=body, headers=APPLY)
-    assert (told.status_code, problem in told.text) == (400, True), told.text
+    answer = editor.patch(f"{PROFILES}/y?fieldManager=me", content=body, headers=APPLY)
+    assert (answer.status_code, problem in answer.text) == (400, True), answer.text
 
 
 def test_yaml_knows_no_numbers_of_base_sixty(editor: httpx.Client) -> None:
     body = (
         b"apiVersion: j10ce.io/v1alpha1\nkind: QoSProfile\nmetadata: {annotations: {a: 1:30}}\nspec: {tier: standard}"
     )
-    told = editor.patch(f"{PROFILES}/sixty?fieldManager=me", content=body, headers=APPLY)
-    assert (told.status_code, told.json()["metadata"]["annotations"]) == (201, {"a": "1:30"})
+    answer = editor.patch(f"{PROFILES}/sixty?fieldManager=me", content=body, headers=APPLY)
+    assert (answer.status_code, answer.json()["metadata"]["annotations"]) == (201, {"a": "1:30"})
 
 
 def test_a_watch_is_one_however_it_is_spelled(plane: Plane) -> None:
@@ -261,8 +261,8 @@ def test_a_watch_is_one_however_it_is_spelled(plane: Plane) -> None:
         with client.stream("GET", f"{PROFILES}?w%61tch=1&resourceVersion=0") as watch:
             lines = watch.iter_lines()
             next(lines)
-            told = admin.get("/metrics").text
-    assert re.search(r"^j10ce_manager_watchers 1\.0$", told, re.MULTILINE)
+            text = admin.get("/metrics").text
+    assert re.search(r"^j10ce_manager_watchers 1\.0$", text, re.MULTILINE)
 
 
 def test_a_backup_reads_whatever_was_stored(plane: Plane) -> None:
@@ -289,21 +289,21 @@ def test_a_backup_reads_whatever_was_stored(plane: Plane) -> None:
 @pytest.mark.parametrize("revision", ["abc", "", "-1", "٣", "9" * 1_100])
 def test_a_token_to_go_on_with_that_was_made_up_is_refused(editor: httpx.Client, revision: str) -> None:
     made_up = base64.urlsafe_b64encode(json.dumps([revision, ["QoSProfile", "", "a"]]).encode()).decode()
-    told = editor.get(PROFILES, params={"resourceVersion": "5", "continue": made_up})
-    assert (told.status_code, told.json()["details"]["causes"][0]["field"]) == (422, "continue")
+    answer = editor.get(PROFILES, params={"resourceVersion": "5", "continue": made_up})
+    assert (answer.status_code, answer.json()["details"]["causes"][0]["field"]) == (422, "continue")
 
 
 def test_a_field_selector_of_many_terms_is_refused(editor: httpx.Client) -> None:
     """Each is looked at for every object."""
     many = ",".join(f"metadata.name!=a{n}" for n in range(9))
-    told = editor.get(PROFILES, params={"fieldSelector": many})
-    assert (told.status_code, "9 terms; write at most 8" in told.text) == (422, True)
+    answer = editor.get(PROFILES, params={"fieldSelector": many})
+    assert (answer.status_code, "9 terms; write at most 8" in answer.text) == (422, True)
     assert editor.get(PROFILES, params={"fieldSelector": many.rpartition(",")[0]}).status_code == 200
 
 
 def test_terms_that_stand_twice_count_once(editor: httpx.Client) -> None:
-    told = editor.get(PROFILES, params={"fieldSelector": ",".join(["metadata.name=ls"] * 50)})
-    assert [item["metadata"]["name"] for item in told.json()["items"]] == ["ls"]
+    answer = editor.get(PROFILES, params={"fieldSelector": ",".join(["metadata.name=ls"] * 50)})
+    assert [item["metadata"]["name"] for item in answer.json()["items"]] == ["ls"]
 
 
 def test_an_object_does_not_grow_beyond_its_size_by_patches(editor: httpx.Client) -> None:
@@ -313,9 +313,9 @@ def test_an_object_does_not_grow_beyond_its_size_by_patches(editor: httpx.Client
     assert editor.post(PROFILES, json=obj("QoSProfile", "grows", tier="standard", selector=selector)).status_code == 201
     expressions = "/spec/selector/matchExpressions"
     copies = [{"op": "copy", "from": f"{expressions}/0", "path": f"{expressions}/-"}] * 5
-    told = [editor.patch(f"{PROFILES}/grows", json=copies, headers=PATCH) for _ in range(4)]
-    assert [answer.status_code for answer in told] == [200, 200, 200, 422]
-    assert "at most 1048576 are kept" in told[-1].text
+    reply = [editor.patch(f"{PROFILES}/grows", json=copies, headers=PATCH) for _ in range(4)]
+    assert [answer.status_code for answer in reply] == [200, 200, 200, 422]
+    assert "at most 1048576 are kept" in reply[-1].text
     more = {"metadata": {"annotations": {"a": "x" * 100_000}}}
     assert editor.patch(f"{PROFILES}/grows", json=more, headers=MERGE).status_code == 422
     assert len(editor.get(f"{PROFILES}/grows").content) <= 1 << 20
@@ -334,8 +334,8 @@ def test_a_label_does_not_make_a_placement_of_another_s_policy(editor: httpx.Cli
     with shared.client("admin") as admin:
         assert admin.post(POLICIES, json=victim).status_code == 201
         assert editor.patch(f"{POLICIES}/placement-victim", json=LABELLED, headers=MERGE).status_code == 200
-        told = editor.post(PLACEMENTS, json=obj("Workload", "victim", minimum=CPU))
-        assert (told.status_code, "is no placement; rename the workload" in told.text) == (409, True)
+        answer = editor.post(PLACEMENTS, json=obj("Workload", "victim", minimum=CPU))
+        assert (answer.status_code, "is no placement; rename the workload" in answer.text) == (409, True)
         assert admin.delete(f"{POLICIES}/placement-victim").status_code == 200, "it is still there"
 
 
@@ -349,7 +349,7 @@ def test_what_placing_takes_back_is_in_the_audit_log(editor: httpx.Client, share
         assert editor.post(PLACEMENTS, json=obj("Workload", "moved", minimum=CPU)).status_code == 409, "no node fits"
         assert admin.get(f"{POLICIES}/placement-moved").status_code == 404
     deleted = [
-        line for line in shared.plane.told() if line["verb"] == "delete" and line.get("name") == "placement-moved"
+        line for line in shared.plane.audited() if line["verb"] == "delete" and line.get("name") == "placement-moved"
     ]
     assert [(line["who"], line["kind"], line["stage"]) for line in deleted] == [
         ("editor", "MinimalReservationPolicy", "intent"),
@@ -365,19 +365,19 @@ def test_what_is_orphaned_beside_a_delete_is_in_the_audit_log(editor: httpx.Clie
     owned["metadata"] = {"name": "owned", "ownerReferences": [reference]}
     assert editor.post(PROFILES, json=owned).status_code == 201
     assert editor.delete(f"{PROFILES}/owner", params={"propagationPolicy": "Orphan"}).status_code == 200
-    told = [line for line in shared.plane.told() if line.get("name") == "owned" and line["verb"] == "update"]
-    assert [(line["who"], line["stage"]) for line in told] == [("editor", "intent"), ("editor", "outcome")]
+    lines = [line for line in shared.plane.audited() if line.get("name") == "owned" and line["verb"] == "update"]
+    assert [(line["who"], line["stage"]) for line in lines] == [("editor", "intent"), ("editor", "outcome")]
     assert editor.delete(f"{PROFILES}/owned").status_code == 200
 
 
-def test_an_apply_that_conflicts_in_very_many_fields_is_told_a_few(editor: httpx.Client) -> None:
+def test_an_apply_that_conflicts_in_very_many_fields_hears_a_few(editor: httpx.Client) -> None:
     made = obj("QoSProfile", "contested", tier="standard")
     for manager, value, code in (("first", "a", 201), ("second", "b", 409)):
         labels = {f"{'l' * 55}{n}": value for n in range(1_000)}
         body = {**made, "metadata": {"name": "contested", "labels": labels}}
-        told = editor.patch(f"{PROFILES}/contested?fieldManager={manager}", content=json.dumps(body), headers=APPLY)
-        assert told.status_code == code
-    causes = told.json()["details"]["causes"]
+        answer = editor.patch(f"{PROFILES}/contested?fieldManager={manager}", content=json.dumps(body), headers=APPLY)
+        assert answer.status_code == code
+    causes = answer.json()["details"]["causes"]
     assert (len(causes), causes[-1]["message"]) == (51, "and 950 more")
-    assert "Apply failed with 1000 conflicts" in told.json()["message"]
-    assert len(told.content) < 50_000
+    assert "Apply failed with 1000 conflicts" in answer.json()["message"]
+    assert len(answer.content) < 50_000

@@ -73,7 +73,7 @@ def applied(many: int) -> None:
         ownership.refuse(old, new, MINE)
 
 
-MINE = ownership.Writer("me", "spec", 0.0)
+MINE = ownership.FieldWriter("me", "spec", 0.0)
 
 
 @pytest.mark.parametrize("write", [replaced, taken, applied])
@@ -86,7 +86,7 @@ def test_finding_out_who_owns_what_takes_as_long_as_the_object_is_large(write: C
 def test_owners_are_forgotten_without_comparing_them_with_one_another() -> None:
     Tree.compared = 0
     entries = [ManagedFields(manager="x", operation="Update", fields_v1=Tree({f"f:a{n}": {}})) for n in range(500)]
-    told = replace(profile("p"), metadata=Meta(name="p", managed_fields=tuple(entries)))
-    made = ownership.updated(None, told, MINE)
+    crowded = replace(profile("p"), metadata=Meta(name="p", managed_fields=tuple(entries)))
+    made = ownership.updated(None, crowded, MINE)
     assert len(made.metadata.managed_fields) <= ownership.MOST_MANAGERS + 1
     assert Tree.compared < 2_000

@@ -39,21 +39,21 @@ def report(client: httpx.Client, **said: object) -> httpx.Response:
 
 
 def test_a_selector_of_blanks_is_refused_by_its_length(node: httpx.Client) -> None:
-    told = node.get(f"{BASE}/nodedocuments/n1?labelSelector=" + "+" * 15_000 + "!")
-    assert (told.status_code, told.json()["details"]["causes"][0]["field"]) == (422, "labelSelector")
-    assert "too long" in told.json()["message"]
-    assert len(told.content) < 2_000
+    answer = node.get(f"{BASE}/nodedocuments/n1?labelSelector=" + "+" * 15_000 + "!")
+    assert (answer.status_code, answer.json()["details"]["causes"][0]["field"]) == (422, "labelSelector")
+    assert "too long" in answer.json()["message"]
+    assert len(answer.content) < 2_000
 
 
 @pytest.mark.parametrize("body", [b"a: 1" + b":1" * 30_000, b"- a\n" * 15_000], ids=["base 60", "a long list"])
 def test_yaml_is_not_read_from_a_node(node: httpx.Client, body: bytes) -> None:
-    told = node.patch(f"{NODE}/status?fieldManager=x", content=body, headers=APPLY)
-    assert (told.status_code, told.json()["reason"]) == (415, "UnsupportedMediaType")
+    answer = node.patch(f"{NODE}/status?fieldManager=x", content=body, headers=APPLY)
+    assert (answer.status_code, answer.json()["reason"]) == (415, "UnsupportedMediaType")
 
 
 def test_a_report_above_its_size_is_not_even_read(node: httpx.Client) -> None:
-    told = report(node, capacity={"cpu": "4" + " " * 900_000})
-    assert (told.status_code, told.json()["reason"]) == (413, "RequestEntityTooLarge")
+    answer = report(node, capacity={"cpu": "4" + " " * 900_000})
+    assert (answer.status_code, answer.json()["reason"]) == (413, "RequestEntityTooLarge")
 
 
 def test_a_report_does_not_grow_beyond_its_size_by_many_patches(node: httpx.Client) -> None:
@@ -66,15 +66,15 @@ def test_a_report_does_not_grow_beyond_its_size_by_many_patches(node: httpx.Clie
 
 
 def test_a_string_beyond_its_bound_is_refused_and_not_repeated(node: httpx.Client) -> None:
-    told = report(node, bootId="b" * 60_000)
-    assert told.status_code == 422
-    assert "status.node.bootId" in told.text
-    assert "b" * 201 not in told.text
+    answer = report(node, bootId="b" * 60_000)
+    assert answer.status_code == 422
+    assert "status.node.bootId" in answer.text
+    assert "b" * 201 not in answer.text
 
 
 def test_a_list_beyond_its_bound_is_refused(node: httpx.Client) -> None:
-    told = report(node, pressure={f"p{n}": 0 for n in range(2_000)})
-    assert told.status_code == 422
+    answer = report(node, pressure={f"p{n}": 0 for n in range(2_000)})
+    assert answer.status_code == 422
 
 
 def test_nesting_is_refused_where_it_is_decoded(node: httpx.Client) -> None:
@@ -83,8 +83,8 @@ def test_nesting_is_refused_where_it_is_decoded(node: httpx.Client) -> None:
         deep = {"f:a": deep}
     fields = [{"manager": "evil", "operation": "Apply", "fieldsV1": deep}]
     made = {**hold("deep", node="n1"), "metadata": {"name": "deep", "managedFields": fields}}
-    told = node.post(f"{BASE}/namespaces/default/holds", json=made)
-    assert (told.status_code, "nested too deeply" in told.text) == (400, True)
+    answer = node.post(f"{BASE}/namespaces/default/holds", json=made)
+    assert (answer.status_code, "nested too deeply" in answer.text) == (400, True)
     assert node.patch(f"{NODE}/status", content=b'{"a":' * 900 + b"1" + b"}" * 900, headers=MERGE).status_code == 400
 
 
@@ -96,12 +96,12 @@ def test_amounts_with_blanks_are_the_amounts(node: httpx.Client) -> None:
 
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
 def test_a_time_at_the_end_of_the_calendar_is_refused(node: httpx.Client, moment: str) -> None:
-    """Told in another zone it would be no time at all, for every list that shows it and every keeper that reads it."""
-    told = report(node, heartbeat=moment)
-    assert (told.status_code, told.json()["details"]["causes"][0]["field"]) == (422, "status.node.heartbeat")
-    told = report(node, conditions=[{"type": "Odd", "status": "True", "lastTransitionTime": moment}])
+    """In another zone it would be no time at all, for every list that shows it and every keeper that reads it."""
+    answer = report(node, heartbeat=moment)
+    assert (answer.status_code, answer.json()["details"]["causes"][0]["field"]) == (422, "status.node.heartbeat")
+    answer = report(node, conditions=[{"type": "Odd", "status": "True", "lastTransitionTime": moment}])
     field = "status.node.conditions[0].lastTransitionTime"
-    assert (told.status_code, told.json()["details"]["causes"][0]["field"]) == (422, field)
+    assert (answer.status_code, answer.json()["details"]["causes"][0]["field"]) == (422, field)
     made = hold("poison", node="n1")
     owners = [{"manager": "x", "time": moment, "fieldsV1": {"f:a": {}}}]
     owned = node.post(
@@ -126,9 +126,9 @@ def test_a_hold_that_would_be_read_for_minutes_is_refused(
 ) -> None:
     made = hold("slow", node="n1", value=value)
     made["spec"] = {**made["spec"], "knobs": knobs}  # type: ignore[dict-item]
-    told = node.post(f"{BASE}/namespaces/default/holds", json=made)
-    assert (told.status_code, told.json()["details"]["causes"][0]["field"]) == (422, field)
-    assert len(told.content) < 30_000
+    answer = node.post(f"{BASE}/namespaces/default/holds", json=made)
+    assert (answer.status_code, answer.json()["details"]["causes"][0]["field"]) == (422, field)
+    assert len(answer.content) < 30_000
 
 
 @pytest.mark.parametrize("owners", [1_000, 20_000])
@@ -147,9 +147,9 @@ def test_a_hold_of_many_owners_and_a_null_is_refused_without_looking_at_each(
     given = nulls.fields_given(made, Hold)
     assert len(asked) == len(set(asked))
     assert (given["metadata"]["ownerReferences"] is made["metadata"]["ownerReferences"]) is (owners > 1024)  # type: ignore[index]
-    told = node.post(f"{BASE}/namespaces/default/holds", json=made)
+    answer = node.post(f"{BASE}/namespaces/default/holds", json=made)
     field = "metadata.ownerReferences" + ("" if owners > 1024 else "[0].apiVersion")
-    assert (told.status_code, told.json()["details"]["causes"][0]["field"]) == (422, field)
+    assert (answer.status_code, answer.json()["details"]["causes"][0]["field"]) == (422, field)
 
 
 def asking(manager: Manager, role: str) -> ssl.SSLSocket:
@@ -160,8 +160,8 @@ def asking(manager: Manager, role: str) -> ssl.SSLSocket:
     wire.sendall(
         f"GET {BASE} HTTP/1.1\r\nHost: 127.0.0.1:{manager.port}\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
     )
-    told = wire.recv(65536)
-    assert told.startswith(b"HTTP/1.1 200")
+    received = wire.recv(65536)
+    assert received.startswith(b"HTTP/1.1 200")
     return wire
 
 
@@ -175,8 +175,8 @@ def test_a_node_with_too_many_connections_loses_its_own(shared: Manager) -> None
                     pass
         for wire in (admin, wires[-1]):
             wire.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            told = b""
-            while b"\r\n\r\nok\n" not in told:
+            received = b""
+            while b"\r\n\r\nok\n" not in received:
                 more = wire.recv(65536)
                 assert more, "it was cut off"
-                told += more
+                received += more

@@ -58,14 +58,14 @@ def test_an_open_watch_tells_nothing_after_its_token_has_died(two: tuple[Manager
     with other.client(token) as client, one.client("admin") as admin:
         until(client, 200)
         with client.stream("GET", PROFILES, params={"watch": "1"}) as watch:
-            told = watch.iter_lines()
-            while json.loads(next(told))["object"]["metadata"]["name"] != "system":
+            lines = watch.iter_lines()
+            while json.loads(next(lines))["object"]["metadata"]["name"] != "system":
                 pass
             assert admin.delete(f"{BASE}/credentials/dora").status_code == 200
             with other.client(token) as again:
                 until(again, 401)
             assert admin.post(PROFILES, json=obj("QoSProfile", "hidden", tier="standard")).status_code == 201
-            rest = [json.loads(line)["object"]["metadata"]["name"] for line in told]
+            rest = [json.loads(line)["object"]["metadata"]["name"] for line in lines]
     assert "hidden" not in rest
 
 
@@ -82,7 +82,7 @@ def test_a_role_that_is_changed_counts_at_once(two: tuple[Manager, Manager]) -> 
 
 
 @pytest.mark.slow
-async def test_whoever_asks_too_often_is_told_when_to_come_back(shared: Manager) -> None:
+async def test_whoever_asks_too_often_hears_when_to_come_back(shared: Manager) -> None:
     """Everyone else, and the administrator, are served meanwhile."""
     token = shared.plane.tokens["viewer"]
     many = int(rate_limits.PEOPLE.requests_burst) * 3
@@ -97,8 +97,8 @@ async def test_whoever_asks_too_often_is_told_when_to_come_back(shared: Manager)
             assert refused.json()["reason"] == "TooManyRequests"
             assert int(refused.headers["retry-after"]) >= 1
         for role in ("editor", "admin"):
-            told = await client.get("/apis", headers={"authorization": f"Bearer {shared.plane.tokens[role]}"})
-            assert told.status_code == 200
+            answer = await client.get("/apis", headers={"authorization": f"Bearer {shared.plane.tokens[role]}"})
+            assert answer.status_code == 200
 
 
 def test_strangers_are_slowed_down_and_those_with_a_token_are_not(plane: Plane) -> None:
@@ -122,10 +122,10 @@ def test_the_audit_log_tells_the_whole_story(plane: Plane) -> None:
             assert viewer.get(f"{PROFILES}/mine").status_code == 200
             assert nobody.get(PROFILES).status_code == 401
             assert editor.delete(f"{PROFILES}/mine").status_code == 200
-        ended = [line for line in plane.told() if line.get("stage") != "intent" and line.get("who") != "system"]
-        told = [line for line in ended if line.get("name") == "mine" or line["code"] == 401]
+        ended = [line for line in plane.audited() if line.get("stage") != "intent" and line.get("who") != "system"]
+        lines = [line for line in ended if line.get("name") == "mine" or line["code"] == 401]
     assert stat.S_IMODE(plane.audit.stat().st_mode) == 0o600
-    shown = [(line.get("who"), line.get("verb"), line["code"], line.get("dryRun")) for line in told]
+    shown = [(line.get("who"), line.get("verb"), line["code"], line.get("dryRun")) for line in lines]
     assert shown == [
         ("editor", "create", 201, True),
         ("editor", "create", 201, None),
@@ -135,15 +135,15 @@ def test_the_audit_log_tells_the_whole_story(plane: Plane) -> None:
         (None, None, 401, None),
         ("editor", "delete", 200, None),
     ]
-    assert all(line["source"] == "127.0.0.1" and line["when"] for line in told)
-    assert (told[1]["before"], told[1]["after"]) == (None, {"spec": {"tier": "standard"}})
-    assert told[2]["after"] == {"spec": {"priority": 5}}
-    assert "may" in str(told[4]["error"])
-    assert told[5]["path"] == PROFILES
-    assert told[6]["after"] is None
+    assert all(line["source"] == "127.0.0.1" and line["when"] for line in lines)
+    assert (lines[1]["before"], lines[1]["after"]) == (None, {"spec": {"tier": "standard"}})
+    assert lines[2]["after"] == {"spec": {"priority": 5}}
+    assert "may" in str(lines[4]["error"])
+    assert lines[5]["path"] == PROFILES
+    assert lines[6]["after"] is None
 
 
-def test_a_full_disk_under_the_audit_log_is_told_and_stops_whatever_nobody_would_hear_of(plane: Plane) -> None:
+def test_a_full_disk_under_the_audit_log_is_reported_and_stops_whatever_nobody_would_hear_of(plane: Plane) -> None:
     with plane.manager("--audit-log", "/dev/full") as manager, manager.client("editor") as editor:
         assert editor.post(PROFILES, json=obj("QoSProfile", "mine", tier="standard")).status_code == 503
         assert editor.get(f"{PROFILES}/mine").status_code == 404
@@ -191,7 +191,7 @@ def test_the_log_tells_no_hashes(shared: Manager) -> None:
     assert not any(h in (shared.plane.folder / "manager.log").read_text() for h in hashes)
 
 
-def test_a_manager_that_is_told_to_reopen_its_log_does(plane: Plane) -> None:
+def test_a_manager_that_is_asked_to_reopen_its_log_does(plane: Plane) -> None:
     with plane.manager() as manager, manager.client("editor") as editor:
         for name in ("a", "b"):
             editor.post(PROFILES, json=obj("QoSProfile", name, tier="standard"))
@@ -216,9 +216,9 @@ def test_a_token_file_alone_still_makes_an_administrator(plane: Plane) -> None:
             assert process.stderr is not None
             while b"manager.start" not in process.stderr.readline():
                 pass
-            told = json.loads((plane.folder / "kubeconfig").read_text())
-            headers = {"authorization": f"Bearer {told['users'][0]['user']['token']}"}
-            with httpx.Client(base_url=told["clusters"][0]["cluster"]["server"], headers=headers) as owner:
+            body = json.loads((plane.folder / "kubeconfig").read_text())
+            headers = {"authorization": f"Bearer {body['users'][0]['user']['token']}"}
+            with httpx.Client(base_url=body["clusters"][0]["cluster"]["server"], headers=headers) as owner:
                 assert owner.get(f"{BASE}/credentials").status_code == 200
         finally:
             process.kill()

@@ -18,13 +18,13 @@ def raw(manager: Manager, data: bytes) -> bytes:
     plain = socket.create_connection(("127.0.0.1", manager.port), 30)
     with manager.plane.trust().wrap_socket(plain, server_hostname="localhost") as tls:
         tls.sendall(data)
-        told = b""
+        received = b""
         try:
             while more := tls.recv(65536):
-                told += more
+                received += more
         except (ssl.SSLEOFError, ConnectionResetError):
             pass
-    return told
+    return received
 
 
 def test_a_stranger_may_ask_whether_we_are_well(shared: Manager) -> None:
@@ -34,11 +34,11 @@ def test_a_stranger_may_ask_whether_we_are_well(shared: Manager) -> None:
 @pytest.mark.parametrize(
     "path", ["/nothing/" + "x" * 10_000, "/apis/j10ce.io/v1alpha1/" + "x" * 10_000], ids=["anywhere", "an object"]
 )
-def test_a_path_is_not_told_back_whole(shared: Manager, path: str) -> None:
+def test_a_path_is_not_repeated_whole(shared: Manager, path: str) -> None:
     with shared.client() as client:
-        told = client.get(path)
-    assert told.status_code == 401
-    assert len(told.content) < 1_000
+        answer = client.get(path)
+    assert answer.status_code == 401
+    assert len(answer.content) < 1_000
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_a_request_names_one_host(shared: Manager, head: bytes) -> None:
 
 
 def test_a_target_that_names_the_host_itself_is_fine(shared: Manager) -> None:
-    told = raw(shared, b"GET https://LOCALHOST/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-    assert told.startswith(b"HTTP/1.1 200")
+    received = raw(shared, b"GET https://LOCALHOST/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert received.startswith(b"HTTP/1.1 200")
 
 
 def test_a_long_path_takes_little_of_the_audit_log(shared: Manager) -> None:
@@ -70,15 +70,15 @@ def unended(manager: Manager, data: bytes) -> bytes:
     """What the manager answers to a request that goes on without end, until it closes the connection."""
     early = connection.ARRIVAL_S / 2  # or it would be closed for its slowness
     plain = socket.create_connection(("127.0.0.1", manager.port), early)
-    told = b""
+    received = b""
     with manager.plane.trust().wrap_socket(plain, server_hostname="localhost") as tls:
         try:
             tls.sendall(data)
             while more := tls.recv(65536):
-                told += more
+                received += more
         except (ssl.SSLError, ConnectionError):
             pass
-    return told
+    return received
 
 
 def test_requests_that_do_not_wait_for_answers_are_not_queued_without_end(shared: Manager) -> None:
@@ -108,5 +108,5 @@ CHUNKED = b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chun
 )
 def test_what_is_no_body_is_kept_only_while_it_is_short(shared: Manager, data: bytes) -> None:
     """None of these requests ever ends: the manager has to end the connection."""
-    told = unended(shared, data)
-    assert told == b"" or told.startswith((b"HTTP/1.1 400", b"HTTP/1.1 405"))
+    received = unended(shared, data)
+    assert received == b"" or received.startswith((b"HTTP/1.1 400", b"HTTP/1.1 405"))

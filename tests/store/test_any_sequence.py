@@ -32,8 +32,10 @@ class AnyStore(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.store = self.run(self.open())
         self.held: dict[str, Object] = {}
-        self.told: list[tuple[str, Object]] = []  # every change, oldest first
-        self.revisions = [self.run(self.store.list(KIND)).revision]  # self.revisions[n] is just before self.told[n]
+        self.happenings: list[tuple[str, Object]] = []  # every change, oldest first
+        self.revisions = [
+            self.run(self.store.list(KIND)).revision
+        ]  # self.revisions[n] is just before self.happenings[n]
 
     async def open(self) -> Store:
         return MemoryStore(lambda: WALL, kept=KEPT)
@@ -83,13 +85,13 @@ class AnyStore(RuleBasedStateMachine):
 
     @rule(back=st.integers(0, 20))
     def watch(self, back: int) -> None:
-        start = max(0, len(self.told) - back)
+        start = max(0, len(self.happenings) - back)
         try:
-            heard = self.run(self.hear(self.revisions[start], len(self.told) - start))
+            heard = self.run(self.hear(self.revisions[start], len(self.happenings) - start))
         except Compacted:
-            assert len(self.told) - start > KEPT - KEPT // 8 - 1, "recent changes are kept"
+            assert len(self.happenings) - start > KEPT - KEPT // 8 - 1, "recent changes are kept"
             return
-        assert heard == self.told[start:]
+        assert heard == self.happenings[start:]
 
     async def hear(self, since: str, count: int) -> list[tuple[str, Object]]:
         watch = self.store.watch(KIND, since)
@@ -107,7 +109,7 @@ class AnyStore(RuleBasedStateMachine):
         assert {obj.metadata.name: obj for obj in listing.items} == self.held
 
     def happened(self, type_: str, obj: Object) -> None:
-        self.told.append((type_, obj))
+        self.happenings.append((type_, obj))
         self.revisions.append(obj.metadata.resource_version)
         if type_ == "DELETED":
             del self.held[obj.metadata.name]

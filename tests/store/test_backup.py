@@ -75,7 +75,7 @@ def rewritten(listing: Listing, **changes: object) -> bytes:
     return lines + json.dumps(end).encode() + b"\n"
 
 
-def test_a_backup_of_another_release_is_told_apart(listing: Listing) -> None:
+def test_a_backup_of_another_release_is_recognised(listing: Listing) -> None:
     with pytest.raises(Unsupported, match="format 2"):
         read(rewritten(listing, format=2))
 
@@ -153,6 +153,6 @@ class Forgetful(MemoryStore):
         return await super().restore(replace(obj, metadata=replace(obj.metadata, generation=1)))
 
 
-async def test_what_did_not_arrive_as_it_was_is_told(listing: Listing) -> None:
+async def test_what_did_not_arrive_as_it_was_is_reported(listing: Listing) -> None:
     with pytest.raises(StoreError, match="4 of 5 objects did not arrive as they were"):
         await restore(Forgetful(wall), listing)

@@ -22,13 +22,13 @@ def event(revision: int, name: str, text: str = "", type_: str = "MODIFIED") -> 
     return Event(type_, made, str(revision), made)  # type: ignore[arg-type]
 
 
-async def told(table: Table, since: int, until: int) -> list[tuple[str, str]]:
-    watch, found = table.watch("NodeQoS", str(since)), []
+async def changes_heard(table: Table, since: int, until: int) -> list[tuple[str, str]]:
+    watch, packed_details = table.watch("NodeQoS", str(since)), []
     async for change in watch:
-        found.append((change.object.metadata.name, change.revision))
+        packed_details.append((change.object.metadata.name, change.revision))
         if int(change.revision) >= until:
             break
-    return found
+    return packed_details
 
 
 @pytest.mark.parametrize("size", [1000, 1], ids=["large ones", "many small ones"])
@@ -39,10 +39,10 @@ async def test_a_node_that_reports_without_end_expires_only_its_own_history(size
     for revision in range(3, 1000):
         name = "n1" if revision % 100 == 0 else "evil"
         table.apply(event(revision, name), 100 if name == "n1" else size)
-    found = await told(table, 2, 999)
-    assert [r for name, r in found if name == "n1"] == [str(n) for n in range(100, 1000, 100)]
-    assert found[-1] == ("evil", "999"), "its latest state is told"
-    assert [int(r) for _, r in found] == sorted({int(r) for _, r in found})
+    heard = await changes_heard(table, 2, 999)
+    assert [r for name, r in heard if name == "n1"] == [str(n) for n in range(100, 1000, 100)]
+    assert heard[-1] == ("evil", "999"), "its latest state is sent"
+    assert [int(r) for _, r in heard] == sorted({int(r) for _, r in heard})
 
 
 async def test_what_a_watcher_saw_last_is_not_guessed_where_changes_are_gone() -> None:
@@ -61,7 +61,7 @@ async def test_what_everybody_writes_is_still_bounded() -> None:
         table.apply(event(revision, f"n{revision % 50}", type_="ADDED" if revision < 50 else "MODIFIED"), 1000)
     with pytest.raises(Compacted):
         table.watch("NodeQoS", "1")
-    assert len(await told(table, 990, 999)) == 9
+    assert len(await changes_heard(table, 990, 999)) == 9
 
 
 async def test_what_is_forgotten_is_gone_from_the_file_too(tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ async def test_a_mirror_tells_what_it_missed_while_the_store_was_away() -> None:
     store.failures = [Unavailable("the watch broke"), StoreError("refused"), Unavailable("still away")]
     await store.delete(KIND, "default", "goes")
     await store.put(reservation("comes"))
-    told = [await soon(anext(changes)) for _ in range(2)]
-    assert [(event.type, event.object.metadata.name) for event in told] == [("DELETED", "goes"), ("ADDED", "comes")]
+    events = [await soon(anext(changes)) for _ in range(2)]
+    assert [(event.type, event.object.metadata.name) for event in events] == [("DELETED", "goes"), ("ADDED", "comes")]
     assert followed.synced.is_set()
     assert not store.failures
 

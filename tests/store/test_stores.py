@@ -56,7 +56,7 @@ async def test_old_changes_are_compacted_and_recent_ones_kept(open_store: Open) 
     await store.close()
 
 
-async def test_a_watch_that_lags_behind_the_history_is_told(open_store: Open) -> None:
+async def test_a_watch_that_lags_behind_the_history_is_reported(open_store: Open) -> None:
     store = open_store(10)
     watch = store.watch(KIND, (await store.list(KIND)).revision)
     for n in range(30):
@@ -77,8 +77,8 @@ async def test_a_mirror_that_lags_lists_again(open_store: Open) -> None:
     await store.delete(KIND, "default", "goes")
     for n in range(30):
         await store.put(reservation("moves", cpu=f"{n + 1}"))
-    told = [await soon(anext(changes)) for _ in range(2)]
-    assert [(event.type, event.object.metadata.name) for event in told] == [("DELETED", "goes"), ("ADDED", "moves")]
+    events = [await soon(anext(changes)) for _ in range(2)]
+    assert [(event.type, event.object.metadata.name) for event in events] == [("DELETED", "goes"), ("ADDED", "moves")]
     assert stays in followed.held.values()
     assert sorted(followed.held) == sorted(
         (KIND, "default", obj.metadata.name) for obj in (await store.list(KIND)).items

@@ -90,7 +90,7 @@ def rights(clone: Path) -> str:
 
 def below(path: str) -> list[str]:
     """It and every cgroup in it, as systemd's paths."""
-    return [str(found.relative_to(ROOT)) for found in (ROOT / path, *(ROOT / path).rglob("*")) if found.is_dir()]
+    return [str(folder.relative_to(ROOT)) for folder in (ROOT / path, *(ROOT / path).rglob("*")) if folder.is_dir()]
 
 
 def unit(path: str, *properties: str) -> dict[str, str]:
@@ -106,8 +106,8 @@ def values(paths: Iterable[str]) -> dict[str, dict[str, str]]:
 def everything(paths: Iterable[str]) -> dict[str, object]:
     """By path, what systemd shows and keeps on disk, and what the kernel holds."""
     units = {path: path.rpartition("/")[2] for path in paths}
-    told = systemctl("show", *units.values()).split("\n\n")  # one call: each costs half a second of emulation
+    output = systemctl("show", *units.values()).split("\n\n")  # one call: each costs half a second of emulation
     return {
         path: (properties(text), drop_ins(units[path]), cgroup_files(path, *FILES))
-        for path, text in zip(units, told, strict=True)
+        for path, text in zip(units, output, strict=True)
     }

@@ -45,8 +45,8 @@ def protected(path: str) -> int:
 
 
 def test_a_command_is_protected_through_a_reload_and_a_restart(agent: AgentProcess) -> None:
-    told = agent.start().place("web", profile="ls", minimum={"cpu": "500m", "memory": "64Mi"})
-    assert told["cgroup"] == SCOPE
+    placed = agent.start().place("web", profile="ls", minimum={"cpu": "500m", "memory": "64Mi"})
+    assert placed["cgroup"] == SCOPE
     assert Path(f"/proc/{agent.kids[0].pid}/cgroup").read_text() == f"0::/{SCOPE}\n"
     assert all(protected(path) >= 64 * MIB for path in (SCOPE, *ABOVE)), held(SCOPE, *ABOVE)
     before = held(SCOPE, *ABOVE)

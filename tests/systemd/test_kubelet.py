@@ -86,9 +86,9 @@ def test_a_pod_its_container_and_the_groups_above_hold_the_floor_as_unit_propert
     assert unit(POD, "CPUWeight") == {"CPUWeight": str(weight(POD))}
     assert weight(POD) > weight(pod_path(HEAVY)), "asking for a tenth, it is promised more"
     assert weight(main_of(POD)) == 4, "inside of a pod the kubelet's weights stay"
-    told = agent.workloads()["db-guest"]
-    assert told["status"]["cgroup"] == POD
-    assert told["spec"]["parts"] == ["main"]
+    listed = agent.workloads()["db-guest"]
+    assert listed["status"]["cgroup"] == POD
+    assert listed["spec"]["parts"] == ["main"]
 
 
 def test_pods_that_nobody_chose_are_left_alone(agent: PodAgent, before: dict[str, object]) -> None:

@@ -79,8 +79,8 @@ def no_unit_is_left() -> bool:
 def test_a_command_runs_in_a_scope_whose_values_are_unit_properties(cli: Product) -> None:
     child = cli.start("run", "--name", "web", *PROMISE, "--", "sh", "-c", "sleep 1000; exit 7")
     assert eventually(lambda: f"default/web in {SCOPE}" in cli.output(child)), cli.output(child)
-    told = unit("j10ce-default-web.scope", "Slice", "ControlGroup", "MemoryMin")
-    assert told == {
+    properties = unit("j10ce-default-web.scope", "Slice", "ControlGroup", "MemoryMin")
+    assert properties == {
         "Slice": "j10ce-sensitive.slice",
         "ControlGroup": f"/{SCOPE}",
         "MemoryMin": str(32 * MIB),
@@ -118,8 +118,8 @@ def test_the_agent_outlives_the_unit_that_started_it(cli: Product) -> None:
 
 def test_an_adopted_service_is_given_back_to_the_letter(cli: Product, victim: str) -> None:
     before, files = (shown(victim), above()), all_drop_ins()
-    told = cli.says("adopt", "--unit", victim, "--name", "victim", "--profile", "ls", "--min-memory", "16Mi")
-    assert told == "default/victim adopted in system.slice/victim.service\n"
+    output = cli.says("adopt", "--unit", victim, "--name", "victim", "--profile", "ls", "--min-memory", "16Mi")
+    assert output == "default/victim adopted in system.slice/victim.service\n"
     assert unit(victim, "MemoryMin") == {"MemoryMin": str(16 * MIB)}
     assert int(unit("system.slice", "MemoryMin")["MemoryMin"]) >= 16 * MIB
     cli("forget", "victim")
@@ -323,7 +323,7 @@ def test_a_user_for_whom_root_keeps_no_memory_is_promised_none(clone: Path, home
 
 
 @pytest.mark.usefixtures("anyone")
-def test_a_user_without_a_manager_is_told_in_one_line_that_nothing_is_written(clone: Path, home: Path) -> None:
+def test_a_user_without_a_manager_hears_in_one_line_that_nothing_is_written(clone: Path, home: Path) -> None:
     env = {"PATH": ENV["PATH"], "HOME": str(home)}
     ended = as_user(clone, env, "run", "--name", "web", "--", "echo", "ran")
     assert (ended.returncode, ended.stdout) == (0, "ran\n"), ended.stderr
@@ -334,8 +334,8 @@ def test_a_user_without_a_manager_is_told_in_one_line_that_nothing_is_written(cl
 @pytest.fixture
 def home() -> Path:
     """The user's own."""
-    found = Path(f"/var/tmp/home-{UID}")
-    shutil.rmtree(found, ignore_errors=True)
-    found.mkdir()
-    os.chown(found, UID, UID)
-    return found
+    folder = Path(f"/var/tmp/home-{UID}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    os.chown(folder, UID, UID)
+    return folder

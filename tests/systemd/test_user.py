@@ -25,7 +25,7 @@ wanted = {"cpu.weight": 2048.0, "memory.low": 8388608.0, "memory.oom.group": 1.0
 answers += map(repr, backend.write_many([(Setting(target, k), v) for k, v in wanted.items()], at))
 child = subprocess.Popen(["sleep", "600"])
 answers.append(repr(tree.join(target, child.pid)))
-told = {
+seen = {
     "name": tree.name,
     "path": at.path,
     "in": open(f"/proc/{child.pid}/cgroup").read().strip(),
@@ -36,8 +36,8 @@ told = {
 child.kill()
 child.wait()
 for g in reversed(groups):
-    told["answers"].append(repr(tree.remove(group(g.path))))
-print(json.dumps(told))
+    seen["answers"].append(repr(tree.remove(group(g.path))))
+print(json.dumps(seen))
 """
 
 
@@ -45,12 +45,12 @@ def test_a_user_protects_a_command_without_root(user: str, clone: Path) -> None:
     env = ENV | {"PYTHONPATH": str(clone / "src")}
     done = subprocess.run([*AS_USER, sys.executable, "-c", SCRIPT], env=env, cwd="/", capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    output = json.loads(done.stdout)
     root = f"user.slice/user-{UID}.slice/user@{UID}.service"
-    assert told["name"] == "systemd-user"
-    assert told["path"] == f"{root}/j10ce.slice/j10ce-sensitive.slice/j10ce-default-web.scope"
-    assert told["in"] == f"0::/{told['path']}", told["answers"]
-    assert told["held"] == {"cpu.weight": 2048.0, "memory.low": 8388608.0, "memory.oom.group": 1.0}
+    assert output["name"] == "systemd-user"
+    assert output["path"] == f"{root}/j10ce.slice/j10ce-sensitive.slice/j10ce-default-web.scope"
+    assert output["in"] == f"0::/{output['path']}", output["answers"]
+    assert output["held"] == {"cpu.weight": 2048.0, "memory.low": 8388608.0, "memory.oom.group": 1.0}
     kept = {knob: f"{knob} of user.slice, which root alone can set" for knob in ("memory.min", "memory.low")}
-    assert told["needs"] == kept | {"cpuset.cpus": f"the cpuset controller delegated to {root}"}
-    assert all(a.startswith("Applied") for a in told["answers"]), told["answers"]
+    assert output["needs"] == kept | {"cpuset.cpus": f"the cpuset controller delegated to {root}"}
+    assert all(a.startswith("Applied") for a in output["answers"]), output["answers"]

@@ -40,8 +40,8 @@ def systemctl(*arguments: str) -> str:
 
 def cgroup_files(path: str, *names: str) -> dict[str, str]:
     """What the kernel says; a file that is not there is left out."""
-    found = {name: ROOT / path / name for name in names}
-    return {name: file.read_text().strip() for name, file in found.items() if file.exists()}
+    paths = {name: ROOT / path / name for name in names}
+    return {name: file.read_text().strip() for name, file in paths.items() if file.exists()}
 
 
 def shown(unit: str) -> dict[str, list[str]]:
@@ -55,5 +55,5 @@ def properties(text: str) -> dict[str, list[str]]:
 
 def drop_ins(unit: str) -> dict[str, str]:
     folders = ("/run/systemd/system.control", "/run/systemd/transient", "/etc/systemd/system.control")
-    found = (file for folder in folders for file in Path(folder, f"{unit}.d").glob("*"))
-    return {str(file): file.read_text() for file in found}
+    files = (file for folder in folders for file in Path(folder, f"{unit}.d").glob("*"))
+    return {str(file): file.read_text() for file in files}

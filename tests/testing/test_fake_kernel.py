@@ -1,4 +1,4 @@
-"""The fake refuses what a kernel refuses, and fails when told to."""
+"""The fake refuses what a kernel refuses, and fails when a test wants it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_rules(version: Version, writes: list[tuple[str, str, Value]], error: st
         ("v2", "cpu.max", math.inf, math.inf),
     ],
 )
-def test_rounding_is_told_beforehand(version: Version, knob: str, value: float, held: float) -> None:
+def test_rounding_is_reported_beforehand(version: Version, knob: str, value: float, held: float) -> None:
     kernel = made(version)
     assert kernel.quantise(Setting(TOP, knob), value) == held
     assert write(kernel, "top", knob, value) == Applied(held)
@@ -79,7 +79,7 @@ def test_clearing_idle_resets_the_weight() -> None:
 
 
 @pytest.mark.parametrize("error", ["EBUSY", "EINVAL", "ENOSPC", "EROFS"])
-def test_the_next_write_fails_when_told_to(error: str) -> None:
+def test_the_next_write_fails_when_asked_to(error: str) -> None:
     kernel = made("v2")
     kernel.fail(error)
     answer = write(kernel, "top", "cpu.max", 5e4)

@@ -105,8 +105,8 @@ def test_a_real_agent_carries_the_trace_to_its_writes(
         agent.place("db", profile="ls", labels={"app": "db"})
         with manager.client() as api:
             api.post(policies(), json=reservation("db", cpu="100m"))
-            told = f"{BASE}/nodeqoses/n1"
-            assert eventually(lambda: '"applied":[' in api.get(told).text, 60)
+            message = f"{BASE}/nodeqoses/n1"
+            assert eventually(lambda: '"applied":[' in api.get(message).text, 60)
         assert manager.stop() == 0
     finally:
         agent.clean()

@@ -1,4 +1,4 @@
-"""How far everything is, and how long it will take: told every few seconds, by what the last run took."""
+"""How far everything is, and how long it will take: printed every few seconds, by what the last run took."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The pods of one node: what the API server tells of them, put together with the cgroups that are there.
 
 A pod is a workload from the moment its cgroup exists until that is gone, whatever its phase. While the API server is
-away the pods it told of last stay, whoever has a cgroup; those of a kubelet, or remembered from before a restart, stand
+away the pods it listed last stay, whoever has a cgroup; those of a kubelet, or remembered from before a restart, stand
 in until it answers.
 """
 

@@ -35,7 +35,7 @@ from j10ce.agent.socket.routes import Context
 from j10ce.agent.socket.serve import Server, bind, bind_metrics, unbind
 from j10ce.agent.sync.enrolment import Enrolment
 from j10ce.agent.sync.reporter import ControlPlane
-from j10ce.kernel.owner import Owner
+from j10ce.kernel.owner import TreeOwner
 from j10ce.kernel.systemd.dbus import watch_reloads
 from j10ce.policy.entitlement.ledger import Line
 
@@ -58,7 +58,7 @@ class Host:
     until_idle: bool
     unwritable: str  # why nothing can be written on this machine; empty when it can
     cache: Cache
-    owned: Owner
+    owned: TreeOwner
     own: OwnCgroup
     controllers: Controllers
     plugins: PluginProcess | None

@@ -24,7 +24,7 @@ from j10ce.agent.ring.pressure import Pressure
 from j10ce.agent.ring.ring import Agent
 from j10ce.agent.ring.runner import Shell
 from j10ce.agent.socket.operations import Operations
-from j10ce.agent.socket.whereabouts import Places
+from j10ce.agent.socket.whereabouts import Whereabouts
 from j10ce.agent.sync.enrolment import Enrolment, wanted
 from j10ce.agent.sync.node import LocalNode
 from j10ce.agent.sync.reporter import ControlPlane
@@ -36,9 +36,9 @@ from j10ce.host.handles import Layout
 from j10ce.host.mounts import Hierarchies
 from j10ce.http.client import Peer
 from j10ce.kernel import owner
-from j10ce.kernel.guard import Guard as WriteGuard
+from j10ce.kernel.guard import Guard
 from j10ce.kernel.kernel import Kernel
-from j10ce.kernel.owner import Owner
+from j10ce.kernel.owner import TreeOwner
 from j10ce.kernel.record.journal import Journal
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import APART
@@ -67,10 +67,10 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
     cannot, layout = unwritable(hierarchies, owned), _layout(hierarchies, files, owned)
     kube = _kube(settings, facts.name, cache, hierarchies)
     own, plugins = OwnCgroup(owned.tree, wanted=kube is None), plugin_process(settings)
-    controllers, places = Controllers(plugins, own.path), Places(hierarchies, owned)
+    controllers, whereabouts = Controllers(plugins, own.path), Whereabouts(hierarchies, owned)
     observer = _observer(facts, hierarchies, files, layout)
     agent = _agent(settings, cache, owned, observer, controllers, armed=may_write(settings, cache, cannot))
-    local = StaticAdapter(places.surviving(cache.workloads(), facts), places)
+    local = StaticAdapter(whereabouts.surviving(cache.workloads(), facts), whereabouts)
     adapters: list[Adapter] = [local, *([kube.adapter] if kube else [])]
     shell = Shell(agent, adapters, SystemClock(), settings.period.seconds)
     histories, trail = HistoryKeeper(cache), Trail(agent.document)
@@ -90,7 +90,7 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
         shell=shell,
         local=local,
         pressure=Pressure(shell, layout),
-        operations=Operations(shell, local, places, cache, settings, cannot, *([plane.server] if plane else [])),
+        operations=Operations(shell, local, whereabouts, cache, settings, cannot, *([plane.server] if plane else [])),
         metrics=Metrics(),
         trail=trail,
         usage=usage,
@@ -102,9 +102,9 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
 
 
 def _agent(
-    settings: AgentConfig, cache: Cache, owned: Owner, observer: Observer, controllers: Controllers, *, armed: bool
+    settings: AgentConfig, cache: Cache, owned: TreeOwner, observer: Observer, controllers: Controllers, *, armed: bool
 ) -> Agent:
-    guard = WriteGuard.of_this_process(lambda: float(observer.facts.memory))
+    guard = Guard.of_this_process(lambda: float(observer.facts.memory))
     journal = _journal(settings, cache, observer.facts.boot_id)
     kernel = Kernel(owned.tree, owned.backends, journal, guard=guard, estates=owned.estates)
     deciders, holds = controllers.deciders(settings), cache.holds()
@@ -170,18 +170,18 @@ def _peer(settings: AgentConfig) -> Peer:
     return Peer(settings.server, settings.token_file, settings.ca_file)
 
 
-def _layout(hierarchies: Hierarchies, files: Files, owned: Owner) -> Layout:
+def _layout(hierarchies: Hierarchies, files: Files, owned: TreeOwner) -> Layout:
     tops = (owned.tree.path_for(tier, "", "").path for tier in ("", APART))
     return Layout(hierarchies, files, *tops, everywhere=owned.units is None)
 
 
 def _observer(facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout) -> Observer:
     tree = GroupTree(layout, Siblings(hierarchies))
-    sensors: list[Sensor] = [NodeSensor(files), CgroupSensor(hierarchies, files, tree.own)]
+    sensors: list[Sensor] = [NodeSensor(files, hierarchies), CgroupSensor(hierarchies, files, tree.own)]
     return Observer(facts, sensors, tree, lambda facts: machine.refresh(facts, hierarchies, files))
 
 
-def unwritable(hierarchies: Hierarchies, owned: Owner) -> str:
+def unwritable(hierarchies: Hierarchies, owned: TreeOwner) -> str:
     """Why nothing can be written here; empty when it can."""
     if owned.units is not None:
         return ""

@@ -34,7 +34,7 @@ S = TypeVar("S", bound=Struct)
 T = TypeVar("T")
 
 
-class Placed(Strict, frozen=True, kw_only=True):
+class KeptWorkload(Strict, frozen=True, kw_only=True):
     """A local workload as it must be found again after a restart.
 
     `boot_id` and `inode` prove that the cgroup is the same one, not a path that someone used again.
@@ -112,12 +112,12 @@ class Cache:
     def keep_document(self, document: NodeDocument) -> None:
         self._save(self._document, document)
 
-    def workloads(self) -> list[Placed]:
+    def workloads(self) -> list[KeptWorkload]:
         """One file each, so that an arrival costs the same however many there are."""
-        loaded = (self._load(path, Placed) for path in sorted(self._workloads.glob("*.json")))
+        loaded = (self._load(path, KeptWorkload) for path in sorted(self._workloads.glob("*.json")))
         return [placed for placed in loaded if placed is not None]
 
-    def keep_workload(self, placed: Placed) -> None:
+    def keep_workload(self, placed: KeptWorkload) -> None:
         self._save(self._file(placed.workload.metadata.namespace, placed.workload.metadata.name), placed)
 
     def drop_workload(self, namespace: str, name: str) -> None:

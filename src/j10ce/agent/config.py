@@ -22,12 +22,12 @@ from j10ce.model import schema
 from j10ce.model.kinds import Strict
 from j10ce.model.quantity import Duration
 from j10ce.model.text.near import one_of
+from j10ce.policy.validation import syntax
 
 CONFIG_DIR: Final = Path("/etc/j10ce-qos")
 # Several agents side by side, and tests, differ in these.
 ENVIRONMENT: Final = {"J10CE_RUN_DIR": "runDir", "J10CE_STATE_DIR": "stateDir", "J10CE_TOP": "top"}
 TOP: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-NODE_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 ADDRESS: Final = re.compile(r"(127(\.\d{1,3}){3}|localhost|\[::1\]):(\d{1,5})")
 SHORTEST_PERIOD_S: Final = 0.1
 KUBE: Final = "kube:"
@@ -123,7 +123,7 @@ def check(config: AgentConfig) -> list[Finding]:
         (
             "nodeName",
             config.node_name,
-            not config.node_name or bool(NODE_NAME.fullmatch(config.node_name)),
+            not config.node_name or not any(syntax.name("nodeName", config.node_name)),
             "a DNS name",
         ),
         ("runDir", config.run_dir, config.run_dir[:1] in ("", "/"), "an absolute path"),

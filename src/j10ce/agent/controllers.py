@@ -9,7 +9,7 @@ import msgspec
 
 from j10ce.agent.config import AgentConfig
 from j10ce.agent.plugins.process import PluginProcess, installed
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.control.builtin import BUILTIN, build
 from j10ce.control.controller import Controller, Steady
 from j10ce.control.own import own_claim
@@ -19,7 +19,7 @@ from j10ce.model.snapshot import Snapshot
 
 
 class Deciders(NamedTuple):
-    guards: list[Guard]
+    guards: list[Contained]
     quick: list[Controller]  # those that decide an arrival
     own: Callable[[Snapshot], Bytes]  # what the agent would keep for itself
 
@@ -34,7 +34,7 @@ class Controllers:
         """Each list has controllers of its own: what those of the whole tree remember must not be mixed with a part."""
         plugins = self._plugins.controllers() if self._plugins else []
         return Deciders(
-            [Guard(controller) for controller in (*self._built_in(settings), *plugins)],
+            [Contained(controller) for controller in (*self._built_in(settings), *plugins)],
             [c for c in self._built_in(settings) if isinstance(c, Steady) and c.steady],
             own_claim(self._built_in(settings)),
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from j10ce.agent.agent import Host
 from j10ce.agent.build import build
 from j10ce.agent.config import AgentConfig
 from j10ce.daemon import logs
+from j10ce.daemon.descriptors import raise_descriptor_limit
 from j10ce.daemon.lock import Lock, held, holder
 from j10ce.daemon.notify import notify
 from j10ce.errors import Busy, Invalid, QosError, Unreachable
@@ -138,11 +138,6 @@ async def take_over(run_dir: Path) -> None:
             return
         await asyncio.sleep(0.05)
     raise Busy(f"process {pid} did not hand over within {HANDOVER_S:g} s")
-
-
-def raise_descriptor_limit() -> None:
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 if __name__ == "__main__":

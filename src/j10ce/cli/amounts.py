@@ -12,6 +12,7 @@ from j10ce.errors import Invalid
 from j10ce.model.quantity import DECIMAL, Quantity
 
 # As other tools write memory: docker's 512m and 2g, and 512MB of everywhere.
+MOST_CPUS: Final = 8192  # as many as Linux can be built for
 ELSEWHERE: Final = re.compile(r"([0-9.]+)\s*([kmgt])i?b?", re.IGNORECASE | re.ASCII)
 
 
@@ -54,5 +55,18 @@ class Memory(Amount):
         return f"{text} is {size}; {hint or 'write it as 512Mi'}"
 
 
-CPU: Final = Amount()
+class Cpu(Amount):
+    """CPUs. `512Mi` of them is an amount of something else, and `512mi` a slip of a finger."""
+
+    def meant(self, text: str) -> str:
+        match = ELSEWHERE.fullmatch(text.strip())
+        return f"did you mean {match[1]}m?" if match and match[2] in "mM" else ""
+
+    def problem(self, text: str, quantity: Quantity) -> str:
+        if quantity.percent or quantity.amount <= MOST_CPUS:
+            return ""
+        return f"{text} is more CPUs than any machine has; {self.meant(text) or 'write it as 2 or 1500m'}"
+
+
+CPU: Final = Cpu()
 MEMORY: Final = Memory()

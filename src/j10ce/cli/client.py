@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,6 +19,7 @@ from j10ce.http.lines import Cutter
 from j10ce.http.status import UNAVAILABLE, UNSUPPORTED, error_of, exit_code, status_of
 
 COMMAND: Final = "j10ce-qos"
+HTML: Final = b"text/html"
 IMPATIENT_S: Final = 3.0  # for a peer to take the call while there are others
 
 
@@ -62,12 +64,15 @@ class Client:
         """One request and its decoded answer. A read that one of several peers does not serve is taken to the next."""
         exchange, data = self._answered(method, path, body, query)
         if exchange.status >= 400:
-            raise _error(exchange.status, data, f"{method} {path}")
+            raise self._stranger() if exchange.foreign else _error(exchange.status, data, f"{method} {path}")
         if exchange.json:
             return json.loads(data)
         if path.startswith(("/v1", "/apis")):
-            raise Unreachable(f"{self.where} answers, but it is no j10ce-qos API; check the address")
+            raise self._stranger()
         return data.decode()
+
+    def _stranger(self) -> Unreachable:
+        return Unreachable(f"{self.where} answers, but it is no j10ce-qos API; check the address")
 
     def _answered(
         self, method: str, path: str, body: object, query: Mapping[str, str] | None
@@ -178,7 +183,7 @@ class Exchange:
     def __init__(self, sock: socket.socket) -> None:
         self.sock, self.dialogue = sock, Dialogue()
         self.status = 0
-        self.json = False
+        self.json = self.foreign = False  # an error as a page for browsers is no API's
 
     def send(self, request: bytes) -> None:
         """Returns once the head of the answer is there."""
@@ -186,7 +191,8 @@ class Exchange:
         if not isinstance(head := self._event(), h11.Response):
             raise ConnectionResetError("it closed the connection")
         self.status = head.status_code
-        self.json = dict(head.headers).get(b"content-type", b"").startswith(JSON.encode())
+        form = dict(head.headers).get(b"content-type", b"")
+        self.json, self.foreign = form.startswith(JSON.encode()), form.startswith(HTML)
 
     def body(self) -> Iterator[bytes]:
         while isinstance(piece := self._event(), h11.Data):
@@ -206,7 +212,9 @@ def address(where: str) -> tuple[bool, str, int | None]:
             return url.scheme == "https", url.hostname, url.port
     except ValueError:
         pass  # a port that is no number
-    raise Invalid([Finding("--server", where, "not an address", "write it as http://127.0.0.1:7443")], "option")
+    scheme = "http" if where.startswith(("127.", "localhost")) else "https"
+    meant = f"{scheme}://{where}" if re.fullmatch(r"[\w.-]+:\d+", where) else "http://127.0.0.1:7443"
+    raise Invalid([Finding("--server", where, "not an address", f"write it as {meant}")], "option")
 
 
 def _error(code: int, data: bytes, what: str) -> QosError:

@@ -41,11 +41,11 @@ class Dirs(NamedTuple):
     def kubeconfig(self) -> Path:
         return self.run / "kubeconfig"
 
-    def roots_own(self) -> str:
+    def roots_own(self, way_in: str = "use sudo, or join group j10ce") -> str:
         """What a user hears who finds nothing while root runs one here; empty where root does not, or is the user."""
         if not os.geteuid() or self.run == SYSTEM_RUN or not (SYSTEM_RUN / "agent.sock").exists():
             return ""
-        return "root runs one on this host, and it is not yours to use: use sudo, or join group j10ce"
+        return f"root runs one on this host: {way_in}"
 
     def make(self) -> None:
         self.run.mkdir(mode=0o755, parents=True, exist_ok=True)

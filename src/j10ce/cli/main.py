@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from j10ce import __version__
-from j10ce.errors import QosError
+from j10ce.errors import NotFound, QosError
 
 # Name: (module, what it does). The help of `j10ce-qos` itself comes from here, so that it need not import them all.
 COMMANDS: Final = {
@@ -34,7 +34,7 @@ COMMANDS: Final = {
     "top": ("look.top", "Show what workloads use and were promised"),
     "status": ("look.status", "Show what the agent is doing"),
     "doctor": ("host.doctor", "Say what this machine can enforce, and what is missing"),
-    "hold": ("host.steer", "Freeze settings: hands off until the hold expires"),
+    "hold": ("host.steer", "Freeze settings until the hold expires"),
     "release": ("host.steer", "End holds"),
     "disarm": ("host.steer", "The kill switch: stop all writes at once"),
     "arm": ("host.steer", "Let the agent write again"),
@@ -48,14 +48,17 @@ COMMANDS: Final = {
     "plugins": ("host.plugins", "List controllers and other plugins"),
     "completion": ("completion", "Print the completion script of a shell"),
     "bundle": ("host.bundle", "Collect what a bug report needs"),
+    "help": ("completion", "Show the help of a command"),
 }
 
 # What other tools call it.
 ELSEWHERE: Final = {
     "ps": "get workloads", "list": "get", "ls": "get", "stats": "top", "version": "--version", "edit": "apply -f FILE",
     "create": "apply -f FILE", "rm": "delete", "set": "hold", "exec": "run", "start": "up", "stop": "revert",
-    "down": "revert", "check": "doctor", "drain": "cordon",
+    "down": "revert", "check": "doctor", "drain": "cordon", "events": "explain NAME", "info": "status",
+    "show": "describe", "undo": "revert", "pause": "disarm", "resume": "arm", "unhold": "release",
 }  # fmt: skip
+LOGS: Final = "logs are beside the socket, in /run/j10ce-qos/agent.log, or in `journalctl -u j10ce-qos-agent`."
 INTERRUPTED: Final = 130
 
 
@@ -83,6 +86,7 @@ class Commands(click.Group):
 
             meant = ELSEWHERE.get(e.command_name) or near(e.command_name, COMMANDS)
             hint = f"did you mean `j10ce-qos {meant}`?" if meant else "`j10ce-qos --help` lists them."
+            hint = LOGS if e.command_name in ("log", "logs") else hint
             raise click.UsageError(f"No such command {e.command_name!r}; {hint}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -92,13 +96,15 @@ class Commands(click.Group):
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="j10ce-qos")
-@click.option("--server", envvar="J10CE_SERVER", help="API address, or several with commas; found beside `up`.")
+@click.option("--server", envvar="J10CE_SERVER", help="API address, or several with commas; default: that of `up`.")
 @click.option("--token-file", envvar="J10CE_TOKEN_FILE", type=click.Path(dir_okay=False), help="Token for --server.")
 @click.option("--ca-file", envvar="J10CE_CA_FILE", type=click.Path(dir_okay=False), help="Authority of --server.")
-@click.option("--kubeconfig", envvar="J10CE_KUBECONFIG", type=click.Path(dir_okay=False), help="Names all of these.")
+@click.option(
+    "--kubeconfig", envvar="J10CE_KUBECONFIG", type=click.Path(dir_okay=False), help="File with all of these."
+)
 @click.pass_context
 def cli(ctx: click.Context, /, **where: str | None) -> None:
-    """Quality of service for Linux workloads: what a workload was promised, it gets.
+    """Quality of service for Linux workloads: a workload gets what it was promised.
 
     \b
     Example:
@@ -153,7 +159,8 @@ def _of_ours(error: Exception) -> QosError:
     if isinstance(error, QosError):
         return error
     if isinstance(error, OSError):
-        return QosError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        kind = NotFound if isinstance(error, FileNotFoundError) else QosError
+        return kind(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     if isinstance(error, ValueError) and "null byte" in str(error):  # of the system's calls, whatever path it was
         return QosError("a path holds a null byte; no file can be called so")
     what = f"{type(error).__name__}: {error}"

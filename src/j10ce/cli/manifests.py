@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from j10ce.cli.paths import same_object
 from j10ce.errors import Finding, Invalid
 from j10ce.model.bounds import MOST_DEPTH
+from j10ce.model.kinds import Tier
 from j10ce.model.schema import REPEATED, kind_of, plain, salvage
 from j10ce.policy.validation.validate import validate
 
@@ -57,15 +59,25 @@ def _is_one_of(kinds: frozenset[str], raw: Any) -> bool:
 def _checked(raw: Any) -> tuple[Any, list[Finding]]:
     """The object and every mistake in it: those of its shape, and of its values as far as they can be read."""
     try:
-        obj, findings = salvage(raw, kind_of(raw).struct)
+        obj, findings = _readable(raw, kind_of(raw).struct)
     except Invalid as e:
         return None, list(e.findings)
     except RecursionError:
         return None, [Finding("", None, "nested too deeply", f"nest at most {MOST_DEPTH} levels")]
     wrong = [f.path for f in findings]
-    values = validate(obj) if obj else []  # type: ignore[arg-type]  # the struct of a kind is that of its objects
+    values = validate(obj) if obj else []
     # What was cut out for its shape is neither missing nor empty.
     return obj, [*findings, *(f for f in values if not any(_related(f.path, path) for path in wrong))]
+
+
+def _readable(raw: Any, struct: type[Struct]) -> tuple[Any, list[Finding]]:
+    """A profile is nothing without a tier: for what else is wrong in it, it gets one that no rule looks at."""
+    obj, findings = salvage(raw, struct)
+    untiered = [f for f in findings if f.path == "spec.tier"]
+    if obj is not None or not untiered:
+        return obj, findings
+    obj, others = salvage({**raw, "spec": {**raw["spec"], "tier": Tier.STANDARD.value}}, struct)
+    return obj, [*untiered, *others]
 
 
 def _related(one: str, other: str) -> bool:

@@ -43,13 +43,13 @@ def show_objects(kind: Kind, objects: Sequence[dict[str, Any]], style: str) -> s
 
 def headings(kind: Kind, style: str) -> list[str]:
     names = ["NAMESPACE", "NAME"] if kind.namespaced else ["NAME"]
-    return [*names, *(c.name for c in _columns(kind, style)), *(["AGE"] if kind.stored else [])]
+    return [*names, *(c.name for c in _columns(kind, style)), *(["AGE"] if _aging(kind, style) else [])]
 
 
 def cells(kind: Kind, obj: dict[str, Any], style: str) -> list[str]:
     names = [dig(obj, "metadata.namespace"), dig(obj, "metadata.name")]
     shown = [cell(obj, column) for column in _columns(kind, style)]
-    ages = [age(dig(obj, "metadata.creationTimestamp"))] if kind.stored else []
+    ages = [age(dig(obj, "metadata.creationTimestamp"))] if _aging(kind, style) else []
     return [_cell(value) for value in (*(names if kind.namespaced else names[1:]), *shown, *ages)]
 
 
@@ -59,6 +59,11 @@ def age(created: str | None) -> str | None:
         return None
     now = time.time()  # noqa: TID251 a command has no other clock
     return aged(int(now - datetime.fromisoformat(created).timestamp()))
+
+
+def _aging(kind: Kind, style: str) -> bool:
+    """A plain listing of workloads has no room for it: it fits 80 columns without."""
+    return kind.stored or style == "wide"
 
 
 def _columns(kind: Kind, style: str) -> list[Column]:

@@ -93,9 +93,9 @@ class Peers:
             except FileNotFoundError:
                 continue
             except PermissionError:
-                raise Unreachable(f"{path} is not yours to read; run as the user who runs `up`") from None
-        if elsewhere := self.dirs.roots_own():
-            raise Denied(f"no control plane of yours on this host; {elsewhere}")
+                raise Denied(f"{path} is not yours to read; use sudo, or be the user who runs `up`") from None
+        if elsewhere := self.dirs.roots_own("use sudo"):
+            raise Denied(f"no control plane of yours; {elsewhere}")
         raise Unreachable("no control plane on this host; start one with `j10ce-qos up`, or give --server")
 
     def revert(self, force: bool) -> Any:
@@ -121,6 +121,19 @@ class Peers:
         holds_here = kind.name == "Hold" and self.of_host(kind)
         listing = peer.get("/v1/holds" if holds_here else f"/apis/{GROUP}/{VERSION}/{kind.plural}")
         return list(listing["items"])
+
+
+class Subcommands(click.Group):
+    """Its list of commands says in whole sentences what they do, where click would cut them off."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _sentence(self.commands[name].help or "")) for name in self.list_commands(ctx)])
+
+
+def _sentence(text: str) -> str:
+    """The first paragraph of a help, on one line."""
+    return " ".join(text.strip().partition("\n\n")[0].split())
 
 
 def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

@@ -6,16 +6,20 @@ import os
 import re
 import shutil
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise, takewhile
 from typing import Final, TextIO
 
+CONTINUED: Final = 2  # how far the rest of a row is set in
 NARROWEST: Final = 20  # columns that the text of the last field has; narrower screens get longer lines
 RED, GREEN, YELLOW, BOLD, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[1m", "\x1b[0m"
 _CELL: Final = r"(?:(?<=^)|(?<=  )){}(?=  |$)"  # a whole field of a table
+_HEADING: Final = r"^ *[A-Z][A-Z0-9,/-]*(?: [A-Z,]+)*(?: {2,}[A-Z][A-Z0-9,/ -]*)+$"
+_FIELD: Final = re.compile(r"(?:(?<=^)|(?<=  ))\S")  # where one begins
 STYLES: Final = tuple(
     (re.compile(pattern, re.MULTILINE), style)
     for pattern, style in (
-        (r"^ *[A-Z][A-Z0-9,/-]*(?: [A-Z,]+)*(?:   ?[A-Z][A-Z0-9,/ -]*)+$", BOLD),  # headings
+        (_HEADING, BOLD),
         (_CELL.format(r"\d[\w.]*/\d[\w.]*"), RED),  # 0/256Mi: a floor that is not effective
         (_CELL.format(r"(?:False|Degraded|Refused|Expired)"), RED),
         (_CELL.format(r"(?:missing|Pending|Unknown)"), YELLOW),
@@ -39,8 +43,40 @@ def width(stream: TextIO) -> int | None:
 def fitted(text: str, stream: TextIO) -> str:
     """Text as this stream shows it best. It must hold nothing that acts on a terminal."""
     columns = width(stream)
-    lines = text if columns is None else "\n".join(folded(line, columns) for line in text.split("\n"))
+    lines = text if columns is None else "\n".join(_laid_out(text.split("\n"), columns))
     return coloured(lines) if has_colours(stream) else lines
+
+
+def _laid_out(lines: list[str], columns: int) -> Iterator[str]:
+    """Every line by itself, or as the table goes on below that it is in."""
+    at = 0
+    while at < len(lines):
+        starts = [field.start() for field in _FIELD.finditer(lines[at])] if re.match(_HEADING, lines[at]) else [0]
+        below = takewhile(lambda row: _in_table(row, starts), lines[at + 1 :]) if starts[-1] else ()  # noqa: B023
+        rows = [lines[at], *below]
+        at += len(rows)
+        crowded = columns - starts[-1] < NARROWEST and max(map(len, rows)) > columns
+        breaks = [*_breaks(rows, starts, columns)] if crowded else []
+        yield from (_broken(row, breaks, columns) for row in rows)
+
+
+def _in_table(line: str, starts: list[int]) -> bool:
+    """Whether every field of a line begins where a column does."""
+    return bool(line) and not re.match(_HEADING, line) and all(line[at - 1 : at] in ("", " ") for at in starts if at)
+
+
+def _breaks(rows: list[str], starts: list[int], columns: int) -> Iterator[int]:
+    """The columns of a table that begin a line of their own, in every row, since one line has no room for all."""
+    first = 0
+    for start, after in pairwise([*starts, None]):
+        if start and max(len(row[first:after].rstrip()) for row in rows) + (CONTINUED if first else 0) > columns:
+            first = start
+            yield start
+
+
+def _broken(line: str, breaks: list[int], columns: int) -> str:
+    head, *rest = (line[start:end].rstrip() if breaks else line for start, end in pairwise([0, *breaks, None]))
+    return "\n".join(folded(piece, columns) for piece in (head, *(" " * CONTINUED + piece for piece in rest if piece)))
 
 
 def coloured(text: str) -> str:

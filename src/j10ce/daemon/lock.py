@@ -1,4 +1,4 @@
-"""One agent per host: a lock file in the run directory, held for the life of the process."""
+"""Lock files, held for the life of the process: one agent per host, and one `j10ce-qos up`."""
 
 from __future__ import annotations
 
@@ -22,15 +22,10 @@ class Lock:
     def take(self, mode: str) -> None:
         """Raises Busy, naming the holder. `mode` tells others what kind of agent this is."""
         self.path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(fd)
+        fd = claim(self.path, f"{os.getpid()} {mode}")
+        if fd is None:
             pid, other = holder(self.path.parent)
-            raise Busy(f"an agent runs already on {self.path.parent}: process {pid} ({other})") from None
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()} {mode}\n".encode(), 0)
+            raise Busy(f"an agent runs already on {self.path.parent}: process {pid} ({other})")
         self._fd = fd
 
     def drop(self) -> None:
@@ -38,6 +33,19 @@ class Lock:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
             self._fd = -1
+
+
+def claim(path: Path, text: str) -> int | None:
+    """Until the descriptor is closed, with `text` in the file; None while another process has it."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, f"{text}\n".encode(), 0)
+    return fd
 
 
 def held(run_dir: Path) -> bool:

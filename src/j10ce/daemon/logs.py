@@ -1,32 +1,32 @@
-"""Logs: one line per event, `key=value`, to standard error. journald and `up` add the rest."""
+"""Logs: one line per event to standard error, `key=value` unless told otherwise. journald and `up` add the rest."""
 
 from __future__ import annotations
 
-import logging
 import sys
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from typing import Any, Final
 
 import structlog
+from structlog.typing import Processor
 
 from j10ce.model.text.cells import shown
 from j10ce.model.text.secrets import redact
 
 EventDict = MutableMapping[str, Any]
-LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+LEVELS: Final = ("debug", "info", "warning", "error")
+KEY_VALUE: Final = structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"], bool_as_flag=False)
 
 
-def configure(level: str) -> None:
+def configure(level: str, spelled: Sequence[Processor] | None = None) -> None:
+    """`spelled`: how an event with its level and time becomes a line."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            _spell_out,
-            structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "event"], bool_as_flag=False),
+            *(spelled or (structlog.processors.format_exc_info, _spell_out, KEY_VALUE)),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )

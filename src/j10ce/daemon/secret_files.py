@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import secrets
 from base64 import b64encode
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +19,8 @@ def read_token(path: Path) -> str:
     try:
         mode, text = path.stat().st_mode, path.read_text().strip()
     except FileNotFoundError:
+        import secrets  # an agent writes tokens, and makes none
+
         token = secrets.token_urlsafe(32)
         write_private(path, token + "\n")
         return token
@@ -58,11 +60,24 @@ def write_kubeconfig(path: Path, server: str, token: str, *, ca: Path | None = N
 
 
 def write_private(path: Path, text: str, *, mode: int = 0o600) -> None:
-    """Whole or not at all, readable by its owner alone from the first byte, unless `mode` says who else."""
+    """Whole or not at all, there after a power cut, readable by its owner alone unless `mode` says who else."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(text)
+    create_private(fresh, text.encode(), mode=mode)
     fresh.replace(path)
+
+
+def create_private(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """On disk when it returns; one that is there already stays, and raises FileExistsError."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            os.fchmod(fd, mode)
+            file.write(data)
+            file.flush()
+            os.fsync(fd)
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise

@@ -9,17 +9,17 @@ import structlog
 from j10ce.errors import Finding
 
 log = structlog.get_logger()
-MOST_TOLD: Final = 1000
+MOST_LOGGED: Final = 1000
 
 
 class Strays:
     """Which unknown fields were met; the log names each of them once."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[str, str]] = set()
+        self._logged: set[tuple[str, str]] = set()
 
     def tell(self, kind: str, strays: list[Finding]) -> None:
         for stray in strays:
-            if (kind, stray.path) not in self._told and len(self._told) < MOST_TOLD:
-                self._told.add((kind, stray.path))
+            if (kind, stray.path) not in self._logged and len(self._logged) < MOST_LOGGED:
+                self._logged.add((kind, stray.path))
                 log.warning("field.ignore", kind=kind, field=stray.path)

@@ -44,7 +44,7 @@ class Peer(NamedTuple):
         return Path(self.token_file).read_text().strip() if self.token_file else self.token
 
 
-class Refused(QosError):
+class Rejected(QosError):
     """The peer read the request and will not do it; the same request again would end the same way."""
 
 
@@ -69,11 +69,11 @@ class Client:
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
-        self._kept: Line | None = None
+        self._kept: ClientConnection | None = None
         self._turn = asyncio.Lock()
 
     async def call(self, method: str, path: str, body: object = None) -> Any:
-        """The decoded answer; raises Unreachable, Later, Denied, NotFound, Conflict, Refused or QosError."""
+        """The decoded answer; raises Unreachable, Later, Denied, NotFound, Conflict, Rejected or QosError."""
         head, answer = await self.ask(method, path, body)
         _check(head, answer, f"{method} {path}")
         return msgspec.json.decode(answer) if answer else None
@@ -109,7 +109,7 @@ class Client:
             return await self._exchange(method, path, data, content)
 
     async def _exchange(self, method: str, path: str, data: bytes, content: str) -> tuple[h11.Response, bytes]:
-        line, self._kept = self._kept or await Line.open(self.peer), None
+        line, self._kept = self._kept or await ClientConnection.open(self.peer), None
         try:
             head = await line.ask(method, path, data, content)
             answer = await line.whole()
@@ -135,7 +135,7 @@ async def stream(
     peer: Peer, path: str, *, quiet_s: float, check: Check | None = None
 ) -> AsyncIterator[AsyncIterator[bytes]]:
     """Lines as the peer sends them. `check` raises what an answer that is no stream means."""
-    line = await Line.open(peer)
+    line = await ClientConnection.open(peer)
     try:
         async with asyncio.timeout(ANSWER_S):
             head = await line.ask("GET", path, b"")
@@ -154,7 +154,7 @@ async def stream(
         await line.close()
 
 
-async def _lines(line: Line, quiet_s: float) -> AsyncIterator[bytes]:
+async def _lines(line: ClientConnection, quiet_s: float) -> AsyncIterator[bytes]:
     chunks, cutter = line.chunks(), Cutter()
     while (chunk := await _next(chunks, quiet_s)) is not None:
         whole = cutter.cut(chunk)
@@ -172,7 +172,7 @@ async def _next(chunks: AsyncIterator[bytes], quiet_s: float) -> bytes | None:
         raise Unreachable(f"no word for {quiet_s:g} s") from None
 
 
-class Line:
+class ClientConnection:
     """A connection, and how far the conversation on it has come."""
 
     def __init__(self, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -181,7 +181,7 @@ class Line:
         self._dialogue = Dialogue()
 
     @classmethod
-    async def open(cls, peer: Peer) -> Line:
+    async def open(cls, peer: Peer) -> ClientConnection:
         try:
             async with asyncio.timeout(CONNECT_S):
                 return cls(peer, *await _connect(peer))
@@ -250,7 +250,7 @@ def _check(head: h11.Response, data: bytes, what: str) -> None:
     text = f"{what}: {status_of(data).message} (HTTP {status})"
     if status in BUSY:
         raise Later(text, _after(head))
-    raise Refused(text) if is_final(status) else error_of(status)(text)
+    raise Rejected(text) if is_final(status) else error_of(status)(text)
 
 
 def _after(head: h11.Response) -> float:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from j10ce.kernel.process import process
 from j10ce.kernel.routes import controller_of
-from j10ce.model.knob import CGROUP_KINDS, KNOBS, Role, Setting, Value, has, kind_of, render
+from j10ce.model.knob import CGROUP_KINDS, KNOBS, KnobRole, Setting, Value, has, kind_of, render
 from j10ce.model.plan import ValueChange
 from j10ce.model.workload import Handle
 
@@ -20,7 +20,7 @@ _RESERVE_BYTES: Final = 512 << 20
 _NO_END: Final = float(1 << 62)  # a machine that nobody has measured
 
 
-class Seen(NamedTuple):
+class GuardedTarget(NamedTuple):
     """What the guard needs to know about the target of a change."""
 
     owned: bool  # our top group or below it
@@ -40,7 +40,7 @@ class Guard(Struct, frozen=True):
         here = process(os.getpid())
         return cls(own=frozenset(here.cgroups.values()) if here else frozenset(), memory=memory)
 
-    def objection(self, change: ValueChange, at: Handle, seen: Seen) -> str:
+    def objection(self, change: ValueChange, at: Handle, seen: GuardedTarget) -> str:
         """Why the write must not happen, or nothing."""
         if kind_of(change.setting.target) not in CGROUP_KINDS:
             return _beside_cgroups(change)
@@ -57,7 +57,7 @@ class Guard(Struct, frozen=True):
             return _foreign_ancestor(change, path, seen) or self._promised(change, at, seen)
         return _below_usage(change, seen) or self._promised(change, at, seen)
 
-    def _promised(self, change: ValueChange, at: Handle, seen: Seen) -> str:
+    def _promised(self, change: ValueChange, at: Handle, seen: GuardedTarget) -> str:
         """Whatever is claimed already, less may always be claimed."""
         knob, new, memory = change.setting.knob, change.new, self.memory()
         present = seen.present if isinstance(seen.present, float | int) else 0.0
@@ -84,16 +84,16 @@ def claims_of_the_machine(setting: Setting, at: Handle) -> bool:
     return setting.knob == "memory.min" and "/" not in at.path_of("memory")
 
 
-def _below_usage(change: ValueChange, seen: Seen) -> str:
+def _below_usage(change: ValueChange, seen: GuardedTarget) -> str:
     knob, new, used = change.setting.knob, change.new, seen.usage
     if knob not in _CAPS_ON_MEMORY or isinstance(new, str | frozenset) or used is None or new >= used:
         return ""
     return f"{knob} = {render(knob, new)} is below the {render(knob, used)} in use, which would stall or kill"
 
 
-def _foreign_ancestor(change: ValueChange, path: str, seen: Seen) -> str:
+def _foreign_ancestor(change: ValueChange, path: str, seen: GuardedTarget) -> str:
     role = KNOBS[change.setting.knob].role if change.setting.knob in KNOBS else None
-    if role not in (Role.GUARANTEE, Role.SHARE):
+    if role not in (KnobRole.GUARANTEE, KnobRole.SHARE):
         return f"{path} is not ours; above a workload only guarantees are changed"
     if isinstance(change.new, float | int) and isinstance(seen.original, float | int) and change.new < seen.original:
         return f"{path} is not ours; its {change.setting.knob} is only raised, and it was {seen.original:g}"

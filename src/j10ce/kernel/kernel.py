@@ -129,6 +129,7 @@ class Kernel:
         """These workloads, their parts and the groups above are managed; what we did to others stays known as well."""
         handles = {t: h for w in workloads for t, h in _handles(w)}
         self._rename(handles, handles)
+        self._hand_over(handles)
         groups = self._learn(handles, handles)
         ours = self._journal.targets().keys() | self._routes.beside_cgroups()
         for target in ours - groups - handles.keys() - self._read:
@@ -220,10 +221,18 @@ class Kernel:
                 self._journal.rename(other, target)
 
     def _departed_at(self, handle: Handle, managed: Collection[TargetId]) -> list[TargetId]:
-        """What else the journal calls that cgroup, unless it is a group above others."""
+        """What else the journal calls that cgroup: another workload, or a group above others."""
         known = ((t, at) for t, at in self._journal.targets().items() if self._routes.in_tree(t))
-        named = [t for t, at in known if t not in managed and _at(at, handle)]
-        return [t for t in named if not (t.startswith("group/") and t in self._needed)]
+        return [t for t, at in known if t not in managed and _at(at, handle)]
+
+    def _hand_over(self, handles: Mapping[TargetId, Handle]) -> None:
+        """What a workload that is gone leaves in a cgroup above others is that group's to keep, and to give back."""
+        above = frozenset[TargetId]().union(*map(ancestors, handles.values()))
+        for target, at in list(self._journal.targets().items()):
+            if target not in handles and target not in above and group(at.path) in above:
+                for left in self._journal.rename(target):
+                    self.tree.know(left, Handle(left.removeprefix("group/")))
+                    self._held.read(left)
 
     def _drop(self, target: TargetId) -> None:
         self._held.drop(target)
@@ -329,7 +338,7 @@ class Kernel:
             self.concede(drift.setting)
 
     def concede(self, setting: Setting) -> None:
-        """What was found there goes back in the end, not what was there before us: our next write puts it on record."""
+        """What stands there goes back in the end, not what was there before us: our next write puts it on record."""
         self._journal.note(Forgot(*setting))
 
     def drift(self) -> list[Drift]:

@@ -22,7 +22,7 @@ BOOTED: Final = "/run/systemd/system"  # there exactly when systemd is the init 
 _FEATURE: Final = "a tree owned by systemd"
 
 
-class Owner(NamedTuple):
+class TreeOwner(NamedTuple):
     tree: Tree
     backends: tuple[Backend, ...]
     units: Units | None = None  # None: plain directories
@@ -42,7 +42,9 @@ class Endpoint(NamedTuple):
     user: bool
 
 
-def choose(hierarchies: Hierarchies, kind: Literal["auto", "plain", "systemd"] = "auto", top: str = "j10ce") -> Owner:
+def choose(
+    hierarchies: Hierarchies, kind: Literal["auto", "plain", "systemd"] = "auto", top: str = "j10ce"
+) -> TreeOwner:
     """systemd where it owns the tree (for a user: the user's own manager), else plain directories.
 
     Raises Unsupported when systemd was asked for and is not to be had.
@@ -85,13 +87,13 @@ def reach(endpoint: Endpoint, hierarchies: Hierarchies, connect: Callable[[str],
     return units
 
 
-def _systemd(hierarchies: Hierarchies, top: str) -> Owner:
+def _systemd(hierarchies: Hierarchies, top: str) -> TreeOwner:
     endpoint = manager(hierarchies, os.geteuid(), os.environ)
     units, nursery = reach(endpoint, hierarchies), Nursery()
     backend = UnitProperties(units, hierarchies, nursery)
     tree = SystemdTree(units, hierarchies, nursery, backend, top)
-    return Owner(tree, (backend, Sysctls()), units, endpoint.bus, estates=(NodeEstate(),))
+    return TreeOwner(tree, (backend, Sysctls()), units, endpoint.bus, estates=(NodeEstate(),))
 
 
-def _plain(hierarchies: Hierarchies, top: str) -> Owner:
-    return Owner(PlainTree(hierarchies, top), (CgroupFiles(hierarchies), Sysctls()), estates=(NodeEstate(),))
+def _plain(hierarchies: Hierarchies, top: str) -> TreeOwner:
+    return TreeOwner(PlainTree(hierarchies, top), (CgroupFiles(hierarchies), Sysctls()), estates=(NodeEstate(),))

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from j10ce.kernel.backend import Backend, attempt
-from j10ce.kernel.guard import Guard, Seen, claims_of_the_machine
+from j10ce.kernel.guard import Guard, GuardedTarget, claims_of_the_machine
 from j10ce.kernel.record.coupling import coupled, foretold, note_side_effect
 from j10ce.kernel.record.drift import Contests
 from j10ce.kernel.record.entry import Forgot, Original, to_spelled, wrote
@@ -177,10 +177,10 @@ class Values:
             if top and at and at.path.startswith(f"{top.path}/"):
                 yield setting._replace(target=target)
 
-    def _seen(self, change: ValueChange, at: Handle) -> Seen:
+    def _seen(self, change: ValueChange, at: Handle) -> GuardedTarget:
         setting = change.setting
         original = self._journal.original(setting)
-        return Seen(
+        return GuardedTarget(
             owned=self._routes.tree.owns(at),
             managed=setting.target in self.managed,
             original=original if original is not None else self._held.values.get(setting),

@@ -9,8 +9,8 @@ from typing import Final, Literal
 import msgspec
 
 from j10ce.kube.access import KubeAccess
-from j10ce.kube.transport import JSON, NO_QUERY, KubeHttp, Request
-from j10ce.kube.wire import PAGE, Line, line_of, page_of, watching
+from j10ce.kube.transport import JSON, NO_QUERY, KubeHttp, KubeRequest
+from j10ce.kube.wire import PAGE, WatchLine, line_of, page_of, watching
 
 PATIENCE_S: Final = 10.0
 PAGE_S: Final = 60.0
@@ -38,11 +38,11 @@ class KubeClient:
         self._field_manager, self._who = field_manager, access.who
 
     async def get(self, path: str) -> bytes:
-        return await self._http.ask(Request("GET", path))
+        return await self._http.ask(KubeRequest("GET", path))
 
     async def revision(self, path: str) -> int:
         """At which revision a collection is, by the API server's store."""
-        return int(page_of(await self._http.ask(Request("GET", path, {"limit": "1"}))).metadata.resource_version)
+        return int(page_of(await self._http.ask(KubeRequest("GET", path, {"limit": "1"}))).metadata.resource_version)
 
     async def pages(
         self, path: str, query: Mapping[str, str] = NO_QUERY, *, size: int = PAGE
@@ -51,7 +51,7 @@ class KubeClient:
         more = ""
         while True:
             wanted = {**query, "limit": str(size), **({"continue": more} if more else {})}
-            page = page_of(await self._http.ask(Request("GET", path, wanted, attempt_s=PAGE_S)))
+            page = page_of(await self._http.ask(KubeRequest("GET", path, wanted, attempt_s=PAGE_S)))
             yield page.metadata.resource_version, page.items or ()
             more = page.metadata.continue_
             if not more:
@@ -76,14 +76,16 @@ class KubeClient:
         """Conflict unless it has that uid and revision, where they are given."""
         wanted = {"uid": uid, "resourceVersion": revision}
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {k: v for k, v in wanted.items() if v}}
-        await self._http.ask(Request("DELETE", path, body=msgspec.json.encode(body), repeatable=bool(revision)))
+        await self._http.ask(KubeRequest("DELETE", path, body=msgspec.json.encode(body), repeatable=bool(revision)))
 
-    async def watch(self, path: str, since: str, query: Mapping[str, str] = NO_QUERY) -> AsyncGenerator[Line, None]:
+    async def watch(
+        self, path: str, since: str, query: Mapping[str, str] = NO_QUERY
+    ) -> AsyncGenerator[WatchLine, None]:
         """Every change after `since`, and bookmarks, until the server ends it. Close it after use.
 
         Raises Compacted, Denied, and Unavailable when the connection is lost.
         """
-        request = Request("GET", path, {**query, **watching(since)})
+        request = KubeRequest("GET", path, {**query, **watching(since)})
         async with aclosing(self._http.stream(request)) as lines:
             async for text in lines:
                 yield line_of(text, str(request), self._who)
@@ -103,4 +105,4 @@ class KubeClient:
     ) -> bytes:
         data = body if isinstance(body, bytes) else msgspec.json.encode(body)
         owned = {**query, "fieldManager": self._field_manager}
-        return await self._http.ask(Request(method, path, owned, data, content, repeatable=repeatable))
+        return await self._http.ask(KubeRequest(method, path, owned, data, content, repeatable=repeatable))

@@ -24,7 +24,7 @@ GROUP: Final = "client.authentication.k8s.io"
 VERSIONS: Final = (f"{GROUP}/v1", f"{GROUP}/v1beta1")
 EARLY_S: Final = 60.0  # a credential is fetched anew so long before it ends
 LONGEST_S: Final = 120.0  # a person may have to say yes somewhere
-TOLD: Final = 200  # characters of a plugin's words that are repeated
+MOST_WORDS: Final = 200  # characters of a plugin's words in a message
 
 
 class Variable(Struct, frozen=True):
@@ -141,10 +141,11 @@ def plugin_of(data: Any, where: str, folder: Path, cluster: Mapping[str, Any], w
         raise Invalid([Finding(where, None, f"exec: {e}", "write it anew")], "kubeconfig") from None
     if made.api_version not in VERSIONS:
         raise Unsupported(
-            f"apiVersion {made.api_version[:TOLD]!r} of the exec plugin in {where}", needs=" or ".join(VERSIONS)
+            f"apiVersion {made.api_version[:MOST_WORDS]!r} of the exec plugin in {where}",
+            needs=" or ".join(VERSIONS),
         )
     if made.interactive_mode not in ("Never", "IfAvailable", "Always"):
-        mode = made.interactive_mode[:TOLD]
+        mode = made.interactive_mode[:MOST_WORDS]
         hint = "use Never, IfAvailable or Always"
         raise Invalid([Finding(f"{where}: exec.interactiveMode", mode, "unknown", hint)], "kubeconfig")
     return ExecPlugin(made, folder, cluster, wall)
@@ -154,10 +155,12 @@ def _read(text: bytes, entry: Exec) -> ClusterCredential:
     try:
         answer = msgspec.json.decode(text, type=ExecCredential)
     except msgspec.MsgspecError as e:
-        raise Denied(f"the credential plugin {entry.command} printed no ExecCredential: {str(e)[:TOLD]}") from None
+        raise Denied(
+            f"the credential plugin {entry.command} printed no ExecCredential: {str(e)[:MOST_WORDS]}"
+        ) from None
     given = answer.status
     if (answer.kind, answer.api_version) != ("ExecCredential", entry.api_version):
-        said = f"{answer.kind} {answer.api_version}"[:TOLD]
+        said = f"{answer.kind} {answer.api_version}"[:MOST_WORDS]
         raise Denied(f"the credential plugin {entry.command} printed {said!r} instead of {entry.api_version}")
     if bool(given.client_certificate_data) != bool(given.client_key_data):
         raise Denied(f"the credential plugin {entry.command} gave a certificate without its key, or a key alone")

@@ -80,7 +80,7 @@ def resources() -> dict[str, Resource]:
     """Ours that have CRDs, and Kubernetes' own that we read; equal parts of these are shared among them."""
     pool = Pool()
     ours = [
-        Resource(kind.name, f"/apis/{API_VERSION}", kind.plural, Reader(kind), namespaced=kind.namespaced)
+        Resource(kind.name, f"/apis/{API_VERSION}", kind.plural, ObjectReader(kind), namespaced=kind.namespaced)
         for kind in KINDS.values()
         if kind.struct not in ELSEWHERE
     ]
@@ -115,7 +115,7 @@ class LooseMeta(Struct, frozen=True, kw_only=True, rename="camel"):
     owner_references: tuple[Owner, ...] = ()
 
 
-class Reader:
+class ObjectReader:
     """Objects of one of our kinds. Fields of a later release are left out: a promise is not broken for a new word."""
 
     def __init__(self, kind: Kind) -> None:

@@ -29,7 +29,7 @@ NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
 JSON: Final = "application/json"
 
 
-class Request(NamedTuple):
+class KubeRequest(NamedTuple):
     method: str
     path: str
     query: Mapping[str, str] = NO_QUERY
@@ -52,7 +52,7 @@ class KubeHttp:
         self._room = asyncio.Semaphore(AT_A_TIME)
         self._session: aiohttp.ClientSession | None = None
 
-    async def ask(self, request: Request) -> bytes:
+    async def ask(self, request: KubeRequest) -> bytes:
         """Tried again while the server is away or busy. Raises Unavailable when it was not carried out, Unsure when it
         may have been, and what the server objects to."""
         loop = asyncio.get_running_loop()
@@ -71,7 +71,7 @@ class KubeHttp:
                 raise _unsure(e) if doubt else e from None
         raise AssertionError("unreachable")
 
-    async def stream(self, request: Request) -> AsyncGenerator[bytes, None]:
+    async def stream(self, request: KubeRequest) -> AsyncGenerator[bytes, None]:
         """The lines of an answer, until the server ends it. Close it after use.
 
         Raises Unavailable when the connection is lost, and what the server objects to.
@@ -92,7 +92,7 @@ class KubeHttp:
             await self._session.close()
             await asyncio.sleep(0)  # connections that are being dropped go with the next turn of the loop
 
-    async def _once(self, request: Request) -> bytes:
+    async def _once(self, request: KubeRequest) -> bytes:
         limits = aiohttp.ClientTimeout(request.attempt_s, sock_connect=CONNECT_S, sock_read=self._patience_s)
         try:
             async with self._sent(request, limits) as answer:
@@ -117,7 +117,7 @@ class KubeHttp:
                 load_certificate(self._access.tls, credential.certificate, credential.key)
 
     @asynccontextmanager
-    async def _sent(self, request: Request, limits: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _sent(self, request: KubeRequest, limits: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
         await self._introduce()
         async with self._http().request(
             request.method,
@@ -150,13 +150,13 @@ class KubeHttp:
             raise Closed()
         return self._session
 
-    def _refusal(self, request: Request, answer: aiohttp.ClientResponse, text: bytes) -> QosError:
+    def _refusal(self, request: KubeRequest, answer: aiohttp.ClientResponse, text: bytes) -> QosError:
         if answer.status == HTTPStatus.UNAUTHORIZED and self._access.plugin:
             self._access.plugin.forget()
         after = answer.headers.get("Retry-After", "")
         return failure(answer.status, status_of(text), str(request), self._access.who, after)
 
-    def _silence(self, request: Request, e: Exception) -> str:
+    def _silence(self, request: KubeRequest, e: Exception) -> str:
         return f"the API server at {self._access.server} does not answer {request}: {str(e) or type(e).__name__}"
 
 

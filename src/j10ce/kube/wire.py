@@ -25,12 +25,12 @@ class ListMeta(Struct, frozen=True, rename="camel"):
     continue_: str = field(name="continue", default="")
 
 
-class Page(Struct):
+class ListPage(Struct):
     metadata: ListMeta
     items: Sequence[msgspec.Raw] | None = None
 
 
-class Line(Struct):
+class WatchLine(Struct):
     type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
     object: msgspec.Raw
 
@@ -39,9 +39,9 @@ class _Versioned(Struct):
     metadata: ListMeta = ListMeta()
 
 
-def page_of(text: bytes) -> Page:
+def page_of(text: bytes) -> ListPage:
     try:
-        page = msgspec.json.decode(text, type=Page)
+        page = msgspec.json.decode(text, type=ListPage)
         int(page.metadata.resource_version)
     except ValueError as e:  # MsgspecError is one
         raise Unavailable(f"the API server's listing is not understood: {e}") from None
@@ -58,10 +58,10 @@ def watching(since: str) -> dict[str, str]:
     }
 
 
-def line_of(text: bytes, what: str, who: str) -> Line:
+def line_of(text: bytes, what: str, who: str) -> WatchLine:
     """A change or a bookmark. Raises what the server objects to in the middle of a watch: Compacted, mostly."""
     try:
-        line = msgspec.json.decode(text, type=Line)
+        line = msgspec.json.decode(text, type=WatchLine)
     except msgspec.MsgspecError as e:
         raise Unavailable(f"{what}: not understood: {e}") from None
     if line.type == "ERROR":
@@ -71,7 +71,7 @@ def line_of(text: bytes, what: str, who: str) -> Line:
     return line
 
 
-def revision_of(line: Line) -> str:
+def revision_of(line: WatchLine) -> str:
     """Where a watch that is up to date with this line goes on."""
     try:
         revision = msgspec.json.decode(line.object, type=_Versioned).metadata.resource_version
@@ -82,7 +82,7 @@ def revision_of(line: Line) -> str:
     return revision
 
 
-def event_of(resource: Resource, line: Line, revision: str) -> Event | None:
+def event_of(resource: Resource, line: WatchLine, revision: str) -> Event | None:
     """None for a bookmark, and for what cannot be read and could not before: to us, that does not exist.
 
     Raises Compacted when an object turns unreadable: whoever holds it learns from a listing that it is gone.

@@ -3,7 +3,7 @@
 Requests of people, agents and Kubernetes come in; answers, stored objects and their status go out. A room uses only
 rooms that stand below it in this list.
 
-    main          reads the command line and runs one plane until it is told to stop
+    main          reads the command line and runs one plane until it is stopped
     fleet_plane   puts a manager of many hosts together
     kube_plane    puts a manager of a Kubernetes cluster together
     plane         is what both are made of, and how both run

@@ -23,7 +23,7 @@ from j10ce.manager.access.enrolment import Enrolment
 from j10ce.manager.access.gate import Gate, Passage, gate_of
 from j10ce.manager.access.roles import DISCOVERY, METRICS, enter
 from j10ce.manager.access.tokens import Ticket
-from j10ce.manager.api.rest import Resources
+from j10ce.manager.api.rest import ResourceRoutes
 from j10ce.manager.asgi.requests import BASE, LARGE, headers, json, not_allowed
 from j10ce.manager.asgi.status import answer
 from j10ce.manager.documents.view import View
@@ -42,7 +42,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def build_app(
-    access: Access, resources: Resources, view: View, metrics: Metrics, audit: Audit, beside: Sequence[Route] = ()
+    access: Access, resources: ResourceRoutes, view: View, metrics: Metrics, audit: Audit, beside: Sequence[Route] = ()
 ) -> ASGIApp:
     """`beside` are routes of their own, such as `place`."""
 
@@ -76,7 +76,7 @@ def build_app(
 class ShortWay:
     """Nearly every request is for an object of a stored kind: those do not walk the table of routes."""
 
-    def __init__(self, router: ASGIApp, resources: Resources) -> None:
+    def __init__(self, router: ASGIApp, resources: ResourceRoutes) -> None:
         self._router, self._resources = router, resources
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

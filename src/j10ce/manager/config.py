@@ -1,4 +1,4 @@
-"""What a controller-manager may be told: its command line."""
+"""The command line of a controller-manager."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from j10ce import __version__
-from j10ce.manager.access.security import Options
-from j10ce.manager.logs import FORMATS, LEVELS, Format
+from j10ce.daemon.logs import LEVELS
+from j10ce.manager.access.security import SecurityOptions
+from j10ce.manager.logs import FORMATS, Format
 from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT
 from j10ce.store.schemes import FORMS
 
@@ -44,8 +45,10 @@ class Config(NamedTuple):
         """Whether a cluster keeps the objects, and knows who may do what."""
         return self.store.startswith("kube:")
 
-    def guarding(self, token: str) -> Options:
-        return Options(self.listen, token, self.auth, self.tls_cert, self.tls_key, self.client_ca, self.audit_log)
+    def guarding(self, token: str) -> SecurityOptions:
+        return SecurityOptions(
+            self.listen, token, self.auth, self.tls_cert, self.tls_key, self.client_ca, self.audit_log
+        )
 
 
 def read(argv: Sequence[str] | None = None) -> Config:
@@ -64,18 +67,20 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--advertise", default="", metavar="IP:PORT", help="on Kubernetes: where schedulers find the leader's extender"
     )
-    made.add_argument("--identity", default=f"{socket.gethostname()}-{os.getpid()}", help="what others call this one")
+    made.add_argument(
+        "--identity", default=f"{socket.gethostname()}-{os.getpid()}", help="name of this manager in an election"
+    )
     made.add_argument(
         "--namespace-limit", type=percent, default=NAMESPACE_LIMIT, metavar="PERCENT",
-        help="of the fleet that one namespace may reserve; 100: no limit (default: %(default)s)",
+        help="share of the fleet that one namespace may reserve; 100: no limit (default: %(default)s)",
     )  # fmt: skip
     made.add_argument(
-        "--overcommit", type=Path, metavar="FILE", help="how much of which nodes may be lent, YAML or JSON; followed"
+        "--overcommit", type=Path, metavar="FILE", help="rules for what nodes may lend, YAML or JSON; reread on change"
     )
     _add_security(made)
     _add_telling(made)
     made.add_argument("--kubeconfig", type=Path, help="written with address and token, mode 0600")
-    made.add_argument("--agent-socket", type=Path, help="of the agent on this host; lists its workloads")
+    made.add_argument("--agent-socket", type=Path, help="socket of the agent on this host, to list its workloads")
     return made
 
 
@@ -86,24 +91,24 @@ def percent(text: str) -> int:
 
 
 def _add_security(made: argparse.ArgumentParser) -> None:
-    group = made.add_argument_group("who may do what")
+    group = made.add_argument_group("access")
     group.add_argument("--token-file", type=Path, help="an admin's bearer token, mode 0600; made when missing")
-    group.add_argument("--auth", type=Path, help="file of known tokens: names, roles and hashes; followed")
-    group.add_argument("--tls-cert", type=Path, help="needed for every address that is not loopback; followed")
+    group.add_argument("--auth", type=Path, help="file of known tokens: names, roles and hashes; reread on change")
+    group.add_argument("--tls-cert", type=Path, help="required beyond loopback; reread on change")
     group.add_argument("--tls-key", type=Path)
     group.add_argument("--client-ca", type=Path, help="accept client certificates of this CA: CN=name, O=j10ce:ROLE")
     group.add_argument(
         "--webhook-ca", type=Path,
-        help="on Kubernetes, with --tls-cert: who signed it, told to API servers as the webhooks' caBundle; followed",
+        help="on Kubernetes, with --tls-cert: its CA, for the webhooks' caBundle; reread on change",
     )  # fmt: skip
     group.add_argument(
-        "--fail-closed", action="store_true", help="on Kubernetes: webhooks refuse what they could not judge"
+        "--fail-closed", action="store_true", help="on Kubernetes: webhooks refuse what they cannot judge"
     )
-    group.add_argument("--audit-log", type=Path, help="file that is told every write and every refusal, as JSON lines")
+    group.add_argument("--audit-log", type=Path, help="file for every write and every refusal, as JSON lines")
 
 
 def _add_telling(made: argparse.ArgumentParser) -> None:
-    group = made.add_argument_group("what it tells")
+    group = made.add_argument_group("logs and traces")
     group.add_argument("--log-format", choices=FORMATS, default="console", help="key=value, or JSON lines")
     group.add_argument("--log-level", choices=LEVELS, default="info")
     group.add_argument(

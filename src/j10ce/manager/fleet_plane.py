@@ -12,7 +12,7 @@ from j10ce.manager.access.own_writes import AuditedStore, whoever_asks
 from j10ce.manager.access.security import Defence
 from j10ce.manager.api.agent_proxy import AgentProxy
 from j10ce.manager.api.place import Placements
-from j10ce.manager.api.rest import Resources
+from j10ce.manager.api.rest import ResourceRoutes
 from j10ce.manager.api.verbs import Verbs
 from j10ce.manager.app import build_app
 from j10ce.manager.config import Config
@@ -36,10 +36,10 @@ class ControlPlane:
         self._plane = Plane(self._base, elector, [self._defence.keyring.synced])
         metrics.watchers.set_function(lambda: float(self._defence.access.limits.watches))
         mirrors = {**view.mirrors, "Credential": self._defence.keyring.objects}
-        told = AuditedStore(seen, self._defence.audit, whoever_asks)
-        verbs = Verbs(seen, validate, wall, mirrors, told, view.documents.weights.check)
-        placements, agent = Placements(seen, view, wall, told=told), AgentProxy(config.agent_socket)
-        resources = Resources(verbs, view, agent, self._plane.stopped)
+        audited = AuditedStore(seen, self._defence.audit, whoever_asks)
+        verbs = Verbs(seen, validate, wall, mirrors, audited, view.documents.weights.check)
+        placements, agent = Placements(seen, view, wall, audited=audited), AgentProxy(config.agent_socket)
+        resources = ResourceRoutes(verbs, view, agent, self._plane.stopped)
         beside = [self._plane.health.route(), *placements.routes()]
         app = build_app(self._defence.access, resources, view, metrics, self._defence.audit, beside)
         self._server = Server(traced(app, tracer), self._defence.tls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from enum import Enum
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol
 
 from j10ce.model.kinds import Object
 from j10ce.policy.validation import credential
@@ -49,6 +49,16 @@ NOBODY: Final = Caller("", Role.VIEWER)  # before it is known who asks; has no r
 SYSTEM: Final = Caller(credential.SYSTEM, Role.ADMIN)  # the manager's own deeds
 
 
+class Paying(Protocol):
+    """Counts what a request takes of its caller's time."""
+
+    def ask(self) -> None:
+        """Raises Refusal 429 where none is left."""
+        ...
+
+    def pay_for_thread(self, seconds: float) -> None: ...
+
+
 class Act:
     """One request as it goes: who asks, from where, for what, and what it changes. The audit log tells it."""
 
@@ -57,12 +67,12 @@ class Act:
         "after",
         "announced",
         "before",
-        "beside_s",
         "caller",
         "credential",
         "dry",
         "id",
         "kind",
+        "meter",
         "name",
         "namespace",
         "part",
@@ -80,7 +90,7 @@ class Act:
         self.kind = self.namespace = self.name = ""
         self.part = "spec"
         self.dry = False
-        self.beside_s = 0.0  # that threads have worked for it, not paid yet
+        self.meter: Paying | None = None  # of its caller's time
         self.before: Object | None = None
         self.after: Object | None = None
         self.id = ""  # joins what the audit log says before the write and after it

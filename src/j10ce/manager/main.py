@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import resource
 import signal
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 import uvloop
 
+from j10ce.daemon.descriptors import raise_descriptor_limit
 from j10ce.daemon.secret_files import read_token
 from j10ce.errors import QosError
 from j10ce.manager import config as settings
@@ -41,8 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(*COLLECT)
     gc.freeze()  # modules stay for good
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # every agent keeps two connections open
+    raise_descriptor_limit()  # every agent keeps two connections open
     logs.configure(config.log_format, config.log_level)
     try:
         uvloop.run(serve(config))

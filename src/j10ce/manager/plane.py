@@ -12,7 +12,7 @@ from j10ce.manager.config import Config
 from j10ce.manager.documents import fleet_metrics
 from j10ce.manager.documents.view import View
 from j10ce.manager.keepers.overcommit_file import StrategyFile
-from j10ce.manager.keepers.run import Keep, Surroundings, keep_all, persist
+from j10ce.manager.keepers.run import Keep, Surroundings, awaited, keep_all, persist
 from j10ce.manager.server import Server, announce
 from j10ce.manager.telemetry.health import Health
 from j10ce.manager.telemetry.metrics import Metrics
@@ -96,12 +96,12 @@ class Plane:
         view, base = self._base.view, self._base
         async with asyncio.TaskGroup() as group:
             running: list[Keep] = [partial(persist, view.run), self.health.run, base.strategies.run, *always]
-            until_served = [group.create_task(_awaited(part)) for part in running]
+            until_served = [group.create_task(awaited(part)) for part in running]
             leading = group.create_task(persist(lambda: self._elector.lead(keep)))
             serving = group.create_task(server.serve(sockets=[listener]))
             ready = group.create_task(self._announced(listener, token, secure=secure))
             for part in beside:
-                group.create_task(_awaited(part))
+                group.create_task(awaited(part))
             stopping = group.create_task(self.stopped.wait())
             await asyncio.wait([serving, stopping], return_when=asyncio.FIRST_COMPLETED)
             leading.cancel()
@@ -115,7 +115,3 @@ class Plane:
     async def _announced(self, listener: socket.socket, token: str, *, secure: bool) -> None:
         await self.known()
         announce(self._base.config, listener, token, secure=secure)
-
-
-async def _awaited(keep: Keep) -> None:
-    await keep()

@@ -14,6 +14,7 @@ import structlog
 import uvicorn
 
 from j10ce import __version__
+from j10ce.daemon.notify import notify
 from j10ce.daemon.secret_files import write_kubeconfig
 from j10ce.errors import Denied, Finding, Invalid
 from j10ce.manager.access.security import check
@@ -114,6 +115,4 @@ def announce(config: Config, listener: socket.socket, token: str, *, secure: boo
     if config.kubeconfig and token:
         write_kubeconfig(config.kubeconfig, server, token, ca=config.tls_cert)
     log.info("manager.start", server=server, identity=config.identity, version=__version__, pid=os.getpid())
-    if where := os.environ.get("NOTIFY_SOCKET", ""):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
-            notify.sendto(b"READY=1", where.replace("@", "\0", 1) if where.startswith("@") else where)
+    notify(os.environ.get("NOTIFY_SOCKET", ""), "READY=1")

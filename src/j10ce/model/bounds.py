@@ -15,7 +15,7 @@ from j10ce.errors import MOST_FINDINGS, MOST_SHOWN
 
 MOST_WORD: Final = 1024  # characters of a name, a key, a label, a target
 MOST_TEXT: Final = 16_384  # of a sentence for people
-MOST_WHY: Final = 1024  # of the reason of a hold, which every node is told
+MOST_WHY: Final = 1024  # of the reason of a hold, which goes to every node
 MOST_ANNOTATION: Final = 262_144  # of one annotation, as in Kubernetes
 MOST_ITEMS: Final = 1024  # of a list or a mapping that a client writes
 MOST_REPORT: Final = 65_536  # bytes of what a node reports about itself, and of any request of a node
@@ -62,7 +62,7 @@ def too_deep(data: bytes | str, most: int = MOST_DEPTH) -> bool:
 def too_many(data: bytes | str, most: int = MOST_VALUES) -> bool:
     """Whether the objects and lists of valid JSON text hold more than that, all that one key names included.
 
-    Told from the text, as the values themselves take twenty times its memory.
+    It counts in the text, as the values themselves take twenty times its memory.
     """
     text = _as_bytes(data)
     if sum(map(text.count, (b",", b"{", b"["))) <= most:
@@ -105,7 +105,7 @@ _PAIRS: Final = json.JSONDecoder(object_pairs_hook=_Pairs, parse_int=len, parse_
 
 
 def _repeated(holder: list[Any], above: tuple[str | int, ...]) -> Iterator[str]:
-    """A path is spelled where it is told, and nowhere else: keys may be long, and many stand below one."""
+    """A path is spelled where a finding needs it, and nowhere else: keys may be long, and many stand below one."""
     members: Iterable[tuple[str | int, Any]] = holder if isinstance(holder, _Pairs) else enumerate(holder)
     seen: set[str | int] = set()
     for key, member in members:

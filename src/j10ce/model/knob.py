@@ -81,7 +81,7 @@ class Deed(Enum):
     KILL = "kill"  # end every process of it at once
 
 
-class Role(Enum):
+class KnobRole(Enum):
     GUARANTEE = "guarantee"  # protects its holder; parents must cover the sum of their children
     CAP = "cap"  # limits its holder; a child never needs more than its parent has
     SHARE = "share"  # divides what siblings compete for
@@ -103,7 +103,7 @@ class Unit(Enum):
 class Knob(NamedTuple):
     name: str
     unit: Unit
-    role: Role
+    role: KnobRole
     controller: str  # the cgroup controller that carries it; empty for other kinds of target
     v1: str  # the file(s) on cgroup v1, or "" where mainline v1 has none
     low: float
@@ -117,35 +117,35 @@ class Knob(NamedTuple):
 
 
 _KNOBS: Final = (
-    Knob("cpu.weight", Unit.SHARES, Role.SHARE, "cpu", "cpu.shares", 2, 262144, 1024.0, systemd="CPUWeight",
+    Knob("cpu.weight", Unit.SHARES, KnobRole.SHARE, "cpu", "cpu.shares", 2, 262144, 1024.0, systemd="CPUWeight",
          meaning="share of CPU time when siblings compete"),
-    Knob("cpu.idle", Unit.FLAG, Role.SWITCH, "cpu", "cpu.idle", 0, 1, 0.0, systemd="CPUWeight",
+    Knob("cpu.idle", Unit.FLAG, KnobRole.SWITCH, "cpu", "cpu.idle", 0, 1, 0.0, systemd="CPUWeight",
          meaning="run only when no sibling wants the CPU; others preempt at once"),
-    Knob("cpu.max", Unit.MICROSECONDS, Role.CAP, "cpu", "cpu.cfs_quota_us", 1000, math.inf, math.inf,
+    Knob("cpu.max", Unit.MICROSECONDS, KnobRole.CAP, "cpu", "cpu.cfs_quota_us", 1000, math.inf, math.inf,
          systemd="CPUQuotaPerSecUSec", meaning="CPU time allowed in each 100 ms"),
-    Knob("cpu.max.burst", Unit.MICROSECONDS, Role.CAP, "cpu", "cpu.cfs_burst_us", 0, math.inf, 0.0,
+    Knob("cpu.max.burst", Unit.MICROSECONDS, KnobRole.CAP, "cpu", "cpu.cfs_burst_us", 0, math.inf, 0.0,
          meaning="unused quota that may be saved up for a burst; never above cpu.max"),
-    Knob("cpuset.cpus", Unit.SET, Role.PLACEMENT, "cpuset", "cpuset.cpus", 0, math.inf, frozenset(),
+    Knob("cpuset.cpus", Unit.SET, KnobRole.PLACEMENT, "cpuset", "cpuset.cpus", 0, math.inf, frozenset(),
          systemd="AllowedCPUs", meaning="CPUs that may be used; empty means as the parent"),
-    Knob("memory.min", Unit.BYTES, Role.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryMin",
+    Knob("memory.min", Unit.BYTES, KnobRole.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryMin",
          meaning="memory that is never reclaimed"),
-    Knob("memory.low", Unit.BYTES, Role.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryLow",
+    Knob("memory.low", Unit.BYTES, KnobRole.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryLow",
          meaning="memory that is reclaimed only when nothing else is left"),
-    Knob("memory.high", Unit.BYTES, Role.CAP, "memory", "", 0, math.inf, math.inf, slow=True, systemd="MemoryHigh",
+    Knob("memory.high", Unit.BYTES, KnobRole.CAP, "memory", "", 0, math.inf, math.inf, slow=True, systemd="MemoryHigh",
          meaning="above it the workload is slowed down and reclaimed from"),
-    Knob("memory.max", Unit.BYTES, Role.CAP, "memory", "memory.limit_in_bytes", 0, math.inf, math.inf, slow=True,
+    Knob("memory.max", Unit.BYTES, KnobRole.CAP, "memory", "memory.limit_in_bytes", 0, math.inf, math.inf, slow=True,
          systemd="MemoryMax", meaning="above it the workload is reclaimed from, then killed"),
-    Knob("memory.oom.group", Unit.FLAG, Role.SWITCH, "memory", "", 0, 1, 0.0,
+    Knob("memory.oom.group", Unit.FLAG, KnobRole.SWITCH, "memory", "", 0, 1, 0.0,
          meaning="an out-of-memory kill takes the whole workload"),
-    Knob("vm.min_free_kbytes", Unit.NUMBER, Role.LEVEL, "", "", 10240, 10485760, 10240.0, on="node",
+    Knob("vm.min_free_kbytes", Unit.NUMBER, KnobRole.LEVEL, "", "", 10240, 10485760, 10240.0, on="node",
          meaning="KiB that the kernel keeps free; below it allocations wait for reclaim"),
-    Knob("vm.watermark_scale_factor", Unit.NUMBER, Role.LEVEL, "", "", 10, 1000, 10.0, on="node",
+    Knob("vm.watermark_scale_factor", Unit.NUMBER, KnobRole.LEVEL, "", "", 10, 1000, 10.0, on="node",
          meaning="distance between the watermarks of background reclaim, in 1/10000 of memory"),
-    Knob("resctrl.l3", Unit.SET, Role.LEVEL, "", "", 0, math.inf, frozenset(), on="resctrl", several=True,
+    Knob("resctrl.l3", Unit.SET, KnobRole.LEVEL, "", "", 0, math.inf, frozenset(), on="resctrl", several=True,
          meaning="ways of a last-level cache that may be filled, by cache id"),
-    Knob("resctrl.mb", Unit.NUMBER, Role.CAP, "", "", 0, math.inf, 100.0, on="resctrl", several=True,
+    Knob("resctrl.mb", Unit.NUMBER, KnobRole.CAP, "", "", 0, math.inf, 100.0, on="resctrl", several=True,
          meaning="memory bandwidth, by cache id: percent, or what the CPU counts in"),
-    Knob("resctrl.group", Unit.TEXT, Role.LEVEL, "", "", 0, 0, "", on=THREADS,
+    Knob("resctrl.group", Unit.TEXT, KnobRole.LEVEL, "", "", 0, 0, "", on=THREADS,
          meaning="the group of resctrl that all threads are in; empty means the root's"),
 )  # fmt: skip
 
@@ -200,7 +200,8 @@ def render(knob: str, value: Value | None) -> str:
         return "max"
     unit = KNOBS[knob].unit if knob in KNOBS else None
     if unit is Unit.MICROSECONDS:
-        return f"{value:.0f} ({value / PERIOD_US:.3g} CPUs)"
+        cpus = f"{value / PERIOD_US:.3g}"
+        return f"{value:.0f} ({cpus} CPU{'' if cpus == '1' else 's'})"
     if unit is Unit.BYTES:
         return spell("memory", value)
     return f"{value:g}"

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType, field
 from j10ce.model.kinds import API_VERSION, Meta, Strict
 from j10ce.model.quantity import Quantity
 
-MOST_VERDICTS: Final = 100  # nodes told in one answer; the counts cover the rest
+MOST_VERDICTS: Final = 100  # nodes listed in one answer; the counts cover the rest
 
 
 class Score(Strict, frozen=True, kw_only=True):

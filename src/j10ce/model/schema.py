@@ -52,7 +52,7 @@ def kind_of(raw: object) -> Kind:
     if version != API_VERSION:
         findings.append(Finding("apiVersion", version, "unknown version", f"use {API_VERSION}"))
     if kind is None:
-        findings.append(Finding("kind", name, "unknown kind", "use one of " + ", ".join(KINDS)))
+        findings.append(Finding("kind", name, "unknown kind", one_of(str(name or ""), KINDS)))
     if kind is None or findings:
         raise Invalid(findings, str(name or "object"))
     return kind
@@ -91,7 +91,7 @@ def parse_sent(text: bytes | str) -> Any:
 
 def parse_stored(text: bytes, into: type[S], strays: list[Finding]) -> S:
     """What another release may have stored: its own fields, and beside the spec all that is beyond today's bounds, are
-    left out and told. In a spec nothing else is: a selector that lost a word would choose others."""
+    left out and listed in `strays`. In a spec nothing else is: a selector that lost a word would choose others."""
     try:
         return msgspec.json.decode(text, type=into, dec_hook=_decode_custom)
     except (ValueError, RecursionError):
@@ -141,7 +141,7 @@ def convert(raw: object, into: type[S], strays: list[Finding] | None = None) -> 
     """Plain data into a struct, strictly; raises Invalid with all shape findings.
 
     The decoder stops at the first error, so each one is noted, cut out of a copy, and the rest is tried again.
-    With `strays`, unknown fields are left out, and told there.
+    With `strays`, unknown fields are left out, and listed there.
     """
     return _convert(Copies(MOST_VALUES).of(raw, MOST_DEPTH), into, strays)
 
@@ -166,7 +166,7 @@ def _convert(rest: Any, into: type[S], strays: list[Finding] | None, *, lossy: b
 def _salvage(
     rest: Any, into: type[S], strays: list[Finding] | None, *, lossy: bool = False
 ) -> tuple[S | None, list[Finding]]:
-    """`lossy`: whatever is wrong beside the spec is told to `strays`, as long as the rest is an object."""
+    """`lossy`: `strays` lists whatever is wrong beside the spec, as long as the rest is an object."""
     findings: list[Finding] = []
     while len(findings) < MOST_FINDINGS:
         try:
@@ -189,7 +189,7 @@ def _with_choices(finding: Finding, into: type[Struct]) -> Finding:
     stray = finding.problem == STRAY
     if not stray and not finding.problem.startswith("Invalid enum value"):
         return finding
-    *way, last = [key for key, _ in STEP.findall(f".{finding.path}")]
+    *way, last = [key for key, _ in STEP.findall(f".{finding.path}")] or [""]  # a field may be named by no letter
     types = [_type_info(into)]
     for key in way if stray else [*way, last]:
         types = [below for above in types for below in _below(above, key)]

@@ -13,7 +13,7 @@ from j10ce.model.workload import Handle, Workload
 from j10ce.observe.siblings import Siblings, shown
 
 LOOK_EVERY_S: Final = 10.0
-LOOK_INTO_WORKLOADS_EVERY_S: Final = 120.0  # beside the parts of a workload little comes and goes
+LOOK_INTO_WORKLOADS_EVERY_S: Final = 120.0  # inside a workload little comes and goes
 LOOK_AT_THREADS_EVERY_S: Final = 2.0  # a thread beside our groups that begins to spin takes from floors at once
 MANY_THREADS: Final = 500  # of more than that each look would cost too much
 LOOKS_AT_ONCE: Final = 4
@@ -185,7 +185,8 @@ class GroupTree:
 
     def _look(self, now: float) -> None:
         """Into every group in use that was never looked into; into a few others each time, those in use first."""
-        due = [n for n in self._nodes.values() if n.due <= now and (n.children or n.is_group)]
+        everyone = self._siblings.divide_memory
+        due = [n for n in self._nodes.values() if n.due <= now and (n.children or n.is_group or (everyone and n.uses))]
         due.sort(key=lambda n: (not n.uses, not n.is_group, n.due))
         unseen = sum(n.due == 0.0 and n.is_group and n.uses > 0 for n in due)
         for node in due[: max(unseen, LOOKS_AT_ONCE)]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from j10ce.host.files import Files
+from j10ce.host.files import Files, read_whole
 from j10ce.host.mounts import Hierarchies
 from j10ce.model.knob import NODE, parse_cpus
 from j10ce.model.snapshot import NodeFacts
@@ -88,14 +88,20 @@ def _memory_limit(hierarchies: Hierarchies, files: Files, otherwise: int) -> int
 
 
 class NodeSensor:
-    """CPUs in use, memory in use, and pressure of the whole machine, as target `node`."""
+    """CPUs in use, memory in use, and pressure of the whole machine, as target `node`.
+
+    Use counts as far as it is use of what `NodeFacts` calls capacity: on the CPUs that a cgroup here may run on, and in
+    a container with a quota what is used inside it.
+    """
 
     name = "node"
 
-    def __init__(self, files: Files, root: str = "") -> None:
+    def __init__(self, files: Files, hierarchies: Hierarchies, root: str = "") -> None:
         self._files = files
+        self._hierarchies = hierarchies
         self._root = root
         self._ticks_per_s = os.sysconf("SC_CLK_TCK")
+        self._of: object = None  # whose use the rate is
         self._usage = Rate()
         self._stalled = {p: Rate() for p in PRESSURES}
 
@@ -109,11 +115,36 @@ class NodeSensor:
                 yield Sample(NODE, f"{pressure}.pressure", min(1.0, stalled / 1e6))
 
     def _cpu(self, now: float) -> Iterable[Sample]:
-        if text := self._files.read(f"{self._root}/proc/stat"):
-            fields = text[: text.find(b"\n")].split()[1:]
-            ticks = self._usage.of(now, sum(int(fields[n]) for n in BUSY))
-            if ticks is not None:
-                yield Sample(NODE, "cpu.usage", ticks / self._ticks_per_s)
+        limited = _quota(self._hierarchies, self._files) < math.inf
+        cpus = None if limited else self._fewer_cpus()
+        used, per_s = self._inside() if limited else (self._ticks(cpus), float(self._ticks_per_s))
+        if (limited, cpus) != self._of:
+            self._of, self._usage = (limited, cpus), Rate()
+        if used is not None and (rate := self._usage.of(now, used)) is not None:
+            yield Sample(NODE, "cpu.usage", rate / per_s)
+
+    def _fewer_cpus(self) -> frozenset[int] | None:
+        """Those that a cgroup here may run on; None: all that are online."""
+        cpus = _usable_cpus(self._hierarchies, self._files, self._root)
+        return None if cpus == parse_cpus(_line(self._files, self._root + ONLINE)) else cpus
+
+    def _ticks(self, cpus: frozenset[int] | None) -> int | None:
+        """Of all CPUs, which is the first line, or of some of them."""
+        stat = f"{self._root}/proc/stat"
+        if cpus is None:
+            text = self._files.read(stat)
+            lines = [text[: text.find(b"\n")].split()] if text else []
+        else:
+            wanted = {b"cpu%d" % cpu for cpu in cpus}
+            lines = [f for line in (read_whole(stat) or b"").split(b"\n") if (f := line.split())[:1] and f[0] in wanted]
+        return sum(int(fields[n + 1]) for fields in lines for n in BUSY) if lines else None
+
+    def _inside(self) -> tuple[int | None, float]:
+        """(what everything below the top used, in parts of a second)."""
+        if self._hierarchies.version("cpuacct") == 1:
+            text = self._files.read(self._hierarchies.file("cpuacct", "", "cpuacct.usage"))
+            return (int(text) if text else None), 1e9
+        return pick(self._files.read(self._hierarchies.file("cpu", "", "cpu.stat")) or b"", b"usage_usec "), 1e6
 
     def _memory(self) -> Iterable[Sample]:
         """Used is what is not free; the working set is what could not be had without swapping or pain."""

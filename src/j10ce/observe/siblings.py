@@ -28,6 +28,8 @@ class Siblings:
         self._proc = proc
         self._sees_processes = _sees_all_processes(proc)
         self._demand: dict[str, Demand] = {}  # by cgroup, of the tasks right in it
+        # Whether memory of cgroups inside a workload is protected by their own settings alone, whatever it has itself.
+        self.divide_memory = hierarchies.version("memory") == 2 and not hierarchies.recursive_protection
 
     def names(self, path: str) -> frozenset[str]:
         """The cgroups right below that compete for CPU, or that can be protected from reclaim."""

@@ -17,7 +17,7 @@ from j10ce.model.knob import KNOBS, Setting, TargetId, Value
 from j10ce.model.plan import Plan, Proposal, Rank, Verdict
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
-from j10ce.plan.board import LAPSED
+from j10ce.plan.merge import LAPSED
 from j10ce.plan.wishes import Batch
 from j10ce.policy.effect.cpu_share import cpu_times
 from j10ce.policy.effect.effective import effective
@@ -40,7 +40,7 @@ class Topic(NamedTuple):
         return cls(p.owner, "memory" if controller == "memory" else "cpu")
 
 
-class Kept(NamedTuple):
+class FloorKept(NamedTuple):
     """What a workload has of its floor."""
 
     cpu: float  # millicores
@@ -90,7 +90,7 @@ def _with(batches: tuple[Batch, ...], topics: Iterable[Topic]) -> tuple[Batch, .
     return tuple(b if all(map(passes, b)) else tuple(filter(passes, b)) for b in batches)
 
 
-def _kept(snap: Snapshot, plan: Plan, floored: Iterable[TargetId]) -> Mapping[TargetId, Kept]:
+def _kept(snap: Snapshot, plan: Plan, floored: Iterable[TargetId]) -> Mapping[TargetId, FloorKept]:
     """What the floors are worth once the plan is in force."""
     after = replace(snap, settings=_in_force(snap, plan))
     judged, times = effective(after), cpu_times(after)
@@ -100,7 +100,7 @@ def _kept(snap: Snapshot, plan: Plan, floored: Iterable[TargetId]) -> Mapping[Ta
             parts = after.groups.children.get(target, ())
             time = math.fsum(times[p].total for p in parts) if parts else times[target].total
             memory = min(judged[target].memory, math.fsum(_cap(after, p) for p in parts) if parts else math.inf)
-            kept[target] = Kept(time, memory)
+            kept[target] = FloorKept(time, memory)
     return kept
 
 
@@ -117,7 +117,7 @@ def _cap(snap: Snapshot, part: TargetId) -> float:
     return min((float(v) for v in caps if isinstance(v, float | int)), default=math.inf)
 
 
-def _harmed(snap: Snapshot, before: Mapping[TargetId, Kept], after: Mapping[TargetId, Kept]) -> str:
+def _harmed(snap: Snapshot, before: Mapping[TargetId, FloorKept], after: Mapping[TargetId, FloorKept]) -> str:
     """The first floor that is worse off, with the numbers; empty: none is. A millicore and a page are rounding."""
     for target in sorted(before):
         floor, had, has = snap.entitlements[target].floor, before[target], after[target]

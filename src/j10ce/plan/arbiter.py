@@ -12,13 +12,13 @@ from j10ce.model.plan import Bound, HeldSetting, Plan, Proposal, Rank, Remove, V
 from j10ce.model.resource import NOTHING
 from j10ce.model.snapshot import Groups, NodeFacts, Piece, Snapshot
 from j10ce.plan.advice import Heard, heed
-from j10ce.plan.board import LAPSED, Board
+from j10ce.plan.board import Board
 from j10ce.plan.difference import Difference, Quantise
 from j10ce.plan.fit.cpuset import fit_placements
 from j10ce.plan.fit.guarantee import fit_guarantees
 from j10ce.plan.fit.quota import fit_quotas
 from j10ce.plan.hold import InForce, held, in_force
-from j10ce.plan.merge import merge
+from j10ce.plan.merge import LAPSED, merge
 from j10ce.plan.order import order
 from j10ce.plan.rights import Rights
 from j10ce.plan.structure import structure
@@ -138,7 +138,9 @@ class Arbiter:
         if hold is not None:
             self.merged[s] = held(hold, wishes, snap.settings.get(s))
         else:
-            wishes = wishes or [_lapsed(s, self.inputs.originals[s], objection)]
+            if not wishes:
+                original, why = self.inputs.originals[s], objection or "nobody asks for it any more"
+                wishes = [Proposal(s, Bound.WANT, original, LAPSED, Rank.ADVICE, why)]
             floor = self.rights.floors.get(s.target, NOTHING)
             self.merged[s] = merge(s, wishes, self._base(s, snap), floor, snap.node)
 
@@ -189,10 +191,12 @@ class Arbiter:
 
     def _dropped_notes(self) -> Iterable[str]:
         """One line per knob and reason, not per setting."""
-        reasons = [(s.knob, why) for s, why in self.dropped.items()]
-        reasons += [(p.setting.knob, f"{p.owner} proposed no valid value") for p in self.wishes.malformed()]
-        for (knob, why), count in sorted(Counter(reasons).items()):
-            yield f"{knob} of {count} targets not set: {why}" if count > 1 else f"{knob} not set: {why}"
+        dropped = [*self.dropped.items()]
+        dropped += [(p.setting, f"{p.owner} proposed no valid value") for p in self.wishes.malformed()]
+        one_of = {(s.knob, why): s for s, why in dropped}
+        for (knob, why), count in sorted(Counter((s.knob, why) for s, why in dropped).items()):
+            where = f"{knob} of {count} targets" if count > 1 else str(one_of[knob, why])
+            yield f"{where} not set: {why}"
 
 
 def _inputs(snap: Snapshot, holds: Iterable[HeldSetting], originals: Mapping[Setting, Value]) -> Inputs:
@@ -205,7 +209,3 @@ def _changed(a: Mapping[Setting, object], b: Mapping[Setting, object]) -> set[Se
     if a == b:
         return set()
     return {s for s, value in b.items() if a.get(s) != value} | (a.keys() - b.keys())
-
-
-def _lapsed(s: Setting, original: Value, why: str | None) -> Proposal:
-    return Proposal(s, Bound.WANT, original, LAPSED, Rank.ADVICE, why or "nobody asks for it any more")

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from j10ce.model.knob import KNOBS, Setting, TargetId, Value
 from j10ce.model.plan import Verdict
 from j10ce.model.snapshot import Snapshot
-from j10ce.plan.merge import number
+from j10ce.plan.merge import LAPSED, number
 from j10ce.plan.rights import Rights
-
-LAPSED = "journal"  # owner of the wish to go back to the original value
 
 
 class Board:

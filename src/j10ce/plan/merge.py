@@ -12,15 +12,16 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from j10ce.model.knob import KNOBS, PERIOD_US, Role, Setting, Unit, Value, format_cpus, has, render
+from j10ce.model.knob import KNOBS, PERIOD_US, KnobRole, Setting, Unit, Value, format_cpus, has, render
 from j10ce.model.plan import Bound, Proposal, Rank, Verdict
 from j10ce.model.resource import NOTHING, Resources, spell
 from j10ce.model.snapshot import NodeFacts
 
 WANT, AT_LEAST, AT_MOST = Bound.WANT, Bound.AT_LEAST, Bound.AT_MOST  # module names are found faster than members
 ADVICE = Rank.ADVICE
-GUARANTEE, CAP = Role.GUARANTEE, Role.CAP
+GUARANTEE, CAP = KnobRole.GUARANTEE, KnobRole.CAP
 TYPES: Final = {Unit.SET: frozenset, Unit.TEXT: str}  # of values that are no numbers
+LAPSED: Final = "journal"  # owner of the wish to go back to the original value; nobody else speaks by that name
 FLOORED: Final = frozenset({"cpu.max", "memory.high", "memory.max"})  # caps that may not cut into a floor
 
 
@@ -45,6 +46,8 @@ def precedence(p: Proposal) -> tuple[int, str, str, str, str, float | str]:
 def well_formed(p: Proposal) -> bool:
     """Whether it is a setting that its target can have, and the value of its knob's type at all."""
     k = KNOBS.get(p.setting.knob)
+    if p.owner == LAPSED:
+        return False
     if k is None:
         return p.value == p.value
     if bool(p.setting.instance) is not k.several or not has(p.setting.target, k.name):

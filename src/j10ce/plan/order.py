@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from j10ce.model.knob import CGROUP_KINDS, KNOBS, ROOT, Role, Setting, TargetId, Value, kind_of
+from j10ce.model.knob import CGROUP_KINDS, KNOBS, ROOT, KnobRole, Setting, TargetId, Value, kind_of
 from j10ce.model.plan import Change, Enable, Join, Make, Remove, Structural, ValueChange
 from j10ce.model.snapshot import Snapshot
 from j10ce.plan.merge import cpus
@@ -37,7 +37,7 @@ BOTTOM_UP: Final = frozenset({Step.REMOVE, Step.GIVE_BACK, Step.TIGHTEN})
 NUMBERS: Final = {name: n for n, name in enumerate(KNOBS)}  # cpu.max stands before cpu.max.burst
 
 
-class Key(NamedTuple):
+class SortKey(NamedTuple):
     step: Step
     level: int
     target: TargetId
@@ -47,7 +47,7 @@ class Key(NamedTuple):
 
 def order(values: Iterable[ValueChange], structural: Iterable[Structural], snap: Snapshot) -> tuple[Change, ...]:
     """Ordered; a set that moves sideways while children use it becomes two writes: widen, then narrow."""
-    keyed: list[tuple[Key, Change]] = [(_structural_key(c, snap), c) for c in structural]
+    keyed: list[tuple[SortKey, Change]] = [(_structural_key(c, snap), c) for c in structural]
     sets = _Sets(snap)
     for change in values:
         if change.setting.knob == "cpuset.cpus":
@@ -57,23 +57,25 @@ def order(values: Iterable[ValueChange], structural: Iterable[Structural], snap:
     return tuple(change for _, change in sorted(keyed, key=lambda pair: pair[0]))
 
 
-def _structural_key(change: Structural, snap: Snapshot) -> Key:
+def _structural_key(change: Structural, snap: Snapshot) -> SortKey:
     depth = _depth(change.target, snap)
     match change:
         case Remove():
-            return Key(Step.REMOVE, -depth, change.target, 0, "")
+            return SortKey(Step.REMOVE, -depth, change.target, 0, "")
         case Make():
-            return Key(Step.MAKE, depth, change.target, 0, "")
+            return SortKey(Step.MAKE, depth, change.target, 0, "")
         case Enable():
-            return Key(Step.MAKE, depth, change.target, 1, "")
+            return SortKey(Step.MAKE, depth, change.target, 1, "")
         case Join(pid=pid):
-            return Key(Step.JOIN, depth, change.target, pid, "")
+            return SortKey(Step.JOIN, depth, change.target, pid, "")
 
 
-def _key(step: Step, change: ValueChange, snap: Snapshot) -> Key:
+def _key(step: Step, change: ValueChange, snap: Snapshot) -> SortKey:
     s = change.setting
     down = -1 if step in BOTTOM_UP else 1  # bottom up, and burst before cpu.max
-    return Key(step, down * _depth(s.target, snap), s.target, down * NUMBERS.get(s.knob, 99), f"{s.instance}{s.knob}")
+    return SortKey(
+        step, down * _depth(s.target, snap), s.target, down * NUMBERS.get(s.knob, 99), f"{s.instance}{s.knob}"
+    )
 
 
 def _depth(target: TargetId, snap: Snapshot) -> int:
@@ -88,13 +90,13 @@ def _step(change: ValueChange) -> Step:
     k = KNOBS[s.knob]
     raised = _amount(change.new) > _amount(change.old if change.old is not None else k.default)
     match k.role:
-        case Role.GUARANTEE:
+        case KnobRole.GUARANTEE:
             return Step.PROTECT if raised else Step.GIVE_BACK
-        case Role.CAP:
+        case KnobRole.CAP:
             return Step.LOOSEN if raised else Step.TIGHTEN
-        case Role.SWITCH if s.knob == "cpu.idle" and not change.new:
+        case KnobRole.SWITCH if s.knob == "cpu.idle" and not change.new:
             return Step.WAKE
-        case Role.SHARE | Role.SWITCH | Role.PLACEMENT | Role.LEVEL:
+        case KnobRole.SHARE | KnobRole.SWITCH | KnobRole.PLACEMENT | KnobRole.LEVEL:
             return Step.PROTECT
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from j10ce.model.knob import KNOBS, MADE_KINDS, ROOT, Role, Setting, TargetId, kind_of
+from j10ce.model.knob import KNOBS, MADE_KINDS, ROOT, KnobRole, Setting, TargetId, kind_of
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Snapshot
@@ -61,7 +61,7 @@ class Rights(Struct, frozen=True):
             return "no policy chose this workload, it is only classified"
         if not s.target.startswith("group/"):
             return "its workload is gone"
-        if s.knob not in KNOBS or KNOBS[s.knob].role is not Role.GUARANTEE:
+        if s.knob not in KNOBS or KNOBS[s.knob].role is not KnobRole.GUARANTEE:
             return "not ours; of an ancestor only guarantees are raised"
         return None if snap.supports(s.knob) else str(lacking(snap, s.knob))
 

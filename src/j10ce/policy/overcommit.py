@@ -173,7 +173,7 @@ def spelled(resource: str, amount: int) -> Quantity:
 def worth_telling(
     before: Mapping[str, Quantity], fresh: Mapping[str, Quantity], strategy: Strategy, age_s: float
 ) -> bool:
-    """A jump is told at once, a drift when the last word is old; nothing is told twice."""
+    """A jump is written at once, a drift when the last word is old; nothing is written twice."""
     if before.keys() != fresh.keys():
         return True
     jump = any(

@@ -28,6 +28,6 @@ def signature(user: str, given: str) -> str:
 
 
 def may_cut(hold: Hold) -> bool:
-    """Whether it may break reservations. What an agent's account has told others of is its own node's business: there,
+    """Whether it may break reservations. A hold that an agent's account wrote is its own node's business: there,
     its own record of the hold counts."""
     return hold.spec.breaks_reservation and not hold.spec.who.endswith(f"({AGENTS})")

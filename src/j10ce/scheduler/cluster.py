@@ -114,7 +114,7 @@ def share_of(amount: Amounts, whole: Amounts) -> Scores:
 
 
 def resources(quantities: Mapping[str, Quantity]) -> Resources:
-    """Named quantities as a vector; what is not told is zero."""
+    """Named quantities as a vector; what is not named is zero."""
     cpu, *rest = (quantities.get(name, ZERO) for name in RESOURCES)
     return Resources._make((cpu.millicores(), *(q.bytes() for q in rest)))
 

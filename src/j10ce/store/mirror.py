@@ -17,7 +17,7 @@ from j10ce.store.order import Order
 log = structlog.get_logger()
 
 
-class Source(Protocol):
+class MirrorSource(Protocol):
     """As much of a Store as a mirror needs."""
 
     async def list(self, kind: str) -> Listing: ...
@@ -31,7 +31,7 @@ class Mirror:
     `held` may be read at any time; it is complete once `synced` is set.
     """
 
-    def __init__(self, store: Source, kind: str) -> None:
+    def __init__(self, store: MirrorSource, kind: str) -> None:
         self._store, self._kind = store, kind
         self.held: dict[Key, Object] = {}
         self._order = Order(self.held)
@@ -53,7 +53,7 @@ class Mirror:
         """Keep `held` current, for ever, and tell each change after it was taken in. One consumer only.
 
         The first listing arrives as ADDED. After a compaction, or while the store was away, what was missed arrives as
-        differences: changes that cancelled each other out, and states in between, are not told. A store that is away
+        differences: changes that cancelled each other out, and states in between, are left out. A store that is away
         leaves `held` as it was, and so does one that refuses us: rights may come later. Raises Closed.
         """
         tries, logged = pauses(first_s=0.1, most_s=5.0), ""

@@ -7,6 +7,7 @@ is Unreadable: the stores leave it out and count it, so that one such object cos
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
 
 from j10ce.daemon.strays import Strays
 from j10ce.errors import Finding, Invalid, StoreError
@@ -14,6 +15,8 @@ from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Object
 from j10ce.model.schema import parse_stored
 from j10ce.model.stored import Key, Unreadable
+
+OR_DISCARD: Final = ", or delete it as an administrator with `j10ce-qos delete --unreadable`"
 
 
 def refuse_partial(unread: Collection[Key]) -> None:

@@ -29,7 +29,7 @@ def open_store(url: str, wall: Wall, *, create: bool = True) -> Store:
     if scheme == "memory" and not rest:
         return MemoryStore(wall)
     if scheme == "sqlite" and rest.startswith("///"):
-        return SqliteStore(Path(rest.removeprefix("//")), wall, create=create)
+        return SqliteStore(Path("/", rest.lstrip("/")), wall, create=create)
     if scheme in ("etcd", "etcds") and rest.startswith("//"):
         from j10ce.store.etcd.address import read_address
         from j10ce.store.etcd.store import EtcdStore  # gRPC is heavy, and of the fleet's extra

@@ -46,7 +46,7 @@ class Store(Protocol):
         """Every change after `since`, in order, none lost, none twice; then waits for more until the store closes.
 
         A wait may be cancelled and repeated. Compacted is raised by the call or by a wait. Of a NodeQoS that changed
-        so often that it would end the history of all others, only the latest state may be told.
+        so often that it would end the history of all others, only the latest state may be sent.
         """
         ...
 
@@ -72,6 +72,15 @@ class Forgiving(Protocol):
 
     def unreadable(self) -> Mapping[str, int]:
         """How many stored objects of each kind are left out."""
+        ...
+
+
+@runtime_checkable
+class Discarding(Protocol):
+    """A store from which what nobody can read can be removed through us."""
+
+    async def discard(self, kind: str, namespace: str, name: str) -> None:
+        """Raises NotFound, and Conflict where it can be read, or changed meanwhile."""
         ...
 
 

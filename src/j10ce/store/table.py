@@ -33,7 +33,7 @@ class Dropped(NamedTuple):
 def first_revision(wall: float) -> int:
     """Where a fresh store begins to count: past every revision of a store that was here before it.
 
-    So a watch that resumes with a predecessor's revision is told to list again, and never misreads it. There is room
+    So a watch that resumes with a predecessor's revision has to list again, and never misreads it. There is room
     for a million writes in every millisecond: where the clock went back between the two stores, the present one would
     have to be that busy for as long to reach revisions of the other. 63 bits hold them until the year 2248.
     """
@@ -174,7 +174,7 @@ class Log:
         return self._events[at] if at < len(self._events) else None
 
     def trim(self, kept: int, kept_bytes: int) -> Dropped | None:
-        """A node that fills the log pays first: of one with more than its share only the latest state is told.
+        """A node that fills the log pays first: of one with more than its share only the latest state is sent.
 
         Else the oldest eighth goes, so that most changes pay nothing for it.
         """

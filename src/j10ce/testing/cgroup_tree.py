@@ -1,7 +1,7 @@
 """A cgroup tree on disk, written as a literal. No kernel behind it: files hold what was written last.
 
-found = cgroup_tree(tmp_path, {"kubepods": {"pod1": {"memory.current": "1024"}}})             # cgroup v2
-found = cgroup_tree(tmp_path, {"web": fresh(1)}, v1=("cpu", "cpuacct", "cpuset", "memory"))  # cgroup v1
+tree = cgroup_tree(tmp_path, {"kubepods": {"pod1": {"memory.current": "1024"}}})             # cgroup v2
+tree = cgroup_tree(tmp_path, {"web": fresh(1)}, v1=("cpu", "cpuacct", "cpuset", "memory"))  # cgroup v1
 """
 
 from __future__ import annotations

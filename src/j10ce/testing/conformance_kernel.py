@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pytest
 
 from j10ce.kernel.backend import Backend, Disables, Tree
-from j10ce.model.knob import CGROUP_KNOBS, KNOBS, PERIOD_US, Role, Setting, TargetId, Value, group, workload
+from j10ce.model.knob import CGROUP_KNOBS, KNOBS, PERIOD_US, KnobRole, Setting, TargetId, Value, group, workload
 from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
@@ -85,7 +85,7 @@ class BackendConformance:
         assert offered.keys() >= CGROUP_KNOBS.keys()
         assert all(s.via if s.ok else s.needs for s in offered.values())
 
-    @pytest.mark.parametrize("knob", [k.name for k in CGROUP_KNOBS.values() if k.role is not Role.PLACEMENT])
+    @pytest.mark.parametrize("knob", [k.name for k in CGROUP_KNOBS.values() if k.role is not KnobRole.PLACEMENT])
     def test_a_fresh_cgroup_holds_the_default(self, bench: Bench, knob: str) -> None:
         assert bench.backend.read(bench.setting(knob), bench.child) == KNOBS[knob].default
 

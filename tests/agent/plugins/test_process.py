@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.agent.plugins.process import PluginProcess, installed
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.host.child import python
 from j10ce.model.snapshot import Snapshot
 from j10ce.testing import build
@@ -56,6 +56,11 @@ class Floods:
         frame = bytes.fromhex("0000000180") * 100_000
         while True:
             os.write(3, frame)
+
+class Masks:
+    name = "masks"
+    def propose(self, snap):
+        return [p for n in range(50) for p in wish(snap, f"someone-{n}")]
 
 class Talks:
     name = "talks"
@@ -137,11 +142,18 @@ def test_proposals_come_back_with_their_reasons(helper: Callable[..., PluginProc
     assert (proposal.setting.knob, proposal.value, proposal.owner) == ("cpu.max", 50000.0, "good")
 
 
-def test_one_that_raises_is_told_and_the_others_go_on(helper: Callable[..., PluginProcess]) -> None:
+def test_a_plugin_speaks_under_its_own_name_however_many_it_gives_itself(helper: Callable[..., PluginProcess]) -> None:
+    """Advice is judged owner by owner: a plugin with a thousand names would hold up the ring."""
+    one = helper("masks")
+    until(one, lambda: "masks" in one.proposals, 0.001)
+    assert {p.owner for p in one.proposals["masks"]} == {"masks"}
+
+
+def test_one_that_raises_is_reported_and_the_others_go_on(helper: Callable[..., PluginProcess]) -> None:
     one = helper("raises", "good")
     now = until(one, lambda: "good" in one.proposals and "raises" in one.faults, step_s=0.001)
     assert "no idea" in one.faults["raises"]
-    guards = {c.name: Guard(c) for c in one.controllers()}
+    guards = {c.name: Contained(c) for c in one.controllers()}
     assert guards["raises"].propose(snap_at(now)) == ()
     assert guards["good"].propose(snap_at(now)) != ()
 

@@ -1,4 +1,4 @@
-"""A traced change is told back once the ring has carried it out, and once only."""
+"""A traced change is reported once the ring has carried it out, and once only."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SOURCE = "MinimalReservationPolicy/default/floor"
 
 def document(cpu: str, trace: str = "", generation: int = 1) -> NodeDocument:
     floor = build.reservation("floor", labels={"app": "web"}, cpu=cpu)
-    told = {TRACE_ANNOTATION: trace} if trace else {}
-    floor = replace(floor, metadata=replace(floor.metadata, annotations=told, generation=generation))
+    annotations = {TRACE_ANNOTATION: trace} if trace else {}
+    floor = replace(floor, metadata=replace(floor.metadata, annotations=annotations, generation=generation))
     return NodeDocument(node="n1", profiles=builtin(), policies=(floor,))
 
 
@@ -34,23 +34,23 @@ def ring(tmp_path: Path) -> Ring:
     return one
 
 
-def obeyed(ring: Ring, trail: Trail, told: NodeDocument) -> None:
+def obeyed(ring: Ring, trail: Trail, obeying: NodeDocument) -> None:
     """As a host does it: expected, obeyed, run."""
-    trail.expect(told, Instant(ring.now, ring.wall))
-    ring.agent.obey(told)
+    trail.expect(obeying, Instant(ring.now, ring.wall))
+    ring.agent.obey(obeying)
     trail.ran(ring.tick())
 
 
-def test_a_change_is_told_with_its_trace_and_its_writes(ring: Ring) -> None:
+def test_a_change_is_reported_with_its_trace_and_its_writes(ring: Ring) -> None:
     trail = Trail(document("100m"))
     obeyed(ring, trail, document("700m", TRACE, 2))
-    (told,) = trail.applied
-    assert (told.source, told.generation, told.trace) == (SOURCE, 2, TRACE)
-    assert told.writes > 0
-    assert told.received <= told.applied
+    (applied,) = trail.applied
+    assert (applied.source, applied.generation, applied.trace) == (SOURCE, 2, TRACE)
+    assert applied.writes > 0
+    assert applied.received <= applied.applied
 
 
-def test_it_is_told_until_the_control_plane_has_it(ring: Ring) -> None:
+def test_it_is_reported_until_the_control_plane_has_it(ring: Ring) -> None:
     trail = Trail(document("100m"))
     obeyed(ring, trail, document("700m", TRACE, 2))
     report = NodeReport(applied=trail.applied)
@@ -67,9 +67,9 @@ def test_what_is_in_force_at_the_start_is_old_news(ring: Ring) -> None:
 
 
 def test_a_run_that_began_before_the_document_came_has_not_carried_it_out(ring: Ring) -> None:
-    trail, told = Trail(document("100m")), document("700m", TRACE, 2)
+    trail, wanted = Trail(document("100m")), document("700m", TRACE, 2)
     early = ring.tick()
-    trail.expect(told, Instant(early.at.now + 1, early.at.wall + 1))
+    trail.expect(wanted, Instant(early.at.now + 1, early.at.wall + 1))
     trail.ran(early)
     assert trail.applied == ()
 

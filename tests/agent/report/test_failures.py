@@ -1,4 +1,4 @@
-"""A refused write is told of the objects that asked for it, and of no others."""
+"""A refused write is reported for the objects that asked for it, and of no others."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def report(*changes: Change, armed: bool = True, refused: bool = True) -> Report
         pytest.param(write("cpu.weight", "group/j10ce"), set(), id="nobody's own"),
     ],
 )
-def test_who_asked_is_told(change: Change, sources: set[str]) -> None:
-    told = failing(report(change))
-    assert set(told) == sources
-    assert all("EBUSY" in why for why in told.values())
+def test_who_asked_is_reported(change: Change, sources: set[str]) -> None:
+    reported = failing(report(change))
+    assert set(reported) == sources
+    assert all("EBUSY" in why for why in reported.values())
 
 
 def test_what_was_written_or_never_tried_is_no_failure() -> None:

@@ -64,7 +64,7 @@ def test_reservations_that_do_not_fit_are_counted() -> None:
     assert len(made.reservations) <= 1024
 
 
-def test_totals_are_told_by_tier() -> None:
+def test_totals_are_reported_by_tier() -> None:
     made = tiers(report())
     assert {name: total.workloads for name, total in made.items()} == {"standard": 1}
     assert set(made["standard"].used) == {"cpu", "memory"}

@@ -40,8 +40,8 @@ def report(seconds: float, cpu: Sequence[float], memory: Sequence[float] = (4.0,
     )  # fmt: skip
 
 
-def amounts(**told: str) -> dict[str, Quantity]:
-    return {name: Quantity.parse(amount) for name, amount in told.items()}
+def amounts(**quantities: str) -> dict[str, Quantity]:
+    return {name: Quantity.parse(amount) for name, amount in quantities.items()}
 
 
 def learned(saved: list[Histories], seconds: float = WARM_UP_S, cpu: Sequence[float] = (5.0, 1.0, 3.0)) -> Usage:
@@ -55,12 +55,12 @@ def test_best_effort_leaves_alone_what_everyone_else_uses_and_asks_for() -> None
     last = report(0, (5.0, 1.0, 3.0))
     usage = Usage(Histories(), lambda _: None)
     usage.observe(last)
-    told = usage.demand(last)
-    assert told["cpu"] == amounts(system="1", usage="1", larger="2", request="2", besteffort="3")
-    assert told["memory"] == amounts(system="1Gi", usage="1Gi", larger="1Gi", request="1Gi", besteffort="0")
+    demand = usage.demand(last)
+    assert demand["cpu"] == amounts(system="1", usage="1", larger="2", request="2", besteffort="3")
+    assert demand["memory"] == amounts(system="1Gi", usage="1Gi", larger="1Gi", request="1Gi", besteffort="0")
 
 
-def test_nothing_is_told_before_anything_is_measured() -> None:
+def test_nothing_is_reported_before_anything_is_measured() -> None:
     usage = Usage(Histories(), lambda _: None)
     assert usage.demand(report(0, (5.0, 1.0, 3.0))) == {}
     assert usage.predicted(WALL) == {}
@@ -87,10 +87,10 @@ def test_reports_in_between_are_not_counted_twice() -> None:
 def test_a_peak_is_predicted_once_there_is_an_hour_of_history() -> None:
     usage = learned([])
     assert usage.predicted(WALL + WARM_UP_S - 1) == {}
-    told = usage.predicted(WALL + WARM_UP_S)
-    assert 5000 <= told["cpu"]["node"].millicores() < 5300
-    assert 2000 <= told["cpu"]["protected"].millicores() < 2120, "without best effort"
-    assert 2 * GiB <= told["memory"]["protected"].bytes() < 2.12 * GiB
+    peak = usage.predicted(WALL + WARM_UP_S)
+    assert 5000 <= peak["cpu"]["node"].millicores() < 5300
+    assert 2000 <= peak["cpu"]["protected"].millicores() < 2120, "without best effort"
+    assert 2 * GiB <= peak["memory"]["protected"].bytes() < 2.12 * GiB
 
 
 def test_what_was_learned_survives_a_restart(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def test_advice_that_harms_nobody_is_taken(tmp_path: Path) -> None:
     assert ring.value(BATCH, "cpu.max") == 50_000.0
 
 
-def test_what_was_left_out_is_told_with_the_floor_that_it_would_have_cost(tmp_path: Path) -> None:
+def test_what_was_left_out_is_reported_with_the_floor_that_it_would_have_cost(tmp_path: Path) -> None:
     ring = settled(tmp_path, "v2", [wish(DB, "cpu.weight", Bound.AT_MOST, 2.0)])
     (note,) = [n for n in ring.tick().plan.notes if "adviser" in n]
     assert note.startswith("advice of adviser on cpu left out: workload/default/db would have ")
@@ -205,14 +205,18 @@ def test_limits_win_over_advice(tmp_path: Path) -> None:
 def test_a_setting_under_another_name_is_no_way_round(tmp_path: Path) -> None:
     odd = wish(DB, "cpu.weight", Bound.AT_MOST, 2.0, instance="0")
     ring = settled(tmp_path, "v2", [odd])
-    assert "cpu.weight not set: adviser proposed no valid value" in ring.tick().plan.notes
+    assert "workload/default/db cpu.weight[0] not set: adviser proposed no valid value" in ring.tick().plan.notes
     assert_kept("v2", [odd])
 
 
 @pytest.mark.parametrize("bound", [Bound.WANT, Bound.AT_LEAST])
 @pytest.mark.parametrize("target", [workload("default", "web"), group("j10ce/sensitive"), group("j10ce")])
-def test_a_floor_that_comes_after_the_advice_is_granted(tmp_path: Path, target: TargetId, bound: Bound) -> None:
-    advice = Proposal(Setting(target, "memory.min"), bound, 7.0 * GiB, "adviser", Rank.ADVICE, "its cache")
+@pytest.mark.parametrize("owner", ["adviser", "journal"])
+def test_a_floor_that_comes_after_the_advice_is_granted(
+    tmp_path: Path, target: TargetId, bound: Bound, owner: str
+) -> None:
+    """Nor does it help to speak by the name under which originals go back."""
+    advice = Proposal(Setting(target, "memory.min"), bound, 7.0 * GiB, owner, Rank.ADVICE, "its cache")
     ring = Ring(tmp_path, "v2", extra=[Adviser([advice])])
     ring.fake.enable(ROOT, frozenset({"cpu", "cpuset", "memory"}))
     ring.arrive(build.workload("web", profile="ls", pids=(5,)))

@@ -17,6 +17,7 @@ from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from tests.agent.whole_ring import Ring
+from tests.kernel.rig import machine
 
 GI = 2**30
 CONTROLLERS = frozenset({"cpu", "cpuset", "memory"})
@@ -42,13 +43,13 @@ def ring(tmp_path: Path) -> Ring:
 
 
 def job(profile: str = "gold") -> Workload:
-    told = build.workload("job", profile=profile, cpu="1", memory="4Gi", memory_limit="5Gi", cpu_limit="1")
-    return replace(told, handle=Handle(), pids=(1,))
+    made = build.workload("job", profile=profile, cpu="1", memory="4Gi", memory_limit="5Gi", cpu_limit="1")
+    return replace(made, handle=Handle(), pids=(1,))
 
 
 def db() -> Workload:
-    told = build.workload("db", profile="ls", min_cpu="500m", min_memory="1Gi", cpu_limit="2", memory_limit="3Gi")
-    return replace(told, handle=Handle(path="svc/db", made=False))
+    made = build.workload("db", profile="ls", min_cpu="500m", min_memory="1Gi", cpu_limit="2", memory_limit="3Gi")
+    return replace(made, handle=Handle(path="svc/db", made=False))
 
 
 def values(ring: Ring, target: TargetId) -> dict[str, Value | None]:
@@ -159,8 +160,10 @@ def test_a_held_setting_of_what_nobody_chooses_any_more_stays_until_the_hold_end
     assert values(ring, DB) == HAD | {"cpu.max": 200_000.0}
     report = ring.tick()
     assert report.plan.empty
-    told = explain(DB, "cpu.max", report.snap, report.plan, originals=ring.agent.kernel.originals, holds=report.held)
-    assert "incident 42" in told.settings[0].held
+    explanation = explain(
+        DB, "cpu.max", report.snap, report.plan, originals=ring.agent.kernel.originals, holds=report.held
+    )
+    assert "incident 42" in explanation.settings[0].held
     ring.tick(200)
     assert values(ring, DB) == HAD
 
@@ -191,10 +194,10 @@ def test_explain_tells_why_something_goes_back(ring: Ring) -> None:
     ring.tick()
     ring.agent.armed = False
     report = ring.leave(db())
-    told = explain(DB, "cpu.max", report.snap, report.plan, originals=ring.agent.kernel.originals)
-    assert told.settings[0].planned == "300000 (3 CPUs)"
-    assert told.settings[0].winner is not None
-    assert told.settings[0].winner.reason == "its workload is gone"
+    explanation = explain(DB, "cpu.max", report.snap, report.plan, originals=ring.agent.kernel.originals)
+    assert explanation.settings[0].planned == "300000 (3 CPUs)"
+    assert explanation.settings[0].winner is not None
+    assert explanation.settings[0].winner.reason == "its workload is gone"
 
 
 def test_a_cap_goes_back_only_as_usage_falls(ring: Ring) -> None:
@@ -272,9 +275,9 @@ def test_a_value_of_ours_goes_back_after_writes_that_the_kernel_refused(ring: Ri
 def test_a_group_above_goes_back_when_the_floor_inside_it_ends_beside_a_stranger_that_keeps_memory(ring: Ring) -> None:
     ring.fake.adopt(group("svc/x"), "svc/x", {"memory.min": 3.0 * GI})
     floor = build.reservation("p", labels={"app": "p"}, memory="256Mi")
-    told = build.workload("db", profile="ls", labels={"app": "p"})
+    made = build.workload("db", profile="ls", labels={"app": "p"})
     ring.agent.obey(replace(document(), policies=(floor,)))
-    ring.arrive(replace(told, handle=Handle(path="svc/db", made=False)))
+    ring.arrive(replace(made, handle=Handle(path="svc/db", made=False)))
     ring.tick(31)
     assert ring.value(group("svc"), "memory.min") == 3.25 * GI
     ring.agent.obey(document())
@@ -295,3 +298,42 @@ def test_nothing_stays_of_an_adopted_cgroup_that_vanished_before_it_was_forgotte
     assert ring.tick(31).plan.notes == ()
     assert dict(ring.agent.kernel.originals) == {}
     assert ring.value(group("svc"), "memory.min") == 0.0
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["", "restarted in between"])
+@pytest.mark.parametrize("leaves", [("outer", "inner"), ("inner", "outer")], ids=" then ".join)
+@pytest.mark.parametrize("comes", [("outer", "inner"), ("inner", "outer")], ids=" then ".join)
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_cgroup_that_is_adopted_above_another_ends_as_it_was(
+    tmp_path: Path, version: str, comes: tuple[str, ...], leaves: tuple[str, ...], restarted: bool
+) -> None:
+    """Until then it is a group above the other, and covers its floor: one cgroup, and two names in turn."""
+    ring = Ring(tmp_path, version)
+    ring.fake.enable(ROOT, CONTROLLERS)
+    for path in ("a", "a/b", "a/b/c"):
+        ring.fake.adopt(group(path), path, {"cpu.weight": 300.0, "cpu.max": 250_000.0})
+        ring.fake.enable(group(path), CONTROLLERS)
+    ring.fake.places = {ROOT: ring.fake.places[ROOT]}
+    before = machine(ring.fake)
+    asked = {"profile": "ls", "min_cpu": "1", "cpu_limit": "2", "memory_limit": "2Gi"}
+    both = {
+        name: build.workload(name, min_memory=floor, handle=build.handle(path), **asked)  # type: ignore[arg-type]
+        for name, path, floor in (("outer", "a/b", "1Gi"), ("inner", "a/b/c", "512Mi"))
+    }
+    for name in comes:
+        ring.arrive(both[name])
+        ring.tick()
+    for name, other in (leaves, leaves[::-1]):
+        if restarted:
+            ring.fake.places = {ROOT: ring.fake.places[ROOT]}
+            ring.agent = ring.start()
+            ring.arrive(*(w for w in both.values() if name == leaves[0] or w is both[name]))
+        ring.leave(both[name])
+        ring.tick()
+        ring.tick(31)
+        if name == leaves[0] and version == "v2":
+            assert ring.fake["a/b"].values["memory.min"] == both[other].minimum.memory
+        if name == leaves[0] == "outer":
+            assert {k: v for k, v in machine(ring.fake)["a/b"].items() if k != "memory.min"} == before["a/b"]
+    assert machine(ring.fake) == before
+    assert ring.tick(31).plan.changes == ()

@@ -35,9 +35,9 @@ def cgroup(ring: Ring, target: TargetId, path: str, *cpus: int) -> None:
 
 
 def adopted(ring: Ring, name: str, path: str, *cpus: int, floor: str = "0", profile: str = "ls") -> Workload:
-    found = make.workload(name, profile=profile, min_cpu=floor, handle=make.handle(path))
-    cgroup(ring, found.target, path, *cpus)
-    return found
+    made = make.workload(name, profile=profile, min_cpu=floor, handle=make.handle(path))
+    cgroup(ring, made.target, path, *cpus)
+    return made
 
 
 def exclusive(name: str, count: int) -> Workload:
@@ -45,9 +45,9 @@ def exclusive(name: str, count: int) -> Workload:
 
 
 def cpus(ring: Ring, of: Workload | TargetId) -> frozenset[int]:
-    found = ring.value(of if isinstance(of, str) else of.target, "cpuset.cpus")
-    assert isinstance(found, frozenset)
-    return found
+    value = ring.value(of if isinstance(of, str) else of.target, "cpuset.cpus")
+    assert isinstance(value, frozenset)
+    return value
 
 
 def test_a_service_that_its_admin_confined_keeps_its_cpus_beside_an_exclusive_one(ring: Ring) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.agent.ring.in_force import in_force
 from j10ce.agent.ring.ring import Report
 from j10ce.agent.ring.what_if import WhatIf, whatif
@@ -66,11 +66,11 @@ def writes(plan: Plan) -> dict[str, object]:
     return {str(c.setting): c.new for c in plan.changes if isinstance(c, ValueChange)}
 
 
-def assert_foretold(told: WhatIf, done: Report) -> None:
-    floors = {t: (e.tier, e.floor, e.chosen, e.notes) for t, e in told.resolution.entitlements.items()}
+def assert_foretold(foretelling: WhatIf, done: Report) -> None:
+    floors = {t: (e.tier, e.floor, e.chosen, e.notes) for t, e in foretelling.resolution.entitlements.items()}
     assert floors == {t: (e.tier, e.floor, e.chosen, e.notes) for t, e in done.snap.entitlements.items()}
-    assert sorted(told.resolution.ledger) == sorted(done.resolution.ledger)
-    assert writes(told.plan) == writes(done.plan)
+    assert sorted(foretelling.resolution.ledger) == sorted(done.resolution.ledger)
+    assert writes(foretelling.plan) == writes(done.plan)
 
 
 def local(name: str, pid: int, **fields: Any) -> Workload:
@@ -85,15 +85,15 @@ def test_a_policy_that_comes_later_takes_nothing_from_one_in_force(tmp_path: Pat
     ring.arrive(local("old", 2, profile="ls", min_cpu=3, since=ring.wall))
     ring.tick()
     asked = build.reservation("p", labels={"app": "new"}, cpu=2)
-    told = foretell(ring, asked)
-    assert told.resolution.entitlements[build.workload("old").target].floor.cpu == 3000
-    assert told.resolution.entitlements[build.workload("new").target].floor.cpu == 0
-    assert_foretold(told, apply(ring, asked))
+    forecast = foretell(ring, asked)
+    assert forecast.resolution.entitlements[build.workload("old").target].floor.cpu == 3000
+    assert forecast.resolution.entitlements[build.workload("new").target].floor.cpu == 0
+    assert_foretold(forecast, apply(ring, asked))
 
 
 def test_the_agents_own_configuration_is_what_a_plan_is_made_with(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
-    ring.agent.guards = [Guard(c) for c in controllers({"floors": {"tierWeights": {"sensitive": 9000}}})]
+    ring.agent.guards = [Contained(c) for c in controllers({"floors": {"tierWeights": {"sensitive": 9000}}})]
     ring.arrive(local("web", 1, profile="ls", labels={"app": "a"}), local("job", 2, profile="burstable"))
     ring.tick()
     asked = build.reservation("p", labels={"app": "a"}, cpu=1)
@@ -107,9 +107,9 @@ def test_memory_that_strangers_keep_counts_on_paper_too(tmp_path: Path) -> None:
     ring.arrive(local("web", 1, profile="ls", labels={"app": "a"}))
     ring.tick()
     asked = build.reservation("p", labels={"app": "a"}, memory="5Gi")
-    told = foretell(ring, asked)
-    assert told.resolution.entitlements[build.workload("web").target].floor.memory == 0
-    assert_foretold(told, apply(ring, asked))
+    forecast = foretell(ring, asked)
+    assert forecast.resolution.entitlements[build.workload("web").target].floor.memory == 0
+    assert_foretold(forecast, apply(ring, asked))
 
 
 @pytest.mark.parametrize("minimum", [{}, {"cpu": "1"}, {"memory": "1Gi"}, {"cpu": "1", "memory": "9Gi"}])
@@ -119,13 +119,13 @@ def test_a_workload_on_paper_gets_what_it_gets_when_it_arrives(tmp_path: Path, m
     ring.tick()
     meta = {"name": "web", "labels": {"j10ce.io/qos-profile": "ls"}}
     paper = {"apiVersion": "j10ce.io/v1alpha1", "kind": "Workload", "metadata": meta, "spec": {"minimum": minimum}}
-    told = foretell(ring, paper)
+    forecast = foretell(ring, paper)
     amounts = {f"min_{name}": amount for name, amount in minimum.items()}
     done = ring.arrive(local("web", 2, profile="ls", since=ring.wall, **amounts))
-    assert told.resolution.entitlements[build.workload("web").target].floor == (
+    assert forecast.resolution.entitlements[build.workload("web").target].floor == (
         done.snap.entitlements[build.workload("web").target].floor
     )
-    assert writes(told.plan) == writes(done.plan)
+    assert writes(forecast.plan) == writes(done.plan)
 
 
 def some_workload(r: random.Random, n: int, wall: float) -> Workload:

@@ -8,11 +8,13 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from j10ce.adapters.adapter import WorkloadEvent
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.agent.socket.minimum import unmet
 from j10ce.control.own import Own
 from j10ce.model.knob import ROOT, Setting, TargetId, group
 from j10ce.model.workload import Handle, Workload
+from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from tests.agent.whole_ring import Ring
 
@@ -29,7 +31,7 @@ def agents_group(ring: Ring, used: float) -> TargetId:
     """The agent's own cgroup, as it is after `protect_self`."""
     own = Own(Own.Config(group="j10ce/agent"))
     ring.agent.own = own.claim
-    ring.agent.guards.append(Guard(own))
+    ring.agent.guards.append(Contained(own))
     ring.fake.enable(ROOT, CONTROLLERS)
     for path in ("j10ce", "j10ce/agent"):
         ring.fake.make(group(path), Handle(path))
@@ -163,7 +165,7 @@ def test_a_group_above_that_loses_its_cover_has_it_back_at_the_next_tick(tmp_pat
     assert [str(d.setting) for d in report.drifts] == ["group/svc memory.min"]
 
 
-def test_a_floor_that_lost_its_cover_for_good_is_told_at_the_next_tick(tmp_path: Path) -> None:
+def test_a_floor_that_lost_its_cover_for_good_is_reported_at_the_next_tick(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
     db = below_a_stranger(ring)
     ring.agent.armed = False
@@ -193,7 +195,7 @@ def test_a_limit_on_our_group_cuts_no_floor_and_is_named(tmp_path: Path) -> None
     assert "memory.max of group/j10ce is 52Mi, and 96Mi are protected" in report.effective[first].memory_reason
 
 
-def test_pages_from_before_the_memory_controller_was_enabled_are_told(tmp_path: Path) -> None:
+def test_pages_from_before_the_memory_controller_was_enabled_are_reported(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
     db = replace(build.workload("db", profile="ls", min_memory="96Mi"), handle=build.handle("svc/db"))
     ring.fake.enable(ROOT, CONTROLLERS)
@@ -226,6 +228,34 @@ def test_a_unit_that_is_down_keeps_its_floor_in_the_book_once(tmp_path: Path) ->
     job = local("job", "2Gi", 5)
     ring.arrive(job)
     assert ring.tick().snap.entitlements[job.target].floor.memory == 2 * GI
+
+
+def test_memory_that_is_kept_above_a_service_that_is_down_is_not_given_away_when_its_promise_ends(
+    tmp_path: Path,
+) -> None:
+    """Nothing is given back while disarmed: whoever asks in the meantime asks for what the kernel still keeps."""
+    ring = Ring(tmp_path)
+    for path in ("system.slice", "system.slice/redis.service"):
+        ring.fake.adopt(group(path), path)
+    ring.fake.enable(ROOT, CONTROLLERS)
+    ring.fake.enable(group("system.slice"), CONTROLLERS)
+    handle = Handle(path="system.slice/redis.service", unit="redis.service", made=False)
+    promise = build.reservation("p", labels={"app": "redis"}, memory="5Gi")
+    ring.agent.obey(NodeDocument(node="node", profiles=builtin(), policies=(promise,)))
+    ring.arrive(build.workload("redis", labels={"app": "redis"}, handle=handle))
+    ring.tick()
+    ring.fake.vanish(handle.path)
+    ring.tick(31)
+    ring.agent.armed = False
+    other = build.reservation("q", labels={"app": "job"}, memory="4Gi")
+    ring.agent.obey(NodeDocument(node="node", profiles=builtin(), policies=(other,)))
+    first = ring.arrive(build.workload("job", labels={"app": "job"}, pids=(7,)))
+    for report in (first, ring.tick(), ring.tick()):
+        assert report.resolution.ledger.promised.memory == 5 * GI
+        assert ring.value(group("system.slice"), "memory.min") == 5 * GI
+    ring.agent.armed = True
+    ring.tick()
+    assert ring.tick().resolution.ledger.promised.memory == 4 * GI
 
 
 def test_a_workload_below_a_limit_is_said_not_to_have_its_minimum(tmp_path: Path) -> None:

@@ -35,10 +35,10 @@ def theirs(ring: Ring, *paths: str) -> None:
 
 def pod(ring: Ring, name: str, cpu: str, *, weight: float, floor: str = "0") -> Workload:
     path = f"kubepods/burstable/pod{name}"
-    found = make.workload(name, profile="ls" if floor != "0" else "", cpu=cpu, min_cpu=floor, handle=make.handle(path))
-    ring.fake.adopt(found.target, path)
+    made = make.workload(name, profile="ls" if floor != "0" else "", cpu=cpu, min_cpu=floor, handle=make.handle(path))
+    ring.fake.adopt(made.target, path)
     ring.fake[path].values["cpu.weight"] = weight
-    return found
+    return made
 
 
 def test_an_adopted_floor_is_kept_beside_a_placed_one(ring: Ring) -> None:
@@ -50,9 +50,9 @@ def test_an_adopted_floor_is_kept_beside_a_placed_one(ring: Ring) -> None:
     ring.tick()
     ring.arrive(job)
     ring.tick()
-    found = ring.tick(6).effective
-    assert [found[w.target].cpu_reason for w in (redis, job)] == ["", ""]
-    assert min(found[w.target].cpu for w in (redis, job)) >= 1000
+    effects = ring.tick(6).effective
+    assert [effects[w.target].cpu_reason for w in (redis, job)] == ["", ""]
+    assert min(effects[w.target].cpu for w in (redis, job)) >= 1000
 
 
 def test_pods_that_come_and_go_leave_the_weights_as_they_were(ring: Ring) -> None:
@@ -73,9 +73,9 @@ def test_pods_that_come_and_go_leave_the_weights_as_they_were(ring: Ring) -> Non
         ring.tick()
         ring.tick()
     assert {w.name: ring.value(w.target, "cpu.weight") for w in (svc, db, heavy)} == first
-    found = ring.tick(6).effective
-    assert {w.name: found[w.target].cpu_reason for w in (svc, db)} == {"svc": "", "db": ""}
-    assert found[heavy.target].cpu >= 1000, "nobody chose it, and it has what it requests"
+    effects = ring.tick(6).effective
+    assert {w.name: effects[w.target].cpu_reason for w in (svc, db)} == {"svc": "", "db": ""}
+    assert effects[heavy.target].cpu >= 1000, "nobody chose it, and it has what it requests"
 
 
 def test_a_weight_that_its_owner_changes_is_heeded_without_any_other_event(ring: Ring) -> None:
@@ -109,9 +109,9 @@ def test_a_floor_is_kept_beside_what_was_forgotten_and_goes_on(ring: Ring) -> No
     ring.leave(batch)
     assert ring.fake.cgroups.value("cpu.weight", "j10ce/standard/default_batch") == 1024
     ring.tick()
-    found = ring.tick(6)
-    assert found.effective[db.target].cpu_reason == ""
-    assert found.plan.empty
+    report = ring.tick(6)
+    assert report.effective[db.target].cpu_reason == ""
+    assert report.plan.empty
 
 
 def test_on_cgroup1_a_cpu_that_comes_back_is_not_lost(tmp_path: Path) -> None:
@@ -142,8 +142,8 @@ def test_a_request_that_nothing_can_keep_takes_no_floor_along(ring: Ring) -> Non
         ring.fake.adopt(w.target, w.handle.path, {"cpu.weight": 1024.0})
     ring.arrive(db, big, make.workload("job", profile="burstable", cpu="3", pids=(7,)))
     ring.tick()
-    found = ring.tick(6).effective[db.target]
-    assert (found.cpu_reason, found.cpu >= 1500) == ("", True)
+    effects = ring.tick(6).effective[db.target]
+    assert (effects.cpu_reason, effects.cpu >= 1500) == ("", True)
 
 
 def test_what_someone_nobody_chose_requests_is_not_taken_for_a_floor(ring: Ring) -> None:
@@ -196,9 +196,9 @@ def test_a_floor_among_many_holds_before_the_first_instruction(ring: Ring) -> No
     late = make.workload("late", profile="ls", min_cpu="900m", pids=(900,))
     report = ring.arrive(late)
     after = replace(report.snap, settings=ring.fake.settings())
-    found = effective(after)
-    assert {t: e.cpu_reason for t, e in found.items() if e.cpu_reason} == {}
-    assert found[late.target].cpu >= 900
+    effects = effective(after)
+    assert {t: e.cpu_reason for t, e in effects.items() if e.cpu_reason} == {}
+    assert effects[late.target].cpu >= 900
 
 
 def test_floors_beside_exclusive_cpus_are_judged_by_where_others_run(ring: Ring) -> None:
@@ -212,8 +212,8 @@ def test_floors_beside_exclusive_cpus_are_judged_by_where_others_run(ring: Ring)
         make.workload("w1", profile="burstable", min_cpu="1200m", pids=(4,)),
     )
     ring.tick()
-    found = ring.tick(6).effective
-    assert {t: e.cpu_reason for t, e in found.items()} == dict.fromkeys(found, "")
+    effects = ring.tick(6).effective
+    assert {t: e.cpu_reason for t, e in effects.items()} == dict.fromkeys(effects, "")
 
 
 def test_an_arrival_without_a_floor_takes_none_from_an_adopted_one(ring: Ring) -> None:
@@ -230,6 +230,18 @@ def test_an_arrival_without_a_floor_takes_none_from_an_adopted_one(ring: Ring) -
     assert effective(replace(report.snap, settings=ring.fake.settings()))[db.target].cpu >= 1500
 
 
+def test_an_arrival_without_a_floor_takes_none_from_the_others_of_its_tier(ring: Ring) -> None:
+    """Nor do several within the second until everybody is looked at."""
+    db = make.workload("db", profile="ls", min_cpu="2", pids=(1,))
+    ring.arrive(db, *(make.workload(f"w{n}", profile="ls", min_cpu="50m", pids=(100 + n,)) for n in range(20)))
+    ring.tick()
+    ring.tick()
+    for n in range(3):
+        report = ring.arrive(make.workload(f"late{n}", profile="ls", cpu="4", pids=(900 + n,)))
+        judged = effective(replace(report.snap, settings=ring.fake.settings()))
+        assert {t: e.cpu_reason for t, e in judged.items() if e.cpu_reason} == {}
+
+
 def test_a_floor_holds_beside_two_groups_that_have_few_cpus(ring: Ring) -> None:
     """Our own group needs little weight for its floor: it has CPUs that neither of them may use."""
     for name, weight, cpus in (("a", 256.0, {3}), ("b", 1024.0, {0, 1})):
@@ -244,8 +256,8 @@ def test_a_floor_holds_beside_two_groups_that_have_few_cpus(ring: Ring) -> None:
     beside = make.workload("beside", profile="ls", min_cpu="1", cpu="2", pids=(7,))
     ring.arrive(*few, beside, make.workload("plain", profile="burstable", pids=(8,)))
     ring.tick()
-    found = ring.tick(6).effective
-    assert {t: e.cpu_reason for t, e in found.items()} == dict.fromkeys(found, "")
+    effects = ring.tick(6).effective
+    assert {t: e.cpu_reason for t, e in effects.items()} == dict.fromkeys(effects, "")
 
 
 def test_the_floor_of_a_service_that_its_admin_confined_to_one_cpu_holds(ring: Ring) -> None:
@@ -255,8 +267,8 @@ def test_the_floor_of_a_service_that_its_admin_confined_to_one_cpu_holds(ring: R
     ring.fake.adopt(db.target, "db.service", {"cpuset.cpus": frozenset({0})})
     ring.arrive(db, make.workload("beside", profile="ls", min_cpu="2", pids=(7,)))
     ring.tick()
-    found = ring.tick(31).effective
-    assert {t: e.cpu_reason for t, e in found.items()} == dict.fromkeys(found, "")
+    effects = ring.tick(31).effective
+    assert {t: e.cpu_reason for t, e in effects.items()} == dict.fromkeys(effects, "")
     assert ring.value(db.target, "cpuset.cpus") == {0}
 
 
@@ -267,9 +279,9 @@ def test_a_floor_that_its_few_cpus_cannot_give_costs_no_other_its_floor(ring: Ri
     beside = make.workload("beside", profile="ls", min_cpu="2500m", pids=(7,))
     ring.arrive(db, beside)
     ring.tick()
-    found = ring.tick(31).effective
-    assert found[beside.target].cpu_reason == ""
-    assert 900 <= found[db.target].cpu < 1000
+    effects = ring.tick(31).effective
+    assert effects[beside.target].cpu_reason == ""
+    assert 900 <= effects[db.target].cpu < 1000
 
 
 def test_a_floor_that_the_quota_of_its_slice_cannot_give_costs_no_other_its_floor(ring: Ring) -> None:
@@ -285,9 +297,27 @@ def test_a_floor_that_the_quota_of_its_slice_cannot_give_costs_no_other_its_floo
     beside = make.workload("beside", profile="ls", min_cpu="2300m", pids=(7,))
     ring.arrive(large, small, beside)
     ring.tick()
-    found = ring.tick(31).effective
-    assert [found[w.target].cpu_reason for w in (beside, small)] == ["", ""]
-    assert found[large.target].cpu_reason == "cpu.max of group/tight allows 200m"
+    effects = ring.tick(31).effective
+    assert [effects[w.target].cpu_reason for w in (beside, small)] == ["", ""]
+    assert effects[large.target].cpu_reason == "cpu.max of group/tight allows 200m"
+
+
+def test_a_floor_that_its_own_quota_cannot_give_costs_no_other_its_floor(ring: Ring) -> None:
+    """Whoever limited the service meant it: it can use no more, so it needs no weight for more."""
+    ring.fake.adopt(group("noise"), "noise", {"cpu.weight": 1024.0})
+    theirs(ring, "sys")
+    both = [
+        make.workload(name, profile="ls", min_cpu="1500m", handle=make.handle(f"sys/{name}")) for name in ("db", "gold")
+    ]
+    for w, allowed in zip(both, (30_000.0, float("inf")), strict=True):
+        ring.fake.adopt(w.target, w.handle.path, {"cpu.weight": 1024.0, "cpu.max": allowed})
+    ring.arrive(*both)
+    ring.tick()
+    judged = ring.tick(6).effective
+    assert [(round(judged[w.target].cpu), judged[w.target].cpu_reason) for w in both[:1]] == [
+        (300, "cpu.max of workload/default/db allows 300m")
+    ]
+    assert judged[both[1].target].cpu_reason == ""
 
 
 def test_a_service_that_came_idle_has_its_floor_and_is_idle_again_in_the_end(tmp_path: Path) -> None:
@@ -298,8 +328,8 @@ def test_a_service_that_came_idle_has_its_floor_and_is_idle_again_in_the_end(tmp
     ring.fake.adopt(lazy.target, "lazy.service", {"cpu.idle": 1.0})
     ring.arrive(lazy)
     ring.tick()
-    found = ring.tick(31).effective[lazy.target]
-    assert (found.cpu >= 1500, found.cpu_reason) == (True, "")
+    effects = ring.tick(31).effective[lazy.target]
+    assert (effects.cpu >= 1500, effects.cpu_reason) == (True, "")
     weight = ring.value(lazy.target, "cpu.weight")
     assert ring.tick(31).plan.empty
     assert (ring.value(lazy.target, "cpu.idle"), ring.value(lazy.target, "cpu.weight")) == (0.0, weight)

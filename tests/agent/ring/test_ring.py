@@ -31,8 +31,8 @@ def ring(request: pytest.FixtureRequest, tmp_path: Path) -> Ring:
 
 
 def web(name: str = "web", **fields: object) -> Workload:
-    told = {"profile": "ls", "min_cpu": "500m", "min_memory": "256Mi"} | fields
-    return build.workload(name, **told)  # type: ignore[arg-type]
+    body = {"profile": "ls", "min_cpu": "500m", "min_memory": "256Mi"} | fields
+    return build.workload(name, **body)  # type: ignore[arg-type]
 
 
 def local(w: Workload, *pids: int) -> Workload:
@@ -386,7 +386,7 @@ def test_a_resize_is_no_contest_and_its_values_go_back_in_the_end(ring: Ring) ->
     ],
 )
 @pytest.mark.parametrize("ring", ["v2"], indirect=True)
-def test_what_goes_back_after_a_write_that_nobody_told_of(ring: Ring, parts: tuple[Part, ...], back: float) -> None:
+def test_what_goes_back_after_a_write_that_nobody_reported(ring: Ring, parts: tuple[Part, ...], back: float) -> None:
     db = protected(ring, parts=parts)
     for _ in range(2):
         ring.tick(31.0)

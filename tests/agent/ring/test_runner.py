@@ -20,7 +20,7 @@ from j10ce.agent.config import AgentConfig
 from j10ce.agent.ring.holds import HoldRequest
 from j10ce.agent.ring.ring import Report
 from j10ce.agent.ring.runner import Shell, Stop
-from j10ce.agent.socket.admission import Caller, PlaceRequest
+from j10ce.agent.socket.admission import AdmitRequest, Caller
 from j10ce.agent.socket.left_limits import Limit
 from j10ce.agent.socket.operations import Operations
 from j10ce.daemon.clock import Instant
@@ -74,7 +74,7 @@ class Scene:
             await self.ran.wait()
 
     async def place(self, name: str, namespace: str = "default") -> dict[str, Any]:
-        return await self.operations.place(PlaceRequest(name=name, namespace=namespace), ROOT_USER)
+        return await self.operations.admit(AdmitRequest(name=name, namespace=namespace), ROOT_USER)
 
     async def forget(self, name: str) -> dict[str, Any]:
         return await self.operations.remove("default", name, ROOT_USER, ended=False)
@@ -177,7 +177,7 @@ async def test_a_name_that_is_forgotten_while_it_is_being_placed_answers_both(tm
         assert workload("default", "web") not in scene.ring.agent.workloads
 
 
-async def test_whoever_places_a_name_that_is_forgotten_meanwhile_is_told(tmp_path: Path) -> None:
+async def test_whoever_places_a_name_that_is_forgotten_meanwhile_is_reported(tmp_path: Path) -> None:
     async with running(tmp_path) as scene:
         add = scene.local.add
 

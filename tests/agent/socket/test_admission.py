@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from j10ce.agent.socket.admission import AdoptRequest, PlaceRequest
+from j10ce.agent.socket.admission import AdmitRequest, AdoptRequest, check_free
 from j10ce.agent.socket.left_limits import Limit
 from j10ce.errors import Conflict, Denied
 from j10ce.model import schema
 from j10ce.model.knob import workload
-from j10ce.model.workload import Workload
+from j10ce.model.workload import Handle, Workload
+from j10ce.testing import build
 from tests.agent.ring.test_runner import ROOT_USER, Empty, Scene, running
 
 
@@ -26,8 +28,8 @@ def sleeper() -> Iterator[int]:
 
 
 async def adopt(scene: Scene, pid: int, cpu: str, **more: Any) -> dict[str, Any]:
-    told = {"pid": pid, "name": "db", "profile": "ls", "minimum": {"cpu": cpu}, **more}
-    return await scene.operations.adopt(schema.convert(told, AdoptRequest), ROOT_USER)
+    fields = {"pid": pid, "name": "db", "profile": "ls", "minimum": {"cpu": cpu}, **more}
+    return await scene.operations.adopt(schema.convert(fields, AdoptRequest), ROOT_USER)
 
 
 def moved(scene: Scene) -> dict[str, set[int]]:
@@ -48,8 +50,8 @@ async def test_a_process_whose_minimum_is_denied_is_not_moved(tmp_path: Path, sl
 @pytest.mark.parametrize("insist", [True, False])
 async def test_a_process_whose_minimum_is_kept_is_moved(tmp_path: Path, sleeper: int, insist: bool) -> None:
     async with running(tmp_path) as scene:
-        told = await adopt(scene, sleeper, "100m", insist=insist)
-        assert (told["unmet"], moved(scene)) == ([], {told["cgroup"]: {sleeper}})
+        adopted = await adopt(scene, sleeper, "100m", insist=insist)
+        assert (adopted["unmet"], moved(scene)) == ([], {adopted["cgroup"]: {sleeper}})
         scene.local.look(workload("default", "db"))
         assert workload("default", "db") not in scene.local, "nobody is left in it: it has ended"
 
@@ -58,11 +60,11 @@ async def test_a_minimum_that_need_not_be_upheld_moves_the_process_and_says_why_
     tmp_path: Path, sleeper: int
 ) -> None:
     async with running(tmp_path) as scene:
-        told = await adopt(scene, sleeper, "64")
-        assert "cpu 64 wanted" in told["unmet"][0]
-        (why,) = (note for note in told["notes"] if note not in told["otherNotes"])
-        assert why == f"Unprotected: Workload/default/db {told['unmet'][0]}"
-        assert moved(scene) == {told["cgroup"]: {sleeper}}
+        adopted = await adopt(scene, sleeper, "64")
+        assert "cpu 64 wanted" in adopted["unmet"][0]
+        (why,) = (note for note in adopted["notes"] if note not in adopted["otherNotes"])
+        assert why == f"Unprotected: Workload/default/db {adopted['unmet'][0]}"
+        assert moved(scene) == {adopted["cgroup"]: {sleeper}}
 
 
 class Left(Empty):
@@ -77,7 +79,7 @@ class Left(Empty):
 
 async def test_a_name_whose_cgroup_still_has_processes_of_an_earlier_one_is_refused(tmp_path: Path) -> None:
     async with running(tmp_path) as scene:
-        scene.operations.places = Left(4711)  # type: ignore[assignment]
+        scene.operations.whereabouts = Left(4711)  # type: ignore[assignment]
         with pytest.raises(Conflict, match=r"standard/default_db still holds process 4711 .* choose another name"):
             await scene.place("db")
         assert workload("default", "db") not in scene.local
@@ -86,7 +88,7 @@ async def test_a_name_whose_cgroup_still_has_processes_of_an_earlier_one_is_refu
 
 async def test_a_forgotten_process_may_be_adopted_again_under_its_name(tmp_path: Path, sleeper: int) -> None:
     async with running(tmp_path) as scene:
-        scene.operations.places = Left(sleeper)  # type: ignore[assignment]
+        scene.operations.whereabouts = Left(sleeper)  # type: ignore[assignment]
         assert (await adopt(scene, sleeper, "100m"))["name"] == "db"
 
 
@@ -95,8 +97,24 @@ class Limited(Empty):
         return [Limit("jail", "64Mi of memory")]
 
 
-async def test_a_command_that_leaves_a_limit_is_told_so(tmp_path: Path, sleeper: int) -> None:
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        pytest.param("svc/db", "svc/db is managed already, as default/db", id="the same"),
+        pytest.param("svc", "svc is above svc/db, which is managed already, as default/db", id="above"),
+        pytest.param("svc/db/worker", "svc/db/worker is inside svc/db, which is managed already", id="inside"),
+        pytest.param("svc/db2", "", id="beside"),
+    ],
+)
+def test_what_is_managed_is_not_adopted_again_nor_what_is_inside_or_above_it(path: str, says: str) -> None:
+    """The memory of the one would be promised again as memory of the other."""
+    db = build.workload("db", handle=build.handle("svc/db"))
+    with pytest.raises(Denied, match=says) if says else nullcontext():
+        check_free(Handle(path=path, made=False), [db])
+
+
+async def test_a_command_that_leaves_a_limit_is_reported(tmp_path: Path, sleeper: int) -> None:
     async with running(tmp_path) as scene:
-        scene.operations.places = Limited()  # type: ignore[assignment]
-        placed = await scene.operations.place(PlaceRequest(name="web", pid=sleeper), ROOT_USER)
+        scene.operations.whereabouts = Limited()  # type: ignore[assignment]
+        placed = await scene.operations.admit(AdmitRequest(name="web", pid=sleeper), ROOT_USER)
         assert placed["notes"][-1] == "it does not count under the limit of 64Mi of memory of cgroup jail"

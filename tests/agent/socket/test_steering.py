@@ -113,12 +113,12 @@ def test_a_starved_workload_shows_its_last_known_pressure(tmp_path: Path, age: f
     report = ring.arrive(db)
     book = SeriesBook()
     book.add(report.at.now - age, db.target, "cpu.pressure", 0.8)
-    told = top(replace(report, snap=replace(report.snap, readings=book.at(report.at.now))))
-    assert told["workloads"][0]["pressure"] == shown
+    listed = top(replace(report, snap=replace(report.snap, readings=book.at(report.at.now))))
+    assert listed["workloads"][0]["pressure"] == shown
 
 
 def test_pressure_that_nobody_has_read_yet_is_unknown(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
-    told = top(ring.arrive(build.workload("db", profile="ls")))
-    assert told["workloads"][0]["pressure"] is None
-    assert listing(told, wide=False).splitlines()[-1].split()[-2:] == ["-", "0%"]
+    shown = top(ring.arrive(build.workload("db", profile="ls")))
+    assert shown["workloads"][0]["pressure"] is None
+    assert listing(shown, wide=False).splitlines()[-1].split()[-2:] == ["-", "0%"]

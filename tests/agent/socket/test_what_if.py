@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import socket
@@ -16,6 +15,7 @@ from j10ce.agent.ring.what_if import EVERY_KNOB, Present, Unmeasured, as_plain, 
 from j10ce.agent.socket.admission import Caller
 from j10ce.agent.socket.operations import Operations
 from j10ce.agent.socket.routes import plan
+from j10ce.agent.socket.turns import Turns
 from j10ce.daemon.clock import Instant
 from j10ce.errors import Invalid
 from j10ce.http.server import Request
@@ -80,15 +80,15 @@ async def test_whoever_asks_over_the_socket_is_foretold_what_a_policy_gives_to_w
         return Present(NodeDocument(node="here", profiles=builtin()), snap, Ledger(NOTHING))
 
     operations = Operations.__new__(Operations)
-    operations._planning = asyncio.Semaphore()
+    operations._planning = Turns()
     clock = SimpleNamespace(read=lambda: Instant(0.0, build.WALL))
     operations.shell = SimpleNamespace(report=object(), agent=object(), on_ring=in_force, clock=clock)  # type: ignore[assignment]
     with socket.socket() as peer:
         request = Request("POST", "/v1/plan", {}, {}, json.dumps({"objects": [POLICY, reserved()]}).encode(), peer)
-        told: Any = await plan(SimpleNamespace(operations=operations), request, Caller(1, uid, uid))  # type: ignore[arg-type]
-    (entitled,) = told["entitlements"]
+        answer: Any = await plan(SimpleNamespace(operations=operations), request, Caller(1, uid, uid))  # type: ignore[arg-type]
+    (entitled,) = answer["entitlements"]
     assert entitled["floor"][0] == floor
-    assert ("is for what root places here" in told["text"]) == (not floor)
+    assert ("is for what root places here" in answer["text"]) == (not floor)
 
 
 def test_on_another_machine_a_workload_is_roots_whoever_asks() -> None:
@@ -140,23 +140,23 @@ def test_kubernetes_pods_and_nodes_are_understood() -> None:
 def test_a_workload_without_a_profile_is_planned_as_run_would_place_it() -> None:
     plain = paper()
     del plain["metadata"]["labels"]
-    told = as_text(ask(plain))
-    assert "workload/default/web: profile burstable, tier standard" in told
-    assert "profile )" not in told
+    output = as_text(ask(plain))
+    assert "workload/default/web: profile burstable, tier standard" in output
+    assert "profile )" not in output
 
 
 def test_a_plan_with_nothing_to_write_says_so() -> None:
     profile = {"apiVersion": "j10ce.io/v1alpha1", "kind": "QoSProfile", "metadata": {"name": "x"}}
-    told = as_text(ask({**profile, "spec": {"tier": "standard"}}))
-    assert told.splitlines()[1:] == ["nothing to write: no workload is here or among these objects"]
+    output = as_text(ask({**profile, "spec": {"tier": "standard"}}))
+    assert output.splitlines()[1:] == ["nothing to write: no workload is here or among these objects"]
     assert "nothing to write" not in as_text(ask(paper()))
 
 
-def test_a_promise_beyond_the_machine_is_told_with_numbers() -> None:
+def test_a_promise_beyond_the_machine_is_reported_with_numbers() -> None:
     assert "Unprotected" in as_text(ask(paper(minimum={"cpu": "5"})))
 
 
-def test_all_findings_of_all_objects_are_told() -> None:
+def test_all_findings_of_all_objects_are_reported() -> None:
     with pytest.raises(Invalid) as caught:
         ask({"kind": "Nope"}, paper(minimum={"cpu": "x"}), 7)
     paths = [finding.path for finding in caught.value.findings]
@@ -166,6 +166,6 @@ def test_all_findings_of_all_objects_are_told() -> None:
 
 
 def test_the_answer_is_plain_data() -> None:
-    told = as_plain(ask(paper()))
-    assert told["changes"]
-    assert told["node"]["name"] == "here"
+    plain = as_plain(ask(paper()))
+    assert plain["changes"]
+    assert plain["node"]["name"] == "here"

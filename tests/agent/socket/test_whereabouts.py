@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.adapters.static import StaticAdapter
-from j10ce.agent.socket.whereabouts import Places
+from j10ce.agent.socket.whereabouts import Whereabouts
 from j10ce.host.mounts import UNIFIED, Hierarchies, Mount
 from j10ce.kernel.cgroup.tree import PlainTree
-from j10ce.kernel.owner import Owner
+from j10ce.kernel.owner import TreeOwner
 from j10ce.kernel.systemd.units import Units
 from j10ce.model.workload import Handle, Workload
 from j10ce.testing import build
@@ -20,16 +20,16 @@ from j10ce.testing.fake_systemd import FakeSystemd
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def places(tmp_path: Path) -> Whereabouts:
     hierarchies = Hierarchies({UNIFIED: Mount(str(tmp_path), 2, frozenset({"cpu"}))})
-    return Places(hierarchies, Owner(PlainTree(hierarchies, "j10ce"), ()))
+    return Whereabouts(hierarchies, TreeOwner(PlainTree(hierarchies, "j10ce"), ()))
 
 
 def adopted(unit: str, *, made: bool = False) -> Workload:
     return replace(build.workload("db"), handle=Handle(path=f"system.slice/{unit}", unit=unit, made=made))
 
 
-def test_an_adopted_service_is_still_known_after_a_restart(places: Places, tmp_path: Path) -> None:
+def test_an_adopted_service_is_still_known_after_a_restart(places: Whereabouts, tmp_path: Path) -> None:
     folder = tmp_path / "system.slice/redis.service"
     folder.mkdir(parents=True)
     (folder / "cgroup.procs").write_text("7\n")
@@ -44,7 +44,7 @@ def test_an_adopted_service_is_still_known_after_a_restart(places: Places, tmp_p
 
 
 def test_an_adopted_service_of_systemd_run_ends_when_systemd_forgets_it(
-    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    places: Whereabouts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("j10ce.agent.socket.whereabouts.TRANSIENT", (str(tmp_path),))
     file = tmp_path / "run-u7.service"
@@ -69,7 +69,7 @@ def test_an_adopted_service_of_systemd_run_ends_when_systemd_forgets_it(
         pytest.param("", False, False, id="a cgroup"),
     ],
 )
-def test_who_comes_back(places: Places, unit: str, made: bool, returns: bool) -> None:
+def test_who_comes_back(places: Whereabouts, unit: str, made: bool, returns: bool) -> None:
     assert places.returns(adopted(unit, made=made)) is returns
 
 
@@ -79,12 +79,12 @@ def test_a_service_that_was_adopted_by_its_cgroup_comes_back_too(tmp_path: Path,
     systemd.add("system.slice/redis.service")
     (systemd.root / "system.slice/redis.service/worker").mkdir()
     tree = PlainTree(systemd.hierarchies, "j10ce")
-    places = Places(systemd.hierarchies, Owner(tree, (), Units(systemd, str(systemd.run))))
-    found = replace(build.workload("db"), handle=places.cgroup(path))
-    assert places.returns(found) is path.endswith(".service")
+    places = Whereabouts(systemd.hierarchies, TreeOwner(tree, (), Units(systemd, str(systemd.run))))
+    made = replace(build.workload("db"), handle=places.cgroup(path))
+    assert places.returns(made) is path.endswith(".service")
 
 
-def test_a_process_that_waits_is_over_once_another_has_its_number(places: Places) -> None:
+def test_a_process_that_waits_is_over_once_another_has_its_number(places: Whereabouts) -> None:
     here = os.getpid()
     assert places.pids(replace(build.workload("db"), pids=(here,))) == [here]
     assert places.pids(replace(build.workload("db"), pids=(here,), proofs=("1/0",))) is None

@@ -21,8 +21,8 @@ def wanted(pod: dict[str, Any], taints: list[dict[str, str]] | None = None) -> b
 
 
 def required(*terms: dict[str, Any]) -> dict[str, Any]:
-    told = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
-    return {"affinity": {"nodeAffinity": told}}
+    fields = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+    return {"affinity": {"nodeAffinity": fields}}
 
 
 def expression(key: str, operator: str, *values: str) -> dict[str, Any]:

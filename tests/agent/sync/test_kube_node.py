@@ -19,13 +19,13 @@ from j10ce.model.kube.pod import Pod
 
 def kubeconfig(folder: Path, **user: object) -> str:
     cluster = {"server": "https://127.0.0.1:1"}
-    told = {
+    config = {
         "current-context": "c",
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
         "clusters": [{"name": "c", "cluster": cluster}],
         "users": [{"name": "u", "user": user}],
     }
-    (folder / "config").write_text(json.dumps(told))
+    (folder / "config").write_text(json.dumps(config))
     return f"kube://{folder}/config"
 
 

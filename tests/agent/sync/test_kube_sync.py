@@ -39,10 +39,10 @@ class FakeApi(KubeApi):
 
     async def watch(self, kind: str, since: str) -> AsyncIterator[Event]:
         while True:
-            told = await self.feeds[kind].get()
-            if isinstance(told, Compacted):
-                raise told
-            yield told
+            event = await self.feeds[kind].get()
+            if isinstance(event, Compacted):
+                raise event
+            yield event
 
     async def ask(
         self, method: str, path: str, body: object = None, *, content: str = "", within_s: float = 0
@@ -69,7 +69,7 @@ class FakeApi(KubeApi):
 class FakeNode:
     def __init__(self) -> None:
         self.documents: asyncio.Queue[NodeDocument] = asyncio.Queue()
-        self.told = 0
+        self.reports = 0
 
     async def obey(self, document: NodeDocument) -> None:
         self.documents.put_nowait(document)
@@ -78,7 +78,7 @@ class FakeNode:
         return NodeReport(heartbeat=datetime(2026, 1, 1, tzinfo=UTC))
 
     def reported(self, report: NodeReport) -> None:
-        self.told += 1
+        self.reports += 1
 
     def local_holds(self) -> tuple[tuple[Hold, ...], frozenset[str]]:
         return (), frozenset()
@@ -147,8 +147,8 @@ async def test_an_api_server_that_is_suddenly_empty_is_not_obeyed(api: FakeApi) 
         await node.next()  # one kind alone may be empty
         api.lose("MinimalReservationPolicy")
         await until(lambda: bool(sync.conditions()))
-        (told,) = sync.conditions()
-        assert (told.type, told.status) == ("PoliciesObeyed", "False")
+        (condition,) = sync.conditions()
+        assert (condition.type, condition.status) == ("PoliciesObeyed", "False")
         assert "lost its objects" in sync.error
         assert node.documents.empty()
 
@@ -164,6 +164,6 @@ async def test_one_policy_that_went_unseen_is_gone_while_others_are_there(api: F
 async def test_a_node_without_an_object_gets_one_with_its_first_report(api: FakeApi) -> None:
     api.absent = True
     async with synced(api) as (_, node):
-        await until(lambda: node.told == 1)
+        await until(lambda: node.reports == 1)
     own = f"/apis/j10ce.io/v1alpha1/nodeqoses/{NODE}/status"
     assert api.asked == [("PATCH", own), ("POST", "/apis/j10ce.io/v1alpha1/nodeqoses"), ("PATCH", own)]

@@ -13,13 +13,13 @@ import pytest
 from j10ce.agent.sync import servers
 from j10ce.agent.sync.servers import Backoff, Servers
 from j10ce.errors import Conflict, Denied, Later, NotFound, QosError, Unreachable
-from j10ce.http.client import Client, Peer, Refused, call
+from j10ce.http.client import Client, Peer, Rejected, call
 
 THREE = "https://a:1,https://b:2,https://c:3"
 
 
 class Plane:
-    """Answers each request as told, and counts connections. `patience`: requests that a connection carries."""
+    """Answers each request as a test wants, and counts connections. `patience`: requests that a connection carries."""
 
     def __init__(self, *, status: int = 200, headers: tuple[tuple[str, str], ...] = (), patience: int = 1000) -> None:
         self.status, self.headers, self.patience = status, headers, patience
@@ -83,8 +83,8 @@ async def test_calls_at_once_take_turns_on_the_connection() -> None:
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        (401, Denied), (403, Refused), (404, NotFound), (409, Conflict), (413, Refused), (422, Refused), (429, Later),
-        (503, Later), (500, QosError),
+        (401, Denied), (403, Rejected), (404, NotFound), (409, Conflict), (413, Rejected), (422, Rejected),
+        (429, Later), (503, Later), (500, QosError),
     ],
 )  # fmt: skip
 async def test_answers_tell_what_to_do_next(status: int, error: type[QosError]) -> None:
@@ -96,9 +96,9 @@ async def test_answers_tell_what_to_do_next(status: int, error: type[QosError]) 
 @pytest.mark.parametrize(("given", "after_s"), [("7", 7.0), ("soon", 0.0), ("-1", 0.0)])
 async def test_a_busy_manager_says_when_to_come_back(given: str, after_s: float) -> None:
     async with listening(Plane(status=503, headers=(("retry-after", given),))) as peer:
-        with pytest.raises(Later) as told:
+        with pytest.raises(Later) as refused:
             await call(peer, "GET", "/")
-    assert told.value.after_s == after_s
+    assert refused.value.after_s == after_s
 
 
 def test_agents_spread_over_the_managers_and_over_those_that_are_left() -> None:

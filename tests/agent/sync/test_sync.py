@@ -34,7 +34,7 @@ class Node:
 
     def __init__(self) -> None:
         self.obeyed: list[NodeDocument] = []
-        self.told: list[NodeReport] = []
+        self.reports: list[NodeReport] = []
         self.holds: tuple[Hold, ...] = ()
         self.released: frozenset[str] = frozenset()
         self.moved = asyncio.Event()
@@ -47,14 +47,14 @@ class Node:
         return NodeReport(armed=True)
 
     def reported(self, report: NodeReport) -> None:
-        self.told.append(report)
+        self.reports.append(report)
 
     def local_holds(self) -> tuple[tuple[Hold, ...], frozenset[str]]:
         return self.holds, self.released
 
 
 class ControlPlane:
-    """Answers what it is told to, and writes down what it is asked."""
+    """Answers what a test wants, and writes down what it is asked."""
 
     def __init__(self) -> None:
         self.watch: list[Any] = []
@@ -180,7 +180,7 @@ async def test_a_hold_made_while_it_was_away_is_pushed_once_and_withdrawn_when_r
 
 
 @pytest.mark.parametrize("code", [400, 403, 413, 422, 500])
-async def test_a_hold_that_is_refused_is_in_the_way_of_nothing_and_told(tmp_path: Path, code: int) -> None:
+async def test_a_hold_that_is_refused_is_in_the_way_of_nothing_and_reported(tmp_path: Path, code: int) -> None:
     plane, node = ControlPlane(), Node()
     plane.refuses = {"hold-1": code}
     node.holds = tuple(build.hold("workload/default/web", "cpu.max", name=f"hold-{n}") for n in range(3))
@@ -194,7 +194,7 @@ async def test_a_hold_that_is_refused_is_in_the_way_of_nothing_and_told(tmp_path
     assert "the number is too high" in condition.message
 
 
-async def test_a_refused_hold_is_told_again_once_the_control_plane_was_away(tmp_path: Path) -> None:
+async def test_a_refused_hold_is_reported_again_once_the_control_plane_was_away(tmp_path: Path) -> None:
     plane, node = ControlPlane(), Node()
     plane.refuses, plane.watch = {"hold-1": 422}, [event(GOOD)]  # every watch ends, and is begun again
     node.holds = (build.hold("workload/default/web", "cpu.max", name="hold-1"),)
@@ -231,8 +231,8 @@ async def test_after_a_change_that_does_not_fit_whole_documents_are_asked_for(
 ) -> None:
     plane, node = ControlPlane(), Node()
     first = hashed(replace(GOOD, policies=(build.reservation("a"), build.reservation("b"))))
-    told = changing(first, hashed(replace(first, policies=(build.reservation("b", cpu="7"),))))
-    plane.watch = [event(first), {**told, "object": {**told["object"], **wrong}}]
+    change = changing(first, hashed(replace(first, policies=(build.reservation("b", cpu="7"),))))
+    plane.watch = [event(first), {**change, "object": {**change["object"], **wrong}}]
     async with talking(plane, node, tmp_path / "s"):
         await until(lambda: len(plane.queries) >= 2, plane)
     assert "changes" not in plane.queries[1]
@@ -262,7 +262,7 @@ async def test_a_lost_manager_is_left_for_another(tmp_path: Path) -> None:
         await until(lambda: plane.reports() >= 3 and bool(plane.queries), plane)  # the third follows an answer
         async with asyncio.timeout(30):
             await node.moved.wait()
-    assert node.told
+    assert node.reports
 
 
 async def test_it_keeps_trying_while_nobody_answers(tmp_path: Path) -> None:

@@ -44,9 +44,9 @@ def test_apply_says_what_became_of_each_object(stack: Session, tmp_path: Path) -
 
 
 def test_one_bad_object_and_nothing_is_applied(stack: Session, tmp_path: Path) -> None:
-    told = stack.fails(3, "apply", "-f", policies(tmp_path, good="100m", bad="100x", worse="-1"))
-    assert "policies.yaml#2 spec.minimum.cpu = '100x': unknown suffix" in told
-    assert "policies.yaml#3 spec.minimum.cpu" in told
+    output = stack.fails(3, "apply", "-f", policies(tmp_path, good="100m", bad="100x", worse="-1"))
+    assert "policies.yaml#2 spec.minimum.cpu = '100x': unknown suffix" in output
+    assert "policies.yaml#3 spec.minimum.cpu" in output
     stack.fails(6, "get", "mrp", "good")
 
 
@@ -56,15 +56,15 @@ def test_an_object_that_stands_twice_is_refused_before_anything_is_sent(
 ) -> None:
     file = tmp_path / "twice.yaml"
     file.write_text(POLICY.format(name="twice", cpu="100m") + POLICY.format(name="twice", cpu="200m, cpu: 300m"))
-    told = stack.fails(3, *words, "-f", str(file))
-    assert "twice.yaml#2: MinimalReservationPolicy default/twice stands in" in told
-    assert "twice.yaml:11 cpu: duplicate field" in told
+    output = stack.fails(3, *words, "-f", str(file))
+    assert "twice.yaml#2: MinimalReservationPolicy default/twice stands in" in output
+    assert "twice.yaml:11 cpu: duplicate field" in output
     stack.fails(6, "get", "mrp", "twice")
 
 
 def test_workloads_are_not_applied_or_deleted(stack: Session) -> None:
-    told = stack.fails(3, "apply", "-f", "examples/what-if/workloads.yaml")
-    assert "workloads come with `j10ce-qos run`" in told
+    output = stack.fails(3, "apply", "-f", "examples/what-if/workloads.yaml")
+    assert "workloads come with `j10ce-qos run`" in output
     assert "`j10ce-qos forget web`" in stack.fails(3, "delete", "workload", "web")
 
 
@@ -82,7 +82,7 @@ def test_a_profile_in_use_is_deleted_by_force_alone_and_its_workloads_are_named(
     stack("apply", "-f", str(file))
     assert eventually(lambda: stack("run", "--profile", "lost", "--", "true", code=None).returncode == 0)
     stack.running("loser", "--profile", "lost")
-    assert "lost is in use by default/loser, which would lose" in stack.fails(7, "delete", "qosprofile", "lost")
+    assert "lost is in use by default/loser, and would not apply" in stack.fails(7, "delete", "qosprofile", "lost")
     assert stack.says("delete", "--force", "qosprofile", "lost") == "qosprofile/lost deleted\n"
 
 
@@ -129,12 +129,12 @@ def test_workloads_of_all_namespaces_are_listed_unless_one_is_asked_for(stack: S
 
 
 def test_describe_says_what_an_object_does(stack: Session, tmp_path: Path) -> None:
-    told = stack.says("describe", "qosprofile", "be")
-    assert told.startswith("Name:        be\n")
-    assert "cpu.idle" in told.partition("Effect:")[2]
+    output = stack.says("describe", "qosprofile", "be")
+    assert output.startswith("Name:        be\n")
+    assert "cpu.idle" in output.partition("Effect:")[2]
     stack.running("seen", "--min-cpu", "100m")
-    told = stack.says("describe", "workload", "seen")
-    assert "cgroup: " in told
+    output = stack.says("describe", "workload", "seen")
+    assert "cgroup: " in output
     assert eventually(lambda: "PROMISED" in stack.says("describe", "workload", "seen"))
 
 
@@ -155,7 +155,7 @@ def test_describe_says_what_an_object_does(stack: Session, tmp_path: Path) -> No
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_what_is_not_there_is_told(stack: Session, words: list[str], code: int, says: str) -> None:
+def test_what_is_not_there_is_reported(stack: Session, words: list[str], code: int, says: str) -> None:
     assert says in stack.fails(code, *words)
 
 
@@ -182,5 +182,5 @@ def test_workloads_can_be_watched_too(stack: Session) -> None:
 
 def events(output: str) -> list[tuple[str, str]]:
     whole = output.rpartition("\n")[0]
-    told = [json.loads(line) for line in whole.splitlines()]
-    return [(event["event"], event["object"]["metadata"]["name"]) for event in told]
+    body = [json.loads(line) for line in whole.splitlines()]
+    return [(event["event"], event["object"]["metadata"]["name"]) for event in body]

@@ -108,9 +108,9 @@ def test_a_cordoned_node_is_not_chosen(fleet: Fleet) -> None:
     example = str(fleet.clone / EXAMPLE)
     assert fleet.says("cordon", "node", "host-2") == "node/host-2 cordoned\n"
     assert fleet.says("cordon", "host-2") == "node/host-2 is cordoned already\n"
-    told = fleet.says("place", "-f", example, "--dry-run", "--explain")
-    assert told.startswith("default/web: host-1\n")
-    assert "uncordon host-2" in told
+    output = fleet.says("place", "-f", example, "--dry-run", "--explain")
+    assert output.startswith("default/web: host-1\n")
+    assert "uncordon host-2" in output
     assert fleet.says("uncordon", "host-2") == "node/host-2 uncordoned\n"
     assert fleet.says("place", "-f", example, "--dry-run").startswith("default/web: host-2\n")
     assert isinstance(fleet.run("cordon", "host-9").exception, NotFound)
@@ -125,12 +125,12 @@ def test_only_workloads_can_be_placed(fleet: Fleet, tmp_path: Path) -> None:
 
 def test_a_node_is_described_with_every_term(fleet: Fleet) -> None:
     assert eventually(lambda: "batch-cpu" in fleet.says("describe", "node", "host-1"))
-    told = fleet.says("describe", "node", "host-1")
-    assert "Schedulable: yes" in told
-    assert "Pressure:    cpu 25.0%" in told
-    row = next(line for line in told.splitlines() if line.split()[:1] == ["cpu"])
+    output = fleet.says("describe", "node", "host-1")
+    assert "Schedulable: yes" in output
+    assert "Pressure:    cpu 25.0%" in output
+    row = next(line for line in output.splitlines() if line.split()[:1] == ["cpu"])
     assert row.split() == ["cpu", "8", "6", "1", "2", "2500m", "3", "3", "2"]
-    assert next(line for line in told.splitlines() if line.split()[:1] == ["memory"]).split()[1:3] == ["32Gi", "1Gi"]
-    rows = {tuple(line.split()[:2]): line for line in told.splitlines()}
-    assert ("batch-cpu", "3400m") in rows, told
+    assert next(line for line in output.splitlines() if line.split()[:1] == ["memory"]).split()[1:3] == ["32Gi", "1Gi"]
+    rows = {tuple(line.split()[:2]): line for line in output.splitlines()}
+    assert ("batch-cpu", "3400m") in rows, output
     assert "everyone together stays within 60 %" in rows["−", "margin"]

@@ -24,8 +24,8 @@ def files_of(path: str) -> dict[str, str]:
 def test_a_cgroup_joins_where_it_is_and_forget_gives_its_values_back(stack: Session) -> None:
     mine = stack.own_cgroup("forgotten")
     before = files_of(mine)
-    told = stack.says("adopt", "--cgroup", f"/{mine}", "--name", "forgotten", "--profile", "be")
-    assert told == f"default/forgotten adopted in {mine}\n"
+    output = stack.says("adopt", "--cgroup", f"/{mine}", "--name", "forgotten", "--profile", "be")
+    assert output == f"default/forgotten adopted in {mine}\n"
     assert files_of(mine)["cpu.idle"].strip() == "1"
     assert "managed already, as default/forgotten" in stack.fails(5, "adopt", "--cgroup", mine, "--name", "again")
     assert stack.says("forget", "forgotten") == "default/forgotten forgotten\n"
@@ -73,8 +73,8 @@ def test_a_process_whose_name_was_cut_inside_a_character_joins(stack: Session) -
 def test_a_minimum_that_does_not_fit_is_refused_and_nothing_is_adopted(stack: Session) -> None:
     mine = stack.own_cgroup("greedy")
     before = files_of(mine)
-    told = stack.fails(5, "adopt", "--cgroup", mine, "--name", "greedy", "--profile", "ls", "--min-cpu", "64")
-    assert "cpu 64 wanted, " in told
+    output = stack.fails(5, "adopt", "--cgroup", mine, "--name", "greedy", "--profile", "ls", "--min-cpu", "64")
+    assert "cpu 64 wanted, " in output
     assert files_of(mine) == before
     stack.fails(6, "get", "workloads", "greedy")
 
@@ -84,8 +84,8 @@ def test_a_process_whose_minimum_does_not_fit_stays_where_it_was(stack: Session)
     stack.started.append(child)
     where = Path(f"/proc/{child.pid}/cgroup")
     before = where.read_text()
-    told = stack.fails(5, "adopt", "--pid", str(child.pid), "--name", "unmoved", "--min-cpu", "64")
-    assert "default/unmoved is not adopted" in told
+    output = stack.fails(5, "adopt", "--pid", str(child.pid), "--name", "unmoved", "--min-cpu", "64")
+    assert "default/unmoved is not adopted" in output
     assert where.read_text() == before
     stack.fails(6, "get", "workloads", "unmoved")
 
@@ -93,8 +93,8 @@ def test_a_process_whose_minimum_does_not_fit_stays_where_it_was(stack: Session)
 def test_a_process_is_adopted_with_its_minimum(stack: Session) -> None:
     child = subprocess.Popen(["sleep", "1000"], text=True)
     stack.started.append(child)
-    told = stack.says("adopt", "--pid", str(child.pid), "--name", "kept", "--profile", "ls", "--min-cpu", "1m")
-    inside = (cgroup("cpu", told.split()[-1]) / "cgroup.procs").read_text().split()
+    output = stack.says("adopt", "--pid", str(child.pid), "--name", "kept", "--profile", "ls", "--min-cpu", "1m")
+    inside = (cgroup("cpu", output.split()[-1]) / "cgroup.procs").read_text().split()
     assert inside == [str(child.pid)]
 
 
@@ -144,8 +144,8 @@ def test_a_name_that_a_forgotten_process_still_lives_under_is_not_given_again(st
     stack.started.append(child)
     stack("adopt", "--pid", str(child.pid), "--name", "twice", "--profile", "ls")
     stack("forget", "twice")
-    told = stack.fails(125, "run", "--name", "twice", "--", "true")
-    assert f"default_twice still holds process {child.pid} of an earlier default/twice" in told
+    output = stack.fails(125, "run", "--name", "twice", "--", "true")
+    assert f"default_twice still holds process {child.pid} of an earlier default/twice" in output
     stack("adopt", "--pid", str(child.pid), "--name", "twice", "--profile", "ls")
 
 

@@ -50,14 +50,14 @@ def nobody(cli: Session) -> Nobody:
 
 def test_without_privileges_up_runs_unarmed_and_says_so_in_one_line(cli: Session, nobody: Nobody) -> None:
     out = cli.folder / "up.out"
-    with out.open("w") as told:
+    with out.open("w") as printed:
         words = nobody.command("up", "--listen", f"127.0.0.1:{free_port()}")
-        up = subprocess.Popen(words, env=nobody.environ, stdout=told, stderr=told, text=True, cwd=cli.clone)
+        up = subprocess.Popen(words, env=nobody.environ, stdout=printed, stderr=printed, text=True, cwd=cli.clone)
     cli.started.append(up)
     assert eventually(lambda: "explain web" in out.read_text() or up.poll() is not None)
-    (line,) = (line for line in out.read_text().splitlines() if "unarmed" in line)
-    assert line.startswith(f"read-only (unarmed), not root: uid {NOBODY} cannot write /sys/fs/cgroup/")
-    assert line.endswith("; use sudo: it plans and explains, and writes nothing")
+    (line,) = (line for line in out.read_text().splitlines() if "it plans and explains" in line)
+    assert line.startswith("read-only (not armed): it plans and explains, and writes nothing; not root: uid ")
+    assert line.endswith(f"not root: uid {NOBODY} cannot write /sys/fs/cgroup/cpu; use sudo")
     assert "could enforce as root: " in out.read_text()
     ran = nobody("run", "--name", "web", "--profile", "ls", "--", "echo", "runs")
     assert (ran.returncode, ran.stdout) == (0, "runs\n")
@@ -69,6 +69,25 @@ def test_without_privileges_up_runs_unarmed_and_says_so_in_one_line(cli: Session
     assert not cgroup("cpu", cli.top).exists()
     up.send_signal(signal.SIGINT)
     assert up.wait(PATIENCE_S) == 0
+
+
+def test_beside_root_s_own_a_user_hears_nothing_of_what_root_runs(cli: Session, nobody: Nobody) -> None:
+    """Same top, same names: root's are neither left over nor in the way, and their use is not shown as one's own."""
+    cli.up()
+    cli.running("web", "--profile", "ls")
+    out = cli.folder / "up.out"
+    with out.open("w") as stream:
+        words = nobody.command("up", "--listen", f"127.0.0.1:{free_port()}")
+        cli.started.append(subprocess.Popen(words, env=nobody.environ, stdout=stream, stderr=stream, text=True))
+    assert eventually(lambda: "explain web" in out.read_text())
+    assert "without QoS" not in out.read_text()
+    ran = nobody("run", "--name", "web", "--profile", "ls", "--", *cli.command("get", "workloads", "-o", "json"))
+    assert ran.returncode == 0, ran.stderr
+    (web,) = json.loads(ran.stdout)["items"]
+    assert "usage" not in web["status"]
+    sleeper = subprocess.Popen([*AS_NOBODY, "sleep", "1000"], text=True)
+    cli.started.append(sleeper)
+    assert "stays in the cgroup that it is in" in nobody("adopt", "--pid", str(sleeper.pid)).stdout
 
 
 def test_plan_needs_nothing_at_all(nobody: Nobody) -> None:
@@ -98,9 +117,9 @@ def test_a_users_configuration_is_in_the_users_own_folder(nobody: Nobody) -> Non
 
 
 def test_doctor_needs_no_agent_and_no_privileges(cli: Session, nobody: Nobody) -> None:
-    for told in (cli.says("doctor"), nobody("doctor").stdout):
-        assert told.startswith("FEATURE")
-        assert "cpu.weight" in told
+    for printed in (cli.says("doctor"), nobody("doctor").stdout):
+        assert printed.startswith("FEATURE")
+        assert "cpu.weight" in printed
     assert cli.says("doctor").endswith(" features work here\n")
     assert "\nnothing is enforced for this user; as root " in nobody("doctor").stdout
     privileges = {c["feature"]: c["ok"] for c in json.loads(nobody("doctor", "-o", "json").stdout)["capabilities"]}
@@ -123,11 +142,11 @@ def test_config_check_tells_every_finding_of_every_file(cli: Session) -> None:
     (cli.config_dir / "a.yaml").write_text("perod: 1s\narmed: sometimes\n")
     (cli.config_dir / "b.yaml").write_text("socketMode: '0777'\ncontrollers: {cpu-suppress: {mode: fast}}\n")
     (cli.config_dir / "c.yaml").write_text("{broken")
-    told = cli.fails(3, "config", "check")
+    output = cli.fails(3, "config", "check")
     for where, what in (
         ("a.yaml", "perod"), ("a.yaml", "armed"), ("b.yaml", "socketMode"), ("b.yaml", "cpu-suppress"), ("c.yaml", ""),
     ):  # fmt: skip
-        assert any(where in line and what in line for line in told.splitlines()), (where, what, told)
+        assert any(where in line and what in line for line in output.splitlines()), (where, what, output)
 
 
 def test_a_broken_configuration_does_not_disable_the_kill_switch(cli: Session) -> None:
@@ -174,13 +193,13 @@ def test_an_installed_plugin_is_listed(cli: Session, clone: Path) -> None:
 
 def install(project: Path, site: Path) -> None:
     """As pip puts it there: the package, and the metadata that names its entry points."""
-    told = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    body = tomllib.loads((project / "pyproject.toml").read_text())["project"]
     shutil.copytree(project / "src", site)
-    info = site / f"{told['name'].replace('-', '_')}-{told['version']}.dist-info"
+    info = site / f"{body['name'].replace('-', '_')}-{body['version']}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {told['name']}\nVersion: {told['version']}\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {body['name']}\nVersion: {body['version']}\n")
     points = [
-        line for g, e in told["entry-points"].items() for line in (f"[{g}]", *(f"{k} = {v}" for k, v in e.items()))
+        line for g, e in body["entry-points"].items() for line in (f"[{g}]", *(f"{k} = {v}" for k, v in e.items()))
     ]
     (info / "entry_points.txt").write_text("\n".join(points) + "\n")
 
@@ -203,8 +222,13 @@ def test_names_complete(stack: Session, typed: str, offers: str) -> None:
     if "living" in typed and "living-one" not in stack.says("get", "workloads"):
         stack.running("living-one")
     words = ["j10ce-qos", *typed.split(" ")]
-    told = {"_J10CE_QOS_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+    fields = {"_J10CE_QOS_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
     ended = subprocess.run(
-        stack.command(), env={**stack.environ, **told}, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        stack.command(),
+        env={**stack.environ, **fields},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert f"plain,{offers}" in ended.stdout.splitlines(), ended

@@ -61,7 +61,7 @@ def test_ctrl_c_ends_the_wait_for_a_process_that_does_not_become_ready(dirs: Dir
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "interrupted\n", "")
 
 
-def test_what_does_not_become_ready_is_told_with_the_last_line_of_its_log(
+def test_what_does_not_become_ready_is_reported_with_the_last_line_of_its_log(
     dirs: Dirs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     turns: list[object] = []
@@ -80,7 +80,7 @@ def test_what_does_not_become_ready_is_told_with_the_last_line_of_its_log(
     assert "the agent is not ready yet: the disk of /x is full\n" in capsys.readouterr().err
 
 
-def test_what_cannot_start_is_told_in_its_own_words_without_its_name(dirs: Dirs) -> None:
+def test_what_cannot_start_is_reported_in_its_own_words_without_its_name(dirs: Dirs) -> None:
     with pytest.raises(QosError, match=r"^the agent could not start: the disk of /x is full$"):
         start(dirs, FAILS)
 
@@ -103,7 +103,7 @@ def test_an_address_that_others_reach_is_denied() -> None:
         _address("0.0.0.0:7443")
 
 
-def test_a_taken_port_is_told_at_once_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_taken_port_is_reported_at_once_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RUN", "STATE", "CONFIG"):
         monkeypatch.setenv(f"J10CE_{name}_DIR", str(tmp_path / name.lower()))
     monkeypatch.setattr(launch, "SYSTEM_RUN", tmp_path)  # nobody else runs here

@@ -17,17 +17,17 @@ LIMIT = str(20 << 20)
 
 
 def v1(*, killed: int, reached: int) -> dict[str, str]:
-    told = f"oom_kill_disable 0\nunder_oom 0\noom_kill {killed}\n"
-    return {"memory.oom_control": told, "memory.failcnt": f"{reached}\n", "memory.limit_in_bytes": f"{LIMIT}\n"}
+    message = f"oom_kill_disable 0\nunder_oom 0\noom_kill {killed}\n"
+    return {"memory.oom_control": message, "memory.failcnt": f"{reached}\n", "memory.limit_in_bytes": f"{LIMIT}\n"}
 
 
 def v2(*, killed: int, reached: int, limit: str = LIMIT) -> dict[str, str]:
-    told = f"low 0\nhigh 0\nmax 9\noom {reached}\noom_kill {killed}\n"
-    return {"memory.events": told, "memory.max": f"{limit}\n"}
+    message = f"low 0\nhigh 0\nmax 9\noom {reached}\noom_kill {killed}\n"
+    return {"memory.events": message, "memory.max": f"{limit}\n"}
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "says"),
     [
         pytest.param(v1(killed=1, reached=7), "20Mi", id="v1"),
         pytest.param(v1(killed=1, reached=0), "", id="v1, the machine had no memory"),
@@ -39,13 +39,13 @@ def v2(*, killed: int, reached: int, limit: str = LIMIT) -> dict[str, str]:
     ],
 )
 def test_a_kill_is_put_down_to_the_limit_that_was_reached(
-    files: dict[str, str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    files: dict[str, str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    found = SimpleNamespace(discover=lambda: SimpleNamespace(directory=lambda *_: str(tmp_path)))
-    monkeypatch.setattr("j10ce.cli.host.memory_kill.Hierarchies", found)
-    assert limit_that_killed("j10ce/standard/default_web") == told
+    fake = SimpleNamespace(discover=lambda: SimpleNamespace(directory=lambda *_: str(tmp_path)))
+    monkeypatch.setattr("j10ce.cli.host.memory_kill.Hierarchies", fake)
+    assert limit_that_killed("j10ce/standard/default_web") == says
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ OWN_CGROUPS = "import sys; sys.stdout.write(open('/proc/self/cgroup').read())"
 
 
 def test_the_command_is_inside_before_its_first_instruction(stack: Session) -> None:
-    told = stack.says("run", "--profile", "ls", "--name", "first", "--", sys.executable, "-S", "-c", OWN_CGROUPS)
-    paths = {c: line.split(":", 2)[2] for line in told.splitlines() for c in line.split(":")[1].split(",")}
+    output = stack.says("run", "--profile", "ls", "--name", "first", "--", sys.executable, "-S", "-c", OWN_CGROUPS)
+    paths = {c: line.split(":", 2)[2] for line in output.splitlines() for c in line.split(":")[1].split(",")}
     wanted = {"cpu", "memory", "cpuset"} & paths.keys() or {""}
     assert {paths[c] for c in wanted} == {f"/{stack.top}/sensitive/default_first"}
 
@@ -87,12 +87,12 @@ def test_what_cannot_be_done_is_not_started_and_says_why(
     assert ended.stdout == ""
 
 
-def test_a_kill_at_the_memory_limit_is_told(stack: Session) -> None:
+def test_a_kill_at_the_memory_limit_is_reported(stack: Session) -> None:
     hungry = ("--", sys.executable, "-S", "-c", "x = bytearray(200 << 20)")
-    told = stack.fails(137, "run", "--name", "hungry", "--memory", "20Mi", *hungry)
-    assert "default/hungry was killed: it reached its memory limit of 20Mi" in told
-    told = stack.fails(137, "run", "--name", "shot", "--memory", "20Mi", "--", "sh", "-c", "kill -KILL $$")
-    assert "memory limit" not in told
+    output = stack.fails(137, "run", "--name", "hungry", "--memory", "20Mi", *hungry)
+    assert "default/hungry was killed: it reached its memory limit of 20Mi" in output
+    output = stack.fails(137, "run", "--name", "shot", "--memory", "20Mi", "--", "sh", "-c", "kill -KILL $$")
+    assert "memory limit" not in output
 
 
 def test_a_refused_minimum_leaves_nothing_behind(stack: Session) -> None:
@@ -133,8 +133,8 @@ def test_a_minimum_that_no_kernel_feature_upholds_does_not_start(stack: Session)
 def test_a_minimum_that_a_disarmed_agent_would_not_uphold_does_not_start(stack: Session) -> None:
     stack("disarm")
     try:
-        told = stack.fails(125, "run", "--min-cpu", "100m", "--", "echo", "started")
-        assert "is not started: the agent is read-only (not armed), so nothing upholds it" in told
+        output = stack.fails(125, "run", "--min-cpu", "100m", "--", "echo", "started")
+        assert "is not started: the agent is read-only (not armed), so nothing upholds it" in output
         assert stack.says("run", "--min-cpu", "100m", "--best-effort-minimum", "--", "echo", "started") == "started\n"
     finally:
         stack("arm")

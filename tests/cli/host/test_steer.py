@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -33,21 +34,21 @@ def ticks(stack: Session) -> float:
 
 
 def test_explain_says_who_decided(stack: Session) -> None:
-    stack.running("told", "--profile", "ls", "--cpu", "1", "--min-cpu", "100m")
-    assert "profile ls (tier sensitive)" in stack.says("explain", "told")
-    assert "cpu.max = 100000 (1 CPU" in stack.says("explain", "told", "cpu.max")
-    assert "limits" in stack.says("explain", "told", "cpu.max")
-    assert stack.json("explain", "told", "cpu.max")["text"]
+    stack.running("why", "--profile", "ls", "--cpu", "1", "--min-cpu", "100m")
+    assert "profile ls (tier sensitive)" in stack.says("explain", "why")
+    assert "cpu.max = 100000 (1 CPU" in stack.says("explain", "why", "cpu.max")
+    assert "limits" in stack.says("explain", "why", "cpu.max")
+    assert stack.json("explain", "why", "cpu.max")["text"]
     assert "workload/default/nobody is not on this machine" in stack.fails(6, "explain", "nobody")
-    assert "unknown knob; did you mean cpu.max? use one of cpu.weight" in stack.fails(3, "explain", "told", "cpu.maxx")
+    assert "unknown knob; did you mean cpu.max? use one of cpu.weight" in stack.fails(3, "explain", "why", "cpu.maxx")
 
 
 def test_an_edit_under_a_hold_survives_until_it_is_released(stack: Session) -> None:
     stack.running("frozen", "--cpu", "1")
     file = quota(stack, "frozen")
     ours = file.read_text()
-    told = stack.says("hold", "frozen", "cpu.max", "--for", "10m", "--why", "incident 42")
-    assert told.startswith("frozen cpu.max held until ")
+    output = stack.says("hold", "frozen", "cpu.max", "--for", "10m", "--why", "incident 42")
+    assert output.startswith("frozen cpu.max held until ")
     file.write_text("50000")
     assert several_ticks(stack)
     assert "50000" in file.read_text()
@@ -91,16 +92,20 @@ def test_a_hold_tells_the_value_that_is_really_in_force(stack: Session) -> None:
 def test_a_hold_that_cuts_a_floor_needs_to_say_so(stack: Session) -> None:
     stack.running("promised", "--min-cpu", "500m")
     words = ("hold", "promised", "cpu.max", "--why", "x", "--value", "10000")
-    told = stack.fails(5, *words)
-    assert "500m" in told
-    assert "--breaks-reservation" in told
+    output = stack.fails(5, *words)
+    assert "500m" in output
+    assert "--breaks-reservation" in output
     stack(*words, "--breaks-reservation")
 
 
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["nobody", "cpu.max", "--why", "x"], 0, "there is no workload/default/nobody here; the hold waits for one"),
+        (
+            ["nobody", "cpu.max", "--why", "x"],
+            0,
+            "workload/default/nobody is not on this machine; the hold waits for one",
+        ),
         (["x", "cpu.maxx", "--why", "x"], 3, "'cpu.maxx': unknown knob; did you mean cpu.max? use one of cpu.weight"),
         (["x", "cpu.max", "--why", "x", "--for", "soon"], 3, "'soon': not a duration"),
         (["x", "cpu.max", "--why", "x", "--value", "much"], 3, "not a value of cpu.max"),
@@ -113,6 +118,20 @@ def test_a_hold_that_cuts_a_floor_needs_to_say_so(stack: Session) -> None:
 )
 def test_bad_holds_say_what_would_be_right(stack: Session, words: list[str], code: int, says: str) -> None:
     assert says in stack.fails(code, "hold", *words)
+
+
+def test_a_hold_on_a_mistyped_name_says_which_was_meant_and_how_to_end_it(stack: Session) -> None:
+    stack.running("steady")
+    warning = stack("hold", "staedy", "cpu.max", "--why", "a slip").stderr
+    assert "did you mean steady? the hold waits for one; `j10ce-qos release staedy` ends it" in warning
+    assert stack.says("release", "staedy") == "staedy cpu.max released\n"
+
+
+def test_the_age_of_a_hold_is_shown(stack: Session) -> None:
+    stack("hold", "aged", "cpu.max", "--why", "x")
+    (line,) = (line for line in stack.says("get", "holds").splitlines() if "default/aged" in line)
+    assert re.search(r" \d+s$", line)
+    stack("release", "aged")
 
 
 def test_disarmed_an_edit_survives_and_armed_it_does_not(cli: Session) -> None:
@@ -142,9 +161,9 @@ def test_revert_gives_the_exact_originals_back(cli: Session, killed: bool) -> No
     if killed:
         os.kill(up.pid, signal.SIGSTOP)  # it would start the agent again
         os.kill(cli.agent_pid(), signal.SIGKILL)
-    told = cli.says("revert")
-    assert "settings restored, 0 left alone" in told
-    assert ("disarmed: nothing is written until `j10ce-qos arm`" in told) == (not killed)
+    output = cli.says("revert")
+    assert "settings restored, 0 left alone" in output
+    assert ("disarmed: nothing is written until `j10ce-qos arm`" in output) == (not killed)
     assert contents(folder) == before
 
 
@@ -161,10 +180,10 @@ def test_revert_names_what_it_leaves(cli: Session) -> None:
     cli("disarm")
     (cgroup("cpu", mine) / "cpu.idle").write_text("0")
     (cgroup("cpu", mine) / "cpu.shares").write_text("555")
-    told = cli.says("revert", code=1)
-    assert "workload/default/mine cpu." in told, told
+    output = cli.says("revert", code=1)
+    assert "workload/default/mine cpu." in output, output
     assert (cgroup("cpu", mine) / "cpu.shares").read_text().strip() == "555"
-    stays = told.partition("WHY IT STAYS")[2]
+    stays = output.partition("WHY IT STAYS")[2]
     assert "web" in stays
     assert stays.endswith("others with the next `j10ce-qos revert` once nothing runs in them\n")
 

@@ -21,13 +21,13 @@ def values(path: str) -> dict[str, str]:
 
 
 def test_it_tells_what_works_where_the_api_is_and_what_to_type(cli: Session) -> None:
-    told = cli.output(cli.up())
-    assert "can enforce: " in told
-    assert "cpu.weight" in told
-    assert "http://127.0.0.1:" in told
-    assert str(cli.run_dir / "kubeconfig") in told
-    assert "Next, in another terminal:\n  j10ce-qos apply" in told
-    assert "unarmed" not in told
+    output = cli.output(cli.up())
+    assert "can enforce: " in output
+    assert "cpu.weight" in output
+    assert "http://127.0.0.1:" in output
+    assert str(cli.run_dir / "kubeconfig") in output
+    assert "Next, in another terminal:\n  j10ce-qos apply" in output
+    assert "read-only" not in output
 
 
 def test_ctrl_c_restores_every_value_and_removes_our_cgroups(cli: Session) -> None:
@@ -54,10 +54,10 @@ def test_ctrl_c_names_what_a_hold_keeps_and_the_way_back(cli: Session) -> None:
     assert eventually(lambda: "50000" in " ".join(values(mine).values()))
     up.send_signal(signal.SIGINT)
     assert up.wait(PATIENCE_S) == 1, cli.output(up)
-    told = cli.output(up).splitlines()[-2:]
-    assert told[0].startswith("left alone: workload/default/mine cpu.max, held at 50000 (0.5 CPUs) by ")
-    assert "incident 42" in told[0]
-    assert told[1] == "`j10ce-qos revert --force` puts them back"
+    output = cli.output(up).splitlines()[-2:]
+    assert output[0].startswith("left alone: workload/default/mine cpu.max, held at 50000 (0.5 CPUs) by ")
+    assert "incident 42" in output[0]
+    assert output[1] == "`j10ce-qos revert --force` puts them back"
     log = (cli.run_dir / "agent.log").read_text()
     assert 'setting="workload/default/mine cpu.max"' in log
     assert "ValueChange(" not in log
@@ -129,8 +129,8 @@ def manager_of(up: subprocess.Popen[str]) -> int:
 def test_the_second_one_refuses_names_the_first_and_disturbs_nothing(cli: Session) -> None:
     first = cli.up()
     token = (cli.run_dir / "token").read_text()
-    told = cli.fails(7, "up", "--listen", "127.0.0.1:1")
-    assert f"runs already on {cli.run_dir}: process {first.pid}" in told
+    output = cli.fails(7, "up", "--listen", "127.0.0.1:1")
+    assert f"runs already on {cli.run_dir}: process {first.pid}" in output
     assert (cli.run_dir / "token").read_text() == token
     assert "ls" in cli.says("get", "qosprofiles")
 

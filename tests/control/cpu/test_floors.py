@@ -154,8 +154,8 @@ def test_an_adopted_workload_with_a_floor_is_only_ever_raised() -> None:
     """Its maker weighs it as well: whatever is more than the floor needs stays."""
     unit = build.workload("unit", handle=build.handle("system.slice/unit"))
     snap = build.snapshot(build.entitlement(unit, floor_cpu="1"), workloads=[unit])
-    found = [p.bound for p in wishes(snap) if p.setting == Setting(unit.target, "cpu.weight")]
-    assert found == [Bound.AT_LEAST]
+    bounds = [p.bound for p in wishes(snap) if p.setting == Setting(unit.target, "cpu.weight")]
+    assert bounds == [Bound.AT_LEAST]
 
 
 @pytest.mark.parametrize(("requested", "shares"), [("2", 0.0), ("3", 1024.0)])

@@ -58,7 +58,7 @@ machines = st.builds(Machine, placed, strangers, st.lists(slices, max_size=2).ma
 
 def snapshot(machine: Machine, via: str) -> Snapshot:
     """A slice holds a slice when there are two: ancestors nest."""
-    found: list[tuple[Workload, Entitlement]] = [_ours(n, j) for n, j in enumerate(machine.placed)]
+    pairs: list[tuple[Workload, Entitlement]] = [_ours(n, j) for n, j in enumerate(machine.placed)]
     values: dict[Setting, Value] = {}
     above, groups = "", [build.group("", owned=False, foreign=_strangers(machine.strangers))]
     for n, s in enumerate(machine.slices):
@@ -68,8 +68,8 @@ def snapshot(machine: Machine, via: str) -> Snapshot:
         for m, job in enumerate(s.jobs):
             w, e = _theirs(f"{n}-{m}", f"{above}/w{m}", job)
             values[Setting(w.target, "cpu.weight")] = KERNELS[via](job.weight)
-            found.append((w, e))
-    workloads, entitled = [w for w, _ in found], [e for _, e in found]
+            pairs.append((w, e))
+    workloads, entitled = [w for w, _ in pairs], [e for _, e in pairs]
     tree = build.tree(workloads, {e.target: e for e in entitled}, groups=groups)
     snap = build.snapshot(*entitled, workloads=workloads, groups=tree, values=values, on=build.node(4))
     return msgspec.structs.replace(snap, support=build.support(via=via))

@@ -106,8 +106,8 @@ def test_exclusive_cpus_are_those_of_the_group_above() -> None:
     e = build.entitlement(db, tier="exclusive", floor_cpu="1", cpu=CpuSection(pinning="exclusive"))
     narrow = {Setting(group("system.slice"), "cpuset.cpus"): frozenset({0, 1})}
     web = claim("web", "0", "none", "sensitive")
-    found = cpus(machine((db, e), web, values=narrow))
-    assert found == {"db": frozenset({1}), "group/j10ce/sensitive": frozenset({0, 2, 3})}
+    chosen = cpus(machine((db, e), web, values=narrow))
+    assert chosen == {"db": frozenset({1}), "group/j10ce/sensitive": frozenset({0, 2, 3})}
 
 
 def test_a_group_above_with_too_few_cpus_is_named_in_the_refusal() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from j10ce.control.cpu.suppress import CpuSuppress
 from j10ce.model.kinds import CpuSection
@@ -73,6 +74,13 @@ def test_foreign_and_system_use_counts_as_the_others() -> None:
     assert caps(list(suppress("quota").propose(machine(6.0, {"job": 0.0})))) == {TIER: 200_000}
 
 
+def test_in_a_container_with_a_quota_best_effort_gets_what_is_left_of_that() -> None:
+    snap = machine(3.0, {"job": 1.0})
+    (p,) = suppress("quota").propose(replace(snap, node=replace(snap.node, cpu_quota=4500.0)))
+    assert p.value == 160_000  # 0.8 · 4.5 − (3 − 1) CPUs
+    assert p.reason == "others use 2.00 of 4.5 CPUs; 1.60 left for best-effort"
+
+
 def test_cpuset_mode_takes_the_lowest_cpus() -> None:
     (p,) = suppress("cpuset").propose(machine(9.5, {"job": 4.0}))
     assert (p.setting.knob, p.value) == ("cpuset.cpus", frozenset({0, 1, 2}))  # 2.5 CPUs, rounded up
@@ -135,8 +143,8 @@ class Hungry:
         snap = machine(2.0 + math.fsum(used.values()), used, adopted=tuple(wanted), now=self.now, epoch=self.epoch)
         for name in unread:
             del snap.readings.samples[TargetId(f"workload/default/{name}"), "cpu.usage"]  # type: ignore[attr-defined]
-        told = caps(list(self.controller.propose(snap)))
-        self.quota = {n: told[f"workload/default/{n}"] for n in wanted}  # type: ignore[misc]
+        proposals = caps(list(self.controller.propose(snap)))
+        self.quota = {n: proposals[f"workload/default/{n}"] for n in wanted}  # type: ignore[misc]
         self.now += 1
 
     def run(self, seconds: int, **wanted: float) -> None:

@@ -28,10 +28,10 @@ def test_the_arithmetic_by_hand() -> None:
     """4000m, of which 3000m are promised beside 1024 + 4096 shares: with 1 % of headroom 5120 / 970 is 5.28 shares for
     a millicore, and the next step is 5.42."""
     members = [Member(1024, 3000, free=True), Member(1024, free=True), Member(4096)]
-    found = divide(members, 4000, FINE)
-    assert found.rate == pytest.approx(2 ** (39 / 16))
-    assert found.shares == (math.ceil(3030 * 2 ** (39 / 16)), 1024, 4096)
-    assert found.holds
+    shares = divide(members, 4000, FINE)
+    assert shares.rate == pytest.approx(2 ** (39 / 16))
+    assert shares.shares == (math.ceil(3030 * 2 ** (39 / 16)), 1024, 4096)
+    assert shares.holds
 
 
 def test_a_weight_that_holds_its_floor_is_left_as_it_is() -> None:
@@ -42,25 +42,25 @@ def test_a_weight_that_holds_its_floor_is_left_as_it_is() -> None:
 def test_who_may_not_be_raised_holds_the_others_down() -> None:
     """Two floors of 800m on 2000m, one of them in a group of 1024 shares that is not ours: at most 2560 in all."""
     members = [Member(0, 800, free=True), Member(1024, 800)]
-    found = divide(members, 2000, FINE)
-    assert found.holds
-    assert found.total <= 2560
-    assert found.shares[0] * 2000 / found.total >= 800
+    shares = divide(members, 2000, FINE)
+    assert shares.holds
+    assert shares.total <= 2560
+    assert shares.shares[0] * 2000 / shares.total >= 800
 
 
 def test_a_floor_that_no_weight_can_keep_holds_nobody_down() -> None:
     """2 shares beside 1024 have 4m of 2000m, whatever we do; the other floor is kept all the same."""
     members = [Member(0, 900, free=True), Member(2, 500), Member(1024)]
-    found = divide(members, 2000, FINE)
-    assert not found.holds
-    assert found.shares[0] * 2000 / found.total >= 900
+    shares = divide(members, 2000, FINE)
+    assert not shares.holds
+    assert shares.shares[0] * 2000 / shares.total >= 900
 
 
 def test_floors_that_exclude_each_other_are_cut_alike() -> None:
     members = [Member(0, 1500, free=True), Member(1024, 900)]
-    found = divide(members, 2000, FINE)
-    assert not found.holds
-    ours, theirs = (s * 2000 / found.total for s in found.shares)
+    shares = divide(members, 2000, FINE)
+    assert not shares.holds
+    ours, theirs = (s * 2000 / shares.total for s in shares.shares)
     assert ours / 1500 == pytest.approx(theirs / 900, rel=0.07)
 
 
@@ -75,25 +75,25 @@ def test_a_request_yields_to_a_floor_and_to_nothing_else() -> None:
 def test_bases_give_way_before_a_floor_does() -> None:
     """Shares for 1900m beside a base of 65536 would leave the range of v2; the base is ours to shrink."""
     members = [Member(65536, 1900, free=True), Member(65536, free=True), Member(1024)]
-    found = divide(members, 2000, COARSE)
-    assert found.holds
-    assert found.shares[1] < 65536
-    assert found.shares[2] == 1024
+    shares = divide(members, 2000, COARSE)
+    assert shares.holds
+    assert shares.shares[1] < 65536
+    assert shares.shares[2] == 1024
 
 
 @pytest.mark.parametrize("on", GRIDS)
 def test_more_than_there_is_is_cut_in_proportion_and_said(on: Grid) -> None:
     members = [Member(1024, 3000, free=True), Member(1024, 1500, free=True)]
-    found = divide(members, 3000, on)
-    assert not found.holds
-    first, second = (s / found.total * 3000 for s in found.shares)
+    shares = divide(members, 3000, on)
+    assert not shares.holds
+    first, second = (s / shares.total * 3000 for s in shares.shares)
     assert first == pytest.approx(2 * second, rel=0.05)
 
 
 def test_promises_beyond_the_capacity_leave_a_little_to_whoever_was_promised_nothing() -> None:
-    found = divide([Member(1024, 3000, free=True), Member(1024, 1500, free=True), Member(1024)], 3000, FINE)
-    assert not found.holds
-    assert found.shares[2] * 3000 / found.total == pytest.approx(0.05 * 3000, rel=0.1)
+    shares = divide([Member(1024, 3000, free=True), Member(1024, 1500, free=True), Member(1024)], 3000, FINE)
+    assert not shares.holds
+    assert shares.shares[2] * 3000 / shares.total == pytest.approx(0.05 * 3000, rel=0.1)
 
 
 def test_a_range_that_cannot_express_the_floor_is_said() -> None:

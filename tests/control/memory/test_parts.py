@@ -55,8 +55,8 @@ def test_who_asks_for_nothing_beside_others_gets_nothing() -> None:
 
 def test_percentages_of_the_request_are_handed_on_too() -> None:
     snap = snapshot(0, [300, 100], MemorySection(low_percent=50))
-    told = of_parts(list(MemoryQos(MemoryQos.Config()).propose(snap)))
-    assert told == {("c0", "memory.low"): 150, ("c1", "memory.low"): 50}
+    proposals = of_parts(list(MemoryQos(MemoryQos.Config()).propose(snap)))
+    assert proposals == {("c0", "memory.low"): 150, ("c1", "memory.low"): 50}
 
 
 def test_a_container_that_is_not_there_yet_leaves_its_part_to_the_others() -> None:
@@ -72,8 +72,8 @@ def test_a_container_that_is_not_there_yet_leaves_its_part_to_the_others() -> No
 @given(st.integers(1, 4000), st.lists(st.integers(0, 4000), min_size=1, max_size=5))
 def test_parts_never_claim_more_than_the_whole_has(floor_mi: int, asked_mi: list[int]) -> None:
     snap = snapshot(floor_mi, asked_mi)
-    told = of_parts(floors(snap))
-    assert sum(told.values()) <= floor_mi
+    proposals = of_parts(floors(snap))
+    assert sum(proposals.values()) <= floor_mi
     plan = arbitrate(floors(snap), snap, (), lambda _, value: value)
     values = {s: v.value for s, v in plan.verdicts.items() if s.knob == "memory.min"}
     (whole,) = (v for s, v in values.items() if s.target.startswith("workload/"))

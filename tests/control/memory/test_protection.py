@@ -112,8 +112,8 @@ def test_a_reservation_is_memory_min_and_the_rest_memory_low(
 ) -> None:
     w = build.workload("w", memory_limit=limit)
     snap = build.snapshot(build.entitlement(w, floor_memory=floor), workloads=[w])
-    found = memory(list(Floors(Floors.Config()).propose(snap)))
-    assert found == {(str(w.target), knob): ("at_least", value) for knob, value in want.items()}
+    proposals = memory(list(Floors(Floors.Config()).propose(snap)))
+    assert proposals == {(str(w.target), knob): ("at_least", value) for knob, value in want.items()}
 
 
 def test_groups_above_that_are_not_ours_are_asked_to_cover_all_claims_inside() -> None:
@@ -128,8 +128,10 @@ def test_groups_above_that_are_not_ours_are_asked_to_cover_all_claims_inside() -
         build.group("a.slice/a-b.slice", owned=False, foreign=[Foreign("y", 1024, memory_min=4 * MI)]),
     ]
     tree = build.tree([unit, plain], {e.target: e for e in given}, groups=groups)
-    found = memory(list(Floors(Floors.Config()).propose(build.snapshot(*given, workloads=[unit, plain], groups=tree))))
-    above = {key: value for key, value in found.items() if key[0].startswith("group/")}
+    proposals = memory(
+        list(Floors(Floors.Config()).propose(build.snapshot(*given, workloads=[unit, plain], groups=tree)))
+    )
+    above = {key: value for key, value in proposals.items() if key[0].startswith("group/")}
     assert above == {
         ("group/a.slice/a-b.slice", "memory.min"): ("at_least", (80 + 4) * MI),
         ("group/a.slice/a-b.slice", "memory.low"): ("at_least", 100 * MI),
@@ -140,8 +142,8 @@ def test_groups_above_that_are_not_ours_are_asked_to_cover_all_claims_inside() -
 
 def test_covering_in_our_own_groups_is_left_to_the_arbiter() -> None:
     w = build.workload("w")
-    found = Floors(Floors.Config()).propose(build.snapshot(build.entitlement(w, floor_memory="1Gi"), workloads=[w]))
-    assert {p.setting.target for p in found if p.setting.knob == "memory.min"} == {w.target}
+    proposals = Floors(Floors.Config()).propose(build.snapshot(build.entitlement(w, floor_memory="1Gi"), workloads=[w]))
+    assert {p.setting.target for p in proposals if p.setting.knob == "memory.min"} == {w.target}
 
 
 percents = st.integers(0, 100)
@@ -178,5 +180,5 @@ def test_a_twentieth_of_the_limit_stays_reclaimable(limit: int) -> None:
 
 def test_floors_bound_and_never_want_memory() -> None:
     w = build.workload("w", memory_limit="1Gi")
-    found = Floors(Floors.Config()).propose(build.snapshot(build.entitlement(w, floor_memory="1Gi"), workloads=[w]))
-    assert all(p.bound is Bound.AT_LEAST for p in found if p.setting.knob.startswith("memory"))
+    proposals = Floors(Floors.Config()).propose(build.snapshot(build.entitlement(w, floor_memory="1Gi"), workloads=[w]))
+    assert all(p.bound is Bound.AT_LEAST for p in proposals if p.setting.knob.startswith("memory"))

@@ -77,32 +77,32 @@ def test_a_value_is_spelled(tmp_path: Path, v: int, knob: str, value: Value, nam
 def test_a_foreign_period_is_understood_and_given_back(
     tmp_path: Path, v: int, files: dict[str, str], value: float
 ) -> None:
-    found = backend(tmp_path, v, **files)
-    assert found.read(setting("cpu.max"), WEB) == value
-    saved = found.save(setting("cpu.max"), WEB)
+    back_end = backend(tmp_path, v, **files)
+    assert back_end.read(setting("cpu.max"), WEB) == value
+    saved = back_end.save(setting("cpu.max"), WEB)
     assert saved is not None
-    found.write(setting("cpu.max"), 20_000.0, WEB)
-    found.restore(setting("cpu.max"), saved, WEB)
+    back_end.write(setting("cpu.max"), 20_000.0, WEB)
+    back_end.restore(setting("cpu.max"), saved, WEB)
     for name, before in files.items():
         assert text(tmp_path, v, name.replace("__", ".")) == before
 
 
 @pytest.mark.parametrize(("v", "burst"), [(1, "cpu.cfs_burst_us"), (2, "cpu.max.burst")])
 def test_a_burst_above_the_quota_is_cut_with_it(tmp_path: Path, v: int, burst: str) -> None:
-    found = backend(tmp_path, v, **{burst.replace(".", "__"): "80000"})
-    found.write(setting("cpu.max"), 50_000.0, WEB)
+    files = backend(tmp_path, v, **{burst.replace(".", "__"): "80000"})
+    files.write(setting("cpu.max"), 50_000.0, WEB)
     assert text(tmp_path, v, burst) == "50000"
 
 
 def test_v1_raises_the_limit_with_swap_only_where_it_must(tmp_path: Path) -> None:
-    found = backend(tmp_path, 1, memory__memsw__limit_in_bytes="8192", memory__limit_in_bytes="8192")
-    saved = found.save(setting("memory.max"), WEB)
+    files = backend(tmp_path, 1, memory__memsw__limit_in_bytes="8192", memory__limit_in_bytes="8192")
+    saved = files.save(setting("memory.max"), WEB)
     assert saved is not None
-    found.write(setting("memory.max"), 4096.0, WEB)
+    files.write(setting("memory.max"), 4096.0, WEB)
     assert text(tmp_path, 1, "memory.memsw.limit_in_bytes") == "8192"
-    found.write(setting("memory.max"), 16384.0, WEB)
+    files.write(setting("memory.max"), 16384.0, WEB)
     assert text(tmp_path, 1, "memory.memsw.limit_in_bytes") == "16384"
-    found.restore(setting("memory.max"), saved, WEB)
+    files.restore(setting("memory.max"), saved, WEB)
     assert text(tmp_path, 1, "memory.memsw.limit_in_bytes") == text(tmp_path, 1, "memory.limit_in_bytes") == "8192"
 
 
@@ -120,19 +120,19 @@ def test_on_v1_processes_come_back_into_a_set_that_had_lost_all_its_cpus(
 
 def test_hybrid_writes_each_knob_where_its_controller_is(tmp_path: Path) -> None:
     files = {**fresh(1), **fresh(2)}
-    found = CgroupFiles(cgroup_tree(tmp_path, {**fresh(1), "web": files}, v1=("cpu", "cpuset")))
-    found.write(setting("cpu.weight"), 512.0, WEB)
-    found.write(setting("memory.low"), 4096.0, WEB)
+    hierarchies = CgroupFiles(cgroup_tree(tmp_path, {**fresh(1), "web": files}, v1=("cpu", "cpuset")))
+    hierarchies.write(setting("cpu.weight"), 512.0, WEB)
+    hierarchies.write(setting("memory.low"), 4096.0, WEB)
     assert (tmp_path / "cpu/web/cpu.shares").read_text() == "512\n"
     assert (tmp_path / "unified/web/memory.low").read_text() == "4096\n"
-    assert {s.via for s in found.knobs().values()} == {"cgroup1", "cgroup2"}
+    assert {s.via for s in hierarchies.knobs().values()} == {"cgroup1", "cgroup2"}
 
 
 def test_an_adopted_cgroup_may_lie_elsewhere_in_each_hierarchy(tmp_path: Path) -> None:
-    found = backend(tmp_path, 1)
+    files = backend(tmp_path, 1)
     at = Handle("absent", paths={"cpu": "web"})
-    assert found.read(setting("cpu.weight"), at) == 1024.0
-    assert found.read(setting("memory.max"), at) is None
+    assert files.read(setting("cpu.weight"), at) == 1024.0
+    assert files.read(setting("memory.max"), at) is None
 
 
 def test_a_kernel_without_a_knob_says_which_one_has_it(tmp_path: Path) -> None:
@@ -148,10 +148,10 @@ def test_a_cgroup_shows_better_than_a_version_what_the_kernel_has(tmp_path: Path
 
 
 def test_an_unmounted_controller_is_unsupported_not_an_error(tmp_path: Path) -> None:
-    found = CgroupFiles(Hierarchies.discover(""))
-    assert not any(s.ok for s in found.knobs().values())
+    hierarchies = CgroupFiles(Hierarchies.discover(""))
+    assert not any(s.ok for s in hierarchies.knobs().values())
     with pytest.raises(Unsupported):
-        found.read(setting("cpu.weight"), WEB)
+        hierarchies.read(setting("cpu.weight"), WEB)
 
 
 @pytest.mark.parametrize("table", [cgroup1.TABLE, v2.TABLE], ids=["v1", "v2"])

@@ -35,11 +35,11 @@ def test_a_quiet_machine_shows_no_drift(rig: Rig) -> None:
 
 def test_a_foreign_write_is_found_within_thirty_seconds(rig: Rig) -> None:
     built(rig).meddle(WEB.target, "cpu.weight", 100.0)
-    found = []
+    collected = []
     for _ in range(31):
-        found += rig.kernel.sweep(rig.now)
+        collected += rig.kernel.sweep(rig.now)
         rig.now += 1.0
-    assert [(d.setting, d.ours, d.theirs) for d in found] == [(WEIGHT, 512.0, 100.0)]
+    assert [(d.setting, d.ours, d.theirs) for d in collected] == [(WEIGHT, 512.0, 100.0)]
     assert rig.kernel.settings[WEIGHT] == 100.0
 
 

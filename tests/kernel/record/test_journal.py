@@ -208,3 +208,28 @@ def test_where_a_cgroup_is_reads_the_same_for_agents_of_every_version() -> None:
     """A package that is rolled back within a boot finds the journal of the newer agent, and must have every path."""
     assert b'"at":{"path":""}' in to_line(Enabled(ROOT, Handle(""), 1, ["cpu"]))
     assert b'"at":{"path":"a","unit":"a.service"}' in to_line(Made(group("a"), Handle("a", "a.service")))
+
+
+def test_a_kill_while_a_cgroup_gets_another_name_loses_no_original(written: Path) -> None:
+    journal = Journal.open(written, BOOT)
+    journal.add(Enabled(WEB, AT, 7, ["memory"]))
+    before = written.stat().st_size
+    journal.rename(WEB)
+    journal.close()
+    whole, there = written.read_bytes(), group(AT.path)
+    for end in range(before, len(whole) + 1):
+        written.write_bytes(whole[:end])
+        journal = Journal.open(written, BOOT)
+        names = [name for name in (WEB, there) if journal.ours(Setting(name, "cpu.weight")) == (512.0,)]
+        assert any(journal.original(Setting(name, "memory.max")) == math.inf for name in names), end
+        assert any("memory" in journal.enabled[name].controllers for name in names if name in journal.enabled), end
+        journal.close()
+    assert names == [there]
+
+
+def test_controllers_that_a_cgroup_got_under_its_old_name_are_withdrawn_in_the_end(written: Path) -> None:
+    journal = Journal.open(written, BOOT)
+    journal.add(Enabled(WEB, AT, 7, ["memory"]))
+    journal.rename(WEB, workload("default", "again"))
+    assert journal.enabled[workload("default", "again")].controllers == ["memory"]
+    assert WEB not in journal.enabled

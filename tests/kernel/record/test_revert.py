@@ -72,8 +72,8 @@ def test_what_someone_else_changed_is_left_and_reported(adopted: Rig) -> None:
 
 def test_a_held_setting_is_left_unless_forced(adopted: Rig) -> None:
     held = {WEIGHT: "by ann: incident 42"}
-    told = Refused("held at 512 by ann: incident 42; left as it is (--force overrides)")
-    assert result_of(adopted.kernel.revert(held=held), WEIGHT) == told
+    refusal = Refused("held at 512 by ann: incident 42; left as it is (--force overrides)")
+    assert result_of(adopted.kernel.revert(held=held), WEIGHT) == refusal
     assert adopted.held(DB.target, "cpu.weight") == 512.0
     assert isinstance(result_of(adopted.kernel.revert(held=held, force=True), WEIGHT), Applied)
 

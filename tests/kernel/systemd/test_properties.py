@@ -111,7 +111,7 @@ def test_a_unit_is_given_back_as_it_was(adopted: Host, knob: str) -> None:
     assert not drop_ins(adopted)
 
 
-def test_systemd_is_told_to_forget_our_drop_ins_once(adopted: Host) -> None:
+def test_systemd_is_asked_to_forget_our_drop_ins_once(adopted: Host) -> None:
     knobs = [setting("cpu.weight"), setting("memory.low")]
     saved = {s: adopted.backend.save(s, AT) or "" for s in knobs}
     adopted.backend.write_many([(s, 4096.0) for s in knobs], AT)
@@ -208,7 +208,7 @@ def test_a_quota_that_systemd_rounds_to_the_periods_of_a_unit_is_set_once(
     kernel.close()
 
 
-def test_a_user_is_told_which_controller_is_not_delegated(tmp_path: Path) -> None:
+def test_a_user_hears_which_controller_is_not_delegated(tmp_path: Path) -> None:
     host = Host(FakeSystemd(tmp_path, control_group="user.slice/user@7.service"), user=True)
     (host.systemd.root / "user.slice/user@7.service/cgroup.controllers").write_text("cpu memory pids")
     support = host.backend.knobs()
@@ -225,12 +225,12 @@ def test_a_user_is_told_which_controller_is_not_delegated(tmp_path: Path) -> Non
         (("67108864", "67108864"), ""),
     ],
 )
-def test_a_user_is_told_that_nothing_is_protected_above(tmp_path: Path, above: tuple[str, str], needs: str) -> None:
+def test_a_user_hears_that_nothing_is_protected_above(tmp_path: Path, above: tuple[str, str], needs: str) -> None:
     host = Host(FakeSystemd(tmp_path, control_group="user.slice/user@7.service"), user=True)
     for path, text in zip(("user.slice", "user.slice/user@7.service"), above, strict=True):
         (host.systemd.root / path / "memory.min").write_text(text)
-    found = host.backend.knobs()["memory.min"]
-    assert (found.ok, found.needs) == (not needs, needs)
+    support = host.backend.knobs()["memory.min"]
+    assert (support.ok, support.needs) == (not needs, needs)
 
 
 def test_an_unset_property_is_saved_as_unset(host: Host) -> None:

@@ -74,10 +74,10 @@ class Installed:
     def tidy(self) -> None:
         """As after `install`."""
         for path in (f"{BASE}/qosprofiles", f"{BASE}/namespaces/default/minimalreservationpolicies"):
-            for found in self.cluster.call("GET", path)["items"]:
-                self.cluster.call("DELETE", f"{path}/{found['metadata']['name']}")
-        for found in self.cluster.call("GET", "/api/v1/namespaces/default/pods")["items"]:
-            self.node.delete(found["metadata"]["name"])
+            for listed in self.cluster.call("GET", path)["items"]:
+                self.cluster.call("DELETE", f"{path}/{listed['metadata']['name']}")
+        for listed in self.cluster.call("GET", "/api/v1/namespaces/default/pods")["items"]:
+            self.node.delete(listed["metadata"]["name"])
         pods = "/api/v1/namespaces/default/pods"
         self.cluster.wait("pods to be gone", lambda: not self.cluster.call("GET", pods)["items"])
 
@@ -107,8 +107,8 @@ class PodAgent(AgentProcess):
     def status(self) -> dict[str, Any]:
         """As the API server has it."""
         try:
-            found: dict[str, Any] = self.lab.cluster.call("GET", f"{BASE}/nodeqoses/{self.lab.node.name}")
+            obj: dict[str, Any] = self.lab.cluster.call("GET", f"{BASE}/nodeqoses/{self.lab.node.name}")
         except Answer:
             return {}
-        node: dict[str, Any] = found.get("status", {}).get("node", {})
+        node: dict[str, Any] = obj.get("status", {}).get("node", {})
         return node

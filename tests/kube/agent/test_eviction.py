@@ -55,8 +55,8 @@ async def test_a_pod_is_evicted(lab: Installed, tmp_path: Path) -> None:
     uid = lab.node.run("web")
     async with node_of(lab, tmp_path) as kube:
         await kube.adapter.evict(workload("default", "web"), "it is in the way")
-    found = lab.cluster.call("GET", "/api/v1/namespaces/default/pods")["items"]
-    assert not [p for p in found if p["metadata"]["uid"] == uid and "deletionTimestamp" not in p["metadata"]]
+    obj = lab.cluster.call("GET", "/api/v1/namespaces/default/pods")["items"]
+    assert not [p for p in obj if p["metadata"]["uid"] == uid and "deletionTimestamp" not in p["metadata"]]
 
 
 async def test_a_disruption_budget_is_heeded(

@@ -85,9 +85,9 @@ def test_with_110_pods_it_fits_its_budget(crds: Cluster, full_node: str, tmp_pat
         path = f"/apis/j10ce.io/v1alpha1/nodeqoses/{NODE}"
         crds.wait("a report of all pods", lambda: crds.call("GET", path)["status"]["node"]["workloads"] == PODS)
         assert agent.process is not None
-        found = re.search(r"^Rss:\s+(\d+)", Path(MAPS.format(agent.process.pid)).read_text(), re.MULTILINE)
-        assert found is not None
-        mib = int(found[1]) / 1024
+        match = re.search(r"^Rss:\s+(\d+)", Path(MAPS.format(agent.process.pid)).read_text(), re.MULTILINE)
+        assert match is not None
+        mib = int(match[1]) / 1024
         print(f"{mib:.1f} MiB with {PODS} pods")
         assert mib <= BUDGET_MIB
     finally:

@@ -1,4 +1,4 @@
-"""A server that answers as it is told, one answer per request: what an API server only does on a bad day."""
+"""A server that answers as a test wants, one answer per request: what an API server only does on a bad day."""
 
 from __future__ import annotations
 

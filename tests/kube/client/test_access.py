@@ -21,7 +21,7 @@ INSIDE = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"
 
 
 def written(folder: Path, cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None) -> Path:
-    told = {
+    config = {
         "current-context": "here",
         "contexts": [
             {"name": "here", "context": {"cluster": "c", "user": "u", "namespace": "shop"}},
@@ -34,7 +34,7 @@ def written(folder: Path, cluster: dict[str, Any] | None = None, user: dict[str,
         "users": [{"name": "u", "user": user or {}}],
     }
     file = folder / "config"
-    file.write_text(json.dumps(told))
+    file.write_text(json.dumps(config))
     return file
 
 
@@ -52,15 +52,15 @@ def test_certificates_stand_in_the_file_or_beside_it(tmp_path: Path, pki: Author
         {"certificate-authority": "pki/ca.crt"},
         {"client-certificate": "pki/me.crt", "client-key": str(key)},
     )
-    found = read_kubeconfig(beside)
-    assert found == (SERVER, ca.read_text(), True, "", "", None, certificate.read_text(), key.read_text(), None)
+    access = read_kubeconfig(beside)
+    assert access == (SERVER, ca.read_text(), True, "", "", None, certificate.read_text(), key.read_text(), None)
     data = {name: b64encode(file.read_bytes()).decode() for name, file in (("c", certificate), ("k", key), ("ca", ca))}
     inside = written(
         tmp_path,
         {"certificate-authority-data": data["ca"]},
         {"client-certificate-data": data["c"], "client-key-data": data["k"]},
     )
-    assert read_kubeconfig(inside) == found
+    assert read_kubeconfig(inside) == access
 
 
 def test_a_context_may_be_chosen(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_what_would_have_to_be_pretended_is_refused(tmp_path: Path, user: dict[s
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "told"),
+    ("text", "error", "words"),
     [
         pytest.param("a: [", Invalid, "not YAML", id="no YAML"),
         pytest.param("[]", Invalid, "has no current-context", id="no mapping"),
@@ -118,9 +118,9 @@ def test_what_would_have_to_be_pretended_is_refused(tmp_path: Path, user: dict[s
         ),
     ],
 )
-def test_a_broken_file_says_where(tmp_path: Path, text: str, error: type[QosError], told: str) -> None:
+def test_a_broken_file_says_where(tmp_path: Path, text: str, error: type[QosError], words: str) -> None:
     (tmp_path / "config").write_text(text)
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=words):
         read_kubeconfig(tmp_path / "config")
 
 
@@ -139,9 +139,9 @@ def test_files_that_are_missing_or_no_certificates_are_named(tmp_path: Path) -> 
 def test_a_pod_uses_its_service_account(tmp_path: Path, pki: Authority) -> None:
     (tmp_path / "ca.crt").write_bytes(pki.file.read_bytes())
     (tmp_path / "namespace").write_text("j10ce-here")
-    found = read_access("kube:", INSIDE, tmp_path)
-    assert (found.server, found.namespace) == ("https://[fd00::1]:443", "j10ce-here")
-    assert found.token_file == tmp_path / "token"
+    access = read_access("kube:", INSIDE, tmp_path)
+    assert (access.server, access.namespace) == ("https://[fd00::1]:443", "j10ce-here")
+    assert access.token_file == tmp_path / "token"
 
 
 def test_outside_of_a_pod_there_is_no_service_account(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ async def test_what_may_be_carried_out_twice_is_tried_again(call: Call, trouble:
 
 @pytest.mark.parametrize("call", [create, overwrite])
 @pytest.mark.parametrize("trouble", [BROKEN, PROXY, "hang up"], ids=["broken", "proxy", "hang up"])
-async def test_what_may_have_happened_and_must_not_twice_is_told(call: Call, trouble: Reply) -> None:
+async def test_what_may_have_happened_and_must_not_twice_is_reported(call: Call, trouble: Reply) -> None:
     async with serving(trouble) as api:
         with pytest.raises(Unsure, match="read it again"):
             await call(api.client())
@@ -98,7 +98,7 @@ async def test_a_server_that_asks_for_more_time_than_we_have_is_not_waited_for()
 
 
 @pytest.mark.parametrize(
-    ("reply", "error", "told"),
+    ("reply", "error", "words"),
     [
         (Reply(401, status(401, "Unauthorized", "Unauthorized")), Denied, "does not know the tester.*GET /apis"),
         (Reply(403, status(403, "Forbidden", 'User "x" cannot get')), Denied, 'User "x" cannot get'),
@@ -113,9 +113,9 @@ async def test_a_server_that_asks_for_more_time_than_we_have_is_not_waited_for()
         (Reply(413, "too large"), StoreError, "too large"),
     ],
 )
-async def test_every_refusal_has_its_meaning(reply: Reply, error: type[QosError], told: str) -> None:
+async def test_every_refusal_has_its_meaning(reply: Reply, error: type[QosError], words: str) -> None:
     async with serving(reply) as api:
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=words):
             await get(api.client(patience_s=0))
 
 

@@ -14,7 +14,7 @@ from j10ce.errors import Denied, Invalid, QosError, Unsupported
 from j10ce.kube.access import read_access
 from j10ce.kube.exec_credential import ClusterCredential
 from j10ce.kube.kubeconfig import read_kubeconfig
-from j10ce.kube.transport import KubeHttp, Request
+from j10ce.kube.transport import KubeHttp, KubeRequest
 from tests.kube.client.token_server import serving
 
 V1 = "client.authentication.k8s.io/v1"
@@ -29,8 +29,8 @@ def program(folder: Path, status: dict[str, Any], version: str = V1, name: str =
         "import json, os, sys\n"
         f"log = {str(folder / 'calls')!r}\n"
         "info, region = os.environ['KUBERNETES_EXEC_INFO'], os.environ.get('REGION')\n"
-        "told = {'argv': sys.argv[1:], 'info': info, 'region': region}\n"
-        "open(log, 'a').write(json.dumps(told) + chr(10))\n"
+        "words = {'argv': sys.argv[1:], 'info': info, 'region': region}\n"
+        "open(log, 'a').write(json.dumps(words) + chr(10))\n"
         f"print({answer!r}.replace('N', str(len(open(log).readlines()))))\n"
         f"sys.exit({code})\n"
     )
@@ -42,8 +42,8 @@ def calls(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "calls").read_text().splitlines()]
 
 
-def written(folder: Path, server: str = "http://10.0.0.1", **told: Any) -> Path:
-    section = {"apiVersion": V1, "command": "./plugin", "interactiveMode": "Never", **told}
+def written(folder: Path, server: str = "http://10.0.0.1", **words: Any) -> Path:
+    section = {"apiVersion": V1, "command": "./plugin", "interactiveMode": "Never", **words}
     cluster = {"server": server, "tls-server-name": "kubernetes"}
     file = folder / "config"
     file.write_text(
@@ -78,7 +78,7 @@ def test_a_plugin_tells_the_token(tmp_path: Path, version: str) -> None:
     assert json.loads(call["info"]) == {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
 
 
-def test_a_plugin_is_told_of_the_cluster_where_the_file_says_so(tmp_path: Path) -> None:
+def test_a_plugin_hears_of_the_cluster_where_the_file_says_so(tmp_path: Path) -> None:
     program(tmp_path, {"token": "secret"})
     asked(written(tmp_path, provideClusterInfo=True))
     (call,) = calls(tmp_path)
@@ -107,16 +107,16 @@ async def test_a_store_shows_it_and_asks_anew_when_it_is_refused(tmp_path: Path)
     with serving({"t2"}) as server:
         http = KubeHttp(read_access(f"kube://{written(tmp_path, server.url)}", {}), patience_s=5.0)
         with pytest.raises(Denied, match="does not know"):
-            await http.ask(Request("GET", "/version"))
-        assert await http.ask(Request("GET", "/version")) == b"{}"
-        assert await http.ask(Request("GET", "/version")) == b"{}"
+            await http.ask(KubeRequest("GET", "/version"))
+        assert await http.ask(KubeRequest("GET", "/version")) == b"{}"
+        assert await http.ask(KubeRequest("GET", "/version")) == b"{}"
         await http.close()
     assert server.shown == ["t1", "t2", "t2"]
     assert len(calls(tmp_path)) == 2
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "told"),
+    ("status", "code", "words"),
     [
         pytest.param({"token": "x"}, 3, "failed with code 3", id="it fails"),
         pytest.param({}, 0, "neither a token nor a certificate", id="it says nothing"),
@@ -124,9 +124,9 @@ async def test_a_store_shows_it_and_asks_anew_when_it_is_refused(tmp_path: Path)
         pytest.param({"token": 5}, 0, "no ExecCredential", id="nonsense"),
     ],
 )
-def test_a_plugin_that_fails_is_named(tmp_path: Path, status: dict[str, Any], code: int, told: str) -> None:
+def test_a_plugin_that_fails_is_named(tmp_path: Path, status: dict[str, Any], code: int, words: str) -> None:
     program(tmp_path, status, code=code)
-    with pytest.raises(Denied, match=rf"\./plugin .*{told}"):
+    with pytest.raises(Denied, match=rf"\./plugin .*{words}"):
         asked(written(tmp_path))
 
 
@@ -137,7 +137,7 @@ def test_a_plugin_of_another_version_is_not_believed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "error", "told"),
+    ("section", "error", "words"),
     [
         ({"apiVersion": "client.authentication.k8s.io/v1alpha1"}, Unsupported, "v1alpha1"),
         ({"command": 7}, Invalid, "exec"),
@@ -147,9 +147,11 @@ def test_a_plugin_of_another_version_is_not_believed(tmp_path: Path) -> None:
         ({"command": "./absent"}, Denied, "No such file"),
     ],
 )
-def test_what_cannot_be_run_says_why(tmp_path: Path, section: dict[str, Any], error: type[QosError], told: str) -> None:
+def test_what_cannot_be_run_says_why(
+    tmp_path: Path, section: dict[str, Any], error: type[QosError], words: str
+) -> None:
     program(tmp_path, {"token": "x"})
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=words):
         asked(written(tmp_path, **section))
 
 

@@ -24,15 +24,15 @@ def test_there_is_a_file_for_every_kind_that_kubernetes_stores() -> None:
 @pytest.mark.parametrize("name", STORED)
 def test_the_definition_says_what_the_table_of_kinds_says(crds: Cluster, name: str) -> None:
     kind = KINDS[name]
-    found = crds.call("GET", f"{DEFINITIONS}/{kind.plural}.j10ce.io")
-    names = found["status"]["acceptedNames"]
+    definition = crds.call("GET", f"{DEFINITIONS}/{kind.plural}.j10ce.io")
+    names = definition["status"]["acceptedNames"]
     assert (names["plural"], tuple(names.get("shortNames") or ()), names["categories"]) == (
         kind.plural,
         kind.short,
         ["j10ce"],
     )
-    assert found["spec"]["scope"] == ("Namespaced" if kind.namespaced else "Cluster")
-    (version,) = found["spec"]["versions"]
+    assert definition["spec"]["scope"] == ("Namespaced" if kind.namespaced else "Cluster")
+    (version,) = definition["spec"]["versions"]
     assert ("status" in version.get("subresources", {})) is (name != "PolicyRevision")
 
 
@@ -57,9 +57,9 @@ def test_a_node_tells_its_story_in_one_line(crds: Cluster, kubectl: Kubectl, nam
     kubectl("create", "-f", "-", given={"apiVersion": API, "kind": "NodeQoS", "metadata": {"name": namespace}})
     assert kubectl("get", "nq", namespace).splitlines()[1].split()[:4] == [namespace, "false", "false", "0"]
     report(crds, namespace, armed=True, workloads=7, capacity={"cpu": "8", "memory": "32Gi"})
-    told = kubectl("get", "nq", namespace, "-o", "wide").splitlines()[1].split()
-    assert told[:7] == [namespace, "True", "false", "true", "7", "8", "32Gi"]
-    assert told[-2].endswith("s"), "the heartbeat is shown as an age"
+    output = kubectl("get", "nq", namespace, "-o", "wide").splitlines()[1].split()
+    assert output[:7] == [namespace, "True", "false", "true", "7", "8", "32Gi"]
+    assert output[-2].endswith("s"), "the heartbeat is shown as an age"
     kubectl("delete", "nq", namespace)
 
 
@@ -109,7 +109,7 @@ def test_two_writers_each_own_their_conditions(
 
 def concluded(kind: str) -> dict[str, str]:
     when = "2030-01-01T00:00:00Z"
-    return {"type": kind, "status": "True", "reason": "Told", "message": "a test", "lastTransitionTime": when}
+    return {"type": kind, "status": "True", "reason": "Tested", "message": "a test", "lastTransitionTime": when}
 
 
 def hold(name: str) -> dict[str, Any]:
@@ -117,8 +117,8 @@ def hold(name: str) -> dict[str, Any]:
     return {"apiVersion": API, "kind": "Hold", "metadata": {"name": name}, "spec": spec}
 
 
-def report(cluster: Cluster, node: str, **told: Any) -> None:
+def report(cluster: Cluster, node: str, **fields: Any) -> None:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")  # noqa: TID251
-    status = {"node": {"heartbeat": now, **told}, "conditions": [concluded("Ready")]}
+    status = {"node": {"heartbeat": now, **fields}, "conditions": [concluded("Ready")]}
     path = f"/apis/{API}/nodeqoses/{node}/status"
     cluster.call("PATCH", path, {"status": status}, content="application/merge-patch+json")

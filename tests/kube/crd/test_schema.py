@@ -150,7 +150,9 @@ def test_defaults_are_those_of_the_model(crds: Cluster) -> None:
 def test_fields_that_nobody_knows_are_refused_by_kubectl_and_dropped_by_the_server(
     crds: Cluster, kubectl: Kubectl
 ) -> None:
-    known = f"io.j10ce.v1alpha1.{PROMISE}"  # kubectl reads it there; it is told a while after the kind can be written
+    known = (
+        f"io.j10ce.v1alpha1.{PROMISE}"  # kubectl reads it there; it is published a while after the kind can be written
+    )
     crds.wait("the schema for kubectl", lambda: known in crds.call("GET", "/openapi/v2")["definitions"])
     assert "unitz" in kubectl("create", "-f", "-", given=policy("db", unitz=3), code=1)
     assert "unitz" not in create(crds, edited(PROMISE, {"spec__unitz": 3}))["spec"]

@@ -23,14 +23,14 @@ def clear(cluster: Cluster) -> None:
 
 def left_over(cluster: Cluster) -> list[str]:
     """Paths of all that is ours."""
-    found = [SYSTEM] if exists(cluster, SYSTEM) else []
+    left = [SYSTEM] if exists(cluster, SYSTEM) else []
     for group, kinds in CLUSTER_WIDE.items():
         policies = group.startswith("admission") and cluster.version == "current"
         for kind in (*kinds, *(SINCE_1_30 if policies else ())):
             listed = cluster.call("GET", f"/apis/{group}/{kind}")["items"]
             names = (item["metadata"]["name"] for item in listed)
-            found += [f"/apis/{group}/{kind}/{name}" for name in names if "j10ce" in name]
-    return found
+            left += [f"/apis/{group}/{kind}/{name}" for name in names if "j10ce" in name]
+    return left
 
 
 def exists(cluster: Cluster, path: str) -> bool:

@@ -31,10 +31,10 @@ def fitting(kubectl: Kubectl, version: Version) -> Kubectl:
 
 def test_everything_installs_again_and_again_and_is_removed(empty: Cluster, fitting: Kubectl, version: Version) -> None:
     whole = deploy_for(version)
-    told = fitting("apply", "-k", str(whole)).splitlines()
-    assert len(told) == len(built(whole))
-    assert all(line.endswith(" created") for line in told), told
-    assert len(fitting("apply", "-k", str(whole), "--dry-run=server").splitlines()) == len(told)
+    output = fitting("apply", "-k", str(whole)).splitlines()
+    assert len(output) == len(built(whole))
+    assert all(line.endswith(" created") for line in output), output
+    assert len(fitting("apply", "-k", str(whole), "--dry-run=server").splitlines()) == len(output)
     fitting("delete", "--ignore-not-found", "-k", str(whole))
     assert left_over(empty) == []
 
@@ -52,9 +52,9 @@ def together(version: Version, tmp_path: Path) -> Path:
 
 def test_all_options_apply_together(empty: Cluster, kubectls: Callable[[str], Kubectl], together: Path) -> None:
     kubectl = kubectls("kubectl")
-    told = kubectl("apply", "-k", str(together)).splitlines()
-    assert len(told) == len(built(together))
-    assert all(line.endswith(" created") for line in told), told
+    output = kubectl("apply", "-k", str(together)).splitlines()
+    assert len(output) == len(built(together))
+    assert all(line.endswith(" created") for line in output), output
     hooks = empty.call("GET", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/j10ce-qos")
     assert {hook["failurePolicy"] for hook in hooks["webhooks"]} == {"Fail"}
     kubectl("delete", "--ignore-not-found", "-k", str(together))
@@ -68,8 +68,8 @@ def test_a_file_applies_on_its_own(
     if version == "old":
         pytest.skip("Unsupported: the single files are for Kubernetes 1.30 and newer")
     kubectl = kubectls("kubectl")
-    told = kubectl("apply", "-f", str(DEPLOY / name)).splitlines()
-    assert all(line.endswith(" created") for line in told), told
+    output = kubectl("apply", "-f", str(DEPLOY / name)).splitlines()
+    assert all(line.endswith(" created") for line in output), output
     kubectl("delete", "--ignore-not-found", "-f", str(DEPLOY / name))
     assert left_over(empty) == []
 

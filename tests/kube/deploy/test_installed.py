@@ -27,8 +27,8 @@ def test_an_overlay_applies(
     installed: Cluster, kubectls: Callable[[str], Kubectl], version: Version, overlay: str
 ) -> None:
     name = overlay if version == "current" else f"kubernetes-1.20-{overlay}"
-    told = kubectls("kubectl")("apply", "--dry-run=server", "-k", str(DEPLOY / "overlays" / name))
-    assert "namespace/j10ce-system" in told
+    output = kubectls("kubectl")("apply", "--dry-run=server", "-k", str(DEPLOY / "overlays" / name))
+    assert "namespace/j10ce-system" in output
 
 
 @pytest.mark.parametrize(

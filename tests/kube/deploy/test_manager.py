@@ -28,11 +28,11 @@ def test_its_account_is_enough(installed: Cluster, tmp_path: Path) -> None:
         served = {"current": "v1", "old": "v1beta1"}[installed.version]
         where = SYSTEM.replace("/api/v1", f"/apis/discovery.k8s.io/{served}")
         installed.wait("its address", lambda: installed.call("GET", f"{where}/endpointslices/j10ce-extender"))
-        told = manager.log.read_text()
+        output = manager.log.read_text()
     assert "bundle.crt" in installed.call("GET", f"{SYSTEM}/secrets/j10ce-certificates")["data"]
     assert len(installed.call("GET", f"{OURS}/qosprofiles")["items"]) >= 9
     assert installed.call("GET", f"{OURS}/policyrevisions")["items"]
-    assert "forbidden" not in told.lower()
+    assert "forbidden" not in output.lower()
 
 
 def policy() -> dict[str, Any]:
@@ -41,7 +41,7 @@ def policy() -> dict[str, Any]:
 
 
 def trusted(cluster: Cluster) -> list[bool]:
-    """Of every webhook, whether the API server was told whom to trust."""
+    """Of every webhook, whether the API server knows whom to trust."""
     kinds = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
     hooks = [hook for kind in kinds for hook in cluster.call("GET", f"{HOOKS}/{kind}/j10ce-qos")["webhooks"]]
     return [bool(hook["clientConfig"].get("caBundle")) for hook in hooks]

@@ -32,9 +32,9 @@ def test_pods_of_koordinators_guide_are_taken_as_they_stand(
 ) -> None:
     kubectl = kubectls("kubectl")
     files = [word for file in sorted(KOORDINATOR.glob("*.yaml")) for word in ("-f", str(file))]
-    told = kubectl("apply", "-n", "default", *files).splitlines()
-    assert len(told) == 10
-    assert all(line.endswith(" created") for line in told), told
+    output = kubectl("apply", "-n", "default", *files).splitlines()
+    assert len(output) == 10
+    assert all(line.endswith(" created") for line in output), output
     classes = {"system", "lse", "lsr", "ls", "be"}
     assert {f"koordinator-{name}" for name in classes} <= set(kubectl("get", "qp", "-o", NAMES).split())
     kubectl("delete", "-n", "default", *files)

@@ -82,8 +82,8 @@ def given(kubectl: Kubectl, account: str, namespace: str) -> set[Right]:
     """As the API server sees it."""
     user = f"--as=system:serviceaccount:j10ce-system:{account}"
     review = json.dumps({"spec": {"namespace": namespace}})
-    told = json.loads(kubectl(user, "create", "--raw", REVIEWS, "-f", "-", given=review))
-    return {right for rule in told["status"]["resourceRules"] for right in spread(rule)}
+    output = json.loads(kubectl(user, "create", "--raw", REVIEWS, "-f", "-", given=review))
+    return {right for rule in output["status"]["resourceRules"] for right in spread(rule)}
 
 
 def spread(rule: dict[str, list[str]]) -> Iterator[Right]:
@@ -129,8 +129,8 @@ def test_an_agent_writes_about_its_own_node_alone(installed: Cluster, agents: Ca
     first, second = agents("n1"), agents("n2")
     created = ("POST", NODES, named("n1"))
     in_force(installed, second, created)
-    told = named("n1") | {"status": {"node": {"armed": True}}}
-    reported = ("PATCH", f"{NODES}/n1/status?fieldManager=j10ce-agent&force=true", told)
+    fields = named("n1") | {"status": {"node": {"armed": True}}}
+    reported = ("PATCH", f"{NODES}/n1/status?fieldManager=j10ce-agent&force=true", fields)
     with pytest.raises(Answer, match="the agent of n2 may not write about n1"):
         second(*created)
     first(*created)

@@ -27,9 +27,9 @@ def ground(version: Version, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     archive = images(tmp_path_factory.mktemp("images"), TAG)
     with running(folder, version, scheduler=True, controllers=True, for_pods=True) as cluster, joined(cluster) as node:
         node.load(archive)
-        found = Site(cluster, node, tmp_path_factory.mktemp("home"))
-        found.begin()
-        yield found
+        site = Site(cluster, node, tmp_path_factory.mktemp("home"))
+        site.begin()
+        yield site
 
 
 @pytest.fixture

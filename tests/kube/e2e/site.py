@@ -71,8 +71,8 @@ class Site:
         self.kubectl("delete", *words, *(["--wait=false"] if self.cluster.version == "old" else []))
 
     def pods(self, namespace: str, selector: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.kubectl.read("-n", namespace, "pods", "-l", selector)["items"]
-        return found
+        items: list[dict[str, Any]] = self.kubectl.read("-n", namespace, "pods", "-l", selector)["items"]
+        return items
 
     def agent(self) -> dict[str, Any]:
         (one,) = self.pods(SYSTEM, "app.kubernetes.io/component=agent")
@@ -81,8 +81,8 @@ class Site:
     def has_agent(self, other_than: str = "") -> bool:
         """By its startup probe: a kubelet of v1.20 says with its next look, up to a minute later, that it is ready."""
         (one, *more) = self.pods(SYSTEM, "app.kubernetes.io/component=agent") or [{}]
-        found = [status.get("started") for status in one.get("status", {}).get("containerStatuses", ())]
-        return found == [True] and not more and one["metadata"]["uid"] != other_than
+        started = [status.get("started") for status in one.get("status", {}).get("containerStatuses", ())]
+        return started == [True] and not more and one["metadata"]["uid"] != other_than
 
     def groups(self, namespace: str, selector: str, controller: str = "cpu") -> list[Path]:
         return [self.node.cgroup(pod["metadata"]["uid"], controller) for pod in self.pods(namespace, selector)]

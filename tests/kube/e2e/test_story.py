@@ -34,11 +34,11 @@ def test_processes_have_what_deploy_gives_them_and_no_more(site: Site) -> None:
 
 def process(site: Site, component: str) -> dict[str, str]:
     """What the kernel says of a process of ours, as it runs in its pod."""
-    found = site.pods(SYSTEM, f"app.kubernetes.io/component={component}")[0]["metadata"]
-    (group,) = site.node.containers(found["uid"], found["name"], SYSTEM).values()
+    metadata = site.pods(SYSTEM, f"app.kubernetes.io/component={component}")[0]["metadata"]
+    (group,) = site.node.containers(metadata["uid"], metadata["name"], SYSTEM).values()
     pid = (group / "cgroup.procs").read_text().split()[0]
-    told = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-    return {words[0].rstrip(":"): words[1] for words in told if len(words) > 1}
+    status = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return {words[0].rstrip(":"): words[1] for words in status if len(words) > 1}
 
 
 def test_pods_of_the_examples_are_protected(site: Site) -> None:
@@ -46,7 +46,7 @@ def test_pods_of_the_examples_are_protected(site: Site) -> None:
 
 
 def test_listings_tell_the_story(site: Site) -> None:
-    def told(kind: str, name: str, *columns: str) -> list[str]:
+    def shown(kind: str, name: str, *columns: str) -> list[str]:
         """By its titles: a cell may be empty, so words are found where their column begins."""
         head, *rows = site.kubectl("get", kind, "-A", "-o", "wide").splitlines()
         (row,) = (row for row in rows if name in row.split())
@@ -54,26 +54,26 @@ def test_listings_tell_the_story(site: Site) -> None:
         return [row[starts[column] :].split()[0] for column in columns]
 
     policy = ("minimalreservationpolicies", "db", "UNITS", "PLACED", "USED")
-    assert eventually(lambda: told(*policy) == ["2", "2", "2"]), told(*policy)
+    assert eventually(lambda: shown(*policy) == ["2", "2", "2"]), shown(*policy)
     floors = f"{2 * 500 + 2 * WEB_FLOOR}m"
     node = ("nodeqoses", site.node.name, "RESERVED-CPU")
-    assert eventually(lambda: told(*node) == [floors]), told(*node)
-    assert told("qosprofiles", "database", "TIER") == ["sensitive"]
+    assert eventually(lambda: shown(*node) == [floors]), shown(*node)
+    assert shown("qosprofiles", "database", "TIER") == ["sensitive"]
 
 
 def test_a_pod_is_explained_from_anywhere(site: Site) -> None:
     (name, _) = (pod["metadata"]["name"] for pod in site.pods(*DATABASES))
 
-    def told() -> str:
+    def shown() -> str:
         return site.cli("explain", f"pod/{name}", "-n", "payments")
 
-    assert eventually(lambda: "profile database" in told() and "no agent reports" not in told())
-    assert "cpu 500m" in told()
+    assert eventually(lambda: "profile database" in shown() and "no agent reports" not in shown())
+    assert "cpu 500m" in shown()
 
 
 def test_the_command_line_in_the_agents_pod_sees_its_node(site: Site) -> None:
-    told = site.kubectl("-n", SYSTEM, "exec", site.agent()["metadata"]["name"], "--", "j10ce-qos", "status")
-    assert "armed" in told
+    output = site.kubectl("-n", SYSTEM, "exec", site.agent()["metadata"]["name"], "--", "j10ce-qos", "status")
+    assert "armed" in output
 
 
 def test_a_manager_in_a_pod_leads_and_judges(site: Site) -> None:
@@ -86,8 +86,8 @@ def test_a_manager_in_a_pod_leads_and_judges(site: Site) -> None:
         "metadata": {"name": "wrong", "labels": {"j10ce.io/qos-profile": "nowhere"}},
         "spec": {"containers": [{"name": "c", "image": "none"}]},
     }
-    told = site.kubectl("-n", "shop", "create", "--dry-run=server", "-f", "-", given=wrong, code=1)
-    assert "no QoSProfile has this name" in told
+    output = site.kubectl("-n", "shop", "create", "--dry-run=server", "-f", "-", given=wrong, code=1)
+    assert "no QoSProfile has this name" in output
 
 
 # ------------------------------------------------------------------ update

@@ -51,16 +51,16 @@ class Shop:
         self.cluster.wait(f"a witness of {name}", lambda: sum(self.witness(name).values()) == units)
 
     def witness(self, name: str) -> dict[str, int]:
-        told = self.cluster.call("GET", f"{POLICIES}/{name}").get("status", {}).get("witness", ())
-        return {w["node"]: w["units"] for w in told}
+        obj = self.cluster.call("GET", f"{POLICIES}/{name}").get("status", {}).get("witness", ())
+        return {w["node"]: w["units"] for w in obj}
 
     def condition(self, name: str, kind: str) -> dict[str, str]:
-        told: list[dict[str, str]] = self.cluster.call("GET", f"{POLICIES}/{name}")["status"]["conditions"]
-        return next(c for c in told if c["type"] == kind)
+        obj: list[dict[str, str]] = self.cluster.call("GET", f"{POLICIES}/{name}")["status"]["conditions"]
+        return next(c for c in obj if c["type"] == kind)
 
     def node_of(self, name: str) -> str:
-        found: str = self.cluster.call("GET", f"{PODS}/{name}")["spec"].get("nodeName", "")
-        return found
+        obj: str = self.cluster.call("GET", f"{PODS}/{name}")["spec"].get("nodeName", "")
+        return obj
 
     def placed(self, *names: str) -> list[str]:
         self.cluster.wait(f"{names} to be placed", lambda: all(map(self.node_of, names)))
@@ -69,15 +69,17 @@ class Shop:
     def refused(self, name: str) -> str:
         """What the pod's events say."""
         query = f"/api/v1/namespaces/shop/events?fieldSelector=involvedObject.name={name},reason=FailedScheduling"
-        told: list[str] = []
+        collected: list[str] = []
 
         def there() -> bool:
             assert not self.node_of(name), f"{name} was placed"
-            told[:] = [event.get("message") or event.get("note") for event in self.cluster.call("GET", query)["items"]]
-            return bool(told)
+            collected[:] = [
+                event.get("message") or event.get("note") for event in self.cluster.call("GET", query)["items"]
+            ]
+            return bool(collected)
 
         self.cluster.wait(f"a refusal of {name}", there)
-        return told[-1]
+        return collected[-1]
 
 
 @pytest.fixture(scope="module")
@@ -116,8 +118,8 @@ def test_pods_without_a_reservation_stay_out_of_held_capacity_and_holders_get_it
     assert len({*free, *held}) == 4
 
     shop.pod("batch-2", "5")
-    told = shop.refused("batch-2")
-    assert "reserved by MinimalReservationPolicy/shop/web" in told
+    refusals = shop.refused("batch-2")
+    assert "reserved by MinimalReservationPolicy/shop/web" in refusals
 
     for n in range(2):
         shop.pod(f"web-{n}", "6", app="web")
@@ -176,9 +178,9 @@ def test_schedulers_find_the_manager_that_leads(shop: Shop) -> None:
     served = {"current": "v1", "old": "v1beta1"}[shop.cluster.version]
     path = f"/apis/discovery.k8s.io/{served}/namespaces/j10ce-system/endpointslices/j10ce-extender"
     shop.cluster.wait("its address", lambda: shop.cluster.call("GET", path))
-    told = shop.cluster.call("GET", path)
-    assert [point["addresses"] for point in told["endpoints"]] == [["10.9.8.7"]]
-    assert [p["port"] for p in told["ports"]] == [shop.plane.port]
+    obj = shop.cluster.call("GET", path)
+    assert [point["addresses"] for point in obj["endpoints"]] == [["10.9.8.7"]]
+    assert [p["port"] for p in obj["ports"]] == [shop.plane.port]
 
 
 @pytest.mark.one_version

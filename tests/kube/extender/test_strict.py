@@ -54,9 +54,9 @@ def strict(shop: Shop, folder: Path) -> dict[str, Any]:
 
 
 def _certificates(cluster: Cluster) -> dict[str, str]:
-    path, found = f"{SECRET}/j10ce-certificates", dict[str, str]()
-    cluster.wait("certificates", lambda: found.update(cluster.call("GET", path).get("data") or {}) or found)
-    return found
+    path, message = f"{SECRET}/j10ce-certificates", dict[str, str]()
+    cluster.wait("certificates", lambda: message.update(cluster.call("GET", path).get("data") or {}) or message)
+    return message
 
 
 @pytest.mark.timeout(240)
@@ -77,5 +77,5 @@ def own_address() -> str:
     """An address of this machine that is not loopback; nothing is sent to find it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         asked.connect(("192.0.2.1", 9))
-        found: str = asked.getsockname()[0]
-        return found
+        address: str = asked.getsockname()[0]
+        return address

@@ -47,8 +47,8 @@ def test_many_units_hold_node_exactly_while_pods_flood_in(shop: Shop) -> None:
 
     where = bound(shop)
     assert sum(name.startswith("web-") for name in where) == HOLDERS
-    told = shop.cluster.call("GET", "/api/v1/namespaces/shop/events?limit=2000&fieldSelector=reason=FailedScheduling")
-    words = [event.get("message") or event.get("note") for event in told["items"]]
+    obj = shop.cluster.call("GET", "/api/v1/namespaces/shop/events?limit=2000&fieldSelector=reason=FailedScheduling")
+    words = [event.get("message") or event.get("note") for event in obj["items"]]
     assert any("reserved by MinimalReservationPolicy/shop/web" in said for said in words), words[:3]
     shop.cluster.wait("units in use", lambda: _units(shop) == {"wanted": UNITS, "placed": UNITS, "used": HOLDERS})
 
@@ -85,5 +85,5 @@ def _decided(pod: dict[str, Any]) -> bool:
 
 def _units(shop: Shop) -> dict[str, int]:
     path = "/apis/j10ce.io/v1alpha1/namespaces/shop/minimalreservationpolicies/web"
-    told: dict[str, int] = shop.cluster.call("GET", path)["status"]["units"]
-    return {name: n for name, n in told.items() if n}
+    obj: dict[str, int] = shop.cluster.call("GET", path)["status"]["units"]
+    return {name: n for name, n in obj.items() if n}

@@ -54,11 +54,11 @@ def managing(cluster: Cluster, folder: Path, name: str = "one", *more: str) -> I
     log = folder / f"{name}.log"
     argv = [sys.executable, "-m", "j10ce.manager.main", "--store", f"kube://{cluster.kubeconfig('manager')}"]
     argv += ["--listen", f"127.0.0.1:{port}", "--identity", name, "--namespace-limit", "100", *more]
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, log.open("ab") as told:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, log.open("ab") as output:
         notify.bind(str(folder / f"{name}.{secrets.token_hex(3)}"))
         notify.setblocking(False)
         env = {**os.environ, "PYTHONPATH": str(CLONE / "src"), "NOTIFY_SOCKET": notify.getsockname()}
-        process = subprocess.Popen(argv, env=env, stdout=told, stderr=told, text=True)
+        process = subprocess.Popen(argv, env=env, stdout=output, stderr=output, text=True)
         try:
             cluster.wait("a ready manager", lambda: _ready(notify, process, log))
             yield Manager(process, port, log)
@@ -69,7 +69,7 @@ def managing(cluster: Cluster, folder: Path, name: str = "one", *more: str) -> I
 
 def _ready(notify: socket.socket, process: subprocess.Popen[str], log: Path) -> bool:
     assert process.poll() is None, f"the manager ended: {log.read_text()[-3000:]}"
-    return notify.recv(100) == b"READY=1"  # BlockingIOError until it is told
+    return notify.recv(100) == b"READY=1"  # BlockingIOError until it is ready
 
 
 @contextmanager
@@ -100,8 +100,8 @@ class Work:
         self.cluster.call("PATCH", f"{self._policies()}/{name}", {"spec": spec}, content=MERGE)
 
     def status(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.cluster.call("GET", f"{self._policies()}/{name}").get("status") or {}
-        return found
+        obj: dict[str, Any] = self.cluster.call("GET", f"{self._policies()}/{name}").get("status") or {}
+        return obj
 
     def condition(self, name: str, kind: str) -> dict[str, Any]:
         conditions = self.status(name).get("conditions", ())
@@ -141,8 +141,8 @@ def agent(cluster: Cluster, node: str, **report: Any) -> Iterator[Callable[..., 
     def tell(**more: Any) -> None:
         said.update(more)
         now = stamp()
-        told = {"heartbeat": now, "armed": True, "capacity": {"cpu": "32", "memory": "256Gi"}, **said}
-        cluster.call("PATCH", f"{path}/status", {"status": {"node": told}}, content=MERGE)
+        fields = {"heartbeat": now, "armed": True, "capacity": {"cpu": "32", "memory": "256Gi"}, **said}
+        cluster.call("PATCH", f"{path}/status", {"status": {"node": fields}}, content=MERGE)
 
     tell()
     try:

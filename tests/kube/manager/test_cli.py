@@ -70,11 +70,11 @@ def test_explain_of_a_pod_says_who_promised_what_and_whether_it_holds(cluster: C
     work.wait("db", lambda s: s.get("units", {}).get("used") == 1)
     floor = {"node": "fake-0001", "workload": f"{work.namespace}/db-0", "resource": "cpu", "promised": "2"}
     with agent(cluster, "fake-0001", effective=[floor | {"effective": "1", "reason": "a sibling has more weight"}]):
-        told = cli("explain", "pod/db-0", "-n", work.namespace)
-    assert f"pod {work.namespace}/db-0 on node fake-0001" in told
-    assert "profile ls, tier sensitive" in told
-    assert "cpu 2" in told
-    assert "a sibling has more weight" in told
+        output = cli("explain", "pod/db-0", "-n", work.namespace)
+    assert f"pod {work.namespace}/db-0 on node fake-0001" in output
+    assert "profile ls, tier sensitive" in output
+    assert "cpu 2" in output
+    assert "a sibling has more weight" in output
     silent = cli("explain", "pod/db-0", "-n", work.namespace)
     assert "no agent reports from node fake-0001" in silent
 

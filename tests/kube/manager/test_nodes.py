@@ -25,13 +25,13 @@ def events(cluster: Cluster, namespace: str, reason: str) -> list[dict[str, Any]
 def test_describe_shows_a_refusal_and_that_it_ended(cluster: Cluster, work: Work, kubectl: Kubectl) -> None:
     work.policy("db", minimum={"cpu": "33"}, units=1)
     cluster.wait("an event", lambda: events(cluster, work.namespace, "Refused"))
-    told = kubectl("describe", "minimalreservationpolicy", "db", "-n", work.namespace)
-    assert "Refused" in told
-    assert "cpu 33 wanted, 32 free of 32" in told
-    assert "j10ce-controller-manager" in told
+    output = kubectl("describe", "minimalreservationpolicy", "db", "-n", work.namespace)
+    assert "Refused" in output
+    assert "cpu 33 wanted, 32 free of 32" in output
+    assert "j10ce-controller-manager" in output
 
 
-def test_a_refusal_that_stays_is_told_once_for_each_generation(cluster: Cluster, work: Work) -> None:
+def test_a_refusal_that_stays_is_reported_once_for_each_generation(cluster: Cluster, work: Work) -> None:
     work.policy("db", minimum={"cpu": "33"}, units=1)
     cluster.wait("an event", lambda: events(cluster, work.namespace, "Refused"))
     work.edit("db", units=2)
@@ -71,8 +71,8 @@ def test_what_may_be_lent_is_advertised_as_extended_resources(cluster: Cluster) 
 
     with agent(cluster, "fake-0003", **MEASURED):
         cluster.wait("batch-cpu", lambda: "j10ce.io/batch-cpu" in lent())
-        told = cluster.call("GET", f"{GROUP}/nodeqoses/fake-0003")["status"]["overcommit"]["batch-cpu"]
-        cpus = float(told.removesuffix("m")) / 1000 if told.endswith("m") else float(told)
+        obj = cluster.call("GET", f"{GROUP}/nodeqoses/fake-0003")["status"]["overcommit"]["batch-cpu"]
+        cpus = float(obj.removesuffix("m")) / 1000 if obj.endswith("m") else float(obj)
         assert _whole(lent()["j10ce.io/batch-cpu"]) == round(cpus * 1000)
     cluster.wait("its end", lambda: not lent())
 

@@ -74,7 +74,7 @@ def test_an_etcd_that_hangs_makes_it_unready_and_costs_nothing_else(own: Cluster
         assert shop.status("db")["witness"] == held
 
 
-def test_rights_that_are_lost_are_told_and_work_goes_on_when_they_are_back(
+def test_rights_that_are_lost_are_reported_and_work_goes_on_when_they_are_back(
     own: Cluster, shop: Work, tmp_path: Path
 ) -> None:
     with managing(own, tmp_path) as manager:

@@ -39,9 +39,9 @@ def test_pods_that_nobody_reserved_for_take_room_and_are_named(work: Work) -> No
     work.pod("hog", "fake-0001", cpu="30")
     work.policy("db", selector=DB, minimum={"cpu": "4"}, units=1, nodeSelector=on("fake-0001"))
     work.wait("db", lambda s: s.get("conditions"))
-    told = work.condition("db", "Admitted")["message"]
-    assert "cpu 4 wanted, 2 free of 32" in told
-    assert f"workloads of {work.namespace} cpu 30" in told
+    condition_now = work.condition("db", "Admitted")["message"]
+    assert "cpu 4 wanted, 2 free of 32" in condition_now
+    assert f"workloads of {work.namespace} cpu 30" in condition_now
     work.end_pod("hog")
     work.wait("db", lambda s: s.get("units", {}).get("placed") == 1)
 

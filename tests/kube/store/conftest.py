@@ -21,8 +21,8 @@ def namespaces(crds: Cluster) -> Cluster:
 @pytest.fixture
 def empty(namespaces: Cluster) -> Cluster:
     for plural in PLURALS:
-        for found in namespaces.call("GET", f"{OURS}/{plural}")["items"]:
-            meta = found["metadata"]
+        for obj in namespaces.call("GET", f"{OURS}/{plural}")["items"]:
+            meta = obj["metadata"]
             scope = f"namespaces/{meta['namespace']}/" if "namespace" in meta else ""
             namespaces.call("DELETE", f"{OURS}/{scope}{plural}/{meta['name']}")
     return namespaces

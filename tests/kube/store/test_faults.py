@@ -1,4 +1,4 @@
-"""An API server or its etcd that is killed, paused or half installed: nothing is lost, and nothing told wrong."""
+"""An API server or its etcd that is killed, paused or half installed: nothing is lost, and no answer is wrong."""
 
 from __future__ import annotations
 

@@ -168,8 +168,8 @@ async def test_a_hundred_watchers_are_one_watch_of_the_api_server(store: KubeSto
 
 
 def watches(cluster: Cluster) -> int:
-    told = cluster.call("GET", "/metrics")
-    lines = [line for line in told.splitlines() if 'resource="minimalreservationpolicies"' in line]
+    obj = cluster.call("GET", "/metrics")
+    lines = [line for line in obj.splitlines() if 'resource="minimalreservationpolicies"' in line]
     return sum(int(float(line.split()[-1])) for line in lines if line.startswith("apiserver_longrunning"))
 
 
@@ -220,7 +220,7 @@ async def test_nodes_and_namespaces_are_read(store: KubeStore, empty: Cluster) -
     finally:
         empty.call("DELETE", "/api/v1/nodes/n1")
     listed: Any = (await store.list("Namespace")).items
-    assert {"default", "kube-system"} <= {found.metadata.name for found in listed if isinstance(found, Namespace)}
+    assert {"default", "kube-system"} <= {each.metadata.name for each in listed if isinstance(each, Namespace)}
 
 
 # -- rights
@@ -238,7 +238,7 @@ async def stranger(empty: Cluster, namespace: str) -> AsyncIterator[KubeStore]:
     await store.close()
 
 
-async def test_who_may_not_is_told_who_and_what_and_a_mirror_waits_for_the_right(
+async def test_who_may_not_hears_who_and_what_and_a_mirror_waits_for_the_right(
     stranger: KubeStore, empty: Cluster, namespace: str
 ) -> None:
     name = f"system:serviceaccount:{namespace}:stranger"
@@ -254,7 +254,7 @@ async def test_who_may_not_is_told_who_and_what_and_a_mirror_waits_for_the_right
     assert waiting.result().object.metadata.name == "n1"
 
 
-async def test_an_unknown_token_is_told_of(empty: Cluster) -> None:
+async def test_an_unknown_token_is_reported(empty: Cluster) -> None:
     file = empty.write_kubeconfig("nobody", "unknown")
     store = KubeStore(read_access(f"kube://{file}", {}), lambda: 0.0)
     with pytest.raises(Denied, match=r"does not know the user of .*nobody.kubeconfig: GET /apis"):

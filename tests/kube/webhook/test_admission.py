@@ -47,11 +47,11 @@ def register(cluster: Cluster, port: int, configurations: Iterable[Any], policy:
 
 
 def bundles(cluster: Cluster) -> set[str]:
-    found = []
+    collected = []
     for kind in ("validating", "mutating"):
         made = cluster.call("GET", f"{HOOKS}/{kind}webhookconfigurations/j10ce-qos")
-        found += [hook["clientConfig"].get("caBundle", "") for hook in made["webhooks"]]
-    return set(found)
+        collected += [hook["clientConfig"].get("caBundle", "") for hook in made["webhooks"]]
+    return set(collected)
 
 
 class Hooked:
@@ -70,8 +70,8 @@ class Hooked:
 
     def reviewed(self) -> float:
         """How often the manager was asked about a pod that is there or to be."""
-        told = self.plane.get("/metrics").splitlines()
-        rows = (line for line in told if line.startswith("j10ce_manager_webhook_reviews_total{"))
+        text = self.plane.get("/metrics").splitlines()
+        rows = (line for line in text if line.startswith("j10ce_manager_webhook_reviews_total{"))
         return sum(float(line.split()[-1]) for line in rows if 'kind="Pod"' in line and 'webhook="validate"' in line)
 
     def judged(self) -> bool:
@@ -91,9 +91,9 @@ def hooked(version: Version, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         with managing(cluster, folder, host="0.0.0.0") as plane:
             made = [o for o in built(deploy_for(version)) if o["kind"].endswith("WebhookConfiguration")]
             register(cluster, plane.port, made, "Ignore")
-            found = Hooked(cluster, plane)
-            cluster.wait("webhooks", found.judged)
-            yield found
+            rig = Hooked(cluster, plane)
+            cluster.wait("webhooks", rig.judged)
+            yield rig
 
 
 def test_all_findings_of_a_profile_come_in_one_answer(hooked: Hooked) -> None:
@@ -111,8 +111,8 @@ def test_units_that_a_policy_cannot_have_are_refused_to_who_scales_it(hooked: Ho
     body, content = {"spec": {"replicas": 2}}, "application/merge-patch+json"
     with pytest.raises(Answer, match=r"spec\.minimum\.cpu"):
         hooked.cluster.call("PATCH", f"{path}/share/scale", body, content=content)
-    told = hooked.cluster.call("PATCH", f"{path}/amount/scale", body, content=content)
-    assert told["spec"]["replicas"] == 2
+    obj = hooked.cluster.call("PATCH", f"{path}/amount/scale", body, content=content)
+    assert obj["spec"]["replicas"] == 2
 
 
 def test_a_pod_may_choose_only_what_its_namespace_may(hooked: Hooked) -> None:
@@ -181,7 +181,7 @@ def test_everything_is_admitted_while_the_manager_restarts(hooked: Hooked) -> No
 
 @pytest.mark.one_version
 def test_certificates_change_without_a_refused_request(hooked: Hooked) -> None:
-    """Made anew from nothing, which is the hardest change: nobody trusts what is served until it is told."""
+    """Made anew from nothing, which is the hardest change: nobody trusts what is served until it has the bundle."""
     before = bundles(hooked.cluster)
     assert len(before) == 1
     assert "" not in before

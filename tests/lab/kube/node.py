@@ -165,7 +165,7 @@ class LabNode:
 
     def _kubelet_config(self) -> dict[str, Any]:
         pki = self.cluster.pki.folder
-        told = {
+        config = {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
             "address": "127.0.0.1",
@@ -191,9 +191,9 @@ class LabNode:
             "volumePluginDir": f"{self.home}/flex",
         }
         if self.cluster.version == "old":
-            return told | {"featureGates": {"LocalStorageCapacityIsolation": False}}
+            return config | {"featureGates": {"LocalStorageCapacityIsolation": False}}
         newer = {"failCgroupV1": False, "localStorageCapacityIsolation": False, "podLogsDir": f"{self.home}/pod-logs"}
-        return told | newer | {"containerRuntimeEndpoint": f"unix://{self.home}/containerd.sock"}
+        return config | newer | {"containerRuntimeEndpoint": f"unix://{self.home}/containerd.sock"}
 
     def _end_containers(self) -> None:
         _end_pods()
@@ -229,8 +229,8 @@ class LabNode:
         return str(made["metadata"]["uid"])
 
     def get(self, name: str, namespace: str = "default") -> dict[str, Any]:
-        found: dict[str, Any] = self.cluster.call("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
-        return found
+        obj: dict[str, Any] = self.cluster.call("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
+        return obj
 
     def delete(self, name: str, namespace: str = "default") -> None:
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
@@ -238,8 +238,8 @@ class LabNode:
 
     def cgroup(self, uid: str, controller: str = "cpu") -> Path:
         """Of a pod that has one."""
-        (found,) = (CGROUPS / controller / "kubepods").rglob(f"pod{uid}")
-        return found
+        (folder,) = (CGROUPS / controller / "kubepods").rglob(f"pod{uid}")
+        return folder
 
     def containers(self, uid: str, name: str, namespace: str = "default", controller: str = "cpu") -> dict[str, Path]:
         statuses = self.get(name, namespace)["status"]["containerStatuses"]

@@ -22,7 +22,7 @@ from j10ce.manager.access.auth import Access
 from j10ce.manager.access.enrolment import Enrolment
 from j10ce.manager.api.agent_proxy import AgentProxy
 from j10ce.manager.api.place import Placements
-from j10ce.manager.api.rest import Resources
+from j10ce.manager.api.rest import ResourceRoutes
 from j10ce.manager.app import build_app
 from j10ce.manager.fairness.rate_limits import Limits
 from j10ce.manager.grpc.actions import Actions
@@ -151,7 +151,7 @@ async def enrolled(store: Store, role: str) -> str:
 
 @asynccontextmanager
 async def over_rest(manager: Any, access: Access, audit: Audit) -> AsyncIterator[Client]:
-    resources = Resources(manager.verbs, manager.view, AgentProxy(None), manager.stop)
+    resources = ResourceRoutes(manager.verbs, manager.view, AgentProxy(None), manager.stop)
     app = build_app(access, resources, manager.view, Metrics(), audit)
     transport = httpx.ASGITransport(app)  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:

@@ -65,7 +65,7 @@ def test_an_empty_file_knows_nobody(raw: bytes) -> None:
         pytest.param(b" " * (token_file.MOST_BYTES + 1), "", id="too large"),
     ],
 )
-def test_a_mistake_is_told_with_its_place_and_without_secrets(raw: bytes, finding: str) -> None:
+def test_a_mistake_is_reported_with_its_place_and_without_secrets(raw: bytes, finding: str) -> None:
     with pytest.raises(Invalid) as refused:
         token_file.parse(raw)
     assert finding in [f.path for f in refused.value.findings]
@@ -96,7 +96,7 @@ def test_others_can_neither_read_nor_write_it(tmp_path: Path, mode: int, good: b
             token_file.load(path)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(Denied, match="No such file"):
         token_file.load(tmp_path / "auth.yaml")
 

@@ -1,4 +1,4 @@
-"""Whoever is told of a conflict is told what to do about it."""
+"""A conflict comes with what to do about it."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ async def test_a_conflict_says_what_to_do(
 ) -> None:
     assert (await api.post(POLICIES, json=policy("db"))).status_code == 201
     kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-    told = await api.request(method, POLICIES + path, json=body, headers={"content-type": kind})
-    assert (told.status_code, advice in told.json()["message"]) == (409, True), told.text
+    answer = await api.request(method, POLICIES + path, json=body, headers={"content-type": kind})
+    assert (answer.status_code, advice in answer.json()["message"]) == (409, True), answer.text

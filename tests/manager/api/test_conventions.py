@@ -78,7 +78,7 @@ async def test_an_object_of_a_revision_of_the_future_is_not_there_yet(api: httpx
         pytest.param({"sendInitialEvents": "true"}, 422, id="a list that begins like a watch"),
     ],
 )
-async def test_a_revision_that_cannot_be_served_is_told(
+async def test_a_revision_that_cannot_be_served_is_reported(
     api: httpx.AsyncClient, query: dict[str, str], code: int
 ) -> None:
     answer = await api.get(POLICIES, params=query)

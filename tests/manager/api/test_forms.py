@@ -163,9 +163,9 @@ async def test_unknown_fields(api: httpx.AsyncClient, validation: str, code: int
     wish = policy("db", spec={"colour": "red", "lending": {"tomorrow": 1}})
     made = await api.post(POLICIES, json=wish, params={"fieldValidation": validation} if validation else {})
     assert made.status_code == code
-    told = made.headers.get_list("warning")
+    warnings = made.headers.get_list("warning")
     strays = ["spec.colour", "spec.lending.tomorrow"] if warned else []
-    assert told == [f'299 - "unknown field \\"{stray}\\""' for stray in strays]
+    assert warnings == [f'299 - "unknown field \\"{stray}\\""' for stray in strays]
     assert code != 201 or set(made.json()["spec"]) <= {"minimum", "lending"}
 
 
@@ -187,11 +187,11 @@ async def test_discovery_in_one_document(api: httpx.AsyncClient, version: str) -
         answer.headers["content-type"] == f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
     )
     (group,) = answer.json()["items"]
-    found = {entry["resource"]: entry for entry in group["versions"][0]["resources"]}
+    resources = {entry["resource"]: entry for entry in group["versions"][0]["resources"]}
     legacy = {entry["name"]: entry for entry in (await api.get(BASE)).json()["resources"]}
-    assert set(found) == {name for name in legacy if "/" not in name}
-    assert all(found[name]["verbs"] == legacy[name]["verbs"] for name in found)
-    assert found["holds"]["subresources"][0]["subresource"] == "status"
+    assert set(resources) == {name for name in legacy if "/" not in name}
+    assert all(resources[name]["verbs"] == legacy[name]["verbs"] for name in resources)
+    assert resources["holds"]["subresources"][0]["subresource"] == "status"
     assert (await api.get("/api", headers={"accept": accept})).json()["items"] == []
 
 

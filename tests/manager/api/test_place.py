@@ -18,7 +18,7 @@ from j10ce.manager.access.auth import Access
 from j10ce.manager.access.tokens import Keyring
 from j10ce.manager.api.agent_proxy import AgentProxy
 from j10ce.manager.api.place import Placements
-from j10ce.manager.api.rest import Resources
+from j10ce.manager.api.rest import ResourceRoutes
 from j10ce.manager.api.verbs import Verbs
 from j10ce.manager.app import build_app
 from j10ce.manager.documents.view import View
@@ -82,7 +82,7 @@ def verdict(policy: MinimalReservationPolicy, fits: bool) -> Condition:
 async def manager(scene: Scene, decide_s: float = 30.0) -> AsyncIterator[httpx.AsyncClient]:
     store, wall = scene.store, scene.clock
     view, keyring = View(store, wall), Keyring(store, wall, owner=TOKEN)
-    resources = Resources(Verbs(store, validate, wall, {}), view, AgentProxy(None), asyncio.Event())
+    resources = ResourceRoutes(Verbs(store, validate, wall, {}), view, AgentProxy(None), asyncio.Event())
     access = Access(keyring, Limits(time.monotonic), loopback=True)
     beside = Placements(store, view, wall, decide_s).routes()
     app = build_app(access, resources, view, Metrics(), Audit(None, wall), beside)
@@ -121,8 +121,8 @@ class Scene:
                 view.silence.tick()
 
     async def policies(self) -> dict[str, MinimalReservationPolicy]:
-        found = (await self.store.list(KIND)).items
-        return {p.metadata.name: p for p in found if isinstance(p, MinimalReservationPolicy)}
+        items = (await self.store.list(KIND)).items
+        return {p.metadata.name: p for p in items if isinstance(p, MinimalReservationPolicy)}
 
 
 @pytest.fixture
@@ -148,9 +148,9 @@ async def ask(client: httpx.AsyncClient, body: Any, path: str = "/placements", *
 async def test_a_what_if_reserves_nothing(scene: Scene) -> None:
     await scene.add(node("n1", reserved={"cpu": "4"}), node("n2"))
     async with manager(scene) as client:
-        told = await ask(client, workload(cpu="1"), dryRun="All")
-    assert told.status_code == 200
-    body = told.json()
+        answer = await ask(client, workload(cpu="1"), dryRun="All")
+    assert answer.status_code == 200
+    body = answer.json()
     assert (body["kind"], body["node"], body["dryRun"], body["reservation"]) == ("Placement", "n2", True, "")
     assert [n["node"] for n in body["nodes"]] == ["n2", "n1"]
     assert body["floor"] == {"cpu": "1"}
@@ -160,10 +160,10 @@ async def test_a_what_if_reserves_nothing(scene: Scene) -> None:
 async def test_placing_holds_the_floor_until_the_workload_comes(led: Scene) -> None:
     await led.add(node("n1"))
     async with manager(led) as client:
-        told = await ask(client, workload(cpu="1", memory="2Gi"), **{"for": "5m"})
-    assert told.status_code == 201, told.text
-    assert told.json()["reservation"] == f"{KIND}/default/placement-web"
-    assert told.json()["expires"] == "2026-01-01T00:05:00Z"
+        answer = await ask(client, workload(cpu="1", memory="2Gi"), **{"for": "5m"})
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["reservation"] == f"{KIND}/default/placement-web"
+    assert answer.json()["expires"] == "2026-01-01T00:05:00Z"
     (made,) = (await led.policies()).values()
     assert validate(made) == []
     assert made.metadata.labels == {"j10ce.io/placement": "web"}
@@ -247,12 +247,12 @@ async def test_the_same_workload_placed_from_two_sides_is_one_placement(led: Sce
 async def test_without_a_leader_nothing_stays_reserved(scene: Scene) -> None:
     await scene.add(node("n1"))
     async with manager(scene, decide_s=0.05) as client:
-        told = await ask(client, workload(cpu="1"))
-    assert (told.status_code, "no leader decided" in told.json()["message"]) == (503, True)
+        answer = await ask(client, workload(cpu="1"))
+    assert (answer.status_code, "no leader decided" in answer.json()["message"]) == (503, True)
     assert await scene.policies() == {}
 
 
-async def test_a_namespace_that_has_all_it_may_have_is_told_at_once(scene: Scene) -> None:
+async def test_a_namespace_that_has_all_it_may_have_is_reported_at_once(scene: Scene) -> None:
     await scene.add(node("n1"), node("n2"), node("n3"))
     asked: list[str] = []
     changes = scene.store.watch(KIND, (await scene.store.list(KIND)).revision)
@@ -267,9 +267,9 @@ async def test_a_namespace_that_has_all_it_may_have_is_told_at_once(scene: Scene
 
     async with asyncio.TaskGroup() as group, manager(scene) as client:
         refusing = group.create_task(refuse())
-        told = await ask(client, workload(cpu="1"))
+        answer = await ask(client, workload(cpu="1"))
         refusing.cancel()
-    assert (told.status_code, told.json()["message"]) == (409, "25 % is all it may have")
+    assert (answer.status_code, answer.json()["message"]) == (409, "25 % is all it may have")
     assert len(asked) == 1
     assert await scene.policies() == {}
 
@@ -277,9 +277,9 @@ async def test_a_namespace_that_has_all_it_may_have_is_told_at_once(scene: Scene
 async def test_a_workload_that_was_promised_nothing_needs_no_reservation(scene: Scene) -> None:
     await scene.add(node("n1"))
     async with manager(scene) as client:
-        told = (await ask(client, workload())).json()
-    assert (told["node"], told["reservation"]) == ("n1", "")
-    assert told["message"].endswith("nothing is held")
+        body = (await ask(client, workload())).json()
+    assert (body["node"], body["reservation"]) == ("n1", "")
+    assert body["message"].endswith("nothing is held")
 
 
 # -- units of a policy
@@ -290,8 +290,8 @@ def db(units: int) -> MinimalReservationPolicy:
 
 
 async def test_a_holder_takes_a_unit_and_holds_no_more(scene: Scene) -> None:
-    told = ReservationReport(source=f"{KIND}/default/db", units=1)
-    await scene.add(db(1), node("n1", cpu="4", reserved={"cpu": "3"}, reservations=(told,)))
+    report = ReservationReport(source=f"{KIND}/default/db", units=1)
+    await scene.add(db(1), node("n1", cpu="4", reserved={"cpu": "3"}, reservations=(report,)))
     async with manager(scene) as client:
         answer = (await ask(client, workload("db-0", labels={"app": "db"}))).json()
     assert (answer["node"], answer["standsOn"]) == ("n1", f"{KIND}/default/db")
@@ -299,8 +299,8 @@ async def test_a_holder_takes_a_unit_and_holds_no_more(scene: Scene) -> None:
 
 
 async def test_a_unit_is_given_away_once(scene: Scene) -> None:
-    told = ReservationReport(source=f"{KIND}/default/db", units=2)
-    await scene.add(db(2), node("n1", cpu="7", reserved={"cpu": "6"}, reservations=(told,)))
+    report = ReservationReport(source=f"{KIND}/default/db", units=2)
+    await scene.add(db(2), node("n1", cpu="7", reserved={"cpu": "6"}, reservations=(report,)))
     async with manager(scene) as one, manager(scene) as two:
         asking = [ask(one if n % 2 else two, workload(f"db-{n}", labels={"app": "db"})) for n in range(5)]
         answers = await asyncio.gather(*asking)
@@ -312,7 +312,7 @@ async def test_a_unit_is_given_away_once(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "query", "code", "told"),
+    ("change", "query", "code", "words"),
     [
         pytest.param({}, {"for": "soon"}, 422, "not a duration", id="for is no duration"),
         pytest.param({}, {"for": "0s"}, 422, "no time at all", id="for is no time"),
@@ -324,12 +324,12 @@ async def test_a_unit_is_given_away_once(scene: Scene) -> None:
     ],
 )
 async def test_a_wrong_question_is_refused(
-    scene: Scene, change: dict[str, Any], query: dict[str, str], code: int, told: str
+    scene: Scene, change: dict[str, Any], query: dict[str, str], code: int, words: str
 ) -> None:
     async with manager(scene) as client:
         answer = await client.post(f"{BASE}/placements", json=plain(workload(cpu="1")) | change, params=query)
     assert answer.status_code == code, answer.text
-    assert told in answer.json()["message"]
+    assert words in answer.json()["message"]
 
 
 async def test_only_posting_is_possible(scene: Scene) -> None:
@@ -340,5 +340,5 @@ async def test_only_posting_is_possible(scene: Scene) -> None:
 async def test_the_path_may_name_the_namespace(scene: Scene) -> None:
     await scene.add(node("n1"))
     async with manager(scene) as client:
-        told = await ask(client, workload(cpu="1"), "/namespaces/payments/placements", dryRun="All")
-    assert told.json()["metadata"]["namespace"] == "payments"
+        answer = await ask(client, workload(cpu="1"), "/namespaces/payments/placements", dryRun="All")
+    assert answer.json()["metadata"]["namespace"] == "payments"

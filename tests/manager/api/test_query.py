@@ -30,8 +30,8 @@ TABLE = [
 @pytest.mark.parametrize(("text", "wanted"), TABLE)
 def test_a_selector_is_read(text: str, wanted: list[tuple[str, str, tuple[str, ...]]]) -> None:
     findings: list[Finding] = []
-    found = query.label_selector(text, findings)
-    assert [(r.key, r.operator, r.values) for r in found.match_expressions] == wanted
+    requirements = query.label_selector(text, findings)
+    assert [(r.key, r.operator, r.values) for r in requirements.match_expressions] == wanted
     assert findings == []
 
 

@@ -226,8 +226,8 @@ async def test_status_and_spec_have_different_owners(api: httpx.AsyncClient) -> 
 async def test_a_client_writes_its_own_part_of_a_nodes_status(api: httpx.AsyncClient) -> None:
     node = {"metadata": {"name": "n1"}}
     assert (await api.post(f"{BASE}/nodeqoses", json=node)).status_code == 201
-    told = node | {"status": {"node": {"armed": True, "workloads": 3}, "overcommit": {"cpu": "64"}}}
-    shown = (await api.put(f"{BASE}/nodeqoses/n1/status", json=told)).json()
+    fields = node | {"status": {"node": {"armed": True, "workloads": 3}, "overcommit": {"cpu": "64"}}}
+    shown = (await api.put(f"{BASE}/nodeqoses/n1/status", json=fields)).json()
     assert shown["status"] == {"node": {"armed": True, "workloads": 3}}
 
 
@@ -366,10 +366,10 @@ async def test_there_is_no_such_thing(api: httpx.AsyncClient, method: str, path:
 async def test_discovery_names_every_kind(api: httpx.AsyncClient) -> None:
     groups = (await api.get("/apis")).json()["groups"]
     assert [group["name"] for group in groups] == ["j10ce.io"]
-    found = {entry["name"]: entry for entry in (await api.get(BASE)).json()["resources"]}
-    assert found["minimalreservationpolicies"]["shortNames"] == ["mrp"]
-    assert "nodeqoses/status" in found
-    assert found["workloads"]["verbs"] == ["get", "list"]
+    resources = {entry["name"]: entry for entry in (await api.get(BASE)).json()["resources"]}
+    assert resources["minimalreservationpolicies"]["shortNames"] == ["mrp"]
+    assert "nodeqoses/status" in resources
+    assert resources["workloads"]["verbs"] == ["get", "list"]
 
 
 async def test_requests_are_counted(api: httpx.AsyncClient) -> None:

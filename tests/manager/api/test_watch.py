@@ -20,7 +20,7 @@ from tests.manager.assembled import BASE, POLICIES, Lines, Manager, assemble, po
 MERGE = {"content-type": "application/merge-patch+json"}
 
 
-def told(event: dict[str, Any]) -> tuple[str, str]:
+def summary(event: dict[str, Any]) -> tuple[str, str]:
     return event["type"], event["object"]["metadata"]["name"]
 
 
@@ -34,16 +34,16 @@ async def test_a_watch_from_a_revision_tells_what_came_after(manager: Manager, a
     await api.post(POLICIES, json=policy("db"))
     await api.put(f"{POLICIES}/db", json=policy("db", spec={"units": 2}))
     async with Lines(manager, POLICIES, f"watch=1&resourceVersion={since}") as lines:
-        assert [told(await lines.next()) for _ in range(2)] == [("ADDED", "db"), ("MODIFIED", "db")]
+        assert [summary(await lines.next()) for _ in range(2)] == [("ADDED", "db"), ("MODIFIED", "db")]
         await api.delete(f"{POLICIES}/db")
         gone = await lines.next()
-        assert told(gone) == ("DELETED", "db")
+        assert summary(gone) == ("DELETED", "db")
         assert gone["object"]["spec"]["units"] == 2
     async with Lines(
         manager, POLICIES, f"watch=1&resourceVersion={gone['object']['metadata']['resourceVersion']}"
     ) as lines:
         await api.post(POLICIES, json=policy("after"))
-        assert told(await lines.next()) == ("ADDED", "after")
+        assert summary(await lines.next()) == ("ADDED", "after")
 
 
 @pytest.mark.parametrize("start", ["", "&resourceVersion=0"])
@@ -52,16 +52,16 @@ async def test_a_watch_from_nowhere_begins_with_the_present(
 ) -> None:
     await api.post(POLICIES, json=policy("there"))
     async with Lines(manager, POLICIES, f"watch=true{start}") as lines:
-        assert told(await lines.next()) == ("ADDED", "there")
+        assert summary(await lines.next()) == ("ADDED", "there")
         await api.post(POLICIES, json=policy("more"))
-        assert told(await lines.next()) == ("ADDED", "more")
+        assert summary(await lines.next()) == ("ADDED", "more")
 
 
 async def test_a_watch_of_one_namespace_sees_no_other(manager: Manager, api: httpx.AsyncClient) -> None:
     async with Lines(manager, POLICIES, "watch=1") as lines:
         await api.post(f"{BASE}/namespaces/other/minimalreservationpolicies", json=policy("there"))
         await api.post(POLICIES, json=policy("here"))
-        assert told(await lines.next()) == ("ADDED", "here")
+        assert summary(await lines.next()) == ("ADDED", "here")
 
 
 async def test_a_selector_lets_objects_come_into_view_and_leave_it(manager: Manager, api: httpx.AsyncClient) -> None:
@@ -97,7 +97,7 @@ async def test_one_object_can_be_watched_by_its_own_path(manager: Manager, api: 
     for name in ("other", "db"):
         await api.put(f"{POLICIES}/{name}", json=policy(name, spec={"units": 2}))
     async with Lines(manager, f"{POLICIES}/db", f"watch=1&resourceVersion={since}") as lines:
-        assert told(await lines.next()) == ("MODIFIED", "db")
+        assert summary(await lines.next()) == ("MODIFIED", "db")
 
 
 async def test_a_compacted_revision_is_gone() -> None:
@@ -168,7 +168,7 @@ async def test_a_document_is_sent_again_when_its_hash_moves(manager: Manager, ap
     assert [p["metadata"]["name"] for p in second["object"]["policies"]] == ["db"]
 
 
-async def test_who_asks_for_changes_is_told_what_changed(manager: Manager, api: httpx.AsyncClient) -> None:
+async def test_who_asks_for_changes_hears_what_changed(manager: Manager, api: httpx.AsyncClient) -> None:
     for name in ("a", "b"):
         await api.post(POLICIES, json=policy(name))
     async with Lines(manager, f"{BASE}/nodedocuments/n1", "watch=1&changes=1") as lines:
@@ -176,14 +176,14 @@ async def test_who_asks_for_changes_is_told_what_changed(manager: Manager, api: 
         while len(known.policies) < 2:
             known = changed(known, convert((await lines.next())["object"], NodeChange)) or known
         await api.delete(f"{POLICIES}/a")
-        told = await lines.next()
-    assert (told["type"], told["object"]["since"]) == ("CHANGED", known.hash)
-    assert "policies" not in told["object"]
+        change = await lines.next()
+    assert (change["type"], change["object"]["since"]) == ("CHANGED", known.hash)
+    assert "policies" not in change["object"]
     now = parse((await api.get(f"{BASE}/nodedocuments/n1")).content, NodeDocument)
-    assert changed(known, convert(told["object"], NodeChange)) == now != known
+    assert changed(known, convert(change["object"], NodeChange)) == now != known
 
 
-async def test_whether_changes_are_told_is_a_truth_value(api: httpx.AsyncClient) -> None:
+async def test_whether_changes_are_reported_is_a_truth_value(api: httpx.AsyncClient) -> None:
     answer = await api.get(f"{BASE}/nodedocuments/n1?changes=perhaps")
     assert (answer.status_code, answer.json()["details"]["causes"][0]["field"]) == (422, "changes")
 
@@ -195,8 +195,8 @@ async def test_reports_do_not_wake_documents(
     async with Lines(manager, f"{BASE}/nodedocuments/n1", "watch=1") as lines:
         await lines.next()
         epoch, reports = manager.view.wishes.epoch, manager.view.objects.epoch
-        told = {"metadata": {"name": "n2"}, "status": {"node": {"workloads": 3}}}
-        await api.put(f"{BASE}/nodeqoses/n2/status", json=told)
+        fields = {"metadata": {"name": "n2"}, "status": {"node": {"workloads": 3}}}
+        await api.put(f"{BASE}/nodeqoses/n2/status", json=fields)
         await asyncio.wait_for(manager.view.objects.moved(reports), 30)
         assert manager.view.wishes.epoch == epoch
 

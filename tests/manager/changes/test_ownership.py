@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from j10ce.errors import FieldConflict, Invalid
 from j10ce.manager.changes.fields import Path, leaves, owns, paths, spelled, tree, whole
-from j10ce.manager.changes.ownership import MOST_MANAGERS, Writer, applied, decided, refuse, updated
+from j10ce.manager.changes.ownership import MOST_MANAGERS, FieldWriter, applied, decided, refuse, updated
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, Object
 from j10ce.model.schema import convert, plain
 from j10ce.model.stored import Key
@@ -23,7 +23,7 @@ SHAPE = decided(MinimalReservationPolicy, "spec")
 
 def apply(old: Object | None, config: dict[str, Any], by: str, *, force: bool = False, part: Any = "spec") -> Object:
     """Hypothesis gives up a case whose last owner takes away what is required."""
-    writer = Writer(by, part, WALL)
+    writer = FieldWriter(by, part, WALL)
     try:
         new = applied(old, config, KEY, MinimalReservationPolicy, writer)
     except Invalid as e:
@@ -39,7 +39,7 @@ def update(old: Object, change: dict[str, Any], by: str) -> Object:
     wish = plain(replace(old, metadata=replace(old.metadata, managed_fields=())))
     for part, values in change.items():
         wish[part] = wish[part] | values
-    return updated(old, convert(wish, MinimalReservationPolicy), Writer(by, "spec", WALL))  # type: ignore[type-var]
+    return updated(old, convert(wish, MinimalReservationPolicy), FieldWriter(by, "spec", WALL))  # type: ignore[type-var]
 
 
 def owned(obj: Object | None, by: str) -> set[Path]:
@@ -204,9 +204,9 @@ def test_the_fields_of_a_new_object_are_those_of_its_leaves(config: Any) -> None
         st.lists(st.sampled_from(["f:a", "f:b", 'k:{"type":"x"}', 'v:"y"']), min_size=1, max_size=4).map(tuple)
     )
 )
-def test_sets_of_fields_survive_their_nesting(found: frozenset[Path]) -> None:
-    assert frozenset(paths(tree(found))) == found
-    assert all(owns(tree(found), path) for path in found)
+def test_sets_of_fields_survive_their_nesting(owned: frozenset[Path]) -> None:
+    assert frozenset(paths(tree(owned))) == owned
+    assert all(owns(tree(owned), path) for path in owned)
 
 
 # -- cases worth a name
@@ -251,11 +251,11 @@ def test_conditions_are_owned_one_by_one() -> None:
 def test_a_set_takes_members_of_several() -> None:
     spec = {"target": "workload/a/b", "knobs": ["cpu.max"], "expires": "2030-01-01T00:00:00Z", "why": "w"}
     key = Key("Hold", "default", "h")
-    one = applied(None, {"spec": spec}, key, Hold, Writer("ann", "spec", WALL))
-    two = applied(one, {"spec": {"knobs": ["memory.high"]}}, key, Hold, Writer("bob", "spec", WALL))
+    one = applied(None, {"spec": spec}, key, Hold, FieldWriter("ann", "spec", WALL))
+    two = applied(one, {"spec": {"knobs": ["memory.high"]}}, key, Hold, FieldWriter("bob", "spec", WALL))
     assert two.spec.knobs == ("cpu.max", "memory.high")
     assert 'v:"memory.high"' in two.metadata.managed_fields[1].fields_v1["f:spec"]["f:knobs"]
-    assert applied(two, {"spec": {}}, key, Hold, Writer("bob", "spec", WALL)).spec.knobs == ("cpu.max",)
+    assert applied(two, {"spec": {}}, key, Hold, FieldWriter("bob", "spec", WALL)).spec.knobs == ("cpu.max",)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_a_set_takes_members_of_several() -> None:
         pytest.param(["u"], id="no object"),
     ],
 )
-def test_items_must_be_told_apart(owners: list[Any]) -> None:
+def test_items_must_be_distinct(owners: list[Any]) -> None:
     with pytest.raises(Invalid, match="uid"):
         apply(None, {"metadata": {"ownerReferences": owners}, "spec": {"minimum": {"cpu": "1"}}}, "ann")
 
@@ -285,7 +285,7 @@ def test_many_editors_are_summed_up() -> None:
 
 def test_a_client_may_forget_all_owners_and_need_not_repeat_them() -> None:
     obj = apply(None, {"spec": {"minimum": {"cpu": "1"}}}, "founder")
-    for told, kept in (([{}], ()), ([], obj.metadata.managed_fields)):
+    for sent, kept in (([{}], ()), ([], obj.metadata.managed_fields)):
         raw = plain(obj)
-        wish: Object = convert(raw | {"metadata": raw["metadata"] | {"managedFields": told}}, MinimalReservationPolicy)  # type: ignore[assignment]
-        assert updated(obj, wish, Writer("ann", "spec", WALL)).metadata.managed_fields == kept
+        wish: Object = convert(raw | {"metadata": raw["metadata"] | {"managedFields": sent}}, MinimalReservationPolicy)  # type: ignore[assignment]
+        assert updated(obj, wish, FieldWriter("ann", "spec", WALL)).metadata.managed_fields == kept

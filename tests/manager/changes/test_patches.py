@@ -202,10 +202,10 @@ async def test_a_conflict_tells_fields_and_owners(api: httpx.AsyncClient) -> Non
 
 
 async def test_a_status_is_applied_on_its_own(api: httpx.AsyncClient) -> None:
-    me, told = {"fieldManager": "me"}, TYPED | {"status": {"phase": "Active"}, "spec": {"units": 9}}
-    assert (await api.patch(f"{WHERE}/status", json=told, headers=APPLY, params=me)).status_code == 404
+    me, fields = {"fieldManager": "me"}, TYPED | {"status": {"phase": "Active"}, "spec": {"units": 9}}
+    assert (await api.patch(f"{WHERE}/status", json=fields, headers=APPLY, params=me)).status_code == 404
     await api.post(POLICIES, json=policy())
-    shown = (await api.patch(f"{WHERE}/status", json=told, headers=APPLY, params=me)).json()
+    shown = (await api.patch(f"{WHERE}/status", json=fields, headers=APPLY, params=me)).json()
     assert (shown["status"]["phase"], shown["spec"].get("units")) == ("Active", None)
     entry = shown["metadata"]["managedFields"][-1]
     assert (entry["subresource"], entry["fieldsV1"]) == ("status", {"f:status": {"f:phase": {}}})

@@ -15,9 +15,9 @@ from j10ce.testing.build import profile, reservation
 def test_objects_that_make_no_sense_are_counted_by_kind() -> None:
     metrics = Metrics()
     metrics.also(lambda: unreadable({"Hold": 2, "QoSProfile": 0}))
-    told = bytes(metrics.render().body).decode().splitlines()
-    assert 'j10ce_objects_unreadable{kind="Hold"} 2.0' in told
-    assert 'j10ce_objects_unreadable{kind="QoSProfile"} 0.0' in told
+    text = bytes(metrics.render().body).decode().splitlines()
+    assert 'j10ce_objects_unreadable{kind="Hold"} 2.0' in text
+    assert 'j10ce_objects_unreadable{kind="QoSProfile"} 0.0' in text
 
 
 async def test_what_anybody_may_read_names_nobody() -> None:
@@ -31,8 +31,8 @@ async def test_what_anybody_may_read_names_nobody() -> None:
     async with asyncio.TaskGroup() as group:
         running = group.create_task(view.run())
         await view.ready()
-        told = bytes(metrics.render().body).decode()
+        text = bytes(metrics.render().body).decode()
         running.cancel()
     await store.close()
-    assert 'j10ce_policies{phase="Pending"} 1.0' in told
-    assert not [name for name in ("secretive", "hidden", "covert", "bunker") if name in told]
+    assert 'j10ce_policies{phase="Pending"} 1.0' in text
+    assert not [name for name in ("secretive", "hidden", "covert", "bunker") if name in text]

@@ -16,7 +16,7 @@ EDITOR, ADMIN = Caller("e", Role.EDITOR), Caller("a", Role.ADMIN)
 
 
 class Hand:
-    """A clock that goes when it is told to."""
+    """A clock that goes when a test wants it."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -43,7 +43,7 @@ def test_no_span_of_time_grants_more_than_its_rate_and_one_burst(
 
 
 @given(steps=STEPS, rate=st.floats(0.1, 50), burst=st.integers(1, 20))
-def test_whoever_waits_as_long_as_told_gets_in(steps: list[tuple[str, float]], rate: float, burst: int) -> None:
+def test_whoever_waits_as_long_as_asked_gets_in(steps: list[tuple[str, float]], rate: float, burst: int) -> None:
     clock = Hand()
     buckets = Buckets(rate, burst, clock)
     for key, pause in steps:

@@ -74,8 +74,8 @@ async def test_strangers_who_do_not_say_whose_health_they_ask_for_are_few(both: 
 async def test_nobody_waits_long_for_a_question_about_health(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grpc_health, "QUESTION_S", 0.05)
     assert await code(begun(both, CHECK)) is grpc.StatusCode.DEADLINE_EXCEEDED
-    told = await health_pb2_grpc.HealthStub(both.channel).Check(health_pb2.HealthCheckRequest())
-    assert told.status == health_pb2.HealthCheckResponse.SERVING
+    answer = await health_pb2_grpc.HealthStub(both.channel).Check(health_pb2.HealthCheckRequest())
+    assert answer.status == health_pb2.HealthCheckResponse.SERVING
 
 
 async def test_the_health_of_a_service_that_is_not_there(both: Both) -> None:

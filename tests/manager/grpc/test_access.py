@@ -26,7 +26,7 @@ from j10ce.store.memory import MemoryStore
 from j10ce.store.store import ABSENT
 from j10ce.testing.build import WALL
 from tests.manager.grpc.both import KNOWN, STORED, Both, running
-from tests.manager.grpc.test_verbs import POLICY, Refused, creating, named, told
+from tests.manager.grpc.test_verbs import POLICY, Refused, creating, detail, named
 from tests.manager.grpc.test_watch import following
 
 Metadata = tuple[tuple[str, str], ...]
@@ -103,7 +103,7 @@ async def test_a_viewer_reads_and_does_not_write(both: Both) -> None:
     with pytest.raises(Refused) as refused:
         await policies.Create(creating(), metadata=viewer)
     assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED
-    assert told(refused.value, details.ErrorInfo).reason == "FORBIDDEN"
+    assert detail(refused.value, details.ErrorInfo).reason == "FORBIDDEN"
     with pytest.raises(Refused, match="may not get Credential"):
         await both.stub("Credential").Get(ask.GetRequest(name="eve"), metadata=viewer)
 
@@ -165,9 +165,9 @@ async def test_calls_are_counted(both: Both) -> None:
     await policies.Create(creating())
     with pytest.raises(Refused):
         await policies.Get(named("absent"))
-    told = bytes(both.metrics.render().body).decode()
-    assert 'j10ce_manager_requests_total{code="200",method="gRPC"} 1.0' in told
-    assert 'j10ce_manager_requests_total{code="404",method="gRPC"} 1.0' in told
+    text = bytes(both.metrics.render().body).decode()
+    assert 'j10ce_manager_requests_total{code="200",method="gRPC"} 1.0' in text
+    assert 'j10ce_manager_requests_total{code="404",method="gRPC"} 1.0' in text
 
 
 async def test_anyone_may_ask_for_health(both: Both) -> None:
@@ -191,7 +191,7 @@ async def test_reflection_is_for_callers_that_are_known(both: Both) -> None:
 
 
 @pytest.mark.parametrize(
-    ("peer", "found"),
+    ("peer", "source"),
     [
         ("ipv4:10.0.0.1:5000", "10.0.0.1"),
         ("ipv6:%5B::1%5D:5000", "::1"),
@@ -199,8 +199,8 @@ async def test_reflection_is_for_callers_that_are_known(both: Both) -> None:
         ("unix:/run/x.sock", "unix:/run/x.sock"),
     ],
 )
-def test_the_peer_is_an_address(peer: str, found: str) -> None:
-    assert address(peer) == found
+def test_the_peer_is_an_address(peer: str, source: str) -> None:
+    assert address(peer) == source
 
 
 class Slow(MemoryStore):
@@ -323,26 +323,26 @@ async def test_the_name_of_a_field_manager_is_bounded(both: Both) -> None:
 
 
 async def test_time_on_the_loop_is_paid_over_grpc_too(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[str, float]] = []
+    collected: list[tuple[str, float]] = []
     paid = rate_limits.Limits.spent
 
     def spent(self: rate_limits.Limits, caller: Caller, seconds: float, *, writes: bool, reserved: float = 0.0) -> None:
-        told.append((caller.name, seconds))
+        collected.append((caller.name, seconds))
         paid(self, caller, seconds, writes=writes, reserved=reserved)
 
     monkeypatch.setattr(rate_limits.Limits, "spent", spent)
     viewer = await enrolled(both, "eve", role="viewer")
     await both.stub(POLICY).List(ask.ListRequest(), metadata=viewer)
-    assert {name for name, seconds in told if seconds > 0} == {"eve"}
+    assert {name for name, seconds in collected if seconds > 0} == {"eve"}
 
 
 async def test_a_watch_pays_for_its_time_while_it_goes_on(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
+    collected: list[str] = []
     paid = rate_limits.Limits.spent
 
     def spent(self: rate_limits.Limits, caller: Caller, seconds: float, *, writes: bool, reserved: float = 0.0) -> None:
         if seconds > 0:
-            told.append(caller.name)
+            collected.append(caller.name)
         paid(self, caller, seconds, writes=writes, reserved=reserved)
 
     monkeypatch.setattr(gate, "MUCH_S", 0.0)
@@ -350,5 +350,5 @@ async def test_a_watch_pays_for_its_time_while_it_goes_on(both: Both, monkeypatc
     viewer = await enrolled(both, "eve", role="viewer")
     watch = both.stub(POLICY).Watch(ask.WatchRequest(bookmarks=True), metadata=viewer)
     await watch.read()
-    assert set(told) == {"eve"}
+    assert set(collected) == {"eve"}
     watch.cancel()

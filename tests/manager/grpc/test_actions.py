@@ -26,7 +26,7 @@ from tests.manager.api.test_place import lead
 from tests.manager.assembled import BASE
 from tests.manager.grpc.both import Both, running
 from tests.manager.grpc.test_access import enrolled, soon
-from tests.manager.grpc.test_verbs import Refused, creating, told
+from tests.manager.grpc.test_verbs import Refused, creating, detail
 from tests.manager.grpc.test_watch import following
 from tests.scheduler.place.fleet import node, workload
 
@@ -50,7 +50,7 @@ def asking(wanted: Workload, **more: Any) -> act.PlaceRequest:
     pytest.param(workload(cpu="2"), id="one that fits"),
     pytest.param(workload(cpu="2000"), id="one that does not"),
 ])  # fmt: skip
-async def test_what_would_be_is_told_alike(both: Both, wanted: Workload) -> None:
+async def test_what_would_be_is_the_same_over_both(both: Both, wanted: Workload) -> None:
     await add(both, node("n1"), node("n2", cordoned=True))
     async with both.rest.client() as api:
         answer = await api.post(f"{PLACEMENTS}?dryRun=All", content=encode(wanted), headers=JSON)
@@ -86,7 +86,7 @@ async def test_a_wrong_wish_is_refused_at_its_place(both: Both, request_: Any, f
     with pytest.raises(Refused) as refused:
         await both.stub("Placement").Place(request_)
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert field in {violation.field for violation in told(refused.value, details.BadRequest).field_violations}
+    assert field in {violation.field for violation in detail(refused.value, details.BadRequest).field_violations}
 
 
 async def test_a_viewer_may_ask_what_would_be_and_no_more(both: Both) -> None:
@@ -145,12 +145,12 @@ async def test_an_enrolment_is_in_the_audit_log_and_its_token_is_not(both: Both)
     assert made.token.rpartition(".")[2] not in both.audit.read_text()
 
 
-async def test_what_a_node_obeys_is_told_alike(both: Both) -> None:
+async def test_what_a_node_obeys_is_the_same_over_both(both: Both) -> None:
     await both.stub("MinimalReservationPolicy").Create(creating())
     async with both.rest.client() as api:
         over_rest = parse((await api.get(f"{BASE}/nodedocuments/n1")).content, NodeDocument)
-    found = await both.stub("NodeDocument").Get(act.GetNodeDocumentRequest(node="n1"))
-    assert convert(plain_of(found, NodeDocument), NodeDocument) == over_rest
+    document = await both.stub("NodeDocument").Get(act.GetNodeDocumentRequest(node="n1"))
+    assert convert(plain_of(document, NodeDocument), NodeDocument) == over_rest
 
 
 async def test_a_node_follows_its_own_document_and_no_other(both: Both) -> None:
@@ -175,8 +175,8 @@ async def test_workloads_are_those_of_the_agent_beside_it(tmp_path: Path) -> Non
     async with await asyncio.start_unix_server(fake_agent, tmp_path / "agent"):
         async with running(tmp_path / "audit", tmp_path / "agent") as both:
             workloads = both.stub("Workload")
-            (found,) = (await workloads.List(ask.ListRequest(label_selector="app=web"))).items
-            assert found.metadata.labels == {"app": "web"}
+            (item,) = (await workloads.List(ask.ListRequest(label_selector="app=web"))).items
+            assert item.metadata.labels == {"app": "web"}
             assert not (await workloads.List(ask.ListRequest(label_selector="app=db"))).items
             for name, code in (("gone", grpc.StatusCode.NOT_FOUND), ("silent", grpc.StatusCode.UNAVAILABLE)):
                 with pytest.raises(Refused) as refused:

@@ -13,7 +13,7 @@ from j10ce.manager.grpc.proto import requests_pb2 as ask
 from j10ce.manager.grpc.proto import services_pb2 as send
 from tests.manager.assembled import POLICIES
 from tests.manager.grpc.both import Both
-from tests.manager.grpc.test_verbs import POLICY, Refused, creating, named, told
+from tests.manager.grpc.test_verbs import POLICY, Refused, creating, detail, named
 
 Apply = send.ApplyMinimalReservationPolicyRequest
 
@@ -41,7 +41,7 @@ async def test_a_conflict_names_the_owner(both: Both) -> None:
     with pytest.raises(Refused) as refused:
         await policies.Apply(wish("bob", units=3))
     assert refused.value.code() is grpc.StatusCode.ABORTED
-    (violation,) = told(refused.value, details.PreconditionFailure).violations
+    (violation,) = detail(refused.value, details.PreconditionFailure).violations
     assert (violation.type, violation.subject) == ("FIELD_MANAGER_CONFLICT", ".spec.units")
     assert "alice" in violation.description
     taken = await policies.Apply(wish("bob", force=True, units=3))
@@ -52,7 +52,7 @@ async def test_an_apply_needs_a_manager(both: Both) -> None:
     with pytest.raises(Refused) as refused:
         await both.stub(POLICY).Apply(wish("", units=3))
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert [v.field for v in told(refused.value, details.BadRequest).field_violations] == ["fieldManager"]
+    assert [v.field for v in detail(refused.value, details.BadRequest).field_violations] == ["fieldManager"]
 
 
 async def test_a_status_is_applied_by_itself(both: Both) -> None:
@@ -69,7 +69,7 @@ async def test_owners_are_the_same_over_both(both: Both) -> None:
     await both.stub(POLICY).Create(creating("plain"))
     async with both.rest.client() as api:
         owners = [(await api.get(f"{POLICIES}/{name}")).json()["metadata"]["managedFields"] for name in ("db", "plain")]
-    assert [(o["manager"], o["operation"]) for found in owners for o in found] == [
+    assert [(o["manager"], o["operation"]) for entries in owners for o in entries] == [
         ("alice", "Apply"),
         ("owner", "Update"),  # a caller that names no manager is one itself
     ]

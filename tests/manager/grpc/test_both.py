@@ -76,8 +76,8 @@ async def shown_alike(both: Both, obj: Object) -> None:
         stored = await both.rest.store.put(obj, part="status") if hasattr(obj, "status") else obj
         async with both.rest.client() as api:
             over_rest = parse((await api.get(f"{path(obj)}/x")).content, type(obj))
-        found = await stub.Get(ask.GetRequest(namespace=obj.metadata.namespace, name="x"))
-        over_grpc = convert(plain_of(found, type(obj)), type(obj))
+        message = await stub.Get(ask.GetRequest(namespace=obj.metadata.namespace, name="x"))
+        over_grpc = convert(plain_of(message, type(obj)), type(obj))
         assert over_rest == over_grpc
         if hasattr(obj, "status"):
             assert over_grpc == stored
@@ -143,12 +143,12 @@ def known(obj: Any) -> Any:
 def assert_alike(over_rest: dict[str, Any], refused: Refused) -> None:
     status = rpc_status.from_call(refused)
     assert status is not None, refused
-    found = details.BadRequest()
+    detail = details.BadRequest()
     for packed in status.details:
-        packed.Unpack(found)
+        packed.Unpack(detail)
     # A map has no order in protobuf, so findings of its entries have none either.
     causes = {(c["field"], cut(c["message"])) for c in over_rest.get("details", {}).get("causes", ())}
-    violations = {(v.field, v.description) for v in found.field_violations}
+    violations = {(v.field, v.description) for v in detail.field_violations}
     left_out = {(field, text) for field, text in violations if text.startswith("and ")}
     assert violations - left_out <= causes
     assert left_out or violations == causes

@@ -72,7 +72,7 @@ def test_a_message_of_very_many_parts_is_not_looked_through(field: str) -> None:
         plain_of(pb.QoSProfile(metadata=meta), QoSProfile)
 
 
-def test_of_many_fields_that_nobody_knows_few_are_told() -> None:
+def test_of_many_fields_that_nobody_knows_few_are_reported() -> None:
     with pytest.raises(Invalid, match="and 950 more"):
         plain_of(pb.QoSProfile.FromString(b"\xc0\x3e\x01" * 5000), QoSProfile)
 
@@ -87,7 +87,7 @@ def test_of_many_fields_that_nobody_knows_few_are_told() -> None:
         pytest.param(pb.QoSProfileSpec(cpu=pb.CpuSection(burst="lots")), "cpu.burst", id="text that is no quantity"),
     ],
 )
-def test_what_does_not_fit_is_told_at_its_place(message: Message, field: str) -> None:
+def test_what_does_not_fit_is_reported_at_its_place(message: Message, field: str) -> None:
     struct = next(s for s in messages() if s.__name__ == message.DESCRIPTOR.name)
     with pytest.raises(Invalid) as refused:
         convert(plain_of(message, struct), struct)

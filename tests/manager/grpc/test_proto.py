@@ -67,9 +67,9 @@ def test_the_committed_code_follows_from_the_proto(generator: ModuleType, home: 
 
 @pytest.mark.parametrize("struct", [pytest.param(s, id=s.__name__) for s in shape.messages()])
 def test_the_compiled_code_has_every_field(struct: type[Struct]) -> None:
-    found: Descriptor = getattr(objects_pb2, struct.__name__).DESCRIPTOR
-    assert {(f.name, f.json_name) for f in found.fields} == {(f.name, f.key) for f in shape.fields(struct)}
-    for field in found.fields:
+    descriptor: Descriptor = getattr(objects_pb2, struct.__name__).DESCRIPTOR
+    assert {(f.name, f.json_name) for f in descriptor.fields} == {(f.name, f.key) for f in shape.fields(struct)}
+    for field in descriptor.fields:
         assert field.has_presence or field.is_repeated, "unset and zero must differ"
 
 

@@ -18,11 +18,12 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from j10ce.cli.fleet.authority import Authority, Wish
+from j10ce.cli.fleet.authority import Authority
 from j10ce.errors import Denied
 from j10ce.manager.access.audit import Audit
 from j10ce.manager.access.auth import Access
 from j10ce.manager.access.enrolment import Enrolment
+from j10ce.manager.access.signing import CertificateWish
 from j10ce.manager.access.tokens import Keyring
 from j10ce.manager.api.agent_proxy import AgentProxy
 from j10ce.manager.api.place import Placements
@@ -52,7 +53,7 @@ SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.Health
 def authority(tmp_path: Path) -> Authority:
     made = Authority(tmp_path / "pki", time.time())  # noqa: TID251  certificates are judged by the real clock
     made.create("test", 3600)
-    made.issue("server", Wish("server", 3600, ("localhost", "127.0.0.1")), renew=False)
+    made.issue("server", CertificateWish("server", 3600, ("localhost", "127.0.0.1")), renew=False)
     return made
 
 
@@ -110,7 +111,7 @@ async def test_a_renewed_certificate_counts_without_a_restart(authority: Authori
     pair = certificate(authority)
     async with serving(pair, at_once) as port:
         before = await shown(port)
-        authority.issue("server", Wish("server", 3600, ("localhost", "127.0.0.1")), renew=True)
+        authority.issue("server", CertificateWish("server", 3600, ("localhost", "127.0.0.1")), renew=True)
         assert await shown(port) != before
         (authority.folder / "server.crt").write_text("half a renewal")
         renewed = await shown(port)
@@ -136,8 +137,8 @@ def shows(port: int, authority: Authority, name: str) -> grpc.aio.Channel:
 
 
 async def test_a_client_certificate_is_an_identity(authority: Authority) -> None:
-    authority.issue("eve", Wish("eve", 3600, role="viewer"), renew=False)
-    authority.issue("stranger", Wish("stranger", 3600, ("localhost",)), renew=False)
+    authority.issue("eve", CertificateWish("eve", 3600, role="viewer"), renew=False)
+    authority.issue("stranger", CertificateWish("stranger", 3600, ("localhost",)), renew=False)
     pair = Certificate(authority.folder / "server.crt", authority.folder / "server.key", authority.certificate)
     async with serving(pair, at_once) as port:
         async with shows(port, authority, "eve") as channel:
@@ -194,9 +195,9 @@ def address_of(manager: process.Running) -> str:
     """Where it serves gRPC: it says so before it says that it is ready."""
     assert manager.process.stderr is not None
     line = next(line for line in manager.process.stderr if "grpc.start" in line)
-    found = re.search(r"address=(\S+)", line)
-    assert found is not None, line
-    return found[1]
+    match = re.search(r"address=(\S+)", line)
+    assert match is not None, line
+    return match[1]
 
 
 def test_a_manager_serves_both_and_stops_with_watchers(tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ def test_a_manager_serves_both_and_stops_with_watchers(tmp_path: Path) -> None:
 
 
 def test_a_manager_serves_clients_with_certificates(tmp_path: Path, authority: Authority) -> None:
-    authority.issue("eve", Wish("eve", 3600, role="viewer"), renew=False)
+    authority.issue("eve", CertificateWish("eve", 3600, role="viewer"), renew=False)
     pki, tls = authority.folder, authority.certificate
     manager = process.start(
         tmp_path, "--grpc-mtls-listen", "127.0.0.1:0", "--client-ca", str(tls),

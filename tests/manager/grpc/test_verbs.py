@@ -34,12 +34,12 @@ def named(name: str = "db") -> ask.GetRequest:
     return ask.GetRequest(namespace="default", name=name)
 
 
-def told(error: Refused, kind: Any) -> Any:
+def detail(error: Refused, kind: Any) -> Any:
     """The detail of a rich status that is of one kind."""
     made = kind()
-    found = [packed for packed in rpc_status.from_call(error).details if packed.Is(kind.DESCRIPTOR)]
-    assert len(found) == 1, rpc_status.from_call(error)
-    assert found[0].Unpack(made)
+    packed_details = [packed for packed in rpc_status.from_call(error).details if packed.Is(kind.DESCRIPTOR)]
+    assert len(packed_details) == 1, rpc_status.from_call(error)
+    assert packed_details[0].Unpack(made)
     return made
 
 
@@ -76,8 +76,8 @@ async def test_a_stale_update_is_aborted(both: Both) -> None:
     with pytest.raises(Refused) as refused:
         await policies.Update(send.UpdateMinimalReservationPolicyRequest(object=made))
     assert refused.value.code() is grpc.StatusCode.ABORTED
-    assert told(refused.value, details.ErrorInfo).reason == "CONFLICT"
-    about = told(refused.value, details.ResourceInfo)
+    assert detail(refused.value, details.ErrorInfo).reason == "CONFLICT"
+    about = detail(refused.value, details.ResourceInfo)
     assert (about.resource_type, about.resource_name) == ("j10ce.io/MinimalReservationPolicy", "default/db")
 
 
@@ -160,7 +160,7 @@ async def test_a_name_that_nothing_can_have_is_refused(both: Both, request_: ask
     with pytest.raises(Refused) as refused:
         await both.stub(POLICY).Get(request_)
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert [v.field for v in told(refused.value, details.BadRequest).field_violations] == [field]
+    assert [v.field for v in detail(refused.value, details.BadRequest).field_violations] == [field]
 
 
 async def test_wrong_input_has_the_same_findings_over_both(both: Both) -> None:
@@ -173,7 +173,7 @@ async def test_wrong_input_has_the_same_findings_over_both(both: Both) -> None:
     with pytest.raises(Refused) as refused:
         await both.stub(POLICY).Create(creating("Db", spec=wrong))
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    over_grpc = [(v.field, v.description) for v in told(refused.value, details.BadRequest).field_violations]
+    over_grpc = [(v.field, v.description) for v in detail(refused.value, details.BadRequest).field_violations]
     body = policy("Db", spec={**wrong, "rollout": {"canaryPercent": 300}})
     async with both.rest.client() as api:
         causes = (await api.post(POLICIES, json=body)).json()["details"]["causes"]
@@ -187,9 +187,11 @@ async def test_a_thousand_findings_still_arrive(both: Both) -> None:
     with pytest.raises(Refused) as refused:
         await both.stub(POLICY).Create(creating(metadata={"labels": labels}))
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    found = told(refused.value, details.BadRequest).field_violations
-    assert len(found) > 10
-    assert found[-1].description.startswith(f"and {51 - len(found) + 1} more"), "50 are told, and how many are not"
+    violations = detail(refused.value, details.BadRequest).field_violations
+    assert len(violations) > 10
+    assert violations[-1].description.startswith(f"and {51 - len(violations) + 1} more"), (
+        "50 are listed, and how many are not"
+    )
 
 
 async def test_a_field_that_the_server_does_not_know_is_refused(both: Both) -> None:
@@ -199,7 +201,7 @@ async def test_a_field_that_the_server_does_not_know_is_refused(both: Both) -> N
     data.object.spec.CopyFrom(spec)
     with pytest.raises(Refused) as refused:
         await both.stub(POLICY).Create(data)
-    assert [v.field for v in told(refused.value, details.BadRequest).field_violations] == ["spec.#1007"]
+    assert [v.field for v in detail(refused.value, details.BadRequest).field_violations] == ["spec.#1007"]
 
 
 async def test_too_large_a_message_is_refused(both: Both) -> None:

@@ -14,7 +14,7 @@ from j10ce.manager.grpc.proto import requests_pb2 as ask
 from j10ce.manager.grpc.proto import services_pb2 as send
 from tests.manager.assembled import POLICIES
 from tests.manager.grpc.both import Both
-from tests.manager.grpc.test_verbs import POLICY, Refused, creating, told
+from tests.manager.grpc.test_verbs import POLICY, Refused, creating, detail
 
 
 async def following(call: Any) -> Any:
@@ -74,13 +74,13 @@ async def test_a_lost_revision_is_out_of_range(both: Both) -> None:
     with pytest.raises(Refused) as refused:
         await following(policies.Watch(ask.WatchRequest(resource_version="1")))
     assert refused.value.code() is grpc.StatusCode.OUT_OF_RANGE
-    assert told(refused.value, details.ErrorInfo).reason == "EXPIRED"
+    assert detail(refused.value, details.ErrorInfo).reason == "EXPIRED"
 
 
 async def test_a_wrong_selector_is_refused(both: Both) -> None:
     with pytest.raises(Refused) as refused:
         await following(both.stub(POLICY).Watch(ask.WatchRequest(label_selector="a==b==c")))
-    assert [v.field for v in told(refused.value, details.BadRequest).field_violations] == ["labelSelector"]
+    assert [v.field for v in detail(refused.value, details.BadRequest).field_violations] == ["labelSelector"]
 
 
 async def test_a_server_that_stops_ends_its_watches(both: Both) -> None:

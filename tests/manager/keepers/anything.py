@@ -141,8 +141,8 @@ class Anything:
             await self.store.put(replace(made, spec=replace(made.spec, **self.wish())))
 
     async def edit(self, **more: Any) -> None:
-        if (found := await self.any_policy()) is not None:
-            await self.store.put(replace(found, spec=replace(found.spec, **(more or self.wish()))))
+        if (policy := await self.any_policy()) is not None:
+            await self.store.put(replace(policy, spec=replace(policy.spec, **(more or self.wish()))))
 
     async def absurd(self) -> None:
         """More often than the history is long; of a change that was not on all nodes yet, now and then."""
@@ -150,15 +150,15 @@ class Anything:
             half = Rollout(canary_percent=50, paused=self.random.random() < 0.5)
             await self.edit(minimum=minimum(cpu="400m"), rollout=half)
             await self.settle()
-        found = await self.any_policy()
-        for n in range(self.random.choice((1, 2, KEPT + 2))) if found else ():
-            found = await self.store.put(replace(found, spec=replace(found.spec, units=500 + self.names * 20 + n)))  # type: ignore[arg-type,assignment]
+        policy = await self.any_policy()
+        for n in range(self.random.choice((1, 2, KEPT + 2))) if policy else ():
+            policy = await self.store.put(replace(policy, spec=replace(policy.spec, units=500 + self.names * 20 + n)))  # type: ignore[arg-type,assignment]
             if self.random.random() < 0.5:
                 await self.leader.round()
 
     async def delete(self) -> None:
-        if (found := await self.any_policy()) is not None:
-            await self.store.delete(KIND, "default", found.metadata.name)
+        if (policy := await self.any_policy()) is not None:
+            await self.store.delete(KIND, "default", policy.metadata.name)
 
     async def join(self) -> None:
         if len(self.agents) < 5:
@@ -231,12 +231,12 @@ class Anything:
         try:
             with acting(Act(SYSTEM)):
                 places.enter("default", dry=False)
-                told = await places.place(wanted, Terms(ttl=Duration(300)))
+                placement = await places.place(wanted, Terms(ttl=Duration(300)))
         except Conflict:
             return False
-        assert told.node not in self.bad, "a node that talks nonsense was chosen"
-        silent_s = self.clock.now - self.heard[told.node]
-        assert silent_s <= NOTICED_S, f"{told.node} has been dead for {silent_s:g} s, and was chosen"
+        assert placement.node not in self.bad, "a node that talks nonsense was chosen"
+        silent_s = self.clock.now - self.heard[placement.node]
+        assert silent_s <= NOTICED_S, f"{placement.node} has been dead for {silent_s:g} s, and was chosen"
         return True
 
     async def wait(self) -> None:
@@ -354,27 +354,29 @@ class Anything:
         return int(kept[held].data.get("units", 0))
 
     def check_documents(self, policies: list[MinimalReservationPolicy]) -> None:
-        """What a node is told is what is admitted, or stable where a rollout has not come; whoever it asks."""
+        """What a node gets is what is admitted, or stable where a rollout has not come; whoever it asks."""
         by_name = {p.metadata.name: p for p in policies}
         for name in self.agents:
             document = self.leader.document(name)
             held = {f"{KIND}/default/{p.metadata.name}": placed(p)[name] for p in policies if name in placed(p)}
-            assert document.units == held, f"{name} is told of other units than it has"
-            for told in document.policies:
-                policy = by_name[told.metadata.name]
+            assert document.units == held, f"{name} gets other units than it has"
+            for obeyed in document.policies:
+                policy = by_name[obeyed.metadata.name]
                 admitted = policy.status.admitted_generation
                 counts = admitted if admitted and policy.spec.units else policy.metadata.generation
                 allowed = {counts} if policy.spec.rollout is UNSET else {counts, policy.status.rollout.stable}
                 if admitted and counts != policy.metadata.generation:
                     allowed.add(policy.status.rollout.stable)
-                assert told.metadata.generation in allowed, f"{name}: {told.metadata.name} {told.metadata.generation}"
+                assert obeyed.metadata.generation in allowed, (
+                    f"{name}: {obeyed.metadata.name} {obeyed.metadata.generation}"
+                )
 
     async def check_followers(self) -> None:
         for manager in self.managers:
             await manager.caught_up()
         for name in self.agents:
             one, other = (manager.document(name) for manager in self.managers)
-            assert one == other, f"{name} is told something else by each manager"
+            assert one == other, f"{name} gets something else from each manager"
 
 
 async def live(seed: int, steps: int) -> Anything:

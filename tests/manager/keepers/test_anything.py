@@ -13,7 +13,7 @@ SOAK = int(os.environ.get("J10CE_SOAK", "10")) * 20
 
 
 @pytest.mark.parametrize("seed", range(10))
-async def test_whatever_happens_every_promise_is_kept_and_told(seed: int) -> None:
+async def test_whatever_happens_every_promise_is_kept_and_reported(seed: int) -> None:
     await live(seed, steps=50)
 
 

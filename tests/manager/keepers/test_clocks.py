@@ -87,8 +87,8 @@ async def test_leaders_that_last_half_a_minute_notice_a_dead_node(store: MemoryS
     for _ in range(3):
         async with running(manager := Manager(store, clock)):
             await pass_time(manager, 30, alive)
-            found = manager.policy("db")
-    assert placed(found) == {"n1": 4}
+            policy = manager.policy("db")
+    assert placed(policy) == {"n1": 4}
 
 
 async def test_a_fresh_leader_listens_before_it_withdraws_from_one_that_was_cut_off(
@@ -149,8 +149,8 @@ async def test_a_manager_two_hours_ahead_does_not_delete_a_hold_that_runs(store:
             clock.wait(600)
             await agent.report(manager)
             await manager.round()
-        (found,) = await stored(store, Hold)
-        assert clock.now < found.spec.expires.timestamp() - WALL
+        (kept,) = await stored(store, Hold)
+        assert clock.now < kept.spec.expires.timestamp() - WALL
     async with running(right := Manager(store, clock)):
         await right.round()
         assert [c.type for c in (await stored(store, Hold))[0].status.conditions] == []
@@ -220,7 +220,7 @@ async def test_a_fresh_leader_gives_no_units_to_a_node_that_was_found_silent(sto
 
 
 class Away(MemoryStore):
-    """Does not answer, while it is told not to."""
+    """Does not answer, while a test wants that."""
 
     away = False
 

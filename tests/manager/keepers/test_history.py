@@ -185,12 +185,12 @@ async def test_an_upgrade_of_a_built_in_profile_keeps_what_users_put_on_it(store
     upgrade = [replace(p, spec=replace(p.spec, cpu=CpuSection(weight=77))) for p in builtin()]
     for _ in range(2):
         await ensure_built_in(store, upgrade)
-    found = await store.get("QoSProfile", "", "ls")
-    assert isinstance(found, QoSProfile)
-    assert found.spec.cpu.weight == 77
-    assert (found.metadata.labels, found.metadata.owner_references) == (theirs.labels, theirs.owner_references)
-    assert found.metadata.managed_fields == theirs.managed_fields
-    assert found.metadata.annotations["note"] == "ask us"
+    obj = await store.get("QoSProfile", "", "ls")
+    assert isinstance(obj, QoSProfile)
+    assert obj.spec.cpu.weight == 77
+    assert (obj.metadata.labels, obj.metadata.owner_references) == (theirs.labels, theirs.owner_references)
+    assert obj.metadata.managed_fields == theirs.managed_fields
+    assert obj.metadata.annotations["note"] == "ask us"
     later = [replace(p, spec=replace(p.spec, cpu=CpuSection(weight=88))) for p in builtin()]
     await ensure_built_in(store, later)
     again = await store.get("QoSProfile", "", "ls")

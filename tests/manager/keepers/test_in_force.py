@@ -60,9 +60,9 @@ async def test_everyone_who_asks_gets_the_generation_that_was_admitted(manager: 
     assert stake is not None
     assert (stake.shape.cpu, dict(stake.units)) == (1000, {"n0": 2})
     for asked in (in_force, admitted):
-        found = asked(policy, manager.view.documents.revisions(policy))
-        assert found is not None
-        assert (found.metadata.generation, found.spec.units) == (1, 2)
+        answers = asked(policy, manager.view.documents.revisions(policy))
+        assert answers is not None
+        assert (answers.metadata.generation, answers.spec.units) == (1, 2)
 
 
 async def test_a_workload_finds_its_unit_after_an_edit_was_refused(manager: Manager, store: MemoryStore) -> None:
@@ -70,8 +70,8 @@ async def test_a_workload_finds_its_unit_after_an_edit_was_refused(manager: Mana
     places = Placements(store, manager.view, lambda: manager.wall)
     with acting(Act(SYSTEM)):
         places.enter("default", dry=False)
-        told = await places.place(workload("db-0", labels={"app": "db"}), Terms())
-    assert (told.node, told.stands_on) == ("n0", DB)
+        placement = await places.place(workload("db-0", labels={"app": "db"}), Terms())
+    assert (placement.node, placement.stands_on) == ("n0", DB)
 
 
 async def test_a_node_lends_what_is_not_held_after_an_edit_was_refused(manager: Manager, store: MemoryStore) -> None:
@@ -148,8 +148,8 @@ async def test_what_a_leader_that_was_stopped_writes_late_lasts_until_its_succes
         await store.put(reservation("db", cpu="3", units=1))
         await agent.report(first)
         await first.round()
-        told = condition(first.policy("db"), "Admitted")
-        assert told.status == "False"
+        condition_now = condition(first.policy("db"), "Admitted")
+        assert condition_now.status == "False"
         agent.capacity["cpu"] = Quantity.parse("4211m")
         await agent.report(first)
         judge, stopped = first._judged(), Sleeping(store)
@@ -160,12 +160,12 @@ async def test_what_a_leader_that_was_stopped_writes_late_lasts_until_its_succes
             agent.capacity["cpu"] = Quantity.parse("2")
             await agent.report(successor)
             await successor.round()
-            assert condition(successor.policy("db"), "Admitted") == told
+            assert condition(successor.policy("db"), "Admitted") == condition_now
             stopped.wake.set()
         await successor.caught_up()
         assert condition(successor.policy("db"), "Admitted").status == "True"
         await successor.round()
-        assert condition(successor.policy("db"), "Admitted").message == told.message
+        assert condition(successor.policy("db"), "Admitted").message == condition_now.message
         assert successor.document("n0").units == {}
 
 

@@ -18,14 +18,14 @@ DB = f"{policies()}/db"
 def report(api: httpx.Client, heartbeat: int, cpu: str = "4211m") -> None:
     """By a clock that stands in the year 2000, second by second."""
     node = {"apiVersion": "j10ce.io/v1alpha1", "kind": "NodeQoS", "metadata": {"name": "n0"}}
-    told = {
+    status = {
         "heartbeat": f"2000-01-01T00:00:{heartbeat:02}Z",
         "armed": True,
         "capacity": {"cpu": cpu, "memory": "17Gi"},
         "document": api.get(f"{BASE}/nodedocuments/n0").json()["hash"],
     }
     api.post(f"{BASE}/nodeqoses", json=node)
-    api.put(f"{BASE}/nodeqoses/n0/status", json={**node, "status": {"node": told}}).raise_for_status()
+    api.put(f"{BASE}/nodeqoses/n0/status", json={**node, "status": {"node": status}}).raise_for_status()
 
 
 def admitted(api: httpx.Client, generation: int) -> bool:

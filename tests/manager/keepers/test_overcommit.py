@@ -1,4 +1,4 @@
-"""The keeper: from a node's report to its told overcommit, and back to nothing when it is silent."""
+"""The keeper: from a node's report to its overcommit, and back to nothing when it is silent."""
 
 from __future__ import annotations
 
@@ -39,13 +39,15 @@ def used(cpu: str = "2", *, heard: float = WALL, units: int = 0) -> NodeQoS:
     return replace(made, status=replace(made.status, node=report))
 
 
-def told(made: NodeQoS, wall: float = WALL, policies: dict[str, MinimalReservationPolicy] | None = None) -> NodeQoS:
+def lending_node(
+    made: NodeQoS, wall: float = WALL, policies: dict[str, MinimalReservationPolicy] | None = None
+) -> NodeQoS:
     status = judged(made, policies or {}, wall, Strategies(), by_heartbeat(lambda: wall)(made).silent_s)
     return made if status is None else replace(made, status=status)
 
 
 def test_a_report_becomes_amounts_with_every_term() -> None:
-    status = told(used()).status
+    status = lending_node(used()).status
     # 10 − margin 4 − headroom 0.5 (5 %, more than the system's 0.25) − used 2, and promised 3 − peak 1 · 1.1
     assert status.overcommit == quantities({"batch-cpu": "3500m", "mid-cpu": "1900m"})
     assert results(status.overcommit_terms) == status.overcommit
@@ -59,14 +61,14 @@ def test_a_report_becomes_amounts_with_every_term() -> None:
     ]
 
 
-def test_a_small_change_is_not_told_and_a_large_one_is() -> None:
-    before = told(used("2"))
+def test_a_small_change_is_not_reported_and_a_large_one_is() -> None:
+    before = lending_node(used("2"))
     moved = used("2200m")
     moved = replace(moved, status=replace(before.status, node=moved.status.node))
     assert judged(moved, {}, WALL + 10, Strategies(), 0) is None
     assert judged(moved, {}, WALL + 300, Strategies(), 0) is not None
     jumped = replace(before, status=replace(before.status, node=used("4").status.node))
-    assert told(jumped, WALL + 10).status.overcommit["batch-cpu"] == Quantity.parse("1500m")
+    assert lending_node(jumped, WALL + 10).status.overcommit["batch-cpu"] == Quantity.parse("1500m")
 
 
 @pytest.mark.parametrize(
@@ -77,14 +79,14 @@ def test_a_small_change_is_not_told_and_a_large_one_is() -> None:
     ],
 )
 def test_a_silent_node_degrades(silent_s: float, batch: str) -> None:
-    assert told(told(used()), WALL + silent_s).status.overcommit["batch-cpu"] == Quantity.parse(batch)
+    assert lending_node(lending_node(used()), WALL + silent_s).status.overcommit["batch-cpu"] == Quantity.parse(batch)
 
 
 def test_a_node_that_comes_back_lends_again() -> None:
-    gone = told(told(used()), WALL + 1000)
+    gone = lending_node(lending_node(used()), WALL + 1000)
     assert gone.status.overcommit_terms[0].why == "no report for 1000 s, more than 15m"
     back = replace(gone, status=replace(gone.status, node=used(heard=WALL + 1001).status.node))
-    assert told(back, WALL + 1001).status.overcommit["batch-cpu"] == Quantity.parse("3500m")
+    assert lending_node(back, WALL + 1001).status.overcommit["batch-cpu"] == Quantity.parse("3500m")
 
 
 def test_a_node_that_measures_nothing_lends_nothing() -> None:
@@ -97,7 +99,7 @@ def test_a_node_that_measures_nothing_lends_nothing() -> None:
 )
 def test_unused_units_are_lent_only_where_their_policy_says_so(mode: str, batch: str) -> None:
     policy = reservation("db", cpu="1", units=2, lending=Lending(mode=mode))  # type: ignore[arg-type]
-    status = told(used(units=2), policies={DB: policy}).status
+    status = lending_node(used(units=2), policies={DB: policy}).status
     assert status.overcommit["batch-cpu"] == Quantity.parse(batch)
 
 
@@ -111,8 +113,13 @@ def test_units_in_use_are_not_withheld_twice() -> None:
 def test_memory_counts_in_bytes() -> None:
     made = node(memory="100Gi")
     report = replace(made.status.node, demand={"memory": quantities({"usage": "10Gi", "system": "20Gi"})})
-    found = inputs(replace(made, status=replace(made.status, node=report)))["memory"]
-    assert (found.capacity, found.usage, found.system, found.headroom) == (100 << 30, 10 << 30, 20 << 30, 5 << 30)
+    counted = inputs(replace(made, status=replace(made.status, node=report)))["memory"]
+    assert (counted.capacity, counted.usage, counted.system, counted.headroom) == (
+        100 << 30,
+        10 << 30,
+        20 << 30,
+        5 << 30,
+    )
 
 
 def test_a_node_is_judged_by_the_strategy_that_selects_it_and_says_so() -> None:
@@ -126,14 +133,14 @@ def test_a_node_is_judged_by_the_strategy_that_selects_it_and_says_so() -> None:
 
 
 def test_describe_names_the_strategy_above_the_terms() -> None:
-    shown = describe_node(plain(told(used()))).splitlines()
+    shown = describe_node(plain(lending_node(used()))).splitlines()
     at = shown.index("Overcommit:")
     assert shown[at + 1].strip() == "by the strategy default"
     assert shown[at + 3].split() == ["batch-cpu", "3500m", "-"]
 
 
-def test_another_strategy_is_told_although_the_amounts_stay() -> None:
-    before = told(used())
+def test_another_strategy_is_reported_although_the_amounts_stay() -> None:
+    before = lending_node(used())
     same = parse(b"{nodes: [{name: own, nodeSelector: {matchExpressions: [{key: pool, operator: DoesNotExist}]}}]}")
     status = judged(before, {}, WALL, same, 0)
     assert status is not None
@@ -156,10 +163,12 @@ async def lending(store: Store, amount: str = "") -> NodeQoS:
     async with asyncio.timeout(30):
         while True:
             listing = await store.list("NodeQoS")
-            (found,) = listing.items
-            assert isinstance(found, NodeQoS)
-            if (told := found.status.overcommit.get("batch-cpu")) and str(told) == (amount or str(told)):
-                return found
+            (node,) = listing.items
+            assert isinstance(node, NodeQoS)
+            if (amount_lent := node.status.overcommit.get("batch-cpu")) and str(amount_lent) == (
+                amount or str(amount_lent)
+            ):
+                return node
             await anext(store.watch("NodeQoS", listing.revision))
 
 
@@ -170,9 +179,9 @@ async def test_the_keeper_writes_beside_the_agent(store: Store) -> None:
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(view.run())]
         running.append(group.create_task(keep_overcommit(store, view, lambda: WALL, every_s=0.01)))
-        found = await lending(store)
-        assert found.status.node == used().status.node
-        assert found.status.overcommit_time == datetime.fromtimestamp(WALL, UTC)
+        lent = await lending(store)
+        assert lent.status.node == used().status.node
+        assert lent.status.overcommit_time == datetime.fromtimestamp(WALL, UTC)
         for task in running:
             task.cancel()
 
@@ -187,10 +196,10 @@ async def test_a_clock_that_is_set_back_does_not_keep_lending_what_is_used(store
         running.append(group.create_task(keep_overcommit(store, view, lambda: wall[0], every_s=0.01)))
         await lending(store, "3500m")
         wall[0] -= 3600.0
-        found = await store.get("NodeQoS", "", "n1")
-        assert isinstance(found, NodeQoS)
-        report = replace(used("5").status.node, heartbeat=found.status.node.heartbeat)
-        await store.put(replace(found, status=replace(found.status, node=report)), part="status")
+        stored = await store.get("NodeQoS", "", "n1")
+        assert isinstance(stored, NodeQoS)
+        report = replace(used("5").status.node, heartbeat=stored.status.node.heartbeat)
+        await store.put(replace(stored, status=replace(stored.status, node=report)), part="status")
         clock[0] += 1.0
         view.silence.tick()
         await lending(store, "500m")

@@ -26,8 +26,8 @@ nodes:
 """
 
 
-def of(told: Strategies, **labels: str) -> tuple[str, Strategy]:
-    return told.of(NodeQoS(metadata=Meta(name="n1"), spec=NodeQoSSpec(labels=labels)))
+def of(strategies: Strategies, **labels: str) -> tuple[str, Strategy]:
+    return strategies.of(NodeQoS(metadata=Meta(name="n1"), spec=NodeQoSSpec(labels=labels)))
 
 
 def test_without_a_word_the_defaults_count() -> None:
@@ -36,15 +36,15 @@ def test_without_a_word_the_defaults_count() -> None:
 
 
 def test_nodes_go_over_the_fleet_and_the_fleet_over_the_defaults() -> None:
-    told = parse(LAYERS)
-    name, fleet = of(told)
+    parsed = parse(LAYERS)
+    name, fleet = of(parsed)
     assert (name, fleet.cpu.by, fleet.cpu.threshold_percent, fleet.degrade) == (
         "default",
         "request",
         60,
         Duration(3600),
     )
-    name, pool = of(told, pool="batch")
+    name, pool = of(parsed, pool="batch")
     assert (name, pool.cpu.by, pool.cpu.threshold_percent, pool.degrade) == ("pool", "request", 80, Duration(3600))
     assert pool.memory == DEFAULT.memory
 
@@ -72,7 +72,7 @@ def test_nodes_go_over_the_fleet_and_the_fleet_over_the_defaults() -> None:
         pytest.param("cpu: [", [""], id="no YAML"),
     ],
 )
-def test_every_finding_is_told_at_its_place(text: str, paths: list[str]) -> None:
+def test_every_finding_is_reported_at_its_place(text: str, paths: list[str]) -> None:
     with pytest.raises(Invalid) as refused:
         parse(text.encode())
     assert [finding.path for finding in refused.value.findings][: len(paths)] == paths
@@ -98,8 +98,8 @@ def test_a_manager_does_not_start_with_a_file_that_is_not_there(tmp_path: Path) 
 
 def test_the_documented_file_is_valid_and_names_every_field() -> None:
     (block,) = [b for b in blocks() if (b.page, b.language) == ("docs/overcommit.md", "yaml")]
-    told = parse(block.text.encode())
-    assert [entry.chosen.name for entry in told.entries] == ["batch-pool"]
+    parsed = parse(block.text.encode())
+    assert [entry.chosen.name for entry in parsed.entries] == ["batch-pool"]
     plain = yaml.safe_load(block.text)
     plain.pop("nodes")
     named = {key for section in ("cpu", "memory") for key in plain[section]} | plain.keys()

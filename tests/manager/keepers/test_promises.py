@@ -127,8 +127,8 @@ async def test_network_and_disk_of_a_unit_are_said_to_be_held_by_nobody_whoever_
         await manager.round()
         first = manager.policy("db")
         assert condition(first, "Admitted").status == "True"
-        told = condition(first, "Held")
-        assert (told.status, told.message) == (
+        condition_now = condition(first, "Held")
+        assert (condition_now.status, condition_now.message) == (
             "False", "network 1Gbit of each unit is not held: units hold cpu and memory alone",
         )  # fmt: skip
         assert condition(manager.policy("only"), "Admitted").status == "False"
@@ -138,7 +138,7 @@ async def test_network_and_disk_of_a_unit_are_said_to_be_held_by_nobody_whoever_
             await agent.report(successor)
         await pass_time(successor, 30, *agents)
         assert placed(successor.policy("db")) == placed(first)
-        assert condition(successor.policy("db"), "Held") == told
+        assert condition(successor.policy("db"), "Held") == condition_now
 
 
 # -- placements that others make again
@@ -160,8 +160,8 @@ async def test_a_placement_that_was_made_again_is_nobody_elses_to_delete(manager
     assert left.metadata.uid == theirs.metadata.uid
     with acting(Act(SYSTEM)):
         places.enter("default", dry=False)
-        told = await places.place(workload(cpu="1"), Terms())
-    assert told.node == "n0"
+        placement = await places.place(workload(cpu="1"), Terms())
+    assert placement.node == "n0"
 
 
 def _key() -> tuple[str, str, str]:

@@ -56,25 +56,27 @@ NONSENSE: list[Any] = [
 ]
 
 
-async def say(manager: Manager, name: str, told: dict[str, Any]) -> None:
+async def say(manager: Manager, name: str, nonsense: dict[str, Any]) -> None:
     """Past the door, as an agent on Kubernetes writes, or an earlier release has."""
-    found = manager.node(name)
-    report = convert({**plain(found.status.node), **told}, type(found.status.node))
-    await manager.store.put(replace(found, status=replace(found.status, node=report)), part="status")
+    node = manager.node(name)
+    report = convert({**plain(node.status.node), **nonsense}, type(node.status.node))
+    await manager.store.put(replace(node, status=replace(node.status, node=report)), part="status")
     await manager.caught_up()
 
 
-@pytest.mark.parametrize(("told", "where"), NONSENSE)
-async def test_a_report_that_makes_no_sense_is_refused_with_what_and_where(told: dict[str, Any], where: str) -> None:
+@pytest.mark.parametrize(("nonsense", "where"), NONSENSE)
+async def test_a_report_that_makes_no_sense_is_refused_with_what_and_where(
+    nonsense: dict[str, Any], where: str
+) -> None:
     made = assemble(MemoryStore(lambda: WALL))
     node = {"apiVersion": "j10ce.io/v1alpha1", "kind": "NodeQoS", "metadata": {"name": "n0"}}
     async with made.client() as api:
         await api.post(f"{BASE}/nodeqoses", json=node)
-        answer = await api.put(f"{BASE}/nodeqoses/n0/status", json={**node, "status": {"node": told}})
+        answer = await api.put(f"{BASE}/nodeqoses/n0/status", json={**node, "status": {"node": nonsense}})
         assert answer.status_code == 422, answer.text
         assert where in answer.json()["message"]
         patch = {"content-type": "application/merge-patch+json"}
-        answer = await api.patch(f"{BASE}/nodeqoses/n0/status", json={"status": {"node": told}}, headers=patch)
+        answer = await api.patch(f"{BASE}/nodeqoses/n0/status", json={"status": {"node": nonsense}}, headers=patch)
         assert answer.status_code == 422
         assert await _spec_can_be_edited(api)
     await made.store.close()
@@ -86,9 +88,9 @@ async def _spec_can_be_edited(api: httpx.AsyncClient) -> bool:
     return (await api.patch(f"{BASE}/nodeqoses/n0", json=cordon, headers=patch)).status_code == 200
 
 
-@pytest.mark.parametrize(("told", "where"), NONSENSE)
+@pytest.mark.parametrize(("nonsense", "where"), NONSENSE)
 async def test_a_node_that_talks_nonsense_is_left_out_and_everything_else_goes_on(
-    manager: Manager, store: MemoryStore, told: dict[str, Any], where: str
+    manager: Manager, store: MemoryStore, nonsense: dict[str, Any], where: str
 ) -> None:
     good, bad = Agent("n0"), Agent("n1")
     used, more = ({"memory": {"usage": Quantity(n << 30)}} for n in (1, 4))
@@ -98,7 +100,7 @@ async def test_a_node_that_talks_nonsense_is_left_out_and_everything_else_goes_o
         await agent.report(manager, demand=used)
     await manager.round()
     before = manager.node("n0").status.overcommit["batch-memory"]
-    await say(manager, "n1", told)
+    await say(manager, "n1", nonsense)
     await store.put(reservation("late", cpu="1", units=1))
     for _ in range(2):
         await good.report(manager, demand=more)

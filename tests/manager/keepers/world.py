@@ -120,7 +120,7 @@ class Manager:
             self._heard.enter_context(self.view.heard(self._judge.reports.take))
             self._judge.reports.take_over(self.policies())
             self._doubted: set[str] = set()
-            self._watched = expiry.Watched(lambda: self.view.silence.now)
+            self._watched = expiry.Overdue(lambda: self.view.silence.now)
         return self._judge
 
 
@@ -137,13 +137,13 @@ class Agent:
 
     async def report(self, manager: Manager, **more: Any) -> NodeQoS:
         await manager.caught_up()
-        told = replace(self.said(manager), **more)
+        report = replace(self.said(manager), **more)
         if not any(n.metadata.name == self.name for n in manager.view.all(NodeQoS)):
             await manager.store.put(NodeQoS(metadata=Meta(name=self.name, labels=self.labels)))
             await manager.caught_up()
-        found = manager.node(self.name)
-        status = replace(found.status, node=told)
-        put = await manager.store.put(replace(found, status=status), part="status")
+        node = manager.node(self.name)
+        status = replace(node.status, node=report)
+        put = await manager.store.put(replace(node, status=status), part="status")
         await manager.caught_up()
         assert isinstance(put, NodeQoS)
         return put
@@ -153,9 +153,9 @@ class Agent:
         heartbeat = datetime.fromtimestamp(manager.clock.wall(self.skew_s), UTC)
         held = [self._reservation(p, document) for p in document.policies]
         claimed: dict[str, dict[str, Quantity]] = {}
-        for policy, told in zip(document.policies, held, strict=True):
+        for policy, units_held in zip(document.policies, held, strict=True):
             has = claimed.setdefault(policy.metadata.namespace, {})
-            for name, q in told.amount.items():
+            for name, q in units_held.amount.items():
                 has[name] = Quantity(q.amount + (has[name].amount if name in has else 0))
         return NodeReport(
             heartbeat=heartbeat,
@@ -211,9 +211,9 @@ async def stored(store: Store, kind: type[T]) -> list[T]:
 
 
 async def edit(store: Store, name: str, **spec: Any) -> MinimalReservationPolicy:
-    found = await store.get("MinimalReservationPolicy", "default", name)
-    assert isinstance(found, MinimalReservationPolicy)
-    put = await store.put(replace(found, spec=replace(found.spec, **spec)))
+    obj = await store.get("MinimalReservationPolicy", "default", name)
+    assert isinstance(obj, MinimalReservationPolicy)
+    put = await store.put(replace(obj, spec=replace(obj.spec, **spec)))
     assert isinstance(put, MinimalReservationPolicy)
     return put
 
@@ -226,5 +226,5 @@ def placed(policy: MinimalReservationPolicy) -> dict[str, int]:
     return {w.node: w.units for w in policy.status.witness}
 
 
-def numbers(found: list[PolicyRevision]) -> list[int]:
-    return sorted(r.revision for r in found)
+def numbers(revisions: list[PolicyRevision]) -> list[int]:
+    return sorted(r.revision for r in revisions)

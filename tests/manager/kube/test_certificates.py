@@ -1,4 +1,4 @@
-"""Certificates through the years: never a moment at which what is served is not trusted by what was told before."""
+"""Certificates through the years: never a moment at which what is served is not trusted by what was known before."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
 from j10ce.errors import Denied
-from j10ce.manager.kube.certificates import Lives, Material, read, renewed, told
+from j10ce.manager.kube.certificates import Lives, Material, read, renewed, secret_data
 
 HOSTS = ("j10ce-controller-manager.j10ce-system.svc", "127.0.0.1")
 LIVES = Lives(authority_s=9_000.0, serving_s=900.0, overlap_s=60.0)
@@ -60,9 +60,9 @@ def test_what_is_kept_in_a_secret_is_read_again() -> None:
     material = renewed(None, HOSTS, BEGIN, LIVES)
     for wall in (BEGIN, BEGIN + 6_100.0, BEGIN + 6_200.0):  # alone, with the next authority, with the former one
         material = renewed(material, HOSTS, wall, LIVES)
-        again = read({name: text.encode() for name, text in told(material).items()}, "here")
+        again = read({name: text.encode() for name, text in secret_data(material).items()}, "here")
         assert again is not None
-        assert told(again) == told(material)
+        assert secret_data(again) == secret_data(material)
 
 
 def test_an_empty_secret_holds_nothing() -> None:
@@ -70,8 +70,8 @@ def test_an_empty_secret_holds_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", ["ca.crt", "ca.key", "tls.key"])
-def test_a_broken_secret_is_told(name: str) -> None:
-    data = {key: text.encode() for key, text in told(renewed(None, HOSTS, BEGIN)).items()}
+def test_a_broken_secret_is_reported(name: str) -> None:
+    data = {key: text.encode() for key, text in secret_data(renewed(None, HOSTS, BEGIN)).items()}
     with pytest.raises(Denied, match="here"):
         read({**data, name: b"rubbish"}, "here")
 

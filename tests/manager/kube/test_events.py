@@ -42,26 +42,26 @@ def refusal(generation: int = 1, message: str = "no room") -> Condition:
     return Condition(type="Admitted", status="False", reason="NoRoom", message=message, observed_generation=generation)
 
 
-def told(before: MinimalReservationPolicyStatus, after: MinimalReservationPolicyStatus) -> list[tuple[str, str]]:
+def events(before: MinimalReservationPolicyStatus, after: MinimalReservationPolicyStatus) -> list[tuple[str, str]]:
     policy = replace(reservation("db", units=2, cpu="1"), status=before)
     return [(h.type, h.reason) for h in happenings(policy, after)]
 
 
-def test_a_refusal_is_told_once_for_each_generation_whatever_its_numbers() -> None:
+def test_a_refusal_is_reported_once_for_each_generation_whatever_its_numbers() -> None:
     none, one = MinimalReservationPolicyStatus(), MinimalReservationPolicyStatus(conditions=(refusal(),))
-    assert told(none, one) == [("Warning", "Refused")]
-    assert told(one, replace(one, conditions=(refusal(message="less room"),))) == []
-    assert told(one, replace(one, conditions=(refusal(2),))) == [("Warning", "Refused")]
+    assert events(none, one) == [("Warning", "Refused")]
+    assert events(one, replace(one, conditions=(refusal(message="less room"),))) == []
+    assert events(one, replace(one, conditions=(refusal(2),))) == [("Warning", "Refused")]
 
 
-def test_turns_of_the_phase_and_of_a_rollout_are_told() -> None:
+def test_turns_of_the_phase_and_of_a_rollout_are_reported() -> None:
     pending = MinimalReservationPolicyStatus()
     active = replace(pending, phase="Active", units=UnitCount(wanted=2, placed=2))
-    assert told(pending, active) == [("Normal", "Active")]
-    assert told(active, replace(active, phase="Degraded")) == [("Warning", "Degraded")]
+    assert events(pending, active) == [("Normal", "Active")]
+    assert events(active, replace(active, phase="Degraded")) == [("Warning", "Degraded")]
     stopped = replace(active, rollout=RolloutStatus(revision=2, stopped="3 nodes fail"))
-    assert told(active, stopped) == [("Warning", "RolloutStopped")]
-    assert told(stopped, stopped) == []
+    assert events(active, stopped) == [("Warning", "RolloutStopped")]
+    assert events(stopped, stopped) == []
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def policy() -> MinimalReservationPolicy:
 
 
 async def settled(recorder: Recorder) -> None:
-    """Everything told so far is written or given up."""
+    """Every event so far is written or given up."""
     async with asyncio.TaskGroup() as group:
         running = group.create_task(recorder.run())
         await recorder.written()

@@ -42,26 +42,26 @@ class Cluster:
             "Namespace": [Namespace(metadata=NativeMeta(name="shop"))],
             "Pod": [],
         }
-        self.told: asyncio.Queue[Event] = asyncio.Queue()
+        self.events: asyncio.Queue[Event] = asyncio.Queue()
 
     async def list(self, kind: str) -> Listing:
         return Listing(tuple(self.held[kind]), "1")
 
     async def watch(self, kind: str, since: str) -> AsyncIterator[Event]:
         while kind == "Pod":
-            yield await self.told.get()
+            yield await self.events.get()
         await asyncio.Event().wait()
 
     def tell(self, pod: dict[str, Any], kind: Any = "MODIFIED") -> None:
-        self.told.put_nowait(Event(kind, decode_native(msgspec.json.encode(pod), Pod), "2"))  # type: ignore[arg-type]
+        self.events.put_nowait(Event(kind, decode_native(msgspec.json.encode(pod), Pod), "2"))  # type: ignore[arg-type]
 
 
 class Rig:
     def __init__(self, occupants: Occupants, extender: Extender, cluster: Cluster, *, leads: bool) -> None:
         self.occupants, self.cluster = occupants, cluster
         self.occupancy, self.offers = extender.occupancy, extender.offers
-        loop, self.told = asyncio.get_running_loop(), Metrics()
-        self.seen = DoorMetrics(self.told.registry)
+        loop, self.metrics = asyncio.get_running_loop(), Metrics()
+        self.seen = DoorMetrics(self.metrics.registry)
         door = ExtenderDoor(occupants, extender, lambda: leads, loop.time, self.seen)
         self._app = Doors(nothing, {PREFIX: door}, self.seen.answered, time.monotonic)  # type: ignore[arg-type]
 
@@ -71,7 +71,7 @@ class Rig:
             return await http.post(f"/extender/{verb}", content=msgspec.json.encode(body))
 
     async def filter(self, pod: dict[str, Any]) -> Any:
-        """Of a pod that the API server has told of, as of every one that a scheduler asks about."""
+        """Of a pod that the API server has sent, as of every one that a scheduler asks about."""
         self.cluster.tell(pod)
         return await self.describe(pod)
 
@@ -111,9 +111,9 @@ def pod(name: str, cpu: str, node: str = "", **labels: str) -> dict[str, Any]:
 
 async def test_a_filter_by_gos_names() -> None:
     async with rig() as made:
-        told = await made.filter(pod("batch", "3"))
+        verdict = await made.filter(pod("batch", "3"))
         why = {"a": "cpu 2 reserved by MinimalReservationPolicy/shop/web"}
-        assert told == {
+        assert verdict == {
             "Nodes": None,
             "NodeNames": ["b"],
             "FailedNodes": {},
@@ -121,7 +121,7 @@ async def test_a_filter_by_gos_names() -> None:
             "Error": "",
         }
         old = await made.ask("filter-v1beta1", {"Pod": pod("batch", "3"), "NodeNames": ["a", "b"]})
-        assert old.json() == {**told, "FailedNodes": why}, "for schedulers that know the first one alone"
+        assert old.json() == {**verdict, "FailedNodes": why}, "for schedulers that know the first one alone"
 
 
 async def test_scores_and_victims() -> None:
@@ -139,8 +139,8 @@ async def test_a_question_that_goes_on_from_filter_is_answered_like_any_other() 
     async with rig() as made:
 
         async def scores(who: dict[str, Any], names: list[str]) -> set[tuple[str, int]]:
-            told = (await made.ask("prioritize", {"Pod": who, "NodeNames": names})).json()
-            return {(row["Host"], row["Score"]) for row in told}
+            body = (await made.ask("prioritize", {"Pod": who, "NodeNames": names})).json()
+            return {(row["Host"], row["Score"]) for row in body}
 
         small, holder = pod("small", "100m"), pod("web-0", "2", app="web")
         left = (await made.filter(small))["NodeNames"]
@@ -170,10 +170,10 @@ async def test_nothing_is_held_for_a_pod_that_has_ended() -> None:
         assert len(made.offers) == 0
 
 
-async def test_a_mistake_is_told_in_the_answer() -> None:
+async def test_a_mistake_is_reported_in_the_answer() -> None:
     async with rig() as made:
-        told = (await made.ask("filter", {"Pod": {}, "Nodes": {"items": []}})).json()
-        assert "nodeCacheCapable" in told["Error"]
+        body = (await made.ask("filter", {"Pod": {}, "Nodes": {"items": []}})).json()
+        assert "nodeCacheCapable" in body["Error"]
         assert (await made.ask("preempt", {"Pod": 3})).status_code == 422
         assert (await made.ask("elsewhere", {})).status_code == 404
 
@@ -185,7 +185,7 @@ async def test_a_follower_does_not_answer() -> None:
         assert "another manager leads" in answer.text
 
 
-async def test_a_stranger_on_the_network_is_told_nothing() -> None:
+async def test_a_stranger_on_the_network_hears_nothing() -> None:
     body = {"Pod": pod("p", "1"), "NodeNames": ["a"]}
     async with rig() as made:
         made.cluster.tell(pod("p", "1"))
@@ -217,8 +217,8 @@ async def test_nobody_takes_back_what_another_pod_was_offered() -> None:
 async def test_a_pod_is_charged_what_the_api_server_says_that_it_requests() -> None:
     async with rig() as made:
         made.cluster.tell(pod("small", "100m"))
-        told = await made.describe(pod("small", "3"))
-        assert told["NodeNames"] == ["a", "b"]
+        described = await made.describe(pod("small", "3"))
+        assert described["NodeNames"] == ["a", "b"]
         assert made.offers.charged(2)[:, 0].tolist() == [100, 100]
 
 
@@ -246,12 +246,12 @@ async def test_offers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     ("address", "ip"), [("10.1.2.3:9443", "10.1.2.3"), ("[fd00::1]:9443", "fd00::1"), ("fd00::1:9443", "fd00::1")]
 )
 def test_the_leader_tells_where_it_is(address: str, ip: str) -> None:
-    told = slice_of(address)
-    assert told["kind"] == "EndpointSlice"
-    assert told["metadata"]["labels"]["kubernetes.io/service-name"] == "j10ce-extender"
-    assert told["addressType"] == ("IPv6" if ":" in ip else "IPv4")
-    assert [point["addresses"] for point in told["endpoints"]] == [[ip]]
-    assert told["ports"] == [{"name": "https", "port": 9443, "protocol": "TCP"}]
+    endpoints = slice_of(address)
+    assert endpoints["kind"] == "EndpointSlice"
+    assert endpoints["metadata"]["labels"]["kubernetes.io/service-name"] == "j10ce-extender"
+    assert endpoints["addressType"] == ("IPv6" if ":" in ip else "IPv4")
+    assert [point["addresses"] for point in endpoints["endpoints"]] == [[ip]]
+    assert endpoints["ports"] == [{"name": "https", "port": 9443, "protocol": "TCP"}]
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
@@ -282,14 +282,14 @@ def test_an_address_is_an_address(address: str) -> None:
         slice_of(address)
 
 
-async def test_what_schedulers_are_told_is_counted() -> None:
+async def test_what_schedulers_get_is_counted() -> None:
     async with rig() as r:
         await r.filter(pod("web-0", "2", app="web"))
         await r.filter(pod("batch", "3"))
         await r.describe({"metadata": {}, "spec": 7})
         await r.ask("filter", {"Pod": pod("x", "1"), "Nodes": {"items": []}})
         await r.ask("no/such/verb", {})
-        told = bytes(r.told.render().body).decode()
+        text = bytes(r.metrics.render().body).decode()
     for line in (
         'j10ce_manager_door_requests_total{code="200",door="extender",verb="filter"} 4.0',
         'j10ce_manager_door_requests_total{code="404",door="extender",verb="other"} 1.0',
@@ -300,6 +300,6 @@ async def test_what_schedulers_are_told_is_counted() -> None:
         'j10ce_manager_extender_nodes_refused_total{reason="elsewhere"} 1.0',
         'j10ce_manager_extender_nodes_refused_total{reason="hopeless"} 1.0',
     ):
-        assert f"\n{line}\n" in told, told
+        assert f"\n{line}\n" in text, text
     assert r.offers
-    assert f"\nj10ce_manager_extender_offers {len(r.offers):.1f}\n" in told
+    assert f"\nj10ce_manager_extender_offers {len(r.offers):.1f}\n" in text

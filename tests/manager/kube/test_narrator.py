@@ -1,4 +1,4 @@
-"""Events of pods and nodes: a turn is told once, to whom it concerns."""
+"""Events of pods and nodes: a turn makes one event, of whom it concerns."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ SOURCE = "MinimalReservationPolicy/shop/web"
 PROFILE = "j10ce.io/qos-profile"
 
 
-class Told:
-    """A narrator, and what it told."""
+class Rig:
+    """A narrator, and its events."""
 
     def __init__(self, occupants: Occupants, view: View, cluster: Cluster) -> None:
         self.cluster, self.occupants = cluster, occupants
@@ -49,9 +49,9 @@ class Told:
         self.heard.append((f"{about.kind}/{about.name}", what.type, what.reason, what.message))
 
     def report(self, ready: Any = "True", **node: Any) -> list[tuple[str, str, str, str]]:
-        """What is told when a node says this."""
+        """The events when a node says this."""
         self.heard.clear()
-        conditions = (Condition(type="Ready", status=ready, reason="Told", message="m"),)
+        conditions = (Condition(type="Ready", status=ready, reason="Reported", message="m"),)
         status = NodeQoSStatus(node=NodeReport(**node), conditions=conditions)
         self.narrator.take(Event("MODIFIED", NodeQoS(metadata=Meta(name="a"), status=status), "3"), set())
         return list(self.heard)
@@ -64,7 +64,7 @@ class Told:
 
 
 @asynccontextmanager
-async def telling() -> AsyncIterator[Told]:
+async def telling() -> AsyncIterator[Rig]:
     store, cluster = MemoryStore(lambda: 0.0), Cluster()
     for profile in builtin():
         await store.put(profile)
@@ -76,8 +76,8 @@ async def telling() -> AsyncIterator[Told]:
         await view.ready()
         await occupants.ready()
         occupants._chooser = Chooser(builtin())  # else it knows them a moment after they are read
-        made = Told(occupants, view, cluster)
-        assert made.report() == [], "what stood before was told by whoever led"
+        made = Rig(occupants, view, cluster)
+        assert made.report() == [], "whoever led before reported what stood"
         yield made
         for task in tasks:
             task.cancel()
@@ -91,14 +91,14 @@ def short(workload: str) -> EffectiveFloor:
     )  # fmt: skip
 
 
-async def test_a_pod_is_told_that_its_floor_has_no_effect() -> None:
+async def test_a_pod_hears_that_its_floor_has_no_effect() -> None:
     async with telling() as made:
         await made.run(pod("web-0", "1", node="a", app="web"))
-        (told,) = made.report(effective=(short("shop/web-0"),))
-        assert told[:3] == ("Pod/web-0", "Warning", "FloorNotEffective")
-        assert told[3] == f"cpu 1 of the 2 that {SOURCE} promises: capped"
+        (event,) = made.report(effective=(short("shop/web-0"),))
+        assert event[:3] == ("Pod/web-0", "Warning", "FloorNotEffective")
+        assert event[3] == f"cpu 1 of the 2 that {SOURCE} promises: capped"
         assert made.report(effective=(short("shop/web-0"),)) == [], "once"
-        assert made.report(effective=(short("shop/gone"),)) == [], "nobody is there to be told"
+        assert made.report(effective=(short("shop/gone"),)) == [], "nobody is there to hear it"
         await made.run(pod("far", "1", node="b", app="web"))
         assert made.report(effective=(short("shop/far"),)) == [], "a node speaks of its own pods"
         assert made.report(effective=(replace(short("shop/web-0"), effective=Quantity(2)),)) == []
@@ -111,24 +111,24 @@ def bare(*names: str, of: int) -> ReservationReport:
     )
 
 
-async def test_a_pod_is_told_that_it_has_no_floor() -> None:
+async def test_a_pod_hears_that_it_has_no_floor() -> None:
     async with telling() as made:
         web, others = pod("web-0", "1", node="a", app="web"), pod("db", "1", node="a", app="db")
         await made.run(web, others)
-        (told,) = made.report(reservations=(bare("web-0", of=1),))
-        assert told[:3] == ("Pod/web-0", "Warning", "Unprotected")
-        assert "1 of 1 pods" in told[3]
-        assert "cpu 2 of 1 left" in told[3]
+        (event,) = made.report(reservations=(bare("web-0", of=1),))
+        assert event[:3] == ("Pod/web-0", "Warning", "Unprotected")
+        assert "1 of 1 pods" in event[3]
+        assert "cpu 2 of 1 left" in event[3]
         assert made.report(reservations=(bare("web-0", of=1),)) == [], "once"
 
 
-async def test_pods_that_have_their_floor_are_not_told_of_one_that_has_none() -> None:
+async def test_pods_that_have_their_floor_hear_nothing_of_one_that_has_none() -> None:
     async with telling() as made:
         await made.run(*(pod(f"web-{n}", "1", node="a", app="web") for n in range(2)))
         assert [t[0] for t in made.report(reservations=(bare("web-1", of=2),))] == ["Pod/web-1"]
 
 
-async def test_a_pod_that_comes_while_others_have_no_floor_is_told_as_well() -> None:
+async def test_a_pod_that_comes_while_others_have_no_floor_is_reported_as_well() -> None:
     async with telling() as made:
         await made.run(pod("web-0", "1", node="a", app="web"))
         made.report(reservations=(bare("web-0", of=1),))
@@ -137,7 +137,7 @@ async def test_a_pod_that_comes_while_others_have_no_floor_is_told_as_well() -> 
         assert [t[0] for t in made.report(reservations=(bare("web-0", "web-1", of=2),))] == ["Pod/web-1"]
 
 
-async def test_a_pod_that_takes_the_name_of_another_is_told_as_well() -> None:
+async def test_a_pod_that_takes_the_name_of_another_is_reported_as_well() -> None:
     async with telling() as made:
         first = pod("web-0", "1", node="a", app="web")
         await made.run(first)
@@ -153,7 +153,7 @@ async def test_a_node_speaks_of_its_own_pods_alone() -> None:
         assert made.report(reservations=(bare("web-0", of=1),)) == []
 
 
-async def test_a_node_is_told_of_its_agent() -> None:
+async def test_a_node_hears_of_its_agent() -> None:
     async with telling() as made:
         assert [t[:3] for t in made.report("Unknown")] == [("Node/a", "Warning", "AgentSilent")]
         assert [t[:3] for t in made.report("True")] == [("Node/a", "Normal", "AgentReporting")]
@@ -164,7 +164,7 @@ async def test_a_node_is_told_of_its_agent() -> None:
         assert made.report(conditions=(bad,)) == []
 
 
-async def test_a_pod_is_told_of_a_profile_that_it_does_not_get() -> None:
+async def test_a_pod_hears_of_a_profile_that_it_does_not_get() -> None:
     async with telling() as made:
         made.heard.clear()
         plain, known = pod("plain", "1"), pod("known", "1", **{PROFILE: "be"})

@@ -35,7 +35,7 @@ class World:
         self.occupants = Occupants(store, View(store), lambda: WALL, book, Offers())
         self.roster = KubeRoster(self.occupants, book, by_heartbeat(lambda: WALL))
         self.policies: list[MinimalReservationPolicy] = []
-        self.told: list[NodeQoS] = []
+        self.reported: list[NodeQoS] = []
 
     def node(self, name: str = "n1", cpu: str = "8", *, ready: str = "True", **spec: Any) -> None:
         has = {"cpu": cpu, "memory": "32Gi"}
@@ -55,7 +55,7 @@ class World:
         self.occupants._take_pod(msgspec.convert(raw, Pod, dec_hook=read_amount), gone=False)
 
     def look(self) -> Mapping[str, Any]:
-        return {node.name: node for node in self.roster.look(self.told, self.policies, WALL).fresh}
+        return {node.name: node for node in self.roster.look(self.reported, self.policies, WALL).fresh}
 
 
 def test_pods_that_nobody_promised_anything_occupy_what_they_ask_for() -> None:
@@ -137,14 +137,14 @@ def test_who_takes_no_units() -> None:
 
 def test_extended_resources_are_whole_numbers_and_end_with_their_reason() -> None:
     lent = {"batch-cpu": Quantity.parse("12500m"), "batch-memory": Quantity.parse("1Gi")}
-    told = {"j10ce.io/batch-cpu": "12500", "j10ce.io/batch-memory": str(1 << 30)}
+    fields = {"j10ce.io/batch-cpu": "12500", "j10ce.io/batch-memory": str(1 << 30)}
     bare, full = (
         msgspec.convert({"status": {"allocatable": has}}, Node, dec_hook=read_amount)
-        for has in ({"cpu": "8"}, {"cpu": "8", **told})
+        for has in ({"cpu": "8"}, {"cpu": "8", **fields})
     )
-    assert difference(bare, lent) == told
+    assert difference(bare, lent) == fields
     assert difference(full, lent) == {}
-    assert difference(full, {}) == dict.fromkeys(told)
+    assert difference(full, {}) == dict.fromkeys(fields)
 
 
 def test_a_nodeqos_belongs_to_its_node() -> None:

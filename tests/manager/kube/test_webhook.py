@@ -57,8 +57,8 @@ class Hook:
         known = None if reading else [*builtin(), *profiles]
         stored = objects or Objects()
         rules = PodRules(stored, lambda _: labels or {}, lambda: known)
-        self.told = Metrics()
-        seen = DoorMetrics(self.told.registry)
+        self.metrics = Metrics()
+        seen = DoorMetrics(self.metrics.registry)
         door = WebhookDoor(rules, stored, seen, closed=closed)
         self._app = Doors(nothing, {PREFIX: door}, seen.answered, time.monotonic)  # type: ignore[arg-type]
 
@@ -66,10 +66,10 @@ class Hook:
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u", **request}}
         answer = self.post(path, msgspec.json.encode(review))
         assert answer.status_code == 200, answer.text
-        told: dict[str, Any] = answer.json()
-        assert told["response"]["uid"] == "u"
-        assert (told["apiVersion"], told["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
-        return told["response"]  # type: ignore[no-any-return]
+        reply: dict[str, Any] = answer.json()
+        assert reply["response"]["uid"] == "u"
+        assert (reply["apiVersion"], reply["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
+        return reply["response"]  # type: ignore[no-any-return]
 
     def post(self, path: str, body: bytes) -> httpx.Response:
         async def send() -> httpx.Response:
@@ -106,8 +106,8 @@ def test_all_findings_of_a_bad_object_come_in_one_answer() -> None:
     response = Hook().ask("validate", policy(bad))
     assert not response["allowed"]
     assert response["status"]["code"] == 422
-    told = response["status"]["message"]
-    assert all(path in told for path in ("spec.minimum.cpu", "spec.ttl", "spec.lending.within"))
+    message = response["status"]["message"]
+    assert all(path in message for path in ("spec.minimum.cpu", "spec.ttl", "spec.lending.within"))
     assert len(response["status"]["details"]["causes"]) == 3
 
 
@@ -153,9 +153,9 @@ def test_a_pod_may_not_name_a_profile_that_is_not_there() -> None:
 
 def test_a_pod_may_not_name_a_profile_that_its_namespace_is_not_allowed() -> None:
     response = Hook().ask("validate", pod({LABEL: "lse", "j10ce.io/ignore": "perhaps"}))
-    told = response["status"]["message"]
-    assert "namespace shop may not choose it" in told
-    assert "not a truth value" in told
+    message = response["status"]["message"]
+    assert "namespace shop may not choose it" in message
+    assert "not a truth value" in message
     assert Hook(labels={"j10ce.io/trusted": "true"}).ask("validate", pod({LABEL: "lse"}))["allowed"]
 
 
@@ -265,8 +265,8 @@ AGENT = "system:serviceaccount:j10ce-system:j10ce-agent"
 
 @pytest.mark.parametrize(("user", "who"), [("alice", "alice"), (AGENT, f"root ({AGENT})")])
 def test_who_made_a_hold_is_what_the_api_server_says(user: str, who: str) -> None:
-    told = patched(Hook().ask("mutate", hold("workload/shop/web", user, who="root")))
-    assert told == [{"op": "add", "path": "/spec/who", "value": who}]
+    patch = patched(Hook().ask("mutate", hold("workload/shop/web", user, who="root")))
+    assert patch == [{"op": "add", "path": "/spec/who", "value": who}]
 
 
 def test_a_change_of_a_holds_labels_changes_nobodys_name() -> None:
@@ -305,11 +305,11 @@ def test_what_is_no_review_is_refused(body: bytes) -> None:
     assert Hook().post("validate", body).status_code == 400
 
 
-def test_a_long_name_of_a_user_is_not_told_back() -> None:
-    told = Hook().post(
+def test_a_long_name_of_a_user_is_not_repeated() -> None:
+    answer = Hook().post(
         "mutate", msgspec.json.encode({"request": {"uid": "u", **hold("workload/shop/web", "u" * 3_000_000)}})
     )
-    assert (told.status_code, len(told.content) < 1_000) == (400, True)
+    assert (answer.status_code, len(answer.content) < 1_000) == (400, True)
 
 
 def test_there_are_two_webhooks() -> None:
@@ -323,7 +323,7 @@ def test_what_becomes_of_objects_is_counted() -> None:
     hook.ask("validate", pod({LABEL: "ls"}))
     hook.ask("validate", {"kind": {"group": "", "version": "v1", "kind": "Anything"}, "operation": "CREATE"})
     hook.post("validate", b"{}")
-    told = bytes(hook.told.render().body).decode()
+    text = bytes(hook.metrics.render().body).decode()
     for line in (
         'j10ce_manager_webhook_reviews_total{kind="Pod",verdict="changed",webhook="mutate"} 1.0',
         'j10ce_manager_webhook_reviews_total{kind="Pod",verdict="refused",webhook="validate"} 1.0',
@@ -332,7 +332,7 @@ def test_what_becomes_of_objects_is_counted() -> None:
         'j10ce_manager_door_requests_total{code="400",door="webhooks",verb="validate"} 1.0',
         'j10ce_manager_door_seconds_count{door="webhooks",verb="validate"} 4.0',
     ):
-        assert f"\n{line}\n" in told, told
+        assert f"\n{line}\n" in text, text
 
 
 @pytest.mark.parametrize(
@@ -344,16 +344,16 @@ def test_what_becomes_of_objects_is_counted() -> None:
         pytest.param({"kind": {"group": "", "kind": "y" * 1_000_000}}, id="kind"),
     ],
 )
-def test_long_words_of_a_stranger_are_neither_taken_nor_told_back(request_: dict[str, Any]) -> None:
+def test_long_words_of_a_stranger_are_neither_taken_nor_repeated(request_: dict[str, Any]) -> None:
     review = {"apiVersion": "admission.k8s.io/v1", "request": {"uid": "u", **pod(), **request_}}
-    told = Hook().post("validate", msgspec.json.encode(review))
-    assert (told.status_code, len(told.content) < 1_000) == (400, True)
+    answer = Hook().post("validate", msgspec.json.encode(review))
+    assert (answer.status_code, len(answer.content) < 1_000) == (400, True)
 
 
-def test_an_api_version_is_told_back_by_its_first_characters() -> None:
+def test_an_api_version_is_repeated_by_its_first_characters() -> None:
     review = {"apiVersion": "y" * 1_000_000, "request": {"uid": "u", **pod()}}
-    told = Hook().post("validate", msgspec.json.encode(review))
-    assert (told.status_code, len(told.content) < 1_000) == (400, True)
+    answer = Hook().post("validate", msgspec.json.encode(review))
+    assert (answer.status_code, len(answer.content) < 1_000) == (400, True)
 
 
 async def test_bodies_that_never_end_leave_room_for_others() -> None:

@@ -1,4 +1,4 @@
-"""Several managers, one Secret: they agree, they serve the same, and the API server is told whom to trust."""
+"""Several managers, one Secret: they agree, they serve the same, and the API server learns whom to trust."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from j10ce.errors import Conflict, Denied, NotFound
-from j10ce.manager.access.signing import Wish, issued, new_authority, text
+from j10ce.manager.access.signing import CertificateWish, issued, new_authority, text
 from j10ce.manager.access.tls import certified
 from j10ce.manager.access.tokens import Ticket
 from j10ce.manager.documents.fleet_metrics import certificates
@@ -145,9 +145,9 @@ async def test_the_metrics_tell_when_each_certificate_ends() -> None:
     kept = keeper(api, clock)
     metrics.also(lambda: certificates(kept.ends))
     await kept.look()
-    told = bytes(metrics.render().body).decode()
-    found = dict(re.findall(r'certificate_expires_seconds{certificate="(\w+)"} (\S+)', told))
-    left = {name: float(ends) - clock.wall for name, ends in found.items()}
+    metrics_text = bytes(metrics.render().body).decode()
+    fields = dict(re.findall(r'certificate_expires_seconds{certificate="(\w+)"} (\S+)', metrics_text))
+    left = {name: float(ends) - clock.wall for name, ends in fields.items()}
     assert left == {"authority": LIVES.authority_s, "serving": LIVES.serving_s, "client": LIVES.authority_s}
 
 
@@ -198,7 +198,7 @@ async def test_a_scheduler_that_reads_the_secret_now_and_then_is_always_let_in(t
 async def test_a_client_ca_of_the_administrator_is_heeded_beside_our_own(tmp_path: Path) -> None:
     api, clock = Api(), FakeClock()
     authority = new_authority("theirs", 9_000.0, clock.wall)
-    made = issued(Wish("kube-scheduler", 900.0, role="viewer"), authority, clock.wall)
+    made = issued(CertificateWish("kube-scheduler", 900.0, role="viewer"), authority, clock.wall)
     ca, shown = tmp_path / "ca.crt", tmp_path / "client.pem"
     ca.write_text(text(authority.certificate))
     shown.write_text(text(made.certificate) + made.private)
@@ -212,7 +212,7 @@ async def test_a_client_ca_of_the_administrator_is_heeded_beside_our_own(tmp_pat
         keeper(api, clock, tmp_path / "absent.crt")
 
 
-async def test_a_given_authority_is_told_to_the_api_server_and_followed(tmp_path: Path) -> None:
+async def test_a_given_authority_is_given_to_the_api_server_and_followed(tmp_path: Path) -> None:
     api, clock, file = Api(), FakeClock(), tmp_path / "ca.crt"
     given = GivenAuthority(api, file)
     with pytest.raises(Denied, match="webhook CA"):

@@ -84,7 +84,7 @@ def test_the_protobuf_form_holds_what_the_json_form_holds() -> None:
 
 def fields(data: bytes) -> dict[int, list[bytes]]:
     """A message, field by field; every one of those looked at here has a length."""
-    found: dict[int, list[bytes]] = {}
+    by_name: dict[int, list[bytes]] = {}
     at = 0
     while at < len(data):
         tag, at = varint(data, at)
@@ -98,10 +98,10 @@ def fields(data: bytes) -> dict[int, list[bytes]]:
                 end = at + length
             case other:
                 raise AssertionError(f"wire type {other} at {at}")
-        found.setdefault(tag >> 3, []).append(data[at:end])
+        by_name.setdefault(tag >> 3, []).append(data[at:end])
         at = end
     assert at == len(data)
-    return found
+    return by_name
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
@@ -118,9 +118,9 @@ async def test_the_index_leads_to_the_group(api: httpx.AsyncClient) -> None:
     index = (await api.get("/openapi/v3")).json()
     url = index["paths"]["apis/j10ce.io/v1alpha1"]["serverRelativeURL"]
     assert url.startswith(f"{GROUP}?hash=")
-    found = await api.get(url)
-    assert found.json() == V3
-    assert "immutable" in found.headers["cache-control"]
+    answer = await api.get(url)
+    assert answer.json() == V3
+    assert "immutable" in answer.headers["cache-control"]
     assert "immutable" not in (await api.get(GROUP)).headers.get("cache-control", "")
 
 
@@ -147,12 +147,12 @@ async def test_what_a_client_has_is_not_sent_again(api: httpx.AsyncClient, path:
     ],
 )
 async def test_version_2_comes_as_asked(api: httpx.AsyncClient, accept: str, media_type: str) -> None:
-    found = await api.get("/openapi/v2", headers={"accept": accept})
-    assert found.headers["content-type"] == media_type
+    answer = await api.get("/openapi/v2", headers={"accept": accept})
+    assert answer.headers["content-type"] == media_type
     if media_type == "application/json":
-        assert found.json() == V2
+        assert answer.json() == V2
     else:
-        assert found.content == swagger_wire.document(V2)
+        assert answer.content == swagger_wire.document(V2)
 
 
 async def test_another_form_is_not_there(api: httpx.AsyncClient) -> None:

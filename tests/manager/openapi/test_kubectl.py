@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.cli.fleet.authority import Authority, Wish
+from j10ce.cli.fleet.authority import Authority
+from j10ce.manager.access.signing import CertificateWish
 from tests.lab.debian import program
 from tests.manager import process
 
@@ -32,7 +33,7 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("manager")
     authority = Authority(folder / "pki", time.time())  # noqa: TID251  certificates are judged by the real clock
     authority.create("test", 3600)
-    authority.issue("server", Wish("server", 3600, ("127.0.0.1",)), renew=False)
+    authority.issue("server", CertificateWish("server", 3600, ("127.0.0.1",)), renew=False)
     pair = ("--tls-cert", f"{folder}/pki/server.crt", "--tls-key", f"{folder}/pki/server.key")
     manager = process.start(folder, *pair)
     yield folder / "kubeconfig"
@@ -52,25 +53,25 @@ def kubectl(request: pytest.FixtureRequest, kubeconfig: Path, tmp_path_factory: 
 
 
 def test_explain_tells_what_a_field_means(kubectl: Kubectl) -> None:
-    told = kubectl("explain", "qosprofile.spec.cpu")
-    assert told.returncode == 0, told.stderr
-    assert "What it means for CPU time." in told.stdout
-    assert "weight\t<integer>" in told.stdout
-    assert "Its share among the workloads of one tier." in told.stdout
+    output = kubectl("explain", "qosprofile.spec.cpu")
+    assert output.returncode == 0, output.stderr
+    assert "What it means for CPU time." in output.stdout
+    assert "weight\t<integer>" in output.stdout
+    assert "Its share among the workloads of one tier." in output.stdout
 
 
 def test_explain_goes_down_to_the_leaves(kubectl: Kubectl) -> None:
-    told = kubectl("explain", "mrp", "--recursive")
-    assert told.returncode == 0, told.stderr
-    assert "A promise" in told.stdout
+    output = kubectl("explain", "mrp", "--recursive")
+    assert output.returncode == 0, output.stderr
+    assert "A promise" in output.stdout
     for field in ("matchExpressions", "diskWrite\t<string>", "canaryPercent\t<integer>", "witness"):
-        assert field in told.stdout
+        assert field in output.stdout
 
 
 @pytest.mark.parametrize("name", ["nodeqoses.status.node", "holds.spec", "workloads.spec", "policyrevisions"])
 def test_explain_knows_every_kind(kubectl: Kubectl, name: str) -> None:
-    told = kubectl("explain", name)
-    assert told.returncode == 0, told.stderr
+    output = kubectl("explain", name)
+    assert output.returncode == 0, output.stderr
 
 
 @pytest.mark.parametrize(
@@ -84,13 +85,13 @@ def test_explain_knows_every_kind(kubectl: Kubectl, name: str) -> None:
 )
 def test_a_wrong_manifest_is_refused(kubectl: Kubectl, wrong: tuple[str, str], complaint: str) -> None:
     """By the old one itself; the current one lets the server judge, since we say that it can."""
-    told = kubectl("create", "--validate=true", "-f", "-", text=GOOD.replace(*wrong))
-    assert told.returncode != 0
-    assert re.search(complaint, told.stderr), told.stderr
+    output = kubectl("create", "--validate=true", "-f", "-", text=GOOD.replace(*wrong))
+    assert output.returncode != 0
+    assert re.search(complaint, output.stderr), output.stderr
     assert kubectl("get", "qosprofile", "gold").returncode != 0
 
 
 def test_a_right_manifest_passes_the_validation(kubectl: Kubectl) -> None:
-    told = kubectl("create", "--validate=true", "--dry-run=server", "-f", "-", text=GOOD)
-    assert told.returncode == 0, told.stderr
-    assert "(server dry run)" in told.stdout
+    output = kubectl("create", "--validate=true", "--dry-run=server", "-f", "-", text=GOOD)
+    assert output.returncode == 0, output.stderr
+    assert "(server dry run)" in output.stdout

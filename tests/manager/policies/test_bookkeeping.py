@@ -70,8 +70,8 @@ def node(
         floors.append(
             EffectiveFloor(node=name, workload="default/db", resource="cpu", source=SOURCE, reason="why", **amounts)
         )
-    told = NodeReport(heartbeat=at(heard), reservations=(report,), effective=tuple(floors))
-    return NodeQoS(metadata=Meta(name=name), status=NodeQoSStatus(node=told))
+    effects = NodeReport(heartbeat=at(heard), reservations=(report,), effective=tuple(floors))
+    return NodeQoS(metadata=Meta(name=name), status=NodeQoSStatus(node=effects))
 
 
 GRANTED = Condition(type="Admitted", status="True", reason="Granted")
@@ -119,7 +119,7 @@ def test_what_no_node_has_reported_on_is_not_called_kept() -> None:
         assert (condition(status, name).status, condition(status, name).reason) == ("Unknown", "NotReported")
 
 
-def test_what_is_booked_and_not_kept_is_told_in_words_that_agree() -> None:
+def test_what_is_booked_and_not_kept_is_reported_in_words_that_agree() -> None:
     status = judge(db(), node("n1", effective="500m"))
     assert condition(status, "Protected").message == "room is booked for 2 workloads; Effective says whether it is kept"
     assert condition(status, "Effective").message.startswith("1 floor does not hold; ")
@@ -204,9 +204,9 @@ async def until(store: Store, kind: type[T], holds: Callable[[list[T]], bool]) -
     async with asyncio.timeout(30):
         while True:
             listing = await store.list(kind.__name__)
-            found = [obj for obj in listing.items if isinstance(obj, kind)]
-            if holds(found):
-                return found
+            objects = [obj for obj in listing.items if isinstance(obj, kind)]
+            if holds(objects):
+                return objects
             await anext(store.watch(kind.__name__, listing.revision))
 
 
@@ -225,9 +225,9 @@ async def test_a_report_reaches_the_policy(store: Store) -> None:
         await store.put(db())
         await store.put(NodeQoS(metadata=Meta(name="n1")))
         await store.put(node(), part="status")
-        (policy,) = await until(store, MinimalReservationPolicy, lambda found: found[0].status.phase == "Active")
+        (policy,) = await until(store, MinimalReservationPolicy, lambda stored: stored[0].status.phase == "Active")
         assert policy.status.observed_generation == 1
-        (ready,) = await until(store, NodeQoS, lambda found: bool(found[0].status.conditions))
+        (ready,) = await until(store, NodeQoS, lambda stored: bool(stored[0].status.conditions))
         assert ready.status.conditions[0].status == "True"
 
     await while_running(
@@ -239,14 +239,16 @@ async def test_every_spec_of_a_policy_is_kept_ten_deep_until_it_goes(store: Stor
     async def scene() -> None:
         for n in range(1, 16):
             policy = await store.put(reservation("db", cpu=str(n)))
-            await until(store, PolicyRevision, lambda found: bool(found))
-        kept = await until(store, PolicyRevision, lambda found: [r.revision for r in _sorted(found)] == [*range(6, 16)])
+            await until(store, PolicyRevision, lambda stored: bool(stored))
+        kept = await until(
+            store, PolicyRevision, lambda stored: [r.revision for r in _sorted(stored)] == [*range(6, 16)]
+        )
         assert len(kept) == KEPT
         newest = _sorted(kept)[-1]
         assert newest.data["minimum"] == {"cpu": "15"}
         assert newest.metadata.owner_references[0].uid == policy.metadata.uid
         await store.delete("MinimalReservationPolicy", "default", "db")
-        await until(store, PolicyRevision, lambda found: not found)
+        await until(store, PolicyRevision, lambda stored: not stored)
 
     view = View(store)
     await while_running(view.run(), keep_history(store, view), do=scene)
@@ -257,7 +259,7 @@ async def test_labels_and_status_make_no_history(store: Store) -> None:
         made = await store.put(profile("mine"))
         await store.put(replace(made, metadata=replace(made.metadata, labels={"a": "b"})))
         await store.put(profile("other"))
-        kept = await until(store, PolicyRevision, lambda found: len(found) == 2)
+        kept = await until(store, PolicyRevision, lambda stored: len(stored) == 2)
         assert {(r.revision, r.metadata.namespace) for r in kept} == {(1, SYSTEM_NAMESPACE)}
 
     view = View(store)
@@ -324,7 +326,7 @@ async def test_a_keeper_goes_on_after_a_task_of_its_own_has_failed(monkeypatch: 
     await while_running(run.contain("any", keep), do=lambda: asyncio.wait_for(third.wait(), 30))  # type: ignore[arg-type,return-value]
 
 
-async def test_a_judge_that_begins_again_is_told_of_every_node_again(
+async def test_a_judge_that_begins_again_hears_of_every_node_again(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A roster tells each node once: one that another judge has listened to would leave the fleet empty."""
@@ -375,6 +377,6 @@ async def test_a_deleted_built_in_profile_comes_back_at_the_next_start(store: St
 
 
 async def find(store: Store, name: str) -> QoSProfile:
-    found = await store.get("QoSProfile", "", name)
-    assert isinstance(found, QoSProfile)
-    return found
+    stored = await store.get("QoSProfile", "", name)
+    assert isinstance(stored, QoSProfile)
+    return stored

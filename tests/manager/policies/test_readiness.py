@@ -1,4 +1,4 @@
-"""What tools that wait are told, judged the way kstatus judges: Current, InProgress or Failed."""
+"""What tools that wait see, judged the way kstatus judges: Current, InProgress or Failed."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def status(*conditions: Condition, nodes: NodeCount = ALL, **more: Any) -> Minim
     return MinimalReservationPolicyStatus(conditions=conditions, nodes=nodes, phase=phase, **more)
 
 
-def kstatus(told: tuple[Condition, ...]) -> str:
+def kstatus(shown: tuple[Condition, ...]) -> str:
     """By the rules of sigs.k8s.io/cli-utils: an abnormal condition first, then Ready."""
-    found = {c.type: c.status for c in told}
-    if found.get("Stalled") == "True":
+    by_type = {c.type: c.status for c in shown}
+    if by_type.get("Stalled") == "True":
         return "Failed"
-    if found.get("Reconciling") == "True":
+    if by_type.get("Reconciling") == "True":
         return "InProgress"
-    return "Current" if found["Ready"] == "True" else "InProgress"
+    return "Current" if by_type["Ready"] == "True" else "InProgress"
 
 
 @pytest.mark.parametrize(
@@ -87,14 +87,14 @@ def kstatus(told: tuple[Condition, ...]) -> str:
     ],
 )
 def test_a_tool_that_waits_knows_when_to_stop(has: PolicyStatus, means: str, reason: str) -> None:
-    told = readiness(reservation("db", cpu="1"), has)
-    assert kstatus(told) == means
-    assert {c.reason for c in told} == {reason}
-    assert all(c.message for c in told)
-    assert {c.type: c.status for c in told}["Ready"] in ("True", "False")
+    conditions = readiness(reservation("db", cpu="1"), has)
+    assert kstatus(conditions) == means
+    assert {c.reason for c in conditions} == {reason}
+    assert all(c.message for c in conditions)
+    assert {c.type: c.status for c in conditions}["Ready"] in ("True", "False")
 
 
 @pytest.mark.parametrize(("nodes", "says"), [(1, "1 node obeys it"), (3, "3 nodes obey it")])
-def test_one_node_is_told_as_one(nodes: int, says: str) -> None:
-    told = readiness(reservation("db"), PolicyStatus(nodes=NodeCount(wanted=nodes, applied=nodes)))
-    assert [c.message for c in told] == [says]
+def test_one_node_is_reported_as_one(nodes: int, says: str) -> None:
+    conditions = readiness(reservation("db"), PolicyStatus(nodes=NodeCount(wanted=nodes, applied=nodes)))
+    assert [c.message for c in conditions] == [says]

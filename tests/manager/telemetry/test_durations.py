@@ -19,9 +19,9 @@ def test_it_counts_as_the_librarys_histogram_does(seen: list[tuple[str, float]])
     for method, took_s in seen:
         durations.observe(method, took_s)
         histogram.labels(method).observe(took_s)
-    assert told(ours) == told(theirs)
+    assert buckets(ours) == buckets(theirs)
 
 
-def told(registry: CollectorRegistry) -> set[str]:
+def buckets(registry: CollectorRegistry) -> set[str]:
     """Without the moment of creation, which only the library tells."""
     return {line for line in generate_latest(registry).decode().splitlines() if "_created" not in line}

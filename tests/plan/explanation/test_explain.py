@@ -1,4 +1,4 @@
-"""What a person is told."""
+"""What a person reads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WISHES = (
 )
 
 
-def told(
+def explained_text(
     target: TargetId,
     knob: str | None = None,
     *,
@@ -39,12 +39,12 @@ def told(
     if settled:
         world.settle(*WISHES)
     plan, snap = world.plan(*WISHES, holds=holds), world.snapshot()
-    found = effective(snap).get(target)
-    explained = explain(target, knob, snap, plan, originals=world.journal, holds=holds, effective=found)
+    effects = effective(snap).get(target)
+    explained = explain(target, knob, snap, plan, originals=world.journal, holds=holds, effective=effects)
     return render_text(explained, wide=wide)
 
 
-def test_a_cap_that_nobody_asks_for_here_is_told_from_above() -> None:
+def test_a_cap_that_nobody_asks_for_here_is_reported_from_above() -> None:
     """Best effort is capped, or not, at its tier: the reason is found from every workload inside."""
     above = wish(
         group("j10ce_besteffort"), "cpu.max", math.inf, Bound.AT_MOST, owner="cpu-suppress", reason="cpu.idle yields"
@@ -58,7 +58,7 @@ def test_a_cap_that_nobody_asks_for_here_is_told_from_above() -> None:
 
 
 def test_an_overview_names_every_setting_with_its_reason() -> None:
-    assert told(WEB.target).splitlines() == [
+    assert explained_text(WEB.target).splitlines() == [
         "web gets 0.88 CPU if everyone wants it; promised 0.5: holds",
         "web keeps 256Mi of memory when it runs short; promised 256Mi: holds",
         "workload/default/web: profile custom (tier sensitive), cgroup j10ce/sensitive/default_web",
@@ -72,7 +72,7 @@ def test_an_overview_names_every_setting_with_its_reason() -> None:
     ]
 
 
-def test_what_is_in_use_and_protected_now_is_told() -> None:
+def test_what_is_in_use_and_protected_now_is_reported() -> None:
     """Pages of a file that another cgroup read first are charged there: the floor protects nothing of them."""
     world = World(floors={WEB.target: (0, "256Mi")})
     world.settle(*WISHES[:1])
@@ -83,19 +83,19 @@ def test_what_is_in_use_and_protected_now_is_told() -> None:
     assert "  protected   now 3Mi of 256Mi; 3Mi are charged to its cgroup" in lines.splitlines()
 
 
-def test_a_limit_that_is_raised_for_a_floor_is_told() -> None:
+def test_a_limit_that_is_raised_for_a_floor_is_reported() -> None:
     world = World(floors={WEB.target: ("500m", "64Mi")})
     asked = [
         wish(WEB.target, "memory.max", 48.0 * 2**20, owner="limits", reason="limit 48Mi"),
         wish(WEB.target, "memory.max", 48.0 * 2**20, Bound.AT_MOST, owner="limits", reason="limit 48Mi"),
         wish(WEB.target, "cpu.max", 1e5, owner="limits", reason="limit 1"),
     ]
-    told = raised_limits(WEB.target, world.plan(*asked))
-    assert told == ["memory.max: limit 48Mi raised to 64Mi: a cap never cuts the floor of memory 64Mi"]
+    raised = raised_limits(WEB.target, world.plan(*asked))
+    assert raised == ["memory.max: limit 48Mi raised to 64Mi: a cap never cuts the floor of memory 64Mi"]
 
 
-def test_one_setting_is_told_with_winner_clamps_losers_and_the_way_up() -> None:
-    assert told(CRUNCH.target, "cpu.max").splitlines() == [
+def test_one_setting_is_reported_with_winner_clamps_losers_and_the_way_up() -> None:
+    assert explained_text(CRUNCH.target, "cpu.max").splitlines() == [
         "workload/default/crunch cpu.max = 60000 (0.6 CPUs)",
         "  CPU time allowed in each 100 ms (cpu.max on cgroup v2, cpu.cfs_quota_us on v1; here through cgroup2)",
         "  decided by  limits (policy) wants max: no limit",
@@ -108,27 +108,27 @@ def test_one_setting_is_told_with_winner_clamps_losers_and_the_way_up() -> None:
 
 
 def test_what_follows_from_children_has_no_winner() -> None:
-    text = told(group("j10ce/sensitive"), "memory.min")
+    text = explained_text(group("j10ce/sensitive"), "memory.min")
     assert "  then        raised to 256Mi: the sum of what is promised inside" in text
     assert "decided by" not in text
 
 
 def test_a_hold_says_who_why_and_how_long() -> None:
-    text = told(CRUNCH.target, "cpu.max", holds=(hold(CRUNCH.target, "cpu.max"),))
+    text = explained_text(CRUNCH.target, "cpu.max", holds=(hold(CRUNCH.target, "cpu.max"),))
     assert "  held        by alice: incident 42, for 10 min more" in text
 
 
 def test_a_change_that_is_planned_shows_both_values() -> None:
-    assert "cpu.weight  1024 → 2048" in told(WEB.target, settled=False)
+    assert "cpu.weight  1024 → 2048" in explained_text(WEB.target, settled=False)
 
 
 def test_the_arithmetic_of_a_value_is_for_those_who_ask_for_it() -> None:
-    assert "floors: floor 500m: 2048 of 3072 shares is 600m of 900m" in told(WEB.target, wide=True)
-    assert "shares is" not in told(WEB.target)
+    assert "floors: floor 500m: 2048 of 3072 shares is 600m of 900m" in explained_text(WEB.target, wide=True)
+    assert "shares is" not in explained_text(WEB.target)
 
 
 def test_what_a_workload_needs_and_cannot_have_is_said_once() -> None:
-    text = told(WEB.target, version="v1")
+    text = explained_text(WEB.target, version="v1")
     assert text.startswith("web gets ")
     assert "\nweb keeps 0 of memory when it runs short; promised 256Mi: does not hold\n" in text
     assert "  effective   memory 0 of 256Mi: memory.min is not enforceable here\n" in text
@@ -143,24 +143,24 @@ def test_what_a_profile_asks_for_and_cannot_have_is_said() -> None:
     snap = World("v1").snapshot()
     asks = MemorySection(low_percent=50, throttling_percent=80, oom_group=True)
     asking = replace(snap.entitlements[CRUNCH.target], memory=asks)
-    told = render_text(explain(CRUNCH.target, None, replace(snap, entitlements={CRUNCH.target: asking}), Plan()))
-    assert told.splitlines()[-2].startswith("  memory.low, memory.high, memory.oom.group: not enforceable here")
+    output = render_text(explain(CRUNCH.target, None, replace(snap, entitlements={CRUNCH.target: asking}), Plan()))
+    assert output.splitlines()[-2].startswith("  memory.low, memory.high, memory.oom.group: not enforceable here")
 
 
 @pytest.mark.parametrize("target", [CRUNCH.target, group("j10ce")])
 def test_what_nobody_needs_there_is_not_missed(target: TargetId) -> None:
-    assert "not enforceable" not in told(target, version="v1")
+    assert "not enforceable" not in explained_text(target, version="v1")
 
 
 def test_a_setting_that_nobody_asks_for_says_so() -> None:
-    assert "nobody asks for it" in told(WEB.target, "cpu.max")
+    assert "nobody asks for it" in explained_text(WEB.target, "cpu.max")
 
 
 def test_an_unknown_target_is_not_found() -> None:
     with pytest.raises(NotFound, match="workload/default/nope is not on this machine"):
-        told(TargetId("workload/default/nope"))
+        explained_text(TargetId("workload/default/nope"))
 
 
 def test_an_unknown_knob_names_the_known_ones() -> None:
     with pytest.raises(Invalid, match=r"unknown knob; use one of cpu.weight"):
-        told(WEB.target, "cpu.speed")
+        explained_text(WEB.target, "cpu.speed")

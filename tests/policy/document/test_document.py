@@ -194,19 +194,19 @@ def test_objects_are_named_by_kind_namespace_and_name() -> None:
     assert reference(builtin()[0]) == "QoSProfile/system"
 
 
-def test_a_hold_of_one_node_is_told_to_that_node_alone() -> None:
+def test_a_hold_of_one_node_is_sent_to_that_node_alone() -> None:
     everywhere, here = hold("workload/default/web", "cpu.max"), hold("workload/default/db", "cpu.max")
     here = replace(here, spec=replace(here.spec, node="n1"))
-    told = {n: {h.spec.target for h in render(node(n), holds=[everywhere, here]).holds} for n in ("n1", "n2")}
-    assert told == {"n1": {"workload/default/web", "workload/default/db"}, "n2": {"workload/default/web"}}
+    document = {n: {h.spec.target for h in render(node(n), holds=[everywhere, here]).holds} for n in ("n1", "n2")}
+    assert document == {"n1": {"workload/default/web", "workload/default/db"}, "n2": {"workload/default/web"}}
 
 
 @pytest.mark.parametrize("target", ["workload/default/web", "part/default/web/app", "node", "group/system.slice"])
 def test_a_hold_reaches_no_further_than_its_namespace(target: str) -> None:
     held = [hold(target, "cpu.max", name=where, namespace=where) for where in ("shop", "default", "j10ce-system")]
     own = {"default"} if "default" in target else set()
-    found = render(node(), holds=held)
-    assert {h.metadata.namespace for h in found.holds} == {"j10ce-system", *own}
+    document = render(node(), holds=held)
+    assert {h.metadata.namespace for h in document.holds} == {"j10ce-system", *own}
 
 
 def test_what_an_agents_account_tells_others_of_cuts_no_floor() -> None:

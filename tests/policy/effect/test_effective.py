@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from j10ce.model import knob
 from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import Setting, TargetId, Value
-from j10ce.model.snapshot import Foreign, Snapshot
-from j10ce.model.workload import Workload
+from j10ce.model.snapshot import Foreign, Group, Snapshot
+from j10ce.model.workload import Part, Workload
 from j10ce.policy.effect.effective import Effective, effective
 from j10ce.policy.effect.memory_share import effective_protection
 from j10ce.testing.build import entitlement, group, handle, node, snapshot, tree, workload
@@ -242,6 +242,57 @@ class TestCpu:
         assert e.cpu_reason.startswith("cpu.weight is not enforceable here")
 
 
+def test_limits_of_containers_below_the_floor_of_their_pod_are_named() -> None:
+    """The pod's own limits give way to its floor; those of its containers are the kubelet's, and stay."""
+    parts = tuple(Part(name, handle(f"pods/pod1/{name}")) for name in ("web", "log"))
+    pod = workload("pod", handle=handle("pods/pod1"), parts=parts)
+    containers = {knob.part("default", "pod", p.name): p.handle.path for p in parts}
+    inside = [Group(target, pod.target, path, owned=False) for target, path in containers.items()]
+    values: dict[Setting, Value] = {Setting(t, "memory.min"): 1.0 * GI for t in (knob.group("pods"), pod.target)}
+    values |= {Setting(t, "memory.min"): GI / 2 for t in containers}
+    limits: dict[Setting, Value] = {Setting(t, "cpu.max"): 15_000.0 for t in containers}
+    limits |= {Setting(t, "memory.max"): GI / 4 for t in containers}
+
+    def judged(limits: Mapping[Setting, Value]) -> Effective:
+        promised = entitlement(pod, floor_cpu="1", floor_memory="1Gi")
+        groups = tree([pod], {pod.target: promised}, groups=inside)
+        return effective(snapshot(promised, workloads=[pod], groups=groups, values={**values, **limits}))[pod.target]
+
+    judged = judged(limits)
+    assert (judged.cpu, judged.cpu_reason) == (300, "cpu.max of its containers allows 300m")
+    assert (judged.memory, judged.memory_reason) == (GI / 2, "memory.max of its containers is 512Mi")
+    assert judged(dict([*limits.items()][::2])).holds, "the other container may use the rest"
+
+
+@pytest.mark.parametrize(
+    ("used", "inside", "recursive", "kept"),
+    [
+        pytest.param(GI, [], False, GI, id="all in the service itself"),
+        pytest.param(GI, [Foreign("worker", 1024, memory_current=0.75 * GI)], False, GI / 4, id="in a worker's cgroup"),
+        pytest.param(GI, [Foreign("worker", 1024, 0.75 * GI, 0.0, 0.75 * GI)], False, GI, id="that protects itself"),
+        pytest.param(GI, [Foreign("worker", 1024, memory_current=0.75 * GI)], True, GI, id="with memory_recursiveprot"),
+        pytest.param(3 * GI, [Foreign("worker", 1024, memory_current=2.0 * GI)], False, GI, id="enough outside of it"),
+    ],
+)
+def test_memory_in_cgroups_inside_a_service_is_protected_by_their_own_settings_alone(
+    used: float, inside: list[Foreign], recursive: bool, kept: float
+) -> None:
+    db = workload("db", handle=handle("db.service"))
+    promised = entitlement(db, floor_memory="1Gi")
+    there = Group(db.target, knob.ROOT, "db.service", owned=False, foreign=tuple(inside), memory_current=used)
+    groups = tree([db], {db.target: promised}, groups=[there])
+    values: dict[Setting, Value] = {Setting(db.target, "memory.min"): 1.0 * GI}
+    on = node(recursive_protection=recursive)
+    judged = effective(snapshot(promised, workloads=[db], groups=groups, values=values, on=on))[db.target]
+    assert (judged.memory, judged.memory_now) == (kept, kept)
+    assert judged.memory_reason == (
+        ""
+        if kept == GI
+        else "768Mi are in cgroups inside workload/default/db, beyond their own memory.min; "
+        "cgroup2 is mounted without memory_recursiveprot"
+    )
+
+
 def test_an_adopted_workload_is_judged_where_it_is() -> None:
     pod = workload("pod", handle=handle("kubepods/burstable/pod1"))
     values: dict[Setting, Value] = {Setting(pod.target, "memory.min"): 1.0 * GI}
@@ -274,7 +325,7 @@ def test_a_floor_beside_exclusive_cpus_is_not_called_broken() -> None:
     values: dict[Setting, Value] = {Setting(t, "cpu.weight"): w for t, w in heavy.items()}
     values |= {Setting(db.target, "cpuset.cpus"): frozenset({2, 3})}
     values |= {Setting(TargetId("group/j10ce/sensitive"), "cpuset.cpus"): frozenset({0, 1})}
-    found = effective(snapshot(whole, floor, workloads=[db, web], values=values, on=node(4)))
-    assert found[web.target].cpu == 2000
-    assert not found[web.target].cpu_reason
-    assert not found[db.target].cpu_reason
+    effects = effective(snapshot(whole, floor, workloads=[db, web], values=values, on=node(4)))
+    assert effects[web.target].cpu == 2000
+    assert not effects[web.target].cpu_reason
+    assert not effects[db.target].cpu_reason

@@ -58,10 +58,10 @@ def _settings(draw: st.DrawFn, t: TargetId) -> dict[Setting, Value]:
 @given(snapshots(), st.sampled_from(["memory.min", "memory.low"]), st.booleans())
 def test_children_never_have_more_protection_than_their_parent(snap: Snapshot, kind: str, full: bool) -> None:
     usage = full_usage(snap) if full else present_usage(snap)
-    found = distribute(snap, kind, usage, full=full)
+    protection = distribute(snap, kind, usage, full=full)
     for parent, children in snap.groups.children.items():
         if parent != ROOT:
-            assert sum(found.effective[c] for c in children) <= found.effective[parent]
+            assert sum(protection.effective[c] for c in children) <= protection.effective[parent]
 
 
 @given(snapshots())
@@ -93,6 +93,6 @@ def test_without_caps_all_the_time_is_given_out(weights: list[int], foreign: int
     at = Groups({ROOT: Group(ROOT, None, "", False, foreign=(Foreign("f", foreign),))} | {
         w.target: Group(w.target, ROOT, w.name, True) for w in ws
     })  # fmt: skip
-    found = effective(snapshot(workloads=ws, groups=at, values=values))
+    effects = effective(snapshot(workloads=ws, groups=at, values=values))
     rest = 4000 * foreign / (sum(weights) + foreign)
-    assert abs(sum(e.cpu for e in found.values()) + rest - 4000) < 1e-6
+    assert abs(sum(e.cpu for e in effects.values()) + rest - 4000) < 1e-6

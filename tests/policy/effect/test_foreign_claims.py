@@ -28,8 +28,8 @@ def book(*asked: tuple[str, str], beside: Beside, before: Ledger | None = None, 
     return resolve(workloads, DOCUMENT, on, wall=build.WALL, before=before, beside=beside)
 
 
-def floor(found: Resolution, name: str) -> int:
-    return found.entitlements[build.workload(name).target].floor.memory
+def floor(resolved: Resolution, name: str) -> int:
+    return resolved.entitlements[build.workload(name).target].floor.memory
 
 
 def tree(*foreign: Foreign, slice_min: str = "0", inside: tuple[Foreign, ...] = (), floor: str = "0") -> Snapshot:
@@ -73,9 +73,9 @@ def test_what_a_workload_had_before_us_beyond_its_floor_is_kept_too() -> None:
 
 
 def test_a_floor_that_others_leave_no_room_for_is_refused_and_they_are_named() -> None:
-    found = book(("db", "7Gi"), beside=Beside(others=Bytes(4 * GI)))
-    assert floor(found, "db") == 0
-    (note,) = found.entitlements[build.workload("db").target].notes
+    resolution = book(("db", "7Gi"), beside=Beside(others=Bytes(4 * GI)))
+    assert floor(resolution, "db") == 0
+    (note,) = resolution.entitlements[build.workload("db").target].notes
     assert (
         "memory 7Gi wanted, 3.5Gi free of 3.5Gi; held by memory.min of cgroups that are not ours memory 4Gi"
         in note.text
@@ -84,10 +84,10 @@ def test_a_floor_that_others_leave_no_room_for_is_refused_and_they_are_named() -
 
 def test_the_agents_own_memory_is_in_the_book_and_named() -> None:
     own = Beside(agent=Bytes(GI))
-    found = book(("db", "7Gi"), beside=own)
-    assert floor(found, "db") == 0
-    assert found.ledger.promised.memory == GI
-    assert "held by agent memory 1Gi" in found.entitlements[build.workload("db").target].notes[0].text
+    resolution = book(("db", "7Gi"), beside=own)
+    assert floor(resolution, "db") == 0
+    assert resolution.ledger.promised.memory == GI
+    assert "held by agent memory 1Gi" in resolution.entitlements[build.workload("db").target].notes[0].text
     assert floor(book(("db", "6Gi"), beside=own), "db") == 6 * GI
 
 
@@ -106,6 +106,6 @@ sizes = st.integers(0, 9).map(lambda n: n * GI)
 @given(sizes, sizes, st.lists(sizes, max_size=4))
 def test_nothing_is_promised_twice(others: int, agent: int, asked: list[int]) -> None:
     claims = [(f"w{n}", str(size)) for n, size in enumerate(asked)]
-    found = book(*claims, beside=Beside(Bytes(others), Bytes(agent)))
-    promised = sum(line.amount.memory for line in found.ledger)
+    resolution = book(*claims, beside=Beside(Bytes(others), Bytes(agent)))
+    promised = sum(line.amount.memory for line in resolution.ledger)
     assert promised == 0 or promised + others <= 8 * GI - GI // 2

@@ -15,8 +15,8 @@ HERE = NodeQoS(metadata=Meta(name="n1"))
 
 
 def limited(policy: MinimalReservationPolicy) -> MinimalReservationPolicy:
-    told = Condition(type="Limited", status="True", reason="NamespaceLimit", message="cpu 3 of 3")
-    return replace(policy, status=replace(policy.status, conditions=(*policy.status.conditions, told)))
+    condition = Condition(type="Limited", status="True", reason="NamespaceLimit", message="cpu 3 of 3")
+    return replace(policy, status=replace(policy.status, conditions=(*policy.status.conditions, condition)))
 
 
 def document(policy: MinimalReservationPolicy) -> NodeDocument:
@@ -39,16 +39,16 @@ def test_what_is_granted_stays_and_nothing_is_added() -> None:
 
 def test_units_that_are_held_can_be_used() -> None:
     db = limited(reservation("db", cpu="1", units=1))
-    found = resolve([workload("a"), workload("b", since=WALL + 1)], document(db), FACTS, wall=WALL)
-    floors = [found.entitlements[f"workload/default/{name}"].floor for name in "ab"]
+    resolution = resolve([workload("a"), workload("b", since=WALL + 1)], document(db), FACTS, wall=WALL)
+    floors = [resolution.entitlements[f"workload/default/{name}"].floor for name in "ab"]
     assert floors == [resources("1"), NOTHING]
 
 
 def test_other_namespaces_are_not_concerned() -> None:
     db = limited(reservation("db", cpu="1"))
     other = reservation("web", namespace="shop", cpu="1")
-    found = resolve([workload("a", namespace="shop")], render(HERE, policies=[db, other]), FACTS, wall=WALL)
-    assert found.entitlements["workload/shop/a"].floor == resources("1")
+    resolution = resolve([workload("a", namespace="shop")], render(HERE, policies=[db, other]), FACTS, wall=WALL)
+    assert resolution.entitlements["workload/shop/a"].floor == resources("1")
 
 
 def test_the_numbers_of_the_limit_wake_no_agent() -> None:

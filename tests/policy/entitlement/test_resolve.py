@@ -75,7 +75,7 @@ class TestProfiles:
         assert e.chosen is False
         assert said(e.notes) == ("namespace 'default' may not choose profile 'lsr'",)
 
-    def test_an_unknown_profile_is_told_and_selectors_decide(self) -> None:
+    def test_an_unknown_profile_is_reported_and_selectors_decide(self) -> None:
         fallback = profile("any", selector=selector())
         e = one(workload("web", profile="gold"), profiles=[fallback])
         assert e.profile == "any"
@@ -108,7 +108,7 @@ class TestProfiles:
     def test_nobody_is_put_among_best_effort_without_having_asked(self) -> None:
         assert one(workload("web")).tier is Tier.STANDARD
 
-    def test_sections_that_nothing_acts_on_are_told(self) -> None:
+    def test_sections_that_nothing_acts_on_are_reported(self) -> None:
         custom = profile("custom", selector=selector())
         custom = replace(
             custom, spec=replace(custom.spec, io=IoSection(weight=5), cache=CacheSection(llc_end_percent=9))
@@ -189,7 +189,7 @@ class TestFloors:
         assert result.entitlements[web.target].floor == floor
         assert result.until == (WALL + 1001 if floor != NOTHING else float("inf"))
 
-    def test_who_finds_no_room_is_told_the_numbers(self) -> None:
+    def test_who_finds_no_room_hears_the_numbers(self) -> None:
         first, second = workload("a", since=WALL), workload("b", since=WALL + 1)
         result = resolved(second, first, policies=[reservation("r", cpu="2500m")])
         assert result.entitlements[first.target].floor == resources("2500m")
@@ -206,7 +206,7 @@ class TestFloors:
         assert e.floor == resources("1")
         assert len(e.notes) == 1
 
-    def test_what_the_node_cannot_measure_is_told_and_the_rest_is_given(self) -> None:
+    def test_what_the_node_cannot_measure_is_reported_and_the_rest_is_given(self) -> None:
         result = resolved(web := workload("web"), policies=[reservation("r", cpu="1", network="100Mbit")])
         assert result.entitlements[web.target].floor == resources("1")
         assert said(result.notes) == (f"{POLICY}/r: network 100Mbit cannot be promised here: n1 has no measure of it",)
@@ -239,7 +239,7 @@ class TestUnits:
         assert [result.entitlements[w.target].floor.cpu for w in ws] == [1000, 1000, 1000, 0, 0]
         assert result.ledger.promised == resources("3")
 
-    def test_as_many_units_as_fit_are_held_and_the_rest_is_told(self) -> None:
+    def test_as_many_units_as_fit_are_held_and_the_rest_is_reported(self) -> None:
         result = resolved(policies=[reservation("r", cpu="1", units=5)])
         assert result.ledger.promised == resources("3")
         assert said(result.notes) == (

@@ -150,7 +150,7 @@ def test_a_shrunken_machine_is_not_oversold(
 
 
 @given(workloads(), policies)
-def test_who_gets_less_than_claimed_is_told(ws: list[Workload], ps: Sequence[MinimalReservationPolicy]) -> None:
+def test_who_gets_less_than_claimed_is_reported(ws: list[Workload], ps: Sequence[MinimalReservationPolicy]) -> None:
     result = run(ws, ps)
     for w in ws:
         e = result.entitlements[w.target]
@@ -163,8 +163,8 @@ def test_who_gets_less_than_claimed_is_told(ws: list[Workload], ps: Sequence[Min
 @given(workloads(), policies)
 def test_a_floor_has_a_source_and_a_source_a_floor(ws: list[Workload], ps: Sequence[MinimalReservationPolicy]) -> None:
     for e in run(ws, ps).entitlements.values():
-        told = {s.field.removeprefix("floor.") for s in e.sources if s.field.startswith("floor.")}
-        assert told == {name for name, _ in e.floor.named()}
+        sourced = {s.field.removeprefix("floor.") for s in e.sources if s.field.startswith("floor.")}
+        assert sourced == {name for name, _ in e.floor.named()}
         assert e.chosen or e.floor == NOTHING
 
 

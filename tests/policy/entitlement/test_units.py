@@ -30,13 +30,13 @@ def test_who_a_unit_is_held_for_may_ask_for_more_than_the_unit() -> None:
     held = reservation("p", labels={"app": "web"}, units=1, cpu=1, memory="4Gi")
     web = workload("web", labels={"app": "web"}, profile="ls", min_memory="5Gi", since=LATER)
     before = run([], [held])
-    for found in (
+    for resolution in (
         run([web], [held], before.ledger),
         admit([web], document([held]), NODE, wall=WALL + 200, before=before),
     ):
-        assert found.entitlements[web.target].floor == Resources(cpu=1000, memory=5 << 30)  # type: ignore[arg-type]
-        assert found.entitlements[web.target].notes == ()
-        assert found.ledger.promised.memory == 5 << 30
+        assert resolution.entitlements[web.target].floor == Resources(cpu=1000, memory=5 << 30)  # type: ignore[arg-type]
+        assert resolution.entitlements[web.target].notes == ()
+        assert resolution.ledger.promised.memory == 5 << 30
     other = workload("other", profile="ls", min_memory="5Gi", since=LATER)
     assert run([other], [held], before.ledger).entitlements[other.target].floor == NOTHING
 

@@ -268,11 +268,11 @@ def test_what_is_allowed_has_no_findings(kind: str, edits: dict[str, object]) ->
     assert paths(kind, **edits) == []
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     edits = {path: value for row in (PROFILE[0], PROFILE[2], PROFILE[8], PROFILE[-2]) for path, value in row[0].items()}
-    found = validate(decode(edited("QoSProfile", edits)))
-    assert {f.path for f in found} == {PROFILE[0][1], PROFILE[2][1], PROFILE[8][1], PROFILE[-2][1]}
-    assert all(f.problem for f in found)
+    findings = validate(decode(edited("QoSProfile", edits)))
+    assert {f.path for f in findings} == {PROFILE[0][1], PROFILE[2][1], PROFILE[8][1], PROFILE[-2][1]}
+    assert all(f.problem for f in findings)
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])

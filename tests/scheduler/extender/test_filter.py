@@ -1,4 +1,4 @@
-"""Who may go where, and what those are told who may not."""
+"""Who may go where, and what those hear who may not."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ def test_a_pod_that_asks_for_nothing_takes_nothing() -> None:
 
 def test_where_what_is_held_leaves_no_room_evictions_would_not_help() -> None:
     full = policy("web", amount(3, 4), {"a": 1})
-    told = extender(NODES, full).filter(pod("batch", amount(2, 1)), ["a"], 0.0)
-    assert not told.soon
-    assert (told.fit, told.failed, list(told.hopeless)) == ([], {}, ["a"])
+    verdict = extender(NODES, full).filter(pod("batch", amount(2, 1)), ["a"], 0.0)
+    assert not verdict.soon
+    assert (verdict.fit, verdict.failed, list(verdict.hopeless)) == ([], {}, ["a"])
 
 
 def test_where_a_neighbour_could_leave_evictions_may_help() -> None:
     made = extender(NODES, WEB)
     bind(made, pod("neighbour", amount(2, 1)), "a")
-    told = made.filter(pod("batch", amount(1, 1)), ["a"], 0.0)
-    assert (told.fit, list(told.failed), told.hopeless) == ([], ["a"], {})
+    verdict = made.filter(pod("batch", amount(1, 1)), ["a"], 0.0)
+    assert (verdict.fit, list(verdict.failed), verdict.hopeless) == ([], ["a"], {})
 
 
 def test_a_holder_lands_on_its_witness() -> None:
-    told = extender(NODES, WEB).filter(pod("web-0", amount(2, 4), app="web"), ["a", "b"], 0.0)
-    assert told.fit == ["a"]
-    assert told.failed == {"b": "a unit of MinimalReservationPolicy/shop/web is held for it on a"}
+    verdict = extender(NODES, WEB).filter(pod("web-0", amount(2, 4), app="web"), ["a", "b"], 0.0)
+    assert verdict.fit == ["a"]
+    assert verdict.failed == {"b": "a unit of MinimalReservationPolicy/shop/web is held for it on a"}
 
 
 def test_a_holder_beyond_the_units_goes_where_there_is_room() -> None:
@@ -63,8 +63,8 @@ def test_a_holder_that_asks_for_more_than_its_unit_leaves_the_units_of_others_al
 def test_what_a_holder_does_not_ask_for_of_its_unit_stays_reserved_for_it() -> None:
     made = extender(NODES, WEB)
     bind(made, pod("web-0", amount(1, 1), app="web"), "a")
-    told = made.filter(pod("batch", amount(3, 1)), ["a"], 0.0)
-    assert told.failed == {"a": "cpu 1, memory 3Gi reserved by pods that ask for less than their unit"}
+    verdict = made.filter(pod("batch", amount(3, 1)), ["a"], 0.0)
+    assert verdict.failed == {"a": "cpu 1, memory 3Gi reserved by pods that ask for less than their unit"}
 
 
 def test_lent_units_are_there_for_pods_that_give_way_alone() -> None:
@@ -77,8 +77,8 @@ def test_an_offer_is_charged_on_every_node_until_the_binding_is_seen() -> None:
     made = extender(NODES, WEB, policy("db", amount(2, 4), {"b": 1}))
     first, second = pod("one", amount(2, 1)), pod("two", amount(2, 1))
     assert made.filter(first, ["a", "b"], 0.0).fit == ["a", "b"]
-    told = made.filter(second, ["a", "b"], 1.0)
-    assert (told.fit, told.soon) == ([], True)
+    verdict = made.filter(second, ["a", "b"], 1.0)
+    assert (verdict.fit, verdict.soon) == ([], True)
     bind(made, first, "a")
     assert made.filter(second, ["a", "b"], 2.0).fit == ["b"]
 

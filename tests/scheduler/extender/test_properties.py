@@ -22,7 +22,7 @@ class Cluster(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.made = extender(NODES, WEB, DB)
-        self.chosen: dict[str, tuple[Guest, str]] = {}  # assumed there; the watch has not told yet
+        self.chosen: dict[str, tuple[Guest, str]] = {}  # assumed there; the watch has not said so yet
         self.bound: dict[str, Guest] = {}
         self.now, self.count = 0.0, 0
 
@@ -40,10 +40,10 @@ class Cluster(RuleBasedStateMachine):
         self.count += 1
         guest = pod(f"p{self.count}", amount(cpu, gib), app=app, since=float(self.count))
         nodes = [node for node in NODES if self.fits(guest, node)]
-        told = self.made.filter(guest, nodes, self.now)
-        assert sorted([*told.fit, *told.failed, *told.hopeless]) == sorted(nodes)
-        if told.fit:
-            self.chosen[guest.uid] = guest, data.draw(st.sampled_from(list(told.fit)))
+        verdict = self.made.filter(guest, nodes, self.now)
+        assert sorted([*verdict.fit, *verdict.failed, *verdict.hopeless]) == sorted(nodes)
+        if verdict.fit:
+            self.chosen[guest.uid] = guest, data.draw(st.sampled_from(list(verdict.fit)))
 
     @rule(data=st.data())
     def watch_tells(self, data: Any) -> None:

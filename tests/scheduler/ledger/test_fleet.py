@@ -6,7 +6,7 @@ import pytest
 
 from j10ce.model.resource import Resources
 from j10ce.scheduler.ledger.fleet import Fleet
-from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge, Standing
+from j10ce.scheduler.ledger.pledge import Charge, FleetNode, Pledge, Standing
 from j10ce.testing.build import resources
 
 
@@ -14,7 +14,9 @@ def pledge(name: str, cpu: str, units: int, *, created: float = 0.0) -> Pledge:
     return Pledge(f"MinimalReservationPolicy/ns/{name}", "ns", resources(cpu), units, created)
 
 
-def node(name: str, cpu: str, *, runs: dict[Pledge, int] | None = None, waits: dict[Pledge, int] | None = None) -> Node:
+def node(
+    name: str, cpu: str, *, runs: dict[Pledge, int] | None = None, waits: dict[Pledge, int] | None = None
+) -> FleetNode:
     running, waiting = runs or {}, waits or {}
     claims = resources()
     for p, n in running.items():
@@ -23,7 +25,7 @@ def node(name: str, cpu: str, *, runs: dict[Pledge, int] | None = None, waits: d
         p.source: Charge(running.get(p, 0), _times(p.shape, running.get(p, 0)), waiting.get(p, 0))
         for p in {**running, **waiting}
     }
-    return Node(name, resources(cpu), claimed={"ns": claims}, charged=charged)
+    return FleetNode(name, resources(cpu), claimed={"ns": claims}, charged=charged)
 
 
 def _times(amount: Resources, n: int) -> Resources:
@@ -105,8 +107,8 @@ def test_a_unit_in_use_on_a_node_that_shrank_is_held_elsewhere(fleet: Fleet) -> 
 
 def test_absurd_numbers_are_survived(fleet: Fleet) -> None:
     huge = 2**63 - 1
-    fleet.update([Node("a", Resources(huge, huge)), Node("b", Resources(huge, huge))])  # type: ignore[arg-type]
+    fleet.update([FleetNode("a", Resources(huge, huge)), FleetNode("b", Resources(huge, huge))])  # type: ignore[arg-type]
     assert fleet.admit(Pledge("p", "ns", Resources(huge, huge), 1_000_000)) is not None  # type: ignore[arg-type]
     assert fleet.admit(Pledge("q", "ns", resources("1"), 1_000_000)) is None
-    fleet.update([Node("a", resources(), claimed={"ns": Resources(huge, huge)})])  # type: ignore[arg-type]
+    fleet.update([FleetNode("a", resources(), claimed={"ns": Resources(huge, huge)})])  # type: ignore[arg-type]
     assert fleet.standing("q").missing == 0

@@ -6,27 +6,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.model.resource import NOTHING, Resources
-from j10ce.scheduler.ledger.lending import Loans, Offer, lent
+from j10ce.scheduler.ledger.lending import LendingOffer, Loans, lent
 from j10ce.testing.build import resources
 
 AMOUNTS = st.builds(resources, st.integers(0, 9), st.integers(0, 9).map(lambda n: f"{n}Gi"))
 OFFERS = st.lists(
-    st.builds(Offer, st.sampled_from("abc"), AMOUNTS.filter(any), st.integers(0, 4), st.integers(0, 3), st.just(30.0)),
+    st.builds(
+        LendingOffer, st.sampled_from("abc"), AMOUNTS.filter(any), st.integers(0, 4), st.integers(0, 3), st.just(30.0)
+    ),
     max_size=3,
     unique_by=lambda o: o.source,
 )
 
 
-def offer(source: str = "db", *, units: int, used: int = 0) -> Offer:
-    return Offer(source, resources("1", "4Gi"), units, used, 30.0)
+def offer(source: str = "db", *, units: int, used: int = 0) -> LendingOffer:
+    return LendingOffer(source, resources("1", "4Gi"), units, used, 30.0)
 
 
 @given(AMOUNTS, AMOUNTS, OFFERS)
-def test_no_more_is_lent_than_is_offered_nor_than_is_used(free: Resources, use: Resources, offers: list[Offer]) -> None:
-    found = lent(free, use, offers)
-    assert all(0 < units <= next(o.units for o in offers if o.source == source) for source, units in found.items())
+def test_no_more_is_lent_than_is_offered_nor_than_is_used(
+    free: Resources, use: Resources, offers: list[LendingOffer]
+) -> None:
+    amounts = lent(free, use, offers)
+    assert all(0 < units <= next(o.units for o in offers if o.source == source) for source, units in amounts.items())
     if use.fits(free):
-        assert not found, "what nobody holds is used first"
+        assert not amounts, "what nobody holds is used first"
 
 
 def test_the_units_of_whoever_came_last_are_lent_first() -> None:

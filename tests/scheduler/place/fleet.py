@@ -61,8 +61,8 @@ def node(
     )
 
 
-def quantities(told: Mapping[str, str]) -> dict[str, Quantity]:
-    return {name: Quantity.parse(amount) for name, amount in told.items()}
+def quantities(spelled: Mapping[str, str]) -> dict[str, Quantity]:
+    return {name: Quantity.parse(amount) for name, amount in spelled.items()}
 
 
 def witnessed(policy: MinimalReservationPolicy, **units: int) -> MinimalReservationPolicy:

@@ -95,10 +95,10 @@ def test_a_node_is_turned_down_with_the_numbers(at: NodeQoS, wanted: Request, by
     assert str(decision) == f"none of 1 nodes fits (turned down by {by} 1); n1: {reason}"
 
 
-def test_every_objection_is_told() -> None:
-    told = place(asked(cpu="9"), fleet(node(cordoned=True, heard=WALL - 60))).verdict(0)
-    assert told.refused_by == ("ready", "open", "room")
-    assert told.reason.count(";") == 3
+def test_every_objection_is_reported() -> None:
+    verdict = place(asked(cpu="9"), fleet(node(cordoned=True, heard=WALL - 60))).verdict(0)
+    assert verdict.refused_by == ("ready", "open", "room")
+    assert verdict.reason.count(";") == 3
 
 
 def test_an_empty_fleet_says_so() -> None:
@@ -153,8 +153,8 @@ def test_others_find_no_room_where_units_are_held() -> None:
 
 
 def test_units_that_the_agent_reports_are_counted_once() -> None:
-    told = node("n1", reserved={"cpu": "4", "memory": "8Gi"}, reservations=(HELD,))
-    cluster = fleet(told, policies=(db(n1=2),))
+    reporting = node("n1", reserved={"cpu": "4", "memory": "8Gi"}, reservations=(HELD,))
+    cluster = fleet(reporting, policies=(db(n1=2),))
     assert cluster.promised[0].tolist()[:2] == [4000, 8 << 30]
     assert dict(cluster.policies[0].unused) == {0: 1}
 

@@ -65,7 +65,7 @@ def test_a_line_says_who_what_when_and_what_it_was_before(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("made", "code", "told"),
+    ("made", "code", "written"),
     [
         pytest.param(act("create"), 201, True, id="a write"),
         pytest.param(act("delete"), 409, True, id="a write that failed"),
@@ -79,12 +79,12 @@ def test_a_line_says_who_what_when_and_what_it_was_before(tmp_path: Path) -> Non
         pytest.param(act("update", "NodeQoS", EDITOR, "status"), 200, True, id="a status by hand"),
     ],
 )
-def test_writes_and_refusals_are_told(tmp_path: Path, made: Act, code: int, told: bool) -> None:
+def test_writes_and_refusals_are_reported(tmp_path: Path, made: Act, code: int, written: bool) -> None:
     Audit(tmp_path / "log", lambda: WALL).record(made, code)
-    assert (tmp_path / "log").exists() == told
+    assert (tmp_path / "log").exists() == written
 
 
-def test_a_credential_is_told_without_its_hashes(tmp_path: Path) -> None:
+def test_a_credential_is_shown_without_its_hashes(tmp_path: Path) -> None:
     token, hash_ = make("bob")
     made = act("create", "Credential")
     pasted = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"hash":"{hash_}","token":"{token}"}}'}
@@ -142,7 +142,7 @@ def test_whatever_an_object_holds_its_line_is_written(tmp_path: Path) -> None:
     assert audit.lost == 0
 
 
-def test_a_write_is_told_before_it_is_done_and_after(tmp_path: Path) -> None:
+def test_a_write_is_reported_before_it_is_done_and_after(tmp_path: Path) -> None:
     audit, made = Audit(tmp_path / "log", lambda: WALL), act("create")
     audit.intend(made)
     (intent,) = lines(tmp_path / "log")
@@ -218,7 +218,7 @@ def test_a_pipe_that_nobody_reads_holds_nobody_up(tmp_path: Path) -> None:
         pytest.param(SYSTEM, "delete", id="the leader's own delete"),
     ],
 )
-def test_what_mends_things_goes_on_and_is_told_first_when_the_log_works_again(
+def test_what_mends_things_goes_on_and_is_reported_first_when_the_log_works_again(
     tmp_path: Path, caller: Caller, verb: str
 ) -> None:
     folder = tmp_path / "later"
@@ -229,8 +229,8 @@ def test_what_mends_things_goes_on_and_is_told_first_when_the_log_works_again(
     folder.mkdir()
     audit.intend(later)
     audit.record(later, 201)
-    found = [(line["verb"], line["stage"]) for line in lines(folder / "log")]
-    assert found == [(verb, "intent"), (verb, "outcome"), ("create", "intent"), ("create", "outcome")]
+    recorded = [(line["verb"], line["stage"]) for line in lines(folder / "log")]
+    assert recorded == [(verb, "intent"), (verb, "outcome"), ("create", "intent"), ("create", "outcome")]
     assert audit.lost == 0
 
 
@@ -262,7 +262,7 @@ def test_a_full_disk_under_a_running_manager_refuses_writes_and_lets_an_administ
         assert admin.delete(f"{BASE}/qosprofiles/first").status_code == 200
         plane.audit.unlink()
         assert editor.post(f"{BASE}/qosprofiles", json=obj("QoSProfile", "third", tier="standard")).status_code == 201
-    by_people = [line for line in plane.told() if line["who"] != "system"]
+    by_people = [line for line in plane.audited() if line["who"] != "system"]
     assert [(line["verb"], line["name"], line.get("stage")) for line in by_people] == [
         ("delete", "first", "intent"),
         ("delete", "first", "outcome"),
@@ -271,14 +271,14 @@ def test_a_full_disk_under_a_running_manager_refuses_writes_and_lets_an_administ
     ]
 
 
-def test_what_the_leader_does_by_itself_is_told(plane: Plane) -> None:
+def test_what_the_leader_does_by_itself_is_reported(plane: Plane) -> None:
     with plane.manager():
         pass
-    made = [line for line in plane.told() if line["who"] == "system" and line.get("code") == 200]
+    made = [line for line in plane.audited() if line["who"] == "system" and line.get("code") == 200]
     assert ("create", "QoSProfile", "lse") in {(line["verb"], line["kind"], line["name"]) for line in made}
 
 
-def test_without_a_file_nothing_is_told() -> None:
+def test_without_a_file_nothing_is_reported() -> None:
     audit = Audit(None, lambda: WALL)
     audit.record(act(), 200)
     assert audit.lost == 0

@@ -52,7 +52,7 @@ def node(request: pytest.FixtureRequest) -> str:
     return f"n{hashlib.sha256(request.node.name.encode()).hexdigest()[:8]}"
 
 
-def test_a_token_is_told_once_and_speaks_for_its_node_alone(manager: Manager, node: str) -> None:
+def test_a_token_is_shown_once_and_speaks_for_its_node_alone(manager: Manager, node: str) -> None:
     with manager.client("bootstrap") as client:
         answer = enrol(client, node)
     assert (answer.status_code, answer.headers["cache-control"]) == (201, "no-store")
@@ -63,7 +63,7 @@ def test_a_token_is_told_once_and_speaks_for_its_node_alone(manager: Manager, no
     assert shown == {k: v for k, v in answer.json().items() if k != "token"}
 
 
-def test_of_a_name_that_no_node_can_have_nothing_is_told(manager: Manager) -> None:
+def test_of_a_name_that_no_node_can_have_nothing_is_reported(manager: Manager) -> None:
     with manager.client("admin") as admin:
         answer = admin.get(f"{PATH}/%C3%97")
     assert (answer.status_code, answer.json()["reason"]) == (422, "Invalid")
@@ -152,9 +152,9 @@ def test_a_node_whose_host_is_called_like_a_person_does_not_become_that_person(p
             answer = enrol(host, "alice")
             assert answer.status_code == 403
             assert "no Credential object" in answer.json()["message"]
-            found = alice.get(f"{BASE}/credentials/alice")
-    assert found.status_code == 200
-    assert found.json()["spec"].get("formerHash", "") == ""
+            reply = alice.get(f"{BASE}/credentials/alice")
+    assert reply.status_code == 200
+    assert reply.json()["spec"].get("formerHash", "") == ""
 
 
 def test_a_bootstrap_token_does_not_become_a_node_that_reports_by_certificate(plane: Plane) -> None:
@@ -171,8 +171,8 @@ def test_a_bootstrap_token_does_not_become_a_node_that_reports_by_certificate(pl
         head = {"apiVersion": "j10ce.io/v1alpha1", "kind": "NodeQoS"}
         assert carol.post(f"{BASE}/nodeqoses", json={**head, **made}).status_code == 201
         merge = {"content-type": "application/merge-patch+json"}
-        told = carol.patch(f"{BASE}/nodeqoses/carol/status", json={"status": {"node": heard}}, headers=merge)
-        assert told.status_code == 200
+        reply = carol.patch(f"{BASE}/nodeqoses/carol/status", json={"status": {"node": heard}}, headers=merge)
+        assert reply.status_code == 200
         answer = enrol(thief, "carol")
         assert (answer.status_code, "it has a certificate" in answer.json()["message"]) == (409, True)
         assert enrol(admin, "carol").status_code == 201, "an administrator may"
@@ -220,8 +220,8 @@ def test_a_person_cannot_have_a_name_that_the_manager_has_in_the_audit_log(share
 def test_nobody_is_mistaken_for_another_kind_of_caller() -> None:
     kinds = [(Role.NODE, "alice"), (Role.BOOTSTRAP, ""), (Role.ADMIN, ""), (Role.VIEWER, "")]
     for name in ("alice", "node.alice", "bootstrap.alice"):
-        found = [c for role, node in kinds if (c := caller_of(name, role, node)) is not None]
-        for one, other in combinations(found, 2):
+        callers = [c for role, node in kinds if (c := caller_of(name, role, node)) is not None]
+        for one, other in combinations(callers, 2):
             people = Role.NODE not in (one.role, other.role) and Role.BOOTSTRAP not in (one.role, other.role)
             assert people or one.name != other.name
 
@@ -267,7 +267,7 @@ def test_there_is_no_rehearsal(shared: Manager) -> None:
         pytest.param({"node": "n7", "role": "admin"}, "role", id="another role"),
     ],
 )
-def test_a_wrong_wish_is_told(shared: Manager, body: dict[str, str], field: str) -> None:
+def test_a_wrong_wish_is_reported(shared: Manager, body: dict[str, str], field: str) -> None:
     with shared.client("bootstrap") as client:
         answer = client.post(PATH, json=body)
     assert answer.status_code == 422
@@ -373,9 +373,9 @@ def beat(admin: httpx.Client, node: str, after: str) -> str:
     """The next heartbeat of the node."""
     while True:
         answer = admin.get(f"{BASE}/nodeqoses/{node}")
-        told = answer.json()["status"].get("node", {}).get("heartbeat", "") if answer.status_code == 200 else ""
-        if told > after:
-            return str(told)
+        reply = answer.json()["status"].get("node", {}).get("heartbeat", "") if answer.status_code == 200 else ""
+        if reply > after:
+            return str(reply)
 
 
 def test_the_cli_makes_tokens_that_work_and_die(manager: Manager) -> None:

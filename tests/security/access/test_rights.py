@@ -103,9 +103,9 @@ def begun(client: httpx.Client, where: str) -> httpx.Response:
 
 def wish(answer: httpx.Response) -> Any:
     """What a client decides of an object; the manager writes its status whenever it likes."""
-    told = answer.json()
-    meta = {key: value for key, value in told["metadata"].items() if key in ("uid", "generation", "labels")}
-    return answer.status_code, meta, told.get("spec")
+    reply = answer.json()
+    meta = {key: value for key, value in reply["metadata"].items() if key in ("uid", "generation", "labels")}
+    return answer.status_code, meta, reply.get("spec")
 
 
 @pytest.mark.parametrize("kind", PLURALS)

@@ -167,8 +167,8 @@ def test_an_unsafe_start_is_refused_with_the_way_out(
 ) -> None:
     folder = shared.plane.folder
     listen = [] if "--listen" in argv else ["--listen", "127.0.0.1:0"]
-    told = [word.format(folder) for word in argv]
-    command_ = [sys.executable, "-m", "j10ce.manager.main", "--store", "memory:", *listen, *told]
+    arguments = [word.format(folder) for word in argv]
+    command_ = [sys.executable, "-m", "j10ce.manager.main", "--store", "memory:", *listen, *arguments]
     done = subprocess.run(command_, env=ENV, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert why in done.stderr

@@ -12,7 +12,7 @@ from typing import Any
 from tests.agent.process import AgentProcess
 from tests.cli.session import AS_NOBODY, NOBODY, Session, eventually
 
-# Whoever imports or runs it is told apart by its command line.
+# Whoever imports or runs it is known by its command line.
 TRAP = """import os, sys
 with open({seen!r}, "a") as f:
     f.write(f"uid={{os.getuid()}} {{' '.join(sys.orig_argv)}}\\n")
@@ -35,15 +35,15 @@ print(answer.status, answer.read().decode())
 # A process that gets the number of one that has ended, as it would after the numbers have gone round once.
 WITH_NUMBER = """import ctypes, os, struct, sys
 number = (ctypes.c_int * 1)(int(sys.argv[1]))
-told = ctypes.create_string_buffer(struct.pack("<11Q", 0, 0, 0, 0, 17, 0, 0, 0, ctypes.addressof(number), 1, 0))
-made = ctypes.CDLL(None).syscall(435, told, 88)  # clone3
+arguments = ctypes.create_string_buffer(struct.pack("<11Q", 0, 0, 0, 0, 17, 0, 0, 0, ctypes.addressof(number), 1, 0))
+made = ctypes.CDLL(None).syscall(435, arguments, 88)  # clone3
 if made == 0:
     os.execvp("sleep", ["sleep", "1000"])
 print(made, flush=True)
 sys.exit(made < 0 or os.waitpid(made, 0)[1] != 9)
 """
 FLOOD = """import select, socket, sys
-told, open_ones = b"", []
+received, open_ones = b"", []
 while not select.select([sys.stdin], [], [], 0)[0]:
     for _ in range(200 - len(open_ones)):
         one = socket.socket(socket.AF_UNIX)
@@ -54,15 +54,15 @@ while not select.select([sys.stdin], [], [], 0)[0]:
             one.close()
         else:
             open_ones.append(one)
-    print("full", flush=True) if not told else None
+    print("full", flush=True) if not received else None
     for one in select.select(open_ones, [], [], 0.05)[0]:
         try:
-            told += one.recv(1000)
+            received += one.recv(1000)
         except OSError:
             pass
         one.close()
         open_ones.remove(one)
-print(b"503" in told, flush=True)
+print(b"503" in received, flush=True)
 """
 
 

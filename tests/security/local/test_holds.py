@@ -23,15 +23,17 @@ from j10ce.testing import build
 from tests.agent.ring.test_runner import Scene, running
 from tests.agent.whole_ring import Ring
 
+NAMELESS = 4_000_000_000  # beyond what anyone gives to a user: whoever has it is told by its number
+
 
 async def test_what_is_left_of_a_user_s_hold_is_his_over_a_restart(tmp_path: Path) -> None:
     asked = HoldRequest(target="workload/default/web", knobs=("cpu.max", "cpu.weight"), for_seconds=60, why="test")
-    alice, bob = Caller(1, 1001, 1001), Caller(1, 1002, 1002)
+    alice, bob = Caller(1, NAMELESS, NAMELESS), Caller(1, NAMELESS + 1, NAMELESS + 1)
     async with running(tmp_path) as scene:
         await scene.operations.hold(asked, alice)
         await scene.operations.release(asked.target, frozenset({"cpu.max"}), alice)
         again = Holding(scene.shell, scene.operations.cache)
-        with pytest.raises(Denied, match="is held, by uid 1001 until"):
+        with pytest.raises(Denied, match=f"is held, by uid {NAMELESS} until"):
             await again.release(asked.target, frozenset(), bob)
         assert (await again.release(asked.target, frozenset(), alice))["released"] == ["cpu.weight"]
 
@@ -43,14 +45,14 @@ async def test_holds_of_one_user_and_of_all_users_are_bounded_and_root_s_are_not
             await scene.operations.hold(asked, Caller(1, uid, uid))
 
     async with running(tmp_path) as scene:
-        for uid in range(1001, 1005):
+        for uid in range(NAMELESS, NAMELESS + 4):
             await made(scene, uid, 64)
             with pytest.raises(Busy, match=f"64 holds of uid {uid} are in force"):
                 await made(scene, uid, 65)
         with pytest.raises(Busy, match="256 holds of all users are in force"):
             await made(scene, 1005, 1)
         await made(scene, 0, 70)
-        await scene.operations.release("workload/u1001/w0", frozenset(), Caller(1, 1001, 1001))
+        await scene.operations.release(f"workload/u{NAMELESS}/w0", frozenset(), Caller(1, NAMELESS, NAMELESS))
         await made(scene, 1005, 1)
 
 
@@ -64,8 +66,8 @@ async def test_holds_that_come_and_go_fill_no_memory(tmp_path: Path) -> None:
         await scene.operations.release(asked.target, frozenset(), Caller(1, 0, 0))
         for n in range(1010):
             one = replace(asked, target=f"workload/default/w{n}")
-            await scene.operations.hold(one, Caller(1, 1001, 1001))
-            await scene.operations.release(one.target, frozenset(), Caller(1, 1001, 1001))
+            await scene.operations.hold(one, Caller(1, NAMELESS, NAMELESS))
+            await scene.operations.release(one.target, frozenset(), Caller(1, NAMELESS, NAMELESS))
         assert len(agent.released) <= 1001
         assert listed in agent.released
         assert scene.operations.holds() == ()
@@ -90,9 +92,9 @@ async def test_a_hold_that_would_be_read_for_minutes_is_refused(tmp_path: Path, 
 async def test_a_user_holds_no_cpus_that_this_machine_has_not(tmp_path: Path) -> None:
     async with running(tmp_path) as scene:
         with pytest.raises(Denied, match="cgroups of this machine may run on 0-3"):
-            await scene.operations.hold(replace(CPUS, value="0-8191"), Caller(1, 1001, 1001))
+            await scene.operations.hold(replace(CPUS, value="0-8191"), Caller(1, NAMELESS, NAMELESS))
         assert scene.operations.holds() == ()
-        await scene.operations.hold(replace(CPUS, value="1-3"), Caller(1, 1001, 1001))
+        await scene.operations.hold(replace(CPUS, value="1-3"), Caller(1, NAMELESS, NAMELESS))
         assert scene.operations.holds() != ()
 
 
@@ -118,7 +120,7 @@ def test_a_value_that_is_held_is_read_when_it_arrives_and_not_at_every_tick(
     assert ring.agent.tick(ring.instant(1.0)).held == ()
 
 
-async def test_a_hold_that_has_expired_is_not_told_to_the_control_plane(tmp_path: Path) -> None:
+async def test_a_hold_that_has_expired_is_not_sent_to_the_control_plane(tmp_path: Path) -> None:
     """It may have ended while the agent was down, or the control plane away."""
     over = build.hold("workload/default/web", "cpu.max", name="over", expires=build.WALL - 1)
     still = build.hold("workload/default/web", "cpu.weight", name="still")

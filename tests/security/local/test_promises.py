@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent.socket.admission import Caller, PlaceRequest
+from j10ce.agent.socket.admission import AdmitRequest, Caller
 from j10ce.testing import build
 from tests.agent.ring.test_runner import Scene, running
 
-DB = PlaceRequest(name="db-0", namespace="payments", labels={"app": "db"})
+DB = AdmitRequest(name="db-0", namespace="payments", labels={"app": "db"})
 USER = 1001
 
 
-async def placed(scene: Scene, uid: int, request: PlaceRequest = DB) -> Any:
+async def placed(scene: Scene, uid: int, request: AdmitRequest = DB) -> Any:
     agent = scene.ring.agent
     policy = build.reservation("db", namespace="payments", labels={"app": "db"}, cpu="500m")
     await scene.shell.on_ring(agent.obey, replace(agent.document, policies=(policy,)))
-    return (await scene.operations.place(request, Caller(1, uid, uid)))["entitlement"]
+    return (await scene.operations.admit(request, Caller(1, uid, uid)))["entitlement"]
 
 
 @pytest.mark.parametrize("uid", [0, 1002], ids=["root", "the user whose agent it is"])

@@ -25,10 +25,10 @@ from j10ce.testing import build
         pytest.param(b'{"' + b"x" * 20_000 + b'":0}', id="an unknown field"),
     ],
 )
-def test_a_long_key_is_told_back_by_its_first_characters(body: bytes) -> None:
-    with pytest.raises(Invalid) as told, socket.socket() as peer:
+def test_a_long_key_is_repeated_by_its_first_characters(body: bytes) -> None:
+    with pytest.raises(Invalid) as refused, socket.socket() as peer:
         _body(Request("POST", "/v1/plan", {}, {}, body, peer), PlanRequest)
-    answer = failure(told.value).body
+    answer = failure(refused.value).body
     assert b"x" * 150 in answer
     assert b"x" * 201 not in answer
     assert len(answer) < 50 * 600
@@ -63,11 +63,11 @@ def with_process(proc: Path, pid: int, cgroup: str, parent: int = 1) -> None:
 def test_a_name_that_reads_like_a_line_takes_no_process_out_of_its_job(tmp_path: Path, end: str) -> None:
     """The second line won, and root's agent took the process out of its limits."""
     with_process(tmp_path, 42, f"1:cpu:/slurm_job/a{end}1:cpu:/x\n0::/slurm_job/a{end}0::/x\n")
-    found = process(42, str(tmp_path))
-    assert found is not None
-    assert found.cgroups["unified"] == f"slurm_job/a{end}0::/x"
+    proc = process(42, str(tmp_path))
+    assert proc is not None
+    assert proc.cgroups["unified"] == f"slurm_job/a{end}0::/x"
     with pytest.raises(Denied, match="belongs to slurm_job/a"):
-        check_movable(found, "j10ce", Caller(pid=7, uid=0, gid=0))
+        check_movable(proc, "j10ce", Caller(pid=7, uid=0, gid=0))
 
 
 @pytest.mark.parametrize("cgroup", [*(f"0::/a{end}foo\n" for end in ENDS), "foo\n"], ids=ascii)
@@ -86,10 +86,10 @@ def test_a_process_that_the_kernel_does_not_tell_of_keeps_nobody_from_being_adop
     with_process(tmp_path, 666, "", parent=42)
     read = os.read
 
-    def told(fd: int, most: int) -> bytes:
+    def read_or_refuse(fd: int, most: int) -> bytes:
         if os.readlink(f"/proc/self/fd/{fd}").endswith("/666/cgroup"):
             raise OSError(errno.ENAMETOOLONG, "File name too long")
         return read(fd, most)
 
-    monkeypatch.setattr("j10ce.kernel.file.os.read", told)
+    monkeypatch.setattr("j10ce.kernel.file.os.read", read_or_refuse)
     assert [p.pid for p in descendants(42, str(tmp_path))] == [43]

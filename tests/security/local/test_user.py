@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import json
 import os
 import re
@@ -27,6 +26,7 @@ from j10ce.agent.ring.what_if import whatif
 from j10ce.agent.socket.admission import Caller
 from j10ce.agent.socket.operations import Operations
 from j10ce.agent.socket.routes import PlanRequest, _body
+from j10ce.agent.socket.turns import Turns
 from j10ce.cli.client import Client
 from j10ce.cli.fleet.certs import client_command
 from j10ce.cli.fleet.tokens import create_command
@@ -105,13 +105,13 @@ def started(
         command = [sys.executable, *flags, str(Path(sys.executable).with_name("j10ce-qos")), *words]
         child = subprocess.Popen(command, cwd=cwd, env=env, stdout=out, stderr=out, stdin=subprocess.DEVNULL, text=True)
     cli.started.append(child)
-    told = cli.folder / "out"
+    log = cli.folder / "out"
     if words[0] == "up":
-        assert eventually(lambda: "explain web" in told.read_text() or child.poll() is not None), told.read_text()
+        assert eventually(lambda: "explain web" in log.read_text() or child.poll() is not None), log.read_text()
         child.send_signal(signal.SIGINT)
     code = child.wait(PATIENCE_S)
-    assert "could not start" not in told.read_text(), told.read_text()
-    assert (words[0], code) in {("run", 0), ("adopt", 5), ("up", 0)}, told.read_text()
+    assert "could not start" not in log.read_text(), log.read_text()
+    assert (words[0], code) in {("run", 0), ("adopt", 5), ("up", 0)}, log.read_text()
 
 
 def test_plugins_are_not_taken_from_the_folder_or_the_environment_of_whoever_starts_an_agent(
@@ -165,12 +165,12 @@ def test_a_number_that_another_process_got_meanwhile_moves_nobody(agent: AgentPr
 def test_a_privileged_profile_is_root_s_alone_whatever_namespace_is_named(
     shared: AgentProcess, profile: str, namespace: str
 ) -> None:
-    told = {"name": f"grab-{profile}", "namespace": namespace, "pid": nobody_s(shared).pid}
-    code, answer = nobody_asks(shared, "POST", "/v1/workloads", {**told, "profile": profile})
+    fields = {"name": f"grab-{profile}", "namespace": namespace, "pid": nobody_s(shared).pid}
+    code, answer = nobody_asks(shared, "POST", "/v1/workloads", {**fields, "profile": profile})
     assert (code, answer["message"]) == (
         403, f"profile {profile} is for root alone on this host, in whatever namespace; ask root to place it"
     )  # fmt: skip
-    code, answer = nobody_asks(shared, "POST", "/v1/workloads", {**told, "labels": {"j10ce.io/qos-profile": profile}})
+    code, answer = nobody_asks(shared, "POST", "/v1/workloads", {**fields, "labels": {"j10ce.io/qos-profile": profile}})
     assert (code, answer["tier"]) == (200, "standard")
 
 
@@ -185,7 +185,7 @@ def test_half_requests_of_one_user_do_not_keep_root_from_the_kill_switch(shared:
         assert root.post("/v1/disarm", {})["armed"] is False
         assert root.post("/v1/arm", {})["armed"] is True
         flood.stdin.close()
-        assert flood.stdout.read().splitlines()[-1] == "True", "the flood is told why"
+        assert flood.stdout.read().splitlines()[-1] == "True", "the flood gets the reason"
 
 
 @pytest.mark.host
@@ -202,20 +202,20 @@ def test_what_concerns_everybody_is_ordered_by_root_alone(shared: AgentProcess, 
 
 @pytest.mark.host
 def test_a_hold_is_signed_by_who_made_it(shared: AgentProcess) -> None:
-    told = {"target": "workload/default/web", "knobs": ["cpu.max"], "forSeconds": 60, "why": "x\x1b[31m", "who": "root"}
-    code, answer = nobody_asks(shared, "POST", "/v1/holds", told)
+    hold = {"target": "workload/default/web", "knobs": ["cpu.max"], "forSeconds": 60, "why": "x\x1b[31m", "who": "root"}
+    code, answer = nobody_asks(shared, "POST", "/v1/holds", hold)
     assert (code, answer["hold"]["spec"]["who"]) == (200, "nobody")
-    assert shared.client.post("/v1/holds", {**told, "who": "alice"})["hold"]["spec"]["who"] == "alice"
+    assert shared.client.post("/v1/holds", {**hold, "who": "alice"})["hold"]["spec"]["who"] == "alice"
     assert "\x1b" not in shared.log.read_text()
     assert "why=x\\u001b[31m" in shared.log.read_text()
 
 
 @pytest.mark.host
 def test_a_hold_of_root_s_is_ended_and_overruled_by_root_alone(shared: AgentProcess) -> None:
-    told = {"target": "workload/default/kept", "knobs": ["cpu.max", "cpu.weight"], "forSeconds": 60, "why": "incident"}
-    shared.client.post("/v1/holds", {**told, "who": "nobody"})
-    mine = {**told, "knobs": ["memory.max"]}
-    longer = {**told, "knobs": ["cpu.weight"], "forSeconds": 3600, "value": "2"}
+    hold = {"target": "workload/default/kept", "knobs": ["cpu.max", "cpu.weight"], "forSeconds": 60, "why": "incident"}
+    shared.client.post("/v1/holds", {**hold, "who": "nobody"})
+    mine = {**hold, "knobs": ["memory.max"]}
+    longer = {**hold, "knobs": ["cpu.weight"], "forSeconds": 3600, "value": "2"}
 
     def asked(method: str, path: str, body: object) -> tuple[int, str]:
         code, answer = nobody_asks(shared, method, path, body)
@@ -244,8 +244,8 @@ JWT = f"eyJhbGciOiJSUzI1NiJ9.{SECRET}.c2ln"
     ids=["header", "environment", "address", "service account"],
 )
 def test_what_a_caller_pastes_is_not_in_the_agent_s_log(shared: AgentProcess, why: str) -> None:
-    told = {"target": "workload/default/pasted", "knobs": ["cpu.max"], "forSeconds": 60, "why": why}
-    assert nobody_asks(shared, "POST", "/v1/holds", told)[0] == 200
+    fields = {"target": "workload/default/pasted", "knobs": ["cpu.max"], "forSeconds": 60, "why": why}
+    assert nobody_asks(shared, "POST", "/v1/holds", fields)[0] == 200
     assert nobody_asks(shared, "DELETE", "/v1/holds?target=workload/default/pasted", None)[0] == 200
     logged = shared.log.read_text()
     assert "(removed)" in logged
@@ -281,8 +281,8 @@ def test_refused_requests_fill_no_memory(shared: AgentProcess) -> None:
         return int(re.findall(r"^Rss:\s+(\d+)", resident.read_text(), re.MULTILINE)[0])
 
     def refused(n: int) -> int:
-        told = {"target": f"{n}" + "y" * 900_000, "knobs": ["cpu.max"], "forSeconds": 60, "why": "x"}
-        code, answer = nobody_asks(shared, "POST", "/v1/holds", told)
+        fields = {"target": f"{n}" + "y" * 900_000, "knobs": ["cpu.max"], "forSeconds": 60, "why": "x"}
+        code, answer = nobody_asks(shared, "POST", "/v1/holds", fields)
         assert len(json.dumps(answer)) < 2000
         return code
 
@@ -297,8 +297,8 @@ def test_refused_requests_fill_no_memory(shared: AgentProcess) -> None:
 def test_one_tenant_cannot_reserve_what_another_has(shared: AgentProcess) -> None:
     first = shared.place("first", profile="ls", minimum={"cpu": "60%"})
     assert first["unmet"] == []
-    told = {"name": "second", "pid": nobody_s(shared).pid, "profile": "ls", "minimum": {"cpu": "60%"}}
-    code, answer = nobody_asks(shared, "POST", "/v1/workloads", told)
+    fields = {"name": "second", "pid": nobody_s(shared).pid, "profile": "ls", "minimum": {"cpu": "60%"}}
+    code, answer = nobody_asks(shared, "POST", "/v1/workloads", fields)
     assert (code, answer["entitlement"]["floor"][0]) == (200, 0)
     assert "wanted" in answer["unmet"][0]
     shared.client.delete("/v1/workloads/default/first")
@@ -307,7 +307,7 @@ def test_one_tenant_cannot_reserve_what_another_has(shared: AgentProcess) -> Non
 
 async def test_a_plan_on_paper_keeps_nobody_waiting() -> None:
     operations = Operations.__new__(Operations)
-    operations._planning = asyncio.Semaphore()
+    operations._planning = Turns()
     operations.shell = SimpleNamespace(report=object(), agent=object(), on_ring=at_once)  # type: ignore[assignment]
     operations._plan = lambda *_: {"thread": threading.current_thread()}  # type: ignore[method-assign]
     assert (await operations.plan([], None, Caller(1, 0, 0)))["thread"] is not threading.main_thread()
@@ -375,7 +375,7 @@ def test_a_token_is_written_for_its_owner_alone(tmp_path: Path) -> None:
     assert isinstance(CliRunner().invoke(create_command, words, obj=Peers()).exception, Conflict)
 
 
-def test_a_token_that_others_can_read_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_token_that_others_can_read_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "alice.token"
     file.write_text("j10ce.alice.x")
     for mode, words in ((0o644, "can be read by others; chmod 600 it"), (0o600, "")):

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from j10ce.agent.ring.holds import HoldRequest, from_request
 from j10ce.errors import Invalid
 from j10ce.http import client
-from j10ce.http.client import Line
+from j10ce.http.client import ClientConnection
 from j10ce.manager.api.document_watch import Parts, document_lines, in_pieces
 from j10ce.manager.asgi.requests import LARGE
 from j10ce.manager.documents import documents
@@ -70,11 +70,11 @@ async def test_an_editor_cannot_make_documents_that_no_agent_reads(manager: Mana
     async with await enrolled(manager, "eve", "editor") as eve:
         taken, said = await until_full(eve, "all")
         assert 10 < taken < 20
-        assert "with which all nodes would be told 2" in said
+        assert "with which all nodes would be sent 2" in said
         assert "at most 20480 can be: delete holds, profiles or policies" in said
         taken, said = await until_full(eve, "one", node="n1")
         assert 5 < taken < 10
-        assert "with which n1 alone would be told 1" in said
+        assert "with which n1 alone would be sent 1" in said
         assert (await written(eve, HOLDS, long_hold("another", node="n2")))[0] == 201
         large = policy("large", metadata={"labels": {f"l{n}": "x" * 60 for n in range(30)}})
         assert (await written(eve, POLICIES, large))[0] == 422
@@ -114,12 +114,12 @@ def test_what_documents_weigh_follows_what_comes_and_goes() -> None:
 
 def test_the_reason_of_a_hold_is_no_novel() -> None:
     frozen = made_hold("workload/default/a", "cpu.max")
-    found = validate(replace(frozen, spec=replace(frozen.spec, why="x" * 1025)))
-    assert [(f.path, f.problem) for f in found] == [("spec.why", "1025 characters")]
+    findings = validate(replace(frozen, spec=replace(frozen.spec, why="x" * 1025)))
+    assert [(f.path, f.problem) for f in findings] == [("spec.why", "1025 characters")]
     assert not validate(replace(frozen, spec=replace(frozen.spec, why="x" * 1024)))
-    told = HoldRequest(target="node", knobs=("cpu.max",), for_seconds=60, why="x" * 1025)
+    request = HoldRequest(target="node", knobs=("cpu.max",), for_seconds=60, why="x" * 1025)
     with pytest.raises(Invalid, match="1025 characters"):
-        from_request(told, 0.0)
+        from_request(request, 0.0)
 
 
 def laid(many: int, size: int) -> Documents:
@@ -154,22 +154,22 @@ async def test_watchers_of_a_document_share_its_bytes_and_wait_within_their_shar
     assert size > LARGE
     monkeypatch.setattr(lines, "share_of", lambda *_, **__: PEOPLE._replace(answer_bytes=2 * size + 1000))
     watchers = [document_lines(manager.view, f"n{n}", "", manager.verbs.lines) for n in range(5)]
-    told: list[Parts] = []
+    collected: list[Parts] = []
 
     async def first(watcher: AsyncGenerator[Parts]) -> None:
-        told.append(await anext(watcher))
+        collected.append(await anext(watcher))
 
     with acting(Act(EDITOR)):
         async with asyncio.TaskGroup() as group:
             for watcher in watchers:
                 group.create_task(first(watcher))
             await asyncio.sleep(0.1)
-            assert len(told) == 2
-            assert told[0][1] is told[1][1]
+            assert len(collected) == 2
+            assert collected[0][1] is collected[1][1]
             for watcher in watchers[:2]:
                 await watcher.aclose()
             await asyncio.sleep(0.1)
-            assert len(told) == 4
+            assert len(collected) == 4
             await watchers[2].aclose()
     for watcher in watchers:
         await watcher.aclose()
@@ -209,6 +209,6 @@ class Fed:
 async def test_a_long_line_is_not_copied_again_for_every_piece(size: int) -> None:
     Piece.copied = 0
     text = b"one\n\ntwo\n" + b"x" * 50_000 + b"\nthree"
-    line: Line = Fed(text, size)  # type: ignore[assignment]
+    line: ClientConnection = Fed(text, size)  # type: ignore[assignment]
     assert [one async for one in client._lines(line, 60)] == [b"one", b"two", b"x" * 50_000]
     assert Piece.copied <= len(text)

@@ -120,7 +120,7 @@ async def test_large_requests_are_few_whoever_sends_them_and_the_owner_is_not_co
     assert {sender.code for sender in crowd} == {400}
 
 
-async def test_whoever_waits_in_vain_is_told_to_come_again(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_whoever_waits_in_vain_is_asked_to_come_again(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large, "PATIENCE_S", 0.01)
     eve = token_of(manager, "eve")
     first, second, third = senders = [Sender(eve, MB, claims=True) for _ in range(3)]

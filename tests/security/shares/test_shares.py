@@ -18,6 +18,7 @@ from j10ce.errors import Invalid
 from j10ce.http.status import Refusal
 from j10ce.manager import connection, server
 from j10ce.manager.access.tokens import make
+from j10ce.manager.asgi import beside
 from j10ce.manager.changes import config
 from j10ce.manager.fairness import crowd, rate_limits
 from j10ce.manager.fairness.growth import growth
@@ -148,9 +149,9 @@ async def test_yaml_of_one_caller_does_not_wait_for_all_of_anothers(monkeypatch:
 
 async def test_the_time_of_reading_yaml_is_its_callers(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter((0.0, 50.0))
-    monkeypatch.setattr(config, "thread_time", lambda: next(times))
+    monkeypatch.setattr(beside, "thread_time", lambda: next(times))
     share, act = Limits(Hand()), Act(EDITOR)
-    meter = Meter(share, act, writes=True)
+    meter = act.meter = Meter(share, EDITOR, writes=True)
     with acting(act), pytest.raises(Invalid):
         await Metered(config.read(b"- a", KINDS["QoSProfile"], Key("QoSProfile", "", "p"), "spec"), meter)
     meter.settle()
@@ -188,7 +189,7 @@ def test_an_administrator_is_in_no_class_and_a_stranger_is_not_people() -> None:
 async def test_only_the_steps_of_the_work_itself_are_counted() -> None:
     """Not the time in which it waits, and nothing is lost when it is cancelled."""
     share, waiting = Limits(Hand()), asyncio.Event()
-    meter = Meter(share, Act(EDITOR), writes=False)
+    meter = Meter(share, EDITOR, writes=False)
 
     async def work() -> str:
         burn(0.02)
@@ -232,7 +233,7 @@ async def enrolled(manager: Manager, name: str, role: Any, node: str = "") -> ht
     return manager.client(authorization=f"Bearer {token}")
 
 
-async def test_whoever_writes_too_much_is_told_when_to_come_back() -> None:
+async def test_whoever_writes_too_much_hears_when_to_come_back() -> None:
     manager = assemble(MemoryStore(lambda: WALL), clock=Hand())  # or a slow machine would write no more than it may
     profile = {"apiVersion": "j10ce.io/v1alpha1", "kind": "QoSProfile", "spec": {"tier": "standard"}}
     async with await enrolled(manager, "eve", "editor") as eve, manager.client() as owner:
@@ -324,20 +325,20 @@ async def test_a_store_that_fills_refuses_reports_first_and_never_an_administrat
             "metadata": {"name": f"p{store.written}"},
             "spec": {"tier": "standard"},
         }
-        told = [
+        reply = [
             await node.patch(f"{BASE}/nodeqoses/n1/status", json=report, headers=merge),
             await eve.post(f"{BASE}/qosprofiles", json=profile),
             await owner.post(f"{BASE}/qosprofiles", json={**profile, "metadata": {"name": f"q{store.written}"}}),
             await eve.delete(f"{BASE}/qosprofiles/q{store.written}"),
         ]
-        return [answer.status_code for answer in told]
+        return [answer.status_code for answer in reply]
 
     async with node, eve, made.client() as owner:
         assert (await node.post(f"{BASE}/nodeqoses", json=body)).status_code == 201
-        found = []
+        collected = []
         for store.share in (0.79, 0.85, 0.96):
-            found.append(await codes())
-    assert found == [[200, 201, 201, 200], [503, 201, 201, 200], [503, 503, 201, 200]]
+            collected.append(await codes())
+    assert collected == [[200, 201, 201, 200], [503, 201, 201, 200], [503, 503, 201, 200]]
 
 
 async def test_who_does_not_even_say_hello_is_sent_away(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:

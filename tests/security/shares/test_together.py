@@ -10,13 +10,13 @@ from pathlib import Path
 import grpc
 import pytest
 
-from j10ce.manager.api.place import Placements
+from j10ce.manager.api import place
 from j10ce.manager.fairness import desks
 from j10ce.manager.fairness.desks import Desks
 from j10ce.manager.fairness.metered import Meter, Metered
 from j10ce.manager.fairness.rate_limits import Limits
 from j10ce.manager.grpc.proto import actions_pb2 as actions
-from j10ce.manager.identity import Act
+from j10ce.scheduler.cluster import Cluster
 from j10ce.scheduler.place.demand import Request
 from j10ce.scheduler.place.place import PlaceDecision
 from j10ce.store.memory import MemoryStore
@@ -34,14 +34,14 @@ WORKLOAD = {"apiVersion": "j10ce.io/v1alpha1", "kind": "Workload", "metadata": {
 def decided(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Who was placed; each takes far more than a caller's share."""
     names: list[str] = []
-    decide = Placements.decide
+    choose = place.place
 
-    def dear(self: Placements, wanted: Request) -> PlaceDecision:
+    def dear(wanted: Request, cluster: Cluster) -> PlaceDecision:
         names.append(wanted.name)
         burn(0.5)
-        return decide(self, wanted)
+        return choose(wanted, cluster)
 
-    monkeypatch.setattr(Placements, "decide", dear)
+    monkeypatch.setattr(place, "place", dear)
     return names
 
 
@@ -88,8 +88,8 @@ async def test_calls_whose_messages_come_together_are_not_all_worked_on(decided:
 
 
 async def test_what_a_request_has_used_counts_before_it_is_over() -> None:
-    share, act = Limits(Hand()), Act(EDITOR)
-    meter = Meter(share, act, writes=True)
+    share = Limits(Hand())
+    meter = Meter(share, EDITOR, writes=True)
     over = asyncio.Event()
 
     async def work() -> None:
@@ -101,7 +101,7 @@ async def test_what_a_request_has_used_counts_before_it_is_over() -> None:
         group.create_task(waited(Metered(work(), meter)))
         await asyncio.sleep(0)
         with pytest.raises(Exception, match="takes more than 25% of our time"):
-            await Meter(share, Act(EDITOR), writes=True).begin()
+            await Meter(share, EDITOR, writes=True).begin()
         over.set()
 
 

@@ -78,8 +78,8 @@ def test_a_backup_of_etcd_goes_into_sqlite(sqlite: str, url: str, tmp_path: Path
     file = tmp_path / "objects.jsonl"
     assert typed("backup", file, "--store", url).exit_code == 0
     assert file.stat().st_mode & 0o777 == 0o600
-    told = typed("restore", file, "--store", sqlite, "--dry-run").output
-    assert "150 MinimalReservationPolicy, 1 QoSProfile" in told
+    output = typed("restore", file, "--store", sqlite, "--dry-run").output
+    assert "150 MinimalReservationPolicy, 1 QoSProfile" in output
     assert not Path(sqlite.removeprefix("sqlite://")).exists(), "a dry run makes nothing"
     assert typed("restore", file, "--store", sqlite).exit_code == 0
     assert digests(held(sqlite)) == digests(source)
@@ -162,7 +162,7 @@ READING = (("migrate", "{missing}", "{target}"), ("backup", "{file}", "--store",
 
 
 @pytest.mark.parametrize("words", READING)
-def test_a_mistyped_prefix_of_etcd_is_told(tmp_path: Path, url: str, words: tuple[str, ...]) -> None:
+def test_a_mistyped_prefix_of_etcd_is_reported(tmp_path: Path, url: str, words: tuple[str, ...]) -> None:
     filled(url)
     target = f"sqlite://{tmp_path}/target.db"
     done = typed(*(w.format(missing=f"{url}-typo", target=target, file=tmp_path / "backup") for w in words))

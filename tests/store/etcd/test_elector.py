@@ -11,7 +11,7 @@ from j10ce.store.etcd.address import read_address
 from j10ce.store.etcd.elector import etcd_elector
 from j10ce.store.etcd.gateway import Gateway
 from j10ce.store.etcd.proto import etcd_pb2 as pb
-from j10ce.store.etcd.wire import DELETE, RANGE, REVOKE, Layout
+from j10ce.store.etcd.wire import DELETE, RANGE, REVOKE, Keyspace
 from j10ce.store.memory import MemoryStore
 from j10ce.store.schemes import elector_for, open_store
 from j10ce.testing.build import WALL
@@ -26,17 +26,17 @@ async def gateway(url: str) -> AsyncIterator[Gateway]:
 
 
 @pytest.fixture
-def layout(url: str) -> Layout:
-    return Layout(read_address(url).prefix)
+def layout(url: str) -> Keyspace:
+    return Keyspace(read_address(url).prefix)
 
 
 class TestEtcd(ElectorConformance):
     @pytest.fixture
-    def elect(self, gateway: Gateway, layout: Layout) -> Elect:
+    def elect(self, gateway: Gateway, layout: Keyspace) -> Elect:
         return lambda name, ttl_s: etcd_elector(gateway, layout, name, ttl_s=ttl_s)
 
     @pytest.fixture(params=["lease", "key"])
-    def steal(self, request: pytest.FixtureRequest, gateway: Gateway, layout: Layout) -> Steal:
+    def steal(self, request: pytest.FixtureRequest, gateway: Gateway, layout: Keyspace) -> Steal:
         async def revoke() -> None:
             (key,) = (await gateway.ask(RANGE, pb.RangeRequest(key=layout.leader))).kvs
             await gateway.ask(REVOKE, pb.LeaseRequest(id=key.lease))

@@ -140,7 +140,7 @@ async def test_a_lost_create_that_another_overtook_conflicts(store: Store, other
     assert await other.get(KIND, "default", "db") == theirs
 
 
-async def test_silence_is_told_apart_from_doubt(store: Store, other: Store, proxy: Proxy) -> None:
+async def test_silence_differs_from_doubt(store: Store, other: Store, proxy: Proxy) -> None:
     assert isinstance(store, EtcdStore)
     await store.put(reservation("before"))
     store._gateway.patience_s = 0.5

@@ -1,4 +1,4 @@
-"""An etcd that lost what was told already: its data, or all since a snapshot. Nobody goes on from that."""
+"""An etcd that lost what others have read: its data, or all since a snapshot. Nobody goes on from that."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ async def test_nobody_goes_on_from_what_an_etcd_that_was_put_back_has_lost(tmp_p
 
 @pytest.mark.slow
 async def test_a_restore_that_is_noticed_late_ends_watches_everywhere(tmp_path: Path) -> None:
-    """A manager that was cut off has told of changes that are lost; others have not heard of it until it comes back."""
+    """A manager that was cut off has sent changes that are lost; others have not heard of it until it comes back."""
     with running(tmp_path, count=1) as cluster:
         async with proxied(cluster.endpoints[0]) as proxy:
             store = opened(f"etcd://{proxy.address}")

@@ -1,4 +1,4 @@
-"""A fault of our own in the store's background is survived: told, nobody waits for ever, everything begins afresh."""
+"""A fault of our own in the store's background is survived: logged, nobody waits for ever, everything begins afresh."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ async def test_a_certificate_may_name_the_user(secure: Secure) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "told"),
+    ("changes", "error", "words"),
     [
         pytest.param({"ca": None}, Unavailable, "CERTIFICATE_VERIFY_FAILED", id="an unknown authority"),
         pytest.param({"cert": None, "key": None}, Unavailable, "does not answer", id="no client certificate"),
@@ -136,17 +136,19 @@ async def test_a_certificate_may_name_the_user(secure: Secure) -> None:
         pytest.param({"prefix": "elsewhere"}, StoreError, "grant the user readwrite", id="another prefix"),
     ],
 )
-async def test_a_refusal_is_told(secure: Secure, changes: dict[str, str], error: type[Exception], told: str) -> None:
+async def test_a_refusal_is_reported(
+    secure: Secure, changes: dict[str, str], error: type[Exception], words: str
+) -> None:
     store = EtcdStore(read_address(secure.url(**changes)), lambda: WALL, patience_s=1.0)
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=words):
         await store.list(KIND)
-    with pytest.raises(StoreError, match=told):
+    with pytest.raises(StoreError, match=words):
         await store.put(reservation("db"))
     await store.close()
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "words"),
     [
         pytest.param("etcd://", "not host:port", id="no host"),
         pytest.param("etcd://a:1,b", "not host:port", id="no port"),
@@ -157,8 +159,8 @@ async def test_a_refusal_is_told(secure: Secure, changes: dict[str, str], error:
         pytest.param("zookeeper://a:1", "unknown store", id="an unknown scheme"),
     ],
 )
-def test_a_wrong_url_is_refused(url: str, told: str) -> None:
-    with pytest.raises(Invalid, match=told):
+def test_a_wrong_url_is_refused(url: str, words: str) -> None:
+    with pytest.raises(Invalid, match=words):
         open_store(url, lambda: WALL)
 
 

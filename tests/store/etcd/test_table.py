@@ -53,9 +53,9 @@ async def behind(proxy: Proxy, url: str) -> AsyncIterator[EtcdStore]:
 
 def watchers(etcd: Cluster) -> int:
     with urllib.request.urlopen(f"http://{etcd.endpoints[0]}/metrics") as answer:
-        found = re.search(r"^etcd_debugging_mvcc_watcher_total (\S+)", answer.read().decode(), re.MULTILINE)
-    assert found
-    return int(float(found[1]))
+        match = re.search(r"^etcd_debugging_mvcc_watcher_total (\S+)", answer.read().decode(), re.MULTILINE)
+    assert match
+    return int(float(match[1]))
 
 
 async def test_a_thousand_watchers_are_one_watcher_of_etcd(store: EtcdStore, etcd: Cluster) -> None:
@@ -132,7 +132,9 @@ async def test_old_changes_are_let_go(url: str) -> None:
     await store.close()
 
 
-async def test_a_hole_in_etcds_history_is_told_and_filled(store: EtcdStore, behind: EtcdStore, proxy: Proxy) -> None:
+async def test_a_hole_in_etcds_history_is_reported_and_filled(
+    store: EtcdStore, behind: EtcdStore, proxy: Proxy
+) -> None:
     await store.put(reservation("goes"))
     await store.put(reservation("stays"))
     changes = (followed := Mirror(behind, KIND)).changes()
@@ -149,8 +151,8 @@ async def test_a_hole_in_etcds_history_is_told_and_filled(store: EtcdStore, behi
     proxy.judge = always("pass")
     with pytest.raises(Compacted):
         await soon(missing)
-    told = [await soon(anext(changes)) for _ in range(2)]
-    assert [(event.type, event.object.metadata.name) for event in told] == [("DELETED", "goes"), ("ADDED", "comes")]
+    events = [await soon(anext(changes)) for _ in range(2)]
+    assert [(event.type, event.object.metadata.name) for event in events] == [("DELETED", "goes"), ("ADDED", "comes")]
     assert sorted(followed.held) == [(KIND, "default", "comes"), (KIND, "default", "stays")]
 
 
@@ -246,8 +248,8 @@ async def test_a_field_of_a_later_release_is_left_out(store: EtcdStore, url: str
     newer = held.value.replace(b'"spec":{', b'"spec":{"colour":"red",')
     await gateway.ask(PUT, pb.PutRequest(key=path, value=newer))
     later = opened(url)
-    found = await later.get(KIND, "default", "db")
-    assert found.spec == made.spec
+    stored = await later.get(KIND, "default", "db")
+    assert stored.spec == made.spec
     assert later.unreadable() == {}
     await later.close()
 

@@ -12,20 +12,24 @@ from typing import Protocol
 import pytest
 from msgspec.structs import replace
 
-from j10ce.errors import StoreError
-from j10ce.manager.policies.history import keep_history, record
+from j10ce.errors import Conflict, Denied, NotFound, StoreError
+from j10ce.manager.api.verbs import Verbs
+from j10ce.manager.identity import Act, Caller, Role, acting
+from j10ce.manager.policies.history import ensure_built_in, keep_history, record
 from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.manager.telemetry.observed_store import ObservedStore
 from j10ce.manager.telemetry.trace import Silent
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, Owner, PolicyRevision
-from j10ce.model.stored import Unreadable
+from j10ce.model.stored import Key, Unreadable
+from j10ce.policy.profiles import builtin
+from j10ce.policy.validation.validate import validate
 from j10ce.store.etcd.address import read_address
 from j10ce.store.etcd.gateway import Gateway
 from j10ce.store.etcd.proto import etcd_pb2 as pb
 from j10ce.store.etcd.store import EtcdStore
-from j10ce.store.etcd.wire import PUT, RANGE, Layout
+from j10ce.store.etcd.wire import PUT, RANGE, Keyspace
 from j10ce.store.sqlite.store import SqliteStore
-from j10ce.store.store import Store
+from j10ce.store.store import ABSENT, Forgiving, Store
 from j10ce.testing.build import WALL, hold, minimum, reservation
 from tests.manager.keepers.world import Agent, Clock, Manager, condition, edit, numbers, placed, running, stored
 
@@ -68,16 +72,16 @@ class File:
 class Etcd:
     def __init__(self, url: str) -> None:
         self._address = read_address(url)
-        self._path = Layout(self._address.prefix).objects + "/".join(DB).encode()
+        self._path = Keyspace(self._address.prefix).objects + "/".join(DB).encode()
 
     def opened(self) -> Store:
         return EtcdStore(self._address, lambda: WALL, patience_s=60)
 
     async def read(self) -> bytes:
         gateway = Gateway(self._address)
-        (found,) = (await gateway.ask(RANGE, pb.RangeRequest(key=self._path))).kvs
+        (obj,) = (await gateway.ask(RANGE, pb.RangeRequest(key=self._path))).kvs
         await gateway.close()
-        return found.value
+        return obj.value
 
     async def write(self, data: bytes) -> None:
         gateway = Gateway(self._address)
@@ -186,4 +190,48 @@ async def test_what_cannot_be_read_is_there_to_whoever_asks_for_it(home: Home) -
     for attempt in (store.delete(*DB), store.put(reservation("db"))):
         with pytest.raises(StoreError, match="cannot be read"):
             await attempt
+    await store.close()
+
+
+async def test_an_administrator_deletes_what_no_release_will_read_again(home: Home) -> None:
+    clock, agent = Clock(), Agent("n0")
+    async with led(home, clock) as (store, manager):
+        await refused_edit(store, manager, agent)
+    await home.write(of_the_next_release(await home.read()))
+    async with led(home, clock) as (store, manager):
+        verbs = Verbs(ObservedStore(store, Metrics(), Silent()), validate, lambda: WALL, {})
+        with acting(Act(caller=Caller("eve", Role.EDITOR))), pytest.raises(Denied, match="admin may"):
+            await verbs.discard(Key(*DB))
+        with acting(Act(caller=Caller("adm", Role.ADMIN))) as act:
+            act.verb = "delete"
+            await verbs.discard(Key(*DB))
+            with pytest.raises(NotFound):
+                await verbs.discard(Key(*DB))
+        with pytest.raises(NotFound):
+            await store.get(*DB)
+        assert isinstance(store, Forgiving)
+        assert not store.unreadable()
+        await rounds(manager, agent)
+        assert not await stored(store, PolicyRevision)
+        assert not await stored(store, Hold)
+        assert await store.put(reservation("db", cpu="1"), expect=ABSENT)
+        with acting(act), pytest.raises(Conflict, match="can be read"):
+            await verbs.discard(Key(*DB))
+    store = home.opened()
+    assert [obj.metadata.name for obj in (await store.list(KIND)).items] == ["db"]
+    await store.close()
+
+
+async def test_a_built_in_profile_that_cannot_be_read_does_not_keep_the_others_from_being_made(tmp_path: Path) -> None:
+    first, *others = builtin()
+    store = SqliteStore(tmp_path / "objects.db", lambda: WALL)
+    await ensure_built_in(store, [first])
+    await store.close()
+    sql = sqlite3.connect(tmp_path / "objects.db")
+    sql.execute("UPDATE objects SET data = CAST(replace(data, '\"spec\":', '\"spex\":') AS BLOB)")
+    sql.commit()
+    sql.close()
+    store = SqliteStore(tmp_path / "objects.db", lambda: WALL)
+    await ensure_built_in(store, [first, *others])
+    assert {obj.metadata.name for obj in (await store.list("QoSProfile")).items} == {p.metadata.name for p in others}
     await store.close()

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from j10ce.errors import Busy, Compacted, Corrupt, Denied, StoreError, Unsupported
 from j10ce.model.kinds import ManagedFields
 from j10ce.model.stored import Event
-from j10ce.store.sqlite.database import MOST_ROWS, Database, Row, Trim
+from j10ce.store.sqlite.database import MOST_ROWS, ChangeRow, Database, Trim
 from j10ce.store.sqlite.store import SqliteStore
 from j10ce.store.sqlite.writer import Job, Jobs, Writer
 from j10ce.store.store import ABSENT
@@ -133,9 +133,9 @@ async def test_what_nobody_can_read_is_left_out_counted_and_kept(path: Path) -> 
     written_over(path, "p-7", '"spec":', '"spex":')
     before = held_bytes(path, "p-7")
     store = SqliteStore(path, wall)
-    found = {obj.metadata.name for obj in (await store.list(KIND)).items}
-    assert "p-7" not in found
-    assert "p-6" in found
+    names = {obj.metadata.name for obj in (await store.list(KIND)).items}
+    assert "p-7" not in names
+    assert "p-6" in names
     assert store.unreadable() == {KIND: 1}
     with pytest.raises(StoreError, match="cannot be read"):
         await store.put(reservation("p-7"))
@@ -253,9 +253,9 @@ class FailsOnce:
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
-        self.written: list[Row] = []
+        self.written: list[ChangeRow] = []
 
-    def write(self, rows: Sequence[Row], trims: Iterable[Trim] = ()) -> None:
+    def write(self, rows: Sequence[ChangeRow], trims: Iterable[Trim] = ()) -> None:
         if not self.begun.is_set():
             self.begun.set()
             self.go.wait()
@@ -272,7 +272,7 @@ async def test_what_was_queued_behind_a_failed_write_is_not_written() -> None:
         answers.update({job.row.event.object.metadata.name: failure is None for job in jobs if job.row})
 
     def job(epoch: int, name: str) -> Job:
-        row = Row(Event("ADDED", reservation(name), "1"), b"")
+        row = ChangeRow(Event("ADDED", reservation(name), "1"), b"")
         return Job(epoch, asyncio.get_running_loop().create_future(), row)
 
     writer = Writer(database, settle)  # type: ignore[arg-type]
@@ -303,7 +303,7 @@ async def test_writers_that_wait_together_share_commits(path: Path, monkeypatch:
     sizes: list[int] = []
     write = store._writer._database.write
 
-    def counted(rows: Sequence[Row], trims: Iterable[Trim] = ()) -> None:
+    def counted(rows: Sequence[ChangeRow], trims: Iterable[Trim] = ()) -> None:
         sizes.append(len(rows))
         write(rows, trims)
 

@@ -174,7 +174,8 @@ class PluginProcess:
             return
         self.faults.pop(answer.controller, None)
         self._benched.pop(answer.controller, None)
-        self.proposals[answer.controller] = answer.proposals
+        # Whatever it calls itself: advice is judged owner by owner, and each is told under its own name.
+        self.proposals[answer.controller] = [p._replace(owner=answer.controller) for p in answer.proposals]
 
     def _bench(self, now: float, why: str) -> None:
         """The first that did not answer is the culprit: it sits out, the others go on with a fresh process."""

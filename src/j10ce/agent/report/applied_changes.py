@@ -27,7 +27,7 @@ from j10ce.model.plan import Applied, Pending, ValueChange
 from j10ce.policy.document.document import NodeDocument, reference
 
 log = structlog.get_logger()
-MOST: Final = 50  # untold ones; a control plane that is away for long loses the oldest
+MOST: Final = 50  # not sent yet; a control plane that is away for long loses the oldest
 
 
 class Trail:

@@ -29,7 +29,7 @@ def reservations(report: Report, document: NodeDocument) -> tuple[ReservationRep
     for line in report.resolution.ledger:
         charged.setdefault(line.charged, []).append(line)
     refused = _refused(report)
-    nobody = Refused()
+    nobody = NotGranted()
     every = (
         _reservation(p, report, charged.get(reference(p), []), refused.get(reference(p), nobody))
         for p in document.policies
@@ -58,28 +58,28 @@ def best_effort(report: Report) -> dict[str, Quantity]:
     return quantities(Resources(Millicores(int(cpu * 1000)), Bytes(int(memory))))
 
 
-class Refused(NamedTuple):
+class NotGranted(NamedTuple):
     """What was not granted of one policy: the first reason, and the names of the workloads."""
 
     why: str = ""
     workloads: tuple[str, ...] = ()
 
 
-def _refused(report: Report) -> Mapping[str, Refused]:
+def _refused(report: Report) -> Mapping[str, NotGranted]:
     """By policy: its units first, then its workloads."""
-    refused: dict[str, Refused] = {}
+    refused: dict[str, NotGranted] = {}
     for note in report.resolution.notes:
-        refused.setdefault(note.source, Refused(str(note)))
+        refused.setdefault(note.source, NotGranted(str(note)))
     for target, entitled in report.resolution.entitlements.items():
         for note in entitled.notes:
             if note.kind == "Unprotected":
-                why, workloads = refused.get(note.source, Refused(str(note)))
-                refused[note.source] = Refused(why, (*workloads, target.rpartition("/")[2]))
+                why, workloads = refused.get(note.source, NotGranted(str(note)))
+                refused[note.source] = NotGranted(why, (*workloads, target.rpartition("/")[2]))
     return refused
 
 
 def _reservation(
-    policy: MinimalReservationPolicy, report: Report, lines: list[Line], refused: Refused
+    policy: MinimalReservationPolicy, report: Report, lines: list[Line], refused: NotGranted
 ) -> ReservationReport:
     source = reference(policy)
     paid = [line for line in lines if line.holder != source]

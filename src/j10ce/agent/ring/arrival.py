@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from j10ce.control.cpu.needs import base_of
 from j10ce.model import knob
 from j10ce.model.kinds import CpuSection
-from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value
+from j10ce.model.knob import KNOBS, ROOT, KnobRole, Setting, TargetId, Value
 from j10ce.model.plan import Change, Enable, Plan, ValueChange
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
@@ -74,16 +74,19 @@ def concerning(plan: Plan, arrivals: Sequence[Entitlement]) -> Plan:
 
 
 def holds(snap: Snapshot, plan: Plan, arrivals: Sequence[Entitlement], short: Collection[TargetId]) -> bool:
-    """Whether everyone has the CPU time it was promised once the plan is in force, where an arrival was promised some.
+    """Whether everyone has the CPU time it was promised once the plan is in force.
 
-    The weights of the others stay as they are, and it is not sure that they leave it enough, nor it them. `short`:
-    whose floor did not hold before either.
+    The weights of the others stay as they are, and it is not sure that they leave an arrival enough, nor it them. One
+    that is promised nothing is felt by those in its own group alone: nothing above it gets heavier. `short`: whose
+    floor did not hold before either.
     """
-    if not any(e.floor.cpu for e in arrivals):
+    everywhere, beside = any(e.floor.cpu for e in arrivals), {snap.groups.parent(e.target) for e in arrivals}
+    promised = (e for t, e in snap.entitlements.items() if e.chosen and e.floor.cpu and t not in short)
+    judged = [e for e in promised if everywhere or snap.groups.parent(e.target) in beside]
+    if not judged:
         return True
     times = cpu_times(replace(snap, settings={**snap.settings, **{s: v.value for s, v in plan.verdicts.items()}}))
-    judged = (e for t, e in snap.entitlements.items() if e.chosen and e.floor.cpu and t in times and t not in short)
-    return all(times[e.target].total >= e.floor.cpu - CPU_SLACK for e in judged)
+    return all(times[e.target].total >= e.floor.cpu - CPU_SLACK for e in judged if e.target in times)
 
 
 def _concerns(change: Change, targets: set[TargetId], *, promised: bool) -> bool:
@@ -94,7 +97,7 @@ def _concerns(change: Change, targets: set[TargetId], *, promised: bool) -> bool
         return target in targets
     known = KNOBS[change.setting.knob]
     heavier = promised and known.name == "cpu.weight" and _number(change.new) > _number(change.old)
-    return target.startswith("group/") and (known.role is Role.GUARANTEE or heavier)
+    return target.startswith("group/") and (known.role is KnobRole.GUARANTEE or heavier)
 
 
 def _pinned(e: Entitlement) -> bool:

@@ -17,7 +17,7 @@ log = structlog.get_logger()
 GRACE_S: Final = 30.0
 
 
-class Guard:
+class Contained:
     def __init__(self, controller: Controller, grace_s: float = GRACE_S) -> None:
         self.controller = controller
         self.name = controller.name

@@ -61,7 +61,8 @@ def from_request(request: HoldRequest, wall: float) -> Hold:
         value=request.value,
         breaks_reservation=request.breaks_reservation,
     )
-    return Hold(metadata=Meta(name=_name(spec), namespace=home(request.target)), spec=spec)
+    made = datetime.fromtimestamp(int(wall), UTC)
+    return Hold(metadata=Meta(name=_name(spec), namespace=home(request.target), creation_timestamp=made), spec=spec)
 
 
 def read_value(knob: str, text: str) -> Value | Finding:
@@ -131,7 +132,7 @@ def without(holds: Iterable[Hold], target: str, knobs: frozenset[str]) -> tuple[
         released += [k for k in hold.spec.knobs if k not in stay]
         if stay:
             spec = replace(hold.spec, knobs=stay)
-            kept.append(Hold(metadata=Meta(name=_name(spec), namespace=hold.metadata.namespace), spec=spec))
+            kept.append(Hold(metadata=replace(hold.metadata, name=_name(spec)), spec=spec))
     return tuple(kept), released
 
 

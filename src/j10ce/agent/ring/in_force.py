@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.agent.ring.ring import Agent, Report
 from j10ce.agent.ring.what_if import Present
 from j10ce.control.builtin import BUILTIN
@@ -38,7 +38,7 @@ def in_force(agent: Agent, report: Report) -> Present:
 class Said:
     """A controller that cannot be asked about what is not: its last word stands."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Contained) -> None:
         self.name = guard.name
         self._last = guard.last
 
@@ -46,7 +46,7 @@ class Said:
         return self._last
 
 
-def _copied(guard: Guard) -> Controller:
+def _copied(guard: Contained) -> Controller:
     """With all that it remembers; its configuration is a value."""
     controller = guard.controller
     if type(controller) not in BUILTIN.values():

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from j10ce.adapters.adapter import WorkloadEvent
 from j10ce.agent.ring import arrival
-from j10ce.agent.ring.contained import Guard
+from j10ce.agent.ring.contained import Contained
 from j10ce.agent.ring.holds import Read, holders, in_force
 from j10ce.control.controller import Controller
 from j10ce.daemon.clock import Instant
@@ -36,7 +36,7 @@ from j10ce.plan.advice import advised
 from j10ce.plan.arbiter import Arbiter, arbitrate
 from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.effect.effective import Effective, effective
-from j10ce.policy.effect.foreign_claims import held_beside, kept_for_nobody
+from j10ce.policy.effect.foreign_claims import held_beside, kept_above, kept_for_nobody
 from j10ce.policy.entitlement.ledger import NO_BYTES, Ledger, Line
 from j10ce.policy.entitlement.resolve import Beside, Resolution, admit, resolve
 from j10ce.policy.lifetime import over
@@ -70,7 +70,7 @@ class Agent:
         self,
         kernel: Kernel,
         observer: Observer,
-        guards: Sequence[Guard],
+        guards: Sequence[Contained],
         document: NodeDocument,
         *,
         quick: Sequence[Controller] = (),
@@ -105,7 +105,7 @@ class Agent:
         self._doubted: set[TargetId] = set()  # whose maker may have written them again
 
     def decide_with(
-        self, guards: Sequence[Guard], quick: Sequence[Controller], own: Callable[[Snapshot], Bytes]
+        self, guards: Sequence[Contained], quick: Sequence[Controller], own: Callable[[Snapshot], Bytes]
     ) -> None:
         """`quick` decide an arrival, and never see the whole tree; `own`: what the agent would keep for itself.
 
@@ -283,7 +283,8 @@ class Agent:
             entitled = {t: e for t, e in last.entitlements.items() if t in self.workloads}  # who left claims nothing
             snap = replace(last, settings=settings, entitlements=entitled)
             lent = advised(plan, "memory.min")  # goes as soon as a floor needs it
-            workloads = tuple(sorted((t, Bytes(int(amount))) for t, amount in kept.items() if t not in lent))
+            amounts = kept_above(snap, originals) | kept
+            workloads = tuple(sorted((t, Bytes(int(amount))) for t, amount in amounts.items() if t not in lent))
             raised = lent.union(*(last.groups.ancestors(t) for t in lent if t in last.groups.by_target))
             groups = kept_for_nobody(snap, {s: v for s, v in originals.items() if s.target not in raised}, kept)
             self._looked, self._beside = looked, Beside(held_beside(snap, originals), NO_BYTES, workloads, groups)
@@ -335,7 +336,9 @@ class Agent:
     def _heed(self, drifts: Iterable[Drift], at: Instant) -> None:
         for drift in drifts:
             ours, theirs = (render(drift.setting.knob, value) for value in (drift.ours, drift.theirs))
-            log.warning("setting.drifted", setting=str(drift.setting), ours=ours, theirs=theirs, times=drift.reasserted)
+            log.warning(
+                "setting.drifted", setting=str(drift.setting), ours=ours, theirs=theirs, put_back=drift.reasserted
+            )
             self._judged = (-math.inf, -1, self._judged[2])  # what it protected is judged again
             if drift.setting.target in self._set_by_runtimes():
                 self.kernel.concede(drift.setting)

@@ -8,6 +8,7 @@ Requests on a unix socket come in; listings, explanations and changes of the rin
     admission     checks who may be placed or adopted, and as what
     left_limits   finds limits that a process leaves when it is moved
     whereabouts   finds where workloads are on this machine
+    turns         says whose turn it is at what costs much
     holding       makes and ends holds
     minimum       says whether a workload has its own minimum
     shortfall     says what was asked for and is not in force

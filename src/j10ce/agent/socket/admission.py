@@ -55,7 +55,7 @@ class Common(Strict, frozen=True, kw_only=True):
     minimum: Minimum = Minimum()
 
 
-class PlaceRequest(Common, frozen=True, kw_only=True):
+class AdmitRequest(Common, frozen=True, kw_only=True):
     """Put a process under QoS: its cgroup is made, every knob is written, then it is moved in."""
 
 
@@ -169,9 +169,16 @@ def check_cgroup(path: str, top: str, caller: Caller) -> str:
 
 
 def check_free(handle: Handle, known: Iterable[Workload]) -> None:
+    """Nothing is promised twice: neither a cgroup under two names, nor one inside another."""
     for other in known:
-        if handle.path and other.handle.path == handle.path:
-            raise Denied(f"{handle.path} is managed already, as {other.namespace}/{other.name}")
+        mine, theirs, name = handle.path, other.handle.path, f"{other.namespace}/{other.name}"
+        if not mine or not theirs:
+            continue
+        if mine == theirs:
+            raise Denied(f"{mine} is managed already, as {name}")
+        if f"{mine}/".startswith(f"{theirs}/") or f"{theirs}/".startswith(f"{mine}/"):
+            where = "inside" if len(mine) > len(theirs) else "above"
+            raise Denied(f"{mine} is {where} {theirs}, which is managed already, as {name}; forget that one first")
 
 
 def where_it_runs(candidate: Process) -> Handle:

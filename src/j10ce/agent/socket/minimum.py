@@ -71,7 +71,7 @@ def _reasons(report: Report, workload: Workload, asked: list[str], unwritable: s
         elif not report.snap.supports(knob):
             yield missing(report.snap, knob)
     knobs = {UPHELD_BY.get(resource) for resource in asked}
-    for change, result in report.outcome.refused():
+    for change, result in report.outcome.refused() if report.armed else ():
         if (
             isinstance(change, ValueChange)
             and change.setting.target == workload.target

@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from j10ce.adapters.static import StaticAdapter
-from j10ce.agent.cache import Cache, Orders, Placed
+from j10ce.agent.cache import Cache, KeptWorkload, Orders
 from j10ce.agent.config import AgentConfig
 from j10ce.agent.report.report import capabilities
 from j10ce.agent.ring import objects, what_if
@@ -18,13 +18,13 @@ from j10ce.agent.ring.holds import HoldRequest
 from j10ce.agent.ring.in_force import in_force
 from j10ce.agent.ring.ring import Report
 from j10ce.agent.ring.runner import Shell, Stop
-from j10ce.agent.socket import admission as place
-from j10ce.agent.socket import answers, minimum
-from j10ce.agent.socket.admission import AdoptRequest, Caller, Common, PlaceRequest
+from j10ce.agent.socket import admission, answers, minimum
+from j10ce.agent.socket.admission import AdmitRequest, AdoptRequest, Caller, Common
 from j10ce.agent.socket.holding import Holding
 from j10ce.agent.socket.left_limits import Limit
 from j10ce.agent.socket.shortfall import unarmed
-from j10ce.agent.socket.whereabouts import Places
+from j10ce.agent.socket.turns import Turns
+from j10ce.agent.socket.whereabouts import Whereabouts
 from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
 from j10ce.kernel.process import Process, descendants
 from j10ce.model import kinds, knob
@@ -43,7 +43,7 @@ class Operations:
         self,
         shell: Shell,
         local: StaticAdapter,
-        places: Places,
+        whereabouts: Whereabouts,
         cache: Cache,
         config: AgentConfig,
         unwritable: str = "",
@@ -52,11 +52,11 @@ class Operations:
         """`unwritable`: why nothing can be written on this machine. `server`: how the control plane is reached."""
         self.shell = shell
         self.local = local
-        self.places = places
+        self.whereabouts = whereabouts
         self.cache = cache
         self.config = config
         self._remembered = {w.target: w for w in local.known()}
-        self._planning = asyncio.Semaphore()
+        self._planning = Turns()
         self._holding = Holding(shell, cache)
         self._unwritable = unwritable
         self._server = server
@@ -69,12 +69,12 @@ class Operations:
 
     # ------------------------------------------------------------------ workloads
 
-    async def place(self, request: PlaceRequest, caller: Caller) -> dict[str, Any]:
+    async def admit(self, request: AdmitRequest, caller: Caller) -> dict[str, Any]:
         workload = self._workload(request, request.name, caller, Handle())
         left: list[Limit] = []
         if request.pid:
-            process = place.own_process(request.pid, caller)
-            place.check_movable(process, self.config.top, caller)
+            process = admission.own_process(request.pid, caller)
+            admission.check_movable(process, self.config.top, caller)
             workload = replace(workload, pids=(process.pid,), proofs=(process.proof,))
             left = self._left_limits(process)
         self._check_nobody_else(workload, workload.pids)
@@ -88,22 +88,22 @@ class Operations:
         if request.pid:
             return await self._adopt_process(request, caller)
         if request.unit:
-            handle = await self.shell.on_ring(self.places.unit, request.unit)
+            handle = await self.shell.on_ring(self.whereabouts.unit, request.unit)
         else:
-            handle = self.places.cgroup(place.check_cgroup(request.cgroup, self.config.top, caller))
-        place.check_cgroup(handle.path, self.config.top, caller)
-        place.check_free(handle, self.local.known())
+            handle = self.whereabouts.cgroup(admission.check_cgroup(request.cgroup, self.config.top, caller))
+        admission.check_cgroup(handle.path, self.config.top, caller)
+        self._check_free(handle)
         name = request.name or _name_from(request.unit or handle.path)
         return await self._bring_in(self._workload(request, name, caller, handle), insist=request.insist)
 
     async def _adopt_process(self, request: AdoptRequest, caller: Caller) -> dict[str, Any]:
         """A process of a service stays where it is, and its unit is managed; any other one is moved into a place, with
         all that it has started."""
-        process = place.own_process(request.pid, caller)
+        process = admission.own_process(request.pid, caller)
         name = request.name or f"{_name_from(process.command)}-{process.pid}"
-        if not place.owner_of(process, self.config.top):
+        if not admission.owner_of(process, self.config.top):
             self._refuse_leaving(process)
-            members = place.family(process, self.config.top, caller)
+            members = admission.family(process, self.config.top, caller)
             workload = self._workload(request, name, caller, Handle())
             self._check_nobody_else(workload, {process.pid, *(p.pid for p in descendants(process.pid))})
             if request.insist and workload.minimum != NOTHING:  # nobody is moved before it is known to be upheld
@@ -114,10 +114,13 @@ class Operations:
                 answer = await self._bring_in(replace(workload, pids=pids, proofs=proofs))
             await self._gather(workload.target, process, caller)
             return answer
-        handle = place.where_it_runs(process)
-        place.check_cgroup(handle.path, self.config.top, caller)
-        place.check_free(handle, self.local.known())
+        handle = admission.where_it_runs(process)
+        admission.check_cgroup(handle.path, self.config.top, caller)
+        self._check_free(handle)
         return await self._bring_in(self._workload(request, name, caller, handle), insist=request.insist)
+
+    def _check_free(self, handle: Handle) -> None:
+        admission.check_free(handle, [*self.local.known(), *self.shell.agent.workloads.values()])
 
     def _refuse_leaving(self, process: Process) -> None:
         """Whoever set a limit meant this process, too: nobody sheds it by being managed."""
@@ -126,7 +129,7 @@ class Operations:
             raise Denied(f"process {process.pid} would leave {limits[0]}, and `forget` would not bring it back: {hint}")
 
     def _left_limits(self, process: Process) -> list[Limit]:
-        return [] if place.is_ours(process, self.config.top) else self.places.limits(process)
+        return [] if admission.is_ours(process, self.config.top) else self.whereabouts.limits(process)
 
     async def _enter(self, target: TargetId, members: list[Process]) -> None:
         """Into the place that waits for them, the first of them without fail."""
@@ -148,7 +151,8 @@ class Operations:
         tree = self.shell.agent.kernel.tree
         for tier in (*(tier.value for tier in kinds.Tier), APART):
             at = tree.path_for(tier, workload.namespace, workload.name)
-            if others := sorted({*(self.places.pids(replace(workload, pids=(), handle=at)) or ())} - {*coming}):
+            others = sorted({*(self.whereabouts.pids(replace(workload, pids=(), handle=at)) or ())} - {*coming})
+            if others and not self._unwritable:  # who can write nothing joins nobody, and these may be another agent's
                 raise Conflict(
                     f"{at.path} still holds process {others[0]} of an earlier {workload.namespace}/{workload.name} "
                     "that is not managed any more; choose another name, or end that process first"
@@ -157,23 +161,23 @@ class Operations:
     async def _gather(self, target: TargetId, process: Process, caller: Caller) -> None:
         """What a child started between the look at it and its move is still outside: once more, and again."""
         for _ in range(MOST_LOOKS):
-            late = place.family(process, self.config.top, caller)[1:]
+            late = admission.family(process, self.config.top, caller)[1:]
             if not late or not self.shell.agent.writes:
                 return
             joins = tuple(Join(target, p.pid, "was started meanwhile", p.proof) for p in late)
             await self.shell.on_ring(self.shell.agent.kernel.apply, Plan(joins))
 
     def _workload(self, request: Common, name: str, caller: Caller, handle: Handle) -> Workload:
-        place.check_names(request.namespace, name, request.labels)
+        admission.check_names(request.namespace, name, request.labels)
         profiles = self.shell.agent.document.profiles
-        place.check_profile(request.profile, objects.namespace_labels(request.namespace, caller.uid), profiles)
+        admission.check_profile(request.profile, objects.namespace_labels(request.namespace, caller.uid), profiles)
         meta = kinds.Meta(
             name=name, namespace=request.namespace, labels=objects.labelled(request.profile, request.labels)
         )
         spec = kinds.WorkloadSpec(requests=request.requests, limits=request.limits, minimum=request.minimum)
         wall = self.shell.clock.read().wall
         asked = kinds.Workload(metadata=meta, spec=spec)
-        place.check_amounts(asked)
+        admission.check_amounts(asked)
         facts = self.shell.agent.observer.facts
         return objects.chosen(objects.from_object(asked, facts, handle=handle, uid=caller.uid, since=wall), profiles)
 
@@ -206,10 +210,10 @@ class Operations:
         self.local.settle(placed)
         self._remembered[placed.target] = placed
         self.cache.keep_workload(
-            Placed(
+            KeptWorkload(
                 workload=objects.to_object(placed),
                 handle=placed.handle,
-                inode=self.places.identity(placed.handle),
+                inode=self.whereabouts.identity(placed.handle),
                 boot_id=boot_id,
                 uid=placed.uid,
                 since=placed.since,
@@ -311,10 +315,10 @@ class Operations:
         return {"stopping": True, "revert": how.revert}
 
     async def plan(self, raws: Iterable[object], node: dict[str, Any] | None, caller: Caller) -> dict[str, Any]:
-        """As the caller would place it. On a thread of its own, one at a time: whoever may read may ask, and nobody
-        else waits for it."""
+        """As the caller would place it. On a thread of its own, in turns: whoever may read may ask, and nobody else
+        waits for it."""
         objects, report = [*raws, *([node] if node else [])], self.report
-        async with self._planning:
+        async with self._planning.of(caller):
             present = await self.shell.on_ring(in_force, self.shell.agent, report)
             return await asyncio.to_thread(self._plan, objects, present, caller.uid)
 

@@ -12,7 +12,7 @@ from j10ce.agent.report.metrics import Metrics
 from j10ce.agent.ring.holds import HoldRequest
 from j10ce.agent.ring.runner import Stop
 from j10ce.agent.socket import answers
-from j10ce.agent.socket.admission import AdoptRequest, Caller, PlaceRequest
+from j10ce.agent.socket.admission import AdmitRequest, AdoptRequest, Caller
 from j10ce.agent.socket.operations import Operations
 from j10ce.errors import Finding, Invalid, NotFound, Unreachable
 from j10ce.http import server
@@ -101,8 +101,8 @@ async def workload(ctx: Context, request: Request, caller: Caller, namespace: st
     raise NotFound(f"there is no workload {namespace}/{name} on this host")
 
 
-async def place(ctx: Context, request: Request, caller: Caller) -> object:
-    return await ctx.operations.place(_body(request, PlaceRequest), caller)
+async def admit(ctx: Context, request: Request, caller: Caller) -> object:
+    return await ctx.operations.admit(_body(request, AdmitRequest), caller)
 
 
 async def adopt(ctx: Context, request: Request, caller: Caller) -> object:
@@ -190,7 +190,7 @@ _ROUTES: Final = (
     Route("GET", f"{API}/workloads", For.ANYONE, workloads, "the same, under its API path"),
     Route("GET", f"{API}/namespaces/{{namespace}}/workloads", For.ANYONE, workloads, "those of one namespace"),
     Route("GET", f"{API}/namespaces/{{namespace}}/workloads/{{name}}", For.ANYONE, workload, "one of them"),
-    Route("POST", "/v1/workloads", For.GROUP, place, "place a process: cgroup, knobs, then the process"),
+    Route("POST", "/v1/workloads", For.GROUP, admit, "place a process: cgroup, knobs, then the process"),
     Route("DELETE", "/v1/workloads/{namespace}/{name}", For.GROUP, remove, "stop managing; give its settings back"),
     Route("POST", "/v1/adopt", For.GROUP, adopt, "manage a unit, a cgroup or a process where it is"),
     Route("GET", "/v1/doctor", For.ANYONE, doctor, "what this machine can enforce, or what it needs"),

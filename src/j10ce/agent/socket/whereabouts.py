@@ -11,13 +11,13 @@ import structlog
 from msgspec.structs import replace
 
 from j10ce.adapters.static import Residents
-from j10ce.agent.cache import Placed
+from j10ce.agent.cache import KeptWorkload
 from j10ce.agent.ring.objects import from_object
 from j10ce.agent.socket.left_limits import Limit, left_limits
 from j10ce.errors import NotFound, Unsupported
 from j10ce.host.files import read_whole
 from j10ce.host.mounts import Hierarchies
-from j10ce.kernel.owner import Owner
+from j10ce.kernel.owner import TreeOwner
 from j10ce.kernel.process import Process, proof
 from j10ce.model.knob import TargetId
 from j10ce.model.snapshot import NodeFacts
@@ -27,8 +27,8 @@ log = structlog.get_logger()
 TRANSIENT: Final = ("/run/systemd/transient", "/run/user/*/systemd/transient")  # files of units of `systemd-run`
 
 
-class Places:
-    def __init__(self, hierarchies: Hierarchies, owner: Owner) -> None:
+class Whereabouts:
+    def __init__(self, hierarchies: Hierarchies, owner: TreeOwner) -> None:
         self._hierarchies = hierarchies
         self._owner = owner
         self._controllers = tuple(hierarchies.in_use())  # an adopted v1 cgroup may be in one hierarchy alone
@@ -81,7 +81,7 @@ class Places:
             raise NotFound(f"there is no cgroup {path}")
         return handle
 
-    def surviving(self, remembered: Iterable[Placed], node: NodeFacts) -> list[Workload]:
+    def surviving(self, remembered: Iterable[KeptWorkload], node: NodeFacts) -> list[Workload]:
         """Those whose cgroup is the very one that was remembered; a reused path or another boot is not."""
         return [
             from_object(p.workload, node, handle=p.handle, uid=p.uid, since=p.since)
@@ -89,7 +89,7 @@ class Places:
             if self._survives(p, node)
         ]
 
-    def _survives(self, placed: Placed, node: NodeFacts) -> bool:
+    def _survives(self, placed: KeptWorkload, node: NodeFacts) -> bool:
         same = placed.boot_id == node.boot_id and self.identity(placed.handle) == placed.inode
         if not same:
             log.info("workload.not_found_again", name=placed.workload.metadata.name, cgroup=placed.handle.path)
@@ -106,5 +106,5 @@ def _residents(folder: str) -> list[int] | None:
     return None if text is None else [int(pid) for pid in text.split()]
 
 
-def conforms(places: Places) -> Residents:
-    return places
+def conforms(made: Whereabouts) -> Residents:
+    return made

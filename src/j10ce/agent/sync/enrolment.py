@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Final
 import structlog
 
 from j10ce.agent.sync.servers import Backoff, Servers
+from j10ce.daemon.secret_files import write_private
 from j10ce.errors import Denied
 from j10ce.http import client
 from j10ce.http.client import Peer
@@ -63,7 +63,7 @@ class Enrolment:
 
     async def _take(self, peer: Peer, how: str) -> dict[str, Any]:
         answer: dict[str, Any] = await client.call(peer, "POST", PATH, self._wish)
-        write_token(self._file, answer["token"])
+        write_private(self._file, answer["token"] + "\n")
         log.info("enrolment.done", how=how, node=self._node, expires=answer["expires"])
         return answer
 
@@ -83,18 +83,6 @@ def wanted(peer: Peer, bootstrap: str) -> bool:
         return Path(peer.token_file).read_text().startswith(ISSUED)
     except OSError:
         return False
-
-
-def write_token(path: Path, token: str) -> None:
-    """Whole or not at all, readable by its owner alone from the first byte, and there after a power cut."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
-        file.write(token + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
 
 
 def _moment(answer: dict[str, Any]) -> float | None:

@@ -9,7 +9,7 @@ import structlog
 from msgspec.structs import replace
 
 from j10ce.errors import Conflict, Denied, NotFound, QosError, Unreachable
-from j10ce.http.client import Client, Refused
+from j10ce.http.client import Client, Rejected
 from j10ce.model import schema
 from j10ce.model.kinds import API_VERSION, Condition, Hold
 
@@ -30,8 +30,8 @@ class Holds:
         if not self._refused:
             return ()
         name, why = next(iter(self._refused.items()))
-        message = f"{len(self._refused)} holds of this host could not be told to the control plane; {name}: {why}"
-        return (Condition(type="HoldsTold", status="False", reason="Refused", message=message),)
+        message = f"{len(self._refused)} holds of this host could not be sent to the control plane; {name}: {why}"
+        return (Condition(type="HoldsSent", status="False", reason="Refused", message=message),)
 
     def try_again(self) -> None:
         """The control plane was away, and may be another one: what was refused is sent once more."""
@@ -69,7 +69,7 @@ class Holds:
             raise
         except QosError as e:
             if not isinstance(e, Conflict if method == "POST" else NotFound):
-                self._patient = self._patient and isinstance(e, Refused | Denied)  # a fault may pass; a refusal stands
+                self._patient = self._patient and isinstance(e, Rejected | Denied)  # a fault may pass; a refusal stands
                 self._refuse(name, str(e))
                 return False
         self._refused.pop(name, None)

@@ -17,7 +17,7 @@ from j10ce.agent.config import KUBE, AgentConfig
 from j10ce.agent.sync.daemonset import KIND as DAEMONSET
 from j10ce.agent.sync.daemonset import Life, watched
 from j10ce.agent.sync.kube_sync import KubeSync
-from j10ce.agent.sync.reporter import Node
+from j10ce.agent.sync.reporter import ReportingNode
 from j10ce.errors import Conflict, Later, NotFound, QosError, StoreError, Unsupported
 from j10ce.host.mounts import Hierarchies
 from j10ce.http.client import Client
@@ -50,7 +50,7 @@ class KubeNode:
         self._cache, self._node = cache, node
         self._kubelet = _kubelet(settings, self.api)
 
-    def sync(self, node: Node, known: NodeDocument) -> KubeSync:
+    def sync(self, node: ReportingNode, known: NodeDocument) -> KubeSync:
         return KubeSync(self.api, self._node, node, known)
 
     async def run(self, decide: Callable[[bool], Awaitable[None]]) -> None:

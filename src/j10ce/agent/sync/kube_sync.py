@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 import structlog
 from msgspec.structs import replace
 
-from j10ce.agent.sync.reporter import Contact, ControlPlane, Node, Reporter
+from j10ce.agent.sync.reporter import Contact, ControlPlane, Reporter, ReportingNode
 from j10ce.agent.sync.servers import Backoff
 from j10ce.agent.sync.sync import lost, uids
 from j10ce.http.client import Client
@@ -36,7 +36,7 @@ O = TypeVar("O")  # noqa: E741
 class KubeSync:
     """Follows every kind that a node document is rendered from, and reports."""
 
-    def __init__(self, api: KubeApi, name: str, node: Node, known: NodeDocument | None = None) -> None:
+    def __init__(self, api: KubeApi, name: str, node: ReportingNode, known: NodeDocument | None = None) -> None:
         self._api, self._name, self._node = api, name, node
         self._known = known or NodeDocument(node=name)
         self._mirrors = {kind: Mirror(api, kind) for kind in KINDS}

@@ -11,7 +11,7 @@ from j10ce.agent.report.size import fitted
 from j10ce.agent.report.usage import Usage
 from j10ce.agent.ring.holds import live
 from j10ce.agent.ring.runner import Shell
-from j10ce.agent.sync.reporter import Node
+from j10ce.agent.sync.reporter import ReportingNode
 from j10ce.model.kinds import Condition, Hold, NodeReport
 from j10ce.policy.document.document import NodeDocument
 
@@ -51,4 +51,4 @@ class LocalNode:
         return live(agent.holds, self._shell.clock.read().wall), agent.released
 
 
-_: type[Node] = LocalNode
+_: type[ReportingNode] = LocalNode

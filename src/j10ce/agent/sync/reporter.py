@@ -22,7 +22,7 @@ PUSH_S: Final = 10.0
 SHORTEST_GAP_S: Final = 1.0
 
 
-class Node(Protocol):
+class ReportingNode(Protocol):
     """The agent as the control plane sees it."""
 
     async def obey(self, document: NodeDocument) -> None: ...
@@ -93,7 +93,7 @@ class Contact:
 
 
 class Reporter:
-    def __init__(self, name: str, node: Node) -> None:
+    def __init__(self, name: str, node: ReportingNode) -> None:
         self.changed = asyncio.Event()
         self.holds = Holds(name)
         self._name, self._node = name, node

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import structlog
 
-from j10ce.agent.sync.reporter import BASE, Contact, ControlPlane, Node, Reporter
+from j10ce.agent.sync.reporter import BASE, Contact, ControlPlane, Reporter, ReportingNode
 from j10ce.agent.sync.servers import Backoff, Servers
 from j10ce.errors import Invalid, Unreachable
 from j10ce.http import client
@@ -30,7 +30,7 @@ WATCH_S: Final = (1800, 3600)  # a watch ends by itself somewhere in between, an
 class Sync:
     """Two tasks: one follows the document, one pushes."""
 
-    def __init__(self, peer: Peer, name: str, node: Node, known: NodeDocument | None = None) -> None:
+    def __init__(self, peer: Peer, name: str, node: ReportingNode, known: NodeDocument | None = None) -> None:
         """`peer.url` may list several managers. `known` is the document in force."""
         self._servers, self._name, self._node = Servers(peer, name), name, node
         self._known = known or NodeDocument(node=name)

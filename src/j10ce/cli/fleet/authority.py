@@ -10,8 +10,7 @@ from cryptography import x509
 
 from j10ce.daemon.secret_files import write_private
 from j10ce.errors import Conflict, Denied, NotFound
-from j10ce.manager.access.signing import Pair, alternatives, issued, new_authority, read_pair, text
-from j10ce.manager.access.signing import Wish as Wish
+from j10ce.manager.access.signing import CertificateWish, Pair, alternatives, issued, new_authority, read_pair, text
 
 
 class Facts(NamedTuple):
@@ -36,7 +35,7 @@ class Authority:
         made = new_authority(name, life_s, self._wall)
         self._write("ca", made, text(made.certificate))
 
-    def issue(self, file: str, wish: Wish, *, renew: bool) -> None:
+    def issue(self, file: str, wish: CertificateWish, *, renew: bool) -> None:
         """A fresh key and its certificate; raises Conflict where `file` exists and is not to be renewed."""
         if not renew:
             self._refuse_existing(file, "give --renew to replace it")

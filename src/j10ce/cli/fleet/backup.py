@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -16,6 +14,7 @@ import click
 from j10ce.cli.client import Client
 from j10ce.cli.output import say
 from j10ce.cli.peers import Peers
+from j10ce.daemon.secret_files import create_private
 from j10ce.errors import Conflict, Invalid, NotFound, StoreError
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import GROUP, VERSION, Object
@@ -46,7 +45,7 @@ def backup_command(peers: Peers, file: Path, store: str | None) -> None:
       j10ce-qos backup objects.jsonl --store sqlite:///var/lib/j10ce-qos/store.sqlite
     """
     listing = _whole(store) if store else through_api(peers.api())
-    _create(file, backup.written(listing, wall()))
+    create_private(file, backup.written(listing, wall()))
     say(f"{file}: {len(listing.items)} objects at revision {listing.revision}")
 
 
@@ -67,7 +66,8 @@ def restore_command(file: Path, store: str | None, merge: bool, dry_run: bool) -
     """
     listing = backup.read(file.read_bytes())
     if dry_run:
-        say(f"{file}: {_count(listing)} at revision {listing.revision}, whole and consistent")
+        held = _counted(tuple(map(key_of, listing.items)))
+        say(f"{file}: {held} at revision {listing.revision}, whole and consistent")
         return
     if not store:
         raise click.UsageError(f"name where to with --store: {FORMS}")
@@ -153,20 +153,6 @@ async def _using(
         await store.close()
 
 
-def _create(file: Path, data: bytes) -> None:
-    """On disk when it returns; a file that is there already stays."""
-    fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        with os.fdopen(fd, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-    except BaseException:
-        with suppress(OSError):
-            file.unlink()
-        raise
-
-
 def _report(imported: Imported, store: str) -> None:
     say(f"{store.partition('?')[0]}: added {_counted(imported.added)}; compared with the source: the same")
     if imported.present:
@@ -174,10 +160,6 @@ def _report(imported: Imported, store: str) -> None:
     if imported.conflicts:
         some = ", ".join(map(str, imported.conflicts[:5]))
         raise Conflict(f"{len(imported.conflicts)} objects are there with other content and were left alone: {some}")
-
-
-def _count(listing: Listing) -> str:
-    return _counted(tuple(map(key_of, listing.items)))
 
 
 def _counted(keys: tuple[Key, ...]) -> str:

@@ -12,6 +12,7 @@ from j10ce.agent.config import config_folder
 from j10ce.cli.client import address
 from j10ce.cli.fleet.tokens import ROLES, add_known, expiry
 from j10ce.cli.output import say, table, warn
+from j10ce.cli.peers import Subcommands
 from j10ce.errors import Finding, Invalid, NotFound, Unsupported
 from j10ce.model.quantity import Duration
 
@@ -27,7 +28,7 @@ folder_option = click.option(
 renew_option = click.option("--renew", is_flag=True, help="Replace what is there, key included.")
 
 
-@click.group("certs")
+@click.group("certs", cls=Subcommands)
 def certs_command() -> None:
     """Make certificates for the control plane and its clients, signed by an authority of your own.
 
@@ -68,13 +69,13 @@ def server_command(folder: Path | None, hosts: tuple[str, ...], life: str, renew
       j10ce-qos certs server --host cp1.example --host 10.0.0.1
       j10ce-qos certs server --renew
     """
-    from j10ce.cli.fleet.authority import Wish
+    from j10ce.manager.access.signing import CertificateWish
 
     authority = _authority(folder)
     names = hosts or (authority.hosts("server") if renew else ())
     if not names:
         raise Invalid([Finding("--host", None, "missing", "name what clients will call the server")], "option")
-    authority.issue("server", Wish(names[0], _seconds(life), names), renew=renew)
+    authority.issue("server", CertificateWish(names[0], _seconds(life), names), renew=renew)
     say(f"{authority.folder / 'server.crt'}: for {', '.join(names)}")
 
 
@@ -91,7 +92,7 @@ def client_command(name: str, role: str, folder: Path | None, life: str, renew: 
     Example:
       j10ce-qos certs client alice --role editor
     """
-    from j10ce.cli.fleet.authority import Wish
+    from j10ce.manager.access.signing import CertificateWish
     from j10ce.manager.identity import Role, caller_of
 
     if not name.replace("-", "").replace(".", "").isalnum() or name in ("ca", "server"):
@@ -102,7 +103,7 @@ def client_command(name: str, role: str, folder: Path | None, life: str, renew: 
         hint = "such names are those of nodes, bootstrap tokens and the manager; choose another"
         raise Invalid([Finding("NAME", name, f"not the name of a caller of role {role}", hint)], "argument")
     authority = _authority(folder)
-    authority.issue(name, Wish(name, _seconds(life), role=role), renew=renew)
+    authority.issue(name, CertificateWish(name, _seconds(life), role=role), renew=renew)
     say(f"{authority.folder / f'{name}.crt'}: {name}, {role}")
 
 

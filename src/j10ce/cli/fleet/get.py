@@ -62,7 +62,8 @@ def get_command(
         raise click.UsageError("--watch goes with one kind")
     else:
         listing = _list(peers, queries[0])
-        _print_changes(queries[0].kind, listing["items"], _changes(peers, queries[0], listing), output)
+        changes = _poll if peers.of_host(queries[0].kind) else _stream
+        _print_changes(queries[0].kind, listing["items"], changes(peers, queries[0], listing), output)
 
 
 def _show_named(peers: Peers, asked: list[tuple[Kind, str]], namespace: str, output: str) -> None:
@@ -75,7 +76,7 @@ def _show_named(peers: Peers, asked: list[tuple[Kind, str]], namespace: str, out
         _say_apart(n, show_objects(kind, [obj for k, obj in objects if k is kind], output))
 
 
-def _show_listings(listings: list[tuple[Query, dict[str, Any]]], output: str) -> None:
+def _show_listings(listings: list[tuple[Selection, dict[str, Any]]], output: str) -> None:
     """One kind as it is; of several the empty ones are left out, unless all are."""
     if output in ("json", "yaml") and len(listings) > 1:
         say(dump(_list_of([without_owners(o) for _, listing in listings for o in listing["items"]]), output))
@@ -122,7 +123,7 @@ def describe_command(peers: Peers, words: tuple[str, ...], namespace: str) -> No
         _say_apart(n, describe_node(obj) if kind.name == "NodeQoS" else describe(kind, obj))
 
 
-class Query(NamedTuple):
+class Selection(NamedTuple):
     kind: Kind
     namespace: str | None  # None: all
     selector: str
@@ -142,32 +143,28 @@ def _fetch(peers: Peers, kind: Kind, namespace: str, name: str) -> dict[str, Any
     if kind.name != "Hold" or not peers.of_host(kind):
         obj: dict[str, Any] = peers.for_kind(kind).get(path(kind, namespace, name_of(kind, name)))
         return obj
-    for hold in _list_host(peers, Query(kind, namespace, ""))["items"]:
+    for hold in _list_host(peers, Selection(kind, namespace, ""))["items"]:
         if hold["metadata"]["name"] == name:
             return dict(hold)
     raise NotFound(f"there is no hold {namespace}/{name} in force on this host")
 
 
-def _query(peers: Peers, kind: Kind, namespace: str | None, everywhere: bool, selector: str) -> Query:
+def _query(peers: Peers, kind: Kind, namespace: str | None, everywhere: bool, selector: str) -> Selection:
     where = None if everywhere else namespace or (None if peers.of_host(kind) else "default")
-    return Query(kind, where, selector)
+    return Selection(kind, where, selector)
 
 
-def _list(peers: Peers, query: Query) -> dict[str, Any]:
+def _list(peers: Peers, query: Selection) -> dict[str, Any]:
     return _list_host(peers, query) if peers.of_host(query.kind) else _list_api(peers, query)
 
 
-def _changes(peers: Peers, query: Query, listing: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    return (_poll if peers.of_host(query.kind) else _stream)(peers, query, listing)
-
-
-def _list_api(peers: Peers, query: Query) -> dict[str, Any]:
+def _list_api(peers: Peers, query: Selection) -> dict[str, Any]:
     asked = {"labelSelector": query.selector} if query.selector else {}
     listing: dict[str, Any] = peers.api().get(query.path, **asked)
     return listing
 
 
-def _list_host(peers: Peers, query: Query) -> dict[str, Any]:
+def _list_host(peers: Peers, query: Selection) -> dict[str, Any]:
     """What the agent lists; it knows no selectors, so they are applied here."""
     from j10ce.manager.api.query import read
 
@@ -181,7 +178,7 @@ def _list_host(peers: Peers, query: Query) -> dict[str, Any]:
     return {**listing, "items": items}
 
 
-def _stream(peers: Peers, query: Query, listing: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _stream(peers: Peers, query: Selection, listing: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     since = listing["metadata"]["resourceVersion"]
     asked = {"labelSelector": query.selector} if query.selector else {}
     while True:  # the server ends a watch after an hour; it goes on from where it was
@@ -193,7 +190,7 @@ def _stream(peers: Peers, query: Query, listing: dict[str, Any]) -> Iterator[tup
                 yield event["type"].lower(), event["object"]
 
 
-def _poll(peers: Peers, query: Query, listing: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _poll(peers: Peers, query: Selection, listing: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The agent has no watch: list again, and tell what came, changed and went. Usage alone is no change."""
     known = {_key(o): o for o in listing["items"]}
     while True:

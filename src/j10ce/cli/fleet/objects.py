@@ -19,6 +19,7 @@ from j10ce.model.text.cells import dig
 from j10ce.policy.profiles import builtin
 
 MOST_NAMED: Final = 5
+DISCARD: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"  # Kubernetes' name for it
 files_option = click.option(
     "-f", "--filename", "files", multiple=True, required=True, help="File, directory, or - for standard input."
 )
@@ -51,12 +52,16 @@ def apply_command(peers: Peers, files: tuple[str, ...], dry_run: bool) -> None:
 @click.argument("words", nargs=-1, metavar="[KIND NAME...]", shell_complete=complete_words)
 @click.option("-f", "--filename", "files", multiple=True, help="Delete what these files name.")
 @click.option("--force", is_flag=True, help="Delete profiles that workloads use, or that are built in, too.")
+@click.option("--unreadable", is_flag=True, help="Delete also what the manager's release cannot read.")
 @namespace_option
 @click.pass_obj
-def delete_command(peers: Peers, words: tuple[str, ...], files: tuple[str, ...], force: bool, namespace: str) -> None:
+def delete_command(
+    peers: Peers, words: tuple[str, ...], files: tuple[str, ...], force: bool, unreadable: bool, namespace: str
+) -> None:
     """Delete objects by name or by file.
 
-    A profile that a workload of this host uses, or that is built in, needs --force.
+    A profile that a workload of this host uses, or that is built in, needs --force. An object that another release
+    wrote and the manager cannot read needs an administrator and --unreadable; nothing brings it back.
 
     \b
     Example:
@@ -73,10 +78,10 @@ def delete_command(peers: Peers, words: tuple[str, ...], files: tuple[str, ...],
         _refuse_workload(kind, f"end the process of {name}, or let go of it with `j10ce-qos forget {name}`")
         if kind.name == "QoSProfile" and not force:
             _refuse_profile_in_use(peers, name)
-    api = peers.api()
+    api, how = peers.api(), {DISCARD: "true"} if unreadable else {}
     for kind, where, name in doomed:
         with suggesting(peers, kind, where, name):
-            api.delete(path(kind, where, name))
+            api.delete(path(kind, where, name), **how)
         say(f"{kind.name.lower()}/{name} deleted")
 
 
@@ -85,7 +90,7 @@ def _refuse_profile_in_use(peers: Peers, profile: str) -> None:
     if users := _users(peers, profile):
         more = f" and {len(users) - MOST_NAMED} more" if users[MOST_NAMED:] else ""
         named = ", ".join(users[:MOST_NAMED]) + more
-        raise Conflict(f"{profile} is in use by {named}, which would lose what it gives them; --force deletes it")
+        raise Conflict(f"{profile} is in use by {named}, and would not apply to them any more; --force deletes it")
     if profile in {p.metadata.name for p in builtin()}:
         back = "nobody could choose it until the manager makes it again at its next start"
         raise Conflict(f"{profile} is built in: {back}; --force deletes it")

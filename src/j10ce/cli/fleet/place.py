@@ -39,7 +39,8 @@ def place_command(
     api = peers.api()
     placements = []
     for raw in _workloads(files):
-        placement = api.post(f"{BASE}/placements", {**raw, "metadata": _with_namespace(raw)}, **_said(query))
+        body = {**raw, "metadata": {**raw["metadata"], "namespace": namespace_of(raw)}}
+        placement = api.post(f"{BASE}/placements", body, **{name: value for name, value in query.items() if value})
         placements.append(placement)
         if output not in ("json", "yaml"):
             say(placed_text(placement, explain=explain, wide=output == "wide"))
@@ -87,11 +88,3 @@ def _workloads(files: tuple[str, ...]) -> list[dict[str, Any]]:
     if len(objects) > 1:
         warn("several workloads are placed one after the other; a dry run looks at each alone")
     return objects
-
-
-def _said(query: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in query.items() if value}
-
-
-def _with_namespace(raw: dict[str, Any]) -> dict[str, Any]:
-    return {**raw["metadata"], "namespace": namespace_of(raw)}

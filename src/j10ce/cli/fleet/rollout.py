@@ -10,7 +10,7 @@ import click
 from j10ce.cli.client import Client
 from j10ce.cli.output import dump, say, table
 from j10ce.cli.paths import apart, name_of, path
-from j10ce.cli.peers import Peers, find_kind, namespace_option
+from j10ce.cli.peers import Peers, Subcommands, find_kind, namespace_option
 from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.text.cells import dig
@@ -28,7 +28,7 @@ def _joined(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> st
 policy_argument = click.argument("policy", metavar="KIND/NAME", nargs=-1, required=True, callback=_joined)
 
 
-@click.group("rollout")
+@click.group("rollout", cls=Subcommands)
 def rollout_command() -> None:
     """Follow, hold, resume and undo changes of profiles and reservations.
 
@@ -197,7 +197,8 @@ class Policy(NamedTuple):
         """Those that are kept, oldest first."""
         where = self.namespace if self.kind.namespaced else "j10ce-system"
         listed = self.api.get(path(KINDS["PolicyRevision"], where))["items"]
-        mine = [r for r in listed if any(o["uid"] == obj["metadata"]["uid"] for o in _owners(r))]
+        uid = obj["metadata"]["uid"]
+        mine = [r for r in listed if any(o["uid"] == uid for o in r["metadata"].get("ownerReferences", ()))]
         return sorted(mine, key=lambda r: int(r["revision"]))
 
     def changes(self) -> Iterator[dict[str, Any]]:
@@ -268,7 +269,3 @@ def _differences(before: dict[str, Any] | None, spec: dict[str, Any]) -> list[st
     if before is None:
         return []
     return [key for key in sorted({*before, *spec}) if before.get(key) != spec.get(key)]
-
-
-def _owners(revision: dict[str, Any]) -> list[dict[str, str]]:
-    return list(revision["metadata"].get("ownerReferences", ()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +11,8 @@ import click
 
 from j10ce.cli.output import dump, say, show_objects, table, warn
 from j10ce.cli.paths import path
-from j10ce.cli.peers import Peers
+from j10ce.cli.peers import Peers, Subcommands
+from j10ce.daemon.secret_files import create_private
 from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import API_VERSION
@@ -30,7 +30,7 @@ auth_option = click.option(
 )
 
 
-@click.group("token")
+@click.group("token", cls=Subcommands)
 def token_command() -> None:
     """Make, list and revoke tokens for the API.
 
@@ -78,8 +78,7 @@ def create_command(
         token = _create(peers, name, spec)
     warn(f"{name}: {role}, until {spec['expires']}; this is the only time it is shown")
     if output:
-        with os.fdopen(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(f"{token}\n")
+        create_private(output, f"{token}\n".encode())
     else:
         say(token)
 

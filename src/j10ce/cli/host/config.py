@@ -8,10 +8,11 @@ import click
 
 from j10ce.agent.config import config_folder, load
 from j10ce.cli.output import dump, say
+from j10ce.cli.peers import Subcommands
 from j10ce.model.schema import plain
 
 
-@click.group("config")
+@click.group("config", cls=Subcommands)
 def config_command() -> None:
     """Check or show the configuration.
 

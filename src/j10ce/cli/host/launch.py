@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
-import secrets
 import shutil
 import signal
 import socket
@@ -135,25 +133,12 @@ def _last_words(log: Path, start_at: int) -> str:
     return OWN_NAME.sub("", lines[-1]) if lines else f"it said nothing; see {log}"
 
 
-def claim(path: Path, what: str) -> int:
-    """A lock for the life of this process, told apart by its file; raises Busy with who holds it."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.pread(fd, 20, 0).decode().strip() or "unknown"
-        os.close(fd)
-        raise Busy(f"{what} runs already on {path.parent}: process {holder}; stop it there first") from None
-    os.ftruncate(fd, 0)
-    os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
-    return fd
-
-
 def refuse_taken(address: str) -> None:
     """Raises Busy where someone listens on an address already: a child would only say so in its log."""
     host, _, port = address.rpartition(":")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        with socket.create_server((host.strip("[]"), int(port)), family=_family(host)):
+        with socket.create_server((host.strip("[]"), int(port)), family=family):
             return
     except OSError as e:
         if e.errno != errno.EADDRINUSE:
@@ -162,17 +147,3 @@ def refuse_taken(address: str) -> None:
     who = "root's `j10ce-qos up` may have it; with sudo, or in group j10ce, you use that one" if system else ""
     hint = f"choose another with --listen 127.0.0.1:{int(port) % 65535 + 1}"
     raise Busy(f"port {port} of {host} is taken by another process: {f'{who}, or ' if who else ''}{hint}")
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
-
-
-def write_token(path: Path) -> str:
-    """A fresh secret for the loopback API, readable by its owner alone."""
-    token = secrets.token_urlsafe(32)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(fd, "w") as f:
-        os.fchmod(fd, 0o600)
-        f.write(token + "\n")
-    return token

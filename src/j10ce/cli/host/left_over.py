@@ -22,10 +22,14 @@ class LeftOver(NamedTuple):
 
 
 def left_over(top: str, managed: Collection[str], agent: int) -> list[LeftOver]:
-    """`managed`: cgroups of workloads that are looked after; `agent`: the process whose own cgroup is no workload."""
+    """`managed`: cgroups of workloads that are looked after; `agent`: the process whose own cgroup is no workload.
+
+    Of a user who may not write there, none is one's own: they may be root's, and looked after."""
     try:
         mount = next(iter(Hierarchies.discover().in_use().values()), None)
     except Unsupported:
+        return []
+    if mount and not os.access(mount.path, os.W_OK):
         return []
     groups = (top, f"{top}_{APART}", f"{top}.slice")
     return [

@@ -15,7 +15,6 @@ from j10ce.cli.peers import Peers, output_option
 from j10ce.errors import Denied, Unreachable
 from j10ce.host.files import Files
 from j10ce.host.mounts import Hierarchies
-from j10ce.model.snapshot import NodeFacts
 from j10ce.model.text.cells import dig
 from j10ce.observe.node import discover
 
@@ -52,7 +51,8 @@ def plan_command(peers: Peers, files: tuple[str, ...], alone: bool, output: str)
     elsewhere = any(raw["kind"] in ("NodeQoS", "Node") for raw in objects)
     answer = None if alone or elsewhere else _agents_answer(peers, objects)
     if answer is None:
-        answer = as_plain(whatif(objects, _this_machine(), wall=time.time()))  # noqa: TID251 a command has no other clock
+        this_machine = discover(socket.gethostname().lower(), Hierarchies.discover(), Files())
+        answer = as_plain(whatif(objects, this_machine, wall=time.time()))  # noqa: TID251 a command has no other clock
     say(dump(answer, output) if output in ("json", "yaml") else answer["text"])
 
 
@@ -72,7 +72,3 @@ def _agents_answer(peers: Peers, objects: list[dict[str, Any]]) -> Any:
         return peers.agent().post("/v1/plan", {"objects": objects})
     except (Unreachable, Denied):
         return None
-
-
-def _this_machine() -> NodeFacts:
-    return discover(socket.gethostname().lower(), Hierarchies.discover(), Files())

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from j10ce.cli.host.workloads import caller
+from j10ce.cli.meant import suggesting
 from j10ce.cli.output import say, table, warn
 from j10ce.cli.paths import apart
 from j10ce.cli.peers import REVERT_S, Peers, complete_knobs, complete_names, namespace_option, seconds
@@ -28,7 +29,7 @@ def hold_command(
     peers: Peers, name: str, knobs: tuple[str, ...], namespace: str, span: str, why: str, value: str | None,
     breaks_reservation: bool,
 ) -> None:  # fmt: skip
-    """Freeze settings of a workload: we keep our hands off until the hold expires.
+    """Freeze settings of a workload: the agent leaves them alone until the hold expires.
 
     \b
     Example:
@@ -45,9 +46,10 @@ def hold_command(
     for note in held["notes"]:
         warn(f"j10ce-qos hold: {note}")
     try:
-        agent.get("/v1/explain", target=on)
-    except NotFound:
-        warn(f"there is no {on} here; the hold waits for one")
+        with suggesting(peers, KINDS["Workload"], namespace, name):
+            agent.get("/v1/explain", target=on)
+    except NotFound as e:
+        warn(f"{e}{'' if str(e).endswith('?') else ';'} the hold waits for one; `j10ce-qos release {name}` ends it")
 
 
 @click.command("release")
@@ -123,7 +125,7 @@ def _tell_reverted(done: dict[str, Any]) -> None:
     left = [(r["setting"], r["reason"]) for r in done["left"]]
     removed = counted(done["removed"], "cgroup")
     say(f"{counted(done['restored'], 'setting')} restored, {len(left)} left alone, {removed} removed")
-    if "armed" in done:  # an agent runs, and has been told
+    if "armed" in done:  # an agent runs, and has done it
         say("disarmed: nothing is written until `j10ce-qos arm`")
     if left:
         say(table(["SETTING", "WHY IT IS LEFT"], left))

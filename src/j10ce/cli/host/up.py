@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import signal
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import click
 
 from j10ce.agent.config import load
 from j10ce.cli.host.doctor import short_doctor
-from j10ce.cli.host.launch import claim, refuse_taken, start, start_agent, write_token
+from j10ce.cli.host.launch import refuse_taken, start, start_agent
 from j10ce.cli.host.left_over import LeftOver, left_over
-from j10ce.cli.output import say
+from j10ce.cli.output import Verbatim, say
 from j10ce.cli.peers import Peers
-from j10ce.daemon.lock import holder
+from j10ce.daemon.lock import claim, holder
+from j10ce.daemon.secret_files import write_private
 from j10ce.errors import Busy, Denied, Finding, Invalid, QosError, Unreachable
 from j10ce.host import child
 from j10ce.http.addresses import confidential
@@ -45,7 +49,8 @@ def up_command(peers: Peers, listen: str) -> None:
         say(unarmed)
     for each in _left_over(peers):
         say(str(each))
-    say(NEXT.format(server=f"http://{listen}", kubeconfig=peers.dirs.kubeconfig))
+    say(ABOUT.format(server=f"http://{listen}", kubeconfig=peers.dirs.kubeconfig))
+    say(Verbatim(NEXT))  # to be copied, so that no line of it is folded
     while True:
         got = signal.sigwaitinfo(waited).si_signo
         match got:
@@ -79,14 +84,15 @@ def _unarmed(status: dict[str, Any]) -> str:
     """One line where nothing will be written."""
     if status["armed"]:
         return ""
-    why = status.get("unwritable") or "by its configuration or by `j10ce-qos disarm`"
-    return f"read-only (unarmed), {why}: it plans and explains, and writes nothing"
+    why = status.get("unwritable") or "its configuration or `j10ce-qos disarm` says so"
+    return f"read-only (not armed): it plans and explains, and writes nothing; {why}"
 
 
-NEXT = """
+ABOUT = """
 API       {server}  (token in {kubeconfig})
 Ctrl-C    stops, and restores every value that was changed, but for what is held or was changed by someone else
-
+"""
+NEXT = """\
 Next, in another terminal:
   j10ce-qos apply -f examples/standalone/
   j10ce-qos run --profile ls --name web --label app=web -- python3 -m http.server 8080
@@ -108,16 +114,23 @@ class Stack:
     def start(self) -> None:
         """Raises Busy, with nothing touched, where another stack or a lasting agent runs."""
         self.dirs.make()
-        self._claimed = claim(self.dirs.run / "up.lock", "`j10ce-qos up`")
+        self._claim(self.dirs.run / "up.lock")
         self._refuse_lasting_agent()
         refuse_taken(self.listen)
-        write_token(self.dirs.token)
+        write_private(self.dirs.token, secrets.token_urlsafe(32) + "\n")
         self.manager = self._manager()
         try:
             self.agent = self._agent()
         except QosError:
             self._end(self.manager, signal.SIGTERM)
             raise
+
+    def _claim(self, lock: Path) -> None:
+        claimed = claim(lock, str(os.getpid()))
+        if claimed is None:
+            other = lock.read_text().strip() or "unknown"
+            raise Busy(f"`j10ce-qos up` runs already on {lock.parent}: process {other}; stop it there first")
+        self._claimed = claimed
 
     def _refuse_lasting_agent(self) -> None:
         """One that `run` started hands over; any other was started by someone who wants it."""

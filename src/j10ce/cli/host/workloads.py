@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import time
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 import click
@@ -21,6 +21,14 @@ from j10ce.errors import Denied, NotFound, QosError, Unreachable
 from j10ce.model.catalogue import KINDS
 from j10ce.policy.profiles import canonical
 
+# What other tools take, and what does it here.
+INSTEAD: Final = dict.fromkeys(("-d", "--detach"), "write & after the command, which goes on in the background") | {
+    "-p": "did you mean '--profile'?",
+    "--dry-run": "`j10ce-qos plan -f FILE` shows what would be written for a Workload in a file",
+    "--cpus": "did you mean '--cpu'?",
+    "-m": "did you mean '--memory'?",
+}
+
 
 class Label(click.ParamType[tuple[str, str]]):
     name = "label"
@@ -30,6 +38,18 @@ class Label(click.ParamType[tuple[str, str]]):
         if not key or not equals:
             self.fail(f"{value!r} is no label; write KEY=VALUE, such as app=web", param, ctx)
         return key, text
+
+
+class Run(click.Command):
+    """Who knows `docker run` or `systemd-run` hears what does here what an option does there."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as e:
+            if e.option_name not in INSTEAD:
+                raise
+            raise click.UsageError(f"No such option {e.option_name!r}; {INSTEAD[e.option_name]}.", ctx) from None
 
 
 anyway_option = click.option(
@@ -43,7 +63,7 @@ profile_option = click.option(
 )
 
 
-@click.command("run", context_settings={"allow_interspersed_args": False})
+@click.command("run", cls=Run, context_settings={"allow_interspersed_args": False})
 @profile_option
 @click.option("--name", help="Name of the workload; default: the command's, numbered.")
 @namespace_option
@@ -118,7 +138,8 @@ def adopt_command(
     placed = _ask(peers, "/v1/adopt", {**given, **_common(options), "insist": not anyway})
     for note in _notes(placed):
         warn(f"j10ce-qos adopt: {note}")
-    say(f"{placed['namespace']}/{placed['name']} adopted in {placed['cgroup']}")
+    where = f"adopted in {placed['cgroup']}" if placed["armed"] else "is listed, and stays in the cgroup that it is in"
+    say(f"{placed['namespace']}/{placed['name']} {where}")
 
 
 @click.command("forget")

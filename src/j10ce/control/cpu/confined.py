@@ -21,7 +21,7 @@ ROUNDS: Final = 100  # of raising everybody: whoever has not enough by then will
 HALVINGS: Final = 6  # to find by how much needs are cut that do not fit
 
 
-class Siblings(NamedTuple):
+class ConfinedSiblings(NamedTuple):
     here: float  # millicores that they share
     room: Cpus
     cpus: Sequence[Cpus]  # of each

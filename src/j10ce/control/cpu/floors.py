@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from j10ce.control.cpu.confined import Siblings
+from j10ce.control.cpu.confined import ConfinedSiblings
 from j10ce.control.cpu.needs import DEFAULT, TierWeights, foreign, keepable, quota, standing
 from j10ce.control.cpu.owners import chosen_by_others
 from j10ce.control.cpu.weights import HEADROOM, Division, Member, divide, grid
@@ -39,7 +39,7 @@ def levels(snap: Snapshot, tiers: TierWeights, held: Mapping[TargetId, float]) -
             continue
         here, room = capacity[group], cpus[group]
         cpus |= {c: chosen_by_others(snap, c) & room or room for c in children}
-        siblings = Siblings(here, room, [cpus[c] for c in children])
+        siblings = ConfinedSiblings(here, room, [cpus[c] for c in children])
         members = (*(members_of[c] for c in children), foreign(snap.groups[group]))
         # A service that starts beside our top group is met as soon as it runs, not only once it was seen.
         beside = DEFAULT if group == ROOT else 0.0

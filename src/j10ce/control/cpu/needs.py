@@ -19,6 +19,7 @@ from j10ce.model.kinds import Strict, Tier
 from j10ce.model.knob import IDLE_SHARES, PERIOD_US, Setting, TargetId
 from j10ce.model.snapshot import Group, Snapshot
 from j10ce.model.workload import Entitlement
+from j10ce.policy.effect.cpu_share import parts_quota
 
 SHARES_PER_CPU: Final = 1024
 DEFAULT: Final = float(SHARES_PER_CPU)  # what the kernel gives a fresh cgroup
@@ -93,15 +94,22 @@ def quota(snap: Snapshot, target: TargetId) -> float:
 
 
 def _workload(e: Entitlement, snap: Snapshot) -> Member:
-    weight = present(snap, e.target)
+    weight, most = present(snap, e.target), _may_use(e, snap)
     if not e.chosen:
-        return Member(weight, counted=_counted(e, weight))
+        return Member(weight, counted=min(most, _counted(e, weight)))
+    floor = min(most, float(e.floor.cpu))
     if e.cpu.weight is not UNSET or snap.groups[e.target].owned:
-        return Member(base_of(e), e.floor.cpu, free=True)
+        return Member(base_of(e), floor, free=True)
     # Whoever made it weighs it against siblings by a rule of their own: it keeps that, and is raised for its floor.
     had = snap.originals.get(Setting(e.target, "cpu.weight"), weight)
     base = float(had) if isinstance(had, float | int) else weight
-    return Member(base, e.floor.cpu, raised=True, counted=_counted(e, base))
+    return Member(base, floor, raised=True, counted=min(most, _counted(e, base)))
+
+
+def _may_use(e: Entitlement, snap: Snapshot) -> float:
+    """Millicores, by limits that are not ours: no weight gives more. One that we set gives way to the floor."""
+    ours = Setting(e.target, "cpu.max") in snap.originals or e.ceiling.cpu != math.inf or e.cpu.suppressible
+    return min(math.inf if e.chosen and ours else quota(snap, e.target), parts_quota(snap, e.target))
 
 
 def _counted(e: Entitlement, base: float) -> float:

@@ -62,7 +62,7 @@ def next_room(law: Law, held: Room | None, now: float, others: float | None, cpu
     if known:
         room = dead_band(known.cpus, room, law.dead_band * cpus)
         room = ramp(known.cpus, room, rise=law.grow * cpus * max(0.0, now - known.at))
-    reason = f"others use {max(high, recent):.2f} of {cpus:.0f} CPUs; {room:.2f} left for best-effort"
+    reason = f"others use {max(high, recent):.2f} of {cpus:g} CPUs; {room:.2f} left for best-effort"
     return Room(now, room, reason, recent, uses)
 
 

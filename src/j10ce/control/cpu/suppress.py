@@ -50,7 +50,7 @@ class CpuSuppress:
             self._room, self._caps, self._wants = None, {}, {}
             return
         others = _others(snap, (*self._capped.values(), *(self._idle[t] for t in yielding)))
-        self._room = next_room(self.config, self._room, snap.now, others, float(len(snap.node.cpus)))
+        self._room = next_room(self.config, self._room, snap.now, others, snap.node.capacity.cpu / 1000)
         if self.config.mode == "cpuset":
             yield from self._by_cpus(snap, self._room)
         else:

@@ -107,9 +107,12 @@ class Journal:
         return self._targets
 
     def rename(self, target: TargetId, to: TargetId | None = None) -> set[TargetId]:
-        """What stands under a name is `to` from here on; without it the group at its path: another bears the name."""
-        made = [msgspec.structs.replace(m, target=to or group(m.at.path)) for m in (self.made.get(target),) if m]
-        moved: list[Entry] = [*made]
+        """What stands under a name is `to` from here on; without it the group at its path: another bears the name.
+
+        The old name goes last: a kill in between leaves both, and what was there before us is known by one of them.
+        """
+        known = (entries.get(target) for entries in (self.made, self.enabled))
+        moved: list[Entry] = [msgspec.structs.replace(e, target=to or group(e.at.path)) for e in known if e]
         for setting in self.changed(target):
             old = self.originals[setting]
             controller = KNOBS[setting.knob].controller if setting.knob in KNOBS else "cpu"
@@ -117,7 +120,7 @@ class Journal:
             now = setting._replace(target=to or group(path))
             moved.append(msgspec.structs.replace(old, target=now.target))
             moved += (wrote(now, value, self.owners[setting]) for value in self.ours(setting))
-        self.note(Forgot(target), *moved)
+        self.note(*moved, Forgot(target))
         return {entry.target for entry in moved}
 
     def places(self) -> Iterator[tuple[TargetId, Handle]]:

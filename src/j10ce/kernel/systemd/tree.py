@@ -113,7 +113,7 @@ class SystemdTree:
         unit = self._units.unit_at(at.path)
         if not unit or not self.owns(at):
             return Refused(f"{at.path!r} is no unit below {slice_name(self._top)}; only our own are removed")
-        if self._populated(at):
+        if "populated 1" in (file.read(f"{self._directory(at)}/cgroup.events") or ""):
             return Refused(f"{unit} still holds processes; stopping it would end them")
         never_started = self._nursery.discard(unit)
         try:
@@ -143,9 +143,6 @@ class SystemdTree:
         for setting, value in values.items():
             if setting.knob not in TABLE:
                 self._backend.write(setting, value, at)  # one that is refused shows as drift at the next sweep
-
-    def _populated(self, at: Handle) -> bool:
-        return "populated 1" in (file.read(f"{self._directory(at)}/cgroup.events") or "")
 
     def _exists(self, at: Handle) -> bool:
         return os.path.isdir(self._directory(at))

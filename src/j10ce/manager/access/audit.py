@@ -94,7 +94,7 @@ class Audit:
         for shown in (_whole, _shortened, _nothing):
             try:
                 data = _spelled(
-                    told(act, code, wall, shown) | _given(error=message[:1000]) | _asked(more) | _cut(length)
+                    outcome(act, code, wall, shown) | _given(error=message[:1000]) | _asked(more) | _cut(length)
                 )
             except (RecursionError, ValueError, TypeError) as e:  # whatever an object holds, its line is written
                 log.error("audit.unshown", kind=act.kind, name=act.name, error=type(e).__name__)
@@ -191,8 +191,8 @@ def head(act: Act, wall: float) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-def told(act: Act, code: int, wall: float, shown: Callable[[Any], Any]) -> dict[str, Any]:
-    """What became of it. Where it may have been done all the same, what it would change is told, too."""
+def outcome(act: Act, code: int, wall: float, shown: Callable[[Any], Any]) -> dict[str, Any]:
+    """What became of it. Where it may have been done all the same, the line says what it would change."""
     line = head(act, wall) | ({"stage": "outcome", "id": act.id} if act.id else {}) | {"code": code}
     refused = 400 <= code < CUT_OFF
     if shown is _nothing or refused or (act.before is None and act.after is None):

@@ -45,7 +45,7 @@ class NodeCredentialRequest(Strict, frozen=True, kw_only=True):
 
 class NodeCredential(Strict, frozen=True, kw_only=True, omit_defaults=False):
     node: str
-    token: str | UnsetType = UNSET  # told once
+    token: str | UnsetType = UNSET  # shown once
     expires: datetime | UnsetType = UNSET
     api_version: Literal["j10ce.io/v1alpha1"] = API_VERSION
     kind: Literal["NodeCredential"] = "NodeCredential"
@@ -57,7 +57,7 @@ class Enrolment:
         self._counting = asyncio.Lock()
 
     async def handle_issue(self, request: Request) -> Response:
-        """POST: a token for a node, told this once."""
+        """POST: a token for a node, shown this once."""
         enter("create", ENROLMENT)
         if request.method != "POST":
             raise not_allowed(request, ("POST",))
@@ -96,8 +96,8 @@ class Enrolment:
         if findings := [*_named(node)]:
             raise Invalid(findings, ENROLMENT)
         caller = current().caller
-        found = await self._own(current().credential if caller.role is Role.NODE else NODE_PREFIX + node)
-        return NodeCredential(node=node, expires=found.spec.expires if found else UNSET)
+        credential = await self._own(current().credential if caller.role is Role.NODE else NODE_PREFIX + node)
+        return NodeCredential(node=node, expires=credential.spec.expires if credential else UNSET)
 
     async def _enrol(self, caller: Caller, node: str, expires: datetime) -> str:
         """Whoever holds a bootstrap token must not become a node that is there already: the store itself is asked,
@@ -125,12 +125,12 @@ class Enrolment:
     async def _check_silent(self, node: str) -> None:
         """Of certificates the store knows nothing, but of whom reports by one: as the leader says, or is yet to say."""
         try:
-            found = await self._store.get("NodeQoS", "", node)
+            node_qos = await self._store.get("NodeQoS", "", node)
         except NotFound:
             return
-        if not isinstance(found, NodeQoS) or found.status.node.heartbeat is UNSET:
+        if not isinstance(node_qos, NodeQoS) or node_qos.status.node.heartbeat is UNSET:
             return
-        if not any(c.type == "Ready" and c.status == "Unknown" for c in found.status.conditions):
+        if not any(c.type == "Ready" and c.status == "Unknown" for c in node_qos.status.conditions):
             has = "it has a certificate, or its credential was just revoked"
             raise Conflict(f"{node} reports: {has}; enrol it once it is silent, or ask an administrator to")
 
@@ -145,28 +145,28 @@ class Enrolment:
         raise Conflict(f"too many nodes enrol with {name} at once; try again")
 
     async def _count_down(self, name: str) -> None:
-        found = await self._own(name)
-        if found is None or found.spec.uses is UNSET:
+        credential = await self._own(name)
+        if credential is None or credential.spec.uses is UNSET:
             return  # of the auth file, where nothing is counted
-        if found.spec.uses <= 0:
+        if credential.spec.uses <= 0:
             raise Denied(f"the bootstrap token {name} is used up; ask an administrator for another")
         current().announce()
-        spent = replace(found, spec=replace(found.spec, uses=found.spec.uses - 1))
-        await self._store.put(spent, expect=found.metadata.resource_version)
+        spent = replace(credential, spec=replace(credential.spec, uses=credential.spec.uses - 1))
+        await self._store.put(spent, expect=credential.metadata.resource_version)
 
     async def _rotate(self, caller: Caller, expires: datetime) -> str:
         """A node shows its token and gets another. A certificate is renewed where it comes from, and so is a token
         of the auth file."""
         act = current()
-        found = await self._own(act.credential) if act.proof else None
-        if found is None or (found.spec.role, found.spec.node) != ("node", caller.node):
+        credential = await self._own(act.credential) if act.proof else None
+        if credential is None or (credential.spec.role, credential.spec.node) != ("node", caller.node):
             raise Denied(f"what {caller.node} was recognised by is no Credential object; change it where it comes from")
         token, hash_ = make(act.credential)
         overlap = datetime.fromtimestamp(int(self._keyring.wall() + OVERLAP_S), UTC)
         # What the node has just shown goes on, not what was issued last: that answer may have got lost.
         shown = f"sha256:{act.proof.hex()}"
-        spec = replace(found.spec, hash=hash_, expires=expires, former_hash=shown, former_expires=overlap)
-        await self._put(found, replace(found, spec=spec))
+        spec = replace(credential.spec, hash=hash_, expires=expires, former_hash=shown, former_expires=overlap)
+        await self._put(credential, replace(credential, spec=spec))
         return token
 
     async def _put(self, old: Credential | None, fresh: Credential) -> None:
@@ -184,10 +184,10 @@ class Enrolment:
         if self._keyring.is_static(name):
             return None
         try:
-            found = await self._store.get("Credential", "", name)
+            stored = await self._store.get("Credential", "", name)
         except NotFound:
             return None
-        return found if isinstance(found, Credential) else None
+        return stored if isinstance(stored, Credential) else None
 
 
 def _named(node: str) -> Iterator[Finding]:
@@ -200,5 +200,5 @@ def _life(lifetime: Duration | UnsetType) -> list[Finding]:
     return [Finding("lifetime", str(lifetime), "out of range", "between 1m and 30d")]
 
 
-def _shown(told: NodeCredential, code: int) -> Response:
-    return Response(encode(told), code, PRIVATE, "application/json")
+def _shown(credential: NodeCredential, code: int) -> Response:
+    return Response(encode(credential), code, PRIVATE, "application/json")

@@ -24,7 +24,7 @@ from j10ce.manager.access.tokens import Ticket
 from j10ce.manager.fairness.growth import growth, possible_growth
 from j10ce.manager.fairness.metered import Meter, Metered
 from j10ce.manager.fairness.rate_limits import Limits, share_of
-from j10ce.manager.identity import Act, acting
+from j10ce.manager.identity import NOBODY, Act, acting
 from j10ce.manager.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -90,7 +90,7 @@ class Declined(NamedTuple, Generic[R]):
 
 
 class Passage(ABC, Generic[R]):
-    """One request, from the gate to the end of its answer: what it has open, and what was told of it.
+    """One request, from the gate to the end of its answer: what it has open, and what was recorded of it.
 
     Nothing gets out that nobody allowed: no answer to a request that asked for no right, no watch beyond its caller's
     share. The audit log also hears of a write that never came to an answer. A front end derives its own.
@@ -113,7 +113,7 @@ class Passage(ABC, Generic[R]):
         self.method, self.path, self.writes = method, path, writes
         self._deletes, self._watches, self._anyone = deletes, watches, anyone
         self.act = Act(source=source, announce=gate.audit.intend)
-        self.meter = Meter(gate.limits, self.act, writes)
+        self.meter = self.act.meter = Meter(gate.limits, NOBODY, writes)
         self.ticket: Ticket | None = None
         self.took_s: float | None = None  # once it is over; never of a watch, whose length says nothing of our speed
         self.code = self._size = 0
@@ -135,6 +135,7 @@ class Passage(ABC, Generic[R]):
         """Returns when it is the caller's turn; raises Refusal 429."""
         self.ticket = ticket
         self.act.recognised(ticket.caller, ticket.name, ticket.digest)
+        self.meter.caller = ticket.caller
         limits, caller, writes = self._gate.limits, ticket.caller, self.writes
         if self._watches:
             self._watch()
@@ -149,7 +150,7 @@ class Passage(ABC, Generic[R]):
         await self.meter.turn()
 
     def begin(self, code: int, problem: str = "", *, size: int = 0) -> None:
-        """The answer is about to be told: to the audit log first. The first code counts; raises Refusal 429."""
+        """The answer is about to be sent; the audit log has it first. The first code counts; raises Refusal 429."""
         if self.code:
             return
         if code < 400:

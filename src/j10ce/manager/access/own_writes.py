@@ -1,4 +1,4 @@
-"""What the manager writes beside the request that it was asked for, told to the audit log like any caller's write.
+"""What the manager writes beside the request that it was asked for, audited like any caller's write.
 
 What the leader writes by itself is the manager's own deed, and never stopped by the log.
 """
@@ -40,12 +40,12 @@ class AuditedStore:
     async def put(self, obj: Object, *, expect: str | Expect = ANY, part: Part = "spec") -> Object:
         if part == "status" or not self._audit.kept:
             return await self._store.put(obj, expect=expect, part=part)
-        with self._told("create" if expect is ABSENT else "update", key_of(obj)) as act:
+        with self._audited("create" if expect is ABSENT else "update", key_of(obj)) as act:
             act.after = obj
             return await self._store.put(obj, expect=expect, part=part)
 
     async def delete(self, kind: str, namespace: str, name: str, *, expect: str | Expect = ANY) -> Object:
-        with self._told("delete", Key(kind, namespace, name)) as act:
+        with self._audited("delete", Key(kind, namespace, name)) as act:
             act.before = await self._store.delete(kind, namespace, name, expect=expect)
             return act.before
 
@@ -56,7 +56,7 @@ class AuditedStore:
         await self._store.close()
 
     @contextmanager
-    def _told(self, verb: Verb, key: Key) -> Iterator[Act]:
+    def _audited(self, verb: Verb, key: Key) -> Iterator[Act]:
         act, code = Act(*self._who(), announce=self._audit.intend), CUT_OFF
         act.verb, (act.kind, act.namespace, act.name) = verb, key
         act.announce()

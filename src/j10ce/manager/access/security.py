@@ -19,7 +19,7 @@ from j10ce.manager.fairness.rate_limits import Limits
 from j10ce.store.store import Store
 
 
-class Options(NamedTuple):
+class SecurityOptions(NamedTuple):
     listen: str
     token: str = ""  # of the owner; empty: none
     auth: Path | None = None
@@ -30,7 +30,9 @@ class Options(NamedTuple):
 
 
 class Defence:
-    def __init__(self, options: Options, store: Store, wall: Callable[[], float], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, options: SecurityOptions, store: Store, wall: Callable[[], float], clock: Callable[[], float]
+    ) -> None:
         """Raises Denied or Invalid where a file cannot be used, or where the address is open and nothing guards it."""
         check(options)
         self.keyring = Keyring(store, wall, owner=options.token)
@@ -59,7 +61,7 @@ class Defence:
         self._asked.set()
 
 
-def check(options: Options) -> None:
+def check(options: SecurityOptions) -> None:
     """Raises Denied for an address that would carry secrets in the clear, or let anyone in."""
     if bool(options.tls_cert) != bool(options.tls_key):
         raise Denied("--tls-cert and --tls-key go together: give both")

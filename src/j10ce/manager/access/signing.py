@@ -22,7 +22,7 @@ UNUSED: Final = dict.fromkeys(
 PEM: Final = serialization.Encoding.PEM
 
 
-class Wish(NamedTuple):
+class CertificateWish(NamedTuple):
     """What a certificate is for: a server's names, or a client's name and role."""
 
     name: str
@@ -53,7 +53,7 @@ def new_authority(name: str, life_s: float, wall: float) -> Pair:
     return Pair(begun.sign(key, hashes.SHA256()), key)
 
 
-def issued(wish: Wish, authority: Pair, wall: float) -> Pair:
+def issued(wish: CertificateWish, authority: Pair, wall: float) -> Pair:
     """A fresh key and its certificate."""
     key, signer = ec.generate_private_key(ec.SECP256R1()), authority.certificate
     purpose = ExtendedKeyUsageOID.CLIENT_AUTH if wish.role else ExtendedKeyUsageOID.SERVER_AUTH
@@ -72,12 +72,12 @@ def issued(wish: Wish, authority: Pair, wall: float) -> Pair:
 def read_pair(certificate: bytes, key: bytes, where: str) -> Pair:
     """Raises Denied where they are no such thing, or do not belong together."""
     try:
-        found, private = x509.load_pem_x509_certificate(certificate), serialization.load_pem_private_key(key, None)
+        public, private = x509.load_pem_x509_certificate(certificate), serialization.load_pem_private_key(key, None)
     except ValueError:
         raise Denied(f"{where} holds no certificate with a private key") from None
-    if not isinstance(private, ec.EllipticCurvePrivateKey) or private.public_key() != found.public_key():
+    if not isinstance(private, ec.EllipticCurvePrivateKey) or private.public_key() != public.public_key():
         raise Denied(f"the key of {where} is not that of its certificate")
-    return Pair(found, private)
+    return Pair(public, private)
 
 
 def text(*chain: x509.Certificate) -> str:
@@ -109,7 +109,7 @@ def _begun(
     )
 
 
-def _subject(wish: Wish) -> x509.Name:
+def _subject(wish: CertificateWish) -> x509.Name:
     parts = [x509.NameAttribute(NameOID.COMMON_NAME, wish.name[:64])]
     if wish.role:
         parts.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, f"j10ce:{wish.role}"))

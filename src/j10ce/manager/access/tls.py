@@ -94,7 +94,7 @@ async def follow_files(reloads: Mapping[tuple[Path, ...], Callable[[], None]], a
 
 
 def reload_certificate(context: ssl.SSLContext, cert: Path, key: Path) -> None:
-    """A pair that does not fit is told, and the one before stays: a renewal writes two files."""
+    """A pair that does not fit is logged, and the one before stays: a renewal writes two files."""
     try:
         load_certificate(context, cert, key)
     except Denied as e:

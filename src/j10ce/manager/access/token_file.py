@@ -18,14 +18,14 @@ from j10ce.policy.validation.credential import credential
 log = structlog.get_logger()
 
 
-class Known(CredentialSpec, frozen=True, kw_only=True):
+class KnownToken(CredentialSpec, frozen=True, kw_only=True):
     """One token that is known by its hash."""
 
     name: str
 
 
 class AuthFile(Strict, frozen=True, kw_only=True):
-    tokens: tuple[Known, ...] = ()
+    tokens: tuple[KnownToken, ...] = ()
 
 
 def load(path: Path) -> AuthFile:
@@ -46,12 +46,12 @@ def parse(text: bytes) -> AuthFile:
     """YAML or JSON; raises Invalid with every finding."""
     plain = plain_of(text, "auth file") or {}
     try:
-        told = convert(plain, AuthFile)
+        tokens_file = convert(plain, AuthFile)
     except Invalid as e:
         # A value that does not belong may be a token that was pasted into the wrong place.
         raise Invalid([finding._replace(value=None) for finding in e.findings], "auth file") from None
-    findings = [f for n, known in enumerate(told.tokens) for f in _check(f"tokens[{n}]", known)]
-    names = [known.name for known in told.tokens]
+    findings = [f for n, known in enumerate(tokens_file.tokens) for f in _check(f"tokens[{n}]", known)]
+    names = [known.name for known in tokens_file.tokens]
     findings += [
         Finding(f"tokens[{n}].name", name, "stands here twice", "one token has one name")
         for n, name in enumerate(names)
@@ -59,15 +59,15 @@ def parse(text: bytes) -> AuthFile:
     ]
     if findings:
         raise Invalid(findings, "auth file")
-    return told
+    return tokens_file
 
 
-def entries(told: AuthFile) -> dict[str, KeyringEntry]:
-    return {known.name: entry(known.name, known) for known in told.tokens}
+def entries(tokens_file: AuthFile) -> dict[str, KeyringEntry]:
+    return {known.name: entry(known.name, known) for known in tokens_file.tokens}
 
 
 def reload(keyring: Keyring, path: Path) -> None:
-    """Take the file as it is; one with mistakes is told, and what was in force stays in force."""
+    """Take the file as it is; one with mistakes is logged, and what was in force stays in force."""
     try:
         keyring.static = entries(load(path))
     except (Denied, Invalid) as e:
@@ -76,9 +76,9 @@ def reload(keyring: Keyring, path: Path) -> None:
         log.info("auth.load", file=str(path), tokens=len(keyring.static))
 
 
-def _check(where: str, known: Known) -> list[Finding]:
-    found = [*syntax.name("name", known.name), *credential(known.name, known)]
+def _check(where: str, known: KnownToken) -> list[Finding]:
+    findings = [*syntax.name("name", known.name), *credential(known.name, known)]
     if known.role == "bootstrap":
         # A file is not counted down; its bootstrap tokens end by their expiry alone.
-        found = [f for f in found if f.path != "spec.uses"]
-    return [f._replace(path=f"{where}.{f.path.removeprefix('spec.').removeprefix('metadata.')}") for f in found]
+        findings = [f for f in findings if f.path != "spec.uses"]
+    return [f._replace(path=f"{where}.{f.path.removeprefix('spec.').removeprefix('metadata.')}") for f in findings]

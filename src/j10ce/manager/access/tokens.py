@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from j10ce.manager.identity import Caller, Role, caller_of
 from j10ce.model.kinds import Credential, CredentialSpec
+from j10ce.model.text.secrets import OURS
 from j10ce.policy.validation import credential
 from j10ce.store.mirror import Mirror
 from j10ce.store.store import Store
@@ -24,12 +25,11 @@ log = structlog.get_logger()
 PREFIX: Final = "j10ce."
 OWNER: Final = Caller(credential.OWNER, Role.ADMIN)  # whoever can read the token file that `up` writes
 SECRET_BYTES: Final = 32
-TOKEN: Final = re.compile(r"j10ce\.[-a-z0-9.]{1,253}\.[-_A-Za-z0-9]{43}")
-HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
+TOKEN: Final = re.compile(OURS)
 
 
 def make(name: str) -> tuple[str, str]:
-    """(token, hash): the one is told once, the other is kept."""
+    """(token, hash): the one is shown once, the other is kept."""
     secret = secrets.token_urlsafe(SECRET_BYTES)
     return f"{PREFIX}{name}.{secret}", hash_of(secret)
 
@@ -41,7 +41,7 @@ def hash_of(secret: str) -> str:
 
 def redact(text: str) -> str:
     """Without anything that looks like a token of ours, or the hash of one."""
-    return HASH.sub("(redacted)", TOKEN.sub("(redacted)", text))
+    return credential.HASH.sub("(redacted)", TOKEN.sub("(redacted)", text))
 
 
 class KeyringEntry(NamedTuple):
@@ -127,8 +127,8 @@ class Keyring:
         return self.static.get(name) or self._stored.get(name)
 
     def _caller(self, name: str, digest: bytes) -> Caller | None:
-        found = self._entry(name)
-        return found.caller if found is not None and found.accepts(digest, self.wall()) else None
+        entry = self._entry(name)
+        return entry.caller if entry is not None and entry.accepts(digest, self.wall()) else None
 
 
 def entry(name: str, spec: CredentialSpec) -> KeyringEntry:

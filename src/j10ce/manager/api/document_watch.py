@@ -21,8 +21,8 @@ async def document_lines(
 ) -> AsyncGenerator[Parts]:
     """The node's document whenever its hash moves away from `known`, a bookmark when nothing did for a while.
 
-    With `changes`, whoever was told the document before is told only what is other than there. What is large waits for
-    room among what its caller has not read, and is then told as it is at that time.
+    With `changes`, whoever has the document before gets only what differs from it. What is large waits for
+    room among what its caller has not read, and is then sent as it is at that time.
     """
     await view.ready()
     telling = Telling(view, node, known, changes=changes)
@@ -35,7 +35,7 @@ async def document_lines(
                 if parts:
                     yield parts
             else:
-                del parts  # others may be told meanwhile what is not there any more
+                del parts  # the document may change while this waits for room
                 async with large.room_for(size):
                     parts = telling.next()
                     telling.done()
@@ -50,7 +50,7 @@ async def document_lines(
 
 
 class Telling:
-    """What one watcher was told last, and what it is to be told next."""
+    """What one watcher got last, and what it gets next."""
 
     def __init__(self, view: View, node: str, known: str, *, changes: bool) -> None:
         self._view, self._node, self._changes = view, node, changes
@@ -63,10 +63,10 @@ class Telling:
         documents = self._view.documents
         self.epoch, document = self._view.wishes.epoch, documents.of(self._node)
         self._next = (document.hash, documents.mark(self._node) if self._changes else None)
-        return _told(documents, self._node, document, self.held, self._before) if document.hash != self.held else ()
+        return _line_for(documents, self._node, document, self.held, self._before) if document.hash != self.held else ()
 
     def done(self) -> None:
-        """It is being told that."""
+        """The watcher is getting it."""
         self.held, self._before = self._next
 
 
@@ -83,7 +83,7 @@ async def in_pieces(lines: AsyncGenerator[Parts]) -> AsyncGenerator[bytes]:
             del parts, part
 
 
-def _told(documents: Documents, node: str, document: Document, held: str, before: Mark | None) -> Parts:
+def _line_for(documents: Documents, node: str, document: Document, held: str, before: Mark | None) -> Parts:
     """Nothing was awaited since `document` was made: the change leads to it."""
     change = documents.change(node, before) if before else None
     type_ = "CHANGED" if change is not None else "MODIFIED" if held else "ADDED"

@@ -26,7 +26,9 @@ MOST_ROWS: Final = 8 << 20  # likewise, of rows of tables and of bare metadata
 META_GROUP: Final = "meta.k8s.io"
 PARTIAL: Final = "PartialObjectMetadata"
 NOTHING: Final = "<none>"
+COMMA, END = b",", b"]}"
 Json = dict[str, Any]
+Row = tuple[bytes, bytes]  # what stands before and after an age
 Include = Literal["None", "Metadata", "Object"]
 T = TypeVar("T")
 
@@ -38,11 +40,15 @@ class Form(Protocol):
         """Unless it is `kept`, it is no state that was stored under its revision."""
         ...
 
-    def items(self, objects: Sequence[Object], /) -> bytes:
-        """Members of a page, with commas between them."""
+    def items(self, objects: Sequence[Object], /) -> list[bytes]:
+        """Members of a page, each after a comma, in parts that whoever asks for the same shares: an answer that nobody
+        reads keeps little that is its own."""
         ...
 
-    def page(self, kind: Kind, page: Page, items: bytes, /) -> bytes: ...
+    def page(self, kind: Kind, page: Page, /) -> tuple[bytes, bytes]:
+        """What stands before and after the members."""
+        ...
+
     def bookmark(self, kind: Kind, meta: dict[str, Any], /) -> bytes:
         """The object of a watch's event that tells no change, only where the watch stands."""
         ...
@@ -61,9 +67,9 @@ def choose(accept: str, include: str, kind: Kind, wall: Callable[[], float], pla
             case "":
                 return plainly
             case "table" if known:
-                return Table(kind, version, _include(include), wall, plainly)
+                return TableForm(kind, version, _include(include), wall, plainly)
             case "partialobjectmetadata" | "partialobjectmetadatalist" if known:
-                return Partial(version)
+                return Partial(version, plainly)
     raise Refusal(406, "only application/json is spoken here, also as=Table and as=" + PARTIAL)
 
 
@@ -99,7 +105,7 @@ class Encoded:
 
     def __init__(self) -> None:
         self._kept = Kept[bytes](MOST_BYTES)
-        self.rows = Kept[tuple[bytes, bytes]](MOST_ROWS)  # for other forms: what stands before and after an age
+        self._rows = Kept[Row](MOST_ROWS)
 
     def object(self, obj: Object, *, kept: bool = True) -> bytes:
         revision = (obj.metadata.uid, obj.metadata.resource_version)
@@ -111,12 +117,22 @@ class Encoded:
             self._kept.keep(revision, data, len(data))
         return data
 
-    def items(self, objects: Sequence[Object]) -> bytes:
-        return b",".join(map(self.object, objects))
+    def items(self, objects: Sequence[Object]) -> list[bytes]:
+        return [part for obj in objects for part in (COMMA, self.object(obj))]
 
-    def page(self, kind: Kind, page: Page, items: bytes) -> bytes:
+    def page(self, kind: Kind, page: Page) -> tuple[bytes, bytes]:
         head = {"kind": f"{kind.name}List", "apiVersion": API_VERSION, "metadata": list_meta(page)}
-        return msgspec.json.encode(head)[:-1] + b',"items":[' + items + b"]}"
+        return msgspec.json.encode(head)[:-1] + b',"items":[', END
+
+    def row(self, obj: Object, form: tuple[str, str], make: Callable[[Object], Row]) -> Row:
+        """For other forms: what was made of a stored revision."""
+        key = (obj.metadata.uid, obj.metadata.resource_version, *form)
+        row = self._rows.get(key)
+        if row is None:
+            row = make(obj)
+            if obj.metadata.resource_version:
+                self._rows.keep(key, row, sum(map(len, row)))
+        return row
 
     def bookmark(self, kind: Kind, meta: dict[str, Any]) -> bytes:
         return msgspec.json.encode({"kind": kind.name, "apiVersion": API_VERSION, "metadata": meta})
@@ -126,22 +142,25 @@ class Partial(NamedTuple):
     """Metadata and nothing else."""
 
     version: str
+    plainly: Encoded
 
     def object(self, obj: Object, *, kept: bool = True) -> bytes:
-        return partial(obj, self.version)
+        if not kept:
+            return partial(obj, self.version)
+        return self.plainly.row(obj, (PARTIAL, self.version), lambda obj: (partial(obj, self.version), b""))[0]
 
-    def items(self, objects: Sequence[Object]) -> bytes:
-        return b",".join(map(self.object, objects))
+    def items(self, objects: Sequence[Object]) -> list[bytes]:
+        return [part for obj in objects for part in (COMMA, self.object(obj))]
 
-    def page(self, kind: Kind, page: Page, items: bytes) -> bytes:
+    def page(self, kind: Kind, page: Page) -> tuple[bytes, bytes]:
         head = _typed(f"{PARTIAL}List", self.version, metadata=list_meta(page))
-        return msgspec.json.encode(head)[:-1] + b',"items":[' + items + b"]}"
+        return msgspec.json.encode(head)[:-1] + b',"items":[', END
 
     def bookmark(self, kind: Kind, meta: Json) -> bytes:
         return msgspec.json.encode(_typed(PARTIAL, self.version, metadata=meta))
 
 
-class Table(NamedTuple):
+class TableForm(NamedTuple):
     """One row per object, with the columns of its kind and its age."""
 
     kind: Kind
@@ -151,34 +170,32 @@ class Table(NamedTuple):
     plainly: Encoded
 
     def object(self, obj: Object, *, kept: bool = True) -> bytes:
-        return self._rows(self._row(obj, kept=kept), {"resourceVersion": obj.metadata.resource_version})
+        before, after = self._around({"resourceVersion": obj.metadata.resource_version})
+        return b"".join((before, *self._row(obj, kept=kept), after))
 
-    def items(self, objects: Sequence[Object]) -> bytes:
-        return b",".join(map(self._row, objects))
+    def items(self, objects: Sequence[Object]) -> list[bytes]:
+        return [part for obj in objects for part in (COMMA, *self._row(obj))]
 
-    def page(self, kind: Kind, page: Page, items: bytes) -> bytes:
-        return self._rows(items, list_meta(page))
+    def page(self, kind: Kind, page: Page) -> tuple[bytes, bytes]:
+        return self._around(list_meta(page))
 
     def bookmark(self, kind: Kind, meta: Json) -> bytes:
-        return self._rows(b"", meta)
+        return b"".join(self._around(meta))
 
-    def _rows(self, items: bytes, meta: Json) -> bytes:
+    def _around(self, meta: Json) -> tuple[bytes, bytes]:
         head = _typed("Table", self.version, metadata=meta, columnDefinitions=_columns(self.kind))
-        return msgspec.json.encode(head)[:-1] + b',"rows":[' + items + b"]}"
+        return msgspec.json.encode(head)[:-1] + b',"rows":[', END
 
-    def _row(self, obj: Object, *, kept: bool = True) -> bytes:
+    def _row(self, obj: Object, *, kept: bool = True) -> tuple[bytes, ...]:
         """Nothing but the age is other for another watcher, or at another time."""
-        key = (obj.metadata.uid, obj.metadata.resource_version, self.include, self.version)
-        row = self.plainly.rows.get(key) if kept else None
-        if row is None:
-            row = self._around_age(obj)
-            if kept and obj.metadata.resource_version:
-                self.plainly.rows.keep(key, row, sum(map(len, row)))
-        before, after = row
-        data = self.plainly.object(obj, kept=kept) + b"}" if self.include == "Object" else b""
-        return before + msgspec.json.encode(age(obj.metadata.creation_timestamp, self.wall())) + after + data
+        form = (self.include, self.version)
+        before, after = self.plainly.row(obj, form, self._around_age) if kept else self._around_age(obj)
+        aged = msgspec.json.encode(age(obj.metadata.creation_timestamp, self.wall()))
+        if self.include != "Object":
+            return before, aged, after
+        return before, aged, after, self.plainly.object(obj, kept=kept), b"}"
 
-    def _around_age(self, obj: Object) -> tuple[bytes, bytes]:
+    def _around_age(self, obj: Object) -> Row:
         data = plain(obj)
         shown = [cell(data, column) or NOTHING for column in self.kind.columns]
         before = b'{"cells":' + msgspec.json.encode([obj.metadata.name, *shown])[:-1] + b","
@@ -191,7 +208,7 @@ class Table(NamedTuple):
                 return before, b'],"object":'
 
 
-_: tuple[type[Form], ...] = (Encoded, Partial, Table)
+_: tuple[type[Form], ...] = (Encoded, Partial, TableForm)
 
 
 def partial(obj: Object, version: str) -> bytes:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple
 
 import structlog
 from msgspec import UNSET
@@ -34,9 +35,11 @@ from j10ce.manager.api.place_policy import (
     read_terms,
 )
 from j10ce.manager.api.place_policy import verdict as leaders_word
+from j10ce.manager.asgi.beside import beside
 from j10ce.manager.asgi.requests import BASE, JSON_TYPES, is_dry, json, not_allowed, read_body
+from j10ce.manager.documents.silence import Word
 from j10ce.manager.documents.view import View
-from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, QoSProfile, Workload
+from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, PolicyRevision, QoSProfile, Workload
 from j10ce.model.placement import Placement
 from j10ce.model.quantity import Duration
 from j10ce.model.schema import encode, parse_once
@@ -69,13 +72,26 @@ class Exists(Exception):
     """The workload is being placed by someone else right now."""
 
 
+class PlaceInputs(NamedTuple):
+    """What a decision is made from, as of one instant."""
+
+    nodes: Sequence[tuple[NodeQoS, Word]]
+    policies: Sequence[tuple[MinimalReservationPolicy, tuple[PolicyRevision, ...]]]  # with their history
+    wall: float
+
+
 class Placements:
     def __init__(
-        self, store: Store, view: View, wall: Callable[[], float], decide_s: float = DECIDE_S, told: Store | None = None
+        self,
+        store: Store,
+        view: View,
+        wall: Callable[[], float],
+        decide_s: float = DECIDE_S,
+        audited: Store | None = None,
     ) -> None:
-        """`told` is the store for what somebody made before: the audit log hears of what becomes of it."""
+        """`audited` is the store for what somebody made before: the audit log hears of what becomes of it."""
         self._store, self._view, self._wall, self._decide_s = store, view, wall, decide_s
-        self._told = told or store
+        self._audited = audited or store
         self._rows: dict[str, tuple[str, Row]] = {}  # by node: as of which revision
 
     def routes(self) -> list[Route]:
@@ -105,9 +121,10 @@ class Placements:
         """
         check(workload)
         await self._view.ready()
-        wanted = request(workload, self._view.all(QoSProfile), unenforced=terms.unenforced)
+        profiles = tuple(self._view.all(QoSProfile))
+        wanted = await beside(partial(request, workload, profiles, unenforced=terms.unenforced))
         if terms.dry:
-            decision = self.decide(wanted)
+            decision = await self._decide(wanted)
             return answer(decision, decision.ranking[:1], dry=True)
         for _ in range(MOST_TRIES):
             if (known := await self._known(wanted)) is not None:
@@ -118,28 +135,29 @@ class Placements:
                 continue
         raise Conflict(f"{wanted.name} is being placed by others; ask again")
 
-    def decide(self, wanted: Request) -> PlaceDecision:
-        """What would be chosen at this instant."""
-        return place(wanted, self.cluster())
+    async def _decide(self, wanted: Request) -> PlaceDecision:
+        """What would be chosen at this instant. With thousands of policies that takes long: only what it is decided
+        from is gathered on the event loop."""
+        seen = self._seen(self._view.nodes(), self._view.all(MinimalReservationPolicy))
+        return await beside(lambda: place(wanted, self._cluster_of(seen)))
 
     def cluster(self) -> Cluster:
-        nodes = self._view.nodes()
-        rows = {n.metadata.name: (n.metadata.resource_version, self._row(n)) for n in nodes}
+        return self._cluster_of(self._seen(self._view.nodes(), self._view.all(MinimalReservationPolicy)))
+
+    def _seen(self, nodes: Iterable[NodeQoS], policies: Iterable[MinimalReservationPolicy]) -> PlaceInputs:
+        there = tuple((n, self._view.silence.of(n)) for n in nodes)
+        history = self._view.documents.revisions
+        return PlaceInputs(there, tuple((p, history(p)) for p in policies), self._wall())
+
+    def _cluster_of(self, seen: PlaceInputs) -> Cluster:
+        """In any thread. Of nodes that did not change their rows are kept."""
+        before = self._rows
+        rows = {n.metadata.name: (n.metadata.resource_version, _row(n, before)) for n, _ in seen.nodes}
         self._rows = rows
-        return self._assembled(nodes, (kept for _, kept in rows.values()), self._view.all(MinimalReservationPolicy))
-
-    def _row(self, node: NodeQoS) -> Row:
-        revision, kept = self._rows.get(node.metadata.name, ("", None))
-        return kept if kept is not None and revision == node.metadata.resource_version else row(node)
-
-    def _assembled(
-        self, nodes: Iterable[NodeQoS], rows: Iterable[Row], policies: Iterable[MinimalReservationPolicy]
-    ) -> Cluster:
-        held = (in_force(p, self._view.documents.revisions(p)) for p in policies)
-        words = {n.metadata.name: self._view.silence.of(n) for n in nodes}
-        silent_s = {name: word.silent_s for name, word in words.items()}
-        silent = {name for name, word in words.items() if word.doubtful}
-        return assemble(rows, filter(None, held), silent_s, silent, wall=self._wall())
+        silent_s = {n.metadata.name: word.silent_s for n, word in seen.nodes}
+        silent = {n.metadata.name for n, word in seen.nodes if word.doubtful}
+        held = filter(None, (in_force(policy, history) for policy, history in seen.policies))
+        return assemble((kept for _, kept in rows.values()), held, silent_s, silent, wall=seen.wall)
 
     # ------------------------------------------------------------------ one that exists already
 
@@ -151,9 +169,9 @@ class Placements:
             return None
         if not isinstance(policy, MinimalReservationPolicy) or not is_placement(policy, wanted):
             raise Conflict(f"{KIND} {wanted.namespace}/{placement_name(wanted)} is no placement; rename the workload")
-        decision = self.decide(wanted)
+        decision = await self._decide(wanted)
         if why := self._over(policy, decision.cluster):
-            await self._take_back(policy, why, self._told)
+            await self._take_back(policy, why, self._audited)
             return None
         at = decision.cluster.names.index(node_of(policy))
         if STANDS_ON not in policy.metadata.annotations and policy.spec.minimum != floor_on(decision, at):
@@ -162,7 +180,7 @@ class Placements:
         try:
             await self._admitted(policy)
         except (Taken, Conflict) as e:
-            await self._take_back(policy, str(e), self._told)
+            await self._take_back(policy, str(e), self._audited)
             return None
         return answer(decision, (at,), policy)
 
@@ -179,7 +197,7 @@ class Placements:
     async def _reserve(self, wanted: Request, ttl: Duration) -> Placement:
         turned_down: dict[str, str] = {}
         for _ in range(MOST_TRIES):
-            decision = self.decide(wanted)
+            decision = await self._decide(wanted)
             left = [n for n in decision.ranking if decision.cluster.names[n] not in turned_down]
             if not left:
                 break
@@ -195,8 +213,8 @@ class Placements:
                 continue
             log.info("placement.make", policy=reference(policy), node=node, why=str(decision))
             return answer(decision, left, policy)
-        told = "; ".join(f"{node}: {why}" for node, why in turned_down.items())
-        raise Conflict(f"{wanted.name} is not placed: {told or self.decide(wanted)}")
+        refusals = "; ".join(f"{node}: {why}" for node, why in turned_down.items())
+        raise Conflict(f"{wanted.name} is not placed: {refusals or await self._decide(wanted)}")
 
     async def _take(self, decision: PlaceDecision, at: int, ttl: Duration) -> MinimalReservationPolicy:
         """The policy that holds the floor on one node; raises Taken, and nothing is left behind."""
@@ -229,8 +247,8 @@ class Placements:
         except NotFound:
             raise Taken("someone deleted the reservation meanwhile") from None
         except TimeoutError:
-            told = f"no leader decided on {policy.metadata.name} within {self._decide_s:g} s"
-            raise Unreachable(f"{told}; nothing is reserved, ask again") from None
+            problem = f"no leader decided on {policy.metadata.name} within {self._decide_s:g} s"
+            raise Unreachable(f"{problem}; nothing is reserved, ask again") from None
 
     async def _verdict(self, policy: MinimalReservationPolicy) -> None:
         while True:
@@ -258,8 +276,8 @@ class Placements:
         mine = policy.metadata.uid
         others = [p for p in listing.items if isinstance(p, MinimalReservationPolicy) and p.metadata.uid != mine]
         there = [n for n in nodes.items if isinstance(n, NodeQoS) and not report_findings(n)]
-        cluster = self._assembled(there, map(row, there), others)
-        decision = place(wanted._replace(node=node_of(policy)), cluster)
+        seen, here = self._seen(there, others), wanted._replace(node=node_of(policy))
+        decision = await beside(lambda: place(here, self._cluster_of(seen)))
         if not decision.ranking or decision.demand.payer[decision.ranking[0]] < 0:
             await asyncio.sleep(random.uniform(0, PAUSE_S))  # noqa: S311
             raise Raced(f"the last unit of {policy.metadata.annotations[STANDS_ON]} was taken meanwhile")
@@ -268,13 +286,18 @@ class Placements:
         """Nobody else's of the same name. What cannot be deleted for all the writes to it ends by its ttl."""
         for _ in range(MOST_TRIES):
             try:
-                found = await self._store.get(*key_of(policy))
-                if found.metadata.uid != policy.metadata.uid:
+                stored = await self._store.get(*key_of(policy))
+                if stored.metadata.uid != policy.metadata.uid:
                     return
-                await store.delete(*key_of(policy), expect=found.metadata.resource_version)
+                await store.delete(*key_of(policy), expect=stored.metadata.resource_version)
             except NotFound:
                 return
             except Conflict:
                 continue  # the leader has written its status
             log.info("placement.end", policy=reference(policy), why=why)
             return
+
+
+def _row(node: NodeQoS, before: Mapping[str, tuple[str, Row]]) -> Row:
+    revision, kept = before.get(node.metadata.name, ("", None))
+    return kept if kept is not None and revision == node.metadata.resource_version else row(node)

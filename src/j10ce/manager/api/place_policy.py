@@ -43,17 +43,17 @@ class Terms(NamedTuple):
     unenforced: bool = False
 
 
-def read_terms(told: Mapping[str, str], *, dry: bool) -> Terms:
+def read_terms(params: Mapping[str, str], *, dry: bool) -> Terms:
     """`for=10m`, `unenforced=allow`; raises Invalid."""
     findings = []
-    ttl = Duration.parse(told["for"]) if told.get("for") else DEFAULT_TTL
+    ttl = Duration.parse(params["for"]) if params.get("for") else DEFAULT_TTL
     if ttl.seconds <= 0:
-        findings.append(Finding("for", told["for"], "no time at all", "write it as 30s, 10m or 7d"))
-    if told.get("unenforced", "allow") != "allow":
-        findings.append(Finding("unenforced", told["unenforced"], "not known", "write allow, or leave it out"))
+        findings.append(Finding("for", params["for"], "no time at all", "write it as 30s, 10m or 7d"))
+    if params.get("unenforced", "allow") != "allow":
+        findings.append(Finding("unenforced", params["unenforced"], "not known", "write allow, or leave it out"))
     if findings:
         raise Invalid(findings, "query")
-    return Terms(dry, ttl, told.get("unenforced") == "allow")
+    return Terms(dry, ttl, params.get("unenforced") == "allow")
 
 
 def placement_name(wanted: Request) -> str:
@@ -123,13 +123,13 @@ def _alone(wanted: Request) -> Selector:
 
 def floor_on(decision: PlaceDecision, row: int) -> Minimum:
     floor = Resources._make(decision.demand.floor[row].tolist())
-    told = {name: spelled(name, n) for name, n in floor.named()}
+    amounts = {name: spelled(name, n) for name, n in floor.named()}
     return Minimum(
-        cpu=told.get("cpu", UNSET),
-        memory=told.get("memory", UNSET),
-        network=told.get("network", UNSET),
-        disk_read=told.get("diskRead", UNSET),
-        disk_write=told.get("diskWrite", UNSET),
+        cpu=amounts.get("cpu", UNSET),
+        memory=amounts.get("memory", UNSET),
+        network=amounts.get("network", UNSET),
+        disk_read=amounts.get("diskRead", UNSET),
+        disk_write=amounts.get("diskWrite", UNSET),
     )
 
 

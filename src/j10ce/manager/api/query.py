@@ -41,7 +41,7 @@ class Position(NamedTuple):
     after: Key
 
 
-class Term(NamedTuple):
+class FieldTerm(NamedTuple):
     """One part of a field selector."""
 
     path: str
@@ -50,15 +50,15 @@ class Term(NamedTuple):
 
     def holds(self, obj: Object) -> bool:
         if self.path == NAMESPACE:
-            found = obj.metadata.namespace
+            actual = obj.metadata.namespace
         else:
-            found = obj.metadata.name if self.path == NAME else text_at(obj, self.path)
-        return (found == self.value) is self.equal
+            actual = obj.metadata.name if self.path == NAME else text_at(obj, self.path)
+        return (actual == self.value) is self.equal
 
 
 class Query(NamedTuple):
     matches: Test
-    fields: tuple[Term, ...] = ()
+    fields: tuple[FieldTerm, ...] = ()
     limit: int = 0
     position: Position | None = None
     watch: bool = False
@@ -79,7 +79,7 @@ class Query(NamedTuple):
     def within(self, namespace: str | None) -> Query:
         if namespace is None:
             return self
-        return self._replace(fields=(*self.fields, Term(NAMESPACE, namespace)))
+        return self._replace(fields=(*self.fields, FieldTerm(NAMESPACE, namespace)))
 
 
 EVERYTHING: Final = Query(compiled(Selector()))
@@ -115,11 +115,11 @@ def label_selector(text: str, findings: list[Finding]) -> Selector:
         return Selector()
     wanted: list[Requirement] = []
     for term in _terms(text) if text.strip() else ():
-        found = _requirement(term.strip())
-        if found is None:
+        requirement = _requirement(term.strip())
+        if requirement is None:
             findings.append(Finding("labelSelector", text, f"not understood at {shown(term.strip())}", HINT))
             break
-        wanted.append(found)
+        wanted.append(requirement)
     return Selector(match_expressions=tuple(wanted))
 
 
@@ -142,8 +142,8 @@ def _requirement(term: str) -> Requirement | None:
     if term.endswith(")"):
         return _among(term)
     for sign, operator in OPERATORS:
-        key, found, value = (part.strip() for part in term.partition(sign))
-        if found:
+        key, separator, value = (part.strip() for part in term.partition(sign))
+        if separator:
             right = _is_key(key) and LABEL_VALUE.fullmatch(value)
             return Requirement(key=key, operator=operator, values=(value,)) if right else None  # type: ignore[arg-type]
     return Requirement(key=term, operator="Exists") if _is_key(term) else None
@@ -175,7 +175,7 @@ def _short(name: str, text: str, findings: list[Finding]) -> bool:
     return False
 
 
-def field_selector(text: str, kind: Kind | None, findings: list[Finding]) -> tuple[Term, ...]:
+def field_selector(text: str, kind: Kind | None, findings: list[Finding]) -> tuple[FieldTerm, ...]:
     """`status.phase=Active,metadata.name!=db`"""
     if not _short("fieldSelector", text, findings):
         return ()
@@ -184,14 +184,14 @@ def field_selector(text: str, kind: Kind | None, findings: list[Finding]) -> tup
     if len(parts) > MOST_TERMS:
         findings.append(Finding("fieldSelector", text, f"{len(parts)} terms", f"write at most {MOST_TERMS}"))
         return ()
-    wanted: list[Term] = []
+    wanted: list[FieldTerm] = []
     for part in parts:
         term = FIELD_TERM.fullmatch(part)
         if term is None or term[1] not in known:
             hint = "use " + " or ".join(f"{field}=VALUE" for field in known)
             findings.append(Finding("fieldSelector", part, "not supported", hint))
         else:
-            wanted.append(Term(term[1], term[3], term[2] != "!="))
+            wanted.append(FieldTerm(term[1], term[3], term[2] != "!="))
     return tuple(wanted)
 
 
@@ -208,10 +208,10 @@ def decode(token: str, findings: list[Finding]) -> Position | None:
     try:
         if len(token) > MOST_TOKEN:
             raise ValueError
-        found = msgspec.json.decode(base64.urlsafe_b64decode(token), type=Position)
-        if not _is_revision(found.revision):
+        position = msgspec.json.decode(base64.urlsafe_b64decode(token), type=Position)
+        if not _is_revision(position.revision):
             raise ValueError
-        return found
+        return position
     except ValueError:
         findings.append(Finding("continue", token, "not a token of this server", "start again without it"))
         return None

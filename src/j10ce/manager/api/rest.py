@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -20,22 +22,23 @@ from j10ce.manager.access.roles import DOCUMENT as NODE_DOCUMENT
 from j10ce.manager.access.roles import enter
 from j10ce.manager.api import query
 from j10ce.manager.api.agent_proxy import AgentProxy
-from j10ce.manager.api.dependents import asked
+from j10ce.manager.api.dependents import asked, read_options
 from j10ce.manager.api.document_watch import document_lines, in_pieces
 from j10ce.manager.api.forms import Encoded, Form, choose
 from j10ce.manager.api.stream import Stream
 from j10ce.manager.api.verbs import Author, Page, Verbs, page
-from j10ce.manager.api.watch import Watched
+from j10ce.manager.api.watch import ObjectWatch
 from j10ce.manager.asgi import requests
 from j10ce.manager.asgi.requests import (
     BASE,
     JSON_TYPES,
     PATCHES,
-    Options,
+    WriteOptions,
     content_type,
     header,
     is_dry,
     json,
+    json_of,
     not_allowed,
     options,
     read_body,
@@ -44,7 +47,7 @@ from j10ce.manager.documents.view import View
 from j10ce.manager.identity import Verb
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import GROUP, Object, PolicyRevision
-from j10ce.model.stored import Event, Key, Part
+from j10ce.model.stored import Event, Key, Part, Unreadable
 
 NAME: Final = "[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?"
 PATH: Final = re.compile(
@@ -53,7 +56,7 @@ PATH: Final = re.compile(
 DOCUMENT: Final = re.compile(f"nodedocuments/(?P<node>{NAME})")
 PLAIN: Final = ("*/*", "application/json")  # asked for by all who want no other form
 PLURALS: Final = {kind.plural: kind for kind in KINDS.values()}
-Endpoint = Callable[["Resources", Request, "Address"], Awaitable[ASGIApp]]
+Endpoint = Callable[["ResourceRoutes", Request, "Address"], Awaitable[ASGIApp]]
 
 
 class Address(NamedTuple):
@@ -72,18 +75,18 @@ class Address(NamedTuple):
 @lru_cache(4096)  # clients ask for the same again and again
 def address(path: str) -> Address:
     """`[namespaces/NS/]PLURAL[/NAME[/status]]`; raises NotFound."""
-    found = PATH.fullmatch(path)
-    kind = PLURALS.get(found["plural"]) if found else None
-    if found is None or kind is None:
+    matched = PATH.fullmatch(path)
+    kind = PLURALS.get(matched["plural"]) if matched else None
+    if matched is None or kind is None:
         raise NotFound(f"there is no {BASE}/{cut(path)}; {BASE} lists what there is")
-    at = Address(kind, found["namespace"], found["name"] or "", "status" if found["status"] else "spec")
+    at = Address(kind, matched["namespace"], matched["name"] or "", "status" if matched["status"] else "spec")
     in_scope = (at.namespace is not None) == kind.namespaced or (at.namespace is None and not at.name)
     if not in_scope or (at.part == "status" and kind.struct is PolicyRevision):
         raise NotFound(f"there is no {BASE}/{path}; {BASE} says what has namespaces and what has a status")
     return at
 
 
-class Resources:
+class ResourceRoutes:
     """Every request below the group's version."""
 
     def __init__(self, verbs: Verbs, view: View, agent: AgentProxy, stop: asyncio.Event) -> None:
@@ -98,15 +101,15 @@ class Resources:
         if path.startswith("nodedocuments/") and (document := DOCUMENT.fullmatch(path)):
             enter(_verb(request, document["node"]), NODE_DOCUMENT, name=document["node"])
             return await self.document(request, document["node"])
-        found = address(path)
-        enter(_verb(request, found.name), found.kind.name, found.namespace or "", found.name, found.part)
-        if not found.kind.stored:
-            return await self.foreign(request, found)
-        endpoints = ON_OBJECT if found.name else ON_COLLECTION
+        at = address(path)
+        enter(_verb(request, at.name), at.kind.name, at.namespace or "", at.name, at.part)
+        if not at.kind.stored:
+            return await self.foreign(request, at)
+        endpoints = ON_OBJECT if at.name else ON_COLLECTION
         endpoint = endpoints.get(request.method)
         if endpoint is None:
             raise not_allowed(request, endpoints)
-        return await endpoint(self, request, found)
+        return await endpoint(self, request, at)
 
     async def document(self, request: Request, node: str) -> ASGIApp:
         if request.method != "GET":
@@ -118,32 +121,38 @@ class Resources:
             return Stream(in_pieces(lines), self._stop, asked.timeout_s)
         return json((await self._view.document(node)).data)
 
-    async def foreign(self, request: Request, found: Address) -> ASGIApp:
+    async def foreign(self, request: Request, at: Address) -> ASGIApp:
         if request.method != "GET":
             raise not_allowed(request, ("GET",))
         if request.query_params.get("watch"):
-            raise Refusal(405, f"{found.kind.plural} cannot be watched; list them")
-        asked, form = query.read(request.query_params, found.kind), self._form(request, found.kind)
-        where = [*(("namespaces", found.namespace) if found.namespace else ()), found.kind.plural, found.name]
+            raise Refusal(405, f"{at.kind.plural} cannot be watched; list them")
+        asked, form = query.read(request.query_params, at.kind), self._form(request, at.kind)
+        where = [*(("namespaces", at.namespace) if at.namespace else ()), at.kind.plural, at.name]
         path = f"{BASE}/" + "/".join(quote(step) for step in where if step)
-        if found.name:
-            return json(form.object(await self._agent.object(path, found.kind)))
-        listing = await self._agent.list(path, found.kind)
-        return await self._paged(form, found.kind, await page(listing, asked, self._verbs.slices))
+        if at.name:
+            return json(form.object(await self._agent.object(path, at.kind)))
+        listing = await self._agent.list(path, at.kind)
+        return await self._paged(form, at.kind, await page(listing, asked, self._verbs.slices))
 
     async def list(self, request: Request, at: Address) -> ASGIApp:
         asked, form = query.read(request.query_params, at.kind), self._form(request, at.kind)
         if asked.watch:
             return await self.watch(at, asked, form)
-        found = await self._verbs.list(at.kind, at.namespace, asked)
-        _refuse_future(asked.since, found.revision)
-        if asked.exact and asked.since != found.revision:
-            raise Compacted(f"the objects of revision {cut(asked.since)} are not kept, only those of {found.revision}")
-        return await self._paged(form, at.kind, found)
+        listed = await self._verbs.list(at.kind, at.namespace, asked)
+        _refuse_future(asked.since, listed.revision)
+        if asked.exact and asked.since != listed.revision:
+            raise Compacted(f"the objects of revision {cut(asked.since)} are not kept, only those of {listed.revision}")
+        return await self._paged(form, at.kind, listed)
 
-    async def _paged(self, form: Form, kind: Kind, found: Page) -> ASGIApp:
-        items = await self._verbs.spelled(found.items, form.items)
-        return json(form.page(kind, found, b",".join(items)))
+    async def _paged(self, form: Form, kind: Kind, listed: Page) -> ASGIApp:
+        before, after = form.page(kind, listed)
+        made = await self._verbs.spelled(listed.items, form.items)
+        parts = deque(chain.from_iterable(made))
+        if parts:
+            parts.popleft()  # the comma before the first
+        parts.appendleft(before)
+        parts.append(after)
+        return json_of(parts)
 
     async def watch(self, at: Address, asked: query.Query, form: Form) -> ASGIApp:
         asked = asked.within(at.namespace)
@@ -155,7 +164,7 @@ class Resources:
             first = tuple(Event("ADDED", obj, obj.metadata.resource_version) for obj in shown)
             since = listing.revision
         events = self._verbs.store.watch(at.kind.name, since)
-        watched = Watched(at.kind, asked, form, first, events, since, self._verbs.lines)
+        watched = ObjectWatch(at.kind, asked, form, first, events, since, self._verbs.lines)
         return Stream(watched.lines(), self._stop, asked.timeout_s)
 
     async def get(self, request: Request, at: Address) -> ASGIApp:
@@ -163,13 +172,13 @@ class Resources:
             return json(self._form(request, at.kind).object(await self._verbs.get(at.key)))
         asked = query.read(request.query_params, at.kind)
         if asked.watch:  # of this one object, as of a list that selects it
-            one = asked._replace(fields=(*asked.fields, query.Term(query.NAME, at.name)))
+            one = asked._replace(fields=(*asked.fields, query.FieldTerm(query.NAME, at.name)))
             return await self.watch(at, one, self._form(request, at.kind))
-        found = await self._verbs.get(at.key, asked.since)
-        if int(asked.since or 0) > int(found.metadata.resource_version):
+        obj = await self._verbs.get(at.key, asked.since)
+        if int(asked.since or 0) > int(obj.metadata.resource_version):
             there = await self._verbs.list(at.kind, at.namespace, asked._replace(limit=1))
             _refuse_future(asked.since, there.revision)
-        return json(self._form(request, at.kind).object(found))
+        return json(self._form(request, at.kind).object(obj))
 
     async def create(self, request: Request, at: Address) -> ASGIApp:
         if at.kind.namespaced and at.namespace is None:
@@ -208,8 +217,16 @@ class Resources:
         if at.part == "status":
             raise not_allowed(request, ("GET", "PUT", "PATCH"))
         body = await read_body(request, JSON_TYPES)
-        gone = await self._verbs.delete(at.key, body, dry=is_dry(request), otherwise=asked(request.query_params))
-        details = {"name": at.name, "group": GROUP, "kind": at.kind.plural, "uid": gone.metadata.uid}
+        how, dry = asked(request.query_params), is_dry(request)
+        if body:
+            how = read_options(body)
+        details = {"name": at.name, "group": GROUP, "kind": at.kind.plural}
+        try:
+            details["uid"] = (await self._verbs.delete(at.key, how, dry=dry)).metadata.uid
+        except Unreadable:
+            if not how.discards or dry:
+                raise
+            await self._verbs.discard(at.key)
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
         return json(msgspec.json.encode(success))
 
@@ -219,11 +236,13 @@ class Resources:
             return self._encoded
         return choose(accept, request.query_params.get("includeObject", ""), kind, self._verbs.wall, self._encoded)
 
-    def _shown(self, request: Request, at: Address, obj: Object, how: Options, by: Author, code: int = 200) -> Response:
+    def _shown(
+        self, request: Request, at: Address, obj: Object, how: WriteOptions, by: Author, code: int = 200
+    ) -> Response:
         # What a dry run shows was never stored, so its bytes must not be kept under the revision that is.
         data = self._form(request, at.kind).object(obj, kept=not how.dry)
-        told = by.strays if how.validation == "Warn" else None
-        return json(data, code, [f'{stray.problem} "{cut(stray.path)}"' for stray in told or ()])
+        warnings = by.strays if how.validation == "Warn" else None
+        return json(data, code, [f'{stray.problem} "{cut(stray.path)}"' for stray in warnings or ()])
 
 
 def _refuse_future(since: str, revision: str) -> None:
@@ -233,7 +252,7 @@ def _refuse_future(since: str, revision: str) -> None:
         raise Refusal(504, ahead, {"retry-after": "1"})
 
 
-def _author(how: Options) -> Author:
+def _author(how: WriteOptions) -> Author:
     return Author(how.manager, None if how.validation == "Strict" else [])
 
 
@@ -247,10 +266,10 @@ def _verb(request: Request, name: str) -> Verb:
 
 
 WRITING: Final[dict[str, Verb]] = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-ON_COLLECTION: Final[dict[str, Endpoint]] = {"GET": Resources.list, "POST": Resources.create}
+ON_COLLECTION: Final[dict[str, Endpoint]] = {"GET": ResourceRoutes.list, "POST": ResourceRoutes.create}
 ON_OBJECT: Final[dict[str, Endpoint]] = {
-    "GET": Resources.get,
-    "PUT": Resources.replace,
-    "PATCH": Resources.patch,
-    "DELETE": Resources.delete,
+    "GET": ResourceRoutes.get,
+    "PUT": ResourceRoutes.replace,
+    "PATCH": ResourceRoutes.patch,
+    "DELETE": ResourceRoutes.delete,
 }

@@ -14,26 +14,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from j10ce.daemon.pace import SLICE, Slices
-from j10ce.errors import AlreadyExists, Conflict, Finding, Invalid, Malformed, NotFound, StoreError, cut, shown
+from j10ce.errors import AlreadyExists, Conflict, Denied, Finding, Invalid, Malformed, NotFound, StoreError, cut, shown
 from j10ce.http.status import Refusal
 from j10ce.manager.access.roles import admit
-from j10ce.manager.api.dependents import DeleteOptions, Preconditions, checked, let_go
+from j10ce.manager.api.dependents import DeleteOptions, Preconditions, let_go
 from j10ce.manager.api.query import ANY_REVISION, Position, Query
 from j10ce.manager.changes import config as apply_config
 from j10ce.manager.changes.nulls import fields_given, without_finalizers
-from j10ce.manager.changes.ownership import Writer, applied, refuse, updated
+from j10ce.manager.changes.ownership import FieldWriter, applied, refuse, updated
 from j10ce.manager.changes.patches import merge, patched, read_operations
 from j10ce.manager.fairness.lines import Lines
 from j10ce.manager.identity import Role, current
 from j10ce.model.bounds import MOST_OBJECT, MOST_REPORT
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import NodeQoS, Object
-from j10ce.model.schema import convert, encode, parse, parse_once, parse_plain, parse_sent, plain, refuse_repeated
+from j10ce.model.schema import convert, encode, parse, parse_plain, parse_sent, plain, refuse_repeated
 from j10ce.model.stored import Key, Listing, Part, key_of
 from j10ce.policy.validation.reported import report_findings
 from j10ce.store.mirror import Mirror
 from j10ce.store.revise import check, revise
-from j10ce.store.store import ABSENT, ANY, Filling, Store
+from j10ce.store.store import ABSENT, ANY, Discarding, Filling, Store
 
 Validate = Callable[[Object], list[Finding]]
 Change = Callable[[Object], Object]
@@ -64,9 +64,9 @@ class Page(NamedTuple):
 
 
 class Verbs:
-    """`mirrors`, by kind, answer those who ask for any revision (0): at once, also while the store is away. `told` is
-    the store for what a request changes beside its object: the audit log hears of each. `room` raises where an object
-    makes what nodes are told too large."""
+    """`mirrors`, by kind, answer those who ask for any revision (0): at once, also while the store is away. `audited`
+    is the store for what a request changes beside its object: the audit log has each. `room` raises where an object
+    makes the documents of nodes too large."""
 
     def __init__(
         self,
@@ -74,10 +74,10 @@ class Verbs:
         validate: Validate,
         wall: Callable[[], float],
         mirrors: Mapping[str, Mirror],
-        told: Store | None = None,
+        audited: Store | None = None,
         room: Callable[[Object], None] = lambda _: None,
     ) -> None:
-        self.store, self._told, self.slices = store, told or store, Slices()
+        self.store, self._audited, self.slices = store, audited or store, Slices()
         self.lines = Lines(self.slices)
         self._validate, self.wall, self._mirrors, self._room = validate, wall, mirrors, room
         self._fullness = store.fullness if isinstance(store, Filling) else float  # which is 0.0
@@ -104,10 +104,10 @@ class Verbs:
 
     async def create(self, kind: Kind, namespace: str, raw: bytes, *, dry: bool = False, by: Author = NOBODY) -> Object:
         """A name that was generated and is taken is generated again."""
-        told = self._read(kind, raw, namespace, by)
-        if told.metadata.resource_version:
+        wanted = self._read(kind, raw, namespace, by)
+        if wanted.metadata.resource_version:
             raise Refusal(400, "metadata.resourceVersion: what is yet to be created has none; leave it out")
-        wish = updated(None, told, self._writer(by, "spec"))
+        wish = updated(None, wanted, self._writer(by, "spec"))
         generated = bool(wish.metadata.generate_name) and not wish.metadata.name
         tries = MOST_TRIES if generated else 1
         while True:
@@ -185,11 +185,16 @@ class Verbs:
                 continue  # someone else has just created it
         raise _restless(key)
 
-    async def delete(
-        self, key: Key, raw: bytes, *, dry: bool = False, otherwise: DeleteOptions = DELETE_AT_ONCE
-    ) -> Object:
-        """`otherwise`: the options where the body has none."""
-        options = checked(parse_once(raw, DeleteOptions)) if raw else otherwise
+    async def discard(self, key: Key) -> None:
+        """Delete what nobody can read. Nobody can say either whose it is, so that it is an administrator's to do."""
+        if current().caller.role is not Role.ADMIN:
+            raise Denied(f"{current().caller} may not delete what cannot be read; admin may")
+        if not isinstance(self.store, Discarding):
+            raise NotFound(f"{key}: this store has nothing that cannot be read")
+        admit(None, None)
+        await self.store.discard(*key)
+
+    async def delete(self, key: Key, options: DeleteOptions = DELETE_AT_ONCE, *, dry: bool = False) -> Object:
         wanted = options.preconditions or Preconditions()
         for attempt in range(MOST_TRIES):
             if attempt:
@@ -203,7 +208,7 @@ class Verbs:
             seen = old.metadata.resource_version if wanted.uid else ANY
             if options.orphans:
                 check(old, key, wanted.resource_version or ANY)
-                await let_go(self._told, old)
+                await let_go(self._audited, old)
             try:
                 return await self.store.delete(*key, expect=wanted.resource_version or seen)
             except Conflict:  # others write it: with a uid alone, the one that is meant is still there
@@ -274,8 +279,8 @@ class Verbs:
         held = self._mirrors.get(kind)
         return held if held is not None and held.synced.is_set() else None
 
-    def _writer(self, by: Author, part: Part) -> Writer:
-        return Writer(by.name, part, self.wall())
+    def _writer(self, by: Author, part: Part) -> FieldWriter:
+        return FieldWriter(by.name, part, self.wall())
 
     def _read(self, kind: Kind, raw: bytes, namespace: str, by: Author, part: Part = "spec") -> Object:
         obj = _parsed(raw, kind, by)
@@ -316,19 +321,19 @@ def _parsed(raw: bytes, kind: Kind, by: Author) -> Object:
     """Clients written in Go send `creationTimestamp: null` with whatever they create, templates `labels: null`."""
     strays: list[Finding] | None = None if by.strays is None else []
     try:
-        found = parse(raw, kind.struct, strays)
+        obj = parse(raw, kind.struct, strays)
     except Malformed:
         raise
     except Invalid as e:
         e.__traceback__ = None  # its frames hold all that the text says, which is about to be made again
-        told = parse_sent(raw)
-        given = fields_given(told, kind.struct)
-        if given == told:
+        sent = parse_sent(raw)
+        given = fields_given(sent, kind.struct)
+        if given == sent:
             raise
-        found = convert(given, kind.struct, strays := None if strays is None else [])
+        obj = convert(given, kind.struct, strays := None if strays is None else [])
     if by.strays is not None:
         by.strays.extend(strays or ())
-    return found  # type: ignore[return-value]
+    return obj  # type: ignore[return-value]
 
 
 def _named(wish: Object) -> Object:
@@ -364,8 +369,8 @@ def _still(key: Key, changed: Struct) -> Object:
     return new
 
 
-def _another(key: Key, found: Object, uid: str) -> Conflict:
-    return Conflict(f"{key} has uid {found.metadata.uid}, not {cut(uid)}: it was deleted and made again; read it again")
+def _another(key: Key, obj: Object, uid: str) -> Conflict:
+    return Conflict(f"{key} has uid {obj.metadata.uid}, not {cut(uid)}: it was deleted and made again; read it again")
 
 
 def _restless(key: Key) -> Conflict:

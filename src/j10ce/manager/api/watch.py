@@ -20,10 +20,10 @@ from j10ce.model.catalogue import Kind
 from j10ce.model.stored import Event
 
 BOOKMARK_S: Final = 15.0
-INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"  # Kubernetes' mark that the present state has been told
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"  # Kubernetes' mark that the present state has been sent
 
 
-class Watched(NamedTuple):
+class ObjectWatch(NamedTuple):
     """A watch of objects: what is shown first, what then, how, and to whom."""
 
     kind: Kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple, cast, get_args
 
@@ -28,7 +29,7 @@ MOST_MANAGER: Final = 128  # characters of a field manager's name
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
 
 
-class Options(NamedTuple):
+class WriteOptions(NamedTuple):
     """What the query of a write says."""
 
     dry: bool = False
@@ -37,17 +38,17 @@ class Options(NamedTuple):
     validation: FieldValidation = "Strict"  # what becomes of fields that nobody knows
 
 
-def options(request: Request) -> Options:
+def options(request: Request) -> WriteOptions:
     """Raises Refusal."""
     if not request.scope["query_string"]:
-        return Options(manager=_agent(request))
+        return WriteOptions(manager=_agent(request))
     params = request.query_params
     validation = params.get("fieldValidation") or "Strict"
     if validation not in get_args(FieldValidation):
         raise Refusal(400, f"fieldValidation={shown(validation)} is not known; use Strict, Warn or Ignore")
     manager = checked_manager(params.get("fieldManager") or _agent(request))
     force = params.get("force") in ("1", "true")
-    return Options(is_dry(request), manager, force, cast(FieldValidation, validation))
+    return WriteOptions(is_dry(request), manager, force, cast(FieldValidation, validation))
 
 
 def checked_manager(name: str) -> str:
@@ -64,10 +65,10 @@ def header(request: Request, name: bytes, default: str = "") -> str:
 
 def headers(scope: Scope) -> dict[bytes, bytes]:
     """By name; the first of each name counts. Made once per request: several look at them."""
-    found: dict[bytes, bytes] | None = scope.get("j10ce.headers")
-    if found is None:
-        found = scope["j10ce.headers"] = dict(reversed(scope["headers"]))
-    return found
+    by_name: dict[bytes, bytes] | None = scope.get("j10ce.headers")
+    if by_name is None:
+        by_name = scope["j10ce.headers"] = dict(reversed(scope["headers"]))
+    return by_name
 
 
 def _agent(request: Request) -> str:
@@ -103,8 +104,8 @@ async def read_body(request: Request, types: tuple[str, ...]) -> bytes:
 def unread(types: Iterable[str]) -> Refusal:
     """In Kubernetes' own words: kubectl prints them."""
     accepted = ", ".join(filter(None, types))
-    told = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
-    return Refusal(415, told)
+    message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+    return Refusal(415, message)
 
 
 def is_dry(request: Request) -> bool:
@@ -127,11 +128,41 @@ class Json(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         if len(self.body) > LARGE:  # open until its reader has taken it, as the next `send` waits for that
-            body, self.body = self.body, b""
-            for at in range(0, len(body), LARGE):
-                await send({"type": "http.response.body", "body": body[at : at + LARGE], "more_body": True})
-                await asyncio.sleep(0)  # a reader that is as fast as we are must not keep others waiting
+            body, self.body = bytes(self.body), b""  # bytes are themselves: no copy
+            await _send_pieces(deque([body]), send)
         await send({"type": "http.response.body", "body": self.body})
+
+
+class JsonParts(Response):
+    """A long answer in parts that others share: one that nobody reads takes a piece of memory, not its size."""
+
+    def __init__(self, parts: deque[bytes], size: int) -> None:
+        self.status_code, self.background, self._parts = 200, None, parts
+        self.raw_headers = [(b"content-length", b"%d" % size), (b"content-type", b"application/json")]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await _send_pieces(self._parts, send)
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _send_pieces(parts: deque[bytes], send: Send) -> None:
+    """Each is joined when its reader has taken the one before it; what was taken is let go."""
+    rest = memoryview(b"")  # of the part that is being sent: no copy of it
+    while parts or rest:
+        piece, size = [], 0
+        while (parts or rest) and size < LARGE:
+            rest = rest or memoryview(parts.popleft())
+            piece.append(rest[: LARGE - size])
+            size, rest = size + len(piece[-1]), rest[LARGE - size :]
+        await send({"type": "http.response.body", "body": b"".join(piece), "more_body": True})
+        await asyncio.sleep(0)  # a reader that is as fast as we are must not keep others waiting
+
+
+def json_of(parts: deque[bytes]) -> Response:
+    """200, with what these parts are together."""
+    size = sum(map(len, parts))
+    return json(b"".join(parts)) if size <= LARGE else JsonParts(parts, size)
 
 
 def json(data: bytes, code: int = 200, warnings: Iterable[str] = ()) -> Response:

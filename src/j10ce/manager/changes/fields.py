@@ -43,23 +43,23 @@ def leaves(value: object, shape: Shape, beside: object = None, path: Path = ()) 
 
 def children(value: object, shape: Shape) -> dict[str, tuple[Any, Shape]] | None:
     """What a granular value holds, by step; None: it is a leaf."""
-    found: dict[str, tuple[Any, Shape]] = {}
+    members: dict[str, tuple[Any, Shape]] = {}
     if isinstance(value, Struct):
-        found = {step: (member, below) for step, member, below in _said(value, shape)}
+        members = {step: (member, below) for step, member, below in _said(value, shape)}
     elif isinstance(value, dict):
-        found = {f"f:{name}": (member, below) for name, member in value.items() if (below := shape.below(name))}
+        members = {f"f:{name}": (member, below) for name, member in value.items() if (below := shape.below(name))}
     elif isinstance(value, SEQUENCES) and shape.items:
-        found = {step_of(item, shape.key): (item, shape.items) for item in value}
+        members = {step_of(item, shape.key): (item, shape.items) for item in value}
     elif isinstance(value, SEQUENCES) and shape.unordered:
-        found = {f"v:{_json(item)}": (item, LEAF) for item in value}
-    return found or None
+        members = {f"v:{_json(item)}": (item, LEAF) for item in value}
+    return members or None
 
 
 def step_of(item: object, key: str) -> str:
     """The step to an item of a keyed list; raises Invalid."""
     name = item.get(key) if isinstance(item, dict) else getattr(item, key, None)
     if not isinstance(name, str):
-        raise Invalid([Finding(key, None, "missing in an item of a list", "the items are told apart by it")])
+        raise Invalid([Finding(key, None, "missing in an item of a list", "it identifies the item")])
     return "k:" + _json({key: name})
 
 
@@ -100,12 +100,12 @@ def _whole(value: Any, shape: Shape) -> Tree:
         return {step: {} if below is LEAF else _whole(member, below) for step, member, below in _said(value, shape)}
     if shape.unordered:
         return {_member(item): {} for item in value}
-    found: Tree = {}
+    tree: Tree = {}
     for step, (member, below) in (children(value, shape) or {}).items():
-        found[step] = {} if below is LEAF else _whole(member, below)
+        tree[step] = {} if below is LEAF else _whole(member, below)
         if step.startswith("k:"):
-            found[step][ITSELF] = {}
-    return found
+            tree[step][ITSELF] = {}
+    return tree
 
 
 def tree(paths: Iterable[Path]) -> Tree:

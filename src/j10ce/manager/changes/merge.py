@@ -42,8 +42,8 @@ def pruned(value: Any, gone: Tree, shape: Shape) -> Any:
     rest = {step: member for step, member in kept.items() if member is not GONE}
     if not isinstance(value, dict):
         return list(rest.values()) or GONE
-    untold = {name: member for name, member in value.items() if f"f:{name}" not in members}
-    return untold | {step.removeprefix("f:"): member for step, member in rest.items()} or GONE
+    unowned = {name: member for name, member in value.items() if f"f:{name}" not in members}
+    return unowned | {step.removeprefix("f:"): member for step, member in rest.items()} or GONE
 
 
 def _pruned_member(step: str, member: Any, shape: Shape, gone: Tree) -> Any:

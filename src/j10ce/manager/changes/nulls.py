@@ -51,4 +51,4 @@ def _struct(kind: Any) -> type[Struct] | None:
     if isinstance(kind, type) and issubclass(kind, Struct):
         return kind
     inside = get_args(kind) if get_origin(kind) in HOLDING else ()
-    return next((found for part in inside if (found := _struct(part)) is not None), None)
+    return next((struct for part in inside if (struct := _struct(part)) is not None), None)

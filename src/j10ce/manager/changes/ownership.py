@@ -31,7 +31,7 @@ INHERITED: Final = {"kubectl": "kubectl-client-side-apply"}
 CLEARED: Final = (ManagedFields(),)  # what a client sends to forget all owners
 
 
-class Writer(NamedTuple):
+class FieldWriter(NamedTuple):
     """Who writes, which half of the object, and when."""
 
     manager: str
@@ -58,11 +58,11 @@ def decided(struct: type[Struct], part: Part) -> Shape:
     return Shape(fields={"metadata": meta, **rest})
 
 
-def updated(old: Object | None, new: Object, writer: Writer) -> Object:
+def updated(old: Object | None, new: Object, writer: FieldWriter) -> Object:
     """`new` with the owners that a plain write leaves."""
-    told = new.metadata.managed_fields if writer.part == "spec" else ()
-    told = told if all(sound(entry.fields_v1) for entry in told) else ()  # nonsense is left out, as by Kubernetes
-    held = told or (old.metadata.managed_fields if old else ())
+    given = new.metadata.managed_fields if writer.part == "spec" else ()
+    given = given if all(sound(entry.fields_v1) for entry in given) else ()  # nonsense is left out, as by Kubernetes
+    held = given or (old.metadata.managed_fields if old else ())
     if held == CLEARED:
         return _owned(new, ())
     shape = decided(type(new), writer.part)
@@ -77,7 +77,7 @@ def updated(old: Object | None, new: Object, writer: Writer) -> Object:
     return _owned(new, _few((*kept, *entry)))
 
 
-def applied(old: Object | None, config: dict[str, Any], key: Key, kind: type[Struct], writer: Writer) -> Object:
+def applied(old: Object | None, config: dict[str, Any], key: Key, kind: type[Struct], writer: FieldWriter) -> Object:
     """The object after an apply that takes whatever it says; `refuse` finds out whether it may."""
     shape = decided(kind, writer.part)
     said = frozenset(path for path, _ in leaves(config, shape))
@@ -91,7 +91,7 @@ def applied(old: Object | None, config: dict[str, Any], key: Key, kind: type[Str
     return _owned(new, (*rest, *_with(mine, tree(said), writer.time)))
 
 
-def refuse(old: Object, new: Object, writer: Writer) -> None:
+def refuse(old: Object, new: Object, writer: FieldWriter) -> None:
     """Raises FieldConflict when an apply changed what others own: their names, and every field."""
     shape = decided(type(new), writer.part)
     changed, gone = _differences(old, new, shape)

@@ -49,15 +49,15 @@ def read_operations(raw: bytes) -> tuple[Operation, ...]:
     if len(listed) > MOST_OPERATIONS:
         raise Invalid([Finding("", len(listed), "too many operations", f"send at most {MOST_OPERATIONS}")], "patch")
     try:
-        found = convert({"operations": listed}, Patch).operations
+        operations = convert({"operations": listed}, Patch).operations
     except Malformed:
         raise
     except Invalid as e:
         raise Invalid([f._replace(path=f.path.removeprefix("operations")) for f in e.findings], "patch") from None
-    lacking = [(n, name) for n, operation in enumerate(found) if (name := _lacks(operation))]
+    lacking = [(n, name) for n, operation in enumerate(operations) if (name := _lacks(operation))]
     if lacking:
         raise Invalid([Finding(f"[{n}].{name}", None, "missing", "it is required") for n, name in lacking], "patch")
-    return found
+    return operations
 
 
 def _lacks(operation: Operation) -> str:

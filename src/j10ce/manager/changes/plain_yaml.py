@@ -75,20 +75,20 @@ class _Reader:
                 return self._mapping(room - 1)
 
     def _list(self, room: int) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         while type(event := next(self._events)).__name__ != "SequenceEndEvent":
-            found.append(self._value(event, room))
-        return found
+            items.append(self._value(event, room))
+        return items
 
     def _mapping(self, room: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         while type(event := next(self._events)).__name__ != "MappingEndEvent":
             if type(event).__name__ != "ScalarEvent":
                 raise _bad(f"line {event.start_mark.line + 1}: a key must be text")
-            if event.value in found:
+            if event.value in mapping:
                 raise Malformed([Finding(event.value, None, REPEATED, "write it once")])
-            found[event.value] = self._value(next(self._events), room)
-        return found
+            mapping[event.value] = self._value(next(self._events), room)
+        return mapping
 
 
 def _scalar(text: str) -> str | int | float | bool | None:

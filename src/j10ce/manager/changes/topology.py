@@ -16,7 +16,7 @@ from j10ce.model.kinds import Condition, HoldSpec, Owner, Selector
 
 # Half of a selector selects something else altogether.
 ATOMIC: Final[frozenset[type[Struct]]] = frozenset({Selector})
-# Items of a list that are told apart by one of their fields.
+# Items of a list that one of their fields identifies.
 KEYED: Final[Mapping[type[Struct], str]] = {Condition: "type", Owner: "uid"}
 # Lists of texts in which order says nothing and each stands once.
 UNORDERED: Final[frozenset[tuple[type[Struct], str]]] = frozenset({(HoldSpec, "knobs")})
@@ -59,5 +59,5 @@ def _shape(type_: inspect.Type) -> Shape:
             return LEAF
 
 
-def _field(holder: type[Struct], found: inspect.Field) -> Shape:
-    return Shape(unordered=True) if (holder, found.encode_name) in UNORDERED else _shape(found.type)
+def _field(holder: type[Struct], field: inspect.Field) -> Shape:
+    return Shape(unordered=True) if (holder, field.encode_name) in UNORDERED else _shape(field.type)

@@ -54,7 +54,7 @@ class Mark(NamedTuple):
     own: Mapping[Key, Fragment]
 
 
-class Source(Protocol):
+class DocumentSource(Protocol):
     """Where an object is obeyed, and as what."""
 
     @property
@@ -84,7 +84,7 @@ class Documents:
         self._spread: dict[str, Spread] = {}  # by uid
         self._revisions: dict[str, dict[int, PolicyRevision]] = {}  # by uid of the policy
         self._common = Common()
-        self._split: dict[Key, Source] = {}  # what some nodes obey, or in different revisions
+        self._split: dict[Key, DocumentSource] = {}  # what some nodes obey, or in different revisions
         self._own = Shares()  # of the split ones
         self._units: dict[str, dict[str, int]] = {}  # by node and policy
         self._contents: dict[tuple[bytes, ...], Content] = {}
@@ -237,7 +237,7 @@ class Documents:
             self._parts.pop(node, None)
         return touched
 
-    def _lay(self, key: Key, source: Source | None) -> Nodes:
+    def _lay(self, key: Key, source: DocumentSource | None) -> Nodes:
         """Put an object where it is obeyed; the nodes for which that changes something."""
         if source is None or source.uniform:
             return self._lay_everywhere(key, source)
@@ -248,7 +248,7 @@ class Documents:
         touched = {node for node in asked if self._give(node, key, source, made)}
         return touched if common is None else None
 
-    def _lay_everywhere(self, key: Key, source: Source | None) -> Nodes:
+    def _lay_everywhere(self, key: Key, source: DocumentSource | None) -> Nodes:
         obeyed = source.on("", {}) if source else None
         fragment = Fragment(obeyed) if obeyed is not None else None
         before = self._common.put(key, fragment)
@@ -258,7 +258,7 @@ class Documents:
             self._own.put(node, key, None)
         return touched if before == fragment else None
 
-    def _give(self, node: str, key: Key, source: Source, made: dict[int, Fragment]) -> bool:
+    def _give(self, node: str, key: Key, source: DocumentSource, made: dict[int, Fragment]) -> bool:
         """Whether the node has another fragment than before. `made` shares those of one object among nodes."""
         obeyed = source.on(node, labels_of(self._nodes[node]))
         if obeyed is None:
@@ -317,7 +317,7 @@ def _wish(obj: Object) -> tuple[object, ...]:
     return meta.generation, meta.labels
 
 
-def _candidates(source: Source, nodes: Iterable[str]) -> set[str]:
+def _candidates(source: DocumentSource, nodes: Iterable[str]) -> set[str]:
     """The nodes that may be concerned: asking each of ten thousand is avoided where one is named."""
     named: str | None = None
     if isinstance(source, Pinned):

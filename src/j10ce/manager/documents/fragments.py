@@ -15,12 +15,12 @@ from j10ce.model.stored import Key
 from j10ce.policy.document.document import Policy, combined, fingerprint
 
 PARTS: Final = (("QoSProfile", b"profiles"), ("MinimalReservationPolicy", b"policies"), ("Hold", b"holds"))
-MOST_TOLD: Final = 16 << 20  # bytes of changes that are kept for others who lag as far
-MOST_CHANGES: Final = 1000  # of what every node obeys that are remembered; whoever lags further is told all of it
+MOST_SPELLED: Final = 16 << 20  # bytes of changes that are kept for others who lag as far
+MOST_CHANGES: Final = 1000  # of what every node obeys that are remembered; whoever lags further gets all of it
 
 
 class Fragment:
-    """An object as agents see it; made when someone has to be told. Equal to another that tells the same."""
+    """An object as agents see it; made when someone has to get it. Equal to another of the same content."""
 
     def __init__(self, obj: Policy | Hold) -> None:
         self._obj = obj
@@ -61,7 +61,7 @@ class Content:
         return body
 
     def hashed(self, part: bytes) -> tuple[str, bytes]:
-        """The hash together with what a node is told alone, and that: nodes that are told the same share the bytes."""
+        """The hash together with what one node alone gets, and that: nodes that get the same share the bytes."""
         known = self._hashes.get(part)
         if known is None:
             known = self._hashes[part] = (combined((self._marks,), part), part)
@@ -104,7 +104,7 @@ class Common:
         return before
 
     def since(self, version: int) -> tuple[Changes, bytes] | None:
-        """What changed after a version, also as it is told; None: that is too long ago."""
+        """What changed after a version, also as it is sent; None: that is too long ago."""
         count = self.version - version
         if count > len(self._log):
             return None
@@ -112,7 +112,7 @@ class Common:
             keys = list(self._log)[len(self._log) - count :]
             changes = {key: self.held.get(key) for key in keys}
             data = spelled(changes)
-            if sum(len(kept) for _, kept in self._spelled.values()) + len(data) > MOST_TOLD:
+            if sum(len(kept) for _, kept in self._spelled.values()) + len(data) > MOST_SPELLED:
                 self._spelled.clear()
             self._spelled[version] = (changes, data)
         return self._spelled[version]

@@ -1,6 +1,6 @@
 """How large the documents of nodes may become: an agent that cannot read its own hears of no floor or hold.
 
-What is in force everywhere, or wherever a selector says, counts as told to all; what names one node counts there.
+What is in force everywhere, or wherever a selector says, counts as sent to all; what names one node counts there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from j10ce.policy.reach import reaches
 
 EVERYWHERE: Final = ""
 MIB: Final = 1 << 20
-MOST_SHARED: Final = 8 * MIB  # bytes that every node may have to be told; with those of one node an agent reads 16 MiB
+MOST_SHARED: Final = 8 * MIB  # bytes that every node may have to be sent; with those of one node an agent reads 16 MiB
 MOST_OWN: Final = 4 * MIB  # of what names one node
 
 
@@ -59,7 +59,7 @@ class Weights:
         most = MOST_OWN if weight.node else MOST_SHARED
         if grown > 0 and total > most:
             whose = f"{weight.node} alone" if weight.node else "all nodes"
-            problem = f"{weight.size} bytes of it, with which {whose} would be told {total}"
+            problem = f"{weight.size} bytes of it, with which {whose} would be sent {total}"
             raise Invalid([Finding("", None, problem, _hint(weight.node, most))], f"{new.kind} {new.metadata.name}")
 
 

@@ -86,7 +86,7 @@ class View:
         return all(held.synced.is_set() for held in self.mirrors.values())
 
     def nodes(self) -> list[NodeQoS]:
-        """Nodes as they count: one whose report makes no sense has told nothing."""
+        """Nodes as they count: one whose report makes no sense has reported nothing."""
         return [self._bare.get(node.metadata.name, node) for node in self.all(NodeQoS)]
 
     def all(self, kind: type[K]) -> list[K]:
@@ -144,7 +144,7 @@ class View:
                 self.objects.move()
 
     def _heard_of(self, event: Event, node: NodeQoS) -> Event:
-        """A report that makes no sense is told and counted; nobody who decides gets to see it."""
+        """A report that makes no sense is logged and counted; nobody who decides gets to see it."""
         name, gone = node.metadata.name, event.type == "DELETED"
         before = event.old.status.node if isinstance(event.old, NodeQoS) else NodeReport()
         if gone:
@@ -201,10 +201,8 @@ class View:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(min(TICK_S, BOOKMARK_S))
-            _resolve(self._since(loop.time() - BOOKMARK_S), False)
-
-    def _since(self, before: float) -> list[asyncio.Future[bool]]:
-        return [future for future, _ in takewhile(lambda wait: wait[1] <= before, self._patience.items())]
+            waits = takewhile(lambda wait: loop.time() - wait[1] >= BOOKMARK_S, self._patience.items())
+            _resolve([future for future, _ in waits], False)
 
 
 def _resolve(futures: Iterable[asyncio.Future[bool]], result: bool) -> None:

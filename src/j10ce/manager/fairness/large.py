@@ -18,7 +18,7 @@ from j10ce.manager.identity import Caller
 MOST_OF_ONE: Final = 2
 MOST_TOGETHER: Final = 8
 MOST_DIGITS: Final = 10  # of a length; a longer one is refused
-PATIENCE_S: Final = 10.0  # then whoever waits is told to come again
+PATIENCE_S: Final = 10.0  # then whoever waits is asked to come again
 
 
 class Large:
@@ -34,8 +34,8 @@ class Large:
                 while self._open[caller.name] >= MOST_OF_ONE or self._open.total >= MOST_TOGETHER:
                     await self._left.wait()
         except TimeoutError:
-            told = f"requests above {LARGE} bytes are read one after the other, and others are before this one"
-            raise Refusal(429, f"{told}; try again in 1 s", {"retry-after": "1", **CLOSE}) from None
+            message = f"requests above {LARGE} bytes are read one after the other, and others are before this one"
+            raise Refusal(429, f"{message}; try again in 1 s", {"retry-after": "1", **CLOSE}) from None
         self._open.add(caller.name, 1)
 
     def leave(self, caller: Caller) -> None:

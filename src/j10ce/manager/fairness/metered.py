@@ -7,7 +7,7 @@ from time import perf_counter, thread_time
 from typing import Any, Final, Generic, TypeVar
 
 from j10ce.manager.fairness.rate_limits import Limits
-from j10ce.manager.identity import Act
+from j10ce.manager.identity import Caller
 
 T = TypeVar("T")
 RECENT_S: Final = 0.002
@@ -21,33 +21,40 @@ class Meter:
     asked what it has left. What a thread did for it counts as well: they share a processor.
     """
 
-    __slots__ = ("_act", "_limits", "_paid_s", "_reserved", "_turned", "_working", "_writes", "took_s")
+    __slots__ = ("_limits", "_paid_s", "_reserved", "_turned", "_working", "_writes", "caller", "took_s")
 
-    def __init__(self, limits: Limits, act: Act, writes: bool) -> None:
-        self._limits, self._act, self._writes = limits, act, writes
+    def __init__(self, limits: Limits, caller: Caller, writes: bool) -> None:
+        """`caller`: as far as it is known yet."""
+        self._limits, self.caller, self._writes = limits, caller, writes
         self._reserved = self._paid_s = self.took_s = 0.0
         self._turned = self._working = False
 
     async def turn(self) -> None:
         """Returns when it is the caller's turn; raises Refusal 429."""
-        self._reserved = await self._limits.turn(self._act.caller, writes=self._writes)
+        self._reserved = await self._limits.turn(self.caller, writes=self._writes)
         self._turned = True
 
     async def begin(self) -> None:
         """What was sent is there; returns when it may be looked at. Raises Refusal 429."""
         if not self._writes:
-            self._limits.ask_again(self._act.caller)
+            self.ask()
         elif not self._working:
-            await self._limits.begin(self._act.caller)
+            await self._limits.begin(self.caller)
             self._working = True
+
+    def ask(self) -> None:
+        self._limits.ask_again(self.caller, writes=self._writes)
+
+    def pay_for_thread(self, seconds: float) -> None:
+        self.took_s += seconds
+        self._pay(seconds)
 
     def answered(self) -> None:
         """The work is done, and paid before others of the same caller begin."""
-        self._join()
         if self._working:
             self._working = False
             self._pay(self.took_s - self._paid_s)
-            self._limits.end(self._act.caller)
+            self._limits.end(self.caller)
 
     def count(self, seconds: float) -> None:
         """A step of the work."""
@@ -58,29 +65,24 @@ class Meter:
     def settle(self) -> None:
         self.answered()
         if self._turned:
-            self._limits.settle(self._act.caller, self._reserved, self.took_s, writes=self._writes)
+            self._limits.settle(self.caller, self._reserved, self.took_s, writes=self._writes)
             self._reserved, self._turned = 0.0, False
         self.pay()
 
     async def rest(self) -> None:
         """For a watch, after lines that took long."""
         self.pay()
-        await self._limits.rest(self._act.caller, writes=self._writes)
+        await self._limits.rest(self.caller, writes=self._writes)
 
     def pay(self) -> None:
         self._pay(self.took_s - self._paid_s)
         self.took_s = self._paid_s = 0.0
 
-    def _join(self) -> None:
-        """What threads did."""
-        self.took_s += self._act.beside_s
-        self._act.beside_s = 0.0
-
     def _pay(self, seconds: float) -> None:
         back = min(self._reserved, seconds)
         self._reserved -= back
         self._paid_s += seconds
-        self._limits.spent(self._act.caller, seconds, writes=self._writes, reserved=back)
+        self._limits.spent(self.caller, seconds, writes=self._writes, reserved=back)
 
 
 class Processor:

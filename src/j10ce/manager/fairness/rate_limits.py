@@ -29,7 +29,7 @@ PASSERS_PER_S: Final = 50.0  # questions of one address that anyone may ask
 PASSERS_BURST: Final = 100.0
 TYPICAL_S: Final = 0.001  # what a request of a caller takes that we know nothing of
 LONGEST_TURN_S: Final = 1.0  # that a request waits for its turn
-PENALTY_S: Final = 0.1  # that whoever is beyond its share waits for being told so
+PENALTY_S: Final = 0.1  # that whoever is beyond its share waits for its refusal
 MOST_WAITING: Final = 1000
 DEBT_S: Final = 60.0  # after which whoever used too much at once is forgiven
 LOOP_PER_S: Final = 0.9  # of a second: above it the event loop is busy, and classes keep to their shares
@@ -244,9 +244,10 @@ class Limits:
         if account := self._account(caller, writes=True):
             account.desks.end(caller.name)
 
-    def ask_again(self, caller: Caller) -> None:
-        """The same of a read that came with a message; it waits nowhere, since a watch never ends."""
-        if (account := self._account(caller, writes=False)) is None:
+    def ask_again(self, caller: Caller, *, writes: bool) -> None:
+        """The same without waiting: of a read that came with a message, since a watch never ends, and before a thread
+        begins to work for a request."""
+        if (account := self._account(caller, writes=writes)) is None:
             return
         if (wait_s := account.used.lacks(caller.name)) > LONGEST_TURN_S:
             raise _too_long(caller, account.share, wait_s)
@@ -269,7 +270,7 @@ class Limits:
             await self.hold_back()
 
     async def hold_back(self) -> None:
-        """Before a refusal is told: who asks again at once asks less often."""
+        """Before a refusal is sent: who asks again at once asks less often."""
         if self._waiting < MOST_WAITING:
             self._waiting += 1
             try:
@@ -386,5 +387,5 @@ def _too_long(caller: Caller, share: Share, wait_s: float) -> Refusal:
 
 def _too_many(message: str, wait_s: float, headers: dict[str, str] | None = None) -> Refusal:
     seconds = str(min(3600, max(1, round(wait_s + 0.5))))
-    told = f"{message}; try again in {seconds} s"
-    return Refusal(429, told, {"retry-after": seconds, **(headers or {})})
+    text = f"{message}; try again in {seconds} s"
+    return Refusal(429, text, {"retry-after": seconds, **(headers or {})})

@@ -55,17 +55,19 @@ class Actions(NamedTuple):
             ("Workload", "Get"): (requests_pb2.GetRequest, self.workload),
             ("Workload", "List"): (requests_pb2.ListRequest, self.workloads),
         }
-        found: dict[str, dict[str, Any]] = {}
+        services: dict[str, dict[str, Any]] = {}
         for (service, method), (request, answer) in asked.items():
-            calls = found.setdefault(f"{PACKAGE}.{service}Service", {})
+            calls = services.setdefault(f"{PACKAGE}.{service}Service", {})
             calls[method] = door.unary(f"{service}/{method}", request, answer)
-        found[f"{PACKAGE}.NodeDocumentService"]["Watch"] = door.watch("NodeDocument/Watch", partial(self.watch, stop))
-        return found
+        services[f"{PACKAGE}.NodeDocumentService"]["Watch"] = door.watch(
+            "NodeDocument/Watch", partial(self.watch, stop)
+        )
+        return services
 
     async def place(self, request: Any) -> Any:
         self.placements.enter(request.workload.metadata.namespace, dry=request.dry_run)
-        told = {"for": request.hold_for} | ({"unenforced": "allow"} if request.allow_unenforced else {})
-        terms = read_terms(told, dry=request.dry_run)
+        params = {"for": request.hold_for} | ({"unenforced": "allow"} if request.allow_unenforced else {})
+        terms = read_terms(params, dry=request.dry_run)
         if not request.HasField("workload"):
             raise Invalid([Finding("workload", None, "missing", "it is required")], "PlaceRequest")
         workload = convert(plain_of(request.workload, Workload), Workload)
@@ -86,10 +88,10 @@ class Actions(NamedTuple):
     async def events(self, node: str, known: str) -> AsyncGenerator[Any]:
         async with aclosing(document_lines(self.view, node, known, self.lines)) as lines:
             async for parts in lines:
-                told = msgspec.json.decode(b"".join(parts))
-                bare = told["type"] == "BOOKMARK"
-                document: Any = None if bare else message_of(convert_ours(told["object"], NodeDocument))
-                type_, hash_ = f"EVENT_TYPE_{told['type']}", told["object"]["hash"]
+                event = msgspec.json.decode(b"".join(parts))
+                bare = event["type"] == "BOOKMARK"
+                document: Any = None if bare else message_of(convert_ours(event["object"], NodeDocument))
+                type_, hash_ = f"EVENT_TYPE_{event['type']}", event["object"]["hash"]
                 yield actions_pb2.NodeDocumentEvent(type=type_, document=document, hash=hash_)
 
     async def workload(self, request: Any) -> Any:
@@ -101,13 +103,13 @@ class Actions(NamedTuple):
     async def workloads(self, request: Any) -> Any:
         enter("list", WORKLOAD.name, request.namespace)
         _check(syntax.namespace("namespace", request.namespace) if request.namespace else ())
-        told = {"labelSelector": request.label_selector, "fieldSelector": request.field_selector}
-        asked = query.read({**told, "limit": str(request.limit), "continue": request.continue_token}, WORKLOAD)
+        params = {"labelSelector": request.label_selector, "fieldSelector": request.field_selector}
+        asked = query.read({**params, "limit": str(request.limit), "continue": request.continue_token}, WORKLOAD)
         inside = f"/namespaces/{request.namespace}" if request.namespace else ""
         listing = await self.agent.list(f"{BASE}{inside}/{WORKLOAD.plural}", WORKLOAD)
-        found = await page(listing, asked, Slices())
-        shown: Any = map(message_of, found.items)
-        return actions_pb2.WorkloadList(metadata=list_meta(found), items=shown)
+        listed = await page(listing, asked, Slices())
+        shown: Any = map(message_of, listed.items)
+        return actions_pb2.WorkloadList(metadata=list_meta(listed), items=shown)
 
     async def watch(self, stop: asyncio.Event, visit: Visit) -> None:
         given = await visit.read(actions_pb2.WatchNodeDocumentRequest)
@@ -117,5 +119,5 @@ class Actions(NamedTuple):
 
 
 def _check(*findings: Iterable[Finding]) -> None:
-    if found := [finding for several in findings for finding in several]:
-        raise Invalid(found, "request")
+    if flat := [finding for several in findings for finding in several]:
+        raise Invalid(flat, "request")

@@ -12,7 +12,7 @@ import msgspec
 from j10ce.errors import Finding, Invalid
 from j10ce.manager.access.roles import enter
 from j10ce.manager.api import query
-from j10ce.manager.api.dependents import DeleteOptions, Preconditions
+from j10ce.manager.api.dependents import DeleteOptions, Preconditions, read_options
 from j10ce.manager.api.verbs import Author, Verbs
 from j10ce.manager.asgi.requests import checked_manager
 from j10ce.manager.grpc.codec import list_meta, message_of, plain_of
@@ -94,7 +94,8 @@ class Calls:
     async def delete(self, request: Any, key: Key) -> Any:
         wanted = request.preconditions
         options = DeleteOptions(preconditions=Preconditions(uid=wanted.uid, resource_version=wanted.resource_version))
-        return message_of(await self._verbs.delete(key, encode(options), dry=request.dry_run))
+        checked = read_options(encode(options))  # by the bounds that every client has
+        return message_of(await self._verbs.delete(key, checked, dry=request.dry_run))
 
     async def watch(self, visit: Visit) -> None:
         request = await visit.read(requests_pb2.WatchRequest)

@@ -35,14 +35,14 @@ class Certificate:
     def renewed(self) -> grpc.ServerCertificateConfiguration | None:
         """What is in the files, if it is another pair and a whole one: a renewal writes two files."""
         try:
-            found = (self._key.read_bytes(), self._cert.read_bytes())
-            if found == self._held:
+            pair = (self._key.read_bytes(), self._cert.read_bytes())
+            if pair == self._held:
                 return None
             load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self._cert, self._key)
         except (OSError, Denied):
             return None
-        self._held = found
-        return self._configuration(found)
+        self._held = pair
+        return self._configuration(pair)
 
     def _configuration(self, pair: tuple[bytes, bytes]) -> grpc.ServerCertificateConfiguration:
         return grpc.ssl_server_certificate_configuration([pair], self._roots)
@@ -51,7 +51,7 @@ class Certificate:
 @lru_cache(1024)
 def certified_by(pem: bytes) -> Ticket | None:
     """Whom a verified client certificate names, as over REST."""
-    found = load_pem_x509_certificate(pem)
-    subject = {part.oid: str(part.value) for part in found.subject}
-    ends = found.not_valid_after_utc.timestamp()
+    certificate = load_pem_x509_certificate(pem)
+    subject = {part.oid: str(part.value) for part in certificate.subject}
+    ends = certificate.not_valid_after_utc.timestamp()
     return named(subject.get(NameOID.COMMON_NAME, ""), subject.get(NameOID.ORGANIZATION_NAME, ""), ends)

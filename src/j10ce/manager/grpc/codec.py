@@ -188,7 +188,7 @@ def _bounded(value: int) -> int:
 
 
 def _timestamp(value: datetime) -> Timestamp:
-    """A time that is beyond the calendar once it is told in UTC is shown at its end: no object spoils a list."""
+    """A time that is beyond the calendar once it is written in UTC is shown at its end: no object spoils a list."""
     made = Timestamp()
     try:
         made.FromDatetime(value if value.tzinfo else value.replace(tzinfo=UTC))

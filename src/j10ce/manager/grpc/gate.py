@@ -53,7 +53,7 @@ class Door:
         return done  # type: ignore[return-value]  # None is what some answers are
 
     def _is_tiresome(self, context: Context) -> bool:
-        """Whether a stranger asked too often: it is told so before anything is made for its call. Calls that are begun
+        """Whether a stranger asked too often: it gets 429 before anything is made for its call. Calls that are begun
         and given up by the thousand have no other bound than what each of them costs us."""
         if not self.access.limits.is_tired_of(self.source(context)):
             return False

@@ -69,8 +69,8 @@ class Health:
 
     async def _watch(self, service: str, context: Context) -> None:
         if self._watching >= MOST_WATCHES:
-            told = f"{MOST_WATCHES} watch the health of this server already; ask with Check"
-            raise Refusal(429, told)
+            message = f"{MOST_WATCHES} watch the health of this server already; ask with Check"
+            raise Refusal(429, message)
         self._watching += 1
         try:
             last = None

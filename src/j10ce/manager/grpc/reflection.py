@@ -20,14 +20,14 @@ class Reflection:
     request."""
 
     def __init__(self, services: tuple[str, ...], stop: asyncio.Event) -> None:
-        self._told, self._stop = reflection.aio.ReflectionServicer(services), stop
+        self._servicer, self._stop = reflection.aio.ReflectionServicer(services), stop
 
     def handlers(self, door: Door) -> dict[str, Any]:
         return {"ServerReflectionInfo": door.watch("reflection", self._answer)}
 
     async def _answer(self, visit: Visit) -> None:
         enter("get", DISCOVERY)
-        answers = self._told.ServerReflectionInfo(self._questions(visit), visit.context)
+        answers = self._servicer.ServerReflectionInfo(self._questions(visit), visit.context)
         await send_all(answers, visit, self._stop)
 
     async def _questions(self, visit: Visit) -> AsyncGenerator[ServerReflectionRequest]:

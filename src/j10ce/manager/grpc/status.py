@@ -46,49 +46,46 @@ def code_of(error: QosError) -> grpc.StatusCode:
 
 def rich(error: QosError, about: Key = NOTHING) -> Status:
     """The REST front end's Status object in google.rpc's words."""
-    told = status.status(error)
+    body = status.status(error)
     number: int = code_of(error).value[0]
-    made = Status(code=number, message=_cut(told["message"], MOST_MESSAGE))
-    _add(made, ErrorInfo(reason=_shout(told["reason"]), domain=GROUP))
+    made = Status(code=number, message=_cut(body["message"], MOST_MESSAGE))
+    _add(made, ErrorInfo(reason=_shout(body["reason"]), domain=GROUP))
     if about.kind:
-        _add(made, ResourceInfo(resource_type=f"{GROUP}/{about.kind}", resource_name=_path(about)))
+        name = f"{about.namespace}/{about.name}" if about.namespace else about.name
+        _add(made, ResourceInfo(resource_type=f"{GROUP}/{about.kind}", resource_name=name))
     if isinstance(error, Refusal) and (wait_s := (error.headers or {}).get("retry-after")):
         retry = RetryInfo()
         retry.retry_delay.seconds = int(wait_s)
         _add(made, retry)
-    _add_causes(made, told.get("details", {}).get("causes", ()), told["code"])
+    _add_causes(made, body.get("details", {}).get("causes", ()), body["code"])
     return made
 
 
 def _add_causes(made: Status, causes: Any, code: int) -> None:
     """As many as fit; the last one says how many did not."""
     room = MOST_DETAILS - made.ByteSize()
-    found: BadRequest | PreconditionFailure = PreconditionFailure() if code == 409 else BadRequest()
+    detail: BadRequest | PreconditionFailure = PreconditionFailure() if code == 409 else BadRequest()
     for index, cause in enumerate(causes):
         field, text = cause.get("field", ""), _cut(cause.get("message", ""), MOST_MESSAGE)
-        if found.ByteSize() + len(field.encode()) + len(text.encode()) + 200 > room:
-            _add_cause(found, "", f"and {len(causes) - index} more; the REST API lists more of them", "")
+        if detail.ByteSize() + len(field.encode()) + len(text.encode()) + 200 > room:
+            _add_cause(detail, "", f"and {len(causes) - index} more; the REST API lists more of them", "")
             break
-        _add_cause(found, field, text, cause.get("reason", ""))
+        _add_cause(detail, field, text, cause.get("reason", ""))
     if causes:
-        _add(made, found)
+        _add(made, detail)
 
 
-def _add_cause(found: BadRequest | PreconditionFailure, field: str, text: str, reason: str) -> None:
-    if isinstance(found, BadRequest):
-        found.field_violations.add(field=field, description=text, reason=_shout(reason))
+def _add_cause(detail: BadRequest | PreconditionFailure, field: str, text: str, reason: str) -> None:
+    if isinstance(detail, BadRequest):
+        detail.field_violations.add(field=field, description=text, reason=_shout(reason))
     else:
-        found.violations.add(type=_shout(reason), subject=field, description=text)
+        detail.violations.add(type=_shout(reason), subject=field, description=text)
 
 
 def _add(made: Status, detail: Message) -> None:
     packed = Packed()
     packed.Pack(detail)
     made.details.append(packed)
-
-
-def _path(key: Key) -> str:
-    return f"{key.namespace}/{key.name}" if key.namespace else key.name
 
 
 def _shout(reason: str) -> str:

@@ -96,7 +96,7 @@ def handler(handle: Callable[[Context], Awaitable[None]], read: Callable[[bytes]
 
 
 def checked_size(message: Message) -> int:
-    """Of the answer to a read; raises Refusal 413. What was written is told whatever there is to read: it is done."""
+    """Of the answer to a read; raises Refusal 413. A write is answered whatever its size: it is done."""
     size = message.ByteSize()
     if size > MOST_ANSWER:
         text = f"the answer has {size} bytes, and at most {MOST_ANSWER} are sent at once: ask for pages with limit"

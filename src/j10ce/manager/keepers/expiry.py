@@ -28,13 +28,13 @@ Temporary: TypeAlias = Hold | MinimalReservationPolicy
 async def expire(store: Store, view: View, wall: Callable[[], float]) -> None:
     """For ever. Agents end a hold by themselves, to the second; this is the bookkeeping after it."""
     await view.ready()
-    watched = Watched(lambda: view.silence.now)
+    watched = Overdue(lambda: view.silence.now)
     while True:
         await look(store, view, watched, wall())
         await asyncio.sleep(LOOK_S)
 
 
-class Watched:
+class Overdue:
     """For how long objects have been over while this process looked, by its own clock: a wall clock that was set wrong
     makes nothing vanish."""
 
@@ -53,7 +53,7 @@ class Watched:
         self._since = {uid: since for uid, since in self._since.items() if uid in uids}
 
 
-async def look(store: Store, view: View, watched: Watched, wall: float) -> None:
+async def look(store: Store, view: View, watched: Overdue, wall: float) -> None:
     """One object that cannot be tidied, whatever the reason, does not keep the others. Raises what the store said."""
     placements = (p for p in view.all(MinimalReservationPolicy) if PLACEMENT_LABEL in p.metadata.labels)
     temporary: list[Temporary] = [*view.all(Hold), *placements]

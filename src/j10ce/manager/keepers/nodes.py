@@ -36,7 +36,7 @@ async def judge(store: Store, view: View, node: NodeQoS, wall: float) -> None:
     word, nonsense = view.silence.of(node), view.nonsense.get(node.metadata.name, "")
     before = next((c for c in node.status.conditions if c.type == "Ready"), None)
     if before and before.status == "Unknown" and word.doubtful and not word.lost and not nonsense:
-        return  # nobody has heard of it since it was found silent
+        return  # nobody has heard of it since it fell silent
     ready = readiness(word, wall, nonsense)
     if before and (before.status, before.reason) == (ready.status, ready.reason):
         return

@@ -1,4 +1,4 @@
-"""Keeps each node's reclaimable amounts: computed from its report, told when they move, none when it is silent."""
+"""Keeps each node's reclaimable amounts: computed from its report, written when they move, none when it is silent."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def held_policies(view: View) -> Policies:
 
 
 def _is_new(node: NodeQoS) -> bool:
-    """It measures something of which nothing was told yet."""
+    """It measures something of which nothing was written yet."""
     return any(f"batch-{resource}" not in node.status.overcommit for resource in node.status.node.demand)
 
 

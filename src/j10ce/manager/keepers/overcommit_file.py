@@ -61,7 +61,7 @@ class Strategies(NamedTuple):
 
 
 class StrategyFile:
-    """The strategies of a file, followed: one with mistakes is told, and what was in force stays in force."""
+    """The strategies of a file, followed: one with mistakes is logged, and what was in force stays in force."""
 
     def __init__(self, path: Path | None) -> None:
         """Without a file the defaults count. Raises Denied or Invalid."""

@@ -77,13 +77,13 @@ async def keep_all(
 
 
 async def contain(name: str, keep: Keep) -> None:
-    """A fault of ours in one keeper is told, and stops neither the others nor the API; it begins afresh in a while."""
+    """A fault of ours in one keeper is logged, and stops neither the others nor the API; it begins again in a while."""
     while True:
         failure: BaseException | None = None
         try:
             await persist(keep)
         except* Exception as e:
-            failure = e  # told below: what is raised inside of `except*` comes out wrapped
+            failure = e  # logged below: what is raised inside of `except*` comes out wrapped
         if failure:
             end_if_cancelled()
             log.error("keeper.fail", keeper=name, exc_info=failure)
@@ -99,7 +99,7 @@ async def persist(keep: Keep) -> None:
         failure: BaseException | None = None
         try:
             # In a task of its own: a TaskGroup that fails leaves its task looking cancelled, before Python 3.13.
-            await asyncio.get_running_loop().create_task(_awaited(keep))
+            await asyncio.get_running_loop().create_task(awaited(keep))
         except* (StoreError, Denied) as e:
             failure = e
         if failure:
@@ -108,7 +108,8 @@ async def persist(keep: Keep) -> None:
             await asyncio.sleep(RETRY_S)
 
 
-async def _awaited(keep: Keep) -> None:
+async def awaited(keep: Keep) -> None:
+    """As a coroutine, which is what a task is made of."""
     await keep()
 
 

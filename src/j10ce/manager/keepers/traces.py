@@ -12,7 +12,7 @@ from j10ce.model.stored import Event
 
 
 async def tell_applied(view: View, tracer: Tracer) -> None:
-    """For ever, on the leader, so that every change is told once; what is there when it begins another leader told."""
+    """For ever, on the leader, so that every change is one span; what is there when it begins has its span."""
     begun = False
 
     def take(event: Event, _: Nodes) -> None:

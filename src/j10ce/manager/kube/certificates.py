@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from j10ce.errors import Denied
-from j10ce.manager.access.signing import EARLIER_S, Pair, Wish, alternatives, issued, new_authority, read_pair, text
+from j10ce.manager.access.signing import (
+    EARLIER_S,
+    CertificateWish,
+    Pair,
+    alternatives,
+    issued,
+    new_authority,
+    read_pair,
+    text,
+)
 
 NAME: Final = "j10ce-qos"
 SCHEDULER: Final = "j10ce-scheduler"
@@ -74,15 +83,15 @@ def _signed(has: Material, wall: float, lives: Lives) -> Material:
     if has.client is not None and not _spent(has.client, wall):
         return has
     life_s = min(lives.client_s, ends(has.authority) - wall)
-    return has._replace(client=issued(Wish(SCHEDULER, life_s, role="viewer"), has.authority, wall))
+    return has._replace(client=issued(CertificateWish(SCHEDULER, life_s, role="viewer"), has.authority, wall))
 
 
-def told(has: Material) -> dict[str, str]:
+def secret_data(has: Material) -> dict[str, str]:
     """As the data of a Secret, not encoded yet."""
     pairs = dict(zip(NAMES, has, strict=True))
-    found = {name: pair for name, pair in pairs.items() if pair is not None}
-    texts = {f"{name}.crt": text(pair.certificate) for name, pair in found.items()}
-    return texts | {f"{name}.key": pair.private for name, pair in found.items()} | {"bundle.crt": has.bundle}
+    present = {name: pair for name, pair in pairs.items() if pair is not None}
+    texts = {f"{name}.crt": text(pair.certificate) for name, pair in present.items()}
+    return texts | {f"{name}.key": pair.private for name, pair in present.items()} | {"bundle.crt": has.bundle}
 
 
 def read(data: Mapping[str, bytes], where: str) -> Material | None:
@@ -103,7 +112,7 @@ def _pair(data: Mapping[str, bytes], name: str, where: str) -> Pair | None:
 def _serving(hosts: tuple[str, ...], authority: Pair, wall: float, lives: Lives) -> Pair:
     """Never beyond the life of who signs it."""
     life_s = min(lives.serving_s, ends(authority) - wall)
-    return issued(Wish(hosts[0], life_s, hosts), authority, wall)
+    return issued(CertificateWish(hosts[0], life_s, hosts), authority, wall)
 
 
 def _made(pair: Pair) -> float:

@@ -32,7 +32,7 @@ from j10ce.scheduler.cluster import resources, row
 from j10ce.scheduler.extender.occupancy import Guest, Occupancy, Stake
 from j10ce.scheduler.extender.offers import Offers
 from j10ce.scheduler.ledger.layout import MOST
-from j10ce.store.mirror import Mirror, Source
+from j10ce.store.mirror import Mirror, MirrorSource
 
 LOOK_S: Final = 1.0  # between looks for policies whose time is over
 SETTLE_S: Final = 0.2  # profiles and namespaces that change together are taken in together
@@ -43,7 +43,9 @@ TOGETHER: Final = 500  # pods looked at before others have a turn
 class Occupants:
     """`view` tells of our kinds, `source` of Kubernetes' own; what they say goes into `book`, and ends `offers`."""
 
-    def __init__(self, source: Source, view: View, wall: Callable[[], float], book: Occupancy, offers: Offers) -> None:
+    def __init__(
+        self, source: MirrorSource, view: View, wall: Callable[[], float], book: Occupancy, offers: Offers
+    ) -> None:
         self._view, self._wall, self._book, self._offers = view, wall, book, offers
         self._pods, self._nodes, self._namespaces = (Mirror(source, kind) for kind in ("Pod", "Node", "Namespace"))
         self._chooser = Chooser(())
@@ -90,7 +92,7 @@ class Occupants:
         )
 
     def asked(self, pod: Pod) -> Guest:
-        """The pod that a scheduler asks about, as the API server told us of it. One that we have not heard of, or that
+        """The pod that a scheduler asks about, as the API server sent it to us. One that we have not heard of, or that
         waits for no node, counts as it is described, and has no uid: nothing is ever held for it."""
         meta = pod.metadata
         known = self.pod(meta.namespace, meta.name)
@@ -103,13 +105,13 @@ class Occupants:
 
     def known_namespace(self, name: str) -> Labels | None:
         """Its labels."""
-        found = self._namespaces.held.get(Key("Namespace", "", name))
-        return found.metadata.labels if found else None
+        namespace = self._namespaces.held.get(Key("Namespace", "", name))
+        return namespace.metadata.labels if namespace else None
 
     def pod(self, namespace: str, name: str) -> Pod | None:
         pods: Mapping[Key, object] = self._pods.held
-        found = pods.get(Key("Pod", namespace, name))
-        return found if isinstance(found, Pod) else None
+        held = pods.get(Key("Pod", namespace, name))
+        return held if isinstance(held, Pod) else None
 
     def choice(self, namespace: str, labels: Labels) -> Choice:
         """Which profile a pod has, by what is in memory."""

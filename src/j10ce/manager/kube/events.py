@@ -78,7 +78,7 @@ class Recorder:
                 self._waiting.task_done()
 
     async def written(self) -> None:
-        """Returns once everything told so far was written or given up."""
+        """Returns once every event so far was written or given up."""
         await self._waiting.join()
 
     def _afford(self, uid: str) -> bool:

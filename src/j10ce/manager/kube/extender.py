@@ -39,7 +39,7 @@ class Left(NamedTuple):
 
     question: wire.Question
     guest: Guest
-    found: Filtered
+    answer: Filtered
 
 
 class ExtenderDoor:
@@ -101,13 +101,17 @@ class ExtenderDoor:
             log.warning("extender.refuse", error=str(e))
             self._metrics.malformed()
             return wire.FilterAnswer(error=str(e))
-        guest, found = await self._offer(call)
-        self._metrics.filtered(found)
-        log.debug("extender.filter", pod=f"{guest.namespace}/{guest.name}", offered=len(call.nodes), fit=len(found.fit))
-        failed = {**found.failed, **found.hopeless} if old else found.failed
-        fit = msgspec.json.encode(found.fit)
-        self._left = Left(question._replace(names=fit), guest, found)
-        return wire.FilterAnswer(node_names=Raw(fit), failed_nodes=failed, failed_and_unresolvable_nodes=found.hopeless)
+        guest, answer = await self._offer(call)
+        self._metrics.filtered(answer)
+        log.debug(
+            "extender.filter", pod=f"{guest.namespace}/{guest.name}", offered=len(call.nodes), fit=len(answer.fit)
+        )
+        failed = {**answer.failed, **answer.hopeless} if old else answer.failed
+        fit = msgspec.json.encode(answer.fit)
+        self._left = Left(question._replace(names=fit), guest, answer)
+        return wire.FilterAnswer(
+            node_names=Raw(fit), failed_nodes=failed, failed_and_unresolvable_nodes=answer.hopeless
+        )
 
     async def _offer(self, call: wire.FilterCall) -> tuple[Guest, Filtered]:
         """A scheduler may have heard of a pod before us, and pods that came a moment ago may be about to be bound
@@ -116,9 +120,9 @@ class ExtenderDoor:
         while True:
             epoch, now, guest = heard.epoch, self._clock(), self._occupants.asked(call.pod)
             if guest.uid or now >= until:
-                found = self._extender.filter(guest, call.nodes, now)
-                if not found.soon or now >= until:
-                    return guest, found
+                answer = self._extender.filter(guest, call.nodes, now)
+                if not answer.soon or now >= until:
+                    return guest, answer
             with suppress(TimeoutError):
                 async with asyncio.timeout(until - now):
                     await heard.moved(epoch)
@@ -126,7 +130,7 @@ class ExtenderDoor:
     def _prioritize(self, text: bytes) -> list[wire.HostPriority]:
         question, left, extender = wire.question(text), self._left, self._extender
         if left is not None and left.question == question:
-            scores = extender.prioritize(left.guest, left.found.fit, left.found.rows)
+            scores = extender.prioritize(left.guest, left.answer.fit, left.answer.rows)
         else:
             call = wire.read_filter(question)
             scores = extender.prioritize(self._occupants.asked(call.pod), call.nodes)

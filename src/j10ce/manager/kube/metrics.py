@@ -1,4 +1,4 @@
-"""What kube-scheduler and API servers ask of the manager, and what they are told; for Prometheus."""
+"""What kube-scheduler and API servers ask of the manager, and what it answers; for Prometheus."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class DoorMetrics:
     def offers(self, count: Callable[[], int]) -> None:
         self._offers.set_function(count)
 
-    def filtered(self, found: Filtered) -> None:
-        self._pods("seated" if found.seated else "offered" if found.fit else "refused").inc()
-        if found.failed:
-            self._nodes("elsewhere" if found.seated else "reserved").inc(len(found.failed))
-        if found.hopeless:
-            self._nodes("hopeless").inc(len(found.hopeless))
+    def filtered(self, answer: Filtered) -> None:
+        self._pods("seated" if answer.seated else "offered" if answer.fit else "refused").inc()
+        if answer.failed:
+            self._nodes("elsewhere" if answer.seated else "reserved").inc(len(answer.failed))
+        if answer.hopeless:
+            self._nodes("hopeless").inc(len(answer.hopeless))
 
     def malformed(self) -> None:
         """A pod that could not be filtered, as the call made no sense."""

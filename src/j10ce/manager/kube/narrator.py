@@ -1,6 +1,6 @@
-"""Events of pods and nodes: what agents report of them, told where a developer or an administrator looks first.
+"""Events of pods and nodes: what agents report of them, shown where a developer or an administrator looks first.
 
-Turns are told, not numbers. What stood when this manager took over was told by whoever led before.
+A turn makes an event, a number does not. Whoever led before has reported what stood when this manager took over.
 """
 
 from __future__ import annotations
@@ -80,23 +80,23 @@ class Narrator:
             pod = self._occupants.pod(*_names(floor.workload)) if key not in before.floors else None
             if pod is not None and pod.spec.node_name == node:  # a node speaks of its own pods
                 yield subject_of(pod), _short(floor)
-        for bare, told in now.bare.items():
+        for bare, report in now.bare.items():
             if bare not in before.bare:
-                yield bare[1], _unprotected(node, told)
+                yield bare[1], _unprotected(node, report)
 
     def _trouble(self, node: NodeQoS) -> Trouble:
-        told = node.status.node
+        report = node.status.node
         return Trouble(
             next((c.status for c in node.status.conditions if c.type == "Ready"), ""),
-            {(f.workload, f.resource, f.source): f for f in told.effective if falls_short(f)},
-            {(r.source, pod): r for r in told.reservations for pod in self._bare(node.metadata.name, r)},
-            {c.type: c.message for c in told.conditions if c.status == "False"},
+            {(f.workload, f.resource, f.source): f for f in report.effective if falls_short(f)},
+            {(r.source, pod): r for r in report.reservations for pod in self._bare(node.metadata.name, r)},
+            {c.type: c.message for c in report.conditions if c.status == "False"},
         )
 
-    def _bare(self, node: str, told: ReservationReport) -> Iterator[Subject]:
+    def _bare(self, node: str, report: ReservationReport) -> Iterator[Subject]:
         """Pods that a node says it does not protect. One that is not known yet is looked for in its next report."""
-        namespace, _ = _names(told.source.partition("/")[2])
-        for name in told.unprotected_workloads:
+        namespace, _ = _names(report.source.partition("/")[2])
+        for name in report.unprotected_workloads:
             pod = self._occupants.pod(namespace, name)
             if pod is not None and pod.spec.node_name == node:
                 yield subject_of(pod)
@@ -123,6 +123,6 @@ def _short(floor: EffectiveFloor) -> Happening:
     return Happening("Warning", "FloorNotEffective", f"{has}: {floor.reason}")
 
 
-def _unprotected(node: str, told: ReservationReport) -> Happening:
-    count = f"{told.unprotected} of {told.workloads} pods of {told.source} on {node} have no floor"
-    return Happening("Warning", "Unprotected", f"{count}: {told.refused}")
+def _unprotected(node: str, report: ReservationReport) -> Happening:
+    count = f"{report.unprotected} of {report.workloads} pods of {report.source} on {node} have no floor"
+    return Happening("Warning", "Unprotected", f"{count}: {report.refused}")

@@ -31,18 +31,18 @@ async def keep_owned(store: Store, view: View, occupants: Occupants) -> None:
     await occupants.ready()
     while True:
         natives = {node.metadata.name: node for node in occupants.nodes()}
-        for told in view.all(NodeQoS):
-            node = natives.get(told.metadata.name)
-            if node is not None and (owned := belonging(told, node)) != told:
+        for node_qos in view.all(NodeQoS):
+            node = natives.get(node_qos.metadata.name)
+            if node is not None and (owned := belonging(node_qos, node)) != node_qos:
                 await _put(store, owned)
         await asyncio.sleep(LOOK_S)
 
 
-def belonging(told: NodeQoS, node: Node) -> NodeQoS:
+def belonging(node_qos: NodeQoS, node: Node) -> NodeQoS:
     owner = Owner(api_version="v1", kind="Node", name=node.metadata.name, uid=node.metadata.uid)
-    others = tuple(o for o in told.metadata.owner_references if o.kind != "Node")
+    others = tuple(o for o in node_qos.metadata.owner_references if o.kind != "Node")
     return replace(
-        told, metadata=replace(told.metadata, labels=node.metadata.labels, owner_references=(*others, owner))
+        node_qos, metadata=replace(node_qos.metadata, labels=node.metadata.labels, owner_references=(*others, owner))
     )
 
 
@@ -57,14 +57,14 @@ async def _put(store: Store, node: NodeQoS) -> None:
 async def keep_extended(client: KubeClient, view: View, occupants: Occupants) -> None:
     """For ever. Every Node advertises what its NodeQoS says may be lent, and nothing once there is none.
 
-    Amounts that hardly move are not told in the NodeQoS, so they do not move here either.
+    The NodeQoS does not follow amounts that hardly move, so they do not move here either.
     """
     await view.ready()
     await occupants.ready()
     while True:
-        told = {node.metadata.name: node.status.overcommit for node in view.all(NodeQoS)}
+        lent = {node.metadata.name: node.status.overcommit for node in view.all(NodeQoS)}
         for node in occupants.nodes():
-            if patch := difference(node, told.get(node.metadata.name, {})):
+            if patch := difference(node, lent.get(node.metadata.name, {})):
                 await _advertise(client, node.metadata.name, patch)
         await asyncio.sleep(LOOK_S)
 

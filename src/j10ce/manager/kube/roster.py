@@ -25,7 +25,7 @@ from j10ce.policy.payer import rank
 from j10ce.policy.select import Labels, Test
 from j10ce.scheduler.cluster import resources
 from j10ce.scheduler.extender.occupancy import Guest, Occupancy
-from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge
+from j10ce.scheduler.ledger.pledge import Charge, FleetNode, Pledge
 
 AGENT_GONE_S: Final = 300.0  # a node whose agent is silent for longer takes no more units
 CLOSING_TAINTS: Final = (
@@ -39,14 +39,14 @@ class NodeInputs(NamedTuple):
 
     node: native.Node
     moves: int  # of its pods
-    told: NodeQoS | None
+    reported: NodeQoS | None
     silent: bool
 
     def same(self, other: NodeInputs | None) -> bool:
         """A heartbeat is no news."""
         if other is None or self.node is not other.node or self.moves != other.moves:
             return False
-        same = self.told is other.told or _said(self.told) == _said(other.told)
+        same = self.reported is other.reported or _said(self.reported) == _said(other.reported)
         return same and self.silent == other.silent
 
 
@@ -78,7 +78,7 @@ class Sums:
 class KubeRoster:
     def __init__(self, occupants: Occupants, book: Occupancy, hear: Hear) -> None:
         self._occupants, self._book, self._hear = occupants, book, hear
-        self._told: dict[str, Node] = {}
+        self._known: dict[str, FleetNode] = {}
         self._seen: dict[str, NodeInputs] = {}  # what each was made of
         self._policies: dict[str, MinimalReservationPolicy] = {}
         self._pledges: dict[str, list[Pledge]] = {}  # by namespace
@@ -89,22 +89,22 @@ class KubeRoster:
         self._reports = {node.metadata.name: node for node in nodes}
         natives = {node.metadata.name: node for node in self._occupants.nodes()}
         dirty = self._take_policies({reference(p): p for p in policies if not over(p, wall)})
-        fresh: list[Node] = []
+        fresh: list[FleetNode] = []
         for name, node in natives.items():
             ground = self._ground(name, node)
             if name in dirty or not ground.same(self._seen.get(name)):
                 self._seen[name] = ground
-                if (made := self._node(name, node, ground.silent)) != self._told.get(name):
+                if (made := self._node(name, node, ground.silent)) != self._known.get(name):
                     fresh.append(made)
-        gone = self._told.keys() - natives.keys()
-        lost = [n for n in fresh if not any(n.capacity) and n.name in self._told and any(self._told[n.name].capacity)]
+        gone = self._known.keys() - natives.keys()
+        lost = [n for n in fresh if not any(n.capacity) and n.name in self._known and any(self._known[n.name].capacity)]
         for name in gone:
-            del self._told[name], self._seen[name]
-        self._told.update((n.name, n) for n in fresh)
+            del self._known[name], self._seen[name]
+        self._known.update((n.name, n) for n in fresh)
         return Changes(fresh, gone, bool(gone or lost))
 
     def lost(self) -> Iterator[tuple[str, Labels]]:
-        return ((name, node.labels) for name, node in self._told.items() if not any(node.capacity))
+        return ((name, node.labels) for name, node in self._known.items() if not any(node.capacity))
 
     def outsiders(self, node: str) -> Sequence[str]:
         """Pods on no unit, whoever placed them."""
@@ -148,26 +148,28 @@ class KubeRoster:
         }
 
     def _ground(self, name: str, node: native.Node) -> NodeInputs:
-        book, told = self._book, self._reports.get(name)
+        book, reported = self._book, self._reports.get(name)
         row = book.row.get(name)
-        silent = told is not None and self._hear(told).silent_s > AGENT_GONE_S
-        return NodeInputs(node, 0 if row is None else book.moves[row], told, silent)
+        silent = reported is not None and self._hear(reported).silent_s > AGENT_GONE_S
+        return NodeInputs(node, 0 if row is None else book.moves[row], reported, silent)
 
     # -- what it amounts to
 
-    def _node(self, name: str, node: native.Node, silent: bool) -> Node:
-        told = self._reports.get(name)
-        labels = {**node.metadata.labels, HOSTNAME_LABEL: name, **(labels_of(told) if told else {})}
+    def _node(self, name: str, node: native.Node, silent: bool) -> FleetNode:
+        reported = self._reports.get(name)
+        labels = {**node.metadata.labels, HOSTNAME_LABEL: name, **(labels_of(reported) if reported else {})}
         if _lost(node):
-            return Node(name, NOTHING, labels, open=False)
-        report = told.status.node if told else NodeReport()
+            return FleetNode(name, NOTHING, labels, open=False)
+        report = reported.status.node if reported else NodeReport()
         capacity = promisable(node, report)
         book = self._book
         guests = sorted(book.there(book.row[name]), key=lambda g: (g.since, g.uid)) if name in book.row else []
         whole = resources(report.capacity or node.status.allocatable)
-        return self._filled(Node(name, capacity, labels, _open(node, told, silent=silent)), whole, guests, report)
+        return self._filled(
+            FleetNode(name, capacity, labels, _open(node, reported, silent=silent)), whole, guests, report
+        )
 
-    def _filled(self, node: Node, whole: Resources, guests: Sequence[Guest], report: NodeReport) -> Node:
+    def _filled(self, node: FleetNode, whole: Resources, guests: Sequence[Guest], report: NodeReport) -> FleetNode:
         """A pod that may stand on a unit counts with what it asks for: the ledger tops it up to the unit's shape.
         One with a floor beyond units counts with that floor at least."""
         waiting = {r.source: r.unprotected for r in report.reservations if r.unprotected}
@@ -233,23 +235,23 @@ def _lost(node: native.Node) -> bool:
     return any(c.type == "Ready" and c.status != "True" for c in node.status.conditions)
 
 
-def _open(node: native.Node, told: NodeQoS | None, *, silent: bool) -> bool:
+def _open(node: native.Node, reported: NodeQoS | None, *, silent: bool) -> bool:
     """Takes units: pods may come, and what is promised to them would be enforced."""
     closing = (t for t in node.spec.taints if t.effect != "PreferNoSchedule" and t.key.startswith(CLOSING_TAINTS))
     if node.spec.unschedulable or any(closing) or node.metadata.labels.get(IGNORE_LABEL) == "true":
         return False
-    if told is not None and any(c.type == "Ready" and c.status == "False" for c in told.status.conditions):
+    if reported is not None and any(c.type == "Ready" and c.status == "False" for c in reported.status.conditions):
         return False  # what its agent says makes no sense
-    if told is None or told.status.node.heartbeat is UNSET:
-        return told is None or not told.spec.unschedulable  # its agent is still to come
-    enforces = told.status.node.armed and not silent
-    return enforces and not (told.spec.unschedulable or told.spec.disarmed)
+    if reported is None or reported.status.node.heartbeat is UNSET:
+        return reported is None or not reported.spec.unschedulable  # its agent is still to come
+    enforces = reported.status.node.armed and not silent
+    return enforces and not (reported.spec.unschedulable or reported.spec.disarmed)
 
 
-def _said(told: NodeQoS | None) -> tuple[object, ...]:
+def _said(reported: NodeQoS | None) -> tuple[object, ...]:
     """What of its report counts."""
-    if told is None:
+    if reported is None:
         return ()
-    report = told.status.node
+    report = reported.status.node
     waiting = tuple((r.source, r.unprotected) for r in report.reservations if r.unprotected)
-    return told.metadata.labels, told.spec, report.armed, report.capacity, report.best_effort, waiting
+    return reported.metadata.labels, reported.spec, report.armed, report.capacity, report.best_effort, waiting

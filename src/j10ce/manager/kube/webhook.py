@@ -59,7 +59,7 @@ class User(Struct, frozen=True):
     username: Word = ""
 
 
-class Request(Struct, frozen=True, rename="camel"):
+class AdmissionRequest(Struct, frozen=True, rename="camel"):
     uid: Word
     kind: GroupKind
     operation: Word = ""
@@ -71,7 +71,7 @@ class Request(Struct, frozen=True, rename="camel"):
 
 
 class Review(Struct, frozen=True, rename="camel"):
-    request: Request
+    request: AdmissionRequest
     api_version: Word = API_VERSION
 
 
@@ -91,7 +91,7 @@ class Response(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 SCALE: Final = GroupKind("Scale", "autoscaling")
-Judge = Callable[[Request], Awaitable[Response]]
+Judge = Callable[[AdmissionRequest], Awaitable[Response]]
 
 
 class Objects(Protocol):
@@ -124,11 +124,11 @@ class WebhookDoor:
         request = _read(text)
         response = await self._judged(judge, request)
         self._metrics.reviewed(name, request.kind.kind, _verdict(response))
-        told = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
-        await reply(send, msgspec.json.encode(told))
+        review = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
+        await reply(send, msgspec.json.encode(review))
 
-    async def _judged(self, judge: Judge, request: Request) -> Response:
-        """In time, and never with an error of our own: those are told."""
+    async def _judged(self, judge: Judge, request: AdmissionRequest) -> Response:
+        """In time, and never with an error of our own: those are logged."""
         try:
             async with asyncio.timeout(DEADLINE_S):
                 return await judge(request)
@@ -141,16 +141,16 @@ class WebhookDoor:
             log.exception("webhook.fail", kind=request.kind.kind, object=_where(request))
             return self._unjudged(request, f"internal error: {type(e).__name__}")
 
-    def _unjudged(self, request: Request, why: str) -> Response:
+    def _unjudged(self, request: AdmissionRequest, why: str) -> Response:
         log.warning(
             "webhook.skip", kind=request.kind.kind, object=_where(request), error=why, admitted=not self._closed
         )
         if self._closed:
-            told = Refusal(503, f"j10ce-qos could not judge it, and is closed: {why}; try again")
-            return Response(request.uid, allowed=False, status=status(told))
+            refusal = Refusal(503, f"j10ce-qos could not judge it, and is closed: {why}; try again")
+            return Response(request.uid, allowed=False, status=status(refusal))
         return Response(request.uid, allowed=True, warnings=(f"j10ce-qos did not look at it: {why}",))
 
-    async def _validate(self, request: Request) -> Response:
+    async def _validate(self, request: AdmissionRequest) -> Response:
         """Raises Invalid with all findings."""
         if request.kind.group == GROUP and request.kind.kind in KINDS:
             _check_ours(request)
@@ -160,7 +160,7 @@ class WebhookDoor:
             await self._pods.check(request.namespace, request.object, request.old_object)
         return Response(request.uid, allowed=True)
 
-    async def _check_scaled(self, request: Request) -> None:
+    async def _check_scaled(self, request: AdmissionRequest) -> None:
         """The policy as it is, with other units: all that a Scale tells of it. Nothing else of ours can be scaled."""
         policy = await self._objects.get("MinimalReservationPolicy", request.namespace, request.name)
         if isinstance(policy, MinimalReservationPolicy) and _changed(request, "spec"):
@@ -168,7 +168,7 @@ class WebhookDoor:
             findings = validate(replace(policy, spec=replace(policy.spec, units=units)))
             _refuse(findings, policy.kind, request.name)
 
-    async def _mutate(self, request: Request) -> Response:
+    async def _mutate(self, request: AdmissionRequest) -> Response:
         if request.kind == GroupKind("Hold", GROUP) and request.object and _changed(request, "spec"):
             return self._patched(request, _signed(request))
         if request.kind != GroupKind("Pod") or request.operation != "CREATE":
@@ -178,7 +178,7 @@ class WebhookDoor:
             return Response(request.uid, allowed=True)
         return self._patched(request, _labelled(request.object, PROFILE_LABEL, profile))
 
-    def _patched(self, request: Request, steps: list[dict[str, Any]]) -> Response:
+    def _patched(self, request: AdmissionRequest, steps: list[dict[str, Any]]) -> Response:
         patch = b64encode(msgspec.json.encode(steps)).decode()
         return Response(request.uid, allowed=True, patch_type="JSONPatch", patch=patch)
 
@@ -191,7 +191,7 @@ def _verdict(response: Response) -> Verdict:
     return "changed" if response.patch else "admitted"
 
 
-def _read(text: bytes) -> Request:
+def _read(text: bytes) -> AdmissionRequest:
     if text.count(b"[") + text.count(b"{") + text.count(b",") > MOST_PARTS:  # before anything is made of them
         raise Refusal(400, f"not an AdmissionReview: more than {MOST_PARTS} values")
     if too_deep(text, DEEPEST):
@@ -205,14 +205,14 @@ def _read(text: bytes) -> Request:
     return review.request
 
 
-def _check_ours(request: Request) -> None:
+def _check_ours(request: AdmissionRequest) -> None:
     """What is being deleted, and what does not touch the wish, goes through: old mistakes must not stop it."""
     deleting = bool(request.object and request.object.get("metadata", {}).get("deletionTimestamp"))
     if not request.object or deleting or not _changed(request, "spec", "data", "revision"):
         return
     if request.kind.kind == "PolicyRevision" and request.old_object:
-        told = Finding("data", None, "history is not rewritten", "apply the policy itself, or j10ce-qos rollout undo")
-        raise Invalid([told], f"PolicyRevision {request.name}")
+        finding = Finding("data", None, "history is not rewritten", "apply the policy, or j10ce-qos rollout undo")
+        raise Invalid([finding], f"PolicyRevision {request.name}")
     obj = convert({**request.object, "status": {}}, KINDS[request.kind.kind].struct, [])
     _refuse(validate(obj), request.kind.kind, request.name)  # type: ignore[arg-type]
 
@@ -222,7 +222,7 @@ def _refuse(findings: list[Finding], kind: str, name: str) -> None:
         raise Invalid(findings, f"{kind} {name}")
 
 
-def _changed(request: Request, *parts: str) -> bool:
+def _changed(request: AdmissionRequest, *parts: str) -> bool:
     if not request.old_object:
         return True
     return any(request.object.get(part) != request.old_object.get(part) for part in parts)
@@ -234,13 +234,13 @@ def _labelled(pod: Any, key: str, value: str) -> list[dict[str, Any]]:
     return [{"op": "add", "path": "/metadata/labels/" + key.replace("~", "~0").replace("/", "~1"), "value": value}]
 
 
-def _signed(request: Request) -> list[dict[str, Any]]:
+def _signed(request: AdmissionRequest) -> list[dict[str, Any]]:
     """Whoever last changed a hold's wish is who made it: what the object says of that is not believed."""
     given = str(request.object.get("spec", {}).get("who", ""))
     return [{"op": "add", "path": "/spec/who", "value": signature(request.user_info.username, given)}]
 
 
-def _where(request: Request) -> str:
+def _where(request: AdmissionRequest) -> str:
     return "/".join(filter(None, (request.namespace, request.name)))
 
 
@@ -291,10 +291,10 @@ class PodRules:
     async def _newer(self, name: str) -> list[QoSProfile]:
         """One that was made a moment ago."""
         try:
-            found = await self._objects.get("QoSProfile", "", name)
+            profile = await self._objects.get("QoSProfile", "", name)
         except NotFound:
             return []
-        return [found] if isinstance(found, QoSProfile) else []
+        return [profile] if isinstance(profile, QoSProfile) else []
 
 
 def _labels(pod: Any) -> dict[str, str]:

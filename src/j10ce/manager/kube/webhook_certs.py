@@ -1,4 +1,4 @@
-"""Keeps the certificates of webhooks and schedulers: shared by all managers through a Secret, told to the API server.
+"""Keeps the certificates of webhooks and schedulers: all managers share a Secret, API servers get the bundle.
 
 Every manager may renew them: of several that try at once, one writes, and the others read what it wrote.
 """
@@ -20,7 +20,7 @@ import structlog
 
 from j10ce.errors import Conflict, Denied, NotFound, QosError
 from j10ce.manager.access.tls import bare_context
-from j10ce.manager.kube.certificates import LIVES, Lives, Material, ends, read, renewed, told
+from j10ce.manager.kube.certificates import LIVES, Lives, Material, ends, read, renewed, secret_data
 
 log = structlog.get_logger()
 SECRET: Final = "j10ce-certificates"  # noqa: S105  a name
@@ -86,7 +86,7 @@ class Certificates:
             wanted = renewed(has, self._hosts, self._wall(), self._lives)
             if has == wanted:
                 return wanted
-            secret["data"] = {name: b64encode(text.encode()).decode() for name, text in told(wanted).items()}
+            secret["data"] = {name: b64encode(text.encode()).decode() for name, text in secret_data(wanted).items()}
             try:
                 await self._api.replace(self._path, secret)
             except Conflict:

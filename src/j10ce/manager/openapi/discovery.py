@@ -46,8 +46,8 @@ def group() -> Json:
 
 
 def resources() -> Json:
-    found = [entry for kind in KINDS.values() for entry in _entries(kind)]
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": API_VERSION, "resources": found}
+    entries = [entry for kind in KINDS.values() for entry in _entries(kind)]
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": API_VERSION, "resources": entries}
 
 
 def _negotiated(request: Request, legacy: Json, in_one: list[Json]) -> Response:
@@ -55,7 +55,7 @@ def _negotiated(request: Request, legacy: Json, in_one: list[Json]) -> Response:
     if request.method != "GET":
         raise not_allowed(request, ("GET",))
     asked = (_sorted(part) for part in request.headers.get("accept", "").split(","))
-    wanted = next((found[1] for part in asked if (found := AGGREGATED.search(part))), "")
+    wanted = next((match[1] for part in asked if (match := AGGREGATED.search(part))), "")
     if not wanted:
         return json(msgspec.json.encode(legacy))
     listing = {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{wanted}", "metadata": {}}

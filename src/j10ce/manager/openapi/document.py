@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from j10ce import __version__
 from j10ce.manager.access.enrolment import NodeCredential, NodeCredentialRequest
-from j10ce.manager.api.dependents import POLICIES, DeleteOptions
+from j10ce.manager.api.dependents import DISCARD, POLICIES, DeleteOptions
 from j10ce.manager.api.query import FLAGS, MOST
 from j10ce.manager.asgi.requests import APPLY_PATCH, BASE, JSON_PATCH, MERGE_PATCH, MOST_MANAGER, FieldValidation
 from j10ce.manager.openapi.fields import described
@@ -103,6 +103,7 @@ QUERY_PARAMETERS: Final = (
     _in_query("fieldManager", "Who owns what is written", type="string", maxLength=MOST_MANAGER),
     _in_query("fieldValidation", "What becomes of unknown fields", enum=list(get_args(FieldValidation))),
     _in_query("propagationPolicy", "Orphan: what it owns stays", enum=list(POLICIES)),
+    _in_query(DISCARD, "true: delete it also where this release cannot read it", enum=list(FLAGS)),
     _in_query("force", "true: an apply takes what others own"),
     _in_query("for", "How long a placement holds the floor, such as 10m"),
     _in_query("unenforced", "allow: also nodes whose kernel cannot keep the floor", enum=["allow"]),
@@ -110,7 +111,7 @@ QUERY_PARAMETERS: Final = (
     _in_query("changes", "Tell what is other than in the document before, where that is known", enum=list(FLAGS)),
 )
 WRITE_PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation")
-NOT_LISTING: Final = (*WRITE_PARAMETERS, "propagationPolicy", "force", "for", "unenforced", "hash", "changes")
+NOT_LISTING: Final = (*WRITE_PARAMETERS, "propagationPolicy", DISCARD, "force", "for", "unenforced", "hash", "changes")
 LISTING: Final = tuple(p["name"] for p in QUERY_PARAMETERS if p["name"] not in NOT_LISTING)
 PATCH_BODIES: Final = {JSON_PATCH: "array", MERGE_PATCH: "object", APPLY_PATCH: "object"}
 
@@ -118,25 +119,25 @@ PATCH_BODIES: Final = {JSON_PATCH: "array", MERGE_PATCH: "object", APPLY_PATCH: 
 def _paths(kind: Kind) -> dict[str, Json]:
     inside = f"{BASE}/namespaces/{{namespace}}/{kind.plural}" if kind.namespaced else f"{BASE}/{kind.plural}"
     scope = ("namespace",) if kind.namespaced else ()
-    found = {f"{BASE}/{kind.plural}": {"get": _listing(kind, (), "list_all" if scope else "list")}}
+    paths = {f"{BASE}/{kind.plural}": {"get": _listing(kind, (), "list_all" if scope else "list")}}
     if scope:
-        found[inside] = {"get": _listing(kind, scope, "list")}
+        paths[inside] = {"get": _listing(kind, scope, "list")}
     one = (*scope, "name")
     asked = (*one, "resourceVersion") if kind.stored else one
-    found[f"{inside}/{{name}}"] = {"get": _operation("get", kind, asked, kind.name)}
+    paths[f"{inside}/{{name}}"] = {"get": _operation("get", kind, asked, kind.name)}
     if not kind.stored:
-        return found
-    found[inside]["post"] = _operation(
+        return paths
+    paths[inside]["post"] = _operation(
         "create", kind, (*scope, *WRITE_PARAMETERS), kind.name, body=kind.name, code="201"
     )
-    how = (*one, "dryRun", "propagationPolicy")
-    found[f"{inside}/{{name}}"] |= _changes(kind, one, "") | {
+    how = (*one, "dryRun", "propagationPolicy", DISCARD)
+    paths[f"{inside}/{{name}}"] |= _changes(kind, one, "") | {
         "delete": _operation("delete", kind, how, "Status", body="DeleteOptions", optional=True)
     }
     if kind.struct is not PolicyRevision:
         status = {"get": _operation("get_status", kind, asked, kind.name)}
-        found[f"{inside}/{{name}}/status"] = status | _changes(kind, one, "_status")
-    return found
+        paths[f"{inside}/{{name}}/status"] = status | _changes(kind, one, "_status")
+    return paths
 
 
 def _changes(kind: Kind, parameters: tuple[str, ...], suffix: str) -> Json:
@@ -193,7 +194,7 @@ def _enrolment_paths() -> dict[str, Json]:
     issue: Json = {
         "operationId": "create_nodecredential",
         "tags": ["NodeCredential"],
-        "description": "A token for a node, told this once: with a bootstrap token, or the node's own to renew it.",
+        "description": "A token for a node, shown this once: with a bootstrap token, or the node's own to renew it.",
         "requestBody": {"required": True, "content": _content("NodeCredentialRequest")},
         "responses": {"201": _shows("NodeCredential")} | _refusals(WRITING),
     }

@@ -49,7 +49,7 @@ ANSWERED: Final[Mapping[str, Mapping[str, str]]] = {
     "NodeCredential": {
         "": "The token of a node.",
         "node": "For whom it speaks.",
-        "token": "Told once, when it is issued.",
+        "token": "Shown once, when it is issued.",
         "expires": "Until when it counts; for ever when not set.",
     },
 }

@@ -128,17 +128,17 @@ def _contents(contents: Json) -> Json:
 
 
 def _parameter(given: Json, document: Json) -> Json:
-    found = _resolved(given, document)
-    return found | {"schema": _lowered(found["schema"], V3)}
+    resolved = _resolved(given, document)
+    return resolved | {"schema": _lowered(resolved["schema"], V3)}
 
 
 def _resolved(given: Json, document: Json) -> Json:
     if "$ref" not in given:
         return given
-    found: Json = document
+    target: Json = document
     for step in given["$ref"].removeprefix("#/").split("/"):
-        found = found[step]
-    return found
+        target = target[step]
+    return target
 
 
 def _marks(method: str, operation: Json) -> Json:

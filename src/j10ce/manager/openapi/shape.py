@@ -99,16 +99,10 @@ class Field(NamedTuple):
     form: Form
     required: bool
 
-    @property
-    def declared(self) -> str:
-        """As the .proto says it: what a message may leave out says so, so that zero stays a legal wish."""
-        singular = isinstance(self.form, Scalar | Text | EnumShape)
-        return f"optional {self.form.name}" if singular else self.form.name
-
 
 @cache
 def fields(struct: type[Struct]) -> tuple[Field, ...]:
-    """What the message of a struct has; a constant (`apiVersion`, `kind`) is told by the message's type already."""
+    """What the message of a struct has; a constant (`apiVersion`, `kind`) follows from the message's type."""
     info = msgspec.inspect.type_info(struct)
     assert isinstance(info, StructType)  # noqa: S101  for the type checker
     named = ((RENAMED.get(f.encode_name, snake(f.encode_name)), f) for f in info.fields if not _constant(f.type))
@@ -119,28 +113,14 @@ def fields(struct: type[Struct]) -> tuple[Field, ...]:
 
 def messages() -> tuple[type[Struct], ...]:
     """Every struct that the kinds and ANSWERS are made of, each once, a user before what it uses."""
-    found: dict[type[Struct], None] = {}
+    structs: dict[type[Struct], None] = {}
     waiting: list[type[Struct]] = [*(kind.struct for kind in KINDS.values()), *ANSWERS]
     while waiting:
         struct = waiting.pop(0)
-        found[struct] = None
-        below = [form.struct for field in fields(struct) for form in _inside(field.form) if isinstance(form, Nested)]
-        waiting += [inner for inner in below if inner not in found and inner not in waiting]
-    return tuple(found)
-
-
-def wrappers() -> tuple[Wrapped, ...]:
-    return tuple(dict.fromkeys(form for form in _forms() if isinstance(form, Wrapped)))
-
-
-def shared_choices() -> tuple[EnumShape, ...]:
-    return tuple(dict.fromkeys(form for form in _forms() if isinstance(form, EnumShape) and form.shared))
-
-
-def own_choices(struct: type[Struct]) -> tuple[EnumShape, ...]:
-    """The enums that stand inside the message of a struct."""
-    every = (form for field in fields(struct) for form in _inside(field.form))
-    return tuple(form for form in every if isinstance(form, EnumShape) and not form.shared)
+        structs[struct] = None
+        below = [form.struct for field in fields(struct) for form in inside(field.form) if isinstance(form, Nested)]
+        waiting += [inner for inner in below if inner not in structs and inner not in waiting]
+    return tuple(structs)
 
 
 def constant(choice: EnumShape, value: str) -> str:
@@ -161,15 +141,11 @@ def _constant(t: Type) -> bool:
     return isinstance(t, LiteralType) and len(t.values) == 1
 
 
-def _forms() -> Iterator[Form]:
-    return (form for struct in messages() for field in fields(struct) for form in _inside(field.form))
-
-
-def _inside(form: Form) -> Iterator[Form]:
+def inside(form: Form) -> Iterator[Form]:
     yield form
     match form:
         case Many(item=inner) | Mapped(value=inner) | Wrapped(inner=inner):
-            yield from _inside(inner)
+            yield from inside(inner)
         case _:
             pass
 

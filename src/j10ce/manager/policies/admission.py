@@ -11,7 +11,7 @@ from j10ce.model.resource import Resources, spell
 from j10ce.model.text.words import counted
 from j10ce.policy.document.document import LIMITED
 from j10ce.scheduler.ledger.lending import Reclaim
-from j10ce.scheduler.ledger.pledge import Refusal, Standing
+from j10ce.scheduler.ledger.pledge import PledgeRefusal, Standing
 
 
 class Decision(NamedTuple):
@@ -58,11 +58,11 @@ def _granted(generation: int, units: int) -> Decision:
     return Decision((granted,), UnitCount(wanted=units), generation=generation)
 
 
-def refused(policy: MinimalReservationPolicy, refusal: Refusal) -> Decision:
+def refused(policy: MinimalReservationPolicy, refusal: PledgeRefusal) -> Decision:
     return Decision((_refusal(policy, refusal, 0),), _wanted(policy))
 
 
-def held(policy: MinimalReservationPolicy, refusal: Refusal | None, h: Admitted, now: float) -> Decision:
+def held(policy: MinimalReservationPolicy, refusal: PledgeRefusal | None, h: Admitted, now: float) -> Decision:
     """`refusal` is that of a later generation than the one in force; `now` by the clock of its deadlines."""
     s = h.standing
     used, placed = sum(s.used.values()), sum(s.used.values()) + sum(s.unused.values())
@@ -97,7 +97,7 @@ def limited(policy: MinimalReservationPolicy, decision: Decision, full: str) -> 
     return decision._replace(conditions=(*decision.conditions, condition))
 
 
-def _refusal(policy: MinimalReservationPolicy, refusal: Refusal, holds: int) -> Condition:
+def _refusal(policy: MinimalReservationPolicy, refusal: PledgeRefusal, holds: int) -> Condition:
     stays = f"; generation {holds} stays in force" if holds else ""
     return _condition(policy, "Admitted", "False", refusal.reason, f"{refusal}{stays}")
 

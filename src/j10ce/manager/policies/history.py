@@ -112,14 +112,20 @@ async def ensure_built_in(store: Store, profiles: Iterable[QoSProfile]) -> None:
     """
     for profile in profiles:
         shipped = replace(profile.metadata, annotations={**profile.metadata.annotations, SHIPPED: _digest(profile)})
-        profile = replace(profile, metadata=shipped)
         try:
-            await store.put(profile, expect=ABSENT)
-            log.debug("profile.create", profile=profile.metadata.name)
-        except Conflict:
-            stored = await store.get("QoSProfile", "", profile.metadata.name)
-            if isinstance(stored, QoSProfile) and _untouched(stored) and stored.spec != profile.spec:
-                await store.put(_upgraded(stored, profile), expect=stored.metadata.resource_version)
+            await _ensure(store, replace(profile, metadata=shipped))
+        except Unreadable as e:  # another release wrote it, and may want it again: the others are made all the same
+            log.error("profile.skip", profile=profile.metadata.name, error=str(e))
+
+
+async def _ensure(store: Store, profile: QoSProfile) -> None:
+    try:
+        await store.put(profile, expect=ABSENT)
+        log.debug("profile.create", profile=profile.metadata.name)
+    except Conflict:
+        stored = await store.get("QoSProfile", "", profile.metadata.name)
+        if isinstance(stored, QoSProfile) and _untouched(stored) and stored.spec != profile.spec:
+            await store.put(_upgraded(stored, profile), expect=stored.metadata.resource_version)
 
 
 def _upgraded(stored: QoSProfile, shipped: QoSProfile) -> QoSProfile:

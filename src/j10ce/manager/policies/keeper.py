@@ -14,7 +14,7 @@ from j10ce.errors import Conflict, NotFound
 from j10ce.manager.documents.view import View
 from j10ce.manager.policies.admission import Decision
 from j10ce.manager.policies.history import record, revision_of
-from j10ce.manager.policies.reports import Reports, Standing
+from j10ce.manager.policies.reports import Reports, RolloutStanding
 from j10ce.manager.policies.reservations import Reservations
 from j10ce.manager.policies.roster import ReportedRoster, Roster
 from j10ce.manager.policies.status import Basis, judged, judged_profile
@@ -44,7 +44,7 @@ class Ground(NamedTuple):
     """What a judgement rested on: while it stays the same there is nothing to judge again."""
 
     revision: str
-    standing: Standing
+    standing: RolloutStanding
     decision: Decision | None
     expired: bool
     round: int  # while a rollout is under way its clock runs

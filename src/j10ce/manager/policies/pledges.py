@@ -14,18 +14,18 @@ from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import created
 from j10ce.policy.select import compiled
 from j10ce.scheduler.cluster import resources
-from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge
+from j10ce.scheduler.ledger.pledge import Charge, FleetNode, Pledge
 
 WITHIN_S: Final = 30.0  # of lending, when it is not said
 
 
-def to_node(obj: NodeQoS, lost: bool, doubtful: bool) -> Node:
+def to_node(obj: NodeQoS, lost: bool, doubtful: bool) -> FleetNode:
     """Of a lost node nothing is known but that it can hold nothing; one that does not enforce, or may be lost, takes no
     units."""
     report, labels = obj.status.node, labels_of(obj)
     if lost:
-        return Node(obj.metadata.name, NOTHING, labels, open=False)
-    return Node(
+        return FleetNode(obj.metadata.name, NOTHING, labels, open=False)
+    return FleetNode(
         obj.metadata.name,
         guaranteeable(resources(report.capacity)),
         labels,

@@ -44,7 +44,8 @@ def _busy(status: PolicyStatus, conditions: dict[str, Condition]) -> tuple[str, 
         return progress.reason, progress.message
     pending = isinstance(status, MinimalReservationPolicyStatus) and status.phase == "Pending"
     if pending or nodes.applied < nodes.wanted - nodes.silent:
-        return "Reaching", f"{nodes.applied} of {nodes.wanted} nodes obey it, {nodes.silent} are silent"
+        silent = f", {nodes.silent} not reporting" if nodes.silent else ""
+        return "Reaching", f"{nodes.applied} of {counted(nodes.wanted, 'node')} obey it{silent}"
     return None
 
 

@@ -11,7 +11,7 @@ from j10ce.manager.documents.silence import SILENT_S, Hear
 from j10ce.model.kinds import EffectiveFloor, NodeQoS, NodeReport, ReservationReport
 from j10ce.model.stored import Event
 from j10ce.policy.document.document import Policy, reference
-from j10ce.policy.document.rollout import Seen
+from j10ce.policy.document.rollout import NodesSeen
 
 GONE_S: Final = 600.0  # nobody waits any longer for a node that is silent
 NEVER: Final = -2
@@ -19,7 +19,7 @@ EARLIER: Final = -1  # before this leader; its own epochs count from 0
 V = TypeVar("V")
 
 
-class Told(NamedTuple):
+class PolicyReport(NamedTuple):
     """What one node says about one policy."""
 
     node: str
@@ -38,14 +38,14 @@ class Told(NamedTuple):
         return f"{short.workload} has {short.effective} of {short.promised} {short.resource}: {short.reason}"
 
 
-class Standing(NamedTuple):
+class RolloutStanding(NamedTuple):
     """Where the nodes stand with the revision of a policy that is being distributed."""
 
     revision: int
     wanted: int
     silent: int  # of the wanted ones
     failing: Mapping[str, str]  # node: why
-    seen: Seen  # as its rollout sees it: nodes that fell silent after taking it fail, too
+    seen: NodesSeen  # as its rollout sees it: nodes that fell silent after taking it fail, too
     version: int = 0  # moves whenever a node says something else about the policy
 
 
@@ -76,7 +76,7 @@ class Reports:
     def __init__(self, documents: Documents, hear: Hear) -> None:
         self._documents, self._hear = documents, hear
         self._nodes: dict[str, NodeQoS] = {}
-        self._by_policy: dict[str, dict[str, Told]] = {}  # by policy and node
+        self._by_policy: dict[str, dict[str, PolicyReport]] = {}  # by policy and node
         self._problems: dict[str, dict[str, str]] = {}  # by policy and node
         self._versions: dict[str, int] = {}  # by policy
         self._silent: set[str] = set()
@@ -117,12 +117,12 @@ class Reports:
         self._silent = {name for name, word in words.items() if word.lost}
         self._missed = {name for name in self._silent if words[name].silent_s <= GONE_S}
 
-    def of(self, policy: Policy) -> list[Told]:
+    def of(self, policy: Policy) -> list[PolicyReport]:
         """From the nodes that are not silent, in the order of their names."""
         by_node = self._by_policy.get(reference(policy), {})
         return [by_node[node] for node in sorted(by_node) if node not in self._silent]
 
-    def standing(self, policy: Policy) -> Standing:
+    def standing(self, policy: Policy) -> RolloutStanding:
         ref = reference(policy)
         revision, nodes = self._documents.in_force(policy)
         wanted = self._nodes.keys() if nodes is None else nodes & self._nodes.keys()
@@ -135,8 +135,8 @@ class Reports:
         near = None if wanted - silent else self._documents.near(policy, self._nodes.keys() - self._silent)
         awaited = len((silent & self._missed) - lost)
         counts = len(wanted) - len(silent) + len(lost), len(wanted) - len(out)
-        seen = Seen(*counts, {**failing, **gone}, awaited, near)
-        return Standing(revision, len(wanted), len(silent), failing, seen, self._versions.get(ref, 0))
+        seen = NodesSeen(*counts, {**failing, **gone}, awaited, near)
+        return RolloutStanding(revision, len(wanted), len(silent), failing, seen, self._versions.get(ref, 0))
 
     def _late(self, ref: str, revision: int) -> set[str]:
         """Who does not obey a policy yet: its own word about it counts first, then its document."""
@@ -206,13 +206,13 @@ def _put(by_source: dict[str, dict[str, V]], source: str, node: str, value: V | 
         del by_source[source]
 
 
-def _by_source(node: str, report: NodeReport) -> Mapping[str, Told]:
+def _by_source(node: str, report: NodeReport) -> Mapping[str, PolicyReport]:
     reservations = {r.source: r for r in report.reservations}
     floors: dict[str, list[EffectiveFloor]] = {}
     for floor in report.effective:
         floors.setdefault(floor.source, []).append(floor)
     return {
-        source: Told(
+        source: PolicyReport(
             node,
             reservations.get(source) or ReservationReport(source=source),
             tuple(floors.get(source, ())),

@@ -6,7 +6,7 @@ admitted and where it stood, and goes on from there; in between, each call takes
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from msgspec import UNSET, Struct
@@ -19,8 +19,8 @@ from j10ce.policy.document.document import by_owner, placed, reference
 from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
 from j10ce.policy.lifetime import admitted, created, over
 from j10ce.scheduler.ledger.fleet import Fleet
-from j10ce.scheduler.ledger.lending import Loans, Offer
-from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT, Pledge, Refusal
+from j10ce.scheduler.ledger.lending import LendingOffer, Loans
+from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT, PledgeRefusal
 
 RETRY_S: Final = 10.0  # between attempts that move others: to place what is short, to admit what was refused
 LOOK_S: Final = 5.0  # between looks at what is lent
@@ -32,7 +32,7 @@ class _Case(Struct):
 
     policy: MinimalReservationPolicy
     generation: int = 0  # in force; 0: none
-    refusal: Refusal | None = None  # of the present generation
+    refusal: PledgeRefusal | None = None  # of the present generation
     tried: int = 0  # generation of the last attempt
     again: float = 0.0  # from when on others may be moved for it once more
     decision: Decision | None = None
@@ -156,7 +156,7 @@ class Reservations:
             case.tried, case.again = policy.metadata.generation, now + RETRY_S
 
     def _refresh(self, now: float) -> None:
-        """Forget decisions that no longer hold; numbers that always move are told from time to time."""
+        """Forget decisions that no longer hold; numbers that always move are written from time to time."""
         for source in self._fleet.changed() & self._cases.keys():
             self._cases[source].decision = None
         if now < self._look:
@@ -169,13 +169,13 @@ class Reservations:
                 self._cases[pledge.source].decision = None
 
     def _lend(self, now: float) -> None:
-        offers: dict[str, list[Offer]] = {}
+        offers: dict[str, list[LendingOffer]] = {}
         for pledge in self._fleet:
             if pledge.within_s is not None:
                 used, unused, _ = self._fleet.standing(pledge.source)
                 for node in {**used, **unused}:
                     n, m = unused.get(node, 0), used.get(node, 0)
-                    offers.setdefault(node, []).append(Offer(pledge.source, pledge.shape, n, m, pledge.within_s))
+                    offers.setdefault(node, []).append(LendingOffer(pledge.source, pledge.shape, n, m, pledge.within_s))
         for node in self._loans.nodes() - offers.keys():
             self._loans.forget(node)
         for node, offered in offers.items():
@@ -199,26 +199,24 @@ class Reservations:
             return refused(case.policy, case.refusal) if case.refusal else unheld(case.policy)
         pledge, standing = self._fleet.pledge(source), self._fleet.standing(source)
         shortage = self._fleet.shortage(source)
+        lost = self._roster.lost() if shortage else ()
         stands = Admitted(
             case.generation,
             standing,
             self._worded(shortage),
-            tuple(self._lost_for(pledge)) if shortage else (),
+            tuple(name for name, labels in lost if pledge.test is None or pledge.test(labels)),
             pledge.within_s is not None,
             self._lent.get(source, 0),
             self._loans.reclaims(source),
         )
         return held(case.policy, case.refusal, stands, now)
 
-    def _worded(self, shortage: Refusal | None) -> str:
+    def _worded(self, shortage: PledgeRefusal | None) -> str:
         """With the names of those who could make room where the least is missing."""
         if shortage is None or shortage.lack is None:
             return str(shortage or "")
         names = self._roster.outsiders(shortage.lack.node)[:NAMED_HOLDERS]
         return f"{shortage}; on {shortage.lack.node}: {', '.join(names)}" if names else str(shortage)
-
-    def _lost_for(self, pledge: Pledge) -> Iterator[str]:
-        return (name for name, labels in self._roster.lost() if pledge.test is None or pledge.test(labels))
 
 
 def _called_back(policy: MinimalReservationPolicy) -> float | None:

@@ -10,13 +10,13 @@ from j10ce.manager.policies.pledges import to_node
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS
 from j10ce.policy.document.document import labels_of
 from j10ce.policy.select import Labels
-from j10ce.scheduler.ledger.pledge import Node
+from j10ce.scheduler.ledger.pledge import FleetNode
 
 
 class Changes(NamedTuple):
     """Since the look before."""
 
-    fresh: Sequence[Node]  # came, or became another one
+    fresh: Sequence[FleetNode]  # came, or became another one
     gone: Collection[str]
     fewer: bool  # some can hold nothing any more: units have to move at once
 
@@ -35,14 +35,14 @@ class Roster(Protocol):
         ...
 
 
-class Taken(NamedTuple):
+class RosterNode(NamedTuple):
     """A node as it was taken in."""
 
     node: NodeQoS
     lost: bool
     doubtful: bool  # it keeps what it has, and takes no more
 
-    def same(self, other: Taken | None) -> bool:
+    def same(self, other: RosterNode | None) -> bool:
         return other is not None and self.node is other.node and self[1:] == other[1:]
 
 
@@ -51,12 +51,12 @@ class ReportedRoster:
 
     def __init__(self, hear: Hear) -> None:
         self._hear = hear
-        self._nodes: dict[str, Taken] = {}
+        self._nodes: dict[str, RosterNode] = {}
 
     def look(self, nodes: Iterable[NodeQoS], policies: Collection[MinimalReservationPolicy], wall: float) -> Changes:
         known = self._nodes
         words = ((node, self._hear(node)) for node in nodes)
-        self._nodes = {node.metadata.name: Taken(node, word.lost, word.doubtful) for node, word in words}
+        self._nodes = {node.metadata.name: RosterNode(node, word.lost, word.doubtful) for node, word in words}
         fresh = [to_node(*taken) for name, taken in self._nodes.items() if not taken.same(known.get(name))]
         gone = known.keys() - self._nodes.keys()
         fewer = any(taken.lost and name in known and not known[name].lost for name, taken in self._nodes.items())

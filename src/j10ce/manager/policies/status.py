@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from j10ce.manager.policies.admission import Decision
 from j10ce.manager.policies.readiness import readiness
-from j10ce.manager.policies.reports import Standing, Told, falls_short
+from j10ce.manager.policies.reports import PolicyReport, RolloutStanding, falls_short
 from j10ce.model.kinds import (
     Condition,
     EffectiveFloor,
@@ -36,8 +36,8 @@ S = TypeVar("S", bound=PolicyStatus)
 class Basis(NamedTuple):
     """All that a judgement rests on, besides the policy itself."""
 
-    standing: Standing
-    reports: Sequence[Told] = ()
+    standing: RolloutStanding
+    reports: Sequence[PolicyReport] = ()
     revisions: Sequence[PolicyRevision] = ()  # of the policy
     watched_s: float = 0.0  # since all nodes obey it, as far as this leader saw it
 
@@ -98,7 +98,7 @@ def _summed_up(policy: Policy, status: S, wall: float) -> S:
     return replace(status, conditions=(*status.conditions, *summary))
 
 
-def _count(standing: Standing) -> NodeCount:
+def _count(standing: RolloutStanding) -> NodeCount:
     failing = standing.failing
     named = tuple(FailingNode(node=node, why=failing[node]) for node in sorted(failing)[:MOST_NAMED])
     return NodeCount(
@@ -119,7 +119,7 @@ def _phase(policy: MinimalReservationPolicy, decision: Decision, status: PolicyS
     return "Degraded" if short or decision.degraded else "Active"
 
 
-def _protection(policy: MinimalReservationPolicy, obeying: Sequence[Told]) -> Condition:
+def _protection(policy: MinimalReservationPolicy, obeying: Sequence[PolicyReport]) -> Condition:
     if refused := [f"{t.node}: {t.report.refused}" for t in obeying if t.report.refused]:
         more = f"; and {counted(len(refused) - MOST_NAMED, 'node')} more" if len(refused) > MOST_NAMED else ""
         return _condition(policy, "Protected", "False", "NoRoom", "; ".join(refused[:MOST_NAMED]) + more)
@@ -133,7 +133,7 @@ def _protection(policy: MinimalReservationPolicy, obeying: Sequence[Told]) -> Co
 
 
 def _effectiveness(
-    policy: MinimalReservationPolicy, obeying: Sequence[Told], effective: Sequence[EffectiveFloor]
+    policy: MinimalReservationPolicy, obeying: Sequence[PolicyReport], effective: Sequence[EffectiveFloor]
 ) -> Condition:
     """Whether what is booked is also kept."""
     if not obeying:

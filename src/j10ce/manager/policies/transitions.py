@@ -9,7 +9,7 @@ from j10ce.model.kinds import Condition, MinimalReservationPolicy, MinimalReserv
 from j10ce.policy.document.document import Policy
 from j10ce.policy.document.rollout import done
 
-# Conditions that something is wrong in when they have this status; their reason is told.
+# Conditions that something is wrong in when they have this status; events carry their reason.
 WRONG: Final = {"Admitted": "False", "Degraded": "True", "Protected": "False", "Effective": "False"}
 
 
@@ -40,7 +40,7 @@ def happenings(policy: Policy, status: PolicyStatus) -> Iterator[Happening]:
 
 
 def _conditions(before: Iterable[Condition], after: Iterable[Condition]) -> Iterator[Happening]:
-    """A generation that is refused anew is told anew; other numbers in the same words are not."""
+    """A generation that is refused anew is an event anew; other numbers in the same words are not."""
     was = {c.type: (c.status, c.reason, c.observed_generation if c.type == "Admitted" else 0) for c in before}
     for c in after:
         wrong = WRONG.get(c.type) == c.status

@@ -51,7 +51,7 @@ class Health:
             return f"the store refuses us a right; what is known is still served. {'; '.join(blind)}"
         return ""
 
-    def told(self) -> str:
+    def verbose(self) -> str:
         """For `/readyz?verbose`."""
         role = "leader" if self._elector.leader else f"follower of {self._elector.holder or 'nobody yet'}"
         return f"role: {role}\nobjects: {'read' if self._complete() else 'being read'}\n" + (
@@ -68,7 +68,7 @@ class Health:
                 raise not_allowed(request, ("GET",))
             if problem := self.problem:
                 raise Refusal(503, problem, {"retry-after": "1"})
-            return PlainTextResponse("ok\n" + (self.told() if "verbose" in request.query_params else ""))
+            return PlainTextResponse("ok\n" + (self.verbose() if "verbose" in request.query_params else ""))
 
         return Route("/readyz", ready)
 
@@ -81,7 +81,7 @@ class Health:
             except (NotFound, Unreadable):
                 pass  # an answer
             except Denied:
-                pass  # an answer as well; the store has told of it
+                pass  # an answer as well; the store has reported it
             except StoreError as e:
                 if not away:
                     log.error("store.away", error=str(e))

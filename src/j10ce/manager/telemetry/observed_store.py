@@ -13,8 +13,8 @@ from j10ce.errors import Compacted, Conflict, Denied, NotFound, StoreError
 from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.manager.telemetry.trace import Silent, Span, Tracer
 from j10ce.model.kinds import TRACE_ANNOTATION, Hold, MinimalReservationPolicy, Object, QoSProfile
-from j10ce.model.stored import Event, Listing, Part, Unreadable, key_of
-from j10ce.store.store import ANY, Expect, Filling, Store
+from j10ce.model.stored import Event, Key, Listing, Part, Unreadable, key_of
+from j10ce.store.store import ANY, Discarding, Expect, Filling, Store
 
 log = structlog.get_logger()
 ANSWERS: Final = (NotFound, Conflict, Compacted, Unreadable)  # the store works, and says no
@@ -51,7 +51,8 @@ class ObservedStore:
         with Measured(self, "put", obj.kind):
             if isinstance(self._tracer, Silent):
                 return await self._store.put(obj, expect=expect, part=part)
-            with self._tracer.step("store.put", _facts(obj)) as span:
+            about = {"j10ce.kind": obj.kind, "j10ce.namespace": obj.metadata.namespace, "j10ce.name": obj.metadata.name}
+            with self._tracer.step("store.put", about) as span:
                 if span.trace and part == "spec":
                     obj = await self._marked(obj, span)
                 return await self._store.put(obj, expect=expect, part=part)
@@ -60,6 +61,12 @@ class ObservedStore:
         facts = {"j10ce.kind": kind, "j10ce.namespace": namespace, "j10ce.name": name}
         with Measured(self, "delete", kind), self._tracer.step("store.delete", facts):
             return await self._store.delete(kind, namespace, name, expect=expect)
+
+    async def discard(self, kind: str, namespace: str, name: str) -> None:
+        if not isinstance(self._store, Discarding):
+            raise NotFound(f"{Key(kind, namespace, name)}: this store has nothing that cannot be read")
+        with Measured(self, "delete", kind):
+            await self._store.discard(kind, namespace, name)
 
     def watch(self, kind: str, since: str) -> AsyncIterator[Event]:
         return self._store.watch(kind, since)
@@ -108,6 +115,7 @@ class ObservedStore:
 
 
 _: type[Store] = ObservedStore
+__: type[Discarding] = ObservedStore
 
 
 class Measured:
@@ -123,7 +131,3 @@ class Measured:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self._seen.answered(self._operation, self._kind, error, perf_counter() - self._began)
-
-
-def _facts(obj: Object) -> dict[str, str]:
-    return {"j10ce.kind": obj.kind, "j10ce.namespace": obj.metadata.namespace, "j10ce.name": obj.metadata.name}

@@ -51,14 +51,14 @@ class Tracer(Protocol):
         ...
 
 
-class Unrecorded:
+class UnrecordedSpan:
     trace = ""
 
     def note(self, name: str, value: str | int) -> None:
         """Nobody asks."""
 
 
-UNRECORDED: Final = nullcontext(Unrecorded())
+UNRECORDED: Final = nullcontext(UnrecordedSpan())
 
 
 class Silent:
@@ -113,13 +113,13 @@ class Traced:
             titled(method, path), caller, {"http.request.method": method, "url.path": path}
         ) as span:
 
-            async def told(message: Message) -> None:
+            async def send_noting_status(message: Message) -> None:
                 if message["type"] == "http.response.start":
                     span.note("http.response.status_code", message["status"])
                 await send(message)
 
             with structlog.contextvars.bound_contextvars(**({"trace": span.trace[3:35]} if span.trace else {})):
-                await self._app(scope, receive, told)
+                await self._app(scope, receive, send_noting_status)
 
 
 def worthwhile(method: str, path: str) -> bool:

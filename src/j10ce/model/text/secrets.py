@@ -12,6 +12,7 @@ WORDS: Final = r"(?:token|password|passwd|passphrase|secret|credential|api[-_]?k
 NAME: Final = rf"{WORDS}[\w.-]{{0,64}}[\"']?"
 GAP: Final = r"[ \t]{0,8}"
 QUOTED: Final = r"\"(?:[^\"\\]|\\.)*\"?|'[^']*'?"
+OURS: Final = r"j10ce\.[-a-z0-9.]{1,253}\.[-_A-Za-z0-9]{43}"  # of ours
 SECRETS: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -27,7 +28,7 @@ SECRETS: Final = tuple(
         rf"({NAME}{GAP}={GAP})(?:{QUOTED}|[^\s,;&}}]+)",
         rf"({NAME}{GAP}:{GAP})(?:{QUOTED}|(?![{{\[|>])[^\s\"'][^\r\n]*)",
         r"()(?:(?<![\w-])eyJ[\w-]{8,}+|\beyJ[\w-]{8,512}+)\.[\w-]{8,}(?:\.[\w-]*)?",  # of a service account
-        r"()j10ce\.[-a-z0-9.]{1,253}\.[-_A-Za-z0-9]{43}",
+        f"(){OURS}",
     )
 )
 

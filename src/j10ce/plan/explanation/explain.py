@@ -9,13 +9,12 @@ from typing import Final
 from msgspec import Struct
 
 from j10ce.errors import Invalid, NotFound
-from j10ce.model.knob import KNOBS, ROOT, Role, Setting, TargetId, Value, read_name, render
+from j10ce.model.knob import KNOBS, ROOT, KnobRole, Setting, TargetId, Value, read_name, render
 from j10ce.model.plan import HeldSetting, Plan, Proposal, ValueChange, Verdict
 from j10ce.model.resource import NOTHING, spell
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Entitlement
-from j10ce.plan.board import LAPSED
-from j10ce.plan.merge import number
+from j10ce.plan.merge import LAPSED, number
 from j10ce.policy.effect.effective import Effective
 from j10ce.policy.effect.support import lacking
 from j10ce.policy.lifetime import over
@@ -126,7 +125,7 @@ def raised_limits(target: TargetId, plan: Plan) -> list[str]:
     notes = []
     for s, verdict in plan.verdicts.items():
         asked = verdict.winner
-        cap = s.knob in KNOBS and KNOBS[s.knob].role is Role.CAP
+        cap = s.knob in KNOBS and KNOBS[s.knob].role is KnobRole.CAP
         if s.target != target or not cap or asked is None or asked.owner != LIMITS:
             continue
         if isinstance(asked.value, float | int) and number(verdict.value) > number(asked.value):

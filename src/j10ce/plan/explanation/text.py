@@ -29,7 +29,9 @@ def _overview(e: Explanation, wide: bool) -> Iterator[str]:
         ("protected", e.protected),
         *(("note", note) for note in e.notes),
     )
-    rows = [(s.knob, _value(s), _reason(s) if wide else _brief(_reason(s))) for s in e.settings if not s.problem]
+    rows = [
+        (s.knob, _value(s), _reason(s) if wide else ARITHMETIC.sub("", _reason(s))) for s in e.settings if not s.problem
+    ]
     yield ""
     if not rows:
         yield "  nobody asks for anything here"
@@ -43,10 +45,6 @@ def _once(e: Explanation) -> str:
     for s in e.settings:
         text = text.replace(s.problem, "not enforceable here") if s.problem else text
     return text
-
-
-def _brief(reason: str) -> str:
-    return ARITHMETIC.sub("", reason)
 
 
 def _value(s: SettingExplanation) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from j10ce.model.knob import ROOT, Setting, TargetId, render
-from j10ce.plan.board import LAPSED, Board
-from j10ce.plan.merge import cpus
+from j10ce.plan.board import Board
+from j10ce.plan.merge import LAPSED, cpus
 
 KNOB = "cpuset.cpus"
 

@@ -19,7 +19,7 @@ class NodeChange(Strict, frozen=True, kw_only=True):
     hash: str  # of the document that it leads to
     since: str  # of the one that it begins with
     format: int
-    spec: NodeQoSSpec = NodeQoSSpec()  # what concerns the node alone is told whole
+    spec: NodeQoSSpec = NodeQoSSpec()  # what concerns the node alone is sent whole
     units: dict[str, int] = field(default_factory=dict)
     profiles: tuple[QoSProfile, ...] = ()  # new ones, and those that are other than before
     policies: tuple[MinimalReservationPolicy, ...] = ()

@@ -63,7 +63,7 @@ class Near(NamedTuple):
     node: str
 
 
-class Seen(NamedTuple):
+class NodesSeen(NamedTuple):
     """What the nodes that should obey the present revision say; silent ones count only if they had taken it."""
 
     wanted: int = 0
@@ -94,7 +94,7 @@ def done(state: RolloutStatus) -> bool:
 
 
 def advance(
-    policy: Policy, seen: Seen, revisions: Iterable[PolicyRevision], wall: float, watched_s: float
+    policy: Policy, seen: NodesSeen, revisions: Iterable[PolicyRevision], wall: float, watched_s: float
 ) -> RolloutStatus:
     """Where the rollout stands after the latest reports. `revisions` are the policy's own.
 
@@ -120,7 +120,7 @@ def advance(
     return step if step.stopped else _settled(step, rollout, seen, wall, watched_s)
 
 
-def _reaching(step: RolloutStatus, rollout: Rollout, seen: Seen) -> RolloutStatus:
+def _reaching(step: RolloutStatus, rollout: Rollout, seen: NodesSeen) -> RolloutStatus:
     """A share is never less than it was, and never nobody, unless it is nothing."""
     share = max(step.reached, rollout.canary_percent)
     alone = share and seen.near is not None and seen.near.cohort >= share
@@ -148,7 +148,7 @@ def reach(spec: Spec) -> int:
     return 100 if spec.rollout is UNSET else 0 if spec.rollout.paused else spec.rollout.canary_percent
 
 
-def _stopped(step: RolloutStatus, seen: Seen) -> RolloutStatus:
+def _stopped(step: RolloutStatus, seen: NodesSeen) -> RolloutStatus:
     """Once it has stopped the first reason stays; whoever fails later goes back, too."""
     node = min(seen.failing)
     others = f" and {len(seen.failing) - 1} more" if len(seen.failing) > 1 else ""
@@ -159,7 +159,7 @@ def _stopped(step: RolloutStatus, seen: Seen) -> RolloutStatus:
     return replace(step, stopped=why, back=tuple(sorted(back)), applied=UNSET)
 
 
-def _settled(step: RolloutStatus, rollout: Rollout, seen: Seen, wall: float, watched_s: float) -> RolloutStatus:
+def _settled(step: RolloutStatus, rollout: Rollout, seen: NodesSeen, wall: float, watched_s: float) -> RolloutStatus:
     """A revision that every node obeys without a failure, for a while, is the stable one; silence is no consent."""
     if seen.failing or not _obeyed(seen):
         return replace(step, applied=UNSET)
@@ -170,18 +170,18 @@ def _settled(step: RolloutStatus, rollout: Rollout, seen: Seen, wall: float, wat
     return replace(step, applied=since)
 
 
-def _obeyed(seen: Seen) -> bool:
+def _obeyed(seen: NodesSeen) -> bool:
     """By everyone who should, and there is someone."""
     return 0 < seen.wanted == seen.applied and not seen.awaited
 
 
-def progressing(policy: Policy, state: RolloutStatus, seen: Seen) -> Condition | None:
+def progressing(policy: Policy, state: RolloutStatus, seen: NodesSeen) -> Condition | None:
     """The condition that tells of a rollout; None where there is none to tell of."""
     rollout = policy.spec.rollout
     if rollout is UNSET:
         return None
     having = f"{seen.applied} of {seen.wanted} nodes obey revision {state.revision}"
-    having += f", {seen.awaited} are silent" if seen.awaited else ""
+    having += f", {seen.awaited} not reporting" if seen.awaited else ""
     rest = f"the others stay with revision {state.stable}" if state.stable else "the others go without"
     if done(state):
         everywhere = "the one node" if seen.wanted == 1 else f"all {seen.wanted} nodes"

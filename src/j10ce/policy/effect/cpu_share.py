@@ -53,6 +53,12 @@ def weight(snap: Snapshot, target: TargetId) -> float:
     return IDLE_SHARES if idle else _number(snap, target, "cpu.weight")
 
 
+def parts_quota(snap: Snapshot, target: TargetId) -> float:
+    """Millicores that the parts of a workload may use together: whoever made them limits them, and we lift no limit."""
+    parts = [c for c in snap.groups.children.get(target, ()) if c.startswith("part/")]
+    return math.fsum(_number(snap, p, "cpu.max") * 1000 / PERIOD_US for p in parts) if parts else math.inf
+
+
 def _divide(
     snap: Snapshot,
     above: CpuTime,

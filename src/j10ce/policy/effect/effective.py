@@ -10,7 +10,7 @@ from msgspec import Struct
 from j10ce.model.knob import ROOT, Setting, TargetId
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.model.snapshot import Snapshot
-from j10ce.policy.effect.cpu_share import CpuTime, cpu_times
+from j10ce.policy.effect.cpu_share import CpuTime, cpu_times, parts_quota
 from j10ce.policy.effect.memory_kept import Kept, MemoryKept
 from j10ce.policy.effect.support import missing
 
@@ -55,7 +55,8 @@ def _judge(snap: Snapshot, target: TargetId, times: Mapping[TargetId, CpuTime], 
     promised = e.floor if e else NOTHING
     path = [*reversed(list(snap.groups.ancestors(target))), target][1:]  # from below the root
     kept: Kept = memory.of(path, promised.memory)
-    cpu = times[target].total
+    parts = parts_quota(snap, target)
+    cpu = min(times[target].total, parts)
     return Effective(
         target,
         promised,
@@ -63,13 +64,15 @@ def _judge(snap: Snapshot, target: TargetId, times: Mapping[TargetId, CpuTime], 
         kept.bytes,
         *kept.now,
         snap.groups[target].memory_current,
-        "" if cpu >= promised.cpu - CPU_SLACK else _cpu_reason(snap, path, times, promised.cpu),
+        "" if cpu >= promised.cpu - CPU_SLACK else _cpu_reason(snap, path, times, promised.cpu, parts),
         kept.reason,
     )
 
 
-def _cpu_reason(snap: Snapshot, path: Sequence[TargetId], times: Mapping[TargetId, CpuTime], need: int) -> str:
-    """Who has too few CPUs, else the first group from the top that is left with too little."""
+def _cpu_reason(
+    snap: Snapshot, path: Sequence[TargetId], times: Mapping[TargetId, CpuTime], need: int, parts: float
+) -> str:
+    """Who has too few CPUs, else the first group from the top that is left with too little, else its own parts."""
     if not snap.supports("cpu.weight"):
         return missing(snap, "cpu.weight")
     if few := next((t for t in path if len(times[t].cpus) * 1000 < need), None):
@@ -80,7 +83,7 @@ def _cpu_reason(snap: Snapshot, path: Sequence[TargetId], times: Mapping[TargetI
         if time.total < need - CPU_SLACK:
             return _cpu_fault(snap, target, time, above, need)
         above = time.total
-    return f"{above:.0f}m are left"
+    return f"cpu.max of its containers allows {parts:.0f}m"
 
 
 def _cpu_fault(snap: Snapshot, target: TargetId, time: CpuTime, above: float, need: int) -> str:

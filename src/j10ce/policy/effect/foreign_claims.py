@@ -56,6 +56,18 @@ def kept_for_nobody(snap: Snapshot, originals: Mapping[Setting, Value], kept: Ma
     return Bytes(math.ceil(math.fsum(max(0.0, n) for n in left)))
 
 
+def kept_above(snap: Snapshot, originals: Mapping[Setting, Value]) -> dict[TargetId, float]:
+    """What groups that we raised keep for workloads without a cgroup, such as a unit between two processes."""
+    kept = {}
+    for target, e in snap.entitlements.items():
+        here = snap.groups.get(target)
+        if e.chosen and e.floor.memory and here is not None and not here.exists:
+            for top in [*snap.groups.ancestors(target)][-2:-1]:
+                if (s := Setting(top, "memory.min")) in originals:
+                    kept[target] = min(float(e.floor.memory), _number(s, snap.settings, snap))
+    return kept
+
+
 class _Claims:
     def __init__(self, snap: Snapshot, originals: Mapping[Setting, Value]) -> None:
         self.snap = snap

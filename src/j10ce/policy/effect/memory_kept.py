@@ -14,7 +14,7 @@ from j10ce.policy.effect.support import missing
 
 KNOBS: Final = ("memory.min", "memory.low")
 CAPS: Final = ("memory.max", "memory.high")
-STRAY_SHARE: Final = 1 / 16  # of a floor may be charged above it before that is told, and at least this much
+STRAY_SHARE: Final = 1 / 16  # of a floor may be charged above it before that is reported, and at least this much
 STRAY_BYTES: Final = 1 << 20
 
 
@@ -39,12 +39,16 @@ class MemoryKept:
         page, target = self.snap.node.page, path[-1]
         protected = page * max(p.effective[target] for p in self.needed)
         limits = [*self._caps(path, promised), *self._strays(path, promised), *self._unread(path, promised)]
+        limits += self._caps_of_parts(target)
+        limits += self._bare_inside(target, promised)
         least, why = min(limits, default=(math.inf, ""))
         kept = min(protected, least)
         holds = kept > promised - page
         reason = "" if holds else self._reason(path, promised, why if least < promised else "")
-        now = (float(page * self.now[0].effective[target]), float(page * self.now[1].effective[target]))
-        return Kept(kept, now, reason)
+        bare = self._bare(target)
+        most = max(0.0, self.snap.groups[target].memory_current - bare) if bare else math.inf
+        now = [min(most, float(page * p.effective[target])) for p in self.now]
+        return Kept(kept, (now[0], now[1]), reason)
 
     def _reason(self, path: Sequence[TargetId], promised: int, limit: str) -> str:
         if not self.snap.supports("memory.min"):
@@ -53,17 +57,24 @@ class MemoryKept:
 
     def _caps(self, path: Sequence[TargetId], promised: int) -> Iterator[tuple[float, str]]:
         """Limits on the way: below what is promised to one, or to all of those inside together."""
-        page, settings = self.snap.node.page, self.snap.settings
+        page = self.snap.node.page
         for target in path:
             inside = page * max(p.claimed.get(target, 0) for p in self.needed)
             for knob in CAPS:
-                cap = settings.get(Setting(target, knob))
-                if not isinstance(cap, float | int):
+                cap = _number(self.snap, target, knob)
+                if cap == math.inf:
                     continue
                 text = f"{knob} of {target} is {spell('memory', cap)}"
-                yield float(cap), text
+                yield cap, text
                 if promised <= cap < inside:
                     yield cap * promised / inside, f"{text}, and {spell('memory', inside)} are protected inside"
+
+    def _caps_of_parts(self, target: TargetId) -> Iterator[tuple[float, str]]:
+        """Whoever made its parts limits them, and together they cannot have more than that."""
+        parts = [c for c in self.snap.groups.children.get(target, ()) if c.startswith("part/")]
+        least = [min((_number(self.snap, p, knob), knob) for knob in CAPS) for p in parts]
+        if parts and (together := math.fsum(cap for cap, _ in least)) < math.inf:
+            yield together, f"{least[0][1]} of its containers is {spell('memory', together)}"
 
     def _strays(self, path: Sequence[TargetId], promised: int) -> Iterator[tuple[float, str]]:
         """Pages from before a group counted apart what is inside it: they stay charged to the group itself."""
@@ -79,6 +90,19 @@ class MemoryKept:
         below = math.fsum(groups[c].memory_current for c in groups.children.get(target, ()))
         return group.memory_current - below - math.fsum(f.memory_current for f in group.foreign)
 
+    def _bare_inside(self, target: TargetId, promised: int) -> Iterator[tuple[float, str]]:
+        bare, used = self._bare(target), self.snap.groups[target].memory_current
+        if promised and bare > max(STRAY_BYTES, promised * STRAY_SHARE):
+            what = f"{spell('memory', bare)} are in cgroups inside {target}, beyond their own memory.min"
+            yield max(0.0, promised - bare, used - bare), f"{what}; cgroup2 is mounted without memory_recursiveprot"
+
+    def _bare(self, target: TargetId) -> float:
+        """Bytes in cgroups inside a workload that nobody protects: what it has itself does not reach them."""
+        if self.snap.node.recursive_protection or not self.snap.supports("memory.min"):
+            return 0.0
+        inside = self.snap.groups[target].foreign
+        return math.fsum(max(0.0, f.memory_current - max(f.memory_min, f.memory_low)) for f in inside)
+
     def _unread(self, path: Sequence[TargetId], promised: int) -> Iterator[tuple[float, str]]:
         """Nobody knows what a cgroup protects whose setting cannot be read."""
         if not promised or not self.snap.supports("memory.min"):
@@ -86,6 +110,11 @@ class MemoryKept:
         for target in path:
             if self.snap.groups[target].exists and Setting(target, "memory.min") not in self.snap.settings:
                 yield 0.0, f"memory.min of {target} cannot be read"
+
+
+def _number(snap: Snapshot, target: TargetId, knob: str) -> float:
+    value = snap.settings.get(Setting(target, knob))
+    return float(value) if isinstance(value, float | int) else math.inf
 
 
 def _first_lack(kind: Protected, path: Sequence[TargetId], need: int, snap: Snapshot) -> str:

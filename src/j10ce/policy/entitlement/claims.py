@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from j10ce.model.kinds import Tier
 from j10ce.model.resource import NOTHING, Resources
-from j10ce.policy.entitlement.ledger import Ledger, Line, Refusal
+from j10ce.policy.entitlement.ledger import Ledger, Line, PromiseRefusal
 from j10ce.policy.payer import Rank
 from j10ce.policy.select import Test
 
@@ -48,7 +48,7 @@ class Claim(NamedTuple):
     tier: Tier
 
 
-Refusals: TypeAlias = dict[tuple[str, str], Refusal]  # by holder and source
+Refusals: TypeAlias = dict[tuple[str, str], PromiseRefusal]  # by holder and source
 
 
 class Book:
@@ -104,7 +104,7 @@ class Book:
                     del refusals[again.holder, again.source]
         return refusals
 
-    def _try(self, claim: Claim) -> Refusal | None:
+    def _try(self, claim: Claim) -> PromiseRefusal | None:
         return self._serve(claim) if claim.holder else self._hold_units(self.promises[claim.source])
 
     def _keep_floor(self, line: Line, asked: Sequence[Claim], used: Counter[str]) -> None:
@@ -120,7 +120,7 @@ class Book:
         self._charge[line.holder] = payer
         self.ledger.carry(Line(line.holder, line.amount.at_most(wanted), payer.tier, payer.source, units))
 
-    def _hold_units(self, promise: Promise) -> Refusal | None:
+    def _hold_units(self, promise: Promise) -> PromiseRefusal | None:
         """As many whole units as fit; the refusal tells what the first one beyond lacks."""
         held = self._unused(promise.source)
         missing = promise.units - self._used(promise.source) - held
@@ -138,8 +138,8 @@ class Book:
         line = self.ledger.get(source)
         return line.units if line else 0
 
-    def _serve(self, claim: Claim) -> Refusal | None:
-        refusal: Refusal | None = self._limited(claim)
+    def _serve(self, claim: Claim) -> PromiseRefusal | None:
+        refusal: PromiseRefusal | None = self._limited(claim)
         line = self.ledger.get(claim.holder)
         if line is not None and claim.amount.fits(line.amount) and not self._outranks(claim):
             return None
@@ -167,13 +167,13 @@ class Book:
             alone = [] if limited else [(line._replace(amount=amount),)]
             yield from (*on_unit, *alone) if line.charged == claim.source else (*alone, *on_unit)
 
-    def _limited(self, claim: Claim) -> Refusal | None:
+    def _limited(self, claim: Claim) -> PromiseRefusal | None:
         """Why a claim is served from a unit or not at all."""
         promise = self.promises.get(claim.source)
         if promise is None or not promise.limited:
             return None
         because = f"namespace {promise.namespace} reserves as much of the fleet as it may, and no unit is free here"
-        return Refusal(claim.amount, self.ledger.free, self.ledger.capacity, (), because)
+        return PromiseRefusal(claim.amount, self.ledger.free, self.ledger.capacity, (), because)
 
     def _outranks(self, claim: Claim) -> bool:
         """Whether the claim's source should pay instead of the one that does."""

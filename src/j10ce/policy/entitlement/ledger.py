@@ -53,7 +53,7 @@ class Line(NamedTuple):
     units: int = 0  # a policy's: how many it holds unused; a workload's: 1 when it stands on a unit of `charged`
 
 
-class Refusal(NamedTuple):
+class PromiseRefusal(NamedTuple):
     """Why a promise was not made, in numbers."""
 
     wanted: Resources  # on top of what the holder has
@@ -111,7 +111,7 @@ class Ledger:
     def free(self) -> Resources:
         return self.capacity.minus(self._promised)
 
-    def reserve(self, line: Line) -> Refusal | None:
+    def reserve(self, line: Line) -> PromiseRefusal | None:
         """Promise `line`, in place of what its holder has; None when done, else nothing has changed.
 
         Asking for less or the same always succeeds.
@@ -126,7 +126,7 @@ class Ledger:
         """Take over a promise made earlier, also where the machine has shrunk below it: then grants are cut."""
         self._put(line)
 
-    def exchange(self, *lines: Line) -> Refusal | None:
+    def exchange(self, *lines: Line) -> PromiseRefusal | None:
         """Replace the lines of several holders at once: all or none."""
         if len(lines) == 1:
             return self.reserve(lines[0])
@@ -179,7 +179,7 @@ class Ledger:
         self._granted = None
         self._largest.clear()
 
-    def _refuse(self, before: Resources, after: Resources) -> Refusal | None:
+    def _refuse(self, before: Resources, after: Resources) -> PromiseRefusal | None:
         """A resource is lacking only where more of it is asked for: what shrinks or stays always fits."""
         promised, capacity = self._promised, self.capacity
         lacking = [n for n in range(len(after)) if before[n] < after[n] > capacity[n] - promised[n] + before[n]]
@@ -188,7 +188,7 @@ class Ledger:
         held = [(line.holder, RESOURCES[n], line.amount[n]) for n in lacking for line in self._holders(n)]
         if self.beside and RESOURCES.index("memory") in lacking:
             held.append((OTHERS, "memory", self.beside))
-        return Refusal(after.minus(before), self.free, self.capacity, tuple(held))
+        return PromiseRefusal(after.minus(before), self.free, self.capacity, tuple(held))
 
     def _holders(self, n: int) -> tuple[Line, ...]:
         if n not in self._largest:

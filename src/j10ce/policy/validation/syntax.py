@@ -99,11 +99,11 @@ def _named(steps: list[str]) -> bool:
 
 def reason(path: str, value: str) -> Iterator[Finding]:
     if len(value) > MOST_WHY:
-        yield Finding(path, None, f"{len(value)} characters", f"say it in {MOST_WHY}: all nodes are told")
+        yield Finding(path, None, f"{len(value)} characters", f"say it in {MOST_WHY}: it goes to all nodes")
 
 
 def moment(path: str, time: datetime) -> Iterator[Finding]:
-    """A time with a zone, far enough from both ends of the calendar to be told in any other zone."""
+    """A time with a zone, far enough from both ends of the calendar to be written in any other zone."""
     if time.tzinfo is None:
         yield Finding(path, time.isoformat(), "no time zone", "write it as 2026-01-31T12:00:00Z")
     elif not FIRST_YEAR <= time.year <= LAST_YEAR:

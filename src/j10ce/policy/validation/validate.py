@@ -1,4 +1,4 @@
-"""All that can be wrong with an object beyond its shape, told at once: where, which value, and what is allowed."""
+"""All that can be wrong with an object beyond its shape, at once: where, which value, and what is allowed."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from j10ce.scheduler.place.place import total, weigh
 
 AT_A_TIME: Final = 8  # a pod is offered an eighth of the nodes with units for it: the rest is for those right behind it
 MOST_SCORE: Final = 10
-TOLD: Final = 2  # resources that nodes of Kubernetes say they have: cpu and memory, the first two
+NATIVE: Final = 2  # resources that nodes of Kubernetes say they have: cpu and memory, the first two
 
 
 class Filtered(NamedTuple):
@@ -108,7 +108,7 @@ class Extender:
     # -- room
 
     def _anywhere(self, guest: Guest, taken: Sequence[Amounts]) -> Mask:
-        """By row; one more, found as row -1, stands for a node that is not known. Only where something is held is there
+        """By row; one more, at row -1, stands for a node that is not known. Only where something is held is there
         something to look at."""
         holding = np.flatnonzero(self.occupancy.holding)
         fits = np.ones(len(self.occupancy.holding) + 1, np.bool_)
@@ -168,10 +168,10 @@ class Extender:
         """Of every row."""
         cluster = self._cluster(len(self.occupancy.names))
         need, payer = np.empty_like(cluster.promised), np.full(len(cluster.names), -1, np.int64)
-        need[:] = guest.request[:TOLD]
+        need[:] = guest.request[:NATIVE]
         for stake in {s.source: s for s in seats.values()}.values():
             rows_of = [row for row, seat in seats.items() if seat is stake]
-            need[rows_of], payer[rows_of] = guest.request.minus(stake.shape)[:TOLD], 0
+            need[rows_of], payer[rows_of] = guest.request.minus(stake.shape)[:NATIVE], 0
         asked = Request(guest.name, guest.namespace, guest.labels, Minimum())
         shares = share_of(cluster.promised + need, cluster.room)
         return total(weigh(Demand(asked, need, need, need, payer, shares), cluster), len(cluster.names))
@@ -179,8 +179,12 @@ class Extender:
     def _cluster(self, rows: int) -> Cluster:
         """As far as scorers look at it."""
         book = self.occupancy
-        whole, used, held, lent = (t[:rows, :TOLD] for t in (book.allocatable, book.used, book.held, book.lent))
-        promised, none, no = used + held + self.offers.charged(rows)[:, :TOLD], np.zeros(rows), np.zeros(rows, np.bool_)
+        whole, used, held, lent = (t[:rows, :NATIVE] for t in (book.allocatable, book.used, book.held, book.lent))
+        promised, none, no = (
+            used + held + self.offers.charged(rows)[:, :NATIVE],
+            np.zeros(rows),
+            np.zeros(rows, np.bool_),
+        )
         return Cluster(book.names, (), whole, whole, promised, lent, none, no, no, no, {}, book.load[:rows], whole, ())
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.scheduler.ledger.exact import BUDGET
-from j10ce.scheduler.ledger.layout import Entry, Layout, left_of, topping
-from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT, Charge, Node, Pledge, Refusal, Standing
+from j10ce.scheduler.ledger.layout import Entry, FleetLayout, left_of, topping
+from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT, Charge, FleetNode, Pledge, PledgeRefusal, Standing
 from j10ce.scheduler.ledger.settle import arrange, beside, rearrange, settle
 from j10ce.scheduler.ledger.shortage import at_limit, creditors, no_room, nothing_promised, over_limit, owed
 from j10ce.scheduler.ledger.witness import Amounts, Mask, Placement, place
@@ -30,7 +30,7 @@ class Fleet:
     def __init__(self, *, limit_percent: int = NAMESPACE_LIMIT, budget: int = BUDGET) -> None:
         self.limit_percent = limit_percent
         self.budget = budget
-        self.layout = Layout()
+        self.layout = FleetLayout()
         self._charges: dict[str, dict[str, Charge]] = {}  # by policy and node
         self._waiting: dict[str, dict[str, int]] = {}  # workloads without a floor, by policy and node
         self._claimed: dict[str, Resources] = {}  # by namespace, as far as it is believed
@@ -50,10 +50,10 @@ class Fleet:
     def pledge(self, source: str) -> Pledge:
         return self.layout.entries[source].pledge
 
-    def node(self, name: str) -> Node:
+    def node(self, name: str) -> FleetNode:
         return self.layout.nodes[name]
 
-    def shortage(self, source: str) -> Refusal | None:
+    def shortage(self, source: str) -> PledgeRefusal | None:
         """What an admitted pledge lacks to be whole."""
         entry = self.layout.entries[source]
         return no_room(self.layout, entry, entry.missing, self.layout.free) if entry.missing > 0 else None
@@ -89,11 +89,11 @@ class Fleet:
 
     # -- nodes
 
-    def update(self, nodes: Iterable[Node] = (), gone: Iterable[str] = (), *, repack: bool = True) -> None:
+    def update(self, nodes: Iterable[FleetNode] = (), gone: Iterable[str] = (), *, repack: bool = True) -> None:
         """Nodes that came or changed, and those that are no more; the witness follows."""
         coming = sorted(nodes, key=lambda n: n.name)
         going = sorted(set(gone) & self.layout.nodes.keys())
-        self._take_in([Node(name, NOTHING, open=False) for name in going])
+        self._take_in([FleetNode(name, NOTHING, open=False) for name in going])
         for name in going:
             del self.layout.nodes[name]
         names = {*self.layout.nodes, *(n.name for n in coming)}
@@ -102,8 +102,8 @@ class Fleet:
         self._take_in(coming)
         self._settle(repack=repack)
 
-    def _take_in(self, nodes: Iterable[Node]) -> None:
-        recharged: dict[str, list[Node]] = {}
+    def _take_in(self, nodes: Iterable[FleetNode]) -> None:
+        recharged: dict[str, list[FleetNode]] = {}
         for node in nodes:
             before = self.layout.nodes.get(node.name)
             charged = before.charged if before else {}
@@ -114,7 +114,7 @@ class Fleet:
         for source, concerned in recharged.items():
             self._recharge(source, concerned)
 
-    def _put(self, node: Node, before: Node | None) -> None:
+    def _put(self, node: FleetNode, before: FleetNode | None) -> None:
         layout, row = self.layout, self.layout.row[node.name]
         for claimed, sign in ((before.believed() if before else {}, -1), (node.believed(), 1)):
             for namespace, amount in claimed.items():
@@ -127,7 +127,7 @@ class Fleet:
                 if not entry.rows[row]:
                     layout.move(entry, row, -entry.unused.get(row, 0))
 
-    def _occupied(self, node: Node, coming: Pledge | None = None) -> Resources:
+    def _occupied(self, node: FleetNode, coming: Pledge | None = None) -> Resources:
         """What runs there, each used unit at its full shape."""
         total = NOTHING
         for amount in (*node.claimed.values(), *node.occupied.values()):
@@ -139,7 +139,7 @@ class Fleet:
                 total = total.plus(topping(self.pledge(source), charge))
         return total
 
-    def _recharge(self, source: str, nodes: Sequence[Node]) -> None:
+    def _recharge(self, source: str, nodes: Sequence[FleetNode]) -> None:
         """Workloads take the units that are on their node, and leave them there when they go."""
         layout, entry = self.layout, self.layout.entries.get(source)
         charges, waiting = self._charges.setdefault(source, {}), self._waiting.setdefault(source, {})
@@ -161,7 +161,7 @@ class Fleet:
 
     # -- pledges
 
-    def admit(self, pledge: Pledge, *, repack: bool = True) -> Refusal | None:
+    def admit(self, pledge: Pledge, *, repack: bool = True) -> PledgeRefusal | None:
         """Hold `pledge`, in place of what its source has; None when done, else nothing has changed.
 
         Asking for less or the same always succeeds.
@@ -169,7 +169,8 @@ class Fleet:
         if not any(pledge.shape):
             return nothing_promised(pledge)
         old, base = self.layout.entries.get(pledge.source), self._rebased(pledge)
-        new = self._entry(pledge, old.seats if old else {}, self._cut(pledge, old, base))
+        seats, cut = dict(old.seats) if old else {}, dict(self._cut(pledge, old, base))
+        new = Entry(pledge, self.layout.mask(pledge.test), self._charged(pledge), seats, cut)
         less = old is not None and old.covers(new)
         if not less and (refusal := self._over_limit(new, old)) is not None:
             return refusal
@@ -201,7 +202,7 @@ class Fleet:
             return
         by_row = {self.layout.row[name]: n for name, n in units.items() if name in self.layout.row}
         rows, charged = self.layout.mask(pledge.test), self._charged(pledge)
-        # Which of them are used is not told: all are unused until the next `update` seats the workloads again.
+        # A witness does not say which of them are used: all are unused until the next `update` seats the workloads.
         beside = {row: n for row, n in by_row.items() if not rows[row]}  # used where no unit may be unused
         entry = Entry(pledge, rows, charged, beside, {row: n - beside.get(row, 0) for row, n in charged.items()})
         self.layout.enter(entry, self._rebased(pledge), {})
@@ -220,9 +221,6 @@ class Fleet:
         self._settle(repack=repack)
         return entry.pledge
 
-    def _entry(self, pledge: Pledge, seats: Placement, cut: Placement) -> Entry:
-        return Entry(pledge, self.layout.mask(pledge.test), self._charged(pledge), dict(seats), dict(cut))
-
     def _charged(self, pledge: Pledge) -> Placement:
         charges = self._charges.get(pledge.source, {})
         return {self.layout.row[name]: charge.workloads for name, charge in charges.items()}
@@ -233,7 +231,7 @@ class Fleet:
             return old.cut
         return {row: n for row, n in self._charged(pledge).items() if bool((base[row] < 0).any())}
 
-    def _over_limit(self, new: Entry, old: Entry | None) -> Refusal | None:
+    def _over_limit(self, new: Entry, old: Entry | None) -> PledgeRefusal | None:
         charges = self._charges.get(new.source, {})
         more = new.beyond(charges).minus(old.beyond(charges) if old else NOTHING)
         has, whole = self.reserved(new.pledge.namespace), self.layout.whole
@@ -259,7 +257,9 @@ class Fleet:
         """Whether units in use ask for more than their node has."""
         return bool(((amounts < 0) & (base < self.layout.base)).any())
 
-    def _admit_by_moving(self, new: Entry, base: Amounts, free: Amounts, at: Placement, shut: Mask) -> Refusal | None:
+    def _admit_by_moving(
+        self, new: Entry, base: Amounts, free: Amounts, at: Placement, shut: Mask
+    ) -> PledgeRefusal | None:
         others = [e for e in self.layout.entries.values() if e.source != new.source]
         new.unused, new.placed = at, sum(at.values())
         wanted = [(new, new.wanting), *((e, min(e.wanting, e.placed)) for e in others)]

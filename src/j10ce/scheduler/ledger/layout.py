@@ -11,7 +11,7 @@ import numpy as np
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
 from j10ce.policy.select import Test
 from j10ce.scheduler.cluster import MOST as MOST
-from j10ce.scheduler.ledger.pledge import Charge, Node, Pledge
+from j10ce.scheduler.ledger.pledge import Charge, FleetNode, Pledge
 from j10ce.scheduler.ledger.witness import Amounts, Item, Mask, Placement, Vector, place
 
 LARGEST: Final = 2**63 - 1
@@ -100,18 +100,18 @@ def vector(amount: Resources, most: int = LARGEST) -> Vector:
     return np.array([min(n, most) for n in amount], np.int64)
 
 
-def left_of(node: Node, occupied: Resources) -> Vector:
+def left_of(node: FleetNode, occupied: Resources) -> Vector:
     return vector(node.capacity, MOST) - vector(occupied, MOST)
 
 
-class Layout:
+class FleetLayout:
     """`base` is what running workloads leave of each node, `free` what unused units leave of that.
 
     Below zero: more is promised there than the node has.
     """
 
     def __init__(self) -> None:
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, FleetNode] = {}
         self.names: list[str] = []
         self.row: dict[str, int] = {}
         self.base: Amounts = _table(0)
@@ -138,7 +138,7 @@ class Layout:
             mask[list(to.values())] = entry.rows[list(to)]
             entry.reindex(mask, to)
 
-    def put(self, node: Node, occupied: Resources) -> None:
+    def put(self, node: FleetNode, occupied: Resources) -> None:
         """The node as it is, and what its workloads take."""
         row = self.row[node.name]
         before = self.nodes[node.name].capacity if node.name in self.nodes else NOTHING

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from j10ce.model.resource import NOTHING, Resources
 
 
-class Offer(NamedTuple):
+class LendingOffer(NamedTuple):
     """Units of one policy on one node that may be lent."""
 
     source: str
@@ -53,7 +53,7 @@ class Loans:
         """Every node was looked at: units that are called back from now on have just been called back."""
         self._since.clear()
 
-    def observe(self, node: str, free: Resources, use: Resources, offers: Sequence[Offer], now: float) -> None:
+    def observe(self, node: str, free: Resources, use: Resources, offers: Sequence[LendingOffer], now: float) -> None:
         """One node: what nobody holds, what best effort uses, and what may be lent, the senior policies first."""
         before, used = self._lent.get(node, {}), self._used.get(node, {})
         self._lent[node] = lent(free, use, offers)
@@ -94,7 +94,7 @@ class Loans:
         return sorted((r for r in self._reclaims.values() if r.source == source), key=lambda r: (r.deadline, r.node))
 
 
-def lent(free: Resources, use: Resources, offers: Sequence[Offer]) -> dict[str, int]:
+def lent(free: Resources, use: Resources, offers: Sequence[LendingOffer]) -> dict[str, int]:
     """Units that best effort stands on: first it uses what nobody holds, then the units of those who came last."""
     over = use.minus(free)
     units_lent: dict[str, int] = {}

@@ -23,7 +23,7 @@ class Charge(NamedTuple):
     waiting: int = 0  # that match, and were refused the floor
 
 
-class Node(NamedTuple):
+class FleetNode(NamedTuple):
     name: str
     capacity: Resources  # that may be promised; nothing while the node is lost
     labels: Mapping[str, str] = {}
@@ -101,7 +101,7 @@ class Lack(NamedTuple):
                 yield f"{name} {spell(name, want)} wanted, {spell(name, free)} free of {spell(name, whole)}{elsewhere}"
 
 
-class Refusal(NamedTuple):
+class PledgeRefusal(NamedTuple):
     """Why a pledge was not admitted, in numbers."""
 
     reason: Reason

@@ -12,11 +12,11 @@ import numpy as np
 
 from j10ce.model.resource import Resources
 from j10ce.scheduler.ledger.exact import search
-from j10ce.scheduler.ledger.layout import MOST, Entry, Layout, vector
+from j10ce.scheduler.ledger.layout import MOST, Entry, FleetLayout, vector
 from j10ce.scheduler.ledger.witness import Amounts, Item, Mask, Placement, Vector, hopeless, place, repack, stay
 
 
-def settle(layout: Layout, waiting: dict[str, Placement], budget: int, *, move: bool = True) -> None:
+def settle(layout: FleetLayout, waiting: dict[str, Placement], budget: int, *, move: bool = True) -> None:
     """Give every unit a place, or as many as can have one: the senior pledges first.
 
     `waiting` are workloads without a floor, by source and row. Without `move` nothing moves that may stay.
@@ -35,7 +35,7 @@ def settle(layout: Layout, waiting: dict[str, Placement], budget: int, *, move: 
         _displace(layout)  # where a unit left, someone may find room
 
 
-def _cut(layout: Layout) -> None:
+def _cut(layout: FleetLayout) -> None:
     """On a node that is too small for its workloads, units of the junior pledges do not count as used."""
     cuts: dict[str, Placement] = {}
     for row in np.flatnonzero((layout.base < 0).any(axis=1)).tolist():
@@ -59,20 +59,20 @@ def _enough(lack: Vector, shape: Vector) -> int:
     return max((-(-int(lack[n]) // int(shape[n])) for n in np.flatnonzero((lack > 0) & (shape > 0))), default=0)
 
 
-def _evict(layout: Layout) -> None:
+def _evict(layout: FleetLayout) -> None:
     """Where there is less than promised, unused units of the junior pledges go first."""
     for row in np.flatnonzero((layout.free < 0).any(axis=1)):
         _make_room(layout, int(row), np.zeros_like(layout.free[row]), list(layout.entries.values()))
 
 
-def _make_room(layout: Layout, row: int, wanted: Vector, among: list[Entry]) -> None:
+def _make_room(layout: FleetLayout, row: int, wanted: Vector, among: list[Entry]) -> None:
     """Take unused units off a row until `wanted` fits, the junior ones first."""
     for entry in reversed(among):
         units = min(entry.unused.get(row, 0), _enough(wanted - layout.free[row], entry.shape))
         layout.move(entry, row, -units)
 
 
-def _trim(layout: Layout) -> None:
+def _trim(layout: FleetLayout) -> None:
     """Drop units that became one too many, as a workload took a unit on another node: first where none can be used."""
     for entry in layout.entries.values():
         surplus = -entry.missing
@@ -88,7 +88,7 @@ def beside(item: Item, shut: Mask) -> Item:
 
 
 def arrange(
-    layout: Layout, base: Amounts, wanted: Sequence[tuple[Entry, int]], budget: int, shut: Mask | None = None
+    layout: FleetLayout, base: Amounts, wanted: Sequence[tuple[Entry, int]], budget: int, shut: Mask | None = None
 ) -> tuple[list[Placement] | None, bool]:
     """Places for so many units of each entry; without them, whether it is certain that there are none.
 
@@ -110,7 +110,7 @@ def arrange(
     return [{**k, **f} for k, f in zip(kept, placements, strict=True)] if placements else None, proven
 
 
-def _repack_all(layout: Layout, budget: int) -> bool:
+def _repack_all(layout: FleetLayout, budget: int) -> bool:
     placements, _ = arrange(layout, layout.base, [(e, e.wanting) for e in layout.entries.values()], budget)
     if placements is None:
         return False
@@ -118,14 +118,14 @@ def _repack_all(layout: Layout, budget: int) -> bool:
     return True
 
 
-def rearrange(layout: Layout, placements: Mapping[str, Placement]) -> None:
+def rearrange(layout: FleetLayout, placements: Mapping[str, Placement]) -> None:
     for source, placement in placements.items():
         entry = layout.entries[source]
         for row in {**entry.unused, **placement}:
             layout.move(entry, row, placement.get(row, 0) - entry.unused.get(row, 0))
 
 
-def _displace(layout: Layout) -> None:
+def _displace(layout: FleetLayout) -> None:
     """There is not enough for all: whoever comes first takes the places of those who came later."""
     entries = list(layout.entries.values())
     later = np.zeros_like(layout.free)  # what the unused units of later pledges hold
@@ -148,7 +148,7 @@ def _count(amounts: Amounts, entry: Entry, sign: int) -> None:
         amounts[row] += entry.shape * (units * sign)
 
 
-def _leave_closed(layout: Layout) -> None:
+def _leave_closed(layout: FleetLayout) -> None:
     """A unit on a cordoned node is safe and useless: it goes as soon as there is a place elsewhere."""
     if bool(layout.open.all()):
         return
@@ -160,7 +160,7 @@ def _leave_closed(layout: Layout) -> None:
                 layout.move(entry, to, units)
 
 
-def _bring(layout: Layout, entry: Entry, waiting: Placement) -> bool:
+def _bring(layout: FleetLayout, entry: Entry, waiting: Placement) -> bool:
     """Units that wait elsewhere come to workloads that lack one, and others make room if they can."""
     brought = False
     for row in sorted(waiting):
@@ -172,7 +172,7 @@ def _bring(layout: Layout, entry: Entry, waiting: Placement) -> bool:
     return brought
 
 
-def _swap(layout: Layout, entry: Entry, donor: int, row: int) -> bool:
+def _swap(layout: FleetLayout, entry: Entry, donor: int, row: int) -> bool:
     """Move one unit, and on its new row others out of its way; all or nothing."""
     others = [e for e in layout.entries.values() if e is not entry and row in e.unused]
     before = {e: dict(e.unused) for e in (entry, *others)}
@@ -184,7 +184,7 @@ def _swap(layout: Layout, entry: Entry, donor: int, row: int) -> bool:
     return False
 
 
-def make_way(layout: Layout, row: int, wanted: Vector, others: list[Entry]) -> bool:
+def make_way(layout: FleetLayout, row: int, wanted: Vector, others: list[Entry]) -> bool:
     """Move units of others from a row until `wanted` fits; whether all of them found another place."""
     short = {e: e.missing for e in others}
     _make_room(layout, row, wanted, others)

@@ -11,21 +11,21 @@ import numpy as np
 from j10ce.model.resource import RESOURCES, Resources, spell
 from j10ce.model.text.words import counted
 from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
-from j10ce.scheduler.ledger.layout import Entry, Layout
-from j10ce.scheduler.ledger.pledge import Lack, Pledge, Refusal
+from j10ce.scheduler.ledger.layout import Entry, FleetLayout
+from j10ce.scheduler.ledger.pledge import Lack, Pledge, PledgeRefusal
 from j10ce.scheduler.ledger.witness import Amounts, Mask, room
 
 
-def no_room(layout: Layout, new: Entry, wanted: int, free: Amounts, *, proven: bool = False) -> Refusal:
+def no_room(layout: FleetLayout, new: Entry, wanted: int, free: Amounts, *, proven: bool = False) -> PledgeRefusal:
     """`free` is what others leave to it."""
     rows = new.rows & layout.open
     fitting = int(room(free, new.shape, rows, wanted).sum())
     if not rows.any():
-        return Refusal("NoRoom", new.pledge.shape, wanted, 0, 0, because=_nowhere(new, wanted), proven=True)
+        return PledgeRefusal("NoRoom", new.pledge.shape, wanted, 0, 0, because=_nowhere(new, wanted), proven=True)
     lack = _lack(layout, new, wanted, free, rows)
     scarce = [n for n, (want, free_there) in enumerate(zip(lack.wanted, lack.free, strict=True)) if want > free_there]
     held = tuple(_holders(layout, new.source, rows, scarce))
-    return Refusal("NoRoom", new.pledge.shape, wanted, fitting, int(rows.sum()), lack, held, proven)
+    return PledgeRefusal("NoRoom", new.pledge.shape, wanted, fitting, int(rows.sum()), lack, held, proven)
 
 
 def _nowhere(new: Entry, wanted: int) -> str:
@@ -38,7 +38,7 @@ def _nowhere(new: Entry, wanted: int) -> str:
     return f"{wish}; no node matches " + ("nodeSelector" if new.pledge.test else "yet: none has reported")
 
 
-def _lack(layout: Layout, new: Entry, wanted: int, free: Amounts, rows: Mask) -> Lack:
+def _lack(layout: FleetLayout, new: Entry, wanted: int, free: Amounts, rows: Mask) -> Lack:
     """Of the rows without room for one more, the one that lacks the smallest part of a unit, least full of its own."""
     fits = room(free, new.shape, rows, wanted)
     left = free - new.shape * fits[:, None]
@@ -51,7 +51,7 @@ def _lack(layout: Layout, new: Entry, wanted: int, free: Amounts, rows: Mask) ->
     return Lack(name, new.pledge.shape, there, layout.nodes[name].capacity, largest)
 
 
-def _holders(layout: Layout, source: str, rows: Mask, scarce: list[int]) -> Iterator[tuple[str, str, int]]:
+def _holders(layout: FleetLayout, source: str, rows: Mask, scarce: list[int]) -> Iterator[tuple[str, str, int]]:
     names = {name for name, there in zip(layout.names, rows, strict=True) if there}
     for n in scarce:
         held: Counter[str] = Counter()
@@ -70,12 +70,12 @@ def _holders(layout: Layout, source: str, rows: Mask, scarce: list[int]) -> Iter
         yield from ((holder, RESOURCES[n], amount) for holder, amount in largest if amount > 0)
 
 
-def nothing_promised(pledge: Pledge) -> Refusal:
+def nothing_promised(pledge: Pledge) -> PledgeRefusal:
     because = "units hold cpu and memory alone, and it asks for neither"
-    return Refusal("NoRoom", pledge.shape, pledge.units, 0, 0, because=because, proven=True)
+    return PledgeRefusal("NoRoom", pledge.shape, pledge.units, 0, 0, because=because, proven=True)
 
 
-def over_limit(new: Entry, has: Resources, wants: Resources, whole: Resources, percent: int) -> Refusal | None:
+def over_limit(new: Entry, has: Resources, wants: Resources, whole: Resources, percent: int) -> PledgeRefusal | None:
     """What one namespace may reserve of the fleet; what it has in excess stays, but does not grow.
 
     All of it is no limit, and of nothing there is none: then it is the room that decides.
@@ -92,7 +92,7 @@ def over_limit(new: Entry, has: Resources, wants: Resources, whole: Resources, p
         for n in over
     )
     because = f"namespace {new.pledge.namespace} may reserve {percent} % of the fleet: {numbers}"
-    return Refusal("NamespaceLimit", new.pledge.shape, new.wanting, 0, 0, because=because, proven=True)
+    return PledgeRefusal("NamespaceLimit", new.pledge.shape, new.wanting, 0, 0, because=because, proven=True)
 
 
 def at_limit(has: Resources, whole: Resources, percent: int) -> str:
@@ -101,18 +101,18 @@ def at_limit(has: Resources, whole: Resources, percent: int) -> str:
     return ", ".join(f"{RESOURCES[n]} {spell(RESOURCES[n], has[n])} of {spell(RESOURCES[n], limit[n])}" for n in full)
 
 
-def creditors(layout: Layout, new: Entry) -> list[Entry]:
+def creditors(layout: FleetLayout, new: Entry) -> list[Entry]:
     """Earlier promises that wait for room on nodes that the new one could use, of something that it asks for, too."""
     others = (e for e in layout.entries.values() if e.missing > 0 and e.source != new.source)
     alike = (e for e in others if bool(((e.shape > 0) & (new.shape > 0)).any()))
     return [e for e in alike if bool((e.rows & new.rows & layout.open).any())]
 
 
-def owed(layout: Layout, new: Entry, to: Entry) -> Refusal:
+def owed(layout: FleetLayout, new: Entry, to: Entry) -> PledgeRefusal:
     """It does not fit beside the nodes where an earlier promise waits for room."""
     left = int((new.rows & ~to.rows & layout.open).sum())
     elsewhere = f"; {left} other nodes have no room for all of it" if left else ""
     because = (
         f"{to.source} lacks a place for {to.missing} of its {to.pledge.units} units on the same nodes, and goes first"
     )
-    return Refusal("Owed", new.pledge.shape, new.wanting, 0, left, because=because + elsewhere)
+    return PledgeRefusal("Owed", new.pledge.shape, new.wanting, 0, left, because=because + elsewhere)

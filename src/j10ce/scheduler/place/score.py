@@ -33,7 +33,7 @@ class Weighed(NamedTuple):
     weight: float
 
 
-class Witness:
+class AtWitness:
     """A workload goes where a unit is held for it: elsewhere it would take room and leave the unit unused."""
 
     name = "witness"
@@ -110,7 +110,7 @@ def _left(share: Scores) -> Scores:
 
 
 SCORERS: Final[tuple[Weighed, ...]] = (
-    Weighed(Witness(), 8.0),  # above all others together
+    Weighed(AtWitness(), 8.0),  # above all others together
     Weighed(LeastPromised(), 3.0),
     Weighed(Calm(), 2.0),
     Weighed(Balanced(), 1.0),

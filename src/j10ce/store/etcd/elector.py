@@ -10,7 +10,7 @@ from j10ce.errors import StoreError
 from j10ce.store.elector import ClaimElector, Claims, Lapsed
 from j10ce.store.etcd.gateway import Gateway
 from j10ce.store.etcd.proto import etcd_pb2 as pb
-from j10ce.store.etcd.wire import GRANT, KEEP_ALIVE, RANGE, REVOKE, TXN, Layout, changed_at, put_op, read_op
+from j10ce.store.etcd.wire import GRANT, KEEP_ALIVE, RANGE, REVOKE, TXN, Keyspace, changed_at, put_op, read_op
 
 TTL_S: Final = 10
 
@@ -21,12 +21,12 @@ class EtcdClaim(NamedTuple):
     asked_at: float
 
 
-def etcd_elector(gateway: Gateway, layout: Layout, identity: str, *, ttl_s: int = TTL_S) -> ClaimElector[EtcdClaim]:
+def etcd_elector(gateway: Gateway, layout: Keyspace, identity: str, *, ttl_s: int = TTL_S) -> ClaimElector[EtcdClaim]:
     return ClaimElector(EtcdClaims(gateway, layout, identity, ttl_s), identity, ttl_s=ttl_s)
 
 
 class EtcdClaims:
-    def __init__(self, gateway: Gateway, layout: Layout, identity: str, ttl_s: int) -> None:
+    def __init__(self, gateway: Gateway, layout: Keyspace, identity: str, ttl_s: int) -> None:
         self.holder = ""
         self._gateway, self._key = gateway, layout.leader
         self._identity, self._ttl_s = identity, ttl_s

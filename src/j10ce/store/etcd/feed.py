@@ -21,12 +21,13 @@ from j10ce.model.kinds import Object
 from j10ce.model.stored import Event, Key, Unreadable, key_of
 from j10ce.store.etcd.gateway import Full, Gateway
 from j10ce.store.etcd.proto import etcd_pb2 as pb
-from j10ce.store.etcd.wire import DELETE_PLACE, PLACES, RANGE, TXN, Layout, Line, at_revision, changed_at, put_op
+from j10ce.store.etcd.wire import DELETE_PLACE, PLACES, RANGE, TXN, Keyspace, Numbering, at_revision, changed_at, put_op
+from j10ce.store.reading import OR_DISCARD
 from j10ce.store.table import Table
 
 PAGE: Final = 500
 BACKLOG: Final = 1000  # batches
-MEANWHILE: Final = 10_000  # of our own may be told of while a line begins
+MEANWHILE: Final = 10_000  # changes of our own may come while a line begins
 STALL_S: Final = 2.0  # a watch that is so far behind has lost its member
 CHECK_S: Final = 2.0  # how often that is looked at while nobody reads
 log = structlog.get_logger()
@@ -48,9 +49,9 @@ class Written(NamedTuple):
 
 
 class Feed:
-    def __init__(self, gateway: Gateway, layout: Layout, *, kept: int) -> None:
+    def __init__(self, gateway: Gateway, layout: Keyspace, *, kept: int) -> None:
         self.table = Table(-1, kept=kept)  # knows no revision before it is loaded
-        self.line = Line()  # of the table
+        self.line = Numbering()  # of the table
         self.marks: dict[str, tuple[int, int]] = {}  # the last batch of each writer, and etcd's revision of it
         self.sent: Mapping[Key, Sent] = {}  # in the last batch
         self.written: dict[Key, Written] = {}  # and perhaps not yet in the table
@@ -61,8 +62,8 @@ class Feed:
         self._applied = -1  # everything up to here came from etcd: the table's own revision may run ahead of it
         self._last_mark: pb.KeyValue | None = None
         self.unmarked = 0  # etcd's revision of our last delete that moved no mark
-        self._lost = False  # what we have told is not what etcd holds
-        self._afresh = False  # readers were told more than the past holds that we could look back to
+        self._lost = False  # what readers have is not what etcd holds
+        self._afresh = False  # readers have more than the past holds that we could look back to
         self._highest = -1  # no revision past this one, before the table was loaded last
         self._loaded = False
         self._moved = Bell()
@@ -74,7 +75,7 @@ class Feed:
     def get(self, key: Key) -> Object:
         """Raises NotFound, or Unreadable for what is there nevertheless."""
         if key in self.unread:
-            raise Unreadable(key, "correct or delete it with etcdctl")
+            raise Unreadable(key, f"correct it with etcdctl{OR_DISCARD}")
         return self.table.get(key)
 
     async def fresh(self) -> None:
@@ -183,7 +184,7 @@ class Feed:
         self._loaded = True
         self._moved.ring()
 
-    async def _earliest(self, line: Line, present: int) -> tuple[int, list[Object], dict[Key, int]]:
+    async def _earliest(self, line: Numbering, present: int) -> tuple[int, list[Object], dict[Key, int]]:
         """The objects as of as early as we look back, as far as etcd's last compaction lets us."""
         at = present if self._afresh else max(1, present - BACKLOG, line.since)
         try:
@@ -204,9 +205,9 @@ class Feed:
             log.warning("store.compaction", unknown_since=at)
         return 0
 
-    async def _present(self) -> tuple[Line, pb.KeyValue | None, int]:
-        """The line, the mark and etcd's revision. Where etcd was put back, a line begins that is past all we have told;
-        it moves the mark, so that no manager answers from the line before once it is there."""
+    async def _present(self) -> tuple[Numbering, pb.KeyValue | None, int]:
+        """The line, the mark and etcd's revision. Where etcd was put back, a line begins that is past all that readers
+        have; it moves the mark, so that no manager answers from the line before once it is there."""
         both = pb.RangeRequest(key=self._layout.mark, range_end=self._layout.objects)
         self._highest = max(self._highest, self.table.revision, *(own.revision for own in self.written.values()))
         past = self._highest // PLACES + MEANWHILE
@@ -214,7 +215,7 @@ class Feed:
             answer = await self._gateway.ask(RANGE, both)
             held = {kv.key: kv for kv in answer.kvs}
             kept = held.get(self._layout.line)
-            line = _line(kept)
+            line = Numbering(int(kept.value), kept.mod_revision) if kept else Numbering()
             self._lost |= line.past < self.line.past
             if not self._lost or line.past >= past:
                 return line, held.get(self._layout.mark), answer.header.revision
@@ -226,7 +227,7 @@ class Feed:
                 log.warning("store.line", error=str(e))
                 self._lost, self._afresh = False, True
 
-    async def _objects(self, at: int, line: Line) -> tuple[list[Object], dict[Key, int]]:
+    async def _objects(self, at: int, line: Numbering) -> tuple[list[Object], dict[Key, int]]:
         objects: list[Object] = []
         unread: dict[Key, int] = {}
         start, more = self._layout.objects, True
@@ -326,14 +327,14 @@ class Feed:
         if at <= self._applied:
             return  # a watch that resumes inside a batch repeats its beginning
         if at <= self.table.revision:
-            # Readers were told that the table is complete up to there: whoever writes past us moves no mark.
+            # For readers the table is complete up to there: whoever writes past us moves no mark.
             self._afresh = True
             raise Compacted(f"{key_of(event.object)} was changed past the API")
         self._applied = at
         self.table.apply(event, size)
 
-    def _read(self, key: Key, kv: pb.KeyValue, line: Line, unread: dict[Key, int]) -> Object | None:
-        """None, told and noted in `unread`, for what nobody can read."""
+    def _read(self, key: Key, kv: pb.KeyValue, line: Numbering, unread: dict[Key, int]) -> Object | None:
+        """None, logged and noted in `unread`, for what nobody can read."""
         try:
             obj = line.restored(key, kv, self.strays)
         except Unreadable as e:
@@ -352,10 +353,6 @@ class Feed:
         if sent and sent.data == kv.value:  # the answer is still on its way
             return at_revision(sent.object, self.line.revision(kv.mod_revision, sent.place))
         return None
-
-
-def _line(kv: pb.KeyValue | None) -> Line:
-    return Line(int(kv.value), kv.mod_revision) if kv else Line()
 
 
 def _same(answer: pb.RangeResponse, seen: pb.KeyValue) -> bool:

@@ -14,7 +14,7 @@ from typing import Final
 
 import structlog
 
-from j10ce.errors import Closed, StoreError
+from j10ce.errors import Closed, Conflict, StoreError
 from j10ce.http.retry import end_if_cancelled
 from j10ce.model.kinds import Object
 from j10ce.model.stored import Key, Listing, Part, key_of
@@ -23,12 +23,13 @@ from j10ce.store.etcd.address import EtcdAddress
 from j10ce.store.etcd.elector import etcd_elector
 from j10ce.store.etcd.feed import Feed
 from j10ce.store.etcd.gateway import PATIENCE_S, Gateway
+from j10ce.store.etcd.proto import etcd_pb2 as pb
 from j10ce.store.etcd.upkeep import Fill, compact, keep_fence
-from j10ce.store.etcd.wire import Layout
+from j10ce.store.etcd.wire import TXN, Keyspace, changed_at
 from j10ce.store.etcd.writer import Writer
 from j10ce.store.reading import refuse_partial
 from j10ce.store.revise import kept, removed, revise
-from j10ce.store.store import ANY, Expect, Filling, Movable, Store
+from j10ce.store.store import ANY, Discarding, Expect, Filling, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, DeferredWatch, Watch
 
 log = structlog.get_logger()
@@ -44,7 +45,7 @@ class EtcdStore:
         kept: int = KEPT_CHANGES,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        self._gateway, self._layout = Gateway(address, patience_s=patience_s), Layout(address.prefix)
+        self._gateway, self._layout = Gateway(address, patience_s=patience_s), Keyspace(address.prefix)
         self._wall = wall
         self._feed = Feed(self._gateway, self._layout, kept=kept)
         self._writer = Writer(self._gateway, self._layout, self._feed)
@@ -79,6 +80,22 @@ class EtcdStore:
 
         self._start()
         return await self._writer.write(key, decide, deletes=True)
+
+    async def discard(self, kind: str, namespace: str, name: str) -> None:
+        """It moves no mark, as every delete where etcd is full: whoever reads next waits for it."""
+        key = Key(kind, namespace, name)
+        await self._fresh()
+        main = self._feed.unread.get(key)
+        if main is None:
+            self._feed.get(key)
+            raise Conflict(f"{key} can be read: delete it as any other")
+        path = self._layout.path(key)
+        batch = pb.TxnRequest(compare=[changed_at(path, main)])
+        batch.success.add().request_delete_range.key = path
+        answer = await self._gateway.once(TXN, batch)
+        if not answer.succeeded:
+            raise Conflict(f"{key} changed meanwhile; look at it again")
+        self._feed.unmarked = max(self._feed.unmarked, answer.header.revision)
 
     async def snapshot(self) -> Listing:
         await self._fresh()
@@ -128,14 +145,14 @@ class EtcdStore:
             self._task = asyncio.get_running_loop().create_task(self._run(), name="etcd-store")
 
     async def _run(self) -> None:
-        """A fault of ours is told, and everything begins afresh: nobody would restart a manager for it."""
+        """A fault of ours is logged, and everything begins afresh: nobody would restart a manager for it."""
         while True:
             failure: BaseException | None = None
             try:
                 # In a task of its own: a TaskGroup that fails leaves its task looking cancelled, before Python 3.13.
                 await asyncio.get_running_loop().create_task(self._keep_going())
             except* Exception as e:
-                failure = e  # told below: what is raised inside of `except*` comes out wrapped
+                failure = e  # logged below: what is raised inside of `except*` comes out wrapped
             end_if_cancelled()
             log.error("store.fail", exc_info=failure)
             self._feed.begin_again("after a fault")
@@ -155,3 +172,4 @@ class EtcdStore:
 _: type[Store] = EtcdStore
 __: type[Movable] = EtcdStore
 ___: type[Filling] = EtcdStore
+____: type[Discarding] = EtcdStore

@@ -11,12 +11,12 @@ import structlog
 from j10ce.errors import Compacted, StoreError
 from j10ce.store.etcd.gateway import Gateway
 from j10ce.store.etcd.proto import etcd_pb2 as pb
-from j10ce.store.etcd.wire import COMPACT, RANGE, STATUS, Layout
+from j10ce.store.etcd.wire import COMPACT, RANGE, STATUS, Keyspace
 from j10ce.store.etcd.writer import FENCE_TTL_S, Writer
 
 COMPACT_EVERY_S: Final = 300.0  # so that the last 5 to 10 minutes are kept
 LOOK_EVERY_S: Final = 10.0
-FILLING: Final = 0.7  # of the quota: from here on it is told, and less history is kept
+FILLING: Final = 0.7  # of the quota: from here on it is reported, and less history is kept
 log = structlog.get_logger()
 
 
@@ -30,7 +30,7 @@ async def keep_fence(writer: Writer) -> None:
             log.warning("store.fail", error=str(e))
 
 
-async def compact(gateway: Gateway, layout: Layout, every_s: float = COMPACT_EVERY_S) -> None:
+async def compact(gateway: Gateway, layout: Keyspace, every_s: float = COMPACT_EVERY_S) -> None:
     """For ever: each round notes where etcd is, and compacts up to the note of the round before.
 
     Every manager does so by its own clock; one that comes second finds nothing left to do. Compaction concerns a whole
@@ -45,7 +45,7 @@ async def compact(gateway: Gateway, layout: Layout, every_s: float = COMPACT_EVE
         await asyncio.sleep(every_s)
 
 
-async def compact_to(gateway: Gateway, layout: Layout, noted: int) -> int:
+async def compact_to(gateway: Gateway, layout: Keyspace, noted: int) -> int:
     """Forget what was before a revision; returns etcd's present one."""
     present = (await gateway.ask(RANGE, pb.RangeRequest(key=layout.mark))).header.revision
     if noted:
@@ -59,7 +59,7 @@ async def compact_to(gateway: Gateway, layout: Layout, noted: int) -> int:
 class Fill:
     """How full etcd is: what its objects and their history take of its quota, and what we wrote since we looked."""
 
-    def __init__(self, gateway: Gateway, layout: Layout, quota: int, written: Callable[[], int] = int) -> None:
+    def __init__(self, gateway: Gateway, layout: Keyspace, quota: int, written: Callable[[], int] = int) -> None:
         """`written`: the bytes that we have written in all."""
         self._gateway, self._layout, self._quota, self._written = gateway, layout, quota, written
         self._used, self._used_at = 0, 0  # in use, when so much was written

@@ -11,7 +11,7 @@ revision = (etcd's revision + line) × 128 + place, where 0 is the one delete th
 of it.
 
 An etcd that is put back to a snapshot uses revisions once more, for other changes. Whoever notices begins a line, past
-everything that was told before: so no watch and no write that knows the lost changes goes on with the present ones.
+everything that readers got before: so no watch and no write that knows the lost changes goes on with the present ones.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ PLACES: Final = 128
 DELETE_PLACE: Final = 0
 
 
-class Line(NamedTuple):
-    """How etcd's revisions are told."""
+class Numbering(NamedTuple):
+    """How etcd's revisions become ours."""
 
     past: int = 0
-    since: int = 0  # etcd's revision from which on they are told so
+    since: int = 0  # etcd's revision from which on this holds
 
     def revision(self, main: int, place: int) -> int:
         return (main + self.past) * PLACES + place
@@ -54,7 +54,7 @@ class Line(NamedTuple):
         return at_revision(obj, self.revision(kv.mod_revision, _place(key, obj)))
 
 
-class Layout:
+class Keyspace:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.mark = f"{prefix}/objects".encode()

@@ -29,7 +29,7 @@ from j10ce.store.etcd.wire import (
     KEEP_ALIVE,
     REVOKE,
     TXN,
-    Layout,
+    Keyspace,
     at_revision,
     changed_at,
     put_op,
@@ -59,7 +59,7 @@ class Write(NamedTuple):
     seen: Seen | None = None  # else the table's word is taken, which may be late
 
 
-class Step(NamedTuple):
+class BatchStep(NamedTuple):
     """A write as part of a batch. Without `new` it only looks: to be sure before it refuses, or does nothing."""
 
     write: Write
@@ -70,7 +70,7 @@ class Step(NamedTuple):
 
 
 class Writer:
-    def __init__(self, gateway: Gateway, layout: Layout, feed: Feed) -> None:
+    def __init__(self, gateway: Gateway, layout: Keyspace, feed: Feed) -> None:
         self._gateway, self._layout, self._feed = gateway, layout, feed
         self._name = uuid.uuid4().hex
         self._fence = layout.writer(self._name)
@@ -153,11 +153,11 @@ class Writer:
 
     # -- a batch
 
-    def _take(self) -> list[Step]:
+    def _take(self) -> list[BatchStep]:
         """The oldest writes, one per key and at most one delete; the others keep their order."""
         feed = self._feed
         feed.written = {key: own for key, own in feed.written.items() if own.revision > feed.table.revision}
-        steps: list[Step] = []
+        steps: list[BatchStep] = []
         later: list[Write] = []
         busy: set[Key] = set()
         size = deletes = 0
@@ -178,29 +178,29 @@ class Writer:
         self._queue.extendleft(reversed(later))
         return sorted(steps, key=lambda step: step.place)
 
-    def _step(self, write: Write, place: int) -> Step | None:
+    def _step(self, write: Write, place: int) -> BatchStep | None:
         old = write.seen or self._latest(write.key)
         try:
             new = write.decide(old.object, str(place))
         except StoreError:
-            return Step(write, old, place)
+            return BatchStep(write, old, place)
         except Exception as e:
             _refuse(write, e)
             return None
         if new is old.object:
-            return Step(write, old, place)
+            return BatchStep(write, old, place)
         data = b"" if write.deletes else encode(new)
         if len(data) > MOST_BYTES:
             _refuse(write, StoreError(f"{write.key} has {len(data)} bytes; etcd takes {MOST_BYTES}"))
             return None
-        return Step(write, old, place, new, data)
+        return BatchStep(write, old, place, new, data)
 
     def _latest(self, key: Key) -> Seen:
         own = self._feed.written.get(key)
         latest = own.object if own else self._feed.table.find(key)
         return Seen(latest, self._feed.line.main(int(latest.metadata.resource_version)) if latest else 0)
 
-    async def _carry_out(self, steps: Sequence[Step]) -> None:
+    async def _carry_out(self, steps: Sequence[BatchStep]) -> None:
         """Raises Unavailable when nothing of it happened."""
         if not any(step.new for step in steps):
             return self._settle(steps, await self._gateway.ask(TXN, self._nested(steps)))
@@ -222,7 +222,7 @@ class Writer:
         finally:
             self._sent = frozenset()
 
-    async def _try_whole(self, steps: Sequence[Step]) -> int:
+    async def _try_whole(self, steps: Sequence[BatchStep]) -> int:
         """All or nothing. Returns etcd's revision of it; 0: not every object is as was thought."""
         answer = await self._fenced(self._flat(steps))
         return answer.header.revision if answer.succeeded else 0
@@ -241,7 +241,7 @@ class Writer:
                 raise Unavailable("the fence was lost")
         return answer
 
-    def _flat(self, steps: Sequence[Step]) -> pb.TxnRequest:
+    def _flat(self, steps: Sequence[BatchStep]) -> pb.TxnRequest:
         """Made in place: a message that is handed over is copied."""
         batch = pb.TxnRequest()
         for step in steps:
@@ -254,7 +254,7 @@ class Writer:
                 put.key, put.value = path, step.data
         return batch
 
-    def _nested(self, steps: Sequence[Step]) -> pb.TxnRequest:
+    def _nested(self, steps: Sequence[BatchStep]) -> pb.TxnRequest:
         """Each step under its own condition; one that does not hold tells what is there."""
         batch = pb.TxnRequest()
         for step in steps:
@@ -270,12 +270,12 @@ class Writer:
             nested.failure.add().request_range.key = path
         return batch
 
-    def _settle_whole(self, steps: Sequence[Step], main: int) -> None:
+    def _settle_whole(self, steps: Sequence[BatchStep], main: int) -> None:
         for step in steps:
             if step.new:  # always, or it would not have been tried
                 self._happened(step.write, step.new, self._feed.line.revision(main, step.place))
 
-    def _settle(self, steps: Sequence[Step], answer: pb.TxnResponse) -> None:
+    def _settle(self, steps: Sequence[BatchStep], answer: pb.TxnResponse) -> None:
         for step, outcome in zip(steps, answer.responses, strict=False):
             inner = outcome.response_txn
             if inner.succeeded and step.new:
@@ -302,8 +302,8 @@ class Writer:
             write.done.set_result(new)
         return None
 
-    async def _only_deletes(self, steps: Sequence[Step], full: Full) -> None:
-        """Fence and mark need room, so it goes without: a delete of which etcd says nothing is told to be unsure."""
+    async def _only_deletes(self, steps: Sequence[BatchStep], full: Full) -> None:
+        """Fence and mark need room, so it goes without: a delete of which etcd says nothing is Unsure."""
         for step in steps:
             if step.new and not step.write.deletes:
                 _refuse(step.write, full)
@@ -318,7 +318,7 @@ class Writer:
 
     # -- a batch that was not answered
 
-    async def _find_out(self, steps: Sequence[Step]) -> None:
+    async def _find_out(self, steps: Sequence[BatchStep]) -> None:
         """Raises Unavailable when the batch did not happen. Until etcd answers there is nothing else to do."""
         batch, loads = self._batch, self._feed.loads
         for pause_s in pauses():
@@ -334,7 +334,7 @@ class Writer:
             raise Unavailable("a batch was lost on its way")
         raise Unsure("etcd did not answer and then forgot: the write may or may not have happened; read it again")
 
-    async def _read_back(self, steps: Sequence[Step], main: int) -> None:
+    async def _read_back(self, steps: Sequence[BatchStep], main: int) -> None:
         """What became of the steps of a batch that happened at etcd's revision `main`."""
         reads = tuple(
             # A put shows at the batch's revision; a delete is known by what it deleted, just before.

@@ -14,7 +14,7 @@ from j10ce.errors import Closed, Compacted, Denied, StoreError
 from j10ce.http.retry import asked_s, pauses
 from j10ce.kube.client import KubeClient
 from j10ce.kube.resource import Resource
-from j10ce.kube.wire import Line, event_of, revision_of
+from j10ce.kube.wire import WatchLine, event_of, revision_of
 from j10ce.store.table import KEPT_BYTES, Log, Watch
 
 LONGEST_REVISION: Final = 19  # digits
@@ -31,7 +31,7 @@ class Feed:
         """`start` has `run` carried out in the background."""
         self._client, self._resource, self._start, self._kept = client, resource, start, kept
         self._log, self._running = Log(0), False
-        self._at = 0  # the API server has told us everything up to here
+        self._at = 0  # the API server has sent us everything up to here
         self._seen = 0  # a revision of this collection is at most this, as far as we know
         self._closed = False
         self.refused = ""  # why the API server does not let us watch
@@ -78,7 +78,7 @@ class Feed:
         self._log.changed.ring()
 
     async def _follow(self) -> bool:
-        """Whether the API server told us anything before it ended the watch. Raises Compacted."""
+        """Whether the API server sent us anything before it ended the watch. Raises Compacted."""
         path, before = self._resource.collection(), self._at
         present = await self._client.revision(path)
         self.refused = ""
@@ -89,7 +89,7 @@ class Feed:
                 self._take(line)
         return self._at > before
 
-    def _take(self, line: Line) -> None:
+    def _take(self, line: WatchLine) -> None:
         revision = revision_of(line)
         if int(revision) <= self._at:
             return

@@ -31,9 +31,10 @@ CREATE TABLE objects (kind TEXT, namespace TEXT, name TEXT, data BLOB NOT NULL,
 CREATE TABLE changes (revision INTEGER PRIMARY KEY, kind TEXT NOT NULL, type TEXT NOT NULL, data BLOB NOT NULL);
 CREATE TABLE horizons (kind TEXT PRIMARY KEY, revision INTEGER NOT NULL);  -- '' is where the store began to count
 """
+DELETE: Final = "DELETE FROM objects WHERE kind = ? AND namespace = ? AND name = ?"
 
 
-class Row(NamedTuple):
+class ChangeRow(NamedTuple):
     """One change with its object as JSON."""
 
     event: Event
@@ -110,10 +111,11 @@ class Database:
             before[key_of(obj)] = obj
         return [(e, size) for e, size in events if int(e.revision) > horizons.get(e.object.kind, 0)]
 
-    def write(self, rows: Sequence[Row], trims: Iterable[Trim] = ()) -> None:
+    def write(self, rows: Sequence[ChangeRow], trims: Iterable[Trim] = (), discards: Sequence[Key] = ()) -> None:
         """All of it in one transaction that survives power loss, or nothing of it and a StoreError."""
         try:
             self._sql.execute("BEGIN IMMEDIATE")
+            self._sql.executemany(DELETE, discards)
             self._record(rows)
             for trim in trims:
                 self._trim(trim)
@@ -125,10 +127,10 @@ class Database:
     def close(self) -> None:
         self._sql.close()
 
-    def _record(self, rows: Sequence[Row]) -> None:
+    def _record(self, rows: Sequence[ChangeRow]) -> None:
         last = {key_of(row.event.object): row for row in rows}
         gone = [key for key, row in last.items() if row.event.type == "DELETED"]
-        self._sql.executemany("DELETE FROM objects WHERE kind = ? AND namespace = ? AND name = ?", gone)
+        self._sql.executemany(DELETE, gone)
         kept = [(*key, row.data) for key, row in last.items() if row.event.type != "DELETED"]
         self._insert("INSERT OR REPLACE INTO objects VALUES", kept)
         changes = [(int(e.revision), e.object.kind, e.type, data) for e, data in rows]
@@ -207,7 +209,7 @@ def _opening_failed(path: Path, e: sqlite3.DatabaseError) -> Exception:
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_READONLY:
             return Denied(f"cannot open {path}: {e}; check that it is a file and may be written")
         case sqlite3.SQLITE_FULL:
-            return StoreError(f"cannot open {path}: its disk is full")
+            return StoreError(f"cannot open {path}: its disk is full; make room, and start again")
         case _:
             return _corrupt(path, str(e))
 
@@ -215,7 +217,7 @@ def _opening_failed(path: Path, e: sqlite3.DatabaseError) -> Exception:
 def _writing_failed(path: Path, e: sqlite3.Error) -> StoreError:
     code = getattr(e, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code == sqlite3.SQLITE_FULL:
-        return StoreError(f"the disk of {path} is full: nothing was written")
+        return StoreError(f"the disk of {path} is full: nothing was written; make room, and try again")
     if code in LASTING_DAMAGE:
         return BrokenDisk(f"{path} failed in a commit ({e}): restart the manager once the disk is sound")
     return StoreError(f"cannot write {path}: {e}: nothing was written")

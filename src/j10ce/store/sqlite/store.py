@@ -11,15 +11,15 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from j10ce.errors import Closed, StoreError
+from j10ce.errors import Closed, Conflict, StoreError
 from j10ce.model.kinds import Object
 from j10ce.model.schema import encode
 from j10ce.model.stored import Event, Key, Listing, Part, Unreadable, key_of
-from j10ce.store.reading import refuse_partial
+from j10ce.store.reading import OR_DISCARD, refuse_partial
 from j10ce.store.revise import Decide, kept, removed, revise
-from j10ce.store.sqlite.database import BrokenDisk, Database, Row, Trim
+from j10ce.store.sqlite.database import BrokenDisk, ChangeRow, Database, Trim
 from j10ce.store.sqlite.writer import Job, Jobs, Writer
-from j10ce.store.store import ANY, Expect, Movable, Store
+from j10ce.store.store import ANY, Discarding, Expect, Movable, Store
 from j10ce.store.table import KEPT_CHANGES, Watch
 
 
@@ -58,6 +58,14 @@ class SqliteStore:
         await self._commit(Event("DELETED", gone, revision, old))
         return gone
 
+    async def discard(self, kind: str, namespace: str, name: str) -> None:
+        key = Key(kind, namespace, name)
+        if key not in self._unread:
+            self._table.get(key)
+            raise Conflict(f"{key} can be read: delete it as any other")
+        self._refuse_if_ended()
+        await self._queued(None, discard=key)
+
     def watch(self, kind: str, since: str) -> Watch:
         return self._table.watch(kind, since)
 
@@ -79,7 +87,7 @@ class SqliteStore:
 
     def _readable(self, key: Key) -> Key:
         if key in self._unread:
-            raise Unreadable(key, "it was written by another release; run that one to read, change or delete it")
+            raise Unreadable(key, f"it was written by another release; run that one to read or change it{OR_DISCARD}")
         return key
 
     def _latest(self, key: Key) -> Object | None:
@@ -98,19 +106,22 @@ class SqliteStore:
         return new
 
     async def _commit(self, event: Event) -> None:
-        if self._ended:
-            raise Closed() if isinstance(self._ended, Closed) else StoreError(str(self._ended))
-        row = Row(event, encode(event.object))  # before anyone counts on it: what cannot be written is not coming
+        self._refuse_if_ended()
+        row = ChangeRow(event, encode(event.object))  # before anyone counts on it: what cannot be written is not coming
         self._revision = int(event.revision)
         self._coming[key_of(event.object)] = event
         await self._queued(row)
 
-    def _queued(self, row: Row | None) -> asyncio.Future[None]:
+    def _refuse_if_ended(self) -> None:
+        if self._ended:
+            raise Closed() if isinstance(self._ended, Closed) else StoreError(str(self._ended))
+
+    def _queued(self, row: ChangeRow | None, *, discard: Key | None = None) -> asyncio.Future[None]:
         loop = asyncio.get_running_loop()
         done = loop.create_future()
         if not self._collected:
             loop.call_soon(self._hand_over)
-        self._collected.append(Job(self._epoch, done, row))
+        self._collected.append(Job(self._epoch, done, row, discard))
         return done
 
     def _hand_over(self) -> None:
@@ -127,6 +138,8 @@ class SqliteStore:
         for job in jobs:
             if job.row and not failure:
                 self._publish(job.row)
+            if job.discard and not failure:
+                self._unread.discard(job.discard)
             if job.done.done():
                 continue  # its caller was cancelled
             if failure:
@@ -134,7 +147,7 @@ class SqliteStore:
             else:
                 job.done.set_result(None)
 
-    def _publish(self, row: Row) -> None:
+    def _publish(self, row: ChangeRow) -> None:
         key = key_of(row.event.object)
         if self._coming.get(key) is row.event:
             del self._coming[key]
@@ -145,3 +158,4 @@ class SqliteStore:
 
 _: type[Store] = SqliteStore
 __: type[Movable] = SqliteStore
+___: type[Discarding] = SqliteStore

@@ -10,7 +10,8 @@ from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 from j10ce.errors import StoreError
-from j10ce.store.sqlite.database import Database, Row, Trim
+from j10ce.model.stored import Key
+from j10ce.store.sqlite.database import ChangeRow, Database, Trim
 
 
 class Job(NamedTuple):
@@ -18,7 +19,8 @@ class Job(NamedTuple):
 
     epoch: int
     done: asyncio.Future[None]
-    row: Row | None
+    row: ChangeRow | None
+    discard: Key | None = None  # that nobody can read
 
 
 Jobs = list[Job]
@@ -68,8 +70,9 @@ class Writer:
         failure = None
         try:
             rows = [job.row for job in jobs if job.row]
-            if rows or trims:
-                self._database.write(rows, trims)
+            discards = [job.discard for job in jobs if job.discard]
+            if rows or trims or discards:
+                self._database.write(rows, trims, discards)
         except StoreError as e:
             failure = e
             if jobs:

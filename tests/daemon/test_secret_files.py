@@ -1,0 +1,47 @@
+"""Files that only their owner may read: whole or not there at all, and never over another's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from j10ce.daemon.secret_files import create_private, read_token, write_private
+
+
+def test_a_secret_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    write_private(tmp_path / "new" / "token", "s3cret\n")
+    assert (tmp_path / "new" / "token").read_text() == "s3cret\n"
+    assert (tmp_path / "new" / "token").stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["token"]
+
+
+def test_a_secret_takes_the_place_of_a_link_and_not_of_what_it_points_at(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("theirs")
+    (tmp_path / "token").symlink_to("other")
+    write_private(tmp_path / "token", "ours")
+    assert ((tmp_path / "other").read_text(), (tmp_path / "token").read_text()) == ("theirs", "ours")
+
+
+def test_a_file_that_is_there_already_stays(tmp_path: Path) -> None:
+    (tmp_path / "backup").write_text("first")
+    with pytest.raises(FileExistsError):
+        create_private(tmp_path / "backup", b"second")
+    assert (tmp_path / "backup").read_text() == "first"
+
+
+def test_nothing_is_left_of_a_file_that_could_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        create_private(tmp_path / "backup", b"objects")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_token_is_made_once(tmp_path: Path) -> None:
+    made = read_token(tmp_path / "token")
+    assert len(made) > 40
+    assert read_token(tmp_path / "token") == made
