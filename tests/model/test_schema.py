@@ -233,3 +233,10 @@ def test_a_word_that_is_not_known_is_answered_with_those_that_are(spec: dict[str
     with pytest.raises(Invalid) as refused:
         decode(raw)
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["", ".", "[]"])
+def test_a_field_without_a_proper_name_is_told_as_any_other(name: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        decode(plain(profile("p")) | {name: 1})
+    assert [finding.problem for finding in refused.value.findings] == ["unknown field"]
