@@ -8,4 +8,5 @@ microseconds of a period of 100,000, memory is bytes. Unlimited is -1 where a la
     reading        reads JSON that others wrote, strictly
     classes        says which class and priority a pod has, and which profile of ours that is
     config/        is the ConfigMap: keys, defaults, layers, what is refused
+    annotations/   are what pods and nodes say about themselves
 """

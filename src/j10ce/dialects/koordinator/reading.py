@@ -67,13 +67,16 @@ def bearable(finding: Finding) -> bool:
 
 def below(path: str, findings: Iterable[Finding]) -> list[Finding]:
     """The findings of a part, as those of the whole."""
-    return [f._replace(path=".".join(part for part in (path, f.path) if part)) for f in findings]
+    return [f._replace(path=".".join(part for part in (path, f.path.lstrip(".")) if part)) for f in findings]
 
 
 def _with_range(finding: Finding, into: type[Struct]) -> Finding:
     """What the decoder does not say: which numbers would be right."""
-    if finding.hint or not finding.problem.startswith("Expected"):
+    if finding.hint:
         return finding
+    problem, _, hint = finding.problem.partition("; ")
+    if not problem.startswith("Expected"):
+        return finding._replace(problem=problem, hint=hint or "correct it")
     types = [_info(into)]
     for key, _ in STEP.findall(f".{finding.path}"):
         types = [leaf for above in types for leaf in _under(above, key)]
