@@ -9,4 +9,7 @@ microseconds of a period of 100,000, memory is bytes. Unlimited is -1 where a la
     classes        says which class and priority a pod has, and which profile of ours that is
     config/        is the ConfigMap: keys, defaults, layers, what is refused
     annotations/   are what pods and nodes say about themselves
+    laws/          are what its node agent does, as numbers
+    overcommit/    is what its manager and its predictor reckon
+    webhook/       is what its webhooks make of a pod
 """
