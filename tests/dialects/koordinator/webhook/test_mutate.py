@@ -48,24 +48,26 @@ def test_a_pod_that_no_profile_is_for_is_left_as_it_is() -> None:
     assert done(raw, other, elsewhere) == Mutation(raw)
 
 
+ALL_OF_IT = {
+    "namespaceSelector": {"matchLabels": {"team": "a"}},
+    "selector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+    "qosClass": "BE",
+    "priorityClassName": "batch",
+    "koordinatorPriority": -7,
+    "labels": {"l": "1"},
+    "annotations": {"a": "2"},
+    "labelKeysMapping": {"from": "to", "missing": "empty"},
+    "annotationKeysMapping": {"a": "b"},
+    "labelSuffixes": {"app": "-x", "to": "-y", "absent": "-z"},
+    "schedulerName": "koord-scheduler",
+    "patch": {"spec": {"terminationGracePeriodSeconds": 5}},
+}
+
+
 def test_everything_that_a_profile_says_is_done_and_the_pod_itself_is_not_touched() -> None:
     raw = pod(labels={"app": "web", "from": "v"}, schedulerName="default-scheduler")
     before = copy.deepcopy(raw)
-    all_of_it = profile(
-        namespaceSelector={"matchLabels": {"team": "a"}},
-        selector={"matchExpressions": [{"key": "app", "operator": "Exists"}]},
-        qosClass="BE",
-        priorityClassName="batch",
-        koordinatorPriority=-7,
-        labels={"l": "1"},
-        annotations={"a": "2"},
-        labelKeysMapping={"from": "to", "missing": "empty"},
-        annotationKeysMapping={"a": "b"},
-        labelSuffixes={"app": "-x", "to": "-y", "absent": "-z"},
-        schedulerName="koord-scheduler",
-        patch={"spec": {"terminationGracePeriodSeconds": 5}},
-    )
-    fresh = done(raw, all_of_it)
+    fresh = done(raw, profile(**ALL_OF_IT))
     assert raw == before
     assert fresh.applied == ("p",)
     assert fresh.pod["metadata"] == {
