@@ -67,7 +67,7 @@ def test_the_margin_is_cut_towards_zero(capacity: int, threshold: int, expected:
 
 
 AMOUNT = st.integers(0, 10**6)
-PODS = st.lists(st.builds(BetterPod, AMOUNT, AMOUNT), max_size=5).map(tuple)
+PODS = st.lists(st.tuples(AMOUNT, AMOUNT).map(lambda pair: BetterPod(*pair)), max_size=5).map(tuple)
 POLICY = st.sampled_from(("usage", "request", "maxUsageRequest"))
 
 
