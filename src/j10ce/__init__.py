@@ -15,6 +15,7 @@ Policies and the state of machines come in; settings of the kernel go out, each 
     observe/     the only code that samples it
     store/       where objects live: memory, SQLite, etcd, Kubernetes
     adapters/    where workloads come from
+    dialects/    other systems' words for quality of service (pure)
     scheduler/   decisions about the whole fleet             (pure)
     agent/       the loop that joins them on one host
     manager/     the control plane: objects in, node documents out

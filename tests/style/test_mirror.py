@@ -14,7 +14,20 @@ NOT_COUNTED = {"__init__.py", "conftest.py"}
 TESTS = CLONE / "tests"
 # What spans packages, or is no package at all.
 FEATURES = {
-    *("deploy", "docs", "enforce", "etcd", "faults", "fleet", "kubectl", "lab", "reservations", "rollout", "security"),
+    *(
+        "deploy",
+        "docs",
+        "enforce",
+        "etcd",
+        "faults",
+        "fleet",
+        "koordinator",
+        "kubectl",
+        "lab",
+        "reservations",
+        "rollout",
+        "security",
+    ),
     *("soak", "style", "systemd", "tools", "trace"),
 }
 PLANE = "kube"  # beside the client of that package, what needs a control plane, by what is tried on it

@@ -23,10 +23,10 @@ from j10ce.model.kube.native import Native, read_amount
 from j10ce.model.kube.pod import Pod
 from j10ce.model.resource import RESOURCES, Resources
 from j10ce.model.workload import Handle
-from j10ce.observe.predict import Checkpoint
 from j10ce.policy.document.document import FORMAT as DOCUMENT_FORMAT
 from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.entitlement.ledger import Line
+from j10ce.policy.predict import Checkpoint
 
 log = structlog.get_logger()
 FORMAT: Final = 1

@@ -12,6 +12,5 @@ Cgroups and the node come in; a Snapshot of them goes out, with series of what w
     groups     keeps the part of the tree that matters
     ring       is one measured number over time
     series     is every number of a node
-    predict    is the peak to expect
     observer   puts all of it into one snapshot
 """

@@ -18,8 +18,8 @@ from j10ce.model.kinds import Tier
 from j10ce.model.knob import NODE, TargetId
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import RESOURCES
-from j10ce.observe.predict import CPU_BUCKETS, MEMORY_BUCKETS, Buckets, Histogram
 from j10ce.observe.ring import rank
+from j10ce.policy.predict import CPU_BUCKETS, MEMORY_BUCKETS, Buckets, Histogram
 
 EVERY_S: Final = 10.0
 SLOW_S: Final = 30.0  # the working set of a workload is read on every tenth sample

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.model.schema import encode, parse
-from j10ce.observe.predict import CPU_BUCKETS, MEMORY_BUCKETS, Buckets, Checkpoint, Histogram
+from j10ce.policy.predict import CPU_BUCKETS, MEMORY_BUCKETS, Buckets, Checkpoint, Histogram
 
 DAY = 86400.0
 SMALL = Buckets(40, 1.5, 500)

@@ -1,0 +1,15 @@
+"""Koordinator's world as pure functions.
+
+Pods, nodes and the ConfigMap of a cluster that runs Koordinator come in; classes, effective strategies, the numbers of
+its literal laws, mutated pods, and findings go out. Units are in names: `milli` is thousandths of a CPU, `us` is
+microseconds of a period of 100,000, memory is bytes. Unlimited is -1 where a law of theirs says so.
+
+    names          are the labels, annotations and resources that it knows
+    reading        reads JSON that others wrote, strictly
+    classes        says which class and priority a pod has, and which profile of ours that is
+    config/        is the ConfigMap: keys, defaults, layers, what is refused
+    annotations/   are what pods and nodes say about themselves
+    laws/          are what its node agent does, as numbers
+    overcommit/    is what its manager and its predictor reckon
+    webhook/       is what its webhooks make of a pod
+"""

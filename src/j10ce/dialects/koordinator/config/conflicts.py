@@ -1,0 +1,109 @@
+"""What the ConfigMap's webhook refuses: what cannot be read, what is out of range, and entries that want one node."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import Final, Literal, NamedTuple
+
+from msgspec import UNSET
+
+from j10ce.dialects.koordinator.config.keys import OPAQUE, SHAPES, KeyConfig, NodeEntry, read_key
+from j10ce.dialects.koordinator.config.layers import NodeWords, effective
+from j10ce.dialects.koordinator.config.qos import ResourceQos
+from j10ce.dialects.koordinator.config.qos_rules import network
+from j10ce.dialects.koordinator.config.system import System
+from j10ce.dialects.koordinator.reading import bearable, below, read_text
+from j10ce.errors import Finding
+from j10ce.model.kinds import Requirement, Selector
+from j10ce.policy.select import Labels, matches
+
+# As the reference spells them; the missing letter is theirs.
+Reason = Literal["ParseConfigFail", "ConfigParamInvalid", "NodeStrategiesOverlap", "ExistNodeConfict"]
+MOST_NAMED: Final = 5  # nodes that a refusal names
+
+
+class ConfigRefusal(NamedTuple):
+    reason: Reason
+    finding: Finding
+
+
+def refusals(
+    data: Mapping[str, str], nodes: Mapping[str, Labels], extensions: Collection[str] = ()
+) -> list[ConfigRefusal]:
+    """Why a ConfigMap is refused; empty: it is admitted. `nodes` are the labels of all nodes by name."""
+    out: list[ConfigRefusal] = []
+    read: dict[str, KeyConfig] = {}
+    for key, text in data.items():
+        shape = SHAPES.get(key) or (OPAQUE if key in extensions else None)
+        if shape is None:
+            continue  # told by who reads the keys; a third party may own it
+        config, findings = read_key(key, text, shape)
+        parsed = isinstance(read_text(text, key).data, dict)
+        reason: Reason = "ConfigParamInvalid" if parsed else "ParseConfigFail"
+        out += [ConfigRefusal(reason, finding) for finding in findings if not bearable(finding)]
+        if config is not None:
+            read[key] = config
+            out += _entries(f"{key}.{shape.entries}", config.entries, nodes)
+    return out + [ConfigRefusal("ConfigParamInvalid", finding) for finding in _bandwidth(read)]
+
+
+def _bandwidth(read: Mapping[str, KeyConfig]) -> Iterator[Finding]:
+    """What classes ask for together, beside the bandwidth of another key."""
+    nowhere = NodeWords({}, {})
+    total = effective("system-config", read.get("system-config"), nowhere).strategy
+    classes = effective("resource-qos-config", read.get("resource-qos-config"), nowhere).strategy
+    whole = total.total_network_bandwidth if isinstance(total, System) else UNSET
+    if isinstance(classes, ResourceQos) and whole is not UNSET:
+        yield from below("resource-qos-config.clusterStrategy", network(classes, whole))
+
+
+def _entries(path: str, entries: Iterable[NodeEntry], nodes: Mapping[str, Labels]) -> Iterator[ConfigRefusal]:
+    listed = [*entries]
+    for entry in listed:
+        if entry.selector == Selector():
+            finding = Finding(f"{path}.nodeSelector", entry.name, "selects every node", "write it as cluster strategy")
+            yield ConfigRefusal("ConfigParamInvalid", finding)
+    for one, other in combinations(listed, 2):
+        if overlap(one.selector, other.selector):
+            problem = f"may select nodes that {other.name or 'another entry'} selects"
+            hint = "let one label have different values in both"
+            yield ConfigRefusal("NodeStrategiesOverlap", Finding(path, one.name, problem, hint))
+            shared = [name for name, labels in nodes.items() if _both(one.selector, other.selector, labels)]
+            if shared:
+                told = ", ".join(sorted(shared)[:MOST_NAMED])
+                problem = f"selects nodes that {other.name or 'another entry'} selects: {told}"
+                yield ConfigRefusal("ExistNodeConfict", Finding(path, one.name, problem, hint))
+
+
+def _both(one: Selector, other: Selector, labels: Labels) -> bool:
+    return matches(one, labels) and matches(other, labels)
+
+
+def overlap(one: Selector, other: Selector) -> bool:
+    """Whether some node could be selected by both: keys are independent, so each is looked at alone."""
+    wanted: dict[str, list[Requirement]] = {}
+    for selector in (one, other):
+        for key, value in selector.match_labels.items():
+            wanted.setdefault(key, []).append(Requirement(key=key, operator="In", values=(value,)))
+        for requirement in selector.match_expressions:
+            wanted.setdefault(requirement.key, []).append(requirement)
+    return all(_possible(requirements) for requirements in wanted.values())
+
+
+def _possible(requirements: Iterable[Requirement]) -> bool:
+    allowed: set[str] | None = None  # None: any value
+    banned: set[str] = set()
+    present = absent = False
+    for r in requirements:
+        match r.operator:
+            case "In":
+                allowed = set(r.values) if allowed is None else allowed & set(r.values)
+                present = True
+            case "NotIn":
+                banned |= set(r.values)
+            case "Exists":
+                present = True
+            case "DoesNotExist":
+                absent = True
+    return not (present and absent) and (allowed is None or bool(allowed - banned))

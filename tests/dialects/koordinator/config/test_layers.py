@@ -1,0 +1,149 @@
+"""What holds on one node, and which layer said so."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from j10ce.dialects.koordinator import names
+from j10ce.dialects.koordinator.config.burst import CpuBurst
+from j10ce.dialects.koordinator.config.colocation import Colocation
+from j10ce.dialects.koordinator.config.keys import SHAPES, KeyConfig, accept
+from j10ce.dialects.koordinator.config.layers import Layer, NodeWords, effective, shown
+from j10ce.dialects.koordinator.config.qos import NEUTRAL, ClassQos, ResourceQos, in_force
+from j10ce.dialects.koordinator.reading import checked
+
+NOWHERE = NodeWords({}, {})
+
+
+def config(key: str, document: object) -> KeyConfig:
+    done = accept({}, {key: json.dumps(document)})
+    assert done.findings == ()
+    return done.keys[key]
+
+
+@pytest.mark.parametrize("key", SHAPES)
+def test_without_a_configmap_the_defaults_hold(key: str) -> None:
+    found = effective(key, None, NOWHERE)
+    assert found.plain == SHAPES[key].defaults
+    assert {*found.layers.values()} <= {Layer("default")}
+    assert found.strategy is not None
+
+
+def test_the_first_entry_that_matches_lies_over_the_cluster_and_later_ones_do_not() -> None:
+    document = {
+        "clusterStrategy": {"policy": "auto", "cpuBurstPercent": 500},
+        "nodeStrategies": [
+            {"name": "other", "nodeSelector": {"matchLabels": {"pool": "x"}}, "policy": "none"},
+            {"name": "first", "nodeSelector": {"matchLabels": {"pool": "a"}}, "cpuBurstPercent": 100},
+            {"name": "second", "nodeSelector": {"matchLabels": {"pool": "a"}}, "policy": "none"},
+        ],
+    }
+    found = effective("cpu-burst-config", config("cpu-burst-config", document), NodeWords({"pool": "a"}, {}))
+    assert isinstance(found.strategy, CpuBurst)
+    assert (found.strategy.policy, found.strategy.cpu_burst_percent) == ("auto", 100)
+    assert [*shown(found)] == [
+        ("policy", "auto", "cluster"),
+        ("cpuBurstPercent", 100, "node entry first"),
+        ("cfsQuotaBurstPercent", 300, "default"),
+        ("cfsQuotaBurstPeriodSeconds", -1, "default"),
+        ("sharePoolThresholdPercent", 50, "default"),
+    ]
+
+
+def test_nested_blocks_merge_field_by_field_and_lists_replace() -> None:
+    document = {
+        "clusterStrategy": {"beClass": {"cpuQOS": {"enable": True}, "blkioQOS": {"blocks": [{"name": "/dev/a"}]}}},
+        "nodeStrategies": [
+            {
+                "name": "n",
+                "nodeSelector": {"matchLabels": {"a": "b"}},
+                "beClass": {"cpuQOS": {"groupIdentity": 0}, "blkioQOS": {"blocks": [{"name": "/dev/b"}]}},
+            }
+        ],
+    }
+    found = effective("resource-qos-config", config("resource-qos-config", document), NodeWords({"a": "b"}, {}))
+    block = found.plain["beClass"]
+    assert block["cpuQOS"] == {"enable": True, "groupIdentity": 0, "schedIdle": 0, "coreExpeller": False}
+    assert [disk["name"] for disk in block["blkioQOS"]["blocks"]] == ["/dev/b"]
+    assert found.layers["beClass.cpuQOS.enable"] == Layer("cluster")
+    assert found.layers["beClass.cpuQOS.groupIdentity"] == Layer("node entry", "n")
+    assert found.layers["beClass.cpuQOS.schedIdle"] == Layer("default")
+
+
+def test_a_nodes_annotation_lies_over_its_entry_and_its_labels_over_that() -> None:
+    node = NodeWords(
+        {names.CPU_RECLAIM_LABEL: "0.29"},
+        {names.COLOCATION_STRATEGY: '{"enable": true, "cpuReclaimThresholdPercent": 70}'},
+    )
+    found = effective("colocation-config", config("colocation-config", {"memoryReclaimThresholdPercent": 80}), node)
+    assert isinstance(found.strategy, Colocation)
+    assert (found.strategy.enable, found.strategy.cpu_reclaim_threshold_percent) == (True, 29)
+    assert found.layers["enable"] == Layer("annotation", names.COLOCATION_STRATEGY)
+    assert found.layers["cpuReclaimThresholdPercent"] == Layer("label", names.CPU_RECLAIM_LABEL)
+    assert found.layers["memoryReclaimThresholdPercent"] == Layer("cluster")
+    assert found.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations"),
+    [
+        ({names.CPU_RECLAIM_LABEL: "much"}, {}),
+        ({names.CPU_RECLAIM_LABEL: "-0.5"}, {}),
+        ({names.MID_STATIC_CPU_LABEL: "1.01"}, {}),
+        ({}, {names.COLOCATION_STRATEGY: "{"}),
+        ({}, {names.COLOCATION_STRATEGY: '{"degradeTimeMinutes": 0}'}),
+    ],
+)
+def test_a_layer_of_the_node_that_is_wrong_is_told_and_left_out(
+    labels: dict[str, str], annotations: dict[str, str]
+) -> None:
+    found = effective("colocation-config", None, NodeWords(labels, annotations))
+    assert found.plain == SHAPES["colocation-config"].defaults
+    assert len(found.findings) == 1
+
+
+def test_an_unknown_field_in_an_annotation_does_not_cost_the_others() -> None:
+    node = NodeWords({}, {names.COLOCATION_STRATEGY: '{"enable": true, "fresh": 1}'})
+    found = effective("colocation-config", None, node)
+    assert found.plain["enable"] is True
+    assert [finding.problem for finding in found.findings] == ["unknown field"]
+
+
+def test_a_node_may_switch_normalisation_and_name_its_bandwidth() -> None:
+    node = NodeWords({names.NORMALIZATION_ENABLED: "true"}, {names.NETWORK_BANDWIDTH: "10G"})
+    assert effective("cpu-normalization-config", None, node).plain["enable"] is True
+    assert effective("system-config", None, node).plain["totalNetworkBandwidth"] == "10G"
+    wrong = NodeWords({names.NORMALIZATION_ENABLED: "yes"}, {names.NETWORK_BANDWIDTH: "10%"})
+    for key in ("cpu-normalization-config", "system-config"):
+        found = effective(key, None, wrong)
+        assert found.plain == SHAPES[key].defaults
+        assert len(found.findings) == 1
+
+
+def test_a_class_that_is_switched_off_is_neutral_and_koordlet_forgets_system() -> None:
+    fields = {"memoryQOS": {"enable": False, "wmarkRatio": 7}, "cpuQOS": {"enable": True, "groupIdentity": 1}}
+    strategy, _ = checked({"lsClass": fields, "systemClass": fields}, ResourceQos, "")
+    neutral, _ = checked(NEUTRAL, ClassQos, "")
+    assert strategy is not None
+    assert neutral is not None
+    ratios = {}
+    for literal in (True, False):
+        done = in_force(strategy, neutral, literal=literal)
+        assert isinstance(done.ls_class, ClassQos)
+        assert isinstance(done.system_class, ClassQos)
+        assert done.ls_class.cpu_qos == strategy.ls_class.cpu_qos  # type: ignore[union-attr]
+        ratios[literal] = [own.memory_qos.wmark_ratio for own in (done.ls_class, done.system_class)]  # type: ignore[union-attr]
+    assert ratios == {True: [0, 7], False: [0, 0]}
+
+
+@given(st.dictionaries(st.sampled_from((names.CPU_RECLAIM_LABEL, names.NORMALIZATION_ENABLED)), st.text()), st.text())
+def test_nothing_that_a_node_says_breaks_its_strategy(labels: dict[str, str], annotation: str) -> None:
+    node = NodeWords(labels, {names.COLOCATION_STRATEGY: annotation, names.NETWORK_BANDWIDTH: annotation})
+    for key in SHAPES:
+        found = effective(key, None, node)
+        assert found.strategy is not None
+        assert all(layer for _, _, layer in shown(found))

@@ -1,0 +1,1 @@
+"""Case files of Koordinator's behaviour, run against the dialect: `python -m tests.koordinator DIR`."""

@@ -1,0 +1,84 @@
+"""Cases about eviction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from j10ce.dialects.koordinator.config.threshold import Threshold, satisfaction_valid
+from j10ce.dialects.koordinator.laws import evict, victims
+from j10ce.model.schema import convert
+
+Case = dict[str, Any]
+
+
+def best_effort(raw: Case) -> evict.BestEffortCpu:
+    return evict.BestEffortCpu(raw["limit_milli"], raw["used_milli"], raw["request_milli"])
+
+
+def satisfaction(case: Case) -> Any:
+    config = convert(case["config"], Threshold)
+
+    def given(value: Any) -> Any:
+        return value if isinstance(value, int) else None
+
+    rule = evict.Satisfaction(
+        given(config.be_satisfaction_lower),
+        given(config.be_satisfaction_upper),
+        given(config.be_usage_threshold) or evict.DEFAULT_USAGE_PERCENT,
+        given(config.cpu_evict_time_window_seconds) or 0,
+        config.cpu_evict_policy == "evictByAllocatable",
+    )
+    last = best_effort(case["current"]) if case["current"] is not None else None
+    allocatable = case.get("node_batch_cpu_allocatable_milli") or 0
+    measured = evict.Measured(
+        best_effort(case["avg"]), case["avg"]["count"], last, case["collect_interval_seconds"], allocatable
+    )
+    return evict.satisfaction_release(rule, measured)
+
+
+def usage(case: Case) -> Any:
+    return evict.usage_release(case["capacity"], case["used"], case["threshold_percent"], case.get("lower_percent"))
+
+
+def allocatable(case: Case) -> Any:
+    pods = [evict.Asking(pod["priority"], pod["requests"]) for pod in case["pods"]]
+    lent = case["node_allocatable"] or {}
+    names = {*lent, *(name for pod in pods for name in pod.requests)}
+    lower = case.get("lower_percent", case["threshold_percent"])
+    return evict.allocatable_release(
+        lent, pods, sorted(names), case["threshold_percent"], lower, case["priority_threshold"]
+    )
+
+
+def be_memory(case: Case) -> Any:
+    release = evict.usage_release(
+        case["node_capacity"],
+        case["node_used"],
+        case["memoryEvictThresholdPercent"],
+        case.get("memoryEvictLowerPercent"),
+    )
+    pods = [
+        victims.Candidate(pod["name"], {"memory": pod.get("used") or 0}, pod.get("priority"), used=pod.get("used"))
+        for pod in case["pods"]
+        if pod["qos"] == "BE"
+    ]
+    return victims.evict(victims.by_memory(pods), {"memory": release}).victims
+
+
+def with_pending(case: Case) -> Any:
+    pods = [
+        victims.Candidate(pod["name"], {"memory": pod["memory_used"]}, leaving=pod["already_evicted"])
+        for pod in case["sorted_pods"]
+    ]
+    done = victims.evict(pods, {"memory": case["to_release"]})
+    return {"newly_evicted": [*done.victims], "released": done.freed["memory"]}
+
+
+OPS = {
+    "cpu_evict_satisfaction": satisfaction,
+    "satisfaction_config_valid": lambda case: satisfaction_valid(case["lower"], case["upper"]),
+    "usage_evict_release": usage,
+    "allocatable_evict_release": allocatable,
+    "be_memory_evict": be_memory,
+    "evict_with_pending": with_pending,
+}
