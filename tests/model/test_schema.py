@@ -233,3 +233,9 @@ def test_a_word_that_is_not_known_is_answered_with_those_that_are(spec: dict[str
     with pytest.raises(Invalid) as refused:
         decode(raw)
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("raw", [{"": None}, {"spec": {"tier": "standard", "": 1}}])
+def test_an_empty_key_is_an_unknown_field(raw: dict[str, object]) -> None:
+    with pytest.raises(Invalid, match="unknown field; remove it or correct its spelling"):
+        decode({"apiVersion": API_VERSION, "kind": "QoSProfile", "metadata": {"name": "x"}, **raw})

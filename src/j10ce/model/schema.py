@@ -189,6 +189,8 @@ def _with_choices(finding: Finding, into: type[Struct]) -> Finding:
     stray = finding.problem == STRAY
     if not stray and not finding.problem.startswith("Invalid enum value"):
         return finding
+    if not finding.path or finding.path.endswith("."):  # an empty key, which resembles nothing
+        return finding
     *way, last = [key for key, _ in STEP.findall(f".{finding.path}")]
     types = [_type_info(into)]
     for key in way if stray else [*way, last]:
