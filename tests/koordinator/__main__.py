@@ -29,13 +29,13 @@ def main(arguments: list[str]) -> int:
 def run(file: Path) -> Counter[str]:
     """The outcomes of one file, which are printed; what did not pass is told case by case."""
     counts = Counter[str]()
-    told = []
+    lines = []
     for case in json.loads(file.read_text())["cases"]:
         verdict = judged(case)
         counts[verdict.outcome] += 1
         if verdict.outcome != "pass":
-            told.append(f"  {verdict.outcome} {case['id']}: {verdict.why}")
-    print("\n".join([line(file.stem, counts), *told]))
+            lines.append(f"  {verdict.outcome} {case['id']}: {verdict.why}")
+    print("\n".join([line(file.stem, counts), *lines]))
     return counts
 
 

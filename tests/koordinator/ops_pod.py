@@ -61,8 +61,8 @@ def mutate_pod(case: Case) -> Any:
     listed = case["profiles"] if "profiles" in case else [case["profile"]] if case.get("profile") else []
     profiles = [profile for raw in listed if (profile := read(raw, case)) is not None]
     classes = {
-        name: PriorityClass(found["value"], found.get("preemptionPolicy", ""))
-        for name, found in (case.get("priority_classes") or {}).items()
+        name: PriorityClass(said["value"], said.get("preemptionPolicy", ""))
+        for name, said in (case.get("priority_classes") or {}).items()
     }
     pod = kube_pod(case["pod"])
     keep = bool((case.get("feature_gates") or {}).get(KEEP_RESOURCES))

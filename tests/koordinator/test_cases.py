@@ -25,9 +25,9 @@ def case(op: str, expected: Any, **given: Any) -> dict[str, Any]:
 
 def test_our_own_cases_pass_and_the_one_deviation_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(CASES)]) == 0
-    told = capsys.readouterr().out
-    assert "1 documented deviation, 0 fail" in told.splitlines()[-1]
-    assert "divides by zero" in told
+    output = capsys.readouterr().out
+    assert "1 documented deviation, 0 fail" in output.splitlines()[-1]
+    assert "divides by zero" in output
 
 
 def test_every_op_has_a_case_of_our_own() -> None:

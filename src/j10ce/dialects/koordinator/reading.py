@@ -1,7 +1,7 @@
 """JSON that others wrote, read strictly: whatever is in it, the answer is a value, or findings, or both.
 
-A field that nobody knows is told and left out, since a later release of theirs may know it. A value that is wrong makes
-the whole text worth nothing: half of an intention is not an intention.
+A field that nobody knows is reported and left out, since a later release of theirs may know it. A value that is wrong
+makes the whole text worth nothing: half of an intention is not an intention.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def checked(data: object, into: type[S], path: str) -> tuple[S | None, list[Find
         value, findings = salvage(data, into)
     except Invalid as e:
         value, findings = None, [*e.findings]
-    told = [*below(path, (_with_range(finding, into) for finding in findings))]
-    return value if all(bearable(finding) for finding in findings) else None, told
+    problems = [*below(path, (_with_range(finding, into) for finding in findings))]
+    return value if all(bearable(finding) for finding in findings) else None, problems
 
 
 def bearable(finding: Finding) -> bool:

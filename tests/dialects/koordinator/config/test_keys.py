@@ -25,7 +25,7 @@ def accepted(previous: dict[str, KeyConfig] | None = None, **texts: str) -> Acce
     return accept(previous or {}, {name.replace("_", "-"): text for name, text in texts.items()})
 
 
-def told(findings: tuple[Finding, ...]) -> list[str]:
+def paths(findings: tuple[Finding, ...]) -> list[str]:
     return [finding.path for finding in findings]
 
 
@@ -136,7 +136,7 @@ def test_one_broken_key_of_many_keeps_its_last_good_value(broken: str) -> None:
     assert after.keys["cpu-burst-config"].cluster == {"policy": "auto"}
     assert after.keys["system-config"].cluster == {"watermarkScaleFactor": 20}
     assert any("the last good value stays" in finding.problem for finding in after.findings)
-    assert all(path.startswith("cpu-burst-config") for path in told(after.findings))
+    assert all(path.startswith("cpu-burst-config") for path in paths(after.findings))
 
 
 def test_a_key_that_was_never_good_has_its_defaults() -> None:

@@ -27,10 +27,10 @@ def config(key: str, document: object) -> KeyConfig:
 
 @pytest.mark.parametrize("key", SHAPES)
 def test_without_a_configmap_the_defaults_hold(key: str) -> None:
-    found = effective(key, None, NOWHERE)
-    assert found.plain == SHAPES[key].defaults
-    assert {*found.layers.values()} <= {Layer("default")}
-    assert found.strategy is not None
+    strategy = effective(key, None, NOWHERE)
+    assert strategy.plain == SHAPES[key].defaults
+    assert {*strategy.layers.values()} <= {Layer("default")}
+    assert strategy.strategy is not None
 
 
 def test_the_first_entry_that_matches_lies_over_the_cluster_and_later_ones_do_not() -> None:
@@ -42,10 +42,10 @@ def test_the_first_entry_that_matches_lies_over_the_cluster_and_later_ones_do_no
             {"name": "second", "nodeSelector": {"matchLabels": {"pool": "a"}}, "policy": "none"},
         ],
     }
-    found = effective("cpu-burst-config", config("cpu-burst-config", document), NodeWords({"pool": "a"}, {}))
-    assert isinstance(found.strategy, CpuBurst)
-    assert (found.strategy.policy, found.strategy.cpu_burst_percent) == ("auto", 100)
-    assert [*shown(found)] == [
+    strategy = effective("cpu-burst-config", config("cpu-burst-config", document), NodeWords({"pool": "a"}, {}))
+    assert isinstance(strategy.strategy, CpuBurst)
+    assert (strategy.strategy.policy, strategy.strategy.cpu_burst_percent) == ("auto", 100)
+    assert [*shown(strategy)] == [
         ("policy", "auto", "cluster"),
         ("cpuBurstPercent", 100, "node entry first"),
         ("cfsQuotaBurstPercent", 300, "default"),
@@ -65,13 +65,13 @@ def test_nested_blocks_merge_field_by_field_and_lists_replace() -> None:
             }
         ],
     }
-    found = effective("resource-qos-config", config("resource-qos-config", document), NodeWords({"a": "b"}, {}))
-    block = found.plain["beClass"]
+    strategy = effective("resource-qos-config", config("resource-qos-config", document), NodeWords({"a": "b"}, {}))
+    block = strategy.plain["beClass"]
     assert block["cpuQOS"] == {"enable": True, "groupIdentity": 0, "schedIdle": 0, "coreExpeller": False}
     assert [disk["name"] for disk in block["blkioQOS"]["blocks"]] == ["/dev/b"]
-    assert found.layers["beClass.cpuQOS.enable"] == Layer("cluster")
-    assert found.layers["beClass.cpuQOS.groupIdentity"] == Layer("node entry", "n")
-    assert found.layers["beClass.cpuQOS.schedIdle"] == Layer("default")
+    assert strategy.layers["beClass.cpuQOS.enable"] == Layer("cluster")
+    assert strategy.layers["beClass.cpuQOS.groupIdentity"] == Layer("node entry", "n")
+    assert strategy.layers["beClass.cpuQOS.schedIdle"] == Layer("default")
 
 
 def test_a_nodes_annotation_lies_over_its_entry_and_its_labels_over_that() -> None:
@@ -79,13 +79,13 @@ def test_a_nodes_annotation_lies_over_its_entry_and_its_labels_over_that() -> No
         {names.CPU_RECLAIM_LABEL: "0.29"},
         {names.COLOCATION_STRATEGY: '{"enable": true, "cpuReclaimThresholdPercent": 70}'},
     )
-    found = effective("colocation-config", config("colocation-config", {"memoryReclaimThresholdPercent": 80}), node)
-    assert isinstance(found.strategy, Colocation)
-    assert (found.strategy.enable, found.strategy.cpu_reclaim_threshold_percent) == (True, 29)
-    assert found.layers["enable"] == Layer("annotation", names.COLOCATION_STRATEGY)
-    assert found.layers["cpuReclaimThresholdPercent"] == Layer("label", names.CPU_RECLAIM_LABEL)
-    assert found.layers["memoryReclaimThresholdPercent"] == Layer("cluster")
-    assert found.findings == ()
+    strategy = effective("colocation-config", config("colocation-config", {"memoryReclaimThresholdPercent": 80}), node)
+    assert isinstance(strategy.strategy, Colocation)
+    assert (strategy.strategy.enable, strategy.strategy.cpu_reclaim_threshold_percent) == (True, 29)
+    assert strategy.layers["enable"] == Layer("annotation", names.COLOCATION_STRATEGY)
+    assert strategy.layers["cpuReclaimThresholdPercent"] == Layer("label", names.CPU_RECLAIM_LABEL)
+    assert strategy.layers["memoryReclaimThresholdPercent"] == Layer("cluster")
+    assert strategy.findings == ()
 
 
 @pytest.mark.parametrize(
@@ -101,16 +101,16 @@ def test_a_nodes_annotation_lies_over_its_entry_and_its_labels_over_that() -> No
 def test_a_layer_of_the_node_that_is_wrong_is_told_and_left_out(
     labels: dict[str, str], annotations: dict[str, str]
 ) -> None:
-    found = effective("colocation-config", None, NodeWords(labels, annotations))
-    assert found.plain == SHAPES["colocation-config"].defaults
-    assert len(found.findings) == 1
+    strategy = effective("colocation-config", None, NodeWords(labels, annotations))
+    assert strategy.plain == SHAPES["colocation-config"].defaults
+    assert len(strategy.findings) == 1
 
 
 def test_an_unknown_field_in_an_annotation_does_not_cost_the_others() -> None:
     node = NodeWords({}, {names.COLOCATION_STRATEGY: '{"enable": true, "fresh": 1}'})
-    found = effective("colocation-config", None, node)
-    assert found.plain["enable"] is True
-    assert [finding.problem for finding in found.findings] == ["unknown field"]
+    strategy = effective("colocation-config", None, node)
+    assert strategy.plain["enable"] is True
+    assert [finding.problem for finding in strategy.findings] == ["unknown field"]
 
 
 def test_a_node_may_switch_normalisation_and_name_its_bandwidth() -> None:
@@ -119,9 +119,9 @@ def test_a_node_may_switch_normalisation_and_name_its_bandwidth() -> None:
     assert effective("system-config", None, node).plain["totalNetworkBandwidth"] == "10G"
     wrong = NodeWords({names.NORMALIZATION_ENABLED: "yes"}, {names.NETWORK_BANDWIDTH: "10%"})
     for key in ("cpu-normalization-config", "system-config"):
-        found = effective(key, None, wrong)
-        assert found.plain == SHAPES[key].defaults
-        assert len(found.findings) == 1
+        strategy = effective(key, None, wrong)
+        assert strategy.plain == SHAPES[key].defaults
+        assert len(strategy.findings) == 1
 
 
 def test_a_class_that_is_switched_off_is_neutral_and_koordlet_forgets_system() -> None:
@@ -144,6 +144,6 @@ def test_a_class_that_is_switched_off_is_neutral_and_koordlet_forgets_system() -
 def test_nothing_that_a_node_says_breaks_its_strategy(labels: dict[str, str], annotation: str) -> None:
     node = NodeWords(labels, {names.COLOCATION_STRATEGY: annotation, names.NETWORK_BANDWIDTH: annotation})
     for key in SHAPES:
-        found = effective(key, None, node)
-        assert found.strategy is not None
-        assert all(layer for _, _, layer in shown(found))
+        strategy = effective(key, None, node)
+        assert strategy.strategy is not None
+        assert all(layer for _, _, layer in shown(strategy))

@@ -87,9 +87,9 @@ def test_bad_pods_are_refused_with_a_hint(raw: dict[str, Any], kind: str, path: 
     ],
 )
 def test_what_may_not_change(now: dict[str, Any], before: dict[str, Any], paths: list[str]) -> None:
-    told = validate(now, before)
-    assert len(told) == len(paths)
-    assert all(refusal.finding.path.endswith(path) for refusal, path in zip(told, paths, strict=True))
+    refusals = validate(now, before)
+    assert len(refusals) == len(paths)
+    assert all(refusal.finding.path.endswith(path) for refusal, path in zip(refusals, paths, strict=True))
     skipped = validate(now, before, gates=["ColocationProfileSkipValidatingPriority"])
     assert len(skipped) == len([path for path in paths if path != SUB])
 

@@ -104,7 +104,7 @@ class ResourceStatus(Strict, frozen=True, kw_only=True):
 
 
 class DeviceAllocation(Strict, frozen=True, kw_only=True):
-    """Devices are nobody's business here; that they are named is told."""
+    """Devices are nobody's business here; that they are named is reported."""
 
     gpu: Several[Any] = ()
     rdma: Several[Any] = ()
@@ -185,14 +185,14 @@ def _scores(annotations: Mapping[str, str]) -> Reading[dict[str, int]]:
         wrong = Finding(path_of(key), annotations[key], "not an object", 'write {"container": 500}')
         return Reading(None, [*odd] if data is None and odd else [*odd, wrong])
     outside = [
-        Finding(f"{path_of(key)}.{name}", _told(score), "out of range", "use a whole number from -1000 to 1000")
+        Finding(f"{path_of(key)}.{name}", _shown(score), "out of range", "use a whole number from -1000 to 1000")
         for name, score in data.items()
         if type(score) is not int or score not in OOM_SCORES
     ]
     return Reading(None if outside else data, [*odd, *outside])
 
 
-def _told(value: object) -> object:
+def _shown(value: object) -> object:
     return value if isinstance(value, str | int | float) else None
 
 
@@ -235,7 +235,7 @@ def may_evict(wishes: PodWishes, evictor: str) -> bool:
     return wishes.evictors is None or evictor in wishes.evictors
 
 
-# What is read and told, and what no part of ours acts on.
+# What is read and reported, and what no part of ours acts on.
 UNHEEDED: Final = {"network": names.NETWORK_QOS, "blkio": names.BLKIO_QOS, "devices": names.DEVICE_ALLOCATED}
 
 

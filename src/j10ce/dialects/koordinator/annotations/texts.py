@@ -49,7 +49,7 @@ def structs(annotations: Mapping[str, str], key: str, into: type[S]) -> Reading[
     if items is None:
         return Reading(None, findings)
     values = [checked(item, into, f"{path_of(key)}[{n}]") for n, item in enumerate(items)]
-    findings += [finding for _, told in values for finding in told]
+    findings += [finding for _, problems in values for finding in problems]
     done = tuple(value for value, _ in values if value is not None)
     return Reading(done if len(done) == len(items) else None, findings)
 

@@ -71,8 +71,8 @@ def _entries(path: str, entries: Iterable[NodeEntry], nodes: Mapping[str, Labels
             yield ConfigRefusal("NodeStrategiesOverlap", Finding(path, one.name, problem, hint))
             shared = [name for name, labels in nodes.items() if _both(one.selector, other.selector, labels)]
             if shared:
-                told = ", ".join(sorted(shared)[:MOST_NAMED])
-                problem = f"selects nodes that {other.name or 'another entry'} selects: {told}"
+                named = ", ".join(sorted(shared)[:MOST_NAMED])
+                problem = f"selects nodes that {other.name or 'another entry'} selects: {named}"
                 yield ConfigRefusal("ExistNodeConfict", Finding(path, one.name, problem, hint))
 
 

@@ -56,5 +56,7 @@ def findings(strategy: HostApplications) -> Iterator[Finding]:
         seen.add(app.name)
         steps = app.cgroup_path.below_base.split("/")
         if not app.cgroup_path.below_base or ".." in steps or "." in steps or "\0" in app.cgroup_path.below_base:
-            told = app.cgroup_path.below_base
-            yield Finding(f"{path}.cgroupPath", told, "not the path of a cgroup", "name one below its base, without ..")
+            base = app.cgroup_path.below_base
+            yield Finding(
+                f"{path}.cgroupPath", value, "not the path of a cgroup", "name one below its base, without .."
+            )

@@ -105,17 +105,17 @@ def accept(
         if shape is None:
             findings.append(Finding(key, None, "unknown key", one_of(key, SHAPES)))
             continue
-        fresh, told = read_key(key, text, shape)
+        fresh, problems = read_key(key, text, shape)
         kept = fresh or previous.get(key)
         if kept is not None:
             keys[key] = kept
-        findings += told if fresh else [*told, _kept(key, previous)]
+        findings += problems if fresh else [*problems, _kept(key, previous)]
     return Accepted(keys, tuple(findings))
 
 
 def _kept(key: str, previous: Mapping[str, KeyConfig]) -> Finding:
     stays = "the last good value stays in force" if key in previous else "the defaults are in force"
-    return Finding(key, None, f"refused: {stays}", "correct what is told beside this")
+    return Finding(key, None, f"refused: {stays}", "correct what is reported beside this")
 
 
 def read_key(key: str, text: str, shape: Shape) -> tuple[KeyConfig | None, list[Finding]]:
@@ -132,9 +132,9 @@ def read_key(key: str, text: str, shape: Shape) -> tuple[KeyConfig | None, list[
     else:
         cluster, path = rest.pop(shape.cluster, {}), f"{key}.{shape.cluster}"
         findings += [_stray(key, name, shape) for name in rest]
-    told = overlay_findings(shape, cluster, {}, path)
-    findings += told
-    if not all(map(bearable, told)):
+    problems = overlay_findings(shape, cluster, {}, path)
+    findings += problems
+    if not all(map(bearable, problems)):
         return None, findings
     known = known_fields(shape, cluster)
     entries, wrong = _entries(shape, known, data.get(shape.entries, []), f"{key}.{shape.entries}")
@@ -150,8 +150,8 @@ def _entries(shape: Shape, cluster: Plain, raw: Any, path: str) -> tuple[list[No
         return [], [Finding(path, None, "not a list of entries", f"write a list of at most {MOST_ITEMS}")]
     entries, findings = [], list[Finding]()
     for n, item in enumerate(raw):
-        entry, told = _entry(shape, cluster, item, f"{path}[{n}]")
-        findings += told
+        entry, problems = _entry(shape, cluster, item, f"{path}[{n}]")
+        findings += problems
         if entry is not None:
             entries.append(entry)
     return entries, findings
@@ -162,9 +162,9 @@ def _entry(shape: Shape, cluster: Plain, item: Any, path: str) -> tuple[NodeEntr
         return None, [Finding(path, None, "not an object", "write {name, nodeSelector, …}")]
     overlay = {name: value for name, value in item.items() if name not in ("name", "nodeSelector")}
     findings = [*_name(item.get("name", ""), f"{path}.name")]
-    selector, told = checked(item.get("nodeSelector", {}), Selector, f"{path}.nodeSelector")
-    findings += told
-    if selector is None or told:  # a selector that lost a word would select others
+    selector, problems = checked(item.get("nodeSelector", {}), Selector, f"{path}.nodeSelector")
+    findings += problems
+    if selector is None or problems:  # a selector that lost a word would select others
         return None, findings
     wrong = overlay_findings(shape, overlay, cluster, path)
     good = all(map(bearable, wrong))
@@ -174,8 +174,8 @@ def _entry(shape: Shape, cluster: Plain, item: Any, path: str) -> tuple[NodeEntr
 
 def _name(name: Any, path: str) -> Iterator[Finding]:
     if not isinstance(name, str) or not name:
-        told = name if isinstance(name, int | float) else None
-        yield Finding(path, told, "no name", "name the entry: `describe node` says which one holds")
+        problems = name if isinstance(name, int | float) else None
+        yield Finding(path, problems, "no name", "name the entry: `describe node` says which one holds")
 
 
 def overlay_findings(shape: Shape, overlay: Any, under: Plain, path: str) -> list[Finding]:

@@ -67,16 +67,16 @@ class NodeWords(NamedTuple):
 
 
 def effective(key: str, config: KeyConfig | None, node: NodeWords) -> Effective:
-    """The strategy of a key on a node; a layer of the node that is wrong is told and left out."""
+    """The strategy of a key on a node; a layer of the node that is wrong is reported and left out."""
     shape = SHAPES.get(key, OPAQUE)
     whole, layers = shape.defaults, {path: Layer("default") for path, _ in walk(shape.defaults)}
     findings: list[Finding] = []
     for overlay in _configured(config, node.labels):
         whole = _laid(whole, layers, overlay)
     own = OF_NODE.get(key)
-    for overlay, told in own(node, shape) if own else ():
-        findings += told
-        if not all(map(bearable, told)):
+    for overlay, problems in own(node, shape) if own else ():
+        findings += problems
+        if not all(map(bearable, problems)):
             continue
         wrong = overlay_findings(shape, overlay.fields, whole, str(overlay.layer))
         findings += wrong

@@ -97,8 +97,8 @@ def _sum(direction: str, asked: list[int | str], total: Quantity | None) -> Iter
     amounts = [q.amount for value in asked if isinstance(value, str) and (q := quantity(value)) is not None]
     if total is not None and total.amount and sum(amounts) > total.amount:
         hint = f"use less than totalNetworkBandwidth, {total}, together"
-        told = str(Quantity(sum(amounts)))
-        yield Finding(f"networkQOS.{direction}Request", told, "all classes together ask for more than there is", hint)
+        value = str(Quantity(sum(amounts)))
+        yield Finding(f"networkQOS.{direction}Request", value, "all classes together ask for more than there is", hint)
 
 
 def quantity(text: str) -> Quantity | None:

@@ -27,9 +27,9 @@ def l3_mask(cbm: int, start_percent: int, end_percent: int) -> str:
     count = ways(cbm)
     start, end = (-(-count * percent // 100) for percent in (start_percent, end_percent))
     if not 0 <= start_percent < end_percent <= 100 or start == end:
-        told = f"{start_percent} to {end_percent}"
+        value = f"{start_percent} to {end_percent}"
         raise Invalid(
-            [Finding("catRange", told, f"no way of {count} is in it", "use 0 to 100, the start below the end")]
+            [Finding("catRange", value, f"no way of {count} is in it", "use 0 to 100, the start below the end")]
         )
     return f"{(1 << end) - (1 << start):x}"
 

@@ -1,4 +1,4 @@
-"""What is lent to mid; when an amount is told, and when it is taken back.
+"""What is lent to mid; when an amount is reported, and when it is taken back.
 
 reclaim     = min(what prod is not expected to use, capacity − usage); 0 where either is unknown
 unallocated = capacity − max(system, reserved) − what prod asked for, at least 0

@@ -60,10 +60,10 @@ def read_profile(
     rules = [*below(path, _rules(read))]
     selectors = [_selector(value, f"{path}.{word}") for word, value in zip(WORDS, _selectors(read), strict=True)]
     percent = _percent(read.probability)
-    findings += [*rules, *(finding for _, told in selectors for finding in told)]
+    findings += [*rules, *(finding for _, problems in selectors for finding in problems)]
     if rules or percent is None:
         return None, findings
-    unreadable = any(told for _, told in selectors)
+    unreadable = any(problems for _, problems in selectors)
     namespaces, pods = (selector for selector, _ in selectors)
     return ColocationProfile(name, read, namespaces, pods, percent, unreadable, keeps_resources), findings
 
@@ -85,8 +85,8 @@ def _selector(value: Any, path: str) -> tuple[Selector | None, list[Finding]]:
 
 def _rules(spec: ProfileSpec) -> Iterator[Finding]:
     if _percent(spec.probability) is None:
-        told = spec.probability if spec.probability is not UNSET else None
-        yield Finding("probability", told, "not a percentage", "use 0 to 100, or a text such as 50%")
+        value = spec.probability if spec.probability is not UNSET else None
+        yield Finding("probability", value, "not a percentage", "use 0 to 100, or a text such as 50%")
     if spec.koordinator_priority is not UNSET and spec.koordinator_priority not in INT32:
         yield Finding("koordinatorPriority", spec.koordinator_priority, "out of range", "use a number of 32 bits")
 

@@ -24,7 +24,7 @@ SIDES: Final = ("requests", "limits")
 def rewritten(pod: Raw, band: Band) -> tuple[Raw, list[Finding]]:
     """The pod with batch or mid amounts, if that is its band; CPU becomes whole thousandths, memory stays as written.
 
-    An amount that cannot be read stays where it is, and is told.
+    An amount that cannot be read stays where it is, and is reported.
     """
     renames = RENAMED.get(band)
     spec = pod.get("spec")
