@@ -58,5 +58,5 @@ def findings(strategy: HostApplications) -> Iterator[Finding]:
         if not app.cgroup_path.below_base or ".." in steps or "." in steps or "\0" in app.cgroup_path.below_base:
             base = app.cgroup_path.below_base
             yield Finding(
-                f"{path}.cgroupPath", value, "not the path of a cgroup", "name one below its base, without .."
+                f"{path}.cgroupPath", base, "not the path of a cgroup", "name one below its base, without .."
             )
