@@ -112,7 +112,7 @@ class GatedCall(Passage[Abort]):
         return self._access.authenticate(given, self.act.source, certified, writes=self.writes)
 
     async def answered(self, answer: Callable[[Visit], Awaitable[T]]) -> T:
-        return await answer(Visit(self._context, self, self._access.limits))
+        return await answer(Visit(self._context, self, self._access.limits, self._access.rooms))
 
     def refusal(self, error: QosError) -> Abort:
         return abort_of(error, Key(self.act.kind, self.act.namespace, self.act.name))
