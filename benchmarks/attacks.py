@@ -101,7 +101,8 @@ TABLES = "editor: 99 tables of a large object, watched"
 PIPELINED, HEADERS = "stranger: requests that wait for no answers", "stranger: headers without end"
 RESETS = "stranger: gRPC calls that are given up at once"
 UNFINISHED = "editor: gRPC messages of 1 MB that do not end"
-EVERY = (*ATTACKS, UNREAD, WATCHES, SILENT, TABLES, UNFINISHED, PIPELINED, HEADERS, RESETS)
+UNREAD_CALLS = "viewer: lists over gRPC that nobody reads"
+EVERY = (*ATTACKS, UNREAD, UNREAD_CALLS, WATCHES, SILENT, TABLES, UNFINISHED, PIPELINED, HEADERS, RESETS)
 
 
 def main() -> int:
@@ -263,6 +264,8 @@ def attack(name: str, port: int, tokens: dict[str, str], grpc: int) -> None:
             strangers.endless(port, strangers.ASK[:-2] + b"ab:cd\r\n" * 9000, connections=100)
         case _ if name == RESETS:
             strangers.resets(grpc)
+        case _ if name == UNREAD_CALLS:
+            strangers.unread(grpc, tokens["viewer"])
         case _ if name == UNFINISHED:
             strangers.unfinished(grpc, tokens["editor"])
         case _ if name == TABLES:

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 ASK = b"GET /healthz HTTP/1.1\r\nHost:localhost\r\n\r\n"
 LIST = b"/j10ce.v1alpha1.QoSProfileService/List"
 CREATE = b"/j10ce.v1alpha1.QoSProfileService/Create"
+LIST_POLICIES = b"/j10ce.v1alpha1.MinimalReservationPolicyService/List"
 MESSAGE = 1_000_000
 DATA, HEADERS, RESET, SETTINGS, PING, WINDOW = 0, 1, 3, 4, 6, 8
 INITIAL_WINDOW = 4
-ACK, END_HEADERS = 1, 4
+ACK, END, END_HEADERS = 1, 1, 4
 AT_ONCE = 50
 
 
@@ -99,6 +100,21 @@ def unfinished(port: int, token: str, calls: int = 64) -> None:
                 piece = rest[: max(0, min(16_384, whole, first + windows.get(n, 0) - sent))]
                 one.sendall(frame(DATA, 0, n, piece) if piece else b"")
                 left[n], whole = rest[len(piece) :], whole - len(piece)
+
+
+def unread(port: int, token: str, calls: int = 64) -> None:
+    """Lists that are asked for, again every second, on a connection that takes nothing of any answer. For ever."""
+    block, call = head(LIST_POLICIES, (b"authorization", b"Bearer " + token.encode())), 1
+    with socket.create_connection(("127.0.0.1", port)) as one:
+        nothing = struct.pack(">HI", INITIAL_WINDOW, 0)
+        one.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS, 0, 0, nothing))
+        while True:
+            for n in range(call, call + 2 * calls, 2):
+                one.sendall(frame(HEADERS, END_HEADERS, n, block) + frame(DATA, END, n, bytes(5)))
+            call, until = call + 2 * calls, time.monotonic() + 1
+            while time.monotonic() < until:
+                answer(one)
+                time.sleep(0.01)
 
 
 def answer(one: socket.socket) -> None:

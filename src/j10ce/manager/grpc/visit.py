@@ -101,9 +101,9 @@ def parsed(request: type[M], data: bytes) -> M:
         raise Malformed([Finding("", None, f"not a {request.__name__}")], "message") from None
 
 
-async def send(context: Context, message: Message) -> None:
+async def send(context: Context, message: Message | bytes) -> None:
     """Raises Unreachable where nobody reads it."""
-    patience_s = STALL_S + message.ByteSize() / LEAST_PER_S
+    patience_s = STALL_S + size_of(message) / LEAST_PER_S
     try:
         async with asyncio.timeout(patience_s):
             await context.write(message)
@@ -120,9 +120,13 @@ def handler(handle: Callable[[Context], Awaitable[None]], read: Callable[[bytes]
     return grpc.stream_stream_rpc_method_handler(handled, read, serialised)
 
 
-def checked_size(message: Message) -> int:
+def size_of(message: Message | bytes) -> int:
+    return len(message) if isinstance(message, bytes) else message.ByteSize()
+
+
+def checked_size(message: Message | bytes) -> int:
     """Of the answer to a read; raises Refusal 413. What was written is told whatever there is to read: it is done."""
-    size = message.ByteSize()
+    size = size_of(message)
     if size > MOST_ANSWER:
         text = f"the answer has {size} bytes, and at most {MOST_ANSWER} are sent at once: ask for pages with limit"
         raise Refusal(413, text)
