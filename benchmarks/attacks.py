@@ -100,7 +100,9 @@ UNREAD, WATCHES, SILENT = "viewer: lists that nobody reads", "viewer: 300 watche
 TABLES = "editor: 99 tables of a large object, watched"
 PIPELINED, HEADERS = "stranger: requests that wait for no answers", "stranger: headers without end"
 RESETS = "stranger: gRPC calls that are given up at once"
-EVERY = (*ATTACKS, UNREAD, WATCHES, SILENT, TABLES, PIPELINED, HEADERS, RESETS)
+UNFINISHED = "editor: gRPC messages of 1 MB that do not end"
+UNREAD_CALLS = "viewer: lists over gRPC that nobody reads"
+EVERY = (*ATTACKS, UNREAD, UNREAD_CALLS, WATCHES, SILENT, TABLES, UNFINISHED, PIPELINED, HEADERS, RESETS)
 
 
 def main() -> int:
@@ -262,6 +264,10 @@ def attack(name: str, port: int, tokens: dict[str, str], grpc: int) -> None:
             strangers.endless(port, strangers.ASK[:-2] + b"ab:cd\r\n" * 9000, connections=100)
         case _ if name == RESETS:
             strangers.resets(grpc)
+        case _ if name == UNREAD_CALLS:
+            strangers.unread(grpc, tokens["viewer"])
+        case _ if name == UNFINISHED:
+            strangers.unfinished(grpc, tokens["editor"])
         case _ if name == TABLES:
             uvloop.run(watch_tables(port, tokens["editor"]))
         case _:

@@ -91,7 +91,7 @@ class Entrance:
     """The gate around the routes, as pure ASGI: one layer, no copies of the request."""
 
     def __init__(self, app: ASGIApp, access: Access, gate: Gate) -> None:
-        self._app, self._access, self._gate, self._large = app, access, gate, Large()
+        self._app, self._access, self._gate, self._large = app, access, gate, access.rooms.large
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

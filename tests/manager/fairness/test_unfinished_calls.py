@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from j10ce.errors import NotFound
+from j10ce.manager.api.verbs import Verbs
+from j10ce.manager.fairness import large
 from j10ce.manager.grpc import health as grpc_health
 from j10ce.manager.grpc import visit
 from j10ce.manager.grpc.proto import requests_pb2 as ask
 from tests.manager.grpc.both import KNOWN, Both
 from tests.manager.grpc.test_access import Metadata, enrolled
-from tests.manager.grpc.test_verbs import POLICY, Refused
+from tests.manager.grpc.test_verbs import POLICY, Refused, creating
 
 SERVICE = f"/j10ce.v1alpha1.{POLICY}Service"
 CHECK = "/grpc.health.v1.Health/Check"
@@ -62,6 +66,47 @@ async def test_calls_that_do_not_go_on_are_their_callers_share(both: Both, metho
     assert await both.stub(POLICY).List(ask.ListRequest(), metadata=KNOWN) is not None
     for call in calls:
         call.cancel()
+
+
+async def test_of_messages_that_do_not_come_few_of_one_caller_are_waited_for_together(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How large one is shows when it is there: sixty-four that lacked their last bytes were sixty-four megabytes."""
+    monkeypatch.setattr(large, "PATIENCE_S", 0.05)
+    eve, bob = await enrolled(both, "eve", role="editor"), await enrolled(both, "bob", role="editor")
+    calls = [begun(both, f"{SERVICE}/Create", eve) for _ in range(large.MOST_ARRIVING + 1)]
+    assert await first_refusal(calls) is grpc.StatusCode.RESOURCE_EXHAUSTED
+    for caller in (bob, KNOWN):
+        assert await both.stub(POLICY).List(ask.ListRequest(), metadata=caller) is not None
+    for call in calls:
+        call.cancel()
+
+
+async def test_large_messages_of_one_caller_are_worked_on_two_at_a_time(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As large requests over REST, which share that bound."""
+    monkeypatch.setattr(large, "PATIENCE_S", 0.5)
+    eve, working, go = await enrolled(both, "eve", role="editor"), list[str](), asyncio.Event()
+
+    async def slow(*_: Any, **__: Any) -> Any:
+        working.append("one")
+        await go.wait()
+        raise NotFound("nothing is made here")
+
+    monkeypatch.setattr(Verbs, "create", slow)
+    wish = creating()
+    wish.object.metadata.annotations["note"] = "x" * 200_000
+    calls = [both.stub(POLICY).Create(wish, metadata=eve) for _ in range(5)]
+    async with asyncio.TaskGroup() as group:
+        codes = [group.create_task(code(call)) for call in calls]
+        await asyncio.wait(codes, return_when=asyncio.FIRST_COMPLETED)
+        assert len(working) == large.MOST_OF_ONE
+        go.set()
+    answered = Counter(task.result() for task in codes)
+    assert answered[grpc.StatusCode.RESOURCE_EXHAUSTED] >= 1
+    assert set(answered) == {grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.NOT_FOUND}
+    assert await code(both.stub(POLICY).Create(wish, metadata=eve)) is grpc.StatusCode.NOT_FOUND, "all have left"
 
 
 async def test_strangers_who_do_not_say_whose_health_they_ask_for_are_few(both: Both) -> None:

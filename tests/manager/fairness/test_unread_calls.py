@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
-from j10ce.manager.grpc import visit
+from j10ce.manager.grpc import gate, visit
 from j10ce.manager.grpc.proto import requests_pb2 as ask
 from j10ce.model.kinds import Meta, QoSProfile, QoSProfileSpec
 from j10ce.store.store import ABSENT
@@ -61,6 +61,36 @@ async def test_answers_that_nobody_reads_are_their_callers(both: Both) -> None:
         for known in (KNOWN, other):
             assert (await profiles.List(ask.ListRequest(limit=1), metadata=known)).items
     await read_again(both, viewer)
+
+
+async def test_an_unread_answer_counts_with_the_copy_that_grpc_has_of_it(both: Both) -> None:
+    await stored(both, 22)  # 4.4 MB in every list, twice; a caller has 16 MiB
+    viewer = await enrolled(both, "eve", role="viewer")
+    async with grpc.aio.insecure_channel(both.address, options=DEAF) as deaf:
+        unread = deaf.unary_stream(LIST)(b"", metadata=viewer)
+        await unread.initial_metadata()
+        with pytest.raises(Refused, match="bytes of answers to read first"):
+            await both.stub("QoSProfile").List(ask.ListRequest(limit=25), metadata=viewer)
+    await read_again(both, viewer)
+
+
+async def test_an_answer_waits_as_bytes_and_not_as_what_they_were_made_of(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixty lists of a thousand policies that nobody read took 82 MiB."""
+    waits: list[type] = []
+
+    async def noted(context: visit.Context, message: Any) -> None:
+        waits.append(type(message))
+        await visit.send(context, message)
+
+    monkeypatch.setattr(gate, "send", noted)
+    await stored(both, 3)
+    asked = ask.ListRequest(limit=2)
+    listed = await both.stub("QoSProfile").List(asked)
+    assert [item.metadata.name for item in listed.items] == ["p0", "p1"]
+    assert (await both.stub("QoSProfile").Get(ask.GetRequest(name="p2"))).metadata.name == "p2"
+    assert waits == [bytes, bytes]
 
 
 async def test_an_answer_that_is_too_large_is_asked_for_in_pages(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import grpc
 import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from j10ce.manager.fairness import large
 from tests.manager.grpc.both import KNOWN, Both
 from tests.manager.grpc.test_access import Metadata, enrolled, settled
 from tests.manager.grpc.test_verbs import Refused
@@ -39,20 +40,29 @@ async def test_reflection_ends_with_its_token(both: Both) -> None:
     assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
-async def test_open_reflection_counts_as_a_watch(both: Both) -> None:
+async def test_open_reflection_counts_as_a_watch_and_few_of_it_are_read(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large, "PATIENCE_S", 0.05)
     viewer = await enrolled(both, "eve", role="viewer")
-    calls = [asking(both, viewer) for _ in range(100)]
+    calls = [asking(both, viewer) for _ in range(8)]
     for call in calls:
         await asked(call)
+    with pytest.raises(Refused, match="8 such requests of a caller are read together"):
+        await asked(asking(both, viewer))
+    monkeypatch.setattr(large, "PATIENCE_S", 30.0)
+    calls += [asking(both, viewer) for _ in range(92)]
     with pytest.raises(Refused, match="has 100 watches open"):
         await asked(asking(both, viewer))
+    for call in calls:
+        call.cancel()
     assert (await asked(asking(both, KNOWN))).list_services_response.service
 
 
 async def test_every_question_of_reflection_is_a_request(both: Both) -> None:
     viewer = await enrolled(both, "eve", role="viewer")
     call = asking(both, viewer)
-    large = reflection_pb2.ServerReflectionRequest(list_services="x" * 1_000_000)
+    question = reflection_pb2.ServerReflectionRequest(list_services="x" * 60_000)
     with pytest.raises(Refused, match="writes more than") as refused:
-        await asked(call, *[large] * 100)  # 16 MiB are its burst
+        await asked(call, *[question] * 350)  # 16 MiB are its burst
     assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED

@@ -17,7 +17,18 @@ from j10ce.model.kinds import PLACEMENT_LABEL, Hold, Lending, MinimalReservation
 from j10ce.model.quantity import Duration
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL, hold, reservation, selector
-from tests.manager.keepers.world import Agent, Clock, Manager, condition, edit, pass_time, placed, running, stored
+from tests.manager.keepers.world import (
+    Agent,
+    Clock,
+    Manager,
+    condition,
+    edit,
+    pass_time,
+    placed,
+    running,
+    stored,
+    would_go,
+)
 from tests.scheduler.place.fleet import workload
 
 HOUR_S = 3600.0
@@ -35,7 +46,7 @@ async def test_a_leader_with_any_clock_withdraws_nothing_from_nodes_that_report(
         assert placed(manager.policy("db")) == {"n0": 1, "n1": 1}
         assert {condition(manager.node(a.name), "Ready").status for a in agents} == {"True"}
         assert manager.document("n0").units == {"MinimalReservationPolicy/default/db": 1}
-        decided = await Placements(store, manager.view, lambda: manager.wall).place(workload(cpu="1"), Terms(dry=True))
+        decided = await would_go(store, manager, "1")
         assert decided.node in ("n0", "n1")
 
 
@@ -52,7 +63,7 @@ async def test_a_node_with_any_clock_is_ready_while_it_reports_and_lost_when_it_
     await pass_time(manager, 60, other)
     assert condition(manager.node("n0"), "Ready").status == "Unknown"
     assert placed(manager.policy("db")) == {"n1": 4}
-    decided = await Placements(store, manager.view, lambda: manager.wall).place(workload(), Terms(dry=True))
+    decided = await would_go(store, manager)
     assert decided.node == "n1"
 
 
@@ -113,10 +124,10 @@ async def test_a_fresh_manager_offers_no_node_that_was_found_silent(store: Memor
         await pass_time(first, 60, alive)
     async with running(second := Manager(store, clock)):
         await second.caught_up()
-        decided = await Placements(store, second.view, lambda: second.wall).place(workload(), Terms(dry=True))
+        decided = await would_go(store, second)
         assert decided.node == "n1"
         await dead.report(second)  # it is back
-        decided = await Placements(store, second.view, lambda: second.wall).place(workload(), Terms(dry=True))
+        decided = await would_go(store, second)
         assert decided.node == "n0"
 
 

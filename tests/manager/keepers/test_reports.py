@@ -11,8 +11,6 @@ from msgspec.structs import replace
 from prometheus_client.core import GaugeMetricFamily
 
 from j10ce.agent.report.report import node_report
-from j10ce.manager.api.place import Placements
-from j10ce.manager.api.place_policy import Terms
 from j10ce.manager.documents import fleet_metrics
 from j10ce.model.kinds import Condition, Meta, NodeQoS, NodeQoSStatus
 from j10ce.model.quantity import Quantity
@@ -25,8 +23,7 @@ from j10ce.testing import build as make
 from j10ce.testing.build import WALL, reservation
 from tests.agent.whole_ring import Ring
 from tests.manager.assembled import assemble
-from tests.manager.keepers.world import Agent, Manager, condition, placed
-from tests.scheduler.place.fleet import workload
+from tests.manager.keepers.world import Agent, Manager, condition, placed, would_go
 
 BASE = "/apis/j10ce.io/v1alpha1"
 DB = "MinimalReservationPolicy/default/db"
@@ -110,7 +107,7 @@ async def test_a_node_that_talks_nonsense_is_left_out_and_everything_else_goes_o
     ready = condition(manager.node("n1"), "Ready")
     assert (ready.status, ready.reason) == ("False", "BadReport")
     assert where in ready.message
-    decided = await Placements(store, manager.view, lambda: manager.wall).place(workload(cpu="1"), Terms(dry=True))
+    decided = await would_go(store, manager, "1")
     assert decided.node == "n0"
     assert before.amount - manager.node("n0").status.overcommit["batch-memory"].amount == 3 << 30
     assert not manager.node("n1").status.overcommit["batch-memory"].amount

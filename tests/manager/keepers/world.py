@@ -13,7 +13,10 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from j10ce.manager.api.place import Placements
+from j10ce.manager.api.place_policy import Terms
 from j10ce.manager.documents.view import View
+from j10ce.manager.identity import SYSTEM, Act, acting
 from j10ce.manager.keepers import expiry, nodes, orphans, overcommit
 from j10ce.manager.keepers.overcommit_file import Strategies
 from j10ce.manager.policies import history
@@ -30,12 +33,14 @@ from j10ce.model.kinds import (
     QoSProfile,
     ReservationReport,
 )
+from j10ce.model.placement import Placement
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import parse
 from j10ce.model.stored import key_of
 from j10ce.policy.document.document import NodeDocument, reference
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL
+from tests.scheduler.place.fleet import workload
 
 T = TypeVar("T")
 TICK_S = 1.0
@@ -228,3 +233,10 @@ def placed(policy: MinimalReservationPolicy) -> dict[str, int]:
 
 def numbers(revisions: list[PolicyRevision]) -> list[int]:
     return sorted(r.revision for r in revisions)
+
+
+async def would_go(store: Store, manager: Manager, cpu: str = "") -> Placement:
+    """Where a manager would place a workload, asked in its own name."""
+    wanted = workload(cpu=cpu) if cpu else workload()
+    with acting(Act(SYSTEM)):
+        return await Placements(store, manager.view, lambda: manager.wall).place(wanted, Terms(dry=True))

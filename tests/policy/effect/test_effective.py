@@ -253,15 +253,15 @@ def test_limits_of_containers_below_the_floor_of_their_pod_are_named() -> None:
     limits: dict[Setting, Value] = {Setting(t, "cpu.max"): 15_000.0 for t in containers}
     limits |= {Setting(t, "memory.max"): GI / 4 for t in containers}
 
-    def judged(limits: Mapping[Setting, Value]) -> Effective:
+    def judge(limits: Mapping[Setting, Value]) -> Effective:
         promised = entitlement(pod, floor_cpu="1", floor_memory="1Gi")
         groups = tree([pod], {pod.target: promised}, groups=inside)
         return effective(snapshot(promised, workloads=[pod], groups=groups, values={**values, **limits}))[pod.target]
 
-    judged = judged(limits)
+    judged = judge(limits)
     assert (judged.cpu, judged.cpu_reason) == (300, "cpu.max of its containers allows 300m")
     assert (judged.memory, judged.memory_reason) == (GI / 2, "memory.max of its containers is 512Mi")
-    assert judged(dict([*limits.items()][::2])).holds, "the other container may use the rest"
+    assert judge(dict([*limits.items()][::2])).holds, "the other container may use the rest"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from j10ce.errors import shown
 from j10ce.http.status import Refusal
 from j10ce.manager.access.tokens import Keyring, Ticket
 from j10ce.manager.asgi.requests import headers
+from j10ce.manager.fairness.large import rooms
 from j10ce.manager.fairness.rate_limits import Limits
 
 MOST_HOST: Final = 300  # characters; a name has 253 at most
@@ -30,7 +31,7 @@ class Access:
     """
 
     def __init__(self, keyring: Keyring, limits: Limits, *, loopback: bool) -> None:
-        self.keyring, self.limits = keyring, limits
+        self.keyring, self.limits, self.rooms = keyring, limits, rooms()
         self._loopback = loopback
 
     def check(self, scope: Scope) -> Ticket | None:

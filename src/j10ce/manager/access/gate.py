@@ -119,6 +119,7 @@ class Passage(ABC, Generic[R]):
         self.code = self._size = 0
         self.limited = False  # whether the caller keeps to a share
         self._counted = self._watching = False
+        self._leave: Callable[[], None] | None = None
 
     @abstractmethod
     async def identify(self) -> Ticket | None:
@@ -205,8 +206,15 @@ class Passage(ABC, Generic[R]):
         elif self.act.announced:  # its caller gave up; what it asked for may be on its way to the disk
             self.begin(CUT_OFF)
 
+    def until_released(self, leave: Callable[[], None]) -> None:
+        """What it holds beside its answer, and gives back with it."""
+        self._leave = leave
+
     def release(self) -> None:
         """Its reader has the answer, or is gone."""
+        if self._leave is not None:
+            leave, self._leave = self._leave, None
+            leave()
         if self._counted:
             self._counted = False
             self._gate.limits.close_answer(self.act.caller, self._size, writes=self.writes)

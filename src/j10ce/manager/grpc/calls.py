@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from itertools import chain
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -15,7 +14,7 @@ from j10ce.manager.api import query
 from j10ce.manager.api.dependents import DeleteOptions, Preconditions, read_options
 from j10ce.manager.api.verbs import Author, Verbs
 from j10ce.manager.asgi.requests import checked_manager
-from j10ce.manager.grpc.codec import list_meta, message_of, plain_of
+from j10ce.manager.grpc.codec import list_meta, message_of, plain_of, serialised
 from j10ce.manager.grpc.gate import Door
 from j10ce.manager.grpc.proto import requests_pb2, services_pb2
 from j10ce.manager.grpc.visit import Visit
@@ -23,7 +22,7 @@ from j10ce.manager.grpc.watch import send_all, watched
 from j10ce.manager.identity import Verb, current
 from j10ce.manager.openapi import shape
 from j10ce.model.catalogue import Kind
-from j10ce.model.kinds import API_VERSION
+from j10ce.model.kinds import API_VERSION, Object
 from j10ce.model.schema import encode
 from j10ce.model.stored import Event, Key, Part
 from j10ce.policy.validation import syntax
@@ -58,8 +57,12 @@ class Calls:
         more = {"continue": request.continue_token, "resourceVersion": request.resource_version}
         asked = query.read(_parameters(request, limit=request.limit, **more), self._kind)
         page = await self._verbs.list(self._kind, key.namespace or None, asked)
-        items = await self._verbs.spelled(page.items, lambda some: [*map(message_of, some)])
-        return self._page(metadata=list_meta(page), items=chain.from_iterable(items))
+        parts = await self._verbs.spelled(page.items, self._part)
+        return serialised(self._page(metadata=list_meta(page))) + b"".join(parts)
+
+    def _part(self, some: Sequence[Object]) -> bytes:
+        """Of a page: serialised messages one after the other are one with the items of all."""
+        return serialised(self._page(items=map(message_of, some)))
 
     async def create(self, request: Any, key: Key) -> Any:
         made = await self._verbs.create(self._kind, key.namespace, self._body(request), **_options(request))

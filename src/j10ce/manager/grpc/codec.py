@@ -59,8 +59,9 @@ def list_meta(page: Page) -> requests_pb2.ListMeta:
     )
 
 
-def serialised(message: Message) -> bytes:
-    return message.SerializeToString()
+def serialised(message: Message | bytes) -> bytes:
+    """Bytes are a message already."""
+    return message if isinstance(message, bytes) else message.SerializeToString()
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from grpc_reflection.v1alpha import reflection
@@ -32,6 +33,7 @@ class Reflection:
 
     async def _questions(self, visit: Visit) -> AsyncGenerator[ServerReflectionRequest]:
         """Until the caller has no more, or says nothing for ARRIVAL_S."""
-        while (question := await visit.read_next(ServerReflectionRequest)) is not None:
-            visit.limits.request(visit.passage.act.caller)
-            yield question
+        async with aclosing(visit.follow(ServerReflectionRequest)) as questions:
+            async for question in questions:
+                visit.limits.request(visit.passage.act.caller)
+                yield question

@@ -14,7 +14,7 @@ from grpc_reflection.v1alpha import reflection
 from j10ce.errors import Denied
 from j10ce.manager.access.auth import is_loopback
 from j10ce.manager.api.verbs import Verbs
-from j10ce.manager.asgi.requests import MOST_BYTES
+from j10ce.manager.asgi.requests import LARGE, MOST_BYTES
 from j10ce.manager.grpc.actions import PACKAGE, Actions
 from j10ce.manager.grpc.calls import Calls
 from j10ce.manager.grpc.certificate import Certificate
@@ -30,6 +30,8 @@ OPTIONS: Final = (
     ("grpc.max_concurrent_streams", 1000),
     ("grpc.server.max_pending_requests", 512),  # calls are begun, and given up, faster than we can look at them
     ("grpc.server.max_pending_requests_hard_limit", 512),
+    ("grpc.http2.lookahead_bytes", LARGE),  # of a message that nobody reads yet
+    ("grpc.http2.bdp_probe", 0),  # or it would become more
     ("grpc.http2.ping_on_rst_stream_percent", 100),  # whoever gives up a call has to read what we say to it
     ("grpc.max_connection_idle_ms", 300_000),  # one that asks nothing
     ("grpc.server_handshake_timeout_ms", 10_000),
