@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -101,6 +102,7 @@ def test_doctor_needs_no_agent_and_no_privileges(cli: Session, nobody: Nobody) -
     for told in (cli.says("doctor"), nobody("doctor").stdout):
         assert told.startswith("FEATURE")
         assert "cpu.weight" in told
+        assert re.search(r"^CPUs: \d+ sockets?, \d+ cores?, \d+ threads?", told, re.MULTILINE)
     assert cli.says("doctor").endswith(" features work here\n")
     assert "\nnothing is enforced for this user; as root " in nobody("doctor").stdout
     privileges = {c["feature"]: c["ok"] for c in json.loads(nobody("doctor", "-o", "json").stdout)["capabilities"]}

@@ -277,8 +277,23 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "failing": "Objects that ask for something that did not happen here, and why.",
         "last_plan": "How the writes of the last plan ended: outcome and count.",
         "applied": "Traced changes that were carried out since the last report that arrived.",
+        "topology": "Which of its CPUs share a core, a cache, memory, a socket.",
         "tiers": "Totals by tier, also of workloads that are left out below.",
         "left_out": "How many entries did not fit into the report, by its part.",
+    },
+    "TopologyReport": {
+        "": "Which CPUs of a node share what.",
+        "threads": "How many CPUs it has, as the kernel counts them.",
+        "cores": "How many cores.",
+        "sibling_step": "How far apart the numbers of the CPUs of one core are. 0: one CPU a core, or it differs.",
+        "sockets": "The CPUs of every socket.",
+        "numa_nodes": "The CPUs that are near to each memory node.",
+        "l3_caches": "The CPUs that share each last-level cache.",
+    },
+    "CpuGroup": {
+        "": "CPUs that share something.",
+        "id": "Its number, as the kernel has it.",
+        "cpus": "The CPUs, as the kernel lists them: 0-3,8-11.",
     },
     "TierTotal": {
         "": "What one tier has on a node, all its workloads together.",
