@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType, field
 
 from j10ce.model.bounds import Annotations, Labels, Named, Number, Several, Text, Word, Words
 from j10ce.model.parts.progress import NodeCount, RolloutStatus
+from j10ce.model.parts.sections import Bind as Bind
 from j10ce.model.parts.sections import CacheSection as CacheSection
 from j10ce.model.parts.sections import CpuSection as CpuSection
 from j10ce.model.parts.sections import IoSection as IoSection

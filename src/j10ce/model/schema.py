@@ -189,7 +189,9 @@ def _with_choices(finding: Finding, into: type[Struct]) -> Finding:
     stray = finding.problem == STRAY
     if not stray and not finding.problem.startswith("Invalid enum value"):
         return finding
-    *way, last = [key for key, _ in STEP.findall(f".{finding.path}")]
+    if not (keys := [key for key, _ in STEP.findall(f".{finding.path}")]):
+        return finding  # of a field without a name nobody knows what was meant
+    *way, last = keys
     types = [_type_info(into)]
     for key in way if stray else [*way, last]:
         types = [below for above in types for below in _below(above, key)]

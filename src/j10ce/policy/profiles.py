@@ -121,13 +121,14 @@ def _cpu_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
     suppressed = lowered if cpu.suppressible else ""
     yield "cpu.max", f"the CPU limit, none without one{suppressed}"
     yield "cpu.max.burst", "0" if cpu.burst is UNSET else f"up to {cpu.burst} of the limit may be saved up"
+    how = {"full-cores": ", only whole cores", "spread": ", one of each core"}.get(cpu.bind or "", "")
     yield (
         "cpuset.cpus",
         {
             "none": "left as it is while nobody has CPUs of its own",
             "shared": "the CPUs that nobody has for itself",
-            "reserved": "a floor of whole CPUs gets CPUs that best-effort keeps off",
-            "exclusive": "a floor of whole CPUs gets CPUs that everyone else keeps off",
+            "reserved": f"a floor of whole CPUs gets CPUs of its own{how}; best effort may use what it leaves idle",
+            "exclusive": f"a floor of whole CPUs gets CPUs that everyone else keeps off{how}",
         }[cpu.pinning],
     )
 

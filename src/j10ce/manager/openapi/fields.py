@@ -119,7 +119,10 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "": "CPU time of a workload.",
         "weight": "Its share among the workloads of one tier.",
         "latency": "realtime: scheduled before normal work.",
-        "pinning": "Which CPUs it runs on: all, the shared ones, reserved ones, or some for itself alone.",
+        "pinning": "Which CPUs it runs on: all, the shared ones, CPUs of its own that it lends while they are idle, "
+        "or some for itself alone.",
+        "bind": "How CPUs of its own are chosen. full-cores: only whole cores. spread: one CPU of each core. "
+        "Not set: whole cores where that is possible.",
         "burst": "Percent of its limit that it may save up while it uses less.",
         "idle": "Runs only when nothing else wants the CPU.",
         "core_sched": "Shares a core only with workloads that trust it.",

@@ -9,11 +9,14 @@ from msgspec import UNSET, UnsetType, field
 from j10ce.model.parts.strict import Strict
 from j10ce.model.quantity import Duration, Quantity
 
+Bind = Literal["full-cores", "spread"]
+
 
 class CpuSection(Strict, frozen=True, kw_only=True):
     weight: int | UnsetType = UNSET  # shares among the workloads of one tier
     latency: Literal["normal", "realtime"] = "normal"
     pinning: Literal["none", "shared", "reserved", "exclusive"] = "none"
+    bind: Bind | UnsetType = UNSET  # which CPUs it has together; UNSET: whole cores where it can
     burst: Quantity | UnsetType = UNSET  # percent of the limit that may be saved up
     idle: bool = False
     core_sched: bool = False

@@ -546,7 +546,7 @@ class Rollout(_message.Message):
     def __init__(self, canary_percent: _Optional[int] = ..., paused: _Optional[bool] = ..., stop_on_failures: _Optional[bool] = ..., attempt: _Optional[int] = ...) -> None: ...
 
 class CpuSection(_message.Message):
-    __slots__ = ("weight", "latency", "pinning", "burst", "idle", "core_sched", "suppressible")
+    __slots__ = ("weight", "latency", "pinning", "bind", "burst", "idle", "core_sched", "suppressible")
     class Latency(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         LATENCY_UNSPECIFIED: _ClassVar[CpuSection.Latency]
@@ -567,9 +567,18 @@ class CpuSection(_message.Message):
     PINNING_NONE: CpuSection.Pinning
     PINNING_RESERVED: CpuSection.Pinning
     PINNING_SHARED: CpuSection.Pinning
+    class Bind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        BIND_UNSPECIFIED: _ClassVar[CpuSection.Bind]
+        BIND_FULL_CORES: _ClassVar[CpuSection.Bind]
+        BIND_SPREAD: _ClassVar[CpuSection.Bind]
+    BIND_UNSPECIFIED: CpuSection.Bind
+    BIND_FULL_CORES: CpuSection.Bind
+    BIND_SPREAD: CpuSection.Bind
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     LATENCY_FIELD_NUMBER: _ClassVar[int]
     PINNING_FIELD_NUMBER: _ClassVar[int]
+    BIND_FIELD_NUMBER: _ClassVar[int]
     BURST_FIELD_NUMBER: _ClassVar[int]
     IDLE_FIELD_NUMBER: _ClassVar[int]
     CORE_SCHED_FIELD_NUMBER: _ClassVar[int]
@@ -577,11 +586,12 @@ class CpuSection(_message.Message):
     weight: int
     latency: CpuSection.Latency
     pinning: CpuSection.Pinning
+    bind: CpuSection.Bind
     burst: str
     idle: bool
     core_sched: bool
     suppressible: bool
-    def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuSection.Latency, str]] = ..., pinning: _Optional[_Union[CpuSection.Pinning, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
+    def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuSection.Latency, str]] = ..., pinning: _Optional[_Union[CpuSection.Pinning, str]] = ..., bind: _Optional[_Union[CpuSection.Bind, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
 
 class MemorySection(_message.Message):
     __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim")
