@@ -38,7 +38,8 @@ A workload whose CPU floor is a number of whole CPUs gets that many for itself, 
 | `reserved` | likewise, but best effort may use what is idle there, where it gives way (**1**) |
 | `shared`, `none` | it runs on the CPUs that nobody has for itself |
 
-**1** Best effort gives way where it is idle (`cpu.idle`) or capped by `cpu-suppress`; where it is neither, it keeps off.
+**1** Best effort gives way where it is idle (`cpu.idle`) or capped by `cpu-suppress`; where it is neither, it keeps
+off.
 
 | `cpu.bind` | |
 |---|---|

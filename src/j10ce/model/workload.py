@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
 from msgspec import Struct, field
 
 from j10ce.model import knob
+from j10ce.model.bounds import MOST_TEXT
 from j10ce.model.kinds import CpuSection, MemorySection, Tier
 from j10ce.model.knob import TargetId
 from j10ce.model.resource import NOTHING, Resources
 
 APART: Final = Tier.BESTEFFORT.value  # the tier with a tree of its own beside ours: see docs/adr/0004
+BANDS: Final = ("batch", "mid")  # of what is reclaimable: while it is not used, and by all that can be foreseen
+ANNOTATIONS: Final = re.compile(r"(?:j10ce\.io|(?:[a-z0-9.-]+\.)?koordinator\.sh)/")  # how those begin that are kept
+MOST_ANNOTATIONS: Final = 64  # of one workload
 NativeClass = Literal["Guaranteed", "Burstable", "BestEffort"]
 
 
@@ -21,6 +26,12 @@ def plain_path(top: str, tier: str = "", leaf: str = "") -> str:
     """Where ours are on plain directories: `<top>/<tier>/<leaf>`; best effort's `<top>_besteffort/<leaf>` beside it."""
     steps = (f"{top}_{tier}",) if tier == APART else (top, tier)
     return "/".join(filter(None, (*steps, leaf)))
+
+
+def heeded(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Those that some rule of ours may read, as many as are bearable, the first by name; none that is long."""
+    ours = sorted(name for name in annotations if ANNOTATIONS.match(name) and len(annotations[name]) <= MOST_TEXT)
+    return {name: annotations[name] for name in ours[:MOST_ANNOTATIONS]}
 
 
 class Handle(Struct, frozen=True, omit_defaults=True):
@@ -44,6 +55,13 @@ class Ceiling(Struct, frozen=True):
     memory: float = math.inf
 
 
+class Reclaimable(Struct, frozen=True):
+    """What is asked for of the capacity that others leave."""
+
+    requests: Resources = NOTHING
+    limits: Ceiling = Ceiling()
+
+
 class Part(Struct, frozen=True):
     """A container of a pod; gets a share of the workload's floor, and has no ledger line of its own."""
 
@@ -51,6 +69,7 @@ class Part(Struct, frozen=True):
     handle: Handle
     requests: Resources = NOTHING
     limits: Ceiling = Ceiling()
+    reclaimable: Mapping[str, Reclaimable] = field(default_factory=dict)  # by band: batch, mid
 
 
 class Workload(Struct, frozen=True):
@@ -71,6 +90,9 @@ class Workload(Struct, frozen=True):
     vouched: bool = True  # that it is what its namespace and labels say: else policies for those are not for it
     since: float = 0.0  # wall clock of its arrival
     critical: bool = False  # never below tier system
+    annotations: Mapping[str, str] = field(default_factory=dict)  # those that some rule of ours may read
+    priority: int | None = None  # of its PriorityClass; None: it has none
+    reclaimable: Mapping[str, Reclaimable] = field(default_factory=dict)  # by band: batch, mid
     resizing: bool = False  # its maker is about to write its cgroup, and an idle one takes no weight
 
     @property
