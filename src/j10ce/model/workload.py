@@ -11,8 +11,9 @@ from msgspec import Struct, field
 
 from j10ce.model import knob
 from j10ce.model.bounds import MOST_TEXT
-from j10ce.model.kinds import CpuSection, MemorySection, Tier
+from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, Tier
 from j10ce.model.knob import TargetId
+from j10ce.model.parts.sections import Sections
 from j10ce.model.resource import NOTHING, Resources
 
 APART: Final = Tier.BESTEFFORT.value  # the tier with a tree of its own beside ours: see docs/adr/0004
@@ -72,6 +73,38 @@ class Part(Struct, frozen=True):
     reclaimable: Mapping[str, Reclaimable] = field(default_factory=dict)  # by band: batch, mid
 
 
+class Source(Struct, frozen=True):
+    """Which object gave a workload which part of its entitlement."""
+
+    field: str  # `profile`, `floor.cpu`, `floor.memory`, `cpu.weight`
+    object: str  # `QoSProfile/ls`, `NodeStrategy`, `MinimalReservationPolicy/payments/db`, `Workload/default/web`
+    why: str
+
+
+class Note(Struct, frozen=True):
+    """What was asked for and not granted, or not in the way that was asked for.
+
+    Code looks at the kind and the source; people read all of it, as `str` spells it.
+    """
+
+    kind: Literal["Unprotected", "Note"]  # Unprotected: the ledger had no room for the whole claim of `source`
+    source: str  # the object that asked: `MinimalReservationPolicy/payments/db`; empty where it is the workload's label
+    text: str
+
+    def __str__(self) -> str:
+        if self.kind == "Unprotected":
+            return f"{self.kind}: {self.source} {self.text}"
+        return f"{self.source}: {self.text}" if self.source else self.text
+
+
+class Overrides(Struct, frozen=True):
+    """What is said of one workload alone, on top of its profile."""
+
+    sections: Sections = Sections()
+    origins: Mapping[str, str] = field(default_factory=dict)  # `cpu.burst` -> who said so, such as an annotation
+    notes: tuple[Note, ...] = ()  # what was said and could not be understood, or is not allowed
+
+
 class Workload(Struct, frozen=True):
     """Anything that can be given QoS: a local command, a unit, an adopted cgroup, a pod."""
 
@@ -93,6 +126,7 @@ class Workload(Struct, frozen=True):
     annotations: Mapping[str, str] = field(default_factory=dict)  # those that some rule of ours may read
     priority: int | None = None  # of its PriorityClass; None: it has none
     reclaimable: Mapping[str, Reclaimable] = field(default_factory=dict)  # by band: batch, mid
+    overrides: Overrides = Overrides()
     resizing: bool = False  # its maker is about to write its cgroup, and an idle one takes no weight
 
     @property
@@ -113,30 +147,6 @@ class Workload(Struct, frozen=True):
         return "Guaranteed" if equal else "Burstable"
 
 
-class Source(Struct, frozen=True):
-    """Which object gave a workload which part of its entitlement."""
-
-    field: str  # `profile`, `floor.cpu`, `floor.memory`
-    object: str  # `QoSProfile/ls`, `MinimalReservationPolicy/payments/db`, `Workload/default/web`
-    why: str
-
-
-class Note(Struct, frozen=True):
-    """What was asked for and not granted, or not in the way that was asked for.
-
-    Code looks at the kind and the source; people read all of it, as `str` spells it.
-    """
-
-    kind: Literal["Unprotected", "Note"]  # Unprotected: the ledger had no room for the whole claim of `source`
-    source: str  # the object that asked: `MinimalReservationPolicy/payments/db`; empty where it is the workload's label
-    text: str
-
-    def __str__(self) -> str:
-        if self.kind == "Unprotected":
-            return f"{self.kind}: {self.source} {self.text}"
-        return f"{self.source}: {self.text}" if self.source else self.text
-
-
 class Entitlement(Struct, frozen=True):
     """What policy gives one workload. `chosen` False: it is only classified, and no knob of it is written."""
 
@@ -149,5 +159,6 @@ class Entitlement(Struct, frozen=True):
     ceiling: Ceiling = Ceiling()
     cpu: CpuSection = CpuSection()
     memory: MemorySection = MemorySection()
+    cache: CacheSection = CacheSection()
     sources: tuple[Source, ...] = ()
     notes: tuple[Note, ...] = ()  # what was asked for and not granted, with the numbers

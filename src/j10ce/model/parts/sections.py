@@ -54,3 +54,35 @@ class CacheSection(Strict, frozen=True, kw_only=True):
     llc_start_percent: int | UnsetType = UNSET
     llc_end_percent: int | UnsetType = UNSET
     memory_bandwidth_percent: int | UnsetType = UNSET
+
+
+class CpuOverlay(Strict, frozen=True, kw_only=True):
+    """What is said on top of a profile's section; what is not set stays as the profile has it."""
+
+    weight: int | UnsetType = UNSET
+    latency: Literal["normal", "realtime"] | UnsetType = UNSET
+    pinning: Literal["none", "shared", "reserved", "exclusive"] | UnsetType = UNSET
+    bind: Bind | UnsetType = UNSET
+    burst: Quantity | UnsetType = UNSET
+    idle: bool | UnsetType = UNSET
+    core_sched: bool | UnsetType = UNSET
+    suppressible: bool | UnsetType = UNSET
+
+
+class MemoryOverlay(Strict, frozen=True, kw_only=True):
+    """Likewise."""
+
+    min_percent: int | UnsetType = UNSET
+    low_percent: int | UnsetType = UNSET
+    throttling_percent: int | UnsetType = UNSET
+    oom_priority: int | UnsetType = UNSET
+    oom_group: bool | UnsetType = UNSET
+    reclaim: ReclaimSection | UnsetType = UNSET
+
+
+class Sections(Strict, frozen=True, kw_only=True):
+    """What is said on top of a profile: by a node's strategy for all that have it, or of one workload alone."""
+
+    cpu: CpuOverlay = CpuOverlay()
+    memory: MemoryOverlay = MemoryOverlay()
+    cache: CacheSection = CacheSection()
