@@ -24,7 +24,7 @@ STRATEGY: Final = "NodeStrategy"
 SILENT: Final = Sections()
 
 
-class Said(NamedTuple):
+class LayerField(NamedTuple):
     """One field of a layer."""
 
     section: str  # cpu, memory, cache
@@ -64,23 +64,23 @@ def layers(w: Workload, choice: Choice, overlays: Mapping[str, Sections]) -> Lay
     return base._replace(notes=(*base.notes, *own.notes)) if own.notes else base
 
 
-def said(overlay: Sections) -> list[Said]:
+def said(overlay: Sections) -> list[LayerField]:
     """Every field that a layer sets."""
     parts = (("cpu", overlay.cpu), ("memory", overlay.memory), ("cache", overlay.cache))
     return [
-        Said(section, f.name, f"{section}.{f.encode_name}", value)
+        LayerField(section, f.name, f"{section}.{f.encode_name}", value)
         for section, layer in parts
         for f in fields(layer)
         if (value := getattr(layer, f.name)) is not UNSET
     ]
 
 
-def _privileged(field: Said) -> bool:
+def _privileged(field: LayerField) -> bool:
     """CPUs of its own cost others theirs."""
     return field.path == "cpu.pinning" and field.value in OWN_CPUS
 
 
-def _laid(base: Layers, asked: list[Said], tier: Tier, who: Callable[[str], str], why: str) -> Layers:
+def _laid(base: Layers, asked: list[LayerField], tier: Tier, who: Callable[[str], str], why: str) -> Layers:
     """Fields that make no sense with the others are left out, one round after the other, until all that stay do."""
     notes: list[Note] = []
     known = {(f.path, f.problem) for f in _findings(base, tier)}
@@ -96,7 +96,7 @@ def _laid(base: Layers, asked: list[Said], tier: Tier, who: Callable[[str], str]
     return merged._replace(sources=sources, notes=(*base.notes, *notes))
 
 
-def _over(base: Layers, asked: list[Said]) -> Layers:
+def _over(base: Layers, asked: list[LayerField]) -> Layers:
     def of(section: str) -> dict[str, Any]:
         return {field.name: field.value for field in asked if field.section == section}
 
@@ -111,12 +111,12 @@ def _findings(merged: Layers, tier: Tier) -> Iterator[Finding]:
     return sections(QoSProfileSpec(tier=tier, cpu=merged.cpu, memory=merged.memory, cache=merged.cache))
 
 
-def _blamed(finding: Finding, asked: list[Said]) -> list[Said]:
+def _blamed(finding: Finding, asked: list[LayerField]) -> list[LayerField]:
     """The field that it names; where that is none of the layer's, all that the layer says about the same resource."""
     _, section, path = finding.path.split(".", 2)
     return [f for f in asked if f.path == f"{section}.{path}"] or [f for f in asked if f.section == section] or asked
 
 
-def _spelled(field: Said) -> str:
+def _spelled(field: LayerField) -> str:
     value = field.value
     return f"{field.path} {str(value).lower() if isinstance(value, bool) else value}"

@@ -32,7 +32,6 @@ from j10ce.policy.select import compiled
 
 NO_QUANTITY: Final = Quantity(0)
 NO_CACHE: Final = CacheSection()
-NO_OVERLAYS: Final[Mapping[str, Sections]] = {}
 ROUNDING: Final = 1 << 20  # bytes by which whole pages on every level of the tree may miss a promise
 
 
@@ -76,7 +75,7 @@ def resolve(
     before: Ledger | None = None,
     headroom: Headroom = HEADROOM,
     beside: Beside = NOTHING_BESIDE,
-    overlays: Mapping[str, Sections] = NO_OVERLAYS,
+    overlays: Mapping[str, Sections] | None = None,
 ) -> Resolution:
     """Entitlements of all workloads, and the ledger behind them. `overlays`: what the node's strategy says, by profile.
 
@@ -85,7 +84,7 @@ def resolve(
     """
     capacity = node.capacity
     promises = _promises(document, capacity, wall)
-    asking = _asking(workloads, document, promises, capacity, overlays)
+    asking = _asking(workloads, document, promises, capacity, overlays or {})
     book = Book(Ledger(guaranteeable(capacity, headroom), beside=beside.others), promises)
     claims: Mapping[str, Sequence[Claim]] = {a.target: a.claims for a in asking if a.claims}
     if before is not None:
@@ -123,14 +122,14 @@ def admit(
     *,
     wall: float,
     before: Resolution,
-    overlays: Mapping[str, Sections] = NO_OVERLAYS,
+    overlays: Mapping[str, Sections] | None = None,
 ) -> Resolution:
     """`before`, and on top of it workloads that came after all others: nobody else is looked at again.
 
     Where the claims of later comers are served last, that is what `resolve` would say.
     """
     promises = _promises(document, node.capacity, wall)
-    asking = _asking(arrivals, document, promises, node.capacity, overlays)
+    asking = _asking(arrivals, document, promises, node.capacity, overlays or {})
     book = Book(before.ledger.copy(), promises)
     for back in asking:  # one that was here before starts over
         book.forget(back.target)
