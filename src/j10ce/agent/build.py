@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from j10ce.agent.agent import Host, may_write
 from j10ce.agent.cache import Cache, HistoryKeeper
 from j10ce.agent.config import KUBE, AgentConfig
 from j10ce.agent.controllers import Controllers, plugin_process
+from j10ce.agent.plugins.inline import backends, sensors
 from j10ce.agent.report.applied_changes import Trail
 from j10ce.agent.report.metrics import Metrics
 from j10ce.agent.report.usage import Usage
@@ -67,7 +68,7 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
     kube = _kube(settings, facts.name, cache, hierarchies)
     own, plugins = OwnCgroup(owned.tree, wanted=kube is None), plugin_process(settings)
     controllers, places = Controllers(plugins, own.path), Places(hierarchies, owned)
-    observer = _observer(facts, hierarchies, files, layout)
+    observer = _observer(facts, hierarchies, files, layout, sensors(settings.disabled))
     agent = _agent(settings, cache, owned, observer, controllers, armed=may_write(settings, cache, cannot))
     local = StaticAdapter(places.surviving(cache.workloads(), facts), places)
     shell = Shell(agent, [local, *([kube.adapter] if kube else [])], SystemClock(), settings.period.seconds)
@@ -103,7 +104,8 @@ def _agent(
     settings: AgentConfig, cache: Cache, owned: Owner, observer: Observer, controllers: Controllers, *, armed: bool
 ) -> Agent:
     guard = WriteGuard.of_this_process(lambda: float(observer.facts.memory))
-    kernel = Kernel(owned.tree, owned.backends, _journal(settings, cache, observer.facts.boot_id), guard=guard)
+    every = (*owned.backends, *backends(settings.disabled))
+    kernel = Kernel(owned.tree, every, _journal(settings, cache, observer.facts.boot_id), guard=guard)
     deciders, holds = controllers.deciders(settings), cache.holds()
     agent = Agent(
         kernel,
@@ -172,10 +174,12 @@ def _layout(hierarchies: Hierarchies, files: Files, owned: Owner) -> Layout:
     return Layout(hierarchies, files, *tops, everywhere=owned.units is None)
 
 
-def _observer(facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout) -> Observer:
+def _observer(
+    facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout, others: Sequence[Sensor]
+) -> Observer:
     tree = GroupTree(layout, Siblings(hierarchies))
-    sensors: list[Sensor] = [NodeSensor(files), CgroupSensor(hierarchies, files, tree.own)]
-    return Observer(facts, sensors, tree, lambda facts: machine.refresh(facts, hierarchies, files))
+    every: list[Sensor] = [NodeSensor(files), CgroupSensor(hierarchies, files, tree.own), *others]
+    return Observer(facts, every, tree, lambda facts: machine.refresh(facts, hierarchies, files))
 
 
 def unwritable(hierarchies: Hierarchies, owned: Owner) -> str:

@@ -169,15 +169,19 @@ def test_a_bundle_that_cannot_be_written_says_where(cli: Session) -> None:
 
 def test_an_installed_plugin_is_listed(cli: Session, clone: Path) -> None:
     site = cli.folder / "site"
-    install(clone / "examples/plugin-template", site)
+    for template in ("plugin", "sensor", "backend"):
+        install(clone / f"examples/{template}-template", site)
     cli.environ["PYTHONPATH"] += f":{site}"
-    assert ["night-shift", "j10ce-night-shift", "0.1.0"] in [line.split() for line in cli.says("plugins").splitlines()]
+    rows = [line.split() for line in cli.says("plugins").splitlines()]
+    assert ["night-shift", "controller", "j10ce-night-shift", "0.1.0"] in rows
+    assert ["heat", "sensor", "j10ce-heat", "0.1.0"] in rows
+    assert ["soft-limit", "back", "end", "j10ce-soft-limit", "0.1.0"] in rows
 
 
 def install(project: Path, site: Path) -> None:
     """As pip puts it there: the package, and the metadata that names its entry points."""
     told = tomllib.loads((project / "pyproject.toml").read_text())["project"]
-    shutil.copytree(project / "src", site)
+    shutil.copytree(project / "src", site, dirs_exist_ok=True)
     info = site / f"{told['name'].replace('-', '_')}-{told['version']}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {told['name']}\nVersion: {told['version']}\n")
