@@ -28,11 +28,35 @@ bare host root alone may choose them.
 
 Each column is one or more profiles that do the same. Letters are explained below the table.
 """
+WHOLE_CPUS = """## CPUs of its own
+
+A workload whose CPU floor is a number of whole CPUs gets that many for itself, if its profile says so:
+
+| `cpu.pinning` | |
+|---|---|
+| `exclusive` | it runs on its CPUs, everyone else of ours keeps off |
+| `reserved` | likewise, but best effort may use what is idle there, where it gives way (**1**) |
+| `shared`, `none` | it runs on the CPUs that nobody has for itself |
+
+**1** Best effort gives way where it is idle (`cpu.idle`) or capped by `cpu-suppress`; where it is neither, it keeps
+off.
+
+| `cpu.bind` | |
+|---|---|
+| not set | whole cores first, then CPUs of one last-level cache, one memory node, one socket |
+| `full-cores` | whole cores only; where none make up the number, the floor is kept by weight alone |
+| `spread` | one CPU of each core, as near to each other; a second one of a core when all have one |
+
+Whoever has CPUs keeps them: a larger floor adds what is next to them, a smaller one gives some back. Of places that are
+as good the fullest is taken, then the highest numbers, so that the lowest core stays common for longest; one CPU always
+does. CPUs that a kubelet's static policy gave to containers are left to those, and such a pod is left as it is.
+`j10ce-qos doctor` and `j10ce-qos describe node NAME` tell which CPUs share what.
+"""
 SHORT = 40  # letters of a text that stands in the table itself
 
 
 def main() -> int:
-    lines = [HEAD, *matrix(builtin()), "", *knobs()]
+    lines = [HEAD, *matrix(builtin()), "", WHOLE_CPUS, *knobs()]
     (CLONE / "docs/profiles.md").write_text("\n".join(lines) + "\n")
     return 0
 

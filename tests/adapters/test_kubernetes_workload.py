@@ -9,11 +9,13 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from j10ce.adapters.kubernetes_workload import cgroup_uid, critical, in_use, workload
 from j10ce.model.kube.native import decode_native
 from j10ce.model.kube.pod import Pod
-from j10ce.model.workload import Ceiling, Handle, Workload
+from j10ce.model.workload import Ceiling, Handle, Reclaimable, Workload
+from j10ce.testing import build
 
 AT = Handle("kubepods/podx", made=False)
 GIB = 2**30
@@ -44,6 +46,54 @@ def test_containers_add_up() -> None:
     assert (result.requests.cpu, result.requests.memory) == (400, 2 * GIB)  # a limit without a request is one
     assert result.limits == Ceiling(1500, 3 * GIB)
     assert result.native_class == "Burstable"
+
+
+def test_what_is_asked_of_capacity_that_others_leave_is_kept_by_band_and_by_container() -> None:
+    batch = {"kubernetes.io/batch-cpu": "500", "kubernetes.io/batch-memory": "1Gi"}
+    ours = {"j10ce.io/mid-cpu": "1k"}
+    statuses = [{"name": "a", "containerID": "containerd://1", "state": {"running": {}}}]
+    shown = pod(
+        container("a", resources={"requests": batch, "limits": batch}),
+        container("b", resources={"requests": {**batch, **ours}, "limits": batch}),
+        status={"containerStatuses": statuses},
+    )
+    whole = workload(shown, {}, AT, {"1": Handle("kubepods/podx/1")})
+    assert whole.reclaimable == {
+        "batch": Reclaimable(build.resources(cpu="1", memory="2Gi"), Ceiling(1000, 2 * GIB)),
+        "mid": Reclaimable(build.resources(cpu="1")),
+    }
+    assert whole.parts[0].reclaimable == {
+        "batch": Reclaimable(build.resources(cpu="500m", memory="1Gi"), Ceiling(500, GIB))
+    }
+    assert whole.native_class == "BestEffort"
+    assert made(pod(container())).reclaimable == {}
+
+
+def test_an_absurd_amount_of_an_extended_resource_is_cut() -> None:
+    shown = made(pod(container(resources={"requests": {"kubernetes.io/batch-cpu": "9000E"}})))
+    assert shown.reclaimable["batch"].requests.cpu == 2**53
+
+
+def test_only_annotations_that_a_rule_may_read_are_kept() -> None:
+    said = {
+        "j10ce.io/a": "1",
+        "koordinator.sh/b": "2",
+        "scheduling.koordinator.sh/c": "3",
+        "notkoordinator.sh/d": "4",
+        "example.com/koordinator.sh": "5",
+        "kubectl.kubernetes.io/last-applied-configuration": "{}",
+        "koordinator.sh/long": "x" * 16_385,
+    }
+    shown = pod(container())
+    shown = replace(shown, metadata=replace(shown.metadata, annotations=said))
+    assert made(shown).annotations == {"j10ce.io/a": "1", "koordinator.sh/b": "2", "scheduling.koordinator.sh/c": "3"}
+    many = replace(shown, metadata=replace(shown.metadata, annotations={f"j10ce.io/{n}": "" for n in range(1000)}))
+    assert len(made(many).annotations) == 64
+
+
+def test_the_priority_of_a_pod_is_known_and_none_is_not_zero() -> None:
+    assert made(pod(container(), priority=9000)).priority == 9000
+    assert made(pod(container())).priority is None
 
 
 def test_a_container_without_a_limit_leaves_the_pod_without_one() -> None:

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from j10ce.control.limits import Limits
 from j10ce.model.kinds import CpuSection, MemorySection
+from j10ce.model.knob import Setting, part
 from j10ce.model.quantity import Quantity
-from j10ce.model.snapshot import Snapshot
+from j10ce.model.snapshot import Group, Snapshot
+from j10ce.model.workload import Part
 from j10ce.testing import build
 
 KEYS = (("cpu.max", "want"), ("cpu.max", "at_most"), ("cpu.max.burst", "want"))
@@ -86,3 +88,34 @@ def test_burst_is_within_the_quota_and_the_quota_within_what_is_allowed(limit: i
     quota, most, saved = (proposed.get(key, 0.0) for key in KEYS)
     assert all(isinstance(value, float) for value in proposed.values())
     assert 0 <= saved <= quota <= most < math.inf
+
+
+def pod(in_force: float, *, resizing: bool = False) -> Snapshot:
+    """One with a limited container, whose quota in the kernel is `in_force`, and one without a limit."""
+    parts = (
+        Part("main", build.handle("kubepods/p/main"), limits=build.ceiling("500m")),
+        Part("side", build.handle("kubepods/p/side")),
+    )
+    w = build.workload("p", handle=build.handle("kubepods/p"), parts=parts, resizing=resizing)
+    e = build.entitlement(w, cpu=CpuSection(burst=Quantity.parse("100%")))
+    inside = [Group(part("default", "p", p.name), w.target, p.handle.path, owned=False) for p in parts]
+    groups = build.tree([w], {w.target: e}, groups=inside)
+    values = {Setting(part("default", "p", "main"), "cpu.max"): in_force}
+    return build.snapshot(e, workloads=[w], groups=groups, values=values)
+
+
+def test_a_container_has_its_own_limit_and_burst_since_its_own_quota_throttles() -> None:
+    proposals = list(Limits(Limits.Config()).propose(pod(50_000.0)))
+    assert {p.setting.target for p in proposals} == {part("default", "p", "main")}
+    assert {(p.setting.knob, p.bound.value): p.value for p in proposals} == {
+        ("cpu.max", "want"): 50_000,
+        ("cpu.max", "at_most"): 100_000,
+        ("cpu.max.burst", "want"): 50_000,
+    }
+
+
+def test_a_container_that_its_maker_left_without_a_quota_or_is_resizing_is_left_alone() -> None:
+    controller = Limits(Limits.Config())
+    assert list(controller.propose(pod(math.inf))) == []
+    assert controller.reads == {Setting(part("default", "p", "main"), "cpu.max")}, "it is asked again when that moves"
+    assert list(controller.propose(pod(50_000.0, resizing=True))) == []

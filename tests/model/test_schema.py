@@ -124,6 +124,7 @@ def test_every_mistake_is_reported_at_once_with_path_value_and_problem() -> None
         ({"apiVersion": API_VERSION, "kind": "Pod"}, "kind"),
         ({"apiVersion": API_VERSION, "kind": "QoSProfile"}, "metadata"),
         ({"apiVersion": API_VERSION, "kind": "QoSProfile", "metadata": {"name": "x"}, "spec": {}}, "spec.tier"),
+        ({"apiVersion": API_VERSION, "kind": "NodeQoS", "metadata": {"name": "x"}, "": 1}, ""),
     ],
     ids=str,
 )

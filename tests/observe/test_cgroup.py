@@ -6,13 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from j10ce.host.files import Files
 from j10ce.host.mounts import Hierarchies
 from j10ce.model import knob
-from j10ce.model.workload import Handle, Workload
+from j10ce.model.knob import part
+from j10ce.model.workload import Handle, Part, Workload
 from j10ce.observe.cgroup import SLOW_EVERY, CgroupSensor
-from j10ce.testing.build import handle, workload
+from j10ce.testing.build import ceiling, handle, workload
 from j10ce.testing.cgroup_tree import cgroup_tree
 
 V1 = ("cpu", "cpuacct", "cpuset", "memory")
@@ -167,3 +169,54 @@ def test_real_cgroups_are_sampled_until_they_vanish(own_tree: tuple[Hierarchies,
     for controller in hierarchies.in_use():
         Path(hierarchies.directory(controller, path)).rmdir()
     assert not list(sensor.sample(100.0, (w,)))
+
+
+@pytest.mark.parametrize("v1", [False, True], ids=["v2", "v1"])
+def test_a_container_with_a_limit_is_measured_on_every_sample_and_its_memory_in_its_turn(
+    tmp_path: Path, v1: bool
+) -> None:
+    tree = Tree(tmp_path, v1)
+    pod = limited("500m")
+    inner = part("default", "pod", "main")
+    measured = []
+    for second in range(SLOW_EVERY + 1):
+        tree.set(
+            usage_us=250_000 * second,
+            periods=10 * second,
+            throttled=5 * second,
+            memory=1000,
+            inactive=400,
+            stalled_us=0,
+        )
+        samples = tree.sensor.sample(float(second), [pod])
+        measured.append({metric: value for target, metric, value in samples if target == inner})
+    busy = {"cpu.usage": pytest.approx(0.25), "cpu.throttled": pytest.approx(0.5)}
+    memory = {"memory.current": 1000.0, "memory.working_set": 600.0}
+    assert all(round_.items() >= busy.items() for round_ in measured[1:])
+    assert [round_ for round_ in measured[1:] if round_.keys() - busy.keys()] == [busy | memory]
+
+
+def test_a_container_without_a_limit_is_measured_in_its_turn_only(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, False)
+    inner = part("default", "pod", "main")
+    turns = 0
+    for second in range(3 * SLOW_EVERY):
+        turns += any(target == inner for target, _, _ in tree.sensor.sample(float(second), [limited(None)]))
+    assert turns == 3
+
+
+def test_containers_that_are_gone_keep_no_descriptor(tmp_path: Path) -> None:
+    tree, files = Tree(tmp_path, False), Files()
+    sensor = CgroupSensor(tree.hierarchies, files)
+    for second in range(SLOW_EVERY):
+        sensor.sample(float(second), [limited("1")])
+    kept = len(files)
+    sensor.sample(20.0, [replace(limited("1"), parts=())])
+    assert len(files) < kept
+    sensor.sample(21.0, [])
+    assert len(files) == 0
+
+
+def limited(cpu: str | None) -> Workload:
+    """A pod without a cgroup of its own here, whose one container is in `web`."""
+    return workload("pod", handle=handle("pod"), parts=(Part("main", handle("web"), limits=ceiling(cpu)),))

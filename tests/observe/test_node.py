@@ -61,6 +61,19 @@ def test_a_machine_that_shrinks_has_other_facts(machine: Path) -> None:
     assert refresh(facts, where, files, str(machine)).boot_id == facts.boot_id
 
 
+def test_the_topology_follows_cpus_that_come_and_go(machine: Path) -> None:
+    put(machine, "sys/devices/system/cpu/cpu3/topology/core_cpus_list", "2-3")
+    where, files = hierarchies(machine), Files()
+    facts = discover("n1", where, files, str(machine))
+    assert facts.topology.cpus == {0, 1, 2, 3, 8}
+    assert facts.topology.siblings(3) == {2, 3}
+    put(machine, "sys/devices/system/cpu/cpu3/topology/core_cpus_list", "3")
+    put(machine, "sys/devices/system/cpu/online", "0-1,3")
+    after = refresh(facts, where, files, str(machine))
+    assert after.topology.cpus == {0, 1, 3}
+    assert after.topology.siblings(3) == {3}
+
+
 def test_files_that_vanish_leave_the_facts_as_they_were(machine: Path) -> None:
     where = hierarchies(machine)
     facts = discover("n1", where, Files(), str(machine))

@@ -13,7 +13,7 @@ from j10ce.model.kube.native import Amounts
 from j10ce.model.kube.pod import Container, ContainerStatus, Pod, PodResources, limits, requests
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
-from j10ce.model.workload import Ceiling, Handle, Part, Workload
+from j10ce.model.workload import BANDS, Ceiling, Handle, Part, Reclaimable, Workload, heeded
 
 SYSTEM_NAMESPACE: Final = "j10ce-system"
 CRITICAL: Final = ("system-node-critical", "system-cluster-critical")
@@ -21,6 +21,8 @@ MIRROR: Final = "kubernetes.io/config.mirror"  # on the API server's copy of a s
 SOURCE: Final = "kubernetes.io/config.source"
 PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"  # conditions from v1.33 on
 WAITING: Final = ("Deferred", "Infeasible")  # what a kubelet calls a resize that it does not begin
+DOMAINS: Final = ("kubernetes.io", "j10ce.io")  # of batch-cpu and its like: Koordinator's, and ours
+MOST_EXTENDED: Final = 1 << 53  # what every client can read; no machine has it
 LEAST_SHARES: Final = 2  # as a kubelet reckons: fewer are none
 LEAST_MILLICORES: Final = 10  # of a limit: the kernel's least quota
 
@@ -40,6 +42,9 @@ def workload(pod: Pod, namespace_labels: Mapping[str, str], handle: Handle, insi
         parts=tuple(_parts(pod, inside)),
         since=created.timestamp() if created else 0.0,
         critical=critical(pod),
+        annotations=heeded(meta.annotations),
+        priority=pod.spec.priority,
+        reclaimable=_reclaimable(requests(pod), limits(pod)),
         resizing=asked,
     )
 
@@ -133,7 +138,8 @@ def _parts(pod: Pod, inside: Mapping[str, Handle]) -> Iterator[Part]:
         handle = inside.get(ids.get(container.name, ""))
         if handle is not None:
             asked = {**container.resources.limits, **container.resources.requests}
-            yield Part(container.name, handle, _resources(asked), _ceiling(container.resources.limits))
+            most = container.resources.limits
+            yield Part(container.name, handle, _resources(asked), _ceiling(most), _reclaimable(asked, most))
 
 
 def _resources(amounts: Amounts) -> Resources:
@@ -145,3 +151,25 @@ def _ceiling(amounts: Amounts) -> Ceiling:
     """A limit of zero is none, to a kubelet too."""
     cpu, memory = _resources(amounts)[:2]
     return Ceiling(cpu or math.inf, memory or math.inf)
+
+
+def _reclaimable(asked: Amounts, most: Amounts) -> dict[str, Reclaimable]:
+    """By band, of those that something is asked of."""
+    bands = {band: Reclaimable(_extended(asked, band), _extended_ceiling(most, band)) for band in BANDS}
+    return {band: lent for band, lent in bands.items() if lent != Reclaimable()}
+
+
+def _extended(amounts: Amounts, band: str) -> Resources:
+    """Extended resources are whole numbers: CPU in millicores, memory in bytes. The larger of both spellings counts."""
+    cpu, memory = (_most(amounts, f"{band}-{resource}") for resource in ("cpu", "memory"))
+    return Resources(Millicores(cpu), Bytes(memory))
+
+
+def _extended_ceiling(amounts: Amounts, band: str) -> Ceiling:
+    cpu, memory = _extended(amounts, band)[:2]
+    return Ceiling(cpu or math.inf, memory or math.inf)
+
+
+def _most(amounts: Amounts, name: str) -> int:
+    spelled = (amounts[f"{domain}/{name}"] for domain in DOMAINS if f"{domain}/{name}" in amounts)
+    return max((min(MOST_EXTENDED, math.ceil(amount.amount)) for amount in spelled), default=0)

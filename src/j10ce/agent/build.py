@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from j10ce.agent.agent import Host, may_write
 from j10ce.agent.cache import Cache, HistoryKeeper
 from j10ce.agent.config import KUBE, AgentConfig
 from j10ce.agent.controllers import Controllers, plugin_process
+from j10ce.agent.plugins.inline import backends, sensors
 from j10ce.agent.report.applied_changes import Trail
 from j10ce.agent.report.metrics import Metrics
 from j10ce.agent.report.usage import Usage
@@ -68,7 +69,7 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
     kube = _kube(settings, facts.name, cache, hierarchies)
     own, plugins = OwnCgroup(owned.tree, wanted=kube is None), plugin_process(settings)
     controllers, whereabouts = Controllers(plugins, own.path), Whereabouts(hierarchies, owned)
-    observer = _observer(facts, hierarchies, files, layout)
+    observer = _observer(facts, hierarchies, files, layout, sensors(settings.disabled))
     agent = _agent(settings, cache, owned, observer, controllers, armed=may_write(settings, cache, cannot))
     local = StaticAdapter(whereabouts.surviving(cache.workloads(), facts), whereabouts)
     adapters: list[Adapter] = [local, *([kube.adapter] if kube else [])]
@@ -105,8 +106,8 @@ def _agent(
     settings: AgentConfig, cache: Cache, owned: TreeOwner, observer: Observer, controllers: Controllers, *, armed: bool
 ) -> Agent:
     guard = Guard.of_this_process(lambda: float(observer.facts.memory))
-    journal = _journal(settings, cache, observer.facts.boot_id)
-    kernel = Kernel(owned.tree, owned.backends, journal, guard=guard, estates=owned.estates)
+    every, journal = (*owned.backends, *backends(settings.disabled)), _journal(settings, cache, observer.facts.boot_id)
+    kernel = Kernel(owned.tree, every, journal, guard=guard, estates=owned.estates)
     deciders, holds = controllers.deciders(settings), cache.holds()
     agent = Agent(
         kernel,
@@ -175,10 +176,12 @@ def _layout(hierarchies: Hierarchies, files: Files, owned: TreeOwner) -> Layout:
     return Layout(hierarchies, files, *tops, everywhere=owned.units is None)
 
 
-def _observer(facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout) -> Observer:
+def _observer(
+    facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout, others: Sequence[Sensor]
+) -> Observer:
     tree = GroupTree(layout, Siblings(hierarchies))
-    sensors: list[Sensor] = [NodeSensor(files, hierarchies), CgroupSensor(hierarchies, files, tree.own)]
-    return Observer(facts, sensors, tree, lambda facts: machine.refresh(facts, hierarchies, files))
+    every: list[Sensor] = [NodeSensor(files, hierarchies), CgroupSensor(hierarchies, files, tree.own), *others]
+    return Observer(facts, every, tree, lambda facts: machine.refresh(facts, hierarchies, files))
 
 
 def unwritable(hierarchies: Hierarchies, owned: TreeOwner) -> str:

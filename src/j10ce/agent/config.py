@@ -60,7 +60,7 @@ class AgentConfig(Strict, frozen=True, kw_only=True):
     socket_group: str = "j10ce"
     metrics: str = ""  # loopback address:port that serves /metrics, besides the socket
     controllers: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings per controller
-    disabled: tuple[str, ...] = ()  # controllers that stay silent
+    disabled: tuple[str, ...] = ()  # controllers that stay silent; sensors and back ends of plugins that are not loaded
     log: Literal["debug", "info", "warning", "error"] = "info"
 
 
@@ -143,7 +143,7 @@ def check(config: AgentConfig) -> list[Finding]:
     return (
         [Finding(path, value, "not usable", f"write {hint}") for path, value, ok, hint in rows if not ok]
         + [finding for name, raw in config.controllers.items() for finding in _check_controller(name, raw)]
-        + [_unknown_controller(f"disabled[{n}]", name) for n, name in enumerate(config.disabled) if not _exists(name)]
+        + [_unknown_controller(f"disabled[{n}]", name) for n, name in enumerate(config.disabled) if not _known(name)]
     )
 
 
@@ -169,10 +169,15 @@ def _exists(controller: str) -> bool:
     return controller in BUILTIN or controller in _plugins()
 
 
-def _plugins() -> set[str]:
+def _known(name: str) -> bool:
+    """Whether there is something of that name to disable: a controller, or a sensor or back end of a plugin."""
+    return _exists(name) or name in _plugins("j10ce.sensors", "j10ce.backends")
+
+
+def _plugins(*groups: str) -> set[str]:
     from importlib.metadata import entry_points
 
-    return {point.name for point in entry_points(group="j10ce.controllers")}
+    return {point.name for group in groups or ("j10ce.controllers",) for point in entry_points(group=group)}
 
 
 def _unknown_controller(path: str, name: str) -> Finding:

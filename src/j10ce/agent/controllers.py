@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from j10ce.agent.config import AgentConfig
-from j10ce.agent.plugins.process import PluginProcess, installed
+from j10ce.agent.plugins.installed import installed
+from j10ce.agent.plugins.process import PluginProcess
 from j10ce.agent.ring.contained import Contained
 from j10ce.control.builtin import BUILTIN, build
 from j10ce.control.controller import Controller, Steady

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from j10ce.agent import config
 from j10ce.agent.cache import Cache
 from j10ce.agent.config import AgentConfig
+from j10ce.agent.plugins.inline import backends
 from j10ce.agent.ring.holds import held, holders, in_force
 from j10ce.agent.socket import answers
 from j10ce.daemon.clock import SystemClock
@@ -50,7 +51,7 @@ def _revert(settings: AgentConfig, *, force: bool) -> dict[str, Any]:
     owned = owner.choose(hierarchies, settings.tree, settings.top)
     cache = Cache(Path(settings.run_dir), Path(settings.state_dir))
     journal = Journal.open(Path(settings.run_dir) / "journal", node.boot_id, salvage=force)
-    kernel = Kernel(owned.tree, owned.backends, journal)
+    kernel = Kernel(owned.tree, (*owned.backends, *backends(settings.disabled)), journal)
     local, document = cache.holds(), cache.document()
     ordered = document.holds if document is not None and document.node == node.name else ()
     kept = held(in_force(ordered, local.items, local.released), SystemClock().read().wall)

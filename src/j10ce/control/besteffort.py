@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 
 from j10ce.model.knob import TargetId
@@ -46,3 +47,10 @@ def resizing(snap: Snapshot, target: TargetId) -> bool:
     """Its maker is about to write its CPU time: an idle group takes no weight, a capped one on v1 no higher quota."""
     workload = snap.workloads.get(target)
     return workload is not None and workload.resizing
+
+
+def has_capped_parts(snap: Snapshot, target: TargetId) -> bool:
+    """cgroup v1 takes no quota inside a smaller one: a container that has one could not be started again."""
+    workload, support = snap.workloads.get(target), snap.support.get("cpu.max")
+    on_v1 = support is not None and support.via == "cgroup1"
+    return on_v1 and workload is not None and any(p.limits.cpu != math.inf for p in workload.parts)

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 
 from j10ce.control.controller import Controller
+from j10ce.control.cpu.cpusets.owners import Cpus
+from j10ce.control.cpu.cpusets.reserved import followers, placements, reserve
 from j10ce.control.cpu.floors import awake, levels, looked_at, wishes
 from j10ce.control.cpu.needs import TierWeights
-from j10ce.control.cpu.owners import Cpus
-from j10ce.control.cpu.reserved import followers, placements, reserve
 from j10ce.control.memory.parts import part_shares
 from j10ce.control.memory.protection import Protection, claimed, promised
 from j10ce.model.kinds import Strict

@@ -5,5 +5,6 @@ Paths of /proc and /sys come in; mounts, open descriptors and commands to start 
     files     reads kernel files by descriptors that stay open
     mounts    says which hierarchies are mounted where
     handles   leads from a workload's handle to its cgroups
+    topology  says which CPUs share what
     child     starts processes of ours, with our own code only
 """

@@ -10,6 +10,7 @@ Text and plain data come in; typed values go out, and text again.
     kinds       is the public objects
     catalogue   is the table of kinds
     knob        describes every kernel control once
+    machine/    is what a machine is
     workload    is a workload on a node, and what policy entitles it to
     snapshot    is everything that a decision may look at
     plan        leads from a Proposal to an Outcome

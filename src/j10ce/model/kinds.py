@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType, field
 
 from j10ce.model.bounds import Annotations, Labels, Named, Number, Several, Text, Word, Words
 from j10ce.model.parts.progress import NodeCount, RolloutStatus
+from j10ce.model.parts.sections import Bind as Bind
 from j10ce.model.parts.sections import CacheSection as CacheSection
 from j10ce.model.parts.sections import CpuSection as CpuSection
 from j10ce.model.parts.sections import IoSection as IoSection
@@ -20,7 +21,7 @@ from j10ce.model.parts.sections import MemorySection as MemorySection
 from j10ce.model.parts.sections import NetworkSection as NetworkSection
 from j10ce.model.parts.sections import ReclaimSection as ReclaimSection
 from j10ce.model.parts.strict import Strict as Strict
-from j10ce.model.parts.totals import TierTotal
+from j10ce.model.parts.totals import TierTotal, TopologyReport
 from j10ce.model.quantity import Duration, Quantity
 
 GROUP: Final = "j10ce.io"
@@ -247,6 +248,7 @@ class NodeReport(Strict, frozen=True, kw_only=True):
     armed: bool = False
     document: Word = ""  # hash of the node document in force
     capacity: Named[Quantity] = field(default_factory=dict)
+    topology: TopologyReport | UnsetType = UNSET
     reserved: Named[Quantity] = field(default_factory=dict)
     claimed: Named[Named[Quantity]] = field(default_factory=dict)  # namespace -> promised to running workloads
     best_effort: Named[Quantity] = field(default_factory=dict)  # that tier besteffort uses

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -10,29 +9,8 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct, field
 
 from j10ce.model.knob import ROOT, Deed, Setting, Support, TargetId, Value
-from j10ce.model.quantity import Bytes, Millicores
-from j10ce.model.resource import Resources
+from j10ce.model.machine.facts import NodeFacts as NodeFacts
 from j10ce.model.workload import Entitlement, Workload
-
-
-class NodeFacts(Struct, frozen=True):
-    """What the machine is."""
-
-    name: str
-    cpus: frozenset[int]  # those that a cgroup at the top may run on
-    memory: int  # bytes
-    page: int = 4096
-    cgroup: str = "v2"  # v1, v2 or hybrid
-    systemd: bool = False
-    kernel: str = ""
-    boot_id: str = ""
-    recursive_protection: bool = False  # cgroup2 mounted with memory_recursiveprot
-    cpu_quota: float = math.inf  # millicores that everything here may use together, as inside a container
-
-    @property
-    def capacity(self) -> Resources:
-        cpu = int(min(len(self.cpus) * 1000, self.cpu_quota))
-        return Resources(cpu=Millicores(cpu), memory=Bytes(self.memory))
 
 
 class Foreign(NamedTuple):

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
 from msgspec import Struct, field
 
 from j10ce.model import knob
-from j10ce.model.kinds import CpuSection, MemorySection, Tier
+from j10ce.model.bounds import MOST_TEXT
+from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, Tier
 from j10ce.model.knob import TargetId
+from j10ce.model.parts.sections import Sections
 from j10ce.model.resource import NOTHING, Resources
 
 APART: Final = Tier.BESTEFFORT.value  # the tier with a tree of its own beside ours: see docs/adr/0004
+BANDS: Final = ("batch", "mid")  # of what is reclaimable: while it is not used, and by all that can be foreseen
+ANNOTATIONS: Final = re.compile(r"(?:j10ce\.io|(?:[a-z0-9.-]+\.)?koordinator\.sh)/")  # how those begin that are kept
+MOST_ANNOTATIONS: Final = 64  # of one workload
 NativeClass = Literal["Guaranteed", "Burstable", "BestEffort"]
 
 
@@ -21,6 +27,12 @@ def plain_path(top: str, tier: str = "", leaf: str = "") -> str:
     """Where ours are on plain directories: `<top>/<tier>/<leaf>`; best effort's `<top>_besteffort/<leaf>` beside it."""
     steps = (f"{top}_{tier}",) if tier == APART else (top, tier)
     return "/".join(filter(None, (*steps, leaf)))
+
+
+def heeded(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Those that some rule of ours may read, as many as are bearable, the first by name; none that is long."""
+    ours = sorted(name for name in annotations if ANNOTATIONS.match(name) and len(annotations[name]) <= MOST_TEXT)
+    return {name: annotations[name] for name in ours[:MOST_ANNOTATIONS]}
 
 
 class Handle(Struct, frozen=True, omit_defaults=True):
@@ -44,6 +56,13 @@ class Ceiling(Struct, frozen=True):
     memory: float = math.inf
 
 
+class Reclaimable(Struct, frozen=True):
+    """What is asked for of the capacity that others leave."""
+
+    requests: Resources = NOTHING
+    limits: Ceiling = Ceiling()
+
+
 class Part(Struct, frozen=True):
     """A container of a pod; gets a share of the workload's floor, and has no ledger line of its own."""
 
@@ -51,6 +70,39 @@ class Part(Struct, frozen=True):
     handle: Handle
     requests: Resources = NOTHING
     limits: Ceiling = Ceiling()
+    reclaimable: Mapping[str, Reclaimable] = field(default_factory=dict)  # by band: batch, mid
+
+
+class Source(Struct, frozen=True):
+    """Which object gave a workload which part of its entitlement."""
+
+    field: str  # `profile`, `floor.cpu`, `floor.memory`, `cpu.weight`
+    object: str  # `QoSProfile/ls`, `NodeStrategy`, `MinimalReservationPolicy/payments/db`, `Workload/default/web`
+    why: str
+
+
+class Note(Struct, frozen=True):
+    """What was asked for and not granted, or not in the way that was asked for.
+
+    Code looks at the kind and the source; people read all of it, as `str` spells it.
+    """
+
+    kind: Literal["Unprotected", "Note"]  # Unprotected: the ledger had no room for the whole claim of `source`
+    source: str  # the object that asked: `MinimalReservationPolicy/payments/db`; empty where it is the workload's label
+    text: str
+
+    def __str__(self) -> str:
+        if self.kind == "Unprotected":
+            return f"{self.kind}: {self.source} {self.text}"
+        return f"{self.source}: {self.text}" if self.source else self.text
+
+
+class Overrides(Struct, frozen=True):
+    """What is said of one workload alone, on top of its profile."""
+
+    sections: Sections = Sections()
+    origins: Mapping[str, str] = field(default_factory=dict)  # `cpu.burst` -> who said so, such as an annotation
+    notes: tuple[Note, ...] = ()  # what was said and could not be understood, or is not allowed
 
 
 class Workload(Struct, frozen=True):
@@ -71,6 +123,10 @@ class Workload(Struct, frozen=True):
     vouched: bool = True  # that it is what its namespace and labels say: else policies for those are not for it
     since: float = 0.0  # wall clock of its arrival
     critical: bool = False  # never below tier system
+    annotations: Mapping[str, str] = field(default_factory=dict)  # those that some rule of ours may read
+    priority: int | None = None  # of its PriorityClass; None: it has none
+    reclaimable: Mapping[str, Reclaimable] = field(default_factory=dict)  # by band: batch, mid
+    overrides: Overrides = Overrides()
     resizing: bool = False  # its maker is about to write its cgroup, and an idle one takes no weight
 
     @property
@@ -91,30 +147,6 @@ class Workload(Struct, frozen=True):
         return "Guaranteed" if equal else "Burstable"
 
 
-class Source(Struct, frozen=True):
-    """Which object gave a workload which part of its entitlement."""
-
-    field: str  # `profile`, `floor.cpu`, `floor.memory`
-    object: str  # `QoSProfile/ls`, `MinimalReservationPolicy/payments/db`, `Workload/default/web`
-    why: str
-
-
-class Note(Struct, frozen=True):
-    """What was asked for and not granted, or not in the way that was asked for.
-
-    Code looks at the kind and the source; people read all of it, as `str` spells it.
-    """
-
-    kind: Literal["Unprotected", "Note"]  # Unprotected: the ledger had no room for the whole claim of `source`
-    source: str  # the object that asked: `MinimalReservationPolicy/payments/db`; empty where it is the workload's label
-    text: str
-
-    def __str__(self) -> str:
-        if self.kind == "Unprotected":
-            return f"{self.kind}: {self.source} {self.text}"
-        return f"{self.source}: {self.text}" if self.source else self.text
-
-
 class Entitlement(Struct, frozen=True):
     """What policy gives one workload. `chosen` False: it is only classified, and no knob of it is written."""
 
@@ -127,5 +159,6 @@ class Entitlement(Struct, frozen=True):
     ceiling: Ceiling = Ceiling()
     cpu: CpuSection = CpuSection()
     memory: MemorySection = MemorySection()
+    cache: CacheSection = CacheSection()
     sources: tuple[Source, ...] = ()
     notes: tuple[Note, ...] = ()  # what was asked for and not granted, with the numbers

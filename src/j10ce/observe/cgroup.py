@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
-from typing import Final
+from typing import Final, NamedTuple
 
 from j10ce.host.files import Files
 from j10ce.host.mounts import UNIFIED, Hierarchies
+from j10ce.model import knob
 from j10ce.model.knob import TargetId
-from j10ce.model.workload import Handle, Workload
+from j10ce.model.workload import Handle, Part, Workload
 from j10ce.observe.counters import Rate, pick
 from j10ce.observe.psi import PRESSURES, total_us
 from j10ce.observe.sensor import Sample, Sensor
@@ -21,7 +23,11 @@ SLOW_EVERY: Final = 10
 
 
 class CgroupSensor:
-    """Every workload, and all of `others` on every sample: our own groups. Parts of a workload are not sampled."""
+    """Every workload, its parts, and all of `others` on every sample: our own groups.
+
+    A part with a limit has its CPU time and throttling read on every sample, since its own quota throttles it; all else
+    of parts in their turn only, and pressure of none.
+    """
 
     name = "cgroup"
 
@@ -35,6 +41,7 @@ class CgroupSensor:
         self._files = files
         self._others = others
         self._meters: dict[TargetId, _Meter] = {}
+        self._parts: dict[TargetId, _Parts] = {}
         self._turns = count()
         self._sampled = 0
 
@@ -52,7 +59,39 @@ class CgroupSensor:
         if len(self._meters) > len(handles) + len(others):
             for gone in self._meters.keys() - handles.keys() - others.keys():
                 self._meters.pop(gone).close()
+        self._sample_parts(now, workloads, samples)
         return samples
+
+    def _sample_parts(self, now: float, workloads: Collection[Workload], samples: list[Sample]) -> None:
+        turn, before = self._sampled % SLOW_EVERY, self._parts
+        parts = {w.target: self._of(w, before.get(w.target)) for w in workloads if w.parts}
+        for gone in before.keys() - parts.keys():
+            before[gone].close()
+        self._parts = parts
+        for of in parts.values():
+            for meter, limited in of.meters:
+                if limited or meter.turn == turn:
+                    meter.sample_cpu(now, samples)
+                if meter.turn == turn:
+                    meter.sample_memory(samples)
+
+    def _of(self, w: Workload, known: _Parts | None) -> _Parts:
+        """The same as long as the parts are; a part that changed is measured afresh."""
+        if known is not None:
+            if known.parts is w.parts or known.parts == w.parts:
+                return known
+            known.close()
+        targets = [knob.part(w.namespace, w.name, p.name) for p in w.parts]
+        return _Parts(
+            w.parts,
+            [
+                (
+                    _Meter(target, p.handle, next(self._turns) % SLOW_EVERY, self._hierarchies, self._files),
+                    p.limits.cpu != math.inf,
+                )
+                for target, p in zip(targets, w.parts, strict=True)
+            ],
+        )
 
     def _replace(self, target: TargetId, handle: Handle) -> _Meter:
         if old := self._meters.get(target):
@@ -60,6 +99,17 @@ class CgroupSensor:
         turn = next(self._turns) % SLOW_EVERY
         meter = self._meters[target] = _Meter(target, handle, turn, self._hierarchies, self._files)
         return meter
+
+
+class _Parts(NamedTuple):
+    """The parts of one workload, and what measures each; whether its CPU time is limited."""
+
+    parts: tuple[Part, ...]
+    meters: list[tuple[_Meter, bool]]
+
+    def close(self) -> None:
+        for meter, _ in self.meters:
+            meter.close()
 
 
 class _Meter:
@@ -103,23 +153,43 @@ class _Meter:
             if not self._cpuacct and (usage_us := pick(text, b"usage_usec ")) is not None:
                 self._put_usage(now, usage_us, 1e6, samples)
             self._put_throttled(text, samples)
-        if self._memory and (text := read(self._memory)):
-            self._current = int(text)
-            samples.append(Sample(self._target, "memory.current", float(self._current)))
+        self._put_current(samples)
+
+    def sample_cpu(self, now: float, samples: list[Sample]) -> None:
+        """Of a part: its CPU time, and how often its own quota stopped it."""
+        if self._cpuacct and (text := self._files.read(self._cpuacct)):
+            self._put_usage(now, int(text), 1e9, samples)
+        if self._cpu_stat and (text := self._files.read(self._cpu_stat)):
+            if not self._cpuacct and (usage_us := pick(text, b"usage_usec ")) is not None:
+                self._put_usage(now, usage_us, 1e6, samples)
+            self._put_throttled(text, samples)
+
+    def sample_memory(self, samples: list[Sample]) -> None:
+        self._put_current(samples)
+        self._put_working_set(samples)
 
     def sample_slowly(self, now: float, samples: list[Sample]) -> None:
         """After `sample`: the working set is part of what that found."""
         read = self._files.read
         if self._cpuacct and not self._capped and (text := read(self._cpu_stat)):
             self._put_throttled(text, samples)
-        if self._memory_stat and (text := read(self._memory_stat)):
-            inactive = pick(text, self._inactive)
-            if inactive is not None:
-                samples.append(Sample(self._target, "memory.working_set", float(max(0, self._current - inactive))))
+        self._put_working_set(samples)
         for metric, path, rate in self._pressures:
             stalled = rate.of(now, total_us(text)) if (text := read(path)) else None
             if stalled is not None:
                 samples.append(Sample(self._target, metric, min(1.0, stalled / 1e6)))
+
+    def _put_current(self, samples: list[Sample]) -> None:
+        if self._memory and (text := self._files.read(self._memory)):
+            self._current = int(text)
+            samples.append(Sample(self._target, "memory.current", float(self._current)))
+
+    def _put_working_set(self, samples: list[Sample]) -> None:
+        """Of what was current."""
+        if self._memory_stat and (text := self._files.read(self._memory_stat)):
+            inactive = pick(text, self._inactive)
+            if inactive is not None:
+                samples.append(Sample(self._target, "memory.working_set", float(max(0, self._current - inactive))))
 
     def _put_usage(self, now: float, used: int, per_s: float, samples: list[Sample]) -> None:
         rate = self._usage.of(now, used)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from j10ce.host.files import Files, read_whole
 from j10ce.host.mounts import Hierarchies
+from j10ce.host.topology import topology
 from j10ce.model.knob import NODE, parse_cpus
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import Workload
@@ -49,18 +50,20 @@ def discover(name: str, hierarchies: Hierarchies, files: Files, root: str = "") 
 
 def refresh(facts: NodeFacts, hierarchies: Hierarchies, files: Files, root: str = "") -> NodeFacts:
     """The same object, unless CPUs or memory came or went."""
-    cpus = _usable_cpus(hierarchies, files, root) or facts.cpus
+    online = parse_cpus(_line(files, root + ONLINE))
+    cpus = _usable_cpus(online, hierarchies, files, root) or facts.cpus
+    here = facts.topology if online == facts.topology.sites.keys() or not online else topology(online, root)
     quota = _quota(hierarchies, files)
     total = _kibibytes(files.read(root + MEMINFO) or b"", b"MemTotal:") * 1024
     memory = min(total, _memory_limit(hierarchies, files, total)) or facts.memory
-    if (cpus, quota, memory) == (facts.cpus, facts.cpu_quota, facts.memory):
+    if here is facts.topology and (cpus, quota, memory) == (facts.cpus, facts.cpu_quota, facts.memory):
         return facts
-    return replace(facts, cpus=cpus, cpu_quota=quota, memory=memory)
+    return replace(facts, cpus=cpus, cpu_quota=quota, memory=memory, topology=here)
 
 
-def _usable_cpus(hierarchies: Hierarchies, files: Files, root: str) -> frozenset[int]:
+def _usable_cpus(online: frozenset[int], hierarchies: Hierarchies, files: Files, root: str) -> frozenset[int]:
     """Online, not isolated at boot, and left to the cgroup at the top: by its container, and by others' partitions."""
-    online = parse_cpus(_line(files, root + ONLINE)) - parse_cpus(_line(files, root + ISOLATED))
+    online = online - parse_cpus(_line(files, root + ISOLATED))
     version = hierarchies.version("cpuset")
     if version is None:  # whatever confines this place confines its first process
         return online & parse_cpus(_field(files, root + INIT, b"Cpus_allowed_list:")) or online
@@ -125,8 +128,9 @@ class NodeSensor:
 
     def _fewer_cpus(self) -> frozenset[int] | None:
         """Those that a cgroup here may run on; None: all that are online."""
-        cpus = _usable_cpus(self._hierarchies, self._files, self._root)
-        return None if cpus == parse_cpus(_line(self._files, self._root + ONLINE)) else cpus
+        online = parse_cpus(_line(self._files, self._root + ONLINE))
+        cpus = _usable_cpus(online, self._hierarchies, self._files, self._root)
+        return None if cpus == online else cpus
 
     def _ticks(self, cpus: frozenset[int] | None) -> int | None:
         """Of all CPUs, which is the first line, or of some of them."""

@@ -43,7 +43,9 @@ class Chooser:
         if ignored(w):
             return Choice(None, _classified(w), f"label {IGNORE_LABEL}", ignored=True)
         choice, notes = self._named_by(w.labels, f"label {PROFILE_LABEL}", w)
-        choice = choice or self._by_selector(w)
+        if choice is None:
+            choice, denied = self._by_selector(w)
+            notes += denied
         if choice is None:
             choice, more = self._named_by(w.namespace_labels, f"label {PROFILE_LABEL} of namespace {w.namespace}", w)
             notes += more
@@ -65,11 +67,16 @@ class Chooser:
             return None, (f"namespace {w.namespace!r} may not choose profile {profile.metadata.name!r}",)
         return Choice(profile, profile.spec.tier, why), ()
 
-    def _by_selector(self, w: Workload) -> Choice | None:
+    def _by_selector(self, w: Workload) -> tuple[Choice | None, tuple[str, ...]]:
+        denied: tuple[str, ...] = ()
         for test, profile in self._selecting:
-            if test(w.labels) and may_choose(profile, w.namespace_labels):
-                return Choice(profile, profile.spec.tier, f"its selector, priority {profile.spec.priority}")
-        return None
+            if not test(w.labels):
+                continue
+            if may_choose(profile, w.namespace_labels):
+                return Choice(profile, profile.spec.tier, f"its selector, priority {profile.spec.priority}"), denied
+            name = profile.metadata.name
+            denied += (f"namespace {w.namespace!r} may not have profile {name!r}, whose selector matches",)
+        return None, denied
 
 
 def ignored(w: Workload) -> bool:

@@ -89,20 +89,43 @@ def canonical(name: str) -> str:
 
 def may_choose(profile: QoSProfile, namespace_labels: Labels) -> bool:
     """Whether workloads of a namespace may run under a profile, be it by label or by the profile's selector."""
-    allowed, trusted = profile.spec.namespace_selector, namespace_labels.get(TRUSTED_LABEL)
-    return allowed is UNSET or trusted == "true" or (trusted != "false" and matches(allowed, namespace_labels))
+    allowed = profile.spec.namespace_selector
+    return allowed is UNSET or _trusted(namespace_labels, allowed)
+
+
+def trusted(namespace_labels: Labels) -> bool:
+    """Whether an administrator lets workloads of a namespace have what costs others something."""
+    return _trusted(namespace_labels, _LISTED)
+
+
+def _trusted(namespace_labels: Labels, listed: Selector) -> bool:
+    word = namespace_labels.get(TRUSTED_LABEL)
+    return word == "true" or (word != "false" and matches(listed, namespace_labels))
 
 
 def unheeded(profile: QoSProfile) -> tuple[str, ...]:
     """What a profile asks for and no controller acts on: nothing is ignored silently."""
-    spec = profile.spec
+    spec, name = profile.spec, profile.metadata.name
     sections = {
         "network": (spec.network, NetworkSection()),
         "io": (spec.io, IoSection()),
         "cache": (spec.cache, CacheSection()),
     }
-    names = [name for name, (section, silent) in sections.items() if section != silent]
-    return (f"no controller acts on section {', '.join(names)} of profile {profile.metadata.name}",) if names else ()
+    names = [section for section, (said, silent) in sections.items() if said != silent]
+    whole = (f"no controller acts on section {', '.join(names)} of profile {name}",) if names else ()
+    fields = not_yet(spec.cpu, spec.memory)
+    return (*whole, *((f"{', '.join(fields)} of profile {name}: not heeded yet",) if fields else ()))
+
+
+def not_yet(cpu: CpuSection, memory: MemorySection) -> tuple[str, ...]:
+    """Fields that ask for something, and that no controller acts on so far."""
+    asked = {
+        "cpu.latency": cpu.latency != "normal",
+        "cpu.coreSched": cpu.core_sched,
+        "memory.oomPriority": memory.oom_priority != 0,
+        "memory.reclaim": memory.reclaim is not UNSET and memory.reclaim.enabled,
+    }
+    return tuple(name for name, wanted in asked.items() if wanted)
 
 
 def describe(profile: QoSProfile) -> list[tuple[str, str]]:
@@ -121,13 +144,14 @@ def _cpu_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
     suppressed = lowered if cpu.suppressible else ""
     yield "cpu.max", f"the CPU limit, none without one{suppressed}"
     yield "cpu.max.burst", "0" if cpu.burst is UNSET else f"up to {cpu.burst} of the limit may be saved up"
+    how = {"full-cores": ", only whole cores", "spread": ", one of each core"}.get(cpu.bind or "", "")
     yield (
         "cpuset.cpus",
         {
             "none": "left as it is while nobody has CPUs of its own",
             "shared": "the CPUs that nobody has for itself",
-            "reserved": "a floor of whole CPUs gets CPUs that best-effort keeps off",
-            "exclusive": "a floor of whole CPUs gets CPUs that everyone else keeps off",
+            "reserved": f"a floor of whole CPUs gets CPUs of its own{how}; best effort may use what it leaves idle",
+            "exclusive": f"a floor of whole CPUs gets CPUs that everyone else keeps off{how}",
         }[cpu.pinning],
     )
 

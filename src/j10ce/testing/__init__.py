@@ -10,6 +10,7 @@ Short descriptions come in; objects, trees and machines in memory go out.
     fake_estate           is a kind of target beside cgroups
     fake_systemd          is a systemd in memory
     conformance_kernel    is what every back end must do
+    conformance_plugins   is what every sensor and back end of a plugin must do
     conformance_store     is what every store must do
     conformance_elector   is what every elector must do
     conformance_ledger    is what every ledger must do

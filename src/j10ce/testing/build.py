@@ -33,6 +33,7 @@ from j10ce.model.kinds import (
     Tier,
 )
 from j10ce.model.knob import CGROUP_KNOBS, KNOBS, ROOT, Setting, Support, TargetId, Value
+from j10ce.model.machine.topology import Site, Topology
 from j10ce.model.quantity import BitsPerSecond, Duration, Quantity
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Foreign, Group, Groups, NodeFacts, Readings, Snapshot, Window
@@ -207,6 +208,20 @@ def entitlement(
 
 def node(cpus: int = 4, memory: Amount = "8Gi", name: str = "n1", **facts: Any) -> NodeFacts:
     return NodeFacts(name, frozenset(range(cpus)), Quantity.parse(memory).bytes(), **facts)
+
+
+def topology(cores: int, threads: int = 2, *, per_l3: int = 0, per_socket: int = 0, step: int = 0) -> Topology:
+    """Cores in their order, `per_l3` and `per_socket` of them together, all of them unless said.
+
+    `step`: how far apart siblings are numbered; as most servers have it unless said: 0 and the number of cores.
+    """
+    first, apart = (threads, 1) if step == 1 else (1, step or cores)
+    sites: dict[int, Site] = {}
+    for core in range(cores):
+        socket = core // (per_socket or cores)
+        site = Site(core * first, socket, socket, core // (per_l3 or cores))
+        sites |= {core * first + n * apart: site for n in range(threads)}
+    return Topology(sites)
 
 
 class FixedWindow(Sequence[float]):

@@ -7,7 +7,7 @@ import json
 from j10ce.agent.report.report import tiers
 from j10ce.agent.report.size import fitted
 from j10ce.model.kinds import EffectiveFloor, NodeReport, ReservationReport
-from j10ce.model.parts.totals import TierTotal
+from j10ce.model.parts.totals import CpuGroup, TierTotal, TopologyReport
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import encode
 from tests.agent.report.test_failures import report
@@ -68,3 +68,14 @@ def test_totals_are_reported_by_tier() -> None:
     made = tiers(report())
     assert {name: total.workloads for name, total in made.items()} == {"standard": 1}
     assert set(made["standard"].used) == {"cpu", "memory"}
+
+
+def test_lists_of_cpus_do_not_take_the_room_of_what_is_wrong() -> None:
+    scattered = ",".join(str(n) for n in range(0, 340, 2))
+    odd = TopologyReport(threads=8192, cores=4096, l3_caches=tuple(CpuGroup(id=n, cpus=scattered) for n in range(100)))
+    small = TopologyReport(threads=4, cores=2, l3_caches=(CpuGroup(cpus="0-3"),))
+    broken = tuple(floor(n, "a reason " * 40) for n in range(90))
+    kept = fitted(NodeReport(effective=broken, topology=odd))
+    assert kept.topology == TopologyReport(threads=8192, cores=4096)
+    assert (len(kept.effective), kept.left_out) == (90, {"topology": 100})
+    assert fitted(NodeReport(effective=broken * 5, topology=small)).topology == small

@@ -14,7 +14,9 @@ from msgspec.structs import replace
 from j10ce.cli.main import cli
 from j10ce.errors import Conflict, Invalid, NotFound
 from j10ce.model.kinds import NodeQoS
+from j10ce.model.machine import topology
 from j10ce.model.schema import plain
+from j10ce.testing import build
 from tests.cli.session import eventually
 from tests.manager.process import Running, end, start
 from tests.scheduler.place.fleet import node, quantities
@@ -66,6 +68,7 @@ def measured(name: str, reserved: str) -> NodeQoS:
         demand={"cpu": quantities({"system": "100m", "usage": "1", "request": "4", "larger": "4"})},
         predicted={"cpu": quantities({"node": "3", "protected": "2"})},
         pressure={"cpu": 0.25},
+        topology=topology.report(build.topology(4, per_l3=2)),
     )
     return replace(made, status=replace(made.status, node=report))
 
@@ -128,6 +131,7 @@ def test_a_node_is_described_with_every_term(fleet: Fleet) -> None:
     output = fleet.says("describe", "node", "host-1")
     assert "Schedulable: yes" in output
     assert "Pressure:    cpu 25.0%" in output
+    assert "CPUs:        1 socket, 4 cores, 8 threads, 1 NUMA node, 2 L3 caches: 0-1,4-5 and 2-3,6-7\n" in output
     row = next(line for line in output.splitlines() if line.split()[:1] == ["cpu"])
     assert row.split() == ["cpu", "8", "6", "1", "2", "2500m", "3", "3", "2"]
     assert next(line for line in output.splitlines() if line.split()[:1] == ["memory"]).split()[1:3] == ["32Gi", "1Gi"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -120,6 +121,7 @@ def test_doctor_needs_no_agent_and_no_privileges(cli: Session, nobody: Nobody) -
     for printed in (cli.says("doctor"), nobody("doctor").stdout):
         assert printed.startswith("FEATURE")
         assert "cpu.weight" in printed
+        assert re.search(r"^CPUs: \d+ sockets?, \d+ cores?, \d+ threads?", printed, re.MULTILINE)
     assert cli.says("doctor").endswith(" features work here\n")
     assert "\nnothing is enforced for this user; as root " in nobody("doctor").stdout
     privileges = {c["feature"]: c["ok"] for c in json.loads(nobody("doctor", "-o", "json").stdout)["capabilities"]}
@@ -186,15 +188,19 @@ def test_a_bundle_that_cannot_be_written_says_where(cli: Session) -> None:
 
 def test_an_installed_plugin_is_listed(cli: Session, clone: Path) -> None:
     site = cli.folder / "site"
-    install(clone / "examples/plugin-template", site)
+    for template in ("plugin", "sensor", "backend"):
+        install(clone / f"examples/{template}-template", site)
     cli.environ["PYTHONPATH"] += f":{site}"
-    assert ["night-shift", "j10ce-night-shift", "0.1.0"] in [line.split() for line in cli.says("plugins").splitlines()]
+    rows = [line.split() for line in cli.says("plugins").splitlines()]
+    assert ["night-shift", "controller", "j10ce-night-shift", "0.1.0"] in rows
+    assert ["heat", "sensor", "j10ce-heat", "0.1.0"] in rows
+    assert ["soft-limit", "back", "end", "j10ce-soft-limit", "0.1.0"] in rows
 
 
 def install(project: Path, site: Path) -> None:
     """As pip puts it there: the package, and the metadata that names its entry points."""
     body = tomllib.loads((project / "pyproject.toml").read_text())["project"]
-    shutil.copytree(project / "src", site)
+    shutil.copytree(project / "src", site, dirs_exist_ok=True)
     info = site / f"{body['name'].replace('-', '_')}-{body['version']}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {body['name']}\nVersion: {body['version']}\n")

@@ -329,3 +329,14 @@ def test_a_floor_beside_exclusive_cpus_is_not_called_broken() -> None:
     assert effects[web.target].cpu == 2000
     assert not effects[web.target].cpu_reason
     assert not effects[db.target].cpu_reason
+
+
+def test_what_idle_work_has_of_cpus_that_are_lent_breaks_no_floor() -> None:
+    """It has 3 shares of 1027 of the one CPU, while it waits to give way."""
+    db, job = workload("db"), workload("job")
+    reserved = entitlement(db, tier="reserved", floor_cpu="1", cpu=CpuSection(pinning="reserved"))
+    idle = entitlement(job, tier="besteffort", cpu=CpuSection(idle=True))
+    values: dict[Setting, Value] = {Setting(db.target, "cpuset.cpus"): frozenset({1})}
+    values |= {Setting(TargetId("group/j10ce_besteffort"), "cpu.idle"): 1.0}
+    effects = effective(snapshot(reserved, idle, workloads=[db, job], values=values, on=node(2)))
+    assert (effects[db.target].cpu, effects[db.target].cpu_reason) == (1000, "")

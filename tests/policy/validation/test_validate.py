@@ -110,6 +110,7 @@ PROFILE = [
     ({"spec__tier": "system", "spec__cpu__suppressible": True}, "spec.cpu.suppressible"),
     ({"spec__cpu__idle": True, "spec__cpu__latency": "realtime"}, "spec.cpu.latency"),
     ({"spec__tier": "besteffort", "spec__cpu__pinning": "exclusive"}, "spec.cpu.pinning"),
+    ({"spec__cpu__bind": "spread"}, "spec.cpu.bind"),
     ({"spec__memory__minPercent": 101}, "spec.memory.minPercent"),
     ({"spec__memory__lowPercent": -1}, "spec.memory.lowPercent"),
     ({"spec__memory__minPercent": 50, "spec__memory__lowPercent": 40}, "spec.memory.lowPercent"),

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from j10ce.agent.plugins import wire
-from j10ce.agent.plugins.process import GROUP
+from j10ce.agent.plugins.installed import CONTROLLERS
 from j10ce.control.controller import Controller
 from j10ce.model import schema
 from j10ce.model.knob import Setting, TargetId, Value
@@ -32,7 +32,7 @@ PR_SET_PDEATHSIG: Final = 1
 
 class Host:
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._points = {point.name: point for point in entry_points(group=GROUP)}
+        self._points = {point.name: point for point in entry_points(group=CONTROLLERS)}
         self._settings = settings
         self._controllers: dict[str, Controller] = {}
         self._static: wire.Static | None = None

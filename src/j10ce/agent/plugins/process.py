@@ -10,8 +10,6 @@ import fcntl
 import os
 import subprocess
 from collections.abc import Iterable, Sequence
-from glob import glob
-from pathlib import Path
 from typing import Final
 
 import structlog
@@ -22,26 +20,12 @@ from j10ce.model.plan import Proposal
 from j10ce.model.snapshot import Snapshot
 
 log = structlog.get_logger()
-GROUP: Final = "j10ce.controllers"
 DEADLINE_S: Final = 2.0
 FIRST_BACKOFF_S: Final = 1.0
 LONGEST_BACKOFF_S: Final = 300.0
 PIPE_BYTES: Final = 1 << 20  # an answer of this size is there at once; the kernel's own 64 KiB would take ticks
 MOST_READ: Final = 4 << 20  # at one tick: who writes more than that writes without end
 MOST_DYING: Final = 3  # helpers that were killed and are still there; then no more are started
-
-
-def installed(search: Sequence[str] | None = None) -> list[str]:
-    """Names of the plugin controllers. Reads the metadata by hand: `importlib.metadata` would cost 3 MiB."""
-    names: set[str] = set()
-    for folder in child.search_path() if search is None else search:
-        for file in glob(f"{folder}/*.dist-info/entry_points.txt"):  # skips what may not be read
-            section = ""
-            for line in Path(file).read_text(errors="replace").splitlines():
-                section = line.strip() if line.strip().startswith("[") else section
-                if section == f"[{GROUP}]" and "=" in line:
-                    names.add(line.partition("=")[0].strip())
-    return sorted(names)
 
 
 def _widen(pipe: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from j10ce.model import knob
 from j10ce.model.knob import Setting, Support, TargetId, Value
 from j10ce.model.plan import Proposal
 from j10ce.model.quantity import Duration, Quantity
@@ -59,7 +60,8 @@ def question(snap: Snapshot, *, with_static: bool, benched: list[str]) -> Questi
             list(snap.entitlements.values()),
             dict(snap.support),
         )
-    targets = [TargetId("node"), *snap.workloads]
+    parts = (knob.part(w.namespace, w.name, p.name) for w in snap.workloads.values() for p in w.parts)
+    targets = [TargetId("node"), *snap.workloads, *parts]
     latest = ((t, m, snap.readings.window(t, m, 0.0).last()) for t in targets for m in METRICS)
     samples = [(t, m, v) for t, m, v in latest if v is not None]
     return Question(snap.now, snap.wall, snap.epoch, static, list(snap.settings.items()), samples, benched)

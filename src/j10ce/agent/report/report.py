@@ -14,6 +14,7 @@ from j10ce.agent.ring.objects import quantities
 from j10ce.agent.ring.ring import Report
 from j10ce.model.kinds import Capability, Condition, EffectiveFloor, NodeReport, Tier
 from j10ce.model.knob import NODE, TargetId
+from j10ce.model.machine import topology
 from j10ce.model.parts.totals import TierTotal
 from j10ce.model.plan import Change, ValueChange
 from j10ce.model.quantity import Quantity
@@ -33,6 +34,7 @@ def node_report(report: Report, document: NodeDocument) -> NodeReport:
         armed=report.armed,
         document=document.hash,
         capacity=quantities(snap.node.capacity),
+        topology=topology.report(snap.node.topology),
         reserved=quantities(report.resolution.ledger.promised),
         claimed=claimed(report),
         best_effort=best_effort(report),

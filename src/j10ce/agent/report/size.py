@@ -6,16 +6,18 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from j10ce.errors import cut
 from j10ce.model.bounds import MOST_ITEMS, MOST_REPORT
 from j10ce.model.kinds import NodeReport, ReservationReport
+from j10ce.model.parts.totals import TopologyReport
 from j10ce.model.schema import encode
 
 ROOM: Final = MOST_REPORT - 2048  # what travels around a report is not part of it
 MOST_REASON: Final = 500  # characters of one reason, where there are many
+MOST_TOPOLOGY: Final = 8192  # bytes of a topology, likewise; every machine that is built has less
 
 MOST_NAMES: Final = 16  # of workloads that one policy does not protect, likewise
 
@@ -44,8 +46,9 @@ def fitted(report: NodeReport) -> NodeReport:
     """
     if len(encode(report)) <= ROOM and _few(report):
         return report
-    bare = replace(report, effective=(), failing={}, reservations=(), claimed={})
-    room, taken, left = ROOM - len(encode(bare)), list[Item](), dict[str, int]()
+    left = dict[str, int]()
+    bare = replace(report, effective=(), failing={}, reservations=(), claimed={}, topology=_brief(report, left))
+    room, taken = ROOM - len(encode(bare)), list[Item]()
     counts: dict[str, int] = {}
     for item in _by_weight(report):
         room -= item.size
@@ -62,6 +65,15 @@ def fitted(report: NodeReport) -> NodeReport:
         claimed=dict(_of("claimed", taken)),
         left_out=left,
     )
+
+
+def _brief(report: NodeReport, left: dict[str, int]) -> TopologyReport | UnsetType:
+    """Counts alone, where lists of CPUs would take the room of what is wrong."""
+    whole = report.topology
+    if whole is UNSET or len(encode(whole)) <= MOST_TOPOLOGY:
+        return whole
+    left["topology"] = len(whole.sockets) + len(whole.numa_nodes) + len(whole.l3_caches)
+    return replace(whole, sockets=(), numa_nodes=(), l3_caches=())
 
 
 def _few(report: NodeReport) -> bool:

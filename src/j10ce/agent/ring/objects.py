@@ -17,7 +17,7 @@ from j10ce.model.kinds import NAMESPACE_NAME_LABEL, PROFILE_LABEL, WORKLOAD_LABE
 from j10ce.model.quantity import BitsPerSecond, Bytes, Millicores, Quantity
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import NodeFacts
-from j10ce.model.workload import Ceiling, Entitlement, Handle, Workload
+from j10ce.model.workload import Ceiling, Entitlement, Handle, Workload, heeded
 from j10ce.policy.choose import Chooser
 from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.profiles import TRUSTED_LABEL, canonical
@@ -44,6 +44,7 @@ def from_object(
         uid=uid,
         vouched=uid in (0, os.geteuid()),
         since=since,
+        annotations=heeded(obj.metadata.annotations),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from j10ce.agent.ring.objects import chosen, entitlement, from_object
@@ -19,6 +19,8 @@ from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, QoSProfile
 from j10ce.model.kinds import Workload as WorkloadObject
 from j10ce.model.knob import KNOBS, NR_CPUS, ROOT, Setting, Support, TargetId, Value
+from j10ce.model.machine.topology import Topology, from_report
+from j10ce.model.parts.totals import TopologyReport
 from j10ce.model.plan import HeldSetting, Make, Plan, ValueChange
 from j10ce.model.quantity import Bytes, Quantity
 from j10ce.model.resource import NOTHING
@@ -271,7 +273,7 @@ def _groups(workloads: Iterable[Workload], present: Present) -> Groups:
 
 def _node(obj: Any, node: NodeFacts) -> NodeFacts | None:
     if isinstance(obj, NodeQoS):
-        return _sized(node, obj.metadata.name, obj.status.node.capacity)
+        return _sized(node, obj.metadata.name, obj.status.node.capacity, obj.status.node.topology)
     if isinstance(obj, dict) and obj["kind"] == "Node":
         capacity = _dig(obj, "status", "capacity")
         sizes: dict[str, Quantity] = {r: Quantity.parse(capacity[r]) for r in ("cpu", "memory") if r in capacity}
@@ -279,13 +281,23 @@ def _node(obj: Any, node: NodeFacts) -> NodeFacts | None:
     return None
 
 
-def _sized(node: NodeFacts, name: str, capacity: Mapping[str, Quantity]) -> NodeFacts:
-    cpus = math.floor(capacity["cpu"].of(len(node.cpus))) if "cpu" in capacity else len(node.cpus)
+def _sized(
+    node: NodeFacts, name: str, capacity: Mapping[str, Quantity], reported: TopologyReport | UnsetType = UNSET
+) -> NodeFacts:
+    """Without a word about its topology no two of its CPUs share a core."""
+    threads = 0 if reported is UNSET else reported.threads
+    cpus = math.floor(capacity["cpu"].of(len(node.cpus))) if "cpu" in capacity else threads or len(node.cpus)
     if cpus > NR_CPUS:
         many = Finding("capacity.cpu", str(capacity["cpu"]), "more CPUs than any machine has", f"at most {NR_CPUS}")
         raise Invalid([many], f"node {name}")
     memory = capacity["memory"].bytes(Bytes(node.memory)) if "memory" in capacity else node.memory
-    return replace(node, name=name, cpus=frozenset(range(max(1, cpus))), cpu_quota=math.inf, memory=memory)
+    here = frozenset(range(max(1, cpus)))
+    try:
+        topology = Topology() if reported is UNSET else from_report(reported, here)
+    except ValueError as e:
+        path, hint = "status.node.topology", "write lists of CPUs as 0-3,8"
+        raise Invalid([Finding(path, None, str(e), hint)], f"node {name}") from None
+    return replace(node, name=name, cpus=here, cpu_quota=math.inf, memory=memory, topology=topology)
 
 
 def _pod(raw: dict[str, Any]) -> Workload:

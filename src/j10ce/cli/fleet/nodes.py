@@ -12,8 +12,11 @@ from j10ce.cli.paths import path
 from j10ce.cli.peers import ALIASES, Peers, complete_names
 from j10ce.errors import Conflict
 from j10ce.model.catalogue import KINDS
+from j10ce.model.machine.topology import in_words
+from j10ce.model.parts.totals import TopologyReport
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import spell
+from j10ce.model.schema import convert
 from j10ce.model.text.cells import dig, shown
 
 NODE = KINDS["NodeQoS"]
@@ -87,6 +90,7 @@ def describe_node(obj: dict[str, Any]) -> str:
         ("Armed", "yes" if report.get("armed") else "no"),
         ("Agent", report.get("agentVersion")),
         ("Heartbeat", report.get("heartbeat") or "never"),
+        ("CPUs", _cpus(report)),
         ("Workloads", str(report.get("workloads", 0))),
         ("Pressure", ", ".join(f"{k} {v:.1%}" for k, v in report.get("pressure", {}).items())),
     ]
@@ -97,6 +101,11 @@ def describe_node(obj: dict[str, Any]) -> str:
     lines += _section("Missing", _missing(report))
     lines += conditions([*(dig(obj, "status.conditions") or []), *report.get("conditions", [])])
     return "\n".join(lines + effective(report.get("effective", [])))
+
+
+def _cpus(report: dict[str, Any]) -> str:
+    topology = report.get("topology")
+    return in_words(convert(topology, TopologyReport, [])) if topology else ""
 
 
 def _section(title: str, body: str) -> list[str]:

@@ -31,10 +31,12 @@ def doctor_command(peers: Peers, output: str) -> None:
 
 def examine() -> dict[str, Any]:
     """The agent's own examination, made in this process."""
+    from j10ce.host.topology import of_this_machine
     from j10ce.kernel.probe import examine as probe
+    from j10ce.model.machine import topology
     from j10ce.model.schema import plain
 
-    return {"capabilities": [plain(c) for c in probe()]}
+    return {"capabilities": [plain(c) for c in probe()], "topology": plain(topology.report(of_this_machine()))}
 
 
 def long_doctor(report: dict[str, Any]) -> str:
@@ -45,6 +47,7 @@ def long_doctor(report: dict[str, Any]) -> str:
         [
             table(["FEATURE", "STATE", "THROUGH, OR INSTEAD"], rows),
             *_missing(caps),
+            *_topology(report),
             *report.get("notes", ()),
             _verdict(caps),
         ]
@@ -67,6 +70,15 @@ def _missing(caps: list[dict[str, Any]]) -> list[str]:
         if not c.get("ok"):
             needs.setdefault(c.get("needs") or "something that this kernel has not", []).append(c["feature"])
     return [f"missing: {', '.join(features)}: needs {need}" for need, features in needs.items()]
+
+
+def _topology(report: dict[str, Any]) -> list[str]:
+    from j10ce.model.machine.topology import in_words
+    from j10ce.model.parts.totals import TopologyReport
+    from j10ce.model.schema import convert
+
+    topology = report.get("topology")
+    return [f"CPUs: {in_words(convert(topology, TopologyReport))}"] if topology else []
 
 
 def _verdict(caps: list[dict[str, Any]]) -> str:

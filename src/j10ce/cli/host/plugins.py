@@ -10,21 +10,24 @@ from j10ce.cli.output import dump, say, table
 from j10ce.cli.peers import output_option
 from j10ce.control.builtin import BUILTIN
 
+SEAMS = {"j10ce.controllers": "controller", "j10ce.sensors": "sensor", "j10ce.backends": "back end"}
+
 
 @click.command("plugins")
 @output_option
 def plugins_command(output: str) -> None:
-    """List controllers: what is built in, and what other distributions add.
+    """List controllers, sensors and back ends: what is built in, and what other distributions add.
 
     \b
     Example:
       j10ce-qos plugins
     """
-    rows = [(name, "built in") for name in BUILTIN]
-    for point in entry_points(group="j10ce.controllers"):
-        dist = point.dist
-        rows.append((point.name, f"{dist.name} {dist.version}" if dist else point.value))
+    rows = [(name, "controller", "built in") for name in BUILTIN]
+    for group, kind in SEAMS.items():
+        for point in entry_points(group=group):
+            dist = point.dist
+            rows.append((point.name, kind, f"{dist.name} {dist.version}" if dist else point.value))
     if output in ("json", "yaml"):
-        say(dump([dict(zip(("name", "from"), r, strict=True)) for r in rows], output))
+        say(dump([dict(zip(("name", "kind", "from"), r, strict=True)) for r in rows], output))
     else:
-        say(table(["NAME", "FROM"], rows))
+        say(table(["NAME", "KIND", "FROM"], rows))

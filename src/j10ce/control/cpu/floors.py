@@ -8,8 +8,8 @@ from functools import partial
 from typing import NamedTuple
 
 from j10ce.control.cpu.confined import ConfinedSiblings
+from j10ce.control.cpu.cpusets.owners import chosen_by_others
 from j10ce.control.cpu.needs import DEFAULT, TierWeights, foreign, keepable, quota, standing
-from j10ce.control.cpu.owners import chosen_by_others
 from j10ce.control.cpu.weights import HEADROOM, Division, Member, divide, grid
 from j10ce.model.knob import ROOT, Setting, TargetId
 from j10ce.model.plan import Bound, Proposal, Rank

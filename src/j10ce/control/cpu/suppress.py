@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, Literal
 
-from j10ce.control.besteffort import cover, idlers, resizing
+from j10ce.control.besteffort import cover, has_capped_parts, idlers, resizing
 from j10ce.control.controller import Controller
 from j10ce.control.cpu.rivals import Rival, protected, rival, sheltered, unweighed
 from j10ce.control.cpu.room import Law, Room, next_room
@@ -61,7 +61,7 @@ class CpuSuppress:
         if snap.epoch == self._epoch:
             return
         wanted = {t for t, e in snap.entitlements.items() if e.chosen and e.cpu.suppressible}
-        targets = cover(snap, {t for t in wanted if not resizing(snap, t) and not _has_capped_parts(snap, t)})
+        targets = cover(snap, {t for t in wanted if not resizing(snap, t) and not has_capped_parts(snap, t)})
         idle = idlers(snap) if self.config.mode == "auto" and snap.supports("cpu.idle") else {}
         yielding = {w for inside in idle.values() for w in inside}
         self._idle = {t: inside for t, inside in targets.items() if yielding.issuperset(inside)}
@@ -118,13 +118,6 @@ class CpuSuppress:
 
     def _at_most(self, target: TargetId, knob: str, value: Value, reason: str) -> Proposal:
         return Proposal(Setting(target, knob), Bound.AT_MOST, value, self.name, Rank.POLICY, reason)
-
-
-def _has_capped_parts(snap: Snapshot, target: TargetId) -> bool:
-    """cgroup v1 takes no quota inside a smaller one: a container that has one could not be started again."""
-    workload, support = snap.workloads.get(target), snap.support.get("cpu.max")
-    on_v1 = support is not None and support.via == "cgroup1"
-    return on_v1 and workload is not None and any(p.limits.cpu != math.inf for p in workload.parts)
 
 
 def _used(snap: Snapshot, workloads: Collection[TargetId]) -> float:

@@ -119,7 +119,10 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "": "CPU time of a workload.",
         "weight": "Its share among the workloads of one tier.",
         "latency": "realtime: scheduled before normal work.",
-        "pinning": "Which CPUs it runs on: all, the shared ones, reserved ones, or some for itself alone.",
+        "pinning": "Which CPUs it runs on: all, the shared ones, CPUs of its own that it lends while they are idle, "
+        "or some for itself alone.",
+        "bind": "How CPUs of its own are chosen. full-cores: only whole cores. spread: one CPU of each core. "
+        "Not set: whole cores where that is possible.",
         "burst": "Percent of its limit that it may save up while it uses less.",
         "idle": "Runs only when nothing else wants the CPU.",
         "core_sched": "Shares a core only with workloads that trust it.",
@@ -277,8 +280,23 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "failing": "Objects that ask for something that did not happen here, and why.",
         "last_plan": "How the writes of the last plan ended: outcome and count.",
         "applied": "Traced changes that were carried out since the last report that arrived.",
+        "topology": "Which of its CPUs share a core, a cache, memory, a socket.",
         "tiers": "Totals by tier, also of workloads that are left out below.",
         "left_out": "How many entries did not fit into the report, by its part.",
+    },
+    "TopologyReport": {
+        "": "Which CPUs of a node share what.",
+        "threads": "How many CPUs it has, as the kernel counts them.",
+        "cores": "How many cores.",
+        "sibling_step": "How far apart the numbers of the CPUs of one core are. 0: one CPU a core, or it differs.",
+        "sockets": "The CPUs of every socket.",
+        "numa_nodes": "The CPUs that are near to each memory node.",
+        "l3_caches": "The CPUs that share each last-level cache.",
+    },
+    "CpuGroup": {
+        "": "CPUs that share something.",
+        "id": "Its number, as the kernel has it.",
+        "cpus": "The CPUs, as the kernel lists them: 0-3,8-11.",
     },
     "TierTotal": {
         "": "What one tier has on a node, all its workloads together.",

@@ -9,11 +9,14 @@ from msgspec import UNSET, UnsetType, field
 from j10ce.model.parts.strict import Strict
 from j10ce.model.quantity import Duration, Quantity
 
+Bind = Literal["full-cores", "spread"]
+
 
 class CpuSection(Strict, frozen=True, kw_only=True):
     weight: int | UnsetType = UNSET  # shares among the workloads of one tier
     latency: Literal["normal", "realtime"] = "normal"
     pinning: Literal["none", "shared", "reserved", "exclusive"] = "none"
+    bind: Bind | UnsetType = UNSET  # which CPUs it has together; UNSET: whole cores where it can
     burst: Quantity | UnsetType = UNSET  # percent of the limit that may be saved up
     idle: bool = False
     core_sched: bool = False
@@ -51,3 +54,35 @@ class CacheSection(Strict, frozen=True, kw_only=True):
     llc_start_percent: int | UnsetType = UNSET
     llc_end_percent: int | UnsetType = UNSET
     memory_bandwidth_percent: int | UnsetType = UNSET
+
+
+class CpuOverlay(Strict, frozen=True, kw_only=True):
+    """What is said on top of a profile's section; what is not set stays as the profile has it."""
+
+    weight: int | UnsetType = UNSET
+    latency: Literal["normal", "realtime"] | UnsetType = UNSET
+    pinning: Literal["none", "shared", "reserved", "exclusive"] | UnsetType = UNSET
+    bind: Bind | UnsetType = UNSET
+    burst: Quantity | UnsetType = UNSET
+    idle: bool | UnsetType = UNSET
+    core_sched: bool | UnsetType = UNSET
+    suppressible: bool | UnsetType = UNSET
+
+
+class MemoryOverlay(Strict, frozen=True, kw_only=True):
+    """Likewise."""
+
+    min_percent: int | UnsetType = UNSET
+    low_percent: int | UnsetType = UNSET
+    throttling_percent: int | UnsetType = UNSET
+    oom_priority: int | UnsetType = UNSET
+    oom_group: bool | UnsetType = UNSET
+    reclaim: ReclaimSection | UnsetType = UNSET
+
+
+class Sections(Strict, frozen=True, kw_only=True):
+    """What is said on top of a profile: by a node's strategy for all that have it, or of one workload alone."""
+
+    cpu: CpuOverlay = CpuOverlay()
+    memory: MemoryOverlay = MemoryOverlay()
+    cache: CacheSection = CacheSection()

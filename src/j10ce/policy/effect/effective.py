@@ -15,6 +15,7 @@ from j10ce.policy.effect.memory_kept import Kept, MemoryKept
 from j10ce.policy.effect.support import missing
 
 CPU_SLACK: Final = 0.5  # millicores: what rounding weights to whole numbers may cost
+LENT: Final = 0.01  # of CPUs that are lent while idle: what idle work has of them before it gives way
 
 
 class Effective(Struct, frozen=True):
@@ -57,14 +58,15 @@ def _judge(snap: Snapshot, target: TargetId, times: Mapping[TargetId, CpuTime], 
     kept: Kept = memory.of(path, promised.memory)
     parts = parts_quota(snap, target)
     cpu = min(times[target].total, parts)
+    slack = CPU_SLACK + (promised.cpu * LENT if e and e.cpu.pinning == "reserved" else 0.0)
     return Effective(
         target,
         promised,
-        promised.cpu if promised.cpu - CPU_SLACK <= cpu < promised.cpu else cpu,
+        promised.cpu if promised.cpu - slack <= cpu < promised.cpu else cpu,
         kept.bytes,
         *kept.now,
         snap.groups[target].memory_current,
-        "" if cpu >= promised.cpu - CPU_SLACK else _cpu_reason(snap, path, times, promised.cpu, parts),
+        "" if cpu >= promised.cpu - slack else _cpu_reason(snap, path, times, promised.cpu, parts),
         kept.reason,
     )
 

@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from j10ce.model.kinds import CpuSection, MemorySection, MinimalReservationPolicy, Minimum, Tier
+from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, MinimalReservationPolicy, Minimum, Tier
 from j10ce.model.knob import TargetId
+from j10ce.model.parts.sections import Sections
 from j10ce.model.quantity import Bytes, Quantity
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.model.snapshot import NodeFacts
@@ -22,6 +23,7 @@ from j10ce.model.workload import Entitlement, Note, Source, Workload
 from j10ce.policy.choose import Choice, Chooser
 from j10ce.policy.document.document import NodeDocument, limit, reference
 from j10ce.policy.entitlement.claims import Book, Claim, Promise, Refusals
+from j10ce.policy.entitlement.layers import Layers, layers
 from j10ce.policy.entitlement.ledger import AGENT, HEADROOM, NO_BYTES, Headroom, Ledger, Line, guaranteeable
 from j10ce.policy.lifetime import created, ends, over
 from j10ce.policy.payer import measured, rank
@@ -29,6 +31,7 @@ from j10ce.policy.profiles import RESERVES_REQUEST
 from j10ce.policy.select import compiled
 
 NO_QUANTITY: Final = Quantity(0)
+NO_CACHE: Final = CacheSection()
 ROUNDING: Final = 1 << 20  # bytes by which whole pages on every level of the tree may miss a promise
 
 
@@ -57,6 +60,7 @@ class Asking(NamedTuple):
     workload: Workload
     choice: Choice
     claims: list[Claim]
+    layers: Layers
 
 
 NOTHING_BESIDE: Final = Beside()
@@ -71,15 +75,16 @@ def resolve(
     before: Ledger | None = None,
     headroom: Headroom = HEADROOM,
     beside: Beside = NOTHING_BESIDE,
+    overlays: Mapping[str, Sections] | None = None,
 ) -> Resolution:
-    """Entitlements of all workloads, and the ledger behind them.
+    """Entitlements of all workloads, and the ledger behind them. `overlays`: what the node's strategy says, by profile.
 
     `before` is the ledger in force: its promises are kept as long as they are wanted, whatever was added or edited,
     and are cut by tier where the machine has shrunk below them.
     """
     capacity = node.capacity
     promises = _promises(document, capacity, wall)
-    asking = _asking(workloads, document, promises, capacity)
+    asking = _asking(workloads, document, promises, capacity, overlays or {})
     book = Book(Ledger(guaranteeable(capacity, headroom), beside=beside.others), promises)
     claims: Mapping[str, Sequence[Claim]] = {a.target: a.claims for a in asking if a.claims}
     if before is not None:
@@ -111,14 +116,20 @@ def _promised(ledger: Ledger, holder: str) -> int:
 
 
 def admit(
-    arrivals: Collection[Workload], document: NodeDocument, node: NodeFacts, *, wall: float, before: Resolution
+    arrivals: Collection[Workload],
+    document: NodeDocument,
+    node: NodeFacts,
+    *,
+    wall: float,
+    before: Resolution,
+    overlays: Mapping[str, Sections] | None = None,
 ) -> Resolution:
     """`before`, and on top of it workloads that came after all others: nobody else is looked at again.
 
     Where the claims of later comers are served last, that is what `resolve` would say.
     """
     promises = _promises(document, node.capacity, wall)
-    asking = _asking(arrivals, document, promises, node.capacity)
+    asking = _asking(arrivals, document, promises, node.capacity, overlays or {})
     book = Book(before.ledger.copy(), promises)
     for back in asking:  # one that was here before starts over
         book.forget(back.target)
@@ -133,7 +144,11 @@ def _promises(document: NodeDocument, capacity: Resources, wall: float) -> list[
 
 
 def _asking(
-    workloads: Collection[Workload], document: NodeDocument, promises: Sequence[Promise], capacity: Resources
+    workloads: Collection[Workload],
+    document: NodeDocument,
+    promises: Sequence[Promise],
+    capacity: Resources,
+    overlays: Mapping[str, Sections],
 ) -> list[Asking]:
     near = {ns: [p for p in promises if p.namespace == ns] for ns in {p.namespace for p in promises}}
     chooser = Chooser(document.profiles)
@@ -142,7 +157,8 @@ def _asking(
         target, choice, here = w.target, chooser.choose(w), near.get(w.namespace, [])
         if here and not w.vouched:
             choice, here = choice._replace(notes=(*choice.notes, *_not_for(w, here))), []
-        asking.append(Asking(target, w, choice, _claims(target, w, choice, here, capacity)))
+        laid = layers(w, choice, overlays)
+        asking.append(Asking(target, w, choice, _claims(target, w, choice, here, capacity, laid.memory), laid))
     return asking
 
 
@@ -180,12 +196,17 @@ def _promise(policy: MinimalReservationPolicy, units: int, capacity: Resources) 
 
 
 def _claims(
-    target: TargetId, w: Workload, choice: Choice, promises: Iterable[Promise], capacity: Resources
+    target: TargetId,
+    w: Workload,
+    choice: Choice,
+    promises: Iterable[Promise],
+    capacity: Resources,
+    memory: MemorySection,
 ) -> list[Claim]:
     if choice.ignored:
         return []
     matching = [p for p in promises if p.test(w.labels)]
-    own = list(_own_claims(w, choice, capacity))
+    own = list(_own_claims(w, choice, capacity, memory))
     if not matching and not own:
         return []
     cpu = any(p.shape.cpu for p in matching) or any(amount.cpu for _, _, amount in own)
@@ -196,7 +217,9 @@ def _claims(
     ]
 
 
-def _own_claims(w: Workload, choice: Choice, capacity: Resources) -> Iterator[tuple[float, str, Resources]]:
+def _own_claims(
+    w: Workload, choice: Choice, capacity: Resources, memory: MemorySection
+) -> Iterator[tuple[float, str, Resources]]:
     """What the workload itself asks for, and what its profile reserves of its request."""
     if any(w.minimum):
         yield w.since, f"Workload/{w.namespace}/{w.name}", measured(w.minimum, capacity)
@@ -205,7 +228,7 @@ def _own_claims(w: Workload, choice: Choice, capacity: Resources) -> Iterator[tu
     since = max(w.since, created(choice.profile))
     if choice.tier in RESERVES_REQUEST:
         yield since, reference(choice.profile), measured(w.requests, capacity)
-    elif least := _least_memory(w, choice.profile.spec.memory):
+    elif least := _least_memory(w, memory):
         yield since, reference(choice.profile), Resources(memory=least)
 
 
@@ -221,14 +244,16 @@ def _tier(choice: Choice, *, cpu_floor: bool, floor: bool) -> Tier:
 
 
 def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
-    target, w, choice, claims = asking
+    target, w, choice, claims, laid = asking
     promised, floor = NOTHING, NOTHING
     if claims and (line := book.ledger.get(target)) is not None:
         promised, floor = line.amount, book.ledger.granted(target)
     profile, chosen = choice.profile, choice.profile is not None or bool(claims)
     tier = _tier(choice, cpu_floor=promised.cpu > 0, floor=bool(claims))
-    cpu, memory = (profile.spec.cpu, profile.spec.memory) if profile else (CpuSection(), MemorySection())
-    notes = tuple(Note("Note", "", text) for text in choice.notes)
+    cpu, memory, cache = (laid.cpu, laid.memory, laid.cache) if chosen else (CpuSection(), MemorySection(), NO_CACHE)
+    notes = (*(Note("Note", "", text) for text in choice.notes), *laid.notes)
+    if laid.sources and not chosen:
+        notes = (*notes, Note("Note", laid.sources[0].object, "not heeded: no profile and no policy is for it"))
     if claims:
         notes = (*notes, *_notes(asking, tier, promised, book, refusals))
         if memory.min_percent is not UNSET and _least_memory(w, memory) > floor.memory:
@@ -245,7 +270,8 @@ def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
         w.limits,
         cpu,
         memory,
-        tuple(_sources(choice, claims, promised)) if chosen else (),
+        cache,
+        (*_sources(choice, claims, promised), *laid.sources) if chosen else (),
         notes,
     )
 
@@ -263,7 +289,7 @@ def _sources(choice: Choice, claims: list[Claim], promised: Resources) -> Iterat
 
 
 def _notes(asking: Asking, tier: Tier, promised: Resources, book: Book, refusals: Refusals) -> Iterator[Note]:
-    target, _, choice, claims = asking
+    target, _, choice, claims, _ = asking
     for claim in sorted(claims):
         if (promise := book.promises.get(claim.source)) is not None and promise.notes:
             yield from (Note("Note", claim.source, text) for text in promise.notes)

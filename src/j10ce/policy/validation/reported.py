@@ -6,6 +6,7 @@ Checked where a report comes in, and again where it is used: on Kubernetes agent
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final
@@ -14,6 +15,7 @@ from msgspec import UNSET, UnsetType
 
 from j10ce.errors import Finding
 from j10ce.model.kinds import EffectiveFloor, NodeQoS, NodeReport, ReservationReport
+from j10ce.model.knob import NR_CPUS
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import RESOURCES
 from j10ce.policy.validation.sections import outside
@@ -23,6 +25,7 @@ MOST_CPUS: Final = 1_000_000
 MOST_BYTES: Final = 1 << 50  # also of a rate: no machine has a petabyte
 MOST_COUNT: Final = 1_000_000  # of workloads and units on one node
 MOST_GENERATION: Final = 2**53
+CPU_LIST: Final = re.compile(r"[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*")
 POLICY: Final = "MinimalReservationPolicy"
 
 PATH: Final = "status.node"
@@ -32,7 +35,13 @@ Amounts = Mapping[str, Quantity]
 def report_findings(node: NodeQoS) -> list[Finding]:
     """All that makes no sense in what a node reports."""
     report = node.status.node
-    return [*_times(report), *_amounts(report), *_counts(report), *_promises(report, node.metadata.name)]
+    return [
+        *_times(report),
+        *_amounts(report),
+        *_counts(report),
+        *_topology(report),
+        *_promises(report, node.metadata.name),
+    ]
 
 
 def _times(report: NodeReport) -> Iterator[Finding]:
@@ -87,6 +96,25 @@ def _counts(report: NodeReport) -> Iterator[Finding]:
     for name, share in report.pressure.items():
         if not (math.isfinite(share) and 0 <= share <= 100):
             yield Finding(f"{PATH}.pressure.{name}", str(share), "no share of time", "use 0 to 1")
+
+
+def _topology(report: NodeReport) -> Iterator[Finding]:
+    if (topology := report.topology) is UNSET:
+        return
+    for name, count in (
+        ("threads", topology.threads),
+        ("cores", topology.cores),
+        ("siblingStep", topology.sibling_step),
+    ):
+        yield from outside(f"{PATH}.topology.{name}", count, 0, NR_CPUS)
+    for name, groups in (
+        ("sockets", topology.sockets),
+        ("numaNodes", topology.numa_nodes),
+        ("l3Caches", topology.l3_caches),
+    ):
+        for n, group in enumerate(groups):
+            if not CPU_LIST.fullmatch(group.cpus):  # not unfolded: a short text may name very many
+                yield Finding(f"{PATH}.topology.{name}[{n}].cpus", group.cpus, "no list of CPUs", "write it as 0-3,8")
 
 
 def _promises(report: NodeReport, node: str) -> Iterator[Finding]:

@@ -46,6 +46,8 @@ def _cpu(spec: QoSProfileSpec) -> Iterator[Finding]:
         yield Finding(
             f"spec.cpu.{name}", True, f"tier {tier.value} is never held back", "use tier standard or besteffort"
         )
+    if cpu.bind is not UNSET and cpu.pinning not in OWN_CPUS:
+        yield Finding("spec.cpu.bind", cpu.bind, "it has no CPUs of its own", "use pinning reserved or exclusive")
     claims = {"latency": cpu.latency == "realtime" and cpu.latency, "pinning": cpu.pinning in OWN_CPUS and cpu.pinning}
     for name, value in claims.items():
         if value and (lent or tier is Tier.BESTEFFORT):

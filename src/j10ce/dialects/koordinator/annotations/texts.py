@@ -15,7 +15,7 @@ from j10ce.model.knob import parse_cpus
 
 S = TypeVar("S", bound=Struct)
 T = TypeVar("T")
-Told = list[Finding]
+Findings = list[Finding]
 
 
 class Reading(NamedTuple, Generic[T]):
@@ -67,7 +67,7 @@ def words(annotations: Mapping[str, str], key: str, hint: str) -> Reading[tuple[
     return Reading(None if wrong else tuple(items), findings + wrong)
 
 
-def _list(annotations: Mapping[str, str], key: str) -> tuple[list[Any] | None, Told]:
+def _list(annotations: Mapping[str, str], key: str) -> tuple[list[Any] | None, Findings]:
     if not annotations.get(key):
         return None, []
     data, odd = read_text(annotations[key], path_of(key))

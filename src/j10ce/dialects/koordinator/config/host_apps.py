@@ -57,6 +57,4 @@ def findings(strategy: HostApplications) -> Iterator[Finding]:
         steps = app.cgroup_path.below_base.split("/")
         if not app.cgroup_path.below_base or ".." in steps or "." in steps or "\0" in app.cgroup_path.below_base:
             base = app.cgroup_path.below_base
-            yield Finding(
-                f"{path}.cgroupPath", base, "not the path of a cgroup", "name one below its base, without .."
-            )
+            yield Finding(f"{path}.cgroupPath", base, "not the path of a cgroup", "name one below its base, without ..")

@@ -106,10 +106,10 @@ def _laid(whole: Plain, layers: dict[str, Layer], overlay: Overlay) -> Plain:
     return laid
 
 
-Told = Iterator[tuple[Overlay, list[Finding]]]
+NodeOverlays = Iterator[tuple[Overlay, list[Finding]]]
 
 
-def _colocation(node: NodeWords, shape: Shape) -> Told:
+def _colocation(node: NodeWords, shape: Shape) -> NodeOverlays:
     text = node.annotations.get(names.COLOCATION_STRATEGY)
     if text is not None:
         path = f"metadata.annotations.{names.COLOCATION_STRATEGY}"
@@ -134,7 +134,7 @@ def _percent(text: str) -> int | None:
     return int(Fraction(text) * 100)
 
 
-def _normalization(node: NodeWords, _: Shape) -> Told:
+def _normalization(node: NodeWords, _: Shape) -> NodeOverlays:
     label = names.NORMALIZATION_ENABLED
     if label in node.labels:
         value = node.labels[label]
@@ -142,7 +142,7 @@ def _normalization(node: NodeWords, _: Shape) -> Told:
         yield Overlay(Layer("label", label), {"enable": value == "true"}), [] if value in ("true", "false") else wrong
 
 
-def _system(node: NodeWords, _: Shape) -> Told:
+def _system(node: NodeWords, _: Shape) -> NodeOverlays:
     key = names.NETWORK_BANDWIDTH
     if key in node.annotations:
         value = node.annotations[key]
@@ -151,7 +151,7 @@ def _system(node: NodeWords, _: Shape) -> Told:
         yield Overlay(Layer("annotation", key), fields), [] if quantity(value) is not None else wrong
 
 
-OF_NODE: Final[Mapping[str, Callable[[NodeWords, Shape], Told]]] = {
+OF_NODE: Final[Mapping[str, Callable[[NodeWords, Shape], NodeOverlays]]] = {
     "colocation-config": _colocation,
     "cpu-normalization-config": _normalization,
     "system-config": _system,

@@ -546,7 +546,7 @@ class Rollout(_message.Message):
     def __init__(self, canary_percent: _Optional[int] = ..., paused: _Optional[bool] = ..., stop_on_failures: _Optional[bool] = ..., attempt: _Optional[int] = ...) -> None: ...
 
 class CpuSection(_message.Message):
-    __slots__ = ("weight", "latency", "pinning", "burst", "idle", "core_sched", "suppressible")
+    __slots__ = ("weight", "latency", "pinning", "bind", "burst", "idle", "core_sched", "suppressible")
     class Latency(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         LATENCY_UNSPECIFIED: _ClassVar[CpuSection.Latency]
@@ -567,9 +567,18 @@ class CpuSection(_message.Message):
     PINNING_NONE: CpuSection.Pinning
     PINNING_RESERVED: CpuSection.Pinning
     PINNING_SHARED: CpuSection.Pinning
+    class Bind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        BIND_UNSPECIFIED: _ClassVar[CpuSection.Bind]
+        BIND_FULL_CORES: _ClassVar[CpuSection.Bind]
+        BIND_SPREAD: _ClassVar[CpuSection.Bind]
+    BIND_UNSPECIFIED: CpuSection.Bind
+    BIND_FULL_CORES: CpuSection.Bind
+    BIND_SPREAD: CpuSection.Bind
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     LATENCY_FIELD_NUMBER: _ClassVar[int]
     PINNING_FIELD_NUMBER: _ClassVar[int]
+    BIND_FIELD_NUMBER: _ClassVar[int]
     BURST_FIELD_NUMBER: _ClassVar[int]
     IDLE_FIELD_NUMBER: _ClassVar[int]
     CORE_SCHED_FIELD_NUMBER: _ClassVar[int]
@@ -577,11 +586,12 @@ class CpuSection(_message.Message):
     weight: int
     latency: CpuSection.Latency
     pinning: CpuSection.Pinning
+    bind: CpuSection.Bind
     burst: str
     idle: bool
     core_sched: bool
     suppressible: bool
-    def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuSection.Latency, str]] = ..., pinning: _Optional[_Union[CpuSection.Pinning, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
+    def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuSection.Latency, str]] = ..., pinning: _Optional[_Union[CpuSection.Pinning, str]] = ..., bind: _Optional[_Union[CpuSection.Bind, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
 
 class MemorySection(_message.Message):
     __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim")
@@ -770,7 +780,7 @@ class EffectiveFloor(_message.Message):
     def __init__(self, node: _Optional[str] = ..., workload: _Optional[str] = ..., resource: _Optional[str] = ..., promised: _Optional[str] = ..., effective: _Optional[str] = ..., reason: _Optional[str] = ..., source: _Optional[str] = ...) -> None: ...
 
 class NodeReport(_message.Message):
-    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "reserved", "claimed", "best_effort", "usage", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "tiers", "left_out")
+    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "tiers", "left_out")
     class CapacityEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -861,6 +871,7 @@ class NodeReport(_message.Message):
     ARMED_FIELD_NUMBER: _ClassVar[int]
     DOCUMENT_FIELD_NUMBER: _ClassVar[int]
     CAPACITY_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
     RESERVED_FIELD_NUMBER: _ClassVar[int]
     CLAIMED_FIELD_NUMBER: _ClassVar[int]
     BEST_EFFORT_FIELD_NUMBER: _ClassVar[int]
@@ -884,6 +895,7 @@ class NodeReport(_message.Message):
     armed: bool
     document: str
     capacity: _containers.ScalarMap[str, str]
+    topology: TopologyReport
     reserved: _containers.ScalarMap[str, str]
     claimed: _containers.MessageMap[str, StringMap]
     best_effort: _containers.ScalarMap[str, str]
@@ -901,7 +913,7 @@ class NodeReport(_message.Message):
     applied: _containers.RepeatedCompositeFieldContainer[AppliedChange]
     tiers: _containers.MessageMap[str, TierTotal]
     left_out: _containers.ScalarMap[str, int]
-    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ..., tiers: _Optional[_Mapping[str, TierTotal]] = ..., left_out: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., topology: _Optional[_Union[TopologyReport, _Mapping]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ..., tiers: _Optional[_Mapping[str, TierTotal]] = ..., left_out: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class OvercommitTerm(_message.Message):
     __slots__ = ("result", "step", "name", "amount", "why")
@@ -978,6 +990,22 @@ class FailingNode(_message.Message):
     node: str
     why: str
     def __init__(self, node: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
+
+class TopologyReport(_message.Message):
+    __slots__ = ("threads", "cores", "sibling_step", "sockets", "numa_nodes", "l3_caches")
+    THREADS_FIELD_NUMBER: _ClassVar[int]
+    CORES_FIELD_NUMBER: _ClassVar[int]
+    SIBLING_STEP_FIELD_NUMBER: _ClassVar[int]
+    SOCKETS_FIELD_NUMBER: _ClassVar[int]
+    NUMA_NODES_FIELD_NUMBER: _ClassVar[int]
+    L3_CACHES_FIELD_NUMBER: _ClassVar[int]
+    threads: int
+    cores: int
+    sibling_step: int
+    sockets: _containers.RepeatedCompositeFieldContainer[CpuGroup]
+    numa_nodes: _containers.RepeatedCompositeFieldContainer[CpuGroup]
+    l3_caches: _containers.RepeatedCompositeFieldContainer[CpuGroup]
+    def __init__(self, threads: _Optional[int] = ..., cores: _Optional[int] = ..., sibling_step: _Optional[int] = ..., sockets: _Optional[_Iterable[_Union[CpuGroup, _Mapping]]] = ..., numa_nodes: _Optional[_Iterable[_Union[CpuGroup, _Mapping]]] = ..., l3_caches: _Optional[_Iterable[_Union[CpuGroup, _Mapping]]] = ...) -> None: ...
 
 class Capability(_message.Message):
     __slots__ = ("feature", "ok", "via", "needs", "instead")
@@ -1072,6 +1100,14 @@ class TierTotal(_message.Message):
     effective: _containers.ScalarMap[str, str]
     used: _containers.ScalarMap[str, str]
     def __init__(self, workloads: _Optional[int] = ..., promised: _Optional[_Mapping[str, str]] = ..., effective: _Optional[_Mapping[str, str]] = ..., used: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class CpuGroup(_message.Message):
+    __slots__ = ("id", "cpus")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    CPUS_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    cpus: str
+    def __init__(self, id: _Optional[int] = ..., cpus: _Optional[str] = ...) -> None: ...
 
 class StringMap(_message.Message):
     __slots__ = ("values",)

@@ -60,6 +60,15 @@ def within(snap: Snapshot, target: TargetId) -> Cpus:
     return outer & chosen_by_others(snap, target) or outer
 
 
+def static(snap: Snapshot, w: Workload) -> Cpus:
+    """The CPUs that a kubelet's static policy gave containers: as many whole ones as they ask for.
+
+    It writes them again whenever they differ. So such a workload is left alone, and nobody is given its CPUs.
+    """
+    given = ((p.requests.cpu, chosen_by_others(snap, knob.part(w.namespace, w.name, p.name))) for p in w.parts)
+    return frozenset[int]().union(*(cpus for asked, cpus in given if cpus and len(cpus) * 1000 == asked))
+
+
 def stay(snap: Snapshot, w: Workload) -> Stay:
     """A container with a set of its own has what it asks for there: so it is with the kubelet's static CPUs."""
     here, e = within(snap, w.target), snap.entitlements.get(w.target)

@@ -1,0 +1,7 @@
+"""What a machine is, apart from what runs on it.
+
+What was read of a machine comes in; facts that decisions look at go out.
+
+    topology   says which CPUs share a core, a cache, a memory node, a socket
+    facts      is all that is known of the machine itself
+"""

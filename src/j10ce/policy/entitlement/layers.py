@@ -1,0 +1,122 @@
+"""What is said of a workload, layer on layer: its profile, the node's strategy for that profile, itself.
+
+A layer says only what it changes. What makes no sense in the workload's tier, or is not for its namespace, is left as
+it was, with a note; each change that counts is a source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from msgspec import UNSET
+from msgspec.structs import fields, replace
+
+from j10ce.errors import Finding
+from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, QoSProfileSpec, Tier
+from j10ce.model.parts.sections import Sections
+from j10ce.model.workload import Note, Source, Workload
+from j10ce.policy.choose import Choice
+from j10ce.policy.profiles import not_yet, trusted
+from j10ce.policy.validation.sections import OWN_CPUS, sections
+
+STRATEGY: Final = "NodeStrategy"
+SILENT: Final = Sections()
+
+
+class LayerField(NamedTuple):
+    """One field of a layer."""
+
+    section: str  # cpu, memory, cache
+    name: str  # as the struct has it
+    path: str  # as people write it: `cpu.coreSched`
+    value: Any
+
+
+class Layers(NamedTuple):
+    """What counts, who said so, and what does not count."""
+
+    cpu: CpuSection = CpuSection()
+    memory: MemorySection = MemorySection()
+    cache: CacheSection = CacheSection()
+    sources: tuple[Source, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def layers(w: Workload, choice: Choice, overlays: Mapping[str, Sections]) -> Layers:
+    """`overlays`: what the node's strategy says, by profile."""
+    base, profile = Layers(), choice.profile
+    if profile is not None:
+        base = Layers(profile.spec.cpu, profile.spec.memory, profile.spec.cache)
+        if overlay := overlays.get(profile.metadata.name):
+            why = f"for profile {profile.metadata.name}"
+            base = _laid(base, said(overlay), choice.tier, lambda _: STRATEGY, why)
+    own = w.overrides
+    if own.sections != SILENT and (asked := said(own.sections)):
+        mine = f"Workload/{w.namespace}/{w.name}"
+        allowed = [field for field in asked if not _privileged(field) or trusted(w.namespace_labels)]
+        text = f"namespace {w.namespace!r} may not choose it"
+        refused = [
+            Note("Note", own.origins.get(f.path, mine), f"{_spelled(f)}: {text}") for f in asked if f not in allowed
+        ]
+        base = _laid(base, allowed, choice.tier, lambda path: own.origins.get(path, mine), "of this workload alone")
+        base = base._replace(notes=(*base.notes, *refused))
+    return base._replace(notes=(*base.notes, *own.notes)) if own.notes else base
+
+
+def said(overlay: Sections) -> list[LayerField]:
+    """Every field that a layer sets."""
+    parts = (("cpu", overlay.cpu), ("memory", overlay.memory), ("cache", overlay.cache))
+    return [
+        LayerField(section, f.name, f"{section}.{f.encode_name}", value)
+        for section, layer in parts
+        for f in fields(layer)
+        if (value := getattr(layer, f.name)) is not UNSET
+    ]
+
+
+def _privileged(field: LayerField) -> bool:
+    """CPUs of its own cost others theirs."""
+    return field.path == "cpu.pinning" and field.value in OWN_CPUS
+
+
+def _laid(base: Layers, asked: list[LayerField], tier: Tier, who: Callable[[str], str], why: str) -> Layers:
+    """Fields that make no sense with the others are left out, one round after the other, until all that stay do."""
+    notes: list[Note] = []
+    known = {(f.path, f.problem) for f in _findings(base, tier)}
+    while wrong := [f for f in _findings(_over(base, asked), tier) if (f.path, f.problem) not in known]:
+        out = [field for field in asked if field in _blamed(wrong[0], asked)]
+        notes += [Note("Note", who(f.path), f"{_spelled(f)}: {wrong[0].problem}; {wrong[0].hint}") for f in out]
+        asked = [field for field in asked if field not in out]
+    merged = _over(base, asked)
+    unheeded = set(not_yet(merged.cpu, merged.memory)) - set(not_yet(base.cpu, base.memory))
+    late = [f for f in asked if f.path in unheeded or f.section == "cache"]
+    notes += [Note("Note", who(f.path), f"{_spelled(f)}: not heeded yet") for f in late]
+    sources = (*base.sources, *(Source(f.path, who(f.path), f"{_spelled(f)} {why}") for f in asked))
+    return merged._replace(sources=sources, notes=(*base.notes, *notes))
+
+
+def _over(base: Layers, asked: list[LayerField]) -> Layers:
+    def of(section: str) -> dict[str, Any]:
+        return {field.name: field.value for field in asked if field.section == section}
+
+    return base._replace(
+        cpu=replace(base.cpu, **of("cpu")),
+        memory=replace(base.memory, **of("memory")),
+        cache=replace(base.cache, **of("cache")),
+    )
+
+
+def _findings(merged: Layers, tier: Tier) -> Iterator[Finding]:
+    return sections(QoSProfileSpec(tier=tier, cpu=merged.cpu, memory=merged.memory, cache=merged.cache))
+
+
+def _blamed(finding: Finding, asked: list[LayerField]) -> list[LayerField]:
+    """The field that it names; where that is none of the layer's, all that the layer says about the same resource."""
+    _, section, path = finding.path.split(".", 2)
+    return [f for f in asked if f.path == f"{section}.{path}"] or [f for f in asked if f.section == section] or asked
+
+
+def _spelled(field: LayerField) -> str:
+    value = field.value
+    return f"{field.path} {str(value).lower() if isinstance(value, bool) else value}"

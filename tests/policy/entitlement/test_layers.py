@@ -1,0 +1,179 @@
+"""What is said of a workload, layer on layer: the last word counts, what makes no sense does not, and each is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET
+
+from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, QoSProfile, ReclaimSection
+from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay, Sections
+from j10ce.model.workload import Entitlement, Note, Overrides, Source, Workload
+from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.entitlement.resolve import admit, resolve
+from j10ce.policy.profiles import TRUSTED_LABEL
+from j10ce.testing import build
+
+PROFILE = build.profile("web", "sensitive", cpu=CpuSection(weight=10), memory=MemorySection(low_percent=50))
+CPU_BURST = "koordinator.sh/cpuBurst"
+
+
+def entitled(
+    own: Sections | None = None,
+    *,
+    profile: QoSProfile = PROFILE,
+    overlays: dict[str, Sections] | None = None,
+    trusted: str = "",
+    **overrides: Any,
+) -> Entitlement:
+    w = workload(own, profile, trusted, **overrides)
+    document = NodeDocument(node="n1", profiles=(profile,))
+    granted = resolve([w], document, build.node(), wall=build.WALL, overlays=overlays or {})
+    empty = resolve([], document, build.node(), wall=build.WALL, overlays=overlays or {})
+    late = admit([w], document, build.node(), wall=build.WALL, before=empty, overlays=overlays or {})
+    assert late.entitlements == granted.entitlements, "an arrival is no different"
+    return granted.entitlements[w.target]
+
+
+def workload(own: Sections | None, profile: QoSProfile, trusted: str, **overrides: Any) -> Workload:
+    return build.workload(
+        "a",
+        profile=profile.metadata.name,
+        memory="1Gi",
+        namespace_labels={TRUSTED_LABEL: trusted} if trusted else {},
+        overrides=Overrides(own or Sections(), **overrides),
+    )
+
+
+def notes(e: Entitlement) -> list[str]:
+    return [*map(str, e.notes)]
+
+
+def test_the_workload_has_the_last_word_then_the_strategy_then_the_profile() -> None:
+    strategy = {"web": Sections(cpu=CpuOverlay(weight=20), memory=MemoryOverlay(low_percent=60))}
+    granted = entitled(Sections(cpu=CpuOverlay(weight=30)), overlays=strategy, origins={"cpu.weight": CPU_BURST})
+    assert (granted.cpu.weight, granted.memory.low_percent) == (30, 60)
+    assert granted.sources[1:] == (
+        Source("cpu.weight", "NodeStrategy", "cpu.weight 20 for profile web"),
+        Source("memory.lowPercent", "NodeStrategy", "memory.lowPercent 60 for profile web"),
+        Source("cpu.weight", CPU_BURST, "cpu.weight 30 of this workload alone"),
+    )
+    assert granted.notes == ()
+
+
+def test_a_strategy_says_nothing_of_other_profiles() -> None:
+    assert entitled(overlays={"other": Sections(cpu=CpuOverlay(weight=20))}).cpu.weight == 10
+
+
+def test_the_cache_of_a_profile_is_part_of_what_its_workloads_are_entitled_to() -> None:
+    cache = CacheSection(llc_end_percent=50)
+    assert entitled(Sections(cache=cache)).cache == cache
+    assert notes(entitled(Sections(cache=cache))) == ["Workload/default/a: cache.llcEndPercent 50: not heeded yet"]
+
+
+def test_memory_that_is_promised_by_an_override_is_in_the_ledger() -> None:
+    granted = entitled(Sections(memory=MemoryOverlay(min_percent=50)))
+    assert granted.floor.memory == 512 << 20
+
+
+@pytest.mark.parametrize(
+    ("own", "kept", "why"),
+    [
+        pytest.param(
+            Sections(cpu=CpuOverlay(idle=True, weight=5)),
+            CpuSection(weight=5),
+            "cpu.idle true: tier sensitive is never held back; use tier standard or besteffort",
+            id="a protected tier is not idle",
+        ),
+        pytest.param(
+            Sections(cpu=CpuOverlay(weight=-1)),
+            CpuSection(weight=10),
+            "cpu.weight -1: out of range; use 2 to 262144",
+            id="out of range",
+        ),
+        pytest.param(
+            Sections(cpu=CpuOverlay(pinning="exclusive")),
+            CpuSection(weight=10),
+            "cpu.pinning exclusive: namespace 'default' may not choose it",
+            id="CPUs of its own in a namespace that may not have them",
+        ),
+    ],
+)
+def test_what_makes_no_sense_or_is_not_allowed_is_left_as_it_was_with_a_note(
+    own: Sections, kept: CpuSection, why: str
+) -> None:
+    granted = entitled(own)
+    assert granted.cpu == kept
+    assert notes(granted) == [f"Workload/default/a: {why}"]
+
+
+def test_a_trusted_namespace_may_choose_cpus_of_its_own() -> None:
+    granted = entitled(Sections(cpu=CpuOverlay(pinning="exclusive")), trusted="true")
+    assert (granted.cpu.pinning, notes(granted)) == ("exclusive", [])
+
+
+def test_what_could_not_be_understood_is_told() -> None:
+    note = Note("Note", CPU_BURST, "no JSON")
+    assert entitled(notes=(note,)).notes == (note,)
+
+
+def test_without_a_profile_or_a_policy_nothing_is_changed_and_a_note_says_so() -> None:
+    w = build.workload("a", overrides=Overrides(Sections(cpu=CpuOverlay(weight=5))))
+    granted = resolve([w], NodeDocument(node="n1"), build.node(), wall=build.WALL).entitlements[w.target]
+    assert (granted.chosen, granted.cpu, granted.sources) == (False, CpuSection(), ())
+    assert notes(granted) == ["Workload/default/a: not heeded: no profile and no policy is for it"]
+
+
+def test_fields_that_no_controller_acts_on_are_told() -> None:
+    asked = build.profile(
+        "web",
+        cpu=CpuSection(core_sched=True),
+        memory=MemorySection(oom_priority=5, reclaim=ReclaimSection(enabled=True)),
+    )
+    said = "cpu.coreSched, memory.oomPriority, memory.reclaim of profile web: not heeded yet"
+    assert notes(entitled(profile=asked)) == [said]
+    assert notes(entitled(Sections(cpu=CpuOverlay(core_sched=True)))) == [
+        "Workload/default/a: cpu.coreSched true: not heeded yet"
+    ]
+
+
+def test_a_namespace_that_may_not_have_the_profile_whose_selector_matches_is_told() -> None:
+    listed = build.profile("db", selector=build.selector({"app": "db"}), namespaces=build.selector({"team": "db"}))
+    w = build.workload("a", labels={"app": "db"})
+    granted = resolve([w], NodeDocument(node="n1", profiles=(listed,)), build.node(), wall=build.WALL)
+    assert notes(granted.entitlements[w.target]) == [
+        "namespace 'default' may not have profile 'db', whose selector matches"
+    ]
+
+
+cpu = st.builds(
+    CpuOverlay,
+    weight=st.one_of(st.just(UNSET), st.integers(-5, 300_000)),
+    idle=st.one_of(st.just(UNSET), st.booleans()),
+    suppressible=st.one_of(st.just(UNSET), st.booleans()),
+    bind=st.one_of(st.just(UNSET), st.sampled_from(["spread", "full-cores"])),
+    pinning=st.one_of(st.just(UNSET), st.sampled_from(["none", "shared", "reserved", "exclusive"])),
+)
+memory = st.builds(
+    MemoryOverlay,
+    min_percent=st.one_of(st.just(UNSET), st.integers(-5, 120)),
+    low_percent=st.one_of(st.just(UNSET), st.integers(-5, 120)),
+)
+
+
+@given(st.sampled_from(["system", "sensitive", "standard", "besteffort"]), cpu, memory, st.sampled_from(["", "true"]))
+def test_whatever_is_said_what_counts_is_a_valid_profile(
+    tier: str, cpu: CpuOverlay, memory: MemoryOverlay, trusted: str
+) -> None:
+    profile = build.profile("web", tier)
+    granted = entitled(Sections(cpu=cpu, memory=memory), profile=profile, trusted=trusted)
+    weight = 2 if granted.cpu.weight is UNSET else granted.cpu.weight
+    assert 2 <= weight <= 262_144
+    assert not (granted.cpu.idle and tier in ("system", "sensitive"))
+    assert granted.cpu.pinning in ("none", "shared") or trusted
+    changed = {f for f in ("cpu.weight", "cpu.idle", "cpu.pinning") if any(s.field == f for s in granted.sources)}
+    base = profile.spec.cpu
+    assert granted.cpu.weight == (cpu.weight if "cpu.weight" in changed else base.weight)
