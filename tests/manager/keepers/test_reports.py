@@ -11,8 +11,6 @@ from msgspec.structs import replace
 from prometheus_client.core import GaugeMetricFamily
 
 from j10ce.agent.report.report import node_report
-from j10ce.manager.api.place import Placements
-from j10ce.manager.api.place_policy import Terms
 from j10ce.manager.documents import fleet_metrics
 from j10ce.model.kinds import Condition, Meta, NodeQoS, NodeQoSStatus
 from j10ce.model.quantity import Quantity
@@ -108,8 +106,7 @@ async def test_a_node_that_talks_nonsense_is_left_out_and_everything_else_goes_o
     ready = condition(manager.node("n1"), "Ready")
     assert (ready.status, ready.reason) == ("False", "BadReport")
     assert where in ready.message
-    decided = await Placements(store, manager.view, lambda: manager.wall).place(workload(cpu="1"), Terms(dry=True))
-    assert decided.node == "n0"
+    assert await manager.what_if(workload(cpu="1")) == "n0"
     assert before.amount - manager.node("n0").status.overcommit["batch-memory"].amount == 3 << 30
     assert not manager.node("n1").status.overcommit["batch-memory"].amount
     assert counted(manager) == {"ready": 1, "silent": 0, "badreport": 1}

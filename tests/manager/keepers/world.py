@@ -13,7 +13,10 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from j10ce.manager.api.place import Placements
+from j10ce.manager.api.place_policy import Terms
 from j10ce.manager.documents.view import View
+from j10ce.manager.identity import SYSTEM, Act, acting
 from j10ce.manager.keepers import expiry, nodes, orphans, overcommit
 from j10ce.manager.keepers.overcommit_file import Strategies
 from j10ce.manager.policies import history
@@ -29,6 +32,7 @@ from j10ce.model.kinds import (
     PolicyRevision,
     QoSProfile,
     ReservationReport,
+    Workload,
 )
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import parse
@@ -94,6 +98,12 @@ class Manager:
         """It forgets what it knew as a leader, and goes on as a follower."""
         self._judge = None
         self._heard.close()
+
+    async def what_if(self, wanted: Workload) -> str:
+        """The node that it would choose."""
+        with acting(Act(SYSTEM)):
+            told = await Placements(self.store, self.view, lambda: self.wall).place(wanted, Terms(dry=True))
+        return told.node
 
     def policies(self) -> list[QoSProfile | MinimalReservationPolicy]:
         return [*self.view.all(QoSProfile), *self.view.all(MinimalReservationPolicy)]

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from j10ce.errors import Busy, Compacted, Corrupt, Denied, StoreError, Unsupported
 from j10ce.model.kinds import ManagedFields
-from j10ce.model.stored import Event
+from j10ce.model.stored import Event, Key
 from j10ce.store.sqlite.database import MOST_ROWS, Database, Row, Trim
 from j10ce.store.sqlite.store import SqliteStore
 from j10ce.store.sqlite.writer import Job, Jobs, Writer
@@ -255,7 +255,7 @@ class FailsOnce:
         self.begun, self.go = threading.Event(), threading.Event()
         self.written: list[Row] = []
 
-    def write(self, rows: Sequence[Row], trims: Iterable[Trim] = ()) -> None:
+    def write(self, rows: Sequence[Row], trims: Iterable[Trim] = (), discards: Sequence[Key] = ()) -> None:
         if not self.begun.is_set():
             self.begun.set()
             self.go.wait()
@@ -303,9 +303,9 @@ async def test_writers_that_wait_together_share_commits(path: Path, monkeypatch:
     sizes: list[int] = []
     write = store._writer._database.write
 
-    def counted(rows: Sequence[Row], trims: Iterable[Trim] = ()) -> None:
+    def counted(rows: Sequence[Row], trims: Iterable[Trim] = (), discards: Sequence[Key] = ()) -> None:
         sizes.append(len(rows))
-        write(rows, trims)
+        write(rows, trims, discards)
 
     monkeypatch.setattr(store._writer._database, "write", counted)
     await asyncio.gather(*(store.put(reservation(f"p-{n}")) for n in range(100)))
