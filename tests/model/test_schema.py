@@ -225,6 +225,7 @@ def test_kinds_may_be_read_for_the_first_time_by_several_threads_at_once() -> No
             "spec.cpu.pinning = 'shard': not one of the known words; did you mean shared? use one of",
         ),
         ({"tier": "standard", "memry": {}}, "spec.memry: unknown field; did you mean memory?"),
+        ({"tier": "standard", "": {}}, "spec.: unknown field; remove it or correct its spelling"),
         ({"tier": "standard", "xyzzy": {}}, "spec.xyzzy: unknown field; remove it or correct its spelling"),
     ],
 )

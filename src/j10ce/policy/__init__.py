@@ -7,6 +7,7 @@ Objects and workloads come in; entitlements and findings go out.
     payer          says who is charged for a workload
     lifetime       says when a policy ends, and which of its generations is in force
     reach          says how far a Hold reaches
+    strategy       says what all strategies together say of a node
     overcommit     says how much of a node may be lent
     choose         says which profile a workload runs under
     validation/    says what is wrong with an object

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from j10ce.model.knob import Setting, Support, TargetId, Value
+from j10ce.model.parts.strategy import Strategy
 from j10ce.model.plan import Proposal
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.model.snapshot import METRICS, Group, NodeFacts, Snapshot
@@ -27,6 +28,7 @@ class Static(Struct, frozen=True):
     workloads: list[Workload]
     entitlements: list[Entitlement]
     support: dict[str, Support]
+    strategy: Strategy = Strategy()
 
 
 class Question(Struct, frozen=True):
@@ -58,6 +60,7 @@ def question(snap: Snapshot, *, with_static: bool, benched: list[str]) -> Questi
             list(snap.workloads.values()),
             list(snap.entitlements.values()),
             dict(snap.support),
+            snap.strategy,
         )
     targets = [TargetId("node"), *snap.workloads]
     latest = ((t, m, snap.readings.window(t, m, 0.0).last()) for t in targets for m in METRICS)

@@ -39,6 +39,7 @@ from j10ce.policy.effect.foreign_claims import held_beside, kept_for_nobody
 from j10ce.policy.entitlement.ledger import NO_BYTES, Ledger, Line
 from j10ce.policy.entitlement.resolve import Beside, Resolution, admit, resolve
 from j10ce.policy.lifetime import over
+from j10ce.policy.strategy import merged
 
 Cause = Literal["tick", "change"]
 EFFECTIVE_S: Final = 5.0  # how often the protection in force is judged while nothing moves
@@ -82,7 +83,7 @@ class Agent:
         self.kernel = kernel
         self.observer = observer
         self.decide_with(guards, quick, own)
-        self.document = document
+        self.document, self.strategy = document, merged(document.strategies)
         self.armed = armed
         self.yields = yields
         self.holds: tuple[Hold, ...] = ()  # made on this host; those of the document come on top
@@ -184,7 +185,8 @@ class Agent:
             return None  # where something was refused, the kernel may keep what the book has given away
         fresh = admit(arrivals, self.document, self.observer.facts, wall=at.wall, before=before)
         placed = [self._placed(w, fresh.entitlements[w.target].tier.value) for w in arrivals]
-        now = replace(last.snap, now=at.now, wall=at.wall, settings=self.kernel.settings)
+        settings, strategy = self.kernel.settings, self.strategy.strategy
+        now = replace(last.snap, now=at.now, wall=at.wall, settings=settings, strategy=strategy)
         snap = arrival.around(now, placed, fresh.entitlements)
         if snap is None:
             return None
@@ -218,7 +220,8 @@ class Agent:
     # ------------------------------------------------------------------ orders
 
     def obey(self, document: NodeDocument) -> None:
-        self.document = document
+        self.document, before, self.strategy = document, self.strategy, merged(document.strategies)
+        self._epoch += self.strategy != before
         self._resolve_at = -math.inf
 
     def hold(self, holds: Iterable[Hold], released: Iterable[str] = ()) -> None:
@@ -307,7 +310,7 @@ class Agent:
             self._epoch,
             kernel.remains(),
         )
-        return replace(snap, originals=kernel.originals)
+        return replace(snap, originals=kernel.originals, strategy=self.strategy.strategy)
 
     def _held(self, at: Instant) -> tuple[HeldSetting, ...]:
         own = self._read.held(self.all_holds(), at.wall)
