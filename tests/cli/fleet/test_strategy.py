@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from j10ce.errors import Denied, NotFound
 from j10ce.manager.policies.history import revision_of
 from j10ce.model.schema import plain
 from j10ce.testing.build import strategy
+from tests.cli.session import Session, eventually
 
 BASE = "/apis/j10ce.io/v1alpha1"
 NODE = {"metadata": {"name": "host-1", "labels": {"pool": "batch"}}}
@@ -63,3 +65,14 @@ def test_a_label_of_the_kubernetes_node_selects_too() -> None:
 @pytest.mark.parametrize("api", [Api({}), Api({}, refuses=True)], ids=["no such kind", "no right"])
 def test_where_nothing_is_known_nothing_is_shown(api: Any) -> None:
     assert "Strategy:" not in describe_node(NODE, strategy_of(api, NODE))
+
+
+@pytest.mark.host
+def test_on_the_node_itself_its_strategies_are_explained(stack: Session) -> None:
+    stack.says("apply", "-f", "examples/fleet/strategy.yaml")
+    assert eventually(lambda: "suppress.mode = auto  (NodeStrategy/everywhere)" in stack.says("explain", "node"))
+    assert eventually(lambda: json.loads(stack.says("get", "nodes", "-o", "json"))["items"])
+    host = json.loads(stack.says("get", "nodes", "-o", "json"))["items"][0]["metadata"]["name"]
+    assert "NodeStrategy/everywhere" in stack.says("describe", "node", host)
+    stack.says("delete", "-f", "examples/fleet/strategy.yaml")
+    assert eventually(lambda: "no strategy selects it" in stack.says("explain", "node"))
