@@ -10,8 +10,11 @@ from typing import Any, Final
 
 from j10ce.model.bounds import MOST_WHY
 from j10ce.model.knob import KNOBS
+from j10ce.model.parts.strategy import MOST_PROFILES, Strategy
 from j10ce.policy.profiles import builtin
+from j10ce.policy.strategy import ASCENDING
 from j10ce.policy.validation.sections import OWN_CPUS, PROTECTED
+from j10ce.policy.validation.strategy import RANGES, SOME_TIME
 from j10ce.policy.validation.validate import MOST_PRIORITY, MOST_UNITS
 
 Json = dict[str, Any]
@@ -54,16 +57,33 @@ CONDITION: Final[Json] = {
     "observedGeneration": {"minimum": 0},
 }
 
+
+def holder(path: str) -> str:
+    """The structure that has the field at a path of a strategy."""
+    of: Any = Strategy()
+    for step in path.split(".")[:-1]:
+        of = getattr(of, of.__struct_fields__[of.__struct_encode_fields__.index(step)])
+    return type(of).__name__
+
+
+def last(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
+WEIGHT: Final[Json] = {"minimum": int(KNOBS["cpu.weight"].low), "maximum": int(KNOBS["cpu.weight"].high)}
+
 # Structure and field as JSON spells it -> what its schema says besides its type, or, with a type, instead of it.
 FIELDS: Final[dict[tuple[str, str], Json]] = {
     ("QoSProfileSpec", "priority"): {"minimum": -MOST_PRIORITY, "maximum": MOST_PRIORITY},
-    ("CpuSection", "weight"): {"minimum": int(KNOBS["cpu.weight"].low), "maximum": int(KNOBS["cpu.weight"].high)},
-    ("CpuSection", "burst"): {"type": "string", "pattern": SHARE},
-    ("MemorySection", "minPercent"): PERCENT,
-    ("MemorySection", "lowPercent"): PERCENT,
-    ("MemorySection", "throttlingPercent"): PERCENT,
-    ("MemorySection", "oomPriority"): {"minimum": -1000, "maximum": 1000},
-    ("ReclaimSection", "targetPressure"): PERCENT,
+    **{(cpu, "weight"): WEIGHT for cpu in ("CpuSection", "CpuOverlay")},
+    **{(cpu, "burst"): {"type": "string", "pattern": SHARE} for cpu in ("CpuSection", "CpuOverlay")},
+    **{
+        (memory, name): PERCENT
+        for memory in ("MemorySection", "MemoryOverlay")
+        for name in ("minPercent", "lowPercent", "throttlingPercent")
+    },
+    **{(memory, "oomPriority"): {"minimum": -1000, "maximum": 1000} for memory in ("MemorySection", "MemoryOverlay")},
+    **{(reclaim, "targetPressure"): PERCENT for reclaim in ("ReclaimSection", "ReclaimOverlay")},
     ("IoSection", "weight"): {"minimum": 1, "maximum": 10_000},
     ("IoSection", "readLimit"): RATE,
     ("IoSection", "writeLimit"): RATE,
@@ -80,6 +100,15 @@ FIELDS: Final[dict[tuple[str, str], Json]] = {
     ("MinimalReservationPolicySpec", "units"): {"minimum": 0, "maximum": MOST_UNITS},
     ("MinimalReservationPolicySpec", "ttl"): NOT_ZERO,
     ("Lending", "within"): NOT_ZERO,
+    ("NodeStrategySpec", "priority"): {"minimum": -MOST_PRIORITY, "maximum": MOST_PRIORITY},
+    ("NodeStrategySpec", "profiles"): {"maxProperties": MOST_PROFILES},  # the cost of rules below is estimated by it
+    **{(holder(path), last(path)): {"minimum": low, "maximum": high} for path, (low, high) in RANGES.items()},
+    **{(holder(path), last(path)): NOT_ZERO for path in SOME_TIME},
+    ("SuppressSection", "bufferCpus"): {"pattern": PLAIN_AMOUNT},
+    ("OvercommitSection", "difference"): {"minimum": 0, "maximum": 1},
+    ("HostApplication", "name"): {"minLength": 1, "maxLength": 253, "pattern": f"^{NAME}$"},
+    ("HostApplication", "cgroup"): {"minLength": 1, "pattern": f"^{PATH_STEP}(/{PATH_STEP})*$"},
+    ("HostApplication", "profile"): {"maxLength": 253},
     ("NodeQoSSpec", "labels"): LABELS,
     ("HoldSpec", "target"): {"pattern": TARGET},
     # Lengths, too: the rule that each is named once has its cost estimated by them.
@@ -104,8 +133,27 @@ def _not_a_share(field: str) -> str:
     return f"(!has({field}) || type({field}) == int || !{field}.endsWith('%'))"
 
 
+LOW_BESIDE_MIN: Final = (
+    "!has(self.minPercent) || !has(self.lowPercent) || self.lowPercent >= self.minPercent",
+    "lowPercent: below minPercent it changes nothing, leave it out or raise it",
+)
+
+
+def ordered(structure: str) -> list[tuple[str, str]]:
+    """The rules between fields of one part of a strategy."""
+    here = [(last(o.low), last(o.high), o) for o in ASCENDING if holder(o.low) == structure]
+    return [
+        (
+            f"!has(self.{low}) || !has(self.{high}) || self.{low} {'<=' if order.equal else '<'} self.{high}",
+            f"{low} must {'not be above' if order.equal else 'be below'} {high}: lower it, or raise the other",
+        )
+        for low, high, order in here
+    ]
+
+
 # Structure -> (rule in CEL, what to do when it does not hold).
 RULES: Final[dict[str, list[tuple[str, str]]]] = {
+    **{structure: ordered(structure) for structure in {holder(order.low) for order in ASCENDING}},
     "QoSProfile": [
         (
             f"!(self.metadata.name.replace('-', '') in {_DISPLAYED}) || self.metadata.name in {_BUILT_IN}",
@@ -123,12 +171,11 @@ RULES: Final[dict[str, list[tuple[str, str]]]] = {
             "cpu.latency and cpu.pinning: who gives way to others can have no CPU for itself, use a better tier",
         ),
     ],
-    "MemorySection": [
-        (
-            "!has(self.minPercent) || !has(self.lowPercent) || self.lowPercent >= self.minPercent",
-            "lowPercent: below minPercent it changes nothing, leave it out or raise it",
-        ),
+    "OvercommitSection": [
+        ("!has(self.difference) || self.difference > 0.0", "difference: out of range, use more than 0"),
     ],
+    "MemorySection": [LOW_BESIDE_MIN],
+    "MemoryOverlay": [LOW_BESIDE_MIN],
     "CacheSection": [
         (
             "(has(self.llcStartPercent) ? self.llcStartPercent : 0)"

@@ -32,7 +32,7 @@ def placed(name: str) -> KeptWorkload:
 
 
 def test_everything_comes_back_as_it_was(cache: Cache) -> None:
-    document = NodeDocument(node="n", profiles=builtin(), policies=(build.reservation(cpu="1"),))
+    document = NodeDocument(node="n", format=FORMAT, profiles=builtin(), policies=(build.reservation(cpu="1"),))
     holds = LocalHolds(items=(build.hold("workload/default/web", "cpu.max"),))
     cache.keep_document(document)
     cache.keep_holds(holds)
@@ -58,7 +58,7 @@ def test_a_document_is_kept_in_the_formats_that_the_control_plane_speaks(
 
 
 def test_files_are_for_the_agent_alone(cache: Cache, tmp_path: Path) -> None:
-    cache.keep_document(NodeDocument(node="n"))
+    cache.keep_document(NodeDocument(node="n", format=FORMAT))
     assert (tmp_path / "state/document.json").stat().st_mode & 0o777 == 0o600
 
 
@@ -96,4 +96,4 @@ def test_one_damaged_workload_does_not_take_the_others_along(cache: Cache, tmp_p
 
 def test_a_disk_that_takes_nothing_does_not_stop_the_agent(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file where the directory should be")
-    Cache(tmp_path / "run", tmp_path / "state").keep_document(NodeDocument(node="n"))
+    Cache(tmp_path / "run", tmp_path / "state").keep_document(NodeDocument(node="n", format=FORMAT))

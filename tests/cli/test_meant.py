@@ -117,7 +117,7 @@ def test_a_mistyped_kind_is_answered_with_the_one_that_was_meant_and_all_short_n
     with pytest.raises(Invalid) as refused:
         kinds_and_names([typed])
     assert f"did you mean {meant}?" in str(refused.value)
-    assert "minimalreservationpolicies (mrp), nodeqoses (nq, node, nodes)" in str(refused.value)
+    assert "minimalreservationpolicies (mrp), nodestrategies (nst), nodeqoses (nq, node, nodes)" in str(refused.value)
 
 
 def test_get_alone_names_the_kinds() -> None:

@@ -17,7 +17,7 @@ from j10ce.http import client
 from j10ce.http.client import Peer
 from j10ce.model import schema
 from j10ce.model.kinds import QoSProfile
-from j10ce.policy.document.document import NodeDocument, digest
+from j10ce.policy.document.document import FORMAT, NodeDocument, digest
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from tests.agent.process import AgentProcess, eventually
@@ -32,7 +32,7 @@ def stored(prefix: str) -> tuple[QoSProfile, ...]:
 
 def document(cpu: str) -> NodeDocument:
     floor = build.reservation("floor", labels={"app": "web"}, cpu=cpu)
-    made = NodeDocument(node=NODE, profiles=stored("old"), policies=(floor,))
+    made = NodeDocument(node=NODE, format=FORMAT, profiles=stored("old"), policies=(floor,))
     return replace(made, hash=digest(made))
 
 
@@ -47,18 +47,18 @@ class Answer:
         self.status, self.body, self.stays = status, body, stays
 
 
-NO_DATABASE = NodeDocument(node=NODE, profiles=stored("fresh"), hash="x")
+NO_DATABASE = NodeDocument(node=NODE, format=FORMAT, profiles=stored("fresh"), hash="x")
 HOSTILE = {
     "404": Answer(404, b'{"kind":"Status","code":404,"message":"there is no such thing"}'),
     "404 without a word": Answer(404, b""),
     "an empty list": Answer(200, b'{"kind":"List","items":[]}\n'),
-    "an empty document": Answer(200, line(NodeDocument(node=NODE))),
+    "an empty document": Answer(200, line(NodeDocument(node=NODE, format=FORMAT))),
     "no database": Answer(200, line(NO_DATABASE)),
     "everything deleted": Answer(200, line(document("100m"), "DELETED")),
     "garbage": Answer(200, b"\x00\xff<html>\n"),
     "garbage of the right shape": Answer(200, b'{"type":"ADDED","object":[[[{"node":7}]]]}\nnull\n7\n"x"\n'),
     "too deep": Answer(200, b"[" * 100_000 + b"\n"),
-    "a redirection": Answer(302, line(NodeDocument(node=NODE))),
+    "a redirection": Answer(302, line(NodeDocument(node=NODE, format=FORMAT))),
     "an error": Answer(500, b"Traceback (most recent call last)"),
     "half a line": Answer(200, line(document("900m"))[:-40]),
     "silence": Answer(0, b"", stays=True),

@@ -18,6 +18,7 @@ from j10ce.daemon.clock import SystemClock
 from j10ce.errors import Denied
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel.record.entry import FORMAT, Header, to_line
+from j10ce.policy.document.document import FORMAT as DOCUMENT_FORMAT
 from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
@@ -138,7 +139,9 @@ def test_without_an_agent_revert_leaves_what_the_control_plane_holds(agent: Agen
     before = theirs.values()
     left = adopt_and_die(agent, theirs)
     hold = build.hold("workload/default/mine", "cpu.idle", expires=SystemClock().read().wall + 600)
-    document = NodeDocument(node=socket.gethostname().lower(), profiles=builtin(), holds=(hold,))
+    document = NodeDocument(
+        node=socket.gethostname().lower(), format=DOCUMENT_FORMAT, profiles=builtin(), holds=(hold,)
+    )
     Cache(agent.run_dir, agent.state_dir).keep_document(document)
     ended = cli(agent, "revert")
     output = ended.stdout

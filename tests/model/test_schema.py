@@ -233,6 +233,7 @@ def test_a_field_without_a_name_is_an_unknown_field(name: str) -> None:
             "spec.cpu.pinning = 'shard': not one of the known words; did you mean shared? use one of",
         ),
         ({"tier": "standard", "memry": {}}, "spec.memry: unknown field; did you mean memory?"),
+        ({"tier": "standard", "": {}}, "spec.: unknown field; remove it or correct its spelling"),
         ({"tier": "standard", "xyzzy": {}}, "spec.xyzzy: unknown field; remove it or correct its spelling"),
     ],
 )

@@ -11,7 +11,7 @@ from j10ce.policy.overcommit import (
     DEFAULT,
     Inputs,
     Law,
-    Strategy,
+    OvercommitStrategy,
     batch,
     degraded,
     mid,
@@ -123,8 +123,8 @@ def test_a_higher_peak_never_lends_more(law: Law, node: Inputs, by: int) -> None
     assert total(mid(law, busy)) <= total(mid(law, calm))
 
 
-@given(st.builds(Strategy, cpu=laws, memory=laws), nodes, nodes)
-def test_the_terms_add_up_to_the_result(strategy: Strategy, cpu: Inputs, memory: Inputs) -> None:
+@given(st.builds(OvercommitStrategy, cpu=laws, memory=laws), nodes, nodes)
+def test_the_terms_add_up_to_the_result(strategy: OvercommitStrategy, cpu: Inputs, memory: Inputs) -> None:
     amounts = results(reclaimable(strategy, {"cpu": cpu, "memory": memory}))
     assert amounts["batch-cpu"].millicores() == total(batch(strategy.cpu, cpu))
     assert amounts["mid-memory"].bytes() == total(mid(strategy.memory, memory))
@@ -165,6 +165,6 @@ def test_what_swings_within_the_band_is_reported_once(samples: list[int]) -> Non
 
 
 def test_a_silent_node_lends_nothing_and_says_since_when() -> None:
-    terms = degraded(Strategy(degrade=Duration(900)), 960.0, ["batch-cpu"])
+    terms = degraded(OvercommitStrategy(degrade=Duration(900)), 960.0, ["batch-cpu"])
     assert results(terms) == amounts_of("0")
     assert terms[0].why == "no report for 960 s, more than 15m"

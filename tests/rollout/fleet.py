@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from j10ce.manager.documents.documents import Documents
 from j10ce.manager.policies.history import revision_of
 from j10ce.manager.policies.reports import Reports
-from j10ce.manager.policies.status import Basis, judged_profile
+from j10ce.manager.policies.status import Basis, judged_alone
 from j10ce.manager.policies.watched import Watched
 from j10ce.model.kinds import (
     CpuSection,
@@ -114,7 +114,7 @@ class Fleet:
         self.reports.look()
         standing, watched_s = self.reports.standing(self.profile), self._watched.take(self.profile, self.wall)
         basis = Basis(standing, self.reports.of(self.profile), self.revisions(), watched_s)
-        self.put(replace(self.profile, status=judged_profile(self.profile, basis, self.wall)))
+        self.put(replace(self.profile, status=judged_alone(self.profile, basis, self.wall)))
         self._watched.take(self.profile, self.wall)
         return self.status
 

@@ -22,8 +22,10 @@ from j10ce.model.kinds import (
     MinimalReservationPolicyStatus,
     NodeQoS,
     NodeQoSSpec,
+    NodeStrategy,
     Object,
     PolicyRevision,
+    PolicyStatus,
     QoSProfile,
     Rollout,
     Witness,
@@ -32,9 +34,10 @@ from j10ce.model.parts.progress import RolloutStatus
 from j10ce.model.schema import parse
 from j10ce.model.stored import Event, Key, key_of
 from j10ce.policy.document.change import NodeChange, changed
-from j10ce.policy.document.document import HOSTNAME_LABEL, NodeDocument, render
+from j10ce.policy.document.document import FORMAT, FORMATS, HOSTNAME_LABEL, NodeDocument, in_format, render
 from j10ce.policy.document.rollout import change
-from j10ce.testing.build import profile, reservation, selector
+from j10ce.policy.strategy import merged
+from j10ce.testing.build import profile, reservation, selector, strategy
 
 NODES = [f"n{n}" for n in range(8)]
 UNKNOWN = "stranger"
@@ -75,6 +78,16 @@ def policies(draw: st.DrawFn) -> MinimalReservationPolicy:
 
 
 @st.composite
+def strategies(draw: st.DrawFn) -> NodeStrategy:
+    percent = {"suppress": {"thresholdPercent": draw(st.integers(0, 3))}}
+    made = strategy(draw(st.sampled_from("st")), percent, priority=draw(st.integers(0, 1)), generation=2)
+    made = replace(made, spec=replace(made.spec, node_selector=draw(SELECTORS), rollout=draw(ROLLOUTS)))
+    state = replace(draw(STATES), change=change(made.spec)) if draw(st.booleans()) else draw(STATES)
+    meta = replace(made.metadata, generation=draw(st.integers(1, 3)))
+    return replace(made, metadata=meta, status=PolicyStatus(rollout=state))
+
+
+@st.composite
 def holds(draw: st.DrawFn) -> Hold:
     until = datetime(2026, 2, 1, tzinfo=UTC)
     node = draw(st.sampled_from(["", "n1", "n2", UNKNOWN]))
@@ -90,7 +103,13 @@ def nodes(draw: st.DrawFn) -> NodeQoS:
 
 
 OBJECTS: st.SearchStrategy[Object] = st.one_of(
-    policies(), policies().map(revision_of), holds(), nodes(), st.sampled_from("pq").map(profile)
+    policies(),
+    policies().map(revision_of),
+    strategies(),
+    strategies().map(revision_of),
+    holds(),
+    nodes(),
+    st.sampled_from("pq").map(profile),
 )
 CHANGES = st.lists(st.tuples(OBJECTS, st.booleans()), max_size=25)
 
@@ -120,6 +139,7 @@ class World:
             node,
             profiles=of(QoSProfile),
             policies=of(MinimalReservationPolicy),
+            strategies=of(NodeStrategy),
             holds=of(Hold),
             revisions=of(PolicyRevision),
         )
@@ -134,32 +154,48 @@ def test_after_every_change_each_document_is_what_the_pure_function_says(changes
         touched = world.change(obj, delete)
         for name in (*NODES, UNKNOWN):
             document = world.documents.of(name)
-            assert parse(document.data, NodeDocument) == world.rendered(name)
+            whole = parse(document.data, NodeDocument)
+            assert whole == world.rendered(name)
+            for format_ in FORMATS:
+                older = parse(world.documents.of(name, format_).data, NodeDocument)
+                assert older == in_format(whole, format_)
+            assert world.documents.strategy(name) == merged(whole.strategies)
             known = name == "n7" or Key("NodeQoS", "", name) in world.held
             if document.hash != before[name] and known:
                 assert touched is None or name in touched, "a node would not have been woken"
             before[name] = document.hash
 
 
-@given(CHANGES, st.integers(1, 3))
+@given(CHANGES, st.integers(1, 3), st.sampled_from(FORMATS))
 def test_a_document_and_its_changes_lead_to_the_same_as_the_whole(
-    changes: list[tuple[Object, bool]], together: int
+    changes: list[tuple[Object, bool]], together: int, format_: int
 ) -> None:
-    """Whether an agent hears of every change alone or of several at once."""
+    """Whether an agent hears of every change alone or of several at once, and whatever format it reads."""
     world = World()
     world.documents.follow("n1")
-    held, mark = world.rendered("n1"), world.documents.mark("n1")
+    held, mark = in_format(world.rendered("n1"), format_), world.documents.mark("n1")
     for n, (obj, delete) in enumerate(changes):
         world.change(obj, delete)
-        document = world.documents.of("n1")
+        document = world.documents.of("n1", format_)
         if n % together or document.hash == held.hash:
             continue
-        change = world.documents.change("n1", mark)
+        change = world.documents.change("n1", mark, format_)
         assert change is not None
         step = parse(b'%s,"since":"%s"%s' % (document.head, held.hash.encode(), change), NodeChange)
-        assert changed(held, step) == world.rendered("n1")
+        assert changed(held, step) == in_format(world.rendered("n1"), format_)
         assert changed(replace(held, hash="another"), step) is None
-        held, mark = world.rendered("n1"), world.documents.mark("n1")
+        held, mark = in_format(world.rendered("n1"), format_), world.documents.mark("n1")
+
+
+def test_an_agent_that_reads_the_format_before_is_not_woken_by_strategies() -> None:
+    world = World()
+    world.documents.follow("n1")
+    before = world.documents.of("n1", FORMAT - 1)
+    world.change(strategy("s", {"suppress": {"mode": "quota"}}), False)
+    after = world.documents.of("n1", FORMAT - 1)
+    assert after.hash == before.hash
+    assert b"strategies" not in after.data
+    assert b'"mode":"quota"' in world.documents.of("n1").data
 
 
 def test_a_change_tells_what_changed_and_nothing_else() -> None:

@@ -14,7 +14,8 @@ from j10ce.errors import NotFound, QosError
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.text.near import near
 
-ALL: Final = ("QoSProfile", "MinimalReservationPolicy", "NodeQoS", "Workload", "Hold")  # what `get all` lists
+# what `get all` lists
+ALL: Final = ("QoSProfile", "MinimalReservationPolicy", "NodeStrategy", "NodeQoS", "Workload", "Hold")
 LOOK_S: Final = 2.0  # for names that resemble one; the error itself is there already
 
 

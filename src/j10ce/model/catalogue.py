@@ -7,7 +7,16 @@ from typing import Final
 
 from msgspec import Struct
 
-from j10ce.model.kinds import Credential, Hold, MinimalReservationPolicy, NodeQoS, PolicyRevision, QoSProfile, Workload
+from j10ce.model.kinds import (
+    Credential,
+    Hold,
+    MinimalReservationPolicy,
+    NodeQoS,
+    NodeStrategy,
+    PolicyRevision,
+    QoSProfile,
+    Workload,
+)
 
 
 class Column(Struct, frozen=True):
@@ -58,6 +67,14 @@ _KINDS: Final = (
         Column("ADMITTED", "status.conditions.Admitted.status", wide=True, default="Unknown"),
         Column("FAILING", "status.nodes.failing", wide=True, default="0"),
         Column("TTL", "spec.ttl", wide=True))),
+    Kind("NodeStrategy", "nodestrategies", NodeStrategy, False, ("nst",), columns=(
+        Column("PRIORITY", "spec.priority", default="0"),
+        Column("READY", "status.conditions.Ready.status", default="Unknown"),
+        Column("NODES", "status.nodes.applied", default="0"),
+        Column("REASON", "status.conditions.Ready.reason", wide=True),
+        Column("SUPPRESS", "spec.suppress.mode", wide=True), Column("BURST", "spec.burst.policy", wide=True),
+        Column("EVICTION", "spec.eviction.mode", wide=True),
+        Column("FAILING", "status.nodes.failing", wide=True, default="0"))),
     Kind("NodeQoS", "nodeqoses", NodeQoS, False, ("nq",), columns=(
         Column("READY", "status.conditions.Ready.status", default="Unknown"),
         Column("CORDONED", "spec.unschedulable", default="no"),

@@ -13,6 +13,11 @@ from msgspec import UNSET, UnsetType, field
 
 from j10ce.model.bounds import Annotations, Labels, Named, Number, Several, Text, Word, Words
 from j10ce.model.parts.progress import NodeCount, RolloutStatus
+from j10ce.model.parts.reported import AppliedChange as AppliedChange
+from j10ce.model.parts.reported import Capability as Capability
+from j10ce.model.parts.reported import EffectiveFloor as EffectiveFloor
+from j10ce.model.parts.reported import OvercommitTerm as OvercommitTerm
+from j10ce.model.parts.reported import ReservationReport as ReservationReport
 from j10ce.model.parts.sections import Bind as Bind
 from j10ce.model.parts.sections import CacheSection as CacheSection
 from j10ce.model.parts.sections import CpuSection as CpuSection
@@ -20,6 +25,7 @@ from j10ce.model.parts.sections import IoSection as IoSection
 from j10ce.model.parts.sections import MemorySection as MemorySection
 from j10ce.model.parts.sections import NetworkSection as NetworkSection
 from j10ce.model.parts.sections import ReclaimSection as ReclaimSection
+from j10ce.model.parts.strategy import Strategy
 from j10ce.model.parts.strict import Strict as Strict
 from j10ce.model.parts.totals import TierTotal, TopologyReport
 from j10ce.model.quantity import Duration, Quantity
@@ -165,16 +171,10 @@ class MinimalReservationPolicySpec(Strict, frozen=True, kw_only=True):
     rollout: Rollout | UnsetType = UNSET
 
 
-class EffectiveFloor(Strict, frozen=True, kw_only=True):
-    """Whether the floor really holds for one workload on one node, and if not, why."""
-
-    node: Word
-    workload: Word
-    resource: Word
-    promised: Quantity
-    effective: Quantity
-    reason: Text = ""
-    source: Word = ""  # the object that promised it: MinimalReservationPolicy/payments/db
+class NodeStrategySpec(Strategy, frozen=True, kw_only=True):
+    node_selector: Selector | UnsetType = UNSET  # every node when not said
+    priority: int = 0  # among strategies that say the same field the highest has the word, then the later name
+    rollout: Rollout | UnsetType = UNSET
 
 
 class UnitCount(Strict, frozen=True, kw_only=True):
@@ -201,42 +201,6 @@ class NodeQoSSpec(Strict, frozen=True, kw_only=True):
     unschedulable: bool = False
     disarmed: bool = False
     labels: Labels = field(default_factory=dict)
-
-
-class Capability(Strict, frozen=True, kw_only=True):
-    """One line of the doctor: a feature, whether it works, and how to get it."""
-
-    feature: Word
-    ok: bool
-    via: Text = ""
-    needs: Text = ""
-    instead: Text = ""
-
-
-class ReservationReport(Strict, frozen=True, kw_only=True):
-    """What one node makes of one MinimalReservationPolicy."""
-
-    source: Word  # MinimalReservationPolicy/payments/db
-    generation: Number = 0  # that the node obeys
-    workloads: Number = 0  # that match
-    units: Number = 0  # held here, used ones included
-    used: Number = 0
-    charged: Number = 0  # workloads that it pays for, on a unit or beyond
-    amount: Named[Quantity] = field(default_factory=dict)  # that those are promised
-    unprotected: Number = 0  # workloads that match and lack the floor
-    unprotected_workloads: Words = ()  # the names of those, of as many as fit
-    refused: Text = ""  # what was not granted, with the numbers
-
-
-class AppliedChange(Strict, frozen=True, kw_only=True):
-    """A traced change of an object that this node has carried out."""
-
-    source: Word
-    generation: Number
-    trace: Word  # W3C traceparent of the request
-    received: datetime
-    applied: datetime
-    writes: Number = 0  # of settings, in the run that carried it out
 
 
 class NodeReport(Strict, frozen=True, kw_only=True):
@@ -266,16 +230,6 @@ class NodeReport(Strict, frozen=True, kw_only=True):
     applied: Several[AppliedChange] = ()  # since the last report that arrived
     tiers: Named[TierTotal] = field(default_factory=dict)  # tier -> its totals, also of workloads that are left out
     left_out: Named[Number] = field(default_factory=dict)  # part of this report -> entries that did not fit
-
-
-class OvercommitTerm(Strict, frozen=True, kw_only=True):
-    """One step on the way to a reclaimable amount; the steps of a `result`, taken in order from zero, give it."""
-
-    result: Word  # batch-cpu, batch-memory, mid-cpu, mid-memory
-    step: Literal["plus", "minus", "at most", "at least"]
-    name: Word
-    amount: Quantity
-    why: Text = ""
 
 
 class NodeQoSStatus(Strict, frozen=True, kw_only=True):
@@ -349,6 +303,16 @@ class MinimalReservationPolicy(Strict, frozen=True, kw_only=True, omit_defaults=
     kind: Literal["MinimalReservationPolicy"] = "MinimalReservationPolicy"
 
 
+class NodeStrategy(Strict, frozen=True, kw_only=True, omit_defaults=False):
+    """What is said of nodes: how best effort gives way there, what may burst, who is evicted, what is lent."""
+
+    metadata: Meta
+    spec: NodeStrategySpec = NodeStrategySpec()
+    status: PolicyStatus = PolicyStatus()
+    api_version: Literal["j10ce.io/v1alpha1"] = API_VERSION
+    kind: Literal["NodeStrategy"] = "NodeStrategy"
+
+
 class NodeQoS(Strict, frozen=True, kw_only=True, omit_defaults=False):
     metadata: Meta
     spec: NodeQoSSpec = NodeQoSSpec()
@@ -395,4 +359,6 @@ class Credential(Strict, frozen=True, kw_only=True, omit_defaults=False):
     kind: Literal["Credential"] = "Credential"
 
 
-Object = QoSProfile | MinimalReservationPolicy | NodeQoS | Hold | Workload | PolicyRevision | Credential
+PolicySpec = QoSProfileSpec | MinimalReservationPolicySpec | NodeStrategySpec
+Policy = QoSProfile | MinimalReservationPolicy | NodeStrategy  # what is rolled out, and has a history
+Object = Policy | NodeQoS | Hold | Workload | PolicyRevision | Credential

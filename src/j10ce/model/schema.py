@@ -187,6 +187,10 @@ def _salvage(
 def _with_choices(finding: Finding, into: type[Struct]) -> Finding:
     """The decoder says neither which words are known nor which field an unknown one resembles."""
     stray = finding.problem == STRAY
+    if isinstance(finding.value, bool) and finding.problem.startswith("Expected `str`"):
+        return finding._replace(hint="put it in quotes: YAML takes off, on, no and yes for truth values")
+    if stray and finding.path.rpartition(".")[2] == "":
+        return finding  # a field without a name resembles none
     if not stray and not finding.problem.startswith("Invalid enum value"):
         return finding
     *way, last = [key for key, _ in STEP.findall(f".{finding.path}")] or [""]  # a field may be named by no letter

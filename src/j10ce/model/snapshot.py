@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from j10ce.model.knob import ROOT, Deed, Setting, Support, TargetId, Value
 from j10ce.model.machine.facts import NodeFacts as NodeFacts
+from j10ce.model.parts.strategy import Strategy
 from j10ce.model.workload import Entitlement, Workload
 
 
@@ -127,8 +128,9 @@ class Snapshot(Struct, frozen=True):
     entitlements: Mapping[TargetId, Entitlement] = field(default_factory=dict)
     settings: Mapping[Setting, Value] = field(default_factory=dict)  # the last read-back
     support: Mapping[str, Support] = field(default_factory=dict)
-    epoch: int = 0  # moves with workloads, entitlements, groups and support: what depends on those alone may be kept
+    epoch: int = 0  # moves with workloads, entitlements, groups, support, strategy: what depends on those may be kept
     originals: Mapping[Setting, Value] = field(default_factory=dict)  # what settings held before our first write
+    strategy: Strategy = Strategy()  # what is said of this node, all its strategies merged; the rest is as by default
     pieces: Mapping[TargetId, Piece] = field(default_factory=dict)  # targets beside cgroups
     done: Mapping[tuple[Deed, TargetId], float] = field(default_factory=dict)  # wall clock of the last deed of a kind
 

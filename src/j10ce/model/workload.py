@@ -13,7 +13,7 @@ from j10ce.model import knob
 from j10ce.model.bounds import MOST_TEXT
 from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, Tier
 from j10ce.model.knob import TargetId
-from j10ce.model.parts.sections import Sections
+from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.resource import NOTHING, Resources
 
 APART: Final = Tier.BESTEFFORT.value  # the tier with a tree of its own beside ours: see docs/adr/0004
@@ -100,7 +100,7 @@ class Note(Struct, frozen=True):
 class Overrides(Struct, frozen=True):
     """What is said of one workload alone, on top of its profile."""
 
-    sections: Sections = Sections()
+    sections: ProfileOverlay = ProfileOverlay()
     origins: Mapping[str, str] = field(default_factory=dict)  # `cpu.burst` -> who said so, such as an annotation
     notes: tuple[Note, ...] = ()  # what was said and could not be understood, or is not allowed
 

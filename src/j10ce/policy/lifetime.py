@@ -15,22 +15,15 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from j10ce.errors import Invalid
-from j10ce.model.kinds import (
-    Hold,
-    MinimalReservationPolicy,
-    MinimalReservationPolicySpec,
-    PolicyRevision,
-    QoSProfile,
-    QoSProfileSpec,
-)
+from j10ce.model.kinds import Hold, MinimalReservationPolicy, Policy, PolicyRevision, PolicySpec
 from j10ce.model.plan import HeldSetting
 from j10ce.model.schema import convert
 
 Ending: TypeAlias = Hold | HeldSetting | MinimalReservationPolicy
-P = TypeVar("P", bound=QoSProfile | MinimalReservationPolicy)
+P = TypeVar("P", bound=Policy)
 
 
-def created(policy: QoSProfile | MinimalReservationPolicy) -> float:
+def created(policy: Policy) -> float:
     """Wall clock of the manager that took it in."""
     stamp = policy.metadata.creation_timestamp
     return 0.0 if stamp is UNSET else stamp.timestamp()
@@ -51,7 +44,7 @@ def over(obj: Ending, wall: float) -> bool:
     return wall >= ends(obj)
 
 
-def decided(policy: QoSProfile | MinimalReservationPolicy) -> bool:
+def decided(policy: Policy) -> bool:
     """The Reservation Manager has judged it: its witness is the truth. Before that a node stands alone."""
     return any(c.type == "Admitted" for c in policy.status.conditions)
 
@@ -61,7 +54,7 @@ def in_force(policy: P, revisions: Iterable[PolicyRevision]) -> P | None:
 
     None where the fleet has admitted no generation of it, or the admitted one is not kept any more.
     """
-    if isinstance(policy, QoSProfile) or not policy.spec.units or not decided(policy):
+    if not isinstance(policy, MinimalReservationPolicy) or not policy.spec.units or not decided(policy):
         return policy
     held = policy.status.admitted_generation
     if held in (0, policy.metadata.generation):
@@ -85,9 +78,7 @@ def at(policy: P, generation: int, revisions: Iterable[PolicyRevision]) -> P | N
     return None
 
 
-def spec_of(
-    policy: QoSProfile | MinimalReservationPolicy, revision: PolicyRevision
-) -> QoSProfileSpec | MinimalReservationPolicySpec | None:
+def spec_of(policy: Policy, revision: PolicyRevision) -> PolicySpec | None:
     """What the policy asked for then; None where this release cannot read it.
 
     It is read as stores read objects: another release may have written it, so fields that nobody knows are left out.

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
 from j10ce.model.kinds import OvercommitTerm, Strict
+from j10ce.model.parts.strategy import LawSection, OvercommitSection
 from j10ce.model.quantity import Duration, Quantity
 
 Percent = Annotated[int, Meta(ge=0, le=1000)]
@@ -36,7 +38,7 @@ class Law(Strict, frozen=True, kw_only=True):
     safety_percent: Share = 10  # on top of the predicted peak
 
 
-class Strategy(Strict, frozen=True, kw_only=True):
+class OvercommitStrategy(Strict, frozen=True, kw_only=True):
     cpu: Law = Law(threshold_percent=60)
     memory: Law = Law()
     degrade: Duration = Duration(900)  # a node that is silent for longer lends nothing
@@ -44,7 +46,19 @@ class Strategy(Strict, frozen=True, kw_only=True):
     difference: Annotated[float, Meta(gt=0, le=1)] = 0.1  # a smaller change is not worth telling
 
 
-DEFAULT: Final = Strategy()
+DEFAULT: Final = OvercommitStrategy()
+
+
+def adjusted(strategy: OvercommitStrategy, section: OvercommitSection) -> OvercommitStrategy:
+    """With the fields that a node's strategies say in place of those that were there."""
+    own = {name: value for name, value in _said(section).items() if name not in ("cpu", "memory")}
+    cpu, memory = replace(strategy.cpu, **_said(section.cpu)), replace(strategy.memory, **_said(section.memory))
+    return replace(strategy, cpu=cpu, memory=memory, **own)
+
+
+def _said(section: OvercommitSection | LawSection) -> dict[str, Any]:
+    values = ((name, getattr(section, name)) for name in section.__struct_fields__)
+    return {name: value for name, value in values if value is not UNSET}
 
 
 class Inputs(NamedTuple):
@@ -144,7 +158,7 @@ def _protected(law: Law, i: Inputs) -> Term:
 RESULTS: Final = {"batch": batch, "mid": mid}
 
 
-def reclaimable(strategy: Strategy, inputs: Mapping[str, Inputs]) -> tuple[OvercommitTerm, ...]:
+def reclaimable(strategy: OvercommitStrategy, inputs: Mapping[str, Inputs]) -> tuple[OvercommitTerm, ...]:
     """Every term of every result; `inputs` by resource: cpu, memory."""
     laws = {"cpu": strategy.cpu, "memory": strategy.memory}
     return tuple(
@@ -171,7 +185,7 @@ def spelled(resource: str, amount: int) -> Quantity:
 
 
 def worth_telling(
-    before: Mapping[str, Quantity], fresh: Mapping[str, Quantity], strategy: Strategy, age_s: float
+    before: Mapping[str, Quantity], fresh: Mapping[str, Quantity], strategy: OvercommitStrategy, age_s: float
 ) -> bool:
     """A jump is written at once, a drift when the last word is old; nothing is written twice."""
     if before.keys() != fresh.keys():
@@ -182,7 +196,7 @@ def worth_telling(
     return jump or (age_s >= strategy.refresh.seconds and before != fresh)
 
 
-def degraded(strategy: Strategy, silent_s: float, names: Iterable[str]) -> tuple[OvercommitTerm, ...]:
+def degraded(strategy: OvercommitStrategy, silent_s: float, names: Iterable[str]) -> tuple[OvercommitTerm, ...]:
     """Nothing is lent on the word of a node that has been silent for too long."""
     why = f"no report for {silent_s:.0f} s, more than {strategy.degrade}" if silent_s < float("inf") else "no report"
     return tuple(

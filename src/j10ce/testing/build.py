@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from j10ce.model import knob, quantity
 from j10ce.model.kinds import (
@@ -25,6 +26,7 @@ from j10ce.model.kinds import (
     MinimalReservationPolicy,
     MinimalReservationPolicySpec,
     Minimum,
+    NodeStrategy,
     QoSProfile,
     QoSProfileSpec,
     Requirement,
@@ -36,6 +38,7 @@ from j10ce.model.knob import CGROUP_KNOBS, KNOBS, ROOT, Setting, Support, Target
 from j10ce.model.machine.topology import Site, Topology
 from j10ce.model.quantity import BitsPerSecond, Duration, Quantity
 from j10ce.model.resource import Resources
+from j10ce.model.schema import convert
 from j10ce.model.snapshot import Foreign, Group, Groups, NodeFacts, Readings, Snapshot, Window
 from j10ce.model.workload import APART, Ceiling, Entitlement, Handle, Source, Workload, plain_path
 
@@ -127,6 +130,15 @@ def reservation(
             rollout=rollout,
         ),
     )
+
+
+def strategy(
+    name: str = "custom", said: Mapping[str, Any] | None = None, *, priority: int = 0, generation: int = 1, **spec: Any
+) -> NodeStrategy:
+    """`strategy("pool", {"suppress": {"mode": "quota"}}, priority=10)`; `said` as in YAML."""
+    written = {"metadata": {"name": name}, "spec": {**(said or {}), "priority": priority, **spec}}
+    made = convert(written, NodeStrategy)
+    return replace(made, metadata=replace(made.metadata, uid=f"uid-{name}", generation=generation))
 
 
 def hold(

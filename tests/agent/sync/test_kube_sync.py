@@ -124,6 +124,13 @@ async def test_what_is_stored_is_rendered_and_obeyed(api: FakeApi) -> None:
         assert names(await node.next()) == (["gold"], ["db"])
 
 
+async def test_strategies_that_select_the_node_are_among_what_it_obeys(api: FakeApi) -> None:
+    elsewhere = build.strategy("elsewhere", {"nodeSelector": {"matchLabels": {"zone": "x"}}})
+    api.held["NodeStrategy"] = [build.strategy("here", {"suppress": {"mode": "quota"}}), elsewhere]
+    async with synced(api) as (_, node):
+        assert [s.metadata.name for s in (await node.next()).strategies] == ["here"]
+
+
 async def test_without_a_profile_in_store_the_built_in_ones_count(api: FakeApi) -> None:
     api.held["QoSProfile"].clear()
     async with synced(api) as (_, node):

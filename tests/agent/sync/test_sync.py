@@ -22,11 +22,11 @@ from j10ce.model import schema
 from j10ce.model.bounds import MOST_VALUES
 from j10ce.model.kinds import Condition, Hold, NodeReport
 from j10ce.policy.document.change import NodeChange
-from j10ce.policy.document.document import NodeDocument, digest, in_order
+from j10ce.policy.document.document import FORMAT, NodeDocument, digest, in_order
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 
-GOOD = NodeDocument(node="n", profiles=builtin(), hash="good")
+GOOD = NodeDocument(node="n", format=FORMAT, profiles=builtin(), hash="good")
 
 
 class Node:
@@ -144,7 +144,7 @@ async def test_a_document_of_very_many_values_is_obeyed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        pytest.param([event(NodeDocument(node="n"))], id="suddenly empty"),
+        pytest.param([event(NodeDocument(node="n", format=FORMAT))], id="suddenly empty"),
         pytest.param([event(GOOD, "DELETED")], id="deleted"),
         pytest.param([{"type": "ADDED", "object": {"node": "n", "surprise": 1}}], id="of another shape"),
         pytest.param([event(NodeDocument(node="n", format=7, profiles=builtin()))], id="of a later format"),

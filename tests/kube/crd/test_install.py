@@ -14,7 +14,7 @@ from tests.lab.kube.cluster import Cluster
 from tests.lab.kube.kubernetes import Version
 
 API = "j10ce.io/v1alpha1"
-STORED = sorted({"QoSProfile", "MinimalReservationPolicy", "NodeQoS", "Hold", "PolicyRevision"})
+STORED = sorted({"QoSProfile", "MinimalReservationPolicy", "NodeStrategy", "NodeQoS", "Hold", "PolicyRevision"})
 
 
 def test_there_is_a_file_for_every_kind_that_kubernetes_stores() -> None:

@@ -70,6 +70,13 @@ FINE: list[tuple[str, dict[str, Any]]] = [  # the edges of every range and spell
     ("Hold", {"spec__target": "group/"}),
     ("Hold", {"spec__target": "node", "spec__node": "n1.example"}),
     ("Hold", {"spec__target": "part/default/web-0.x/app", "spec__expires": "2030-01-01T00:00:00.5+02:00"}),
+    ("NodeStrategy", {"spec": {"suppress": {"mode": "buffer", "bufferCpus": "500m", "minPercent": 0}, "priority": -9}}),
+    ("NodeStrategy", {"spec": {"burst": {"staticPercent": 10_000, "quotaPercent": 100, "period": "1h"}}}),
+    ("NodeStrategy", {"spec__profiles": {"be": {"cpu": {"weight": 2, "idle": False}, "memory": {"minPercent": 5}}}}),
+    ("NodeStrategy", {"spec__eviction": {"cpu": {"satisfactionLowerPercent": 9, "satisfactionUpperPercent": 9}}}),
+    ("NodeStrategy", {"spec__hostApplications": [{"name": "a.b", "cgroup": "x/..y/z.service", "priority": "free"}]}),
+    ("NodeStrategy", {"spec__overcommit": {"memory": {"by": "request", "batchPercent": 1000}, "difference": 1}}),
+    ("NodeStrategy", {"spec": {"normalization": {"ratio": 1.5}, "interference": {"mode": "off"}}}),
     ("NodeQoS", {"spec__labels": {"zone": "a"}, "spec__unschedulable": True}),
     ("PolicyRevision", {"revision": 2**53, "data": {"anything": [{"goes": None}]}}),
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from j10ce.manager.api import watch
 from j10ce.manager.documents import view
 from j10ce.model.schema import convert, parse
 from j10ce.policy.document.change import NodeChange, changed
-from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.document.document import FORMAT, NodeDocument, digest
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL, profile, reservation
 from tests.manager.assembled import BASE, POLICIES, Lines, Manager, assemble, policy
@@ -171,7 +171,7 @@ async def test_a_document_is_sent_again_when_its_hash_moves(manager: Manager, ap
 async def test_who_asks_for_changes_hears_what_changed(manager: Manager, api: httpx.AsyncClient) -> None:
     for name in ("a", "b"):
         await api.post(POLICIES, json=policy(name))
-    async with Lines(manager, f"{BASE}/nodedocuments/n1", "watch=1&changes=1") as lines:
+    async with Lines(manager, f"{BASE}/nodedocuments/n1", f"watch=1&changes=1&format={FORMAT}") as lines:
         known = convert((await lines.next())["object"], NodeDocument)
         while len(known.policies) < 2:
             known = changed(known, convert((await lines.next())["object"], NodeChange)) or known
@@ -183,7 +183,33 @@ async def test_who_asks_for_changes_hears_what_changed(manager: Manager, api: ht
     assert changed(known, convert(change["object"], NodeChange)) == now != known
 
 
-async def test_whether_changes_are_reported_is_a_truth_value(api: httpx.AsyncClient) -> None:
+STRATEGY = {"metadata": {"name": "pool"}, "spec": {"suppress": {"mode": "quota"}}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "format_"), [("", FORMAT - 1), (f"&format={FORMAT}", FORMAT), ("&format=99", FORMAT)]
+)
+async def test_a_watch_is_told_the_latest_format_that_it_reads(
+    manager: Manager, api: httpx.AsyncClient, asked: str, format_: int
+) -> None:
+    assert (await api.post(f"{BASE}/nodestrategies", json=STRATEGY)).status_code == 201
+    await manager.view.ready()
+    async with Lines(manager, f"{BASE}/nodedocuments/n1", f"watch=1{asked}") as lines:
+        await api.post(POLICIES, json=policy("db"))
+        document = (await lines.next())["object"]
+        while not document["policies"]:
+            document = (await lines.next())["object"]
+    assert document["format"] == format_
+    assert [s["metadata"]["name"] for s in document.get("strategies", [])] == (["pool"] if format_ == FORMAT else [])
+    assert digest(convert(document, NodeDocument)) == document["hash"]
+
+
+async def test_a_format_that_nobody_speaks_any_more_is_refused(api: httpx.AsyncClient) -> None:
+    answer = await api.get(f"{BASE}/nodedocuments/n1?format=1")
+    assert (answer.status_code, answer.json()["details"]["causes"][0]["field"]) == (422, "format")
+
+
+async def test_whether_changes_are_told_is_a_truth_value(api: httpx.AsyncClient) -> None:
     answer = await api.get(f"{BASE}/nodedocuments/n1?changes=perhaps")
     assert (answer.status_code, answer.json()["details"]["causes"][0]["field"]) == (422, "changes")
 
@@ -206,5 +232,5 @@ async def test_a_known_hash_is_not_sent_again(
 ) -> None:
     known = (await api.get(f"{BASE}/nodedocuments/n1")).json()["hash"]
     monkeypatch.setattr(view, "BOOKMARK_S", 0.01)
-    async with Lines(manager, f"{BASE}/nodedocuments/n1", f"watch=1&hash={known}") as lines:
+    async with Lines(manager, f"{BASE}/nodedocuments/n1", f"watch=1&hash={known}&format={FORMAT}") as lines:
         assert await lines.next() == {"type": "BOOKMARK", "object": {"hash": known}}

@@ -17,9 +17,10 @@ from j10ce.model.kinds import Lending, MinimalReservationPolicy, NodeQoS, Reserv
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import plain
 from j10ce.policy.overcommit import results
+from j10ce.policy.strategy import merged
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store
-from j10ce.testing.build import WALL, reservation
+from j10ce.testing.build import WALL, reservation, strategy
 from tests.hearing import by_heartbeat
 from tests.scheduler.place.fleet import node, quantities
 
@@ -44,6 +45,18 @@ def lending_node(
 ) -> NodeQoS:
     status = judged(made, policies or {}, wall, Strategies(), by_heartbeat(lambda: wall)(made).silent_s)
     return made if status is None else replace(made, status=status)
+
+
+def test_what_a_strategy_says_goes_over_the_file_field_by_field() -> None:
+    file = parse(b"cpu: {thresholdPercent: 50, safetyPercent: 20}\ndegrade: 1h")
+    said = merged([strategy("pool", {"overcommit": {"cpu": {"thresholdPercent": 80}}})])
+    status = judged(used(), {}, WALL, file, 0.0, said)
+    assert status is not None
+    assert status.overcommit_strategy == "default + NodeStrategy/pool"
+    margin = next(t for t in status.overcommit_terms if t.name == "margin")
+    assert str(margin.amount) == "2", "80 % by the strategy, not 50 % by the file"
+    peak = next(t for t in status.overcommit_terms if t.name == "peak")
+    assert str(peak.amount) == "1200m", "20 % by the file"
 
 
 def test_a_report_becomes_amounts_with_every_term() -> None:
@@ -203,5 +216,22 @@ async def test_a_clock_that_is_set_back_does_not_keep_lending_what_is_used(store
         clock[0] += 1.0
         view.silence.tick()
         await lending(store, "500m")
+        for task in running:
+            task.cancel()
+
+
+async def test_the_keeper_obeys_strategies_where_they_select_a_node(store: Store) -> None:
+    view, made = View(store), replace(used(), metadata=replace(used().metadata, labels={"pool": "batch"}))
+    await store.put(made)
+    await store.put(made, part="status")
+    said = {"overcommit": {"cpu": {"thresholdPercent": 80}}, "nodeSelector": {"matchLabels": {"pool": "batch"}}}
+    await store.put(strategy("pool", said))
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(view.run())]
+        running.append(group.create_task(keep_overcommit(store, view, lambda: WALL, every_s=0.01)))
+        found = await lending(store, "5500m")
+        assert found.status.overcommit_strategy == "default + NodeStrategy/pool"
+        await store.delete("NodeStrategy", "", "pool")
+        assert (await lending(store, "3500m")).status.overcommit_strategy == "default"
         for task in running:
             task.cancel()

@@ -11,7 +11,7 @@ from j10ce.errors import Denied, Invalid
 from j10ce.manager.keepers.overcommit_file import Strategies, StrategyFile, parse
 from j10ce.model.kinds import Meta, NodeQoS, NodeQoSSpec
 from j10ce.model.quantity import Duration
-from j10ce.policy.overcommit import DEFAULT, Strategy
+from j10ce.policy.overcommit import DEFAULT, OvercommitStrategy
 from tests.docs.pages import blocks
 
 LAYERS = b"""
@@ -26,7 +26,7 @@ nodes:
 """
 
 
-def of(strategies: Strategies, **labels: str) -> tuple[str, Strategy]:
+def of(strategies: Strategies, **labels: str) -> tuple[str, OvercommitStrategy]:
     return strategies.of(NodeQoS(metadata=Meta(name="n1"), spec=NodeQoSSpec(labels=labels)))
 
 
@@ -103,5 +103,5 @@ def test_the_documented_file_is_valid_and_names_every_field() -> None:
     plain = yaml.safe_load(block.text)
     plain.pop("nodes")
     named = {key for section in ("cpu", "memory") for key in plain[section]} | plain.keys()
-    fields = {field for struct in (Strategy, type(DEFAULT.cpu)) for field in struct.__struct_encode_fields__}
+    fields = {field for struct in (OvercommitStrategy, type(DEFAULT.cpu)) for field in struct.__struct_encode_fields__}
     assert fields == named

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, QoSProfile, ReclaimSection
-from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay, Sections
+from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay, ProfileOverlay
 from j10ce.model.workload import Entitlement, Note, Overrides, Source, Workload
 from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.entitlement.resolve import admit, resolve
@@ -22,10 +22,10 @@ CPU_BURST = "koordinator.sh/cpuBurst"
 
 
 def entitled(
-    own: Sections | None = None,
+    own: ProfileOverlay | None = None,
     *,
     profile: QoSProfile = PROFILE,
-    overlays: dict[str, Sections] | None = None,
+    overlays: dict[str, ProfileOverlay] | None = None,
     trusted: str = "",
     **overrides: Any,
 ) -> Entitlement:
@@ -38,13 +38,13 @@ def entitled(
     return granted.entitlements[w.target]
 
 
-def workload(own: Sections | None, profile: QoSProfile, trusted: str, **overrides: Any) -> Workload:
+def workload(own: ProfileOverlay | None, profile: QoSProfile, trusted: str, **overrides: Any) -> Workload:
     return build.workload(
         "a",
         profile=profile.metadata.name,
         memory="1Gi",
         namespace_labels={TRUSTED_LABEL: trusted} if trusted else {},
-        overrides=Overrides(own or Sections(), **overrides),
+        overrides=Overrides(own or ProfileOverlay(), **overrides),
     )
 
 
@@ -53,8 +53,8 @@ def notes(e: Entitlement) -> list[str]:
 
 
 def test_the_workload_has_the_last_word_then_the_strategy_then_the_profile() -> None:
-    strategy = {"web": Sections(cpu=CpuOverlay(weight=20), memory=MemoryOverlay(low_percent=60))}
-    granted = entitled(Sections(cpu=CpuOverlay(weight=30)), overlays=strategy, origins={"cpu.weight": CPU_BURST})
+    strategy = {"web": ProfileOverlay(cpu=CpuOverlay(weight=20), memory=MemoryOverlay(low_percent=60))}
+    granted = entitled(ProfileOverlay(cpu=CpuOverlay(weight=30)), overlays=strategy, origins={"cpu.weight": CPU_BURST})
     assert (granted.cpu.weight, granted.memory.low_percent) == (30, 60)
     assert granted.sources[1:] == (
         Source("cpu.weight", "NodeStrategy", "cpu.weight 20 for profile web"),
@@ -65,17 +65,19 @@ def test_the_workload_has_the_last_word_then_the_strategy_then_the_profile() -> 
 
 
 def test_a_strategy_says_nothing_of_other_profiles() -> None:
-    assert entitled(overlays={"other": Sections(cpu=CpuOverlay(weight=20))}).cpu.weight == 10
+    assert entitled(overlays={"other": ProfileOverlay(cpu=CpuOverlay(weight=20))}).cpu.weight == 10
 
 
 def test_the_cache_of_a_profile_is_part_of_what_its_workloads_are_entitled_to() -> None:
     cache = CacheSection(llc_end_percent=50)
-    assert entitled(Sections(cache=cache)).cache == cache
-    assert notes(entitled(Sections(cache=cache))) == ["Workload/default/a: cache.llcEndPercent 50: not heeded yet"]
+    assert entitled(ProfileOverlay(cache=cache)).cache == cache
+    assert notes(entitled(ProfileOverlay(cache=cache))) == [
+        "Workload/default/a: cache.llcEndPercent 50: not heeded yet"
+    ]
 
 
 def test_memory_that_is_promised_by_an_override_is_in_the_ledger() -> None:
-    granted = entitled(Sections(memory=MemoryOverlay(min_percent=50)))
+    granted = entitled(ProfileOverlay(memory=MemoryOverlay(min_percent=50)))
     assert granted.floor.memory == 512 << 20
 
 
@@ -83,19 +85,19 @@ def test_memory_that_is_promised_by_an_override_is_in_the_ledger() -> None:
     ("own", "kept", "why"),
     [
         pytest.param(
-            Sections(cpu=CpuOverlay(idle=True, weight=5)),
+            ProfileOverlay(cpu=CpuOverlay(idle=True, weight=5)),
             CpuSection(weight=5),
             "cpu.idle true: tier sensitive is never held back; use tier standard or besteffort",
             id="a protected tier is not idle",
         ),
         pytest.param(
-            Sections(cpu=CpuOverlay(weight=-1)),
+            ProfileOverlay(cpu=CpuOverlay(weight=-1)),
             CpuSection(weight=10),
             "cpu.weight -1: out of range; use 2 to 262144",
             id="out of range",
         ),
         pytest.param(
-            Sections(cpu=CpuOverlay(pinning="exclusive")),
+            ProfileOverlay(cpu=CpuOverlay(pinning="exclusive")),
             CpuSection(weight=10),
             "cpu.pinning exclusive: namespace 'default' may not choose it",
             id="CPUs of its own in a namespace that may not have them",
@@ -103,7 +105,7 @@ def test_memory_that_is_promised_by_an_override_is_in_the_ledger() -> None:
     ],
 )
 def test_what_makes_no_sense_or_is_not_allowed_is_left_as_it_was_with_a_note(
-    own: Sections, kept: CpuSection, why: str
+    own: ProfileOverlay, kept: CpuSection, why: str
 ) -> None:
     granted = entitled(own)
     assert granted.cpu == kept
@@ -111,7 +113,7 @@ def test_what_makes_no_sense_or_is_not_allowed_is_left_as_it_was_with_a_note(
 
 
 def test_a_trusted_namespace_may_choose_cpus_of_its_own() -> None:
-    granted = entitled(Sections(cpu=CpuOverlay(pinning="exclusive")), trusted="true")
+    granted = entitled(ProfileOverlay(cpu=CpuOverlay(pinning="exclusive")), trusted="true")
     assert (granted.cpu.pinning, notes(granted)) == ("exclusive", [])
 
 
@@ -121,7 +123,7 @@ def test_what_could_not_be_understood_is_told() -> None:
 
 
 def test_without_a_profile_or_a_policy_nothing_is_changed_and_a_note_says_so() -> None:
-    w = build.workload("a", overrides=Overrides(Sections(cpu=CpuOverlay(weight=5))))
+    w = build.workload("a", overrides=Overrides(ProfileOverlay(cpu=CpuOverlay(weight=5))))
     granted = resolve([w], NodeDocument(node="n1"), build.node(), wall=build.WALL).entitlements[w.target]
     assert (granted.chosen, granted.cpu, granted.sources) == (False, CpuSection(), ())
     assert notes(granted) == ["Workload/default/a: not heeded: no profile and no policy is for it"]
@@ -135,7 +137,7 @@ def test_fields_that_no_controller_acts_on_are_told() -> None:
     )
     said = "cpu.coreSched, memory.oomPriority, memory.reclaim of profile web: not heeded yet"
     assert notes(entitled(profile=asked)) == [said]
-    assert notes(entitled(Sections(cpu=CpuOverlay(core_sched=True)))) == [
+    assert notes(entitled(ProfileOverlay(cpu=CpuOverlay(core_sched=True)))) == [
         "Workload/default/a: cpu.coreSched true: not heeded yet"
     ]
 
@@ -169,7 +171,7 @@ def test_whatever_is_said_what_counts_is_a_valid_profile(
     tier: str, cpu: CpuOverlay, memory: MemoryOverlay, trusted: str
 ) -> None:
     profile = build.profile("web", tier)
-    granted = entitled(Sections(cpu=cpu, memory=memory), profile=profile, trusted=trusted)
+    granted = entitled(ProfileOverlay(cpu=cpu, memory=memory), profile=profile, trusted=trusted)
     weight = 2 if granted.cpu.weight is UNSET else granted.cpu.weight
     assert 2 <= weight <= 262_144
     assert not (granted.cpu.idle and tier in ("system", "sensitive"))

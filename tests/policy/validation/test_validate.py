@@ -13,13 +13,14 @@ from j10ce.model.knob import KNOBS
 from j10ce.model.schema import decode, plain
 from j10ce.policy.validation import syntax
 from j10ce.policy.validation.validate import knobs, unknown_knob, validate
-from j10ce.testing.build import hold, profile, reservation, workload
+from j10ce.testing.build import hold, profile, reservation, strategy, workload
 from tests.model.generate import objects
 
 GOOD: dict[str, dict[str, Any]] = {
     "QoSProfile": plain(profile("custom")),
     "MinimalReservationPolicy": plain(reservation("db", cpu="1", memory="1Gi")),
     "Hold": plain(hold("workload/default/web", "cpu.max")),
+    "NodeStrategy": plain(strategy("pool", {"suppress": {"mode": "quota"}})),
     "NodeQoS": {"apiVersion": "j10ce.io/v1alpha1", "kind": "NodeQoS", "metadata": {"name": "n1"}},
     "Workload": {"apiVersion": "j10ce.io/v1alpha1", "kind": "Workload", "metadata": {"name": "web"}},
     "PolicyRevision": {

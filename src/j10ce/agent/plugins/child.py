@@ -65,6 +65,7 @@ class Host:
             settings,
             static.support,
             question.epoch,
+            strategy=static.strategy,
         )
 
     def run(self, source: int, sink: BinaryIO) -> None:

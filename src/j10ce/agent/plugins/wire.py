@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from j10ce.model import knob
 from j10ce.model.knob import Setting, Support, TargetId, Value
+from j10ce.model.parts.strategy import Strategy
 from j10ce.model.plan import Proposal
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.model.snapshot import METRICS, Group, NodeFacts, Snapshot
@@ -28,6 +29,7 @@ class Static(Struct, frozen=True):
     workloads: list[Workload]
     entitlements: list[Entitlement]
     support: dict[str, Support]
+    strategy: Strategy = Strategy()
 
 
 class Question(Struct, frozen=True):
@@ -59,6 +61,7 @@ def question(snap: Snapshot, *, with_static: bool, benched: list[str]) -> Questi
             list(snap.workloads.values()),
             list(snap.entitlements.values()),
             dict(snap.support),
+            snap.strategy,
         )
     parts = (knob.part(w.namespace, w.name, p.name) for w in snap.workloads.values() for p in w.parts)
     targets = [TargetId("node"), *snap.workloads, *parts]

@@ -15,14 +15,7 @@ from msgspec.structs import replace
 
 from j10ce.agent.ring.ring import Report
 from j10ce.daemon.clock import Instant
-from j10ce.model.kinds import (
-    TRACE_ANNOTATION,
-    AppliedChange,
-    Hold,
-    MinimalReservationPolicy,
-    NodeReport,
-    QoSProfile,
-)
+from j10ce.model.kinds import TRACE_ANNOTATION, AppliedChange, Hold, NodeReport, Policy
 from j10ce.model.plan import Applied, Pending, ValueChange
 from j10ce.policy.document.document import NodeDocument, reference
 
@@ -67,9 +60,10 @@ class Trail:
 
 
 def _traces(document: NodeDocument) -> Mapping[str, tuple[str, int]]:
-    every: list[QoSProfile | MinimalReservationPolicy | Hold] = [
+    every: list[Policy | Hold] = [
         *document.profiles,
         *document.policies,
+        *document.strategies,
         *document.holds,
     ]
     return {

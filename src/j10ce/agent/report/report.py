@@ -19,6 +19,7 @@ from j10ce.model.parts.totals import TierTotal
 from j10ce.model.plan import Change, ValueChange
 from j10ce.model.quantity import Quantity
 from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.strategy import merged
 
 USAGE_S: Final = 300.0
 RECENT_S: Final = 10.0
@@ -44,7 +45,7 @@ def node_report(report: Report, document: NodeDocument) -> NodeReport:
         workloads=len(snap.workloads),
         reservations=reservations(report, document),
         effective=tuple(effective),
-        failing=failing(report),
+        failing={**contradicted(document), **failing(report)},
         conditions=tuple(_conditions(report, effective)),
         tiers=tiers(report),
         last_plan=dict(Counter(type(result).__name__.lower() for _, result in report.outcome.results)),
@@ -108,6 +109,12 @@ def failing(report: Report) -> dict[str, str]:
         for source in _asked_by(change, report):
             refusals.setdefault(source, f"{_named(change)} was refused: {refused.reason}")
     return refusals
+
+
+def contradicted(document: NodeDocument) -> dict[str, str]:
+    """Strategies of which a field is left out here: one of higher priority says something that excludes it."""
+    left_out = merged(document.strategies).left_out
+    return {out.origin: f"{path} is left out: {out.why}" for path, out in left_out.items()}
 
 
 def _asked_by(change: Change, report: Report) -> list[str]:

@@ -40,6 +40,7 @@ from j10ce.policy.effect.foreign_claims import held_beside, kept_above, kept_for
 from j10ce.policy.entitlement.ledger import NO_BYTES, Ledger, Line
 from j10ce.policy.entitlement.resolve import Beside, Resolution, admit, resolve
 from j10ce.policy.lifetime import over
+from j10ce.policy.strategy import merged
 
 Cause = Literal["tick", "change"]
 EFFECTIVE_S: Final = 5.0  # how often the protection in force is judged while nothing moves
@@ -83,7 +84,7 @@ class Agent:
         self.kernel = kernel
         self.observer = observer
         self.decide_with(guards, quick, own)
-        self.document = document
+        self.document, self.strategy = document, merged(document.strategies)
         self.armed = armed
         self.yields = yields
         self.holds: tuple[Hold, ...] = ()  # made on this host; those of the document come on top
@@ -194,7 +195,8 @@ class Agent:
             return None  # where something was refused, the kernel may keep what the book has given away
         fresh = admit(arrivals, self.document, self.observer.facts, wall=at.wall, before=before)
         placed = [self._placed(w, fresh.entitlements[w.target].tier.value) for w in arrivals]
-        now = replace(last.snap, now=at.now, wall=at.wall, settings=self.kernel.settings)
+        settings, strategy = self.kernel.settings, self.strategy.strategy
+        now = replace(last.snap, now=at.now, wall=at.wall, settings=settings, strategy=strategy)
         snap = arrival.around(now, placed, fresh.entitlements)
         if snap is None:
             return None
@@ -228,7 +230,8 @@ class Agent:
     # ------------------------------------------------------------------ orders
 
     def obey(self, document: NodeDocument) -> None:
-        self.document = document
+        self.document, before, self.strategy = document, self.strategy, merged(document.strategies)
+        self._epoch += self.strategy != before
         self._resolve_at = -math.inf
 
     def hold(self, holds: Iterable[Hold], released: Iterable[str] = ()) -> None:
@@ -318,7 +321,8 @@ class Agent:
             self._epoch,
             kernel.remains(),
         )
-        return replace(snap, originals=kernel.originals, pieces=kernel.pieces, done=kernel.done)
+        kept = {"originals": kernel.originals, "pieces": kernel.pieces, "done": kernel.done}
+        return replace(snap, strategy=self.strategy.strategy, **kept)
 
     def _held(self, at: Instant) -> tuple[HeldSetting, ...]:
         own = self._read.held(self.all_holds(), at.wall)

@@ -16,7 +16,7 @@ from j10ce.control.controller import Controller
 from j10ce.errors import Finding, Invalid
 from j10ce.model import knob, schema
 from j10ce.model.catalogue import KINDS
-from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, QoSProfile
+from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, NodeStrategy, QoSProfile
 from j10ce.model.kinds import Workload as WorkloadObject
 from j10ce.model.knob import KNOBS, NR_CPUS, ROOT, Setting, Support, TargetId, Value
 from j10ce.model.machine.topology import Topology, from_report
@@ -32,9 +32,10 @@ from j10ce.policy.document.document import NodeDocument, digest, reference
 from j10ce.policy.entitlement.ledger import Ledger
 from j10ce.policy.entitlement.resolve import NOTHING_BESIDE, Beside, Resolution, resolve
 from j10ce.policy.profiles import builtin
+from j10ce.policy.strategy import merged
 from j10ce.policy.validation.validate import validate
 
-Object = TypeVar("Object", QoSProfile, MinimalReservationPolicy)
+Object = TypeVar("Object", QoSProfile, MinimalReservationPolicy, NodeStrategy)
 MOST_CONTAINERS: Final = 8192  # of all pods of a plan; a body of ordinary ones has fewer
 TOP: Final = "j10ce"
 EVERY_KNOB: Final = {name: Support(True, via="cgroup2") for name in KNOBS}
@@ -48,6 +49,7 @@ class Paper(NamedTuple):
     workloads: tuple[Workload, ...] = ()
     pods: tuple[Workload, ...] = ()
     node: NodeFacts | None = None
+    strategies: tuple[NodeStrategy, ...] = ()
 
 
 class Present(Struct, frozen=True):
@@ -103,6 +105,7 @@ def whatif(
         workloads=placed,
         entitlements=resolution.entitlements,
         epoch=present.snap.epoch + 1,
+        strategy=merged(document.strategies).strategy,
     )
     proposals = [p for controller in present.controllers for p in controller.propose(snap)]
     plan = arbitrate(proposals, snap, present.holds, present.quantise, originals=present.originals)
@@ -167,6 +170,7 @@ def read(raws: Iterable[object], node: NodeFacts, uid: int = 0) -> Paper:
         tuple(from_object(o, where, uid=0 if other else uid) for o in objects if isinstance(o, WorkloadObject)),
         tuple(_pod(o) for o in objects if isinstance(o, dict) and o["kind"] == "Pod"),
         other,
+        tuple(o for o in objects if isinstance(o, NodeStrategy)),
     )
 
 
@@ -222,6 +226,7 @@ def _document(base: NodeDocument, paper: Paper, wall: float) -> NodeDocument:
         base,
         profiles=_merged(base.profiles, paper.profiles, wall),
         policies=_merged(base.policies, paper.policies, wall),
+        strategies=_merged(base.strategies, paper.strategies, wall),
     )
     return replace(merged, hash=digest(merged))
 

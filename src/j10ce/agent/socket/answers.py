@@ -23,6 +23,7 @@ from j10ce.model.text.words import counted
 from j10ce.model.workload import Workload
 from j10ce.plan.explanation.explain import explain
 from j10ce.plan.explanation.text import render_text
+from j10ce.policy.strategy import EffectiveStrategy, rows
 
 RECENT_S: Final = 5.0
 KNOWN_S: Final = 60.0  # how old the last value of what is read seldom may be
@@ -176,9 +177,20 @@ def reverted(outcome: Outcome) -> dict[str, Any]:
 
 
 def explanation(
-    report: Report, kernel: Kernel, target: TargetId, name: str | None, *, wide: bool = False
+    report: Report,
+    kernel: Kernel,
+    target: TargetId,
+    name: str | None,
+    *,
+    wide: bool = False,
+    said: EffectiveStrategy | None = None,
 ) -> dict[str, Any]:
-    """Every setting of a target, or one: who asked, who lost, what clamped, what it was before us, who changed it."""
+    """Every setting of a target, or one: who asked, who lost, what clamped, what it was before us, who changed it.
+
+    `said` is what strategies say of the node, and what explains it while no setting is its own.
+    """
+    if target == NODE and report.snap.groups.get(NODE) is None:
+        return _node_explanation(said or EffectiveStrategy())
     explained = explain(
         target,
         name,
@@ -190,6 +202,13 @@ def explanation(
     )
     explained = replace(explained, notes=(*explained.notes, *_drift_notes(report, target)))
     return {**schema.plain(explained), "text": render_text(explained, wide=wide)}
+
+
+def _node_explanation(said: EffectiveStrategy) -> dict[str, Any]:
+    shown = [{"field": path, "value": value, "saidBy": origin} for path, value, origin in rows(said)]
+    lines = [f"  {s['field']} = {s['value']}  ({s['saidBy']})" for s in shown]
+    text = ["node: what its strategies say, all of them merged", *lines] if lines else ["node: no strategy selects it"]
+    return {"target": NODE, "strategy": shown, "text": "\n".join(text)}
 
 
 def _drift_notes(report: Report, target: TargetId) -> Iterator[str]:

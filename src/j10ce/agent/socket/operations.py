@@ -269,8 +269,9 @@ class Operations:
         return {"capabilities": capabilities(self.report), "notes": self.cache.warnings}
 
     async def explain(self, target: str, name: str | None, *, wide: bool = False) -> dict[str, Any]:
-        explain = partial(answers.explanation, wide=wide)
-        return await self.shell.on_ring(explain, self.report, self.shell.agent.kernel, TargetId(target), name)
+        agent = self.shell.agent
+        explain = partial(answers.explanation, wide=wide, said=agent.strategy)
+        return await self.shell.on_ring(explain, self.report, agent.kernel, TargetId(target), name)
 
     async def journal(self) -> list[dict[str, Any]]:
         return await self.shell.on_ring(answers.journal, self.shell.agent.kernel)

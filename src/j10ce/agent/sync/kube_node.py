@@ -119,7 +119,7 @@ def _watched(node: str, daemonset: tuple[str, str] | None) -> dict[str, Watched]
     pool, ours = Pool(), resources()
     # With what says which containers run: slim() leaves that in.
     pods = Resource("Pod", "/api/v1", "pods", lambda text: slim(decode_native(text, Pod), pool), namespaced=True)
-    wide = ("QoSProfile", "MinimalReservationPolicy", "Hold", "PolicyRevision", "Namespace")
+    wide = ("QoSProfile", "MinimalReservationPolicy", "NodeStrategy", "Hold", "PolicyRevision", "Namespace")
     kinds = {kind: Watched(ours[kind]) for kind in wide}
     kinds |= {kind: Watched(ours[kind], f"metadata.name={node}") for kind in ("NodeQoS", "Node")}
     kinds["Pod"] = Watched(pods, f"spec.nodeName={node}")

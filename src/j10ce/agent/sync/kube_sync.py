@@ -19,7 +19,7 @@ from j10ce.agent.sync.sync import lost, uids
 from j10ce.http.client import Client
 from j10ce.kube.light import APPLY, KubeApi
 from j10ce.model import kinds
-from j10ce.model.kinds import Condition, Hold, Meta, MinimalReservationPolicy, NodeQoS, QoSProfile
+from j10ce.model.kinds import Condition, Hold, Meta, MinimalReservationPolicy, NodeQoS, NodeStrategy, QoSProfile
 from j10ce.model.kube import native
 from j10ce.model.stored import Key
 from j10ce.policy.document.document import NodeDocument, render
@@ -27,7 +27,7 @@ from j10ce.policy.profiles import builtin
 from j10ce.store.mirror import Mirror
 
 log = structlog.get_logger()
-KINDS: Final = ("QoSProfile", "MinimalReservationPolicy", "Hold", "PolicyRevision", "NodeQoS", "Node")
+KINDS: Final = ("QoSProfile", "MinimalReservationPolicy", "NodeStrategy", "Hold", "PolicyRevision", "NodeQoS", "Node")
 FIELD_MANAGER: Final = "j10ce-agent"
 SETTLE_S: Final = 0.05  # changes that come together are rendered once
 O = TypeVar("O")  # noqa: E741
@@ -96,6 +96,7 @@ class KubeSync:
             self._own(),
             profiles=self._held("QoSProfile", QoSProfile) or builtin(),  # the manager is yet to store them
             policies=self._held("MinimalReservationPolicy", MinimalReservationPolicy),
+            strategies=self._held("NodeStrategy", NodeStrategy),
             holds=self._held("Hold", Hold),
             revisions=self._held("PolicyRevision", kinds.PolicyRevision),
         )

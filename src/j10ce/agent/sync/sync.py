@@ -18,9 +18,9 @@ from j10ce.errors import Invalid, Unreachable
 from j10ce.http import client
 from j10ce.http.client import Client, Peer
 from j10ce.model import schema
-from j10ce.model.kinds import Condition
+from j10ce.model.kinds import Condition, Policy
 from j10ce.policy.document.change import NodeChange, changed
-from j10ce.policy.document.document import FORMAT, NodeDocument
+from j10ce.policy.document.document import FORMAT, FORMATS, NodeDocument
 
 log = structlog.get_logger()
 QUIET_S: Final = 90.0  # the manager sends a bookmark at least every 30 s
@@ -77,7 +77,7 @@ class Sync:
         """One watch, from its first event to its end; one that lasted as long as was asked for did not fail."""
         begun, ends_s = asyncio.get_running_loop().time(), random.randint(*WATCH_S)  # noqa: S311
         path = f"{BASE}/nodedocuments/{self._name}?watch=1&hash={self._known.hash}&timeoutSeconds={ends_s}"
-        path += "&changes=1" if self._in_parts else ""
+        path += f"&format={FORMAT}" + ("&changes=1" if self._in_parts else "")
         async with client.watch(peer, path, quiet_s=QUIET_S) as events:
             self._answered(self._watch, peer)
             async for event in events:
@@ -100,7 +100,7 @@ class Sync:
         except (Invalid, KeyError) as e:
             log.error("document.refused", error=str(e))
             return
-        if document.format not in (FORMAT, FORMAT - 1):
+        if document.format not in FORMATS:
             log.error("document.refused", error=f"format {document.format}, this agent reads {FORMAT}")
         elif problem := lost(self._known, document):
             log.error("document.refused", error=f"{problem}; the control plane has lost its objects")
@@ -150,8 +150,9 @@ def lost(known: NodeDocument, fresh: NodeDocument) -> str:
 
 
 def uids(document: NodeDocument) -> set[str]:
-    """Of its policies and profiles, as far as they have some."""
-    return ({p.metadata.uid for p in document.profiles} | {p.metadata.uid for p in document.policies}) - {""}
+    """Of its policies, profiles and strategies, as far as they have some."""
+    every: tuple[Policy, ...] = (*document.profiles, *document.policies, *document.strategies)
+    return {p.metadata.uid for p in every} - {""}
 
 
 _: type[ControlPlane] = Sync

@@ -4,6 +4,7 @@ Options and files come in; requests to the API go out, and their answers are pri
 
     objects     is apply, delete and diff
     describe    shows one object to a person
+    strategy    asks what strategies say of a node
     nodes       is cordon and uncordon, and one node for a person
     get         is get and describe
     pod         explains a pod of Kubernetes

@@ -41,8 +41,8 @@ def get_command(
     """List objects of a kind, or show some by name.
 
     Workloads and holds are those of this host, with or without a control plane. Kinds are qosprofiles (qp, qos),
-    minimalreservationpolicies (mrp), nodeqoses (nq, node, nodes), holds (qh), workloads (wl), policyrevisions (polrev)
-    and credentials (cred); `KIND/NAME`, `mrp,wl` and `all` are understood.
+    minimalreservationpolicies (mrp), nodestrategies (nst), nodeqoses (nq, node, nodes), holds (qh), workloads (wl),
+    policyrevisions (polrev) and credentials (cred); `KIND/NAME`, `mrp,wl` and `all` are understood.
 
     \b
     Example:
@@ -108,19 +108,24 @@ def _list_of(items: list[dict[str, Any]]) -> dict[str, Any]:
 def describe_command(peers: Peers, words: tuple[str, ...], namespace: str) -> None:
     """Show one object with all that is known of it.
 
+    Of a node also what its strategies say, merged, and by whom each field was said.
+
     \b
     Example:
+      j10ce-qos describe node host-1
       j10ce-qos describe qosprofile ls
       j10ce-qos describe minimalreservationpolicy payments/db
     """
     from j10ce.cli.fleet.describe import describe
     from j10ce.cli.fleet.nodes import describe_node
+    from j10ce.cli.fleet.strategy import strategy_of
 
     for n, (kind, name) in enumerate(kinds_and_names(words)):
         if not name:
             raise click.UsageError(f"name what to describe: `j10ce-qos get {kind.plural}` lists them")
         obj = fetch(peers, kind, namespace, name)
-        _say_apart(n, describe_node(obj) if kind.name == "NodeQoS" else describe(kind, obj))
+        of_node = kind.name == "NodeQoS"
+        _say_apart(n, describe_node(obj, strategy_of(peers.api(), obj)) if of_node else describe(kind, obj))
 
 
 class Selection(NamedTuple):

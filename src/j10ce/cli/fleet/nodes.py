@@ -18,6 +18,7 @@ from j10ce.model.quantity import Quantity
 from j10ce.model.resource import spell
 from j10ce.model.schema import convert
 from j10ce.model.text.cells import dig, shown
+from j10ce.policy.strategy import EffectiveStrategy, rows
 
 NODE = KINDS["NodeQoS"]
 MOST_TRIES = 5
@@ -79,7 +80,8 @@ def _set_unschedulable(peers: Peers, name: str, wanted: bool) -> bool:
     return False
 
 
-def describe_node(obj: dict[str, Any]) -> str:
+def describe_node(obj: dict[str, Any], said: EffectiveStrategy | None = None) -> str:
+    """`said`: by the strategies that select it."""
     meta, spec, report = obj["metadata"], obj.get("spec") or {}, dig(obj, "status.node") or {}
     labels = {**meta.get("labels", {}), **spec.get("labels", {})}
     head = [
@@ -96,6 +98,7 @@ def describe_node(obj: dict[str, Any]) -> str:
     ]
     lines = [f"{name + ':':<13}{shown(str(value))}" for name, value in head if value]
     lines += _section("Resources", _resources(report))
+    lines += _section("Strategy", table(["FIELD", "VALUE", "SAID BY"], rows(said)) if said and said.origins else "")
     lines += _section("Overcommit", _overcommit(obj.get("status") or {}))
     lines += _section("Reservations", _reservations(report))
     lines += _section("Missing", _missing(report))

@@ -15,7 +15,7 @@ from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.text.cells import dig
 
-ROLLED_OUT: Final = ("QoSProfile", "MinimalReservationPolicy")
+ROLLED_OUT: Final = ("QoSProfile", "MinimalReservationPolicy", "NodeStrategy")
 HELD_UP: Final = ("Stopped", "Paused", "NotAdmitted", "NoCanary")
 AT_REST: Final = ("Complete", "Canary", *HELD_UP)
 
@@ -30,7 +30,7 @@ policy_argument = click.argument("policy", metavar="KIND/NAME", nargs=-1, requir
 
 @click.group("rollout", cls=Subcommands)
 def rollout_command() -> None:
-    """Follow, hold, resume and undo changes of profiles and reservations.
+    """Follow, hold, resume and undo changes of profiles, reservations and strategies of nodes.
 
     \b
     Example:
@@ -160,7 +160,7 @@ class Policy(NamedTuple):
         kind_name, _, name = text.partition("/")
         kind = find_kind(kind_name)
         if kind.name not in ROLLED_OUT or not name:
-            hint = "write it as qosprofile/NAME or minimalreservationpolicy/NAME"
+            hint = "write it as qosprofile/NAME, minimalreservationpolicy/NAME or nodestrategy/NAME"
             raise Invalid([Finding("KIND/NAME", text, "not a policy", hint)], "argument")
         namespace, name = apart(kind, namespace, name)
         return cls(peers.api(), kind, namespace, name_of(kind, name))

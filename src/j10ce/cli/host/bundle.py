@@ -23,7 +23,7 @@ from j10ce.errors import QosError
 from j10ce.model.text.secrets import redact
 
 ASKED = ("status", "workloads", "doctor", "holds", "journal", "drift", "top")
-KINDS_KEPT = ("qosprofiles", "minimalreservationpolicies", "nodeqoses", "holds")
+KINDS_KEPT = ("qosprofiles", "minimalreservationpolicies", "nodestrategies", "nodeqoses", "holds")
 FILES = ("/proc/version", "/proc/cmdline", "/proc/mounts", "/proc/cgroups", "/proc/meminfo", "/etc/os-release")
 LOGS = ("agent.log", "manager.log")
 KEPT_LOG_BYTES = 1 << 20

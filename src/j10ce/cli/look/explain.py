@@ -20,12 +20,14 @@ from j10ce.model.catalogue import KINDS
 def explain_command(peers: Peers, name: str, knob: str | None, namespace: str, output: str) -> None:
     """Say why a workload's settings are what they are: who asked, who lost, what clamped.
 
-    The first lines say what it gets and whether that is what was promised; `-o wide` adds the arithmetic.
+    The first lines say what it gets and whether that is what was promised; `-o wide` adds the arithmetic. Of `node` it
+    says what the strategies of this node say, all of them merged, and which of them said it.
 
     \b
     Example:
       j10ce-qos explain web
       j10ce-qos explain crunch cpu.max
+      j10ce-qos explain node
       j10ce-qos explain pod/web-0 -n shop     # on Kubernetes, from anywhere
     """
     if name.startswith("pod/"):

@@ -18,7 +18,7 @@ ENROLMENT: Final = "NodeCredential"
 PLACEMENT: Final = "Placement"
 KINDS_ASKED: Final = (*KINDS, DOCUMENT, PLACEMENT, ENROLMENT, METRICS, DISCOVERY)
 SECRET: Final = ("Credential", ENROLMENT)
-DECLARED: Final = ("QoSProfile", "MinimalReservationPolicy", "Hold")
+DECLARED: Final = ("QoSProfile", "MinimalReservationPolicy", "NodeStrategy", "Hold")
 PARTS: Final = ("spec", "status")
 
 

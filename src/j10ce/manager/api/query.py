@@ -15,6 +15,7 @@ from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import Object, Requirement, Selector
 from j10ce.model.stored import Key
 from j10ce.model.text.cells import text_at
+from j10ce.policy.document.document import FORMAT, FORMATS
 from j10ce.policy.select import Test, compiled, everything
 
 LABEL_KEY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_./]*")
@@ -68,6 +69,7 @@ class Query(NamedTuple):
     exact: bool = False  # of the revision that is asked for, or not at all
     timeout_s: float = LONGEST_S
     changes: bool = False  # of a document: tell what is other than before
+    format: int = 0  # of a document: the latest that the caller reads; 0: it does not say
 
     @property
     def selects_all(self) -> bool:
@@ -102,6 +104,7 @@ def read(params: Mapping[str, str], kind: Kind | None = None) -> Query:
         exact=_match(params, findings) == EXACT,
         timeout_s=float(_number(params, "timeoutSeconds", findings)) or LONGEST_S,
         changes=_flag(params, "changes", findings),
+        format=_format(params, findings),
     )
     findings += _combined(params, watch=query.watch)
     if findings:
@@ -223,6 +226,15 @@ def _number(params: Mapping[str, str], name: str, findings: list[Finding]) -> in
         return int(text)
     findings.append(Finding(name, text, "not a number in range", f"write 0 to {MOST}"))
     return 0
+
+
+def _format(params: Mapping[str, str], findings: list[Finding]) -> int:
+    """A caller that reads later formats, too, is told the present one."""
+    wanted = min(_number(params, "format", findings), FORMAT)
+    if wanted and wanted not in FORMATS:
+        known = " or ".join(map(str, sorted(FORMATS)))
+        findings.append(Finding("format", wanted, "nobody speaks it any more", f"documents are told in format {known}"))
+    return wanted
 
 
 def revision(params: Mapping[str, str], findings: list[Finding]) -> str:

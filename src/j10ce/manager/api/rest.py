@@ -48,6 +48,7 @@ from j10ce.manager.identity import Verb
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import GROUP, Object, PolicyRevision
 from j10ce.model.stored import Event, Key, Part, Unreadable
+from j10ce.policy.document.document import FORMAT
 
 NAME: Final = "[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?"
 PATH: Final = re.compile(
@@ -117,9 +118,11 @@ class ResourceRoutes:
         asked = query.read(request.query_params)
         if asked.watch:
             known, large = request.query_params.get("hash", ""), self._verbs.lines
-            lines = document_lines(self._view, node, known, large, changes=asked.changes)
+            # Agents watch, and those that do not say what they read came before there was anything to say.
+            format_ = asked.format or FORMAT - 1
+            lines = document_lines(self._view, node, known, large, changes=asked.changes, format_=format_)
             return Stream(in_pieces(lines), self._stop, asked.timeout_s)
-        return json((await self._view.document(node)).data)
+        return json((await self._view.document(node, asked.format or FORMAT)).data)
 
     async def foreign(self, request: Request, at: Address) -> ASGIApp:
         if request.method != "GET":

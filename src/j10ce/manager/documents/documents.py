@@ -11,11 +11,20 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from j10ce.manager.documents.fragments import Changes, Common, Content, Fragment, Shares, spelled
 from j10ce.manager.documents.size import Weights, named_by, weight_of, weight_of_all
-from j10ce.model.kinds import Hold, Meta, MinimalReservationPolicy, NodeQoS, Object, PolicyRevision, QoSProfile
+from j10ce.model.kinds import (
+    Hold,
+    Meta,
+    MinimalReservationPolicy,
+    NodeQoS,
+    NodeStrategy,
+    Object,
+    Policy,
+    PolicyRevision,
+    QoSProfile,
+)
 from j10ce.model.stored import Event, Key, key_of
 from j10ce.policy.document.document import (
     FORMAT,
-    Policy,
     Spread,
     bare_hold,
     fingerprint,
@@ -31,6 +40,7 @@ from j10ce.policy.document.rollout import Near
 from j10ce.policy.lifetime import decided
 from j10ce.policy.reach import reaches
 from j10ce.policy.select import Labels
+from j10ce.policy.strategy import EffectiveStrategy, merged
 
 MOST_CONTENTS: Final = 64  # kept: large fleets have few; where each node has its own they are made when asked for
 MOST_BYTES: Final = 32 << 20  # of those, likewise; the one that was made last is kept whatever it has
@@ -86,36 +96,47 @@ class Documents:
         self._common = Common()
         self._split: dict[Key, DocumentSource] = {}  # what some nodes obey, or in different revisions
         self._own = Shares()  # of the split ones
+        self._strategies: set[Key] = set()
+        self._merged: dict[frozenset[bytes], EffectiveStrategy] = {}  # by the marks of those that were merged
         self._units: dict[str, dict[str, int]] = {}  # by node and policy
-        self._contents: dict[tuple[bytes, ...], Content] = {}
+        self._contents: dict[tuple[int, tuple[bytes, ...]], Content] = {}
         self._parts: dict[str, bytes] = {}  # by node: what the document says of it alone
         self.weights = Weights()
 
-    def of(self, node: str) -> Document:
-        """What a node has to obey; an unknown one gets what every node gets."""
+    def of(self, node: str, format_: int = FORMAT) -> Document:
+        """What a node has to obey, as agents of a format read it; an unknown node gets what every node gets."""
         known = node in self._nodes
-        content = self._content(self._own.of(node) if known else self._alone(node))
-        part = self._parts.get(node) or self._part(node)
+        content = self._content(self._own.of(node) if known else self._alone(node), format_)
+        part = (self._parts.get(node) if format_ == FORMAT else None) or self._part(node, format_)
         hash_, part = content.hashed(part)
-        if known:
+        if known and format_ == FORMAT:
             self._parts[node] = part
         head = b'{"node":"%s","hash":"%s",%s' % (node.encode(), hash_.encode(), part[1:-1])
         return Document(hash_, head, content)
 
+    def strategy(self, node: str) -> EffectiveStrategy:
+        """What all strategies together say of a node, in the revisions that it has to obey."""
+        own = self._own.of(node) if node in self._nodes else self._alone(node)
+        obeyed = [f for key in self._strategies if (f := own.get(key) or self._common.held.get(key)) is not None]
+        marks = frozenset(fragment.mark for fragment in obeyed)
+        if marks not in self._merged:
+            self._merged[marks] = merged(f.obj for f in obeyed if isinstance(f.obj, NodeStrategy))
+        return self._merged[marks]
+
     def mark(self, node: str) -> Mark:
         return Mark(self._common.version, dict(self._own.of(node)))
 
-    def change(self, node: str, since: Mark) -> bytes | None:
+    def change(self, node: str, since: Mark, format_: int = FORMAT) -> bytes | None:
         """The end of a NodeChange from there to the present; None: that is too long ago."""
         shared = self._common.since(since.version)
         if shared is None:
             return None
         changes, data = shared
         own = self._own.of(node)
-        if own == since.own:
+        if own == since.own and format_ == FORMAT:
             return data
         lost: Changes = {key: None for key in since.own if key not in own and key not in self._common.held}
-        return spelled({**changes, **lost, **{key: f for key, f in own.items() if since.own.get(key) != f}})
+        return spelled({**changes, **lost, **{key: f for key, f in own.items() if since.own.get(key) != f}}, format_)
 
     def in_force(self, policy: Policy) -> tuple[int, set[str] | None]:
         """The revision of a policy that is being distributed, and the nodes that have to obey it; None: all."""
@@ -169,7 +190,7 @@ class Documents:
         match obj:
             case NodeQoS():
                 touched = self._node(obj, gone)
-            case QoSProfile() | MinimalReservationPolicy():
+            case QoSProfile() | MinimalReservationPolicy() | NodeStrategy():
                 touched = self._policy(obj, gone)
             case Hold():
                 self.weights.put(key_of(obj), None if gone else weight_of(obj))
@@ -193,6 +214,9 @@ class Documents:
     def _policy(self, policy: Policy, gone: bool) -> Nodes:
         uid = policy.metadata.uid
         touched = self._count(policy, gone)
+        if isinstance(policy, NodeStrategy):
+            self._merged.clear()
+            (self._strategies.discard if gone else self._strategies.add)(key_of(policy))
         if gone:
             self._policies.pop(uid, None)
             self._spread.pop(uid, None)
@@ -221,7 +245,7 @@ class Documents:
 
     def _count(self, policy: Policy, gone: bool) -> set[str]:
         """Take over where a policy's units are; the nodes where their number changed."""
-        if isinstance(policy, QoSProfile):
+        if not isinstance(policy, MinimalReservationPolicy):
             return set()
         ref, before = reference(policy), self._policies.get(policy.metadata.uid)
         old = placed(before) if isinstance(before, MinimalReservationPolicy) else {}
@@ -281,17 +305,17 @@ class Documents:
         obeyed = {key: source.on(node, labels) for key, source in self._split.items()}
         return {key: Fragment(obj) for key, obj in obeyed.items() if obj is not None}
 
-    def _part(self, node: str) -> bytes:
+    def _part(self, node: str, format_: int) -> bytes:
         spec = obeyed_spec(self._nodes.get(node) or _stand_in(node))
-        return own_part(spec, self._units.get(node, {}), FORMAT)
+        return own_part(spec, self._units.get(node, {}), format_)
 
-    def _content(self, own: Mapping[Key, Fragment]) -> Content:
-        kind = tuple(fragment.mark for _, fragment in sorted(own.items()))
+    def _content(self, own: Mapping[Key, Fragment], format_: int) -> Content:
+        kind = (format_, tuple(fragment.mark for _, fragment in sorted(own.items())))
         content = self._contents.get(kind)
         if content is None:
             while self._contents and (len(self._contents) >= MOST_CONTENTS or self._kept_bytes() > MOST_BYTES):
                 del self._contents[next(iter(self._contents))]
-            content = self._contents[kind] = Content({**self._common.held, **own})
+            content = self._contents[kind] = Content({**self._common.held, **own}, format_)
         return content
 
     def _kept_bytes(self) -> int:
@@ -308,7 +332,7 @@ def changes_a_wish(event: Event) -> bool:
 
 def _wish(obj: Object) -> tuple[object, ...]:
     meta = obj.metadata
-    if isinstance(obj, QoSProfile):
+    if isinstance(obj, QoSProfile | NodeStrategy):
         return meta.generation, meta.labels, obj.status.rollout
     if isinstance(obj, MinimalReservationPolicy):
         status = obj.status

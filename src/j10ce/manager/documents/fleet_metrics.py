@@ -9,7 +9,7 @@ from typing import Final
 from prometheus_client.core import GaugeMetricFamily
 
 from j10ce.manager.documents.view import View
-from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, QoSProfile
+from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS
 
 PHASES: Final = ("Pending", "Active", "Degraded", "Expired")
 
@@ -19,7 +19,7 @@ def families(view: View) -> Iterable[GaugeMetricFamily]:
     phases = Counter(p.status.phase for p in policies)
     yield _family("j10ce_policies", "Reservation policies.", "phase", {name: phases[name] for name in PHASES})
     yield _family("j10ce_reservation_units", "Units of all policies.", "state", units(policies))
-    rollouts = [*(p.status.rollout for p in policies), *(p.status.rollout for p in view.all(QoSProfile))]
+    rollouts = [p.status.rollout for p in view.policies()]
     stopped = sum(bool(rollout.stopped) for rollout in rollouts)
     yield GaugeMetricFamily("j10ce_rollouts_stopped", "Rollouts that failures have stopped.", stopped)
     silent, bad = sum(view.silence.of(node).doubtful for node in view.nodes()) - len(view.nonsense), len(view.nonsense)

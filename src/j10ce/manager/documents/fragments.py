@@ -9,12 +9,17 @@ from typing import Final
 
 import msgspec
 
-from j10ce.model.kinds import Hold
+from j10ce.model.kinds import Hold, Policy
 from j10ce.model.schema import encode
 from j10ce.model.stored import Key
-from j10ce.policy.document.document import Policy, combined, fingerprint
+from j10ce.policy.document.document import FORMAT, combined, fingerprint, knows
 
-PARTS: Final = (("QoSProfile", b"profiles"), ("MinimalReservationPolicy", b"policies"), ("Hold", b"holds"))
+PARTS: Final = (
+    ("QoSProfile", b"profiles"),
+    ("MinimalReservationPolicy", b"policies"),
+    ("NodeStrategy", b"strategies"),
+    ("Hold", b"holds"),
+)
 MOST_SPELLED: Final = 16 << 20  # bytes of changes that are kept for others who lag as far
 MOST_CHANGES: Final = 1000  # of what every node obeys that are remembered; whoever lags further gets all of it
 
@@ -23,15 +28,15 @@ class Fragment:
     """An object as agents see it; made when someone has to get it. Equal to another of the same content."""
 
     def __init__(self, obj: Policy | Hold) -> None:
-        self._obj = obj
+        self.obj = obj
 
     @cached_property
     def data(self) -> bytes:
-        return encode(self._obj)
+        return encode(self.obj)
 
     @cached_property
     def mark(self) -> bytes:
-        return fingerprint(self._obj)
+        return fingerprint(self.obj)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Fragment) and self.mark == other.mark)
@@ -46,8 +51,9 @@ Changes = Mapping[Key, Fragment | None]  # None: gone
 class Content:
     """What nodes that obey the same share."""
 
-    def __init__(self, fragments: Mapping[Key, Fragment]) -> None:
-        ordered = [(part, [fragments[k] for k in sorted(fragments) if k.kind == kind]) for kind, part in PARTS]
+    def __init__(self, fragments: Mapping[Key, Fragment], format_: int = FORMAT) -> None:
+        told = [(kind, part) for kind, part in PARTS if knows(format_, kind)]
+        ordered = [(part, [fragments[k] for k in sorted(fragments) if k.kind == kind]) for kind, part in told]
         self._ordered = ordered
         self._marks = b"".join(fragment.mark for _, listed in ordered for fragment in listed)
         self._hashes: dict[bytes, tuple[str, bytes]] = {}
@@ -68,9 +74,9 @@ class Content:
         return known
 
 
-def spelled(changes: Changes) -> bytes:
+def spelled(changes: Changes, format_: int = FORMAT) -> bytes:
     """The end of a NodeChange, from its lists on."""
-    lists = []
+    lists, changes = [], {key: fragment for key, fragment in changes.items() if knows(format_, key.kind)}
     for kind, part in PARTS:
         listed = [fragment for key, fragment in sorted(changes.items()) if key.kind == kind and fragment is not None]
         lists += [_list(part, listed)] if listed else []

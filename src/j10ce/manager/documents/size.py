@@ -12,10 +12,10 @@ from msgspec import UNSET
 
 from j10ce.errors import Finding, Invalid
 from j10ce.manager.identity import Role, current
-from j10ce.model.kinds import Hold, MinimalReservationPolicy, Object, QoSProfile
+from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeStrategy, Object, Policy, QoSProfile
 from j10ce.model.schema import encode
 from j10ce.model.stored import Key, key_of
-from j10ce.policy.document.document import HOSTNAME_LABEL, Policy, Spread, bare_hold, bare_policy
+from j10ce.policy.document.document import HOSTNAME_LABEL, Spread, bare_hold, bare_policy
 from j10ce.policy.reach import reaches
 
 EVERYWHERE: Final = ""
@@ -72,7 +72,7 @@ def weight_of(obj: Object) -> Weight | None:
     match obj:
         case Hold() if reaches(obj):
             return Weight(obj.spec.node, len(encode(bare_hold(obj))))
-        case QoSProfile() | MinimalReservationPolicy():
+        case QoSProfile() | MinimalReservationPolicy() | NodeStrategy():
             return Weight(named_by(obj) or EVERYWHERE, len(encode(bare_policy(obj))))
         case _:
             return None

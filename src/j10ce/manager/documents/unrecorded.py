@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from j10ce.model.kinds import MinimalReservationPolicy, PolicyRevision, QoSProfile
+from j10ce.model.kinds import Policy, PolicyRevision
 from j10ce.model.stored import Event
-from j10ce.policy.document.document import Policy
 
 KEPT: Final = 10  # revisions of each policy, in the history and here
 
@@ -29,7 +28,7 @@ class Unrecorded:
     def take(self, event: Event) -> None:
         """After the documents have."""
         obj = event.object
-        if isinstance(obj, QoSProfile | MinimalReservationPolicy):
+        if isinstance(obj, Policy):
             self._policy(obj, gone=event.type == "DELETED")
         elif isinstance(obj, PolicyRevision) and event.type != "DELETED":
             for owner in obj.metadata.owner_references:

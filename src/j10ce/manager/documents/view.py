@@ -18,8 +18,18 @@ from j10ce.errors import Denied, NotFound, StoreError
 from j10ce.manager.documents.documents import Document, Documents, Nodes, changes_a_wish
 from j10ce.manager.documents.silence import Silence
 from j10ce.manager.documents.unrecorded import Unrecorded
-from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeQoS, NodeReport, PolicyRevision, QoSProfile
+from j10ce.model.kinds import (
+    Hold,
+    MinimalReservationPolicy,
+    NodeQoS,
+    NodeReport,
+    NodeStrategy,
+    Policy,
+    PolicyRevision,
+    QoSProfile,
+)
 from j10ce.model.stored import Event
+from j10ce.policy.document.document import FORMAT
 from j10ce.policy.validation.reported import report_findings
 from j10ce.store.mirror import Mirror
 from j10ce.store.store import Store
@@ -27,7 +37,7 @@ from j10ce.store.store import Store
 log = structlog.get_logger()
 K = TypeVar("K", bound=Struct)
 Listener: TypeAlias = Callable[[Event, Nodes], None]  # the nodes are those whose document may be another one
-MIRRORED: Final = (QoSProfile, MinimalReservationPolicy, Hold, NodeQoS, PolicyRevision)
+MIRRORED: Final = (QoSProfile, MinimalReservationPolicy, NodeStrategy, Hold, NodeQoS, PolicyRevision)
 SETTLE_S: Final = 0.02  # changes that come together make one document
 BOOKMARK_S: Final = 15.0
 TICK_S: Final = 1.0
@@ -92,6 +102,10 @@ class View:
     def all(self, kind: type[K]) -> list[K]:
         return [obj for obj in self.mirrors[kind.__name__].held.values() if isinstance(obj, kind)]
 
+    def policies(self) -> list[Policy]:
+        """All that is rolled out, of every kind."""
+        return [*self.all(QoSProfile), *self.all(MinimalReservationPolicy), *self.all(NodeStrategy)]
+
     @contextmanager
     def heard(self, listener: Listener) -> Iterator[None]:
         """Tell every change to `listener`, what is held already as ADDED first."""
@@ -105,10 +119,10 @@ class View:
         finally:
             self._listeners.remove(listener)
 
-    async def document(self, node: str) -> Document:
+    async def document(self, node: str, format_: int = FORMAT) -> Document:
         """What a node has to obey; an unknown node gets what every node gets."""
         await self.ready()
-        return self.documents.of(node)
+        return self.documents.of(node, format_)
 
     async def moved(self, node: str) -> bool:
         """True when the document of a node may have changed, False when it did not for BOOKMARK_S.

@@ -6,7 +6,7 @@ from typing import Final
 
 from j10ce.manager.documents.unrecorded import KEPT
 from j10ce.manager.identity import Act, Role
-from j10ce.model.kinds import MinimalReservationPolicy, Object, QoSProfile
+from j10ce.model.kinds import Object, Policy
 from j10ce.model.schema import encode
 
 MOST_REVISIONS: Final = KEPT + 2  # of one policy: the last ones, the stable and the admitted one
@@ -29,7 +29,7 @@ def _size(obj: Object | None) -> int:
 
 
 def _history(obj: Object | None) -> int:
-    return MOST_REVISIONS * len(encode(obj.spec)) if isinstance(obj, QoSProfile | MinimalReservationPolicy) else 0
+    return MOST_REVISIONS * len(encode(obj.spec)) if isinstance(obj, Policy) else 0
 
 
 def possible_growth(act: Act) -> int:

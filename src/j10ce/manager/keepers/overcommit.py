@@ -24,13 +24,16 @@ from j10ce.policy.document.document import reference
 from j10ce.policy.entitlement.ledger import guaranteeable
 from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import in_force
-from j10ce.policy.overcommit import Inputs, Strategy, degraded, reclaimable, results, worth_telling
+from j10ce.policy.overcommit import Inputs, OvercommitStrategy, adjusted, degraded, reclaimable, results, worth_telling
+from j10ce.policy.strategy import EffectiveStrategy
 from j10ce.scheduler.cluster import ZERO, resources
 from j10ce.store.store import Store
 
 log = structlog.get_logger()
 LOOK_S: Final = 15.0
 SOON_S: Final = 1.0
+MOST_NAMED: Final = 3  # objects in the name of a strategy
+NO_STRATEGY: Final = EffectiveStrategy()
 
 Policies = Mapping[str, MinimalReservationPolicy]
 
@@ -63,7 +66,8 @@ async def look(store: Store, view: View, nodes: Sequence[NodeQoS], wall: float, 
     async for node in unhurried(nodes):
         bad = node.metadata.name in view.nonsense  # it lends nothing, as one that says nothing
         since_s = math.inf if bad else silent_s(node, view.silence.of(node), wall)
-        status = judged(node, policies, wall, strategies, since_s)
+        said = view.documents.strategy(node.metadata.name)
+        status = judged(node, policies, wall, strategies, since_s, said)
         if status is not None:
             await _tell(store, replace(node, status=status))
 
@@ -98,11 +102,18 @@ def silent_s(node: NodeQoS, word: Word, wall: float) -> float:
 
 
 def judged(
-    node: NodeQoS, policies: Policies, wall: float, strategies: Strategies, silent_s: float
+    node: NodeQoS,
+    policies: Policies,
+    wall: float,
+    strategies: Strategies,
+    silent_s: float,
+    said: EffectiveStrategy = NO_STRATEGY,
 ) -> NodeQoSStatus | None:
-    """The status that a node deserves; None when what it has is good enough."""
+    """The status that a node deserves; None when what it has is good enough. What its strategies say goes over the
+    file."""
     status = node.status
     name, strategy = strategies.of(node)
+    name, strategy = named(name, said), adjusted(strategy, said.strategy.overcommit)
     terms = _terms(node, policies, silent_s, strategy)
     fresh = results(terms)
     age_s = math.inf if status.overcommit_time is UNSET else abs(wall - status.overcommit_time.timestamp())
@@ -113,7 +124,16 @@ def judged(
     return replace(status, overcommit=fresh, overcommit_strategy=name, overcommit_terms=terms, overcommit_time=now)
 
 
-def _terms(node: NodeQoS, policies: Policies, silent_s: float, strategy: Strategy) -> tuple[OvercommitTerm, ...]:
+def named(file_entry: str, said: EffectiveStrategy) -> str:
+    """What a node's strategy is called: the entry of the file, and whoever says otherwise."""
+    over = sorted({origin for path, origin in said.origins.items() if path.startswith("overcommit.")})
+    more = f" and {len(over) - MOST_NAMED} more" if len(over) > MOST_NAMED else ""
+    return " + ".join((file_entry, *over[:MOST_NAMED])) + more
+
+
+def _terms(
+    node: NodeQoS, policies: Policies, silent_s: float, strategy: OvercommitStrategy
+) -> tuple[OvercommitTerm, ...]:
     if silent_s > strategy.degrade.seconds:
         return degraded(strategy, silent_s, node.status.overcommit)
     return reclaimable(strategy, inputs(node, withheld(node, policies)))

@@ -26,7 +26,7 @@ from j10ce.manager.changes.patches import merge
 from j10ce.model.kinds import NodeQoS, Selector, Strict
 from j10ce.model.schema import convert, plain
 from j10ce.policy.document.document import labels_of
-from j10ce.policy.overcommit import DEFAULT, Strategy
+from j10ce.policy.overcommit import DEFAULT, OvercommitStrategy
 from j10ce.policy.select import matches
 from j10ce.policy.validation import syntax
 
@@ -45,14 +45,14 @@ class Chosen(Strict, frozen=True, kw_only=True):
 
 class ForNodes(NamedTuple):
     chosen: Chosen
-    strategy: Strategy
+    strategy: OvercommitStrategy
 
 
 class Strategies(NamedTuple):
-    fleet: Strategy = DEFAULT
+    fleet: OvercommitStrategy = DEFAULT
     entries: tuple[ForNodes, ...] = ()
 
-    def of(self, node: NodeQoS) -> tuple[str, Strategy]:
+    def of(self, node: NodeQoS) -> tuple[str, OvercommitStrategy]:
         """The strategy of a node and what it is called."""
         labels = labels_of(node)
         matching = (e for e in self.entries if matches(e.chosen.node_selector, labels))
@@ -105,7 +105,7 @@ def parse(text: bytes) -> Strategies:
         raise Invalid([Finding("", None, "not a mapping", "write cpu, memory, … and nodes")], WHAT)
     fleet = {key: value for key, value in given.items() if key != "nodes"}
     listed = given.get("nodes") or []
-    findings = _shape(fleet, Strategy, "")
+    findings = _shape(fleet, OvercommitStrategy, "")
     if not isinstance(listed, list):
         findings.append(Finding("nodes", None, "not a list", "write - name, nodeSelector and what differs there"))
         listed = []
@@ -115,9 +115,10 @@ def parse(text: bytes) -> Strategies:
         raise Invalid(findings, WHAT)
     base = merge({"cpu": plain(DEFAULT.cpu), "memory": plain(DEFAULT.memory)}, fleet)
     entries = (
-        ForNodes(convert(chosen, Chosen), convert(merge(base, rest), Strategy)) for chosen, rest in map(_cut, listed)
+        ForNodes(convert(chosen, Chosen), convert(merge(base, rest), OvercommitStrategy))
+        for chosen, rest in map(_cut, listed)
     )
-    return Strategies(convert(base, Strategy), tuple(entries))
+    return Strategies(convert(base, OvercommitStrategy), tuple(entries))
 
 
 def _entry(entry: object, where: str) -> Iterator[Finding]:
@@ -125,7 +126,7 @@ def _entry(entry: object, where: str) -> Iterator[Finding]:
         yield Finding(where.rstrip("."), None, "not a mapping", "write name, nodeSelector and what differs there")
         return
     chosen, rest = _cut(entry)
-    wrong = [*_shape(chosen, Chosen, where), *_shape(rest, Strategy, where)]
+    wrong = [*_shape(chosen, Chosen, where), *_shape(rest, OvercommitStrategy, where)]
     yield from wrong
     if wrong:
         return
@@ -149,7 +150,7 @@ def _shape(given: object, into: type[Strict], where: str) -> list[Finding]:
         made = convert(given, into)
     except Invalid as e:
         return [f._replace(path=f"{where}{f.path}") for f in e.findings]
-    if isinstance(made, Strategy) and not made.degrade.seconds:
+    if isinstance(made, OvercommitStrategy) and not made.degrade.seconds:
         return [Finding(f"{where}degrade", str(made.degrade), "no report is as young as that", "write 15m, or 1h")]
     return []
 

@@ -17,7 +17,7 @@ import structlog
 from j10ce.errors import NotFound, QosError
 from j10ce.kube.client import KubeClient
 from j10ce.manager.policies.transitions import Happening
-from j10ce.policy.document.document import Policy
+from j10ce.model.kinds import Policy
 
 log = structlog.get_logger()
 COMPONENT: Final = "j10ce-controller-manager"

@@ -108,10 +108,21 @@ QUERY_PARAMETERS: Final = (
     _in_query("for", "How long a placement holds the floor, such as 10m"),
     _in_query("unenforced", "allow: also nodes whose kernel cannot keep the floor", enum=["allow"]),
     _in_query("hash", "The document that the caller has already"),
+    _in_query("format", "The latest format of a document that the caller reads", type="integer"),
     _in_query("changes", "Tell what is other than in the document before, where that is known", enum=list(FLAGS)),
 )
 WRITE_PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation")
-NOT_LISTING: Final = (*WRITE_PARAMETERS, "propagationPolicy", DISCARD, "force", "for", "unenforced", "hash", "changes")
+NOT_LISTING: Final = (
+    *WRITE_PARAMETERS,
+    "propagationPolicy",
+    DISCARD,
+    "force",
+    "for",
+    "unenforced",
+    "hash",
+    "changes",
+    "format",
+)
 LISTING: Final = tuple(p["name"] for p in QUERY_PARAMETERS if p["name"] not in NOT_LISTING)
 PATCH_BODIES: Final = {JSON_PATCH: "array", MERGE_PATCH: "object", APPLY_PATCH: "object"}
 
@@ -183,7 +194,7 @@ def _document_path() -> dict[str, Json]:
         "description": "What the agent of a node obeys; a watch sends it again whenever its hash moves.",
         "parameters": [
             {"$ref": f"#/components/parameters/{name}"}
-            for name in ("name", "watch", "timeoutSeconds", "hash", "changes")
+            for name in ("name", "watch", "timeoutSeconds", "hash", "changes", "format")
         ],
         "responses": {"200": _shows("NodeDocument")} | _refusals(READING),
     }

@@ -11,16 +11,22 @@ from typing import Final
 from msgspec import Struct
 
 from j10ce.manager.openapi.fields_answered import ANSWERED
+from j10ce.manager.openapi.fields_strategy import STRATEGY
 
 
 def described(struct: type[Struct], field: str = "") -> str:
     """One field's meaning, or the struct's own; empty for what is not part of a kind."""
-    for cls in struct.__mro__:
-        if text := FIELDS.get(cls.__name__, {}).get(field):
+    names = [cls.__name__ for cls in struct.__mro__]
+    for name in (*names, OVERLAYS.get(struct.__name__, "")):
+        if text := FIELDS.get(name, {}).get(field):
             return text
     return COMMON.get(field, "") if struct.__name__ in FIELDS else ""
 
 
+OVERLAYS: Final = {  # a field of these means what it means there
+    "CpuOverlay": "CpuSection",
+    "MemoryOverlay": "MemorySection",
+}
 CONDITIONS: Final = "What holds of it at present; a condition that is missing is not known."
 COMMON: Final[Mapping[str, str]] = {
     "metadata": "Name, labels and what the API notes down about every object.",
@@ -32,6 +38,7 @@ COMMON: Final[Mapping[str, str]] = {
 
 FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
     **ANSWERED,
+    **STRATEGY,
     # ------------------------------------------------------------ kinds
     "QoSProfile": {
         "": "A named level of service: a tier, and what it means for CPU, memory, network, disk and cache.",

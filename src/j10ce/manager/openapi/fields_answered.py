@@ -15,6 +15,7 @@ ANSWERED: Final[Mapping[str, Mapping[str, str]]] = {
         "units": "Of each policy whose units the fleet has placed: how many are held here.",
         "profiles": "The QoSProfiles to obey, as they are obeyed here.",
         "policies": "The MinimalReservationPolicies to obey, as they are obeyed here.",
+        "strategies": "The NodeStrategies that select the node; what it obeys is all of them, merged.",
         "holds": "The Holds that concern the node.",
     },
     "Placement": {

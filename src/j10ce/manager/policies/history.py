@@ -15,15 +15,12 @@ from msgspec.structs import replace
 from j10ce.errors import Conflict, NotFound
 from j10ce.manager.documents.unrecorded import KEPT as KEPT
 from j10ce.manager.documents.view import View
-from j10ce.model.kinds import BUILT_IN_LABEL, Meta, MinimalReservationPolicy, Owner, PolicyRevision, QoSProfile
+from j10ce.model.kinds import BUILT_IN_LABEL, Meta, MinimalReservationPolicy, Owner, Policy, PolicyRevision, QoSProfile
 from j10ce.model.schema import encode, plain
 from j10ce.model.stored import Event, Key, Unreadable, key_of
 from j10ce.store.store import ABSENT, Store
 
 log = structlog.get_logger()
-Policy = QoSProfile | MinimalReservationPolicy
-
-POLICIES: Final = (QoSProfile, MinimalReservationPolicy)
 SETTLE_S: Final = 0.1
 TOGETHER: Final = 16
 SYSTEM_NAMESPACE: Final = "j10ce-system"  # where the revisions of kinds without a namespace live
@@ -42,7 +39,7 @@ async def keep_history(store: Store, view: View) -> None:
 
     def take(event: Event, _: object) -> None:
         obj = event.object
-        if isinstance(obj, POLICIES) and (event.type == "DELETED" or view.unrecorded.of(obj) or _surplus(view, obj)):
+        if isinstance(obj, Policy) and (event.type == "DELETED" or view.unrecorded.of(obj) or _surplus(view, obj)):
             waiting[obj.metadata.uid] = obj
             arrived.set()
 

@@ -17,17 +17,17 @@ from j10ce.manager.policies.history import record, revision_of
 from j10ce.manager.policies.reports import Reports, RolloutStanding
 from j10ce.manager.policies.reservations import Reservations
 from j10ce.manager.policies.roster import ReportedRoster, Roster
-from j10ce.manager.policies.status import Basis, judged, judged_profile
+from j10ce.manager.policies.status import Basis, judged, judged_alone
 from j10ce.manager.policies.transitions import Tell, happenings, ignore
 from j10ce.manager.policies.watched import Watched
 from j10ce.model.kinds import (
     MinimalReservationPolicy,
     MinimalReservationPolicyStatus,
+    Policy,
     PolicyRevision,
     PolicyStatus,
-    QoSProfile,
 )
-from j10ce.policy.document.document import Policy, reference
+from j10ce.policy.document.document import reference
 from j10ce.policy.document.rollout import done
 from j10ce.policy.lifetime import in_force, over
 from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT
@@ -65,7 +65,7 @@ async def judge_policies(
     reservations = Reservations(roster or ReportedRoster(view.silence.of), limit_percent=namespace_limit)
     loop, judge = asyncio.get_running_loop(), Judge(store, view, reservations, tell)
     with view.heard(judge.reports.take):
-        judge.reports.take_over([*view.all(QoSProfile), *view.all(MinimalReservationPolicy)])
+        judge.reports.take_over(view.policies())
         while True:
             epoch, began = view.objects.epoch, loop.time()
             await judge.round(wall())
@@ -94,7 +94,7 @@ class Judge:
         decisions = await asyncio.to_thread(fleet.weigh, promises, nodes, wall, now, revisions)
         self.reports.look()
         self._rounds += 1
-        policies: list[Policy] = [*self._view.all(QoSProfile), *promises]
+        policies = self._view.policies()
         grounds = {p.metadata.uid: self._ground(p, decisions, wall) async for p in unhurried(policies)}
         moved = [p for p in policies if self._grounds.get(p.metadata.uid) != grounds[p.metadata.uid]]
         self._grounds = grounds
@@ -120,8 +120,8 @@ class Judge:
         revisions = (*self._view.documents.revisions(policy), *seen)
         watched_s = self._watched.take(policy, self._view.silence.now)
         basis = Basis(ground.standing, self.reports.of(policy), revisions, watched_s)
-        if isinstance(policy, QoSProfile):
-            return judged_profile(policy, basis, wall)
+        if not isinstance(policy, MinimalReservationPolicy):
+            return judged_alone(policy, basis, wall)
         if ground.decision is None:
             return policy.status
         return judged(policy, basis, ground.decision, wall)

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from j10ce.model.kinds import Condition, MinimalReservationPolicyStatus, PolicyStatus
+from j10ce.model.kinds import Condition, MinimalReservationPolicyStatus, Policy, PolicyStatus
 from j10ce.model.text.words import counted
-from j10ce.policy.document.document import Policy
 
 # Conditions that something is wrong in when they have this status: it may pass without anyone's doing.
 SHORT: Final = {"Degraded": "True", "Protected": "False", "Effective": "False"}

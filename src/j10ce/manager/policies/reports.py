@@ -8,9 +8,9 @@ from typing import Final, NamedTuple, TypeVar
 
 from j10ce.manager.documents.documents import Documents, Nodes
 from j10ce.manager.documents.silence import SILENT_S, Hear
-from j10ce.model.kinds import EffectiveFloor, NodeQoS, NodeReport, ReservationReport
+from j10ce.model.kinds import EffectiveFloor, NodeQoS, NodeReport, NodeStrategy, Policy, ReservationReport
 from j10ce.model.stored import Event
-from j10ce.policy.document.document import Policy, reference
+from j10ce.policy.document.document import FORMAT, FORMATS, reference
 from j10ce.policy.document.rollout import NodesSeen
 
 GONE_S: Final = 600.0  # nobody waits any longer for a node that is silent
@@ -85,6 +85,7 @@ class Reports:
         self._asked: dict[str, tuple[object, ...]] = {}  # by policy
         self._changed: dict[str, int] = {}  # policy: the epoch in which something else was asked
         self._obeyed: dict[str, int] = {}  # node: the epoch up to which its document is known to be right
+        self._older: set[str] = set()  # nodes that obey a document of an earlier format: strategies are not in it
         self._behind: set[str] = set()  # nodes whose document was not known to be right when they last spoke
         self._laggards: Laggards | None = None  # of the last two; made anew when asked for
 
@@ -128,6 +129,7 @@ class Reports:
         wanted = self._nodes.keys() if nodes is None else nodes & self._nodes.keys()
         silent = self._silent if nodes is None else self._silent & wanted
         behind = self._late(ref, revision) & wanted
+        behind |= self._older & wanted if isinstance(policy, NodeStrategy) else set()
         lost, out = silent - behind, behind | silent
         problems = self._problems.get(ref, {})
         failing = {node: why for node, why in problems.items() if node in wanted and node not in out}
@@ -163,6 +165,7 @@ class Reports:
             self._nodes.pop(name, None)
             self._obeyed.pop(name, None)
             self._behind.discard(name)
+            self._older.discard(name)
         else:
             self._nodes[name] = node
             self._compare(name, new.document)
@@ -170,11 +173,15 @@ class Reports:
             self._retell(name, old, new)
 
     def _compare(self, node: str, document: str) -> None:
-        if document and document == self._documents.of(node).hash:
-            self._obeyed[node] = self._epoch
-            self._behind.discard(node)
-        else:
+        self._older.discard(node)
+        reads = next((f for f in FORMATS if document and document == self._documents.of(node, f).hash), None)
+        if reads is None:
             self._behind.add(node)
+            return
+        self._obeyed[node] = self._epoch
+        self._behind.discard(node)
+        if reads != FORMAT:
+            self._older.add(node)
 
     def _retell(self, node: str, old: NodeReport, new: NodeReport) -> None:
         before, after = _by_source(node, old), _by_source(node, new)

@@ -16,13 +16,14 @@ from j10ce.model.kinds import (
     EffectiveFloor,
     MinimalReservationPolicy,
     MinimalReservationPolicyStatus,
+    NodeStrategy,
+    Policy,
     PolicyRevision,
     PolicyStatus,
     QoSProfile,
 )
 from j10ce.model.parts.progress import FailingNode, NodeCount
 from j10ce.model.text.words import counted
-from j10ce.policy.document.document import Policy
 from j10ce.policy.document.rollout import advance, progressing, waiting
 from j10ce.policy.lifetime import in_force, over
 
@@ -42,8 +43,9 @@ class Basis(NamedTuple):
     watched_s: float = 0.0  # since all nodes obey it, as far as this leader saw it
 
 
-def judged_profile(profile: QoSProfile, basis: Basis, wall: float) -> PolicyStatus:
-    return _summed_up(profile, _judged(profile, profile.status, basis, (), wall), wall)
+def judged_alone(policy: QoSProfile | NodeStrategy, basis: Basis, wall: float) -> PolicyStatus:
+    """Of what takes no room from the fleet: nobody has to admit it."""
+    return _summed_up(policy, _judged(policy, policy.status, basis, (), wall), wall)
 
 
 def judged(
@@ -75,7 +77,7 @@ def stamped(conditions: Iterable[Condition], before: Iterable[Condition], wall: 
 def _judged(
     policy: Policy, before: S, basis: Basis, own: Sequence[Condition], wall: float, *, admitted: bool = True
 ) -> S:
-    """What the status of both kinds of policy says. What the fleet has not admitted is not rolled out."""
+    """What the status of every kind of policy says. What the fleet has not admitted is not rolled out."""
     seen, revision, rollout = basis.standing.seen, basis.standing.revision, before.rollout
     held = in_force(policy, basis.revisions) or policy
     if revision == held.metadata.generation:  # also while an edit is refused: what is in force goes on

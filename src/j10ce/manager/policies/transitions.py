@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from j10ce.model.kinds import Condition, MinimalReservationPolicy, MinimalReservationPolicyStatus, PolicyStatus
-from j10ce.policy.document.document import Policy
+from j10ce.model.kinds import Condition, MinimalReservationPolicy, MinimalReservationPolicyStatus, Policy, PolicyStatus
 from j10ce.policy.document.rollout import done
 
 # Conditions that something is wrong in when they have this status; events carry their reason.

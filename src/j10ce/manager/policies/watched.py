@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from j10ce.policy.document.document import Policy
+from j10ce.model.kinds import Policy
 from j10ce.policy.document.rollout import done
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from j10ce.errors import Compacted, Conflict, Denied, NotFound, StoreError
 from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.manager.telemetry.trace import Silent, Span, Tracer
-from j10ce.model.kinds import TRACE_ANNOTATION, Hold, MinimalReservationPolicy, Object, QoSProfile
+from j10ce.model.kinds import TRACE_ANNOTATION, Hold, Object, Policy
 from j10ce.model.stored import Event, Key, Listing, Part, Unreadable, key_of
 from j10ce.store.store import ANY, Discarding, Expect, Filling, Store
 
@@ -79,7 +79,7 @@ class ObservedStore:
 
         A put that changes nothing must go on to change nothing.
         """
-        if not isinstance(obj, QoSProfile | MinimalReservationPolicy | Hold):
+        if not isinstance(obj, Policy | Hold):
             return obj
         try:
             old = await self._store.get(*key_of(obj))

@@ -80,7 +80,7 @@ class MemoryOverlay(Strict, frozen=True, kw_only=True):
     reclaim: ReclaimSection | UnsetType = UNSET
 
 
-class Sections(Strict, frozen=True, kw_only=True):
+class ProfileOverlay(Strict, frozen=True, kw_only=True):
     """What is said on top of a profile: by a node's strategy for all that have it, or of one workload alone."""
 
     cpu: CpuOverlay = CpuOverlay()

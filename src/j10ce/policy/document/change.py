@@ -8,10 +8,10 @@ from typing import TypeVar
 from msgspec import field
 from msgspec.structs import replace
 
-from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeQoSSpec, QoSProfile, Strict
+from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeQoSSpec, NodeStrategy, QoSProfile, Strict
 from j10ce.policy.document.document import NodeDocument, digest, in_order, reference
 
-Named = TypeVar("Named", QoSProfile, MinimalReservationPolicy, Hold)
+Named = TypeVar("Named", QoSProfile, MinimalReservationPolicy, NodeStrategy, Hold)
 
 
 class NodeChange(Strict, frozen=True, kw_only=True):
@@ -23,6 +23,7 @@ class NodeChange(Strict, frozen=True, kw_only=True):
     units: dict[str, int] = field(default_factory=dict)
     profiles: tuple[QoSProfile, ...] = ()  # new ones, and those that are other than before
     policies: tuple[MinimalReservationPolicy, ...] = ()
+    strategies: tuple[NodeStrategy, ...] = ()
     holds: tuple[Hold, ...] = ()
     gone: tuple[str, ...] = ()  # MinimalReservationPolicy/payments/db
 
@@ -39,6 +40,7 @@ def changed(document: NodeDocument, change: NodeChange) -> NodeDocument | None:
         units=change.units,
         profiles=_merged(document.profiles, change.profiles, change.gone),
         policies=_merged(document.policies, change.policies, change.gone),
+        strategies=_merged(document.strategies, change.strategies, change.gone),
         holds=_merged(document.holds, change.holds, change.gone),
     )
     return made if digest(made) == change.hash else None

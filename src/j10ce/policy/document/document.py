@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, field
@@ -26,6 +26,8 @@ from j10ce.model.kinds import (
     MinimalReservationPolicyStatus,
     NodeQoS,
     NodeQoSSpec,
+    NodeStrategy,
+    Policy,
     PolicyRevision,
     PolicyStatus,
     QoSProfile,
@@ -37,12 +39,13 @@ from j10ce.policy.lifetime import at, decided, in_force
 from j10ce.policy.reach import may_cut, reaches
 from j10ce.policy.select import Labels, matches
 
-FORMAT: Final = 2  # 1 had no `units`: each policy carried the node's own count in its spec
+# 1 had no `units`: each policy carried the node's own count in its spec. 2 had no `strategies`.
+FORMAT: Final = 3
+FORMATS: Final = (FORMAT, FORMAT - 1)  # that agents obey, and managers tell whoever asks for them
 LIMITED: Final = "Limited"  # condition of a policy whose namespace reserves as much of the fleet as it may
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"  # every node carries its own name under it
 
-Policy: TypeAlias = QoSProfile | MinimalReservationPolicy
-Named = TypeVar("Named", QoSProfile, MinimalReservationPolicy, Hold)
+Named = TypeVar("Named", QoSProfile, MinimalReservationPolicy, NodeStrategy, Hold)
 
 
 class NodeDocument(Strict, frozen=True, kw_only=True):
@@ -55,6 +58,7 @@ class NodeDocument(Strict, frozen=True, kw_only=True):
     )  # of each policy whose units the fleet has placed: those held here
     profiles: tuple[QoSProfile, ...] = ()
     policies: tuple[MinimalReservationPolicy, ...] = ()
+    strategies: tuple[NodeStrategy, ...] = ()  # those that select the node; `policy.strategy` merges them
     holds: tuple[Hold, ...] = ()
 
 
@@ -63,6 +67,7 @@ def render(
     *,
     profiles: Iterable[QoSProfile] = (),
     policies: Iterable[MinimalReservationPolicy] = (),
+    strategies: Iterable[NodeStrategy] = (),
     holds: Iterable[Hold] = (),
     revisions: Iterable[PolicyRevision] = (),
 ) -> NodeDocument:
@@ -73,7 +78,7 @@ def render(
     """
     name, labels, history = node.metadata.name, labels_of(node), by_owner(revisions)
     promises = tuple(policies)
-    every: tuple[Policy, ...] = (*profiles, *promises)
+    every: tuple[Policy, ...] = (*profiles, *promises, *strategies)
     here = [spread(p, history.get(p.metadata.uid, ())).on(name, labels) for p in every]
     document = NodeDocument(
         node=name,
@@ -82,9 +87,21 @@ def render(
         units={reference(p): units for p in promises if (units := placed(p).get(name, 0))},
         profiles=in_order(p for p in here if isinstance(p, QoSProfile)),
         policies=in_order(p for p in here if isinstance(p, MinimalReservationPolicy)),
+        strategies=in_order(p for p in here if isinstance(p, NodeStrategy)),
         holds=in_order(bare_hold(h) for h in holds if h.spec.node in ("", name) and reaches(h)),
     )
     return replace(document, hash=digest(document))
+
+
+def in_format(document: NodeDocument, format_: int) -> NodeDocument:
+    """The same for an agent that reads an earlier format: without what that one does not know."""
+    older = replace(document, format=format_, strategies=document.strategies if knows(format_, "NodeStrategy") else ())
+    return replace(older, hash=digest(older))
+
+
+def knows(format_: int, kind: str) -> bool:
+    """Whether documents of a format tell of objects of a kind."""
+    return kind != "NodeStrategy" or format_ >= 3
 
 
 class Spread(NamedTuple):
@@ -147,7 +164,12 @@ def labels_of(node: NodeQoS) -> dict[str, str]:
 
 def digest(document: NodeDocument) -> str:
     """Names the content; the same on every node that has to obey the same."""
-    objects: tuple[Policy | Hold, ...] = (*document.profiles, *document.policies, *document.holds)
+    objects: tuple[Policy | Hold, ...] = (
+        *document.profiles,
+        *document.policies,
+        *document.strategies,
+        *document.holds,
+    )
     return combined(map(fingerprint, objects), own_part(document.spec, document.units, document.format))
 
 
@@ -198,7 +220,7 @@ def _concerns(policy: Policy, labels: Labels) -> bool:
 def bare_policy(policy: Policy) -> Policy:
     """Without what decides nothing. Units that the fleet places are counted per node, not here."""
     metadata = _lasting(policy.metadata)
-    if isinstance(policy, QoSProfile):
+    if not isinstance(policy, MinimalReservationPolicy):
         return replace(policy, metadata=metadata, status=PolicyStatus())
     spec = replace(policy.spec, units=0) if decided(policy) else policy.spec
     return replace(

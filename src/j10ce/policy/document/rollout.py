@@ -13,28 +13,17 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from j10ce.model.kinds import (
-    Condition,
-    MinimalReservationPolicy,
-    MinimalReservationPolicySpec,
-    PolicyRevision,
-    QoSProfile,
-    QoSProfileSpec,
-    Rollout,
-)
+from j10ce.model.kinds import Condition, Policy, PolicyRevision, PolicySpec, Rollout
 from j10ce.model.parts.progress import RolloutStatus
 from j10ce.model.schema import plain
 from j10ce.model.text.words import counted
 from j10ce.policy.lifetime import spec_of
-
-Policy: TypeAlias = QoSProfile | MinimalReservationPolicy
-Spec: TypeAlias = QoSProfileSpec | MinimalReservationPolicySpec
 
 WATCHED_S: Final = 30.0  # three reports: so long a revision has to hold on all nodes before it is the stable one
 MOST_BACK: Final = 50  # when more nodes fail, all go back, not just those
@@ -83,7 +72,7 @@ def stage(policy: Policy) -> Stage:
     return Stage(100) if done(state) else Stage(state.reached, frozenset(state.back), stable, state.first)
 
 
-def change(spec: Spec) -> str:
+def change(spec: PolicySpec) -> str:
     """Names what a spec asks for, `rollout` aside."""
     content = msgspec.json.encode(plain(replace(spec, rollout=UNSET)), order="sorted")
     return hashlib.blake2b(content, digest_size=8).hexdigest()
@@ -137,14 +126,14 @@ def whole_before(policy: Policy, revisions: Iterable[PolicyRevision]) -> int:
     return max((revision for revision, spec in _earlier(policy, revisions) if reach(spec) == 100), default=0)
 
 
-def _earlier(policy: Policy, revisions: Iterable[PolicyRevision]) -> Iterator[tuple[int, Spec]]:
+def _earlier(policy: Policy, revisions: Iterable[PolicyRevision]) -> Iterator[tuple[int, PolicySpec]]:
     """Those before the present one that can be read."""
     for r in revisions:
         if r.revision < policy.metadata.generation and (spec := spec_of(policy, r)) is not None:
             yield r.revision, spec
 
 
-def reach(spec: Spec) -> int:
+def reach(spec: PolicySpec) -> int:
     return 100 if spec.rollout is UNSET else 0 if spec.rollout.paused else spec.rollout.canary_percent
 
 

@@ -14,14 +14,14 @@ from msgspec.structs import fields, replace
 
 from j10ce.errors import Finding
 from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, QoSProfileSpec, Tier
-from j10ce.model.parts.sections import Sections
+from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.workload import Note, Source, Workload
 from j10ce.policy.choose import Choice
 from j10ce.policy.profiles import not_yet, trusted
 from j10ce.policy.validation.sections import OWN_CPUS, sections
 
 STRATEGY: Final = "NodeStrategy"
-SILENT: Final = Sections()
+SILENT: Final = ProfileOverlay()
 
 
 class LayerField(NamedTuple):
@@ -43,7 +43,7 @@ class Layers(NamedTuple):
     notes: tuple[Note, ...] = ()
 
 
-def layers(w: Workload, choice: Choice, overlays: Mapping[str, Sections]) -> Layers:
+def layers(w: Workload, choice: Choice, overlays: Mapping[str, ProfileOverlay]) -> Layers:
     """`overlays`: what the node's strategy says, by profile."""
     base, profile = Layers(), choice.profile
     if profile is not None:
@@ -64,7 +64,7 @@ def layers(w: Workload, choice: Choice, overlays: Mapping[str, Sections]) -> Lay
     return base._replace(notes=(*base.notes, *own.notes)) if own.notes else base
 
 
-def said(overlay: Sections) -> list[LayerField]:
+def said(overlay: ProfileOverlay) -> list[LayerField]:
     """Every field that a layer sets."""
     parts = (("cpu", overlay.cpu), ("memory", overlay.memory), ("cache", overlay.cache))
     return [

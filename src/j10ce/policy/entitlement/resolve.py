@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, MinimalReservationPolicy, Minimum, Tier
 from j10ce.model.knob import TargetId
-from j10ce.model.parts.sections import Sections
+from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.quantity import Bytes, Quantity
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.model.snapshot import NodeFacts
@@ -75,7 +75,7 @@ def resolve(
     before: Ledger | None = None,
     headroom: Headroom = HEADROOM,
     beside: Beside = NOTHING_BESIDE,
-    overlays: Mapping[str, Sections] | None = None,
+    overlays: Mapping[str, ProfileOverlay] | None = None,
 ) -> Resolution:
     """Entitlements of all workloads, and the ledger behind them. `overlays`: what the node's strategy says, by profile.
 
@@ -122,7 +122,7 @@ def admit(
     *,
     wall: float,
     before: Resolution,
-    overlays: Mapping[str, Sections] | None = None,
+    overlays: Mapping[str, ProfileOverlay] | None = None,
 ) -> Resolution:
     """`before`, and on top of it workloads that came after all others: nobody else is looked at again.
 
@@ -148,7 +148,7 @@ def _asking(
     document: NodeDocument,
     promises: Sequence[Promise],
     capacity: Resources,
-    overlays: Mapping[str, Sections],
+    overlays: Mapping[str, ProfileOverlay],
 ) -> list[Asking]:
     near = {ns: [p for p in promises if p.namespace == ns] for ns in {p.namespace for p in promises}}
     chooser = Chooser(document.profiles)

@@ -9,8 +9,17 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from j10ce.errors import Finding
-from j10ce.model.kinds import CacheSection, IoSection, MemorySection, NetworkSection, QoSProfileSpec, Tier
+from j10ce.model.kinds import (
+    CacheSection,
+    CpuSection,
+    IoSection,
+    MemorySection,
+    NetworkSection,
+    QoSProfileSpec,
+    Tier,
+)
 from j10ce.model.knob import KNOBS
+from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay
 from j10ce.model.quantity import Quantity
 
 PROTECTED: Final = frozenset({Tier.SYSTEM, Tier.EXCLUSIVE, Tier.RESERVED, Tier.SENSITIVE})
@@ -19,10 +28,10 @@ OWN_CPUS: Final = ("reserved", "exclusive")
 
 def sections(spec: QoSProfileSpec) -> Iterator[Finding]:
     yield from _cpu(spec)
-    yield from _memory(spec.memory)
+    yield from memory_findings("spec.memory", spec.memory)
     yield from _network(spec.network)
     yield from _io(spec.io)
-    yield from _cache(spec.cache)
+    yield from cache_findings("spec.cache", spec.cache)
 
 
 def outside(path: str, value: float | UnsetType, low: float, high: float) -> Iterator[Finding]:
@@ -38,9 +47,7 @@ def percentage(path: str, q: Quantity) -> Iterator[Finding]:
 
 def _cpu(spec: QoSProfileSpec) -> Iterator[Finding]:
     cpu, tier = spec.cpu, spec.tier
-    yield from outside("spec.cpu.weight", cpu.weight, KNOBS["cpu.weight"].low, KNOBS["cpu.weight"].high)
-    if cpu.burst is not UNSET:
-        yield from _burst(cpu.burst)
+    yield from cpu_findings("spec.cpu", cpu)
     lent = [name for name, on in (("idle", cpu.idle), ("suppressible", cpu.suppressible)) if on]
     for name in lent if tier in PROTECTED else ():
         yield Finding(
@@ -56,23 +63,27 @@ def _cpu(spec: QoSProfileSpec) -> Iterator[Finding]:
             )
 
 
-def _burst(burst: Quantity) -> Iterator[Finding]:
-    if burst.percent:
-        yield from percentage("spec.cpu.burst", burst)
+def cpu_findings(path: str, cpu: CpuSection | CpuOverlay) -> Iterator[Finding]:
+    """Each field by itself, of a profile or of what a strategy says over it."""
+    yield from outside(f"{path}.weight", cpu.weight, KNOBS["cpu.weight"].low, KNOBS["cpu.weight"].high)
+    if cpu.burst is UNSET:
+        return
+    if cpu.burst.percent:
+        yield from percentage(f"{path}.burst", cpu.burst)
     else:
-        yield Finding("spec.cpu.burst", str(burst), "not a percentage", "write a share of the limit, such as 50%")
+        yield Finding(f"{path}.burst", str(cpu.burst), "not a percentage", "write a share of the limit, such as 50%")
 
 
-def _memory(memory: MemorySection) -> Iterator[Finding]:
-    yield from outside("spec.memory.minPercent", memory.min_percent, 0, 100)
-    yield from outside("spec.memory.lowPercent", memory.low_percent, 0, 100)
-    yield from outside("spec.memory.throttlingPercent", memory.throttling_percent, 0, 100)
-    yield from outside("spec.memory.oomPriority", memory.oom_priority, -1000, 1000)
+def memory_findings(path: str, memory: MemorySection | MemoryOverlay) -> Iterator[Finding]:
+    yield from outside(f"{path}.minPercent", memory.min_percent, 0, 100)
+    yield from outside(f"{path}.lowPercent", memory.low_percent, 0, 100)
+    yield from outside(f"{path}.throttlingPercent", memory.throttling_percent, 0, 100)
+    yield from outside(f"{path}.oomPriority", memory.oom_priority, -1000, 1000)
     if memory.min_percent is not UNSET and memory.low_percent is not UNSET and memory.low_percent < memory.min_percent:
         hint = f"leave it out or use at least minPercent, {memory.min_percent}"
-        yield Finding("spec.memory.lowPercent", memory.low_percent, "below minPercent it changes nothing", hint)
+        yield Finding(f"{path}.lowPercent", memory.low_percent, "below minPercent it changes nothing", hint)
     if memory.reclaim is not UNSET:
-        yield from outside("spec.memory.reclaim.targetPressure", memory.reclaim.target_pressure, 0, 100)
+        yield from outside(f"{path}.reclaim.targetPressure", memory.reclaim.target_pressure, 0, 100)
 
 
 def _network(network: NetworkSection) -> Iterator[Finding]:
@@ -95,13 +106,13 @@ def _io(io: IoSection) -> Iterator[Finding]:
         yield Finding("spec.io.latency", str(io.latency), "no time at all", "write it as 0.01s")
 
 
-def _cache(cache: CacheSection) -> Iterator[Finding]:
+def cache_findings(path: str, cache: CacheSection) -> Iterator[Finding]:
     start, end = cache.llc_start_percent, cache.llc_end_percent
-    yield from outside("spec.cache.llcStartPercent", start, 0, 100)
-    yield from outside("spec.cache.llcEndPercent", end, 0, 100)
-    yield from outside("spec.cache.memoryBandwidthPercent", cache.memory_bandwidth_percent, 1, 100)
+    yield from outside(f"{path}.llcStartPercent", start, 0, 100)
+    yield from outside(f"{path}.llcEndPercent", end, 0, 100)
+    yield from outside(f"{path}.memoryBandwidthPercent", cache.memory_bandwidth_percent, 1, 100)
     first, last = 0 if start is UNSET else start, 100 if end is UNSET else end
     if first >= last:
         yield Finding(
-            "spec.cache.llcStartPercent", first, f"not below llcEndPercent, {last}", "leave at least one percent"
+            f"{path}.llcStartPercent", first, f"not below llcEndPercent, {last}", "leave at least one percent"
         )

@@ -17,6 +17,7 @@ from j10ce.model.kinds import (
     MinimalReservationPolicy,
     Minimum,
     NodeQoS,
+    NodeStrategy,
     Object,
     PolicyRevision,
     QoSProfile,
@@ -24,16 +25,16 @@ from j10ce.model.kinds import (
     Workload,
 )
 from j10ce.model.knob import KNOBS, ROOT, Deed, parse_value, read_name
-from j10ce.model.quantity import Duration, Quantity
+from j10ce.model.quantity import Quantity
 from j10ce.model.text.near import one_of
 from j10ce.policy.profiles import canonical
 from j10ce.policy.reach import home, reaches
 from j10ce.policy.validation import syntax
 from j10ce.policy.validation.credential import credential
 from j10ce.policy.validation.sections import outside, percentage, sections
+from j10ce.policy.validation.strategy import MOST_CPUS, longer_than_nothing, strategy_findings
 
 MOST_UNITS: Final = 1_000_000
-MOST_CPUS: Final = 1_000_000
 MOST_PRIORITY: Final = 1_000_000
 MOST_ANNOTATIONS: Final = 256 << 10  # bytes, as in Kubernetes
 # Together with its namespace it has to fit in the name of one directory or unit.
@@ -51,6 +52,8 @@ def _spec(obj: Object) -> Iterator[Finding]:
             return _profile(obj)
         case MinimalReservationPolicy():
             return _reservation(obj)
+        case NodeStrategy():
+            return _strategy(obj)
         case NodeQoS():
             return syntax.labels("spec.labels", obj.spec.labels)
         case Hold():
@@ -118,11 +121,20 @@ def _reservation(obj: MinimalReservationPolicy) -> Iterator[Finding]:
     yield from syntax.selector("spec.selector", spec.selector)
     if spec.node_selector is not UNSET:
         yield from syntax.selector("spec.nodeSelector", spec.node_selector)
-    yield from _longer_than_nothing("spec.ttl", spec.ttl)
-    yield from _longer_than_nothing("spec.lending.within", spec.lending.within)
+    yield from longer_than_nothing("spec.ttl", spec.ttl)
+    yield from longer_than_nothing("spec.lending.within", spec.lending.within)
     if spec.lending.mode == "None" and spec.lending.within is not UNSET:
         yield Finding("spec.lending.within", str(spec.lending.within), "nothing is lent", "set mode to Reclaimable")
     yield from _rollout(spec.rollout)
+
+
+def _strategy(obj: NodeStrategy) -> Iterator[Finding]:
+    spec = obj.spec
+    yield from outside("spec.priority", spec.priority, -MOST_PRIORITY, MOST_PRIORITY)
+    if spec.node_selector is not UNSET:
+        yield from syntax.selector("spec.nodeSelector", spec.node_selector)
+    yield from _rollout(spec.rollout)
+    yield from strategy_findings(spec)
 
 
 def _rollout(rollout: Rollout | UnsetType) -> Iterator[Finding]:
@@ -228,8 +240,3 @@ def _minimum(path: str, minimum: Minimum, *, percent_allowed: bool) -> Iterator[
             yield Finding(f"{path}.{resource}", str(q), "written as a line rate, in bits", "write it without bit")
         elif resource == "cpu" and q.amount > MOST_CPUS:
             yield Finding(f"{path}.cpu", str(q), "more CPUs than any machine has", "write 500m or 2")
-
-
-def _longer_than_nothing(path: str, duration: Duration | UnsetType) -> Iterator[Finding]:
-    if duration is not UNSET and duration.seconds <= 0:
-        yield Finding(path, str(duration), "no time at all", "write it as 30s, 10m or 7d")

@@ -47,6 +47,16 @@ class MinimalReservationPolicy(_message.Message):
     status: MinimalReservationPolicyStatus
     def __init__(self, metadata: _Optional[_Union[Meta, _Mapping]] = ..., spec: _Optional[_Union[MinimalReservationPolicySpec, _Mapping]] = ..., status: _Optional[_Union[MinimalReservationPolicyStatus, _Mapping]] = ...) -> None: ...
 
+class NodeStrategy(_message.Message):
+    __slots__ = ("metadata", "spec", "status")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    metadata: Meta
+    spec: NodeStrategySpec
+    status: PolicyStatus
+    def __init__(self, metadata: _Optional[_Union[Meta, _Mapping]] = ..., spec: _Optional[_Union[NodeStrategySpec, _Mapping]] = ..., status: _Optional[_Union[PolicyStatus, _Mapping]] = ...) -> None: ...
+
 class NodeQoS(_message.Message):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
@@ -146,7 +156,7 @@ class NodeCredential(_message.Message):
     def __init__(self, node: _Optional[str] = ..., token: _Optional[str] = ..., expires: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class NodeDocument(_message.Message):
-    __slots__ = ("node", "hash", "format", "spec", "units", "profiles", "policies", "holds")
+    __slots__ = ("node", "hash", "format", "spec", "units", "profiles", "policies", "strategies", "holds")
     class UnitsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -161,6 +171,7 @@ class NodeDocument(_message.Message):
     UNITS_FIELD_NUMBER: _ClassVar[int]
     PROFILES_FIELD_NUMBER: _ClassVar[int]
     POLICIES_FIELD_NUMBER: _ClassVar[int]
+    STRATEGIES_FIELD_NUMBER: _ClassVar[int]
     HOLDS_FIELD_NUMBER: _ClassVar[int]
     node: str
     hash: str
@@ -169,8 +180,9 @@ class NodeDocument(_message.Message):
     units: _containers.ScalarMap[str, int]
     profiles: _containers.RepeatedCompositeFieldContainer[QoSProfile]
     policies: _containers.RepeatedCompositeFieldContainer[MinimalReservationPolicy]
+    strategies: _containers.RepeatedCompositeFieldContainer[NodeStrategy]
     holds: _containers.RepeatedCompositeFieldContainer[Hold]
-    def __init__(self, node: _Optional[str] = ..., hash: _Optional[str] = ..., format: _Optional[int] = ..., spec: _Optional[_Union[NodeQoSSpec, _Mapping]] = ..., units: _Optional[_Mapping[str, int]] = ..., profiles: _Optional[_Iterable[_Union[QoSProfile, _Mapping]]] = ..., policies: _Optional[_Iterable[_Union[MinimalReservationPolicy, _Mapping]]] = ..., holds: _Optional[_Iterable[_Union[Hold, _Mapping]]] = ...) -> None: ...
+    def __init__(self, node: _Optional[str] = ..., hash: _Optional[str] = ..., format: _Optional[int] = ..., spec: _Optional[_Union[NodeQoSSpec, _Mapping]] = ..., units: _Optional[_Mapping[str, int]] = ..., profiles: _Optional[_Iterable[_Union[QoSProfile, _Mapping]]] = ..., policies: _Optional[_Iterable[_Union[MinimalReservationPolicy, _Mapping]]] = ..., strategies: _Optional[_Iterable[_Union[NodeStrategy, _Mapping]]] = ..., holds: _Optional[_Iterable[_Union[Hold, _Mapping]]] = ...) -> None: ...
 
 class Meta(_message.Message):
     __slots__ = ("name", "generate_name", "namespace", "uid", "resource_version", "generation", "creation_timestamp", "labels", "annotations", "owner_references", "managed_fields")
@@ -299,6 +311,41 @@ class MinimalReservationPolicyStatus(_message.Message):
     witness: _containers.RepeatedCompositeFieldContainer[Witness]
     effective: _containers.RepeatedCompositeFieldContainer[EffectiveFloor]
     def __init__(self, observed_generation: _Optional[int] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., nodes: _Optional[_Union[NodeCount, _Mapping]] = ..., rollout: _Optional[_Union[RolloutStatus, _Mapping]] = ..., phase: _Optional[_Union[MinimalReservationPolicyStatus.Phase, str]] = ..., admitted_generation: _Optional[int] = ..., units: _Optional[_Union[UnitCount, _Mapping]] = ..., witness: _Optional[_Iterable[_Union[Witness, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ...) -> None: ...
+
+class NodeStrategySpec(_message.Message):
+    __slots__ = ("suppress", "burst", "profiles", "eviction", "sysctls", "host_applications", "overcommit", "normalization", "interference", "node_selector", "priority", "rollout")
+    class ProfilesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: ProfileOverlay
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[ProfileOverlay, _Mapping]] = ...) -> None: ...
+    SUPPRESS_FIELD_NUMBER: _ClassVar[int]
+    BURST_FIELD_NUMBER: _ClassVar[int]
+    PROFILES_FIELD_NUMBER: _ClassVar[int]
+    EVICTION_FIELD_NUMBER: _ClassVar[int]
+    SYSCTLS_FIELD_NUMBER: _ClassVar[int]
+    HOST_APPLICATIONS_FIELD_NUMBER: _ClassVar[int]
+    OVERCOMMIT_FIELD_NUMBER: _ClassVar[int]
+    NORMALIZATION_FIELD_NUMBER: _ClassVar[int]
+    INTERFERENCE_FIELD_NUMBER: _ClassVar[int]
+    NODE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    ROLLOUT_FIELD_NUMBER: _ClassVar[int]
+    suppress: SuppressSection
+    burst: BurstSection
+    profiles: _containers.MessageMap[str, ProfileOverlay]
+    eviction: EvictionSection
+    sysctls: SysctlSection
+    host_applications: _containers.RepeatedCompositeFieldContainer[HostApplication]
+    overcommit: OvercommitSection
+    normalization: NormalizationSection
+    interference: InterferenceSection
+    node_selector: Selector
+    priority: int
+    rollout: Rollout
+    def __init__(self, suppress: _Optional[_Union[SuppressSection, _Mapping]] = ..., burst: _Optional[_Union[BurstSection, _Mapping]] = ..., profiles: _Optional[_Mapping[str, ProfileOverlay]] = ..., eviction: _Optional[_Union[EvictionSection, _Mapping]] = ..., sysctls: _Optional[_Union[SysctlSection, _Mapping]] = ..., host_applications: _Optional[_Iterable[_Union[HostApplication, _Mapping]]] = ..., overcommit: _Optional[_Union[OvercommitSection, _Mapping]] = ..., normalization: _Optional[_Union[NormalizationSection, _Mapping]] = ..., interference: _Optional[_Union[InterferenceSection, _Mapping]] = ..., node_selector: _Optional[_Union[Selector, _Mapping]] = ..., priority: _Optional[int] = ..., rollout: _Optional[_Union[Rollout, _Mapping]] = ...) -> None: ...
 
 class NodeQoSSpec(_message.Message):
     __slots__ = ("unschedulable", "disarmed", "labels")
@@ -779,6 +826,160 @@ class EffectiveFloor(_message.Message):
     source: str
     def __init__(self, node: _Optional[str] = ..., workload: _Optional[str] = ..., resource: _Optional[str] = ..., promised: _Optional[str] = ..., effective: _Optional[str] = ..., reason: _Optional[str] = ..., source: _Optional[str] = ...) -> None: ...
 
+class SuppressSection(_message.Message):
+    __slots__ = ("mode", "threshold_percent", "min_percent", "buffer_cpus")
+    class Mode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        MODE_UNSPECIFIED: _ClassVar[SuppressSection.Mode]
+        MODE_AUTO: _ClassVar[SuppressSection.Mode]
+        MODE_BUFFER: _ClassVar[SuppressSection.Mode]
+        MODE_CPUSET: _ClassVar[SuppressSection.Mode]
+        MODE_QUOTA: _ClassVar[SuppressSection.Mode]
+    MODE_UNSPECIFIED: SuppressSection.Mode
+    MODE_AUTO: SuppressSection.Mode
+    MODE_BUFFER: SuppressSection.Mode
+    MODE_CPUSET: SuppressSection.Mode
+    MODE_QUOTA: SuppressSection.Mode
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    THRESHOLD_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    MIN_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    BUFFER_CPUS_FIELD_NUMBER: _ClassVar[int]
+    mode: SuppressSection.Mode
+    threshold_percent: int
+    min_percent: int
+    buffer_cpus: str
+    def __init__(self, mode: _Optional[_Union[SuppressSection.Mode, str]] = ..., threshold_percent: _Optional[int] = ..., min_percent: _Optional[int] = ..., buffer_cpus: _Optional[str] = ...) -> None: ...
+
+class BurstSection(_message.Message):
+    __slots__ = ("policy", "static_percent", "quota_percent", "period", "share_pool_percent")
+    class Policy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        POLICY_UNSPECIFIED: _ClassVar[BurstSection.Policy]
+        POLICY_AUTO: _ClassVar[BurstSection.Policy]
+        POLICY_NONE: _ClassVar[BurstSection.Policy]
+        POLICY_QUOTA: _ClassVar[BurstSection.Policy]
+        POLICY_STATIC: _ClassVar[BurstSection.Policy]
+    POLICY_UNSPECIFIED: BurstSection.Policy
+    POLICY_AUTO: BurstSection.Policy
+    POLICY_NONE: BurstSection.Policy
+    POLICY_QUOTA: BurstSection.Policy
+    POLICY_STATIC: BurstSection.Policy
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    STATIC_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    PERIOD_FIELD_NUMBER: _ClassVar[int]
+    SHARE_POOL_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    policy: BurstSection.Policy
+    static_percent: int
+    quota_percent: int
+    period: str
+    share_pool_percent: int
+    def __init__(self, policy: _Optional[_Union[BurstSection.Policy, str]] = ..., static_percent: _Optional[int] = ..., quota_percent: _Optional[int] = ..., period: _Optional[str] = ..., share_pool_percent: _Optional[int] = ...) -> None: ...
+
+class ProfileOverlay(_message.Message):
+    __slots__ = ("cpu", "memory", "cache")
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    CACHE_FIELD_NUMBER: _ClassVar[int]
+    cpu: CpuOverlay
+    memory: MemoryOverlay
+    cache: CacheSection
+    def __init__(self, cpu: _Optional[_Union[CpuOverlay, _Mapping]] = ..., memory: _Optional[_Union[MemoryOverlay, _Mapping]] = ..., cache: _Optional[_Union[CacheSection, _Mapping]] = ...) -> None: ...
+
+class EvictionSection(_message.Message):
+    __slots__ = ("mode", "per_minute", "cool_down", "memory", "cpu", "allocatable", "priority_threshold")
+    class Mode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        MODE_UNSPECIFIED: _ClassVar[EvictionSection.Mode]
+        MODE_ENFORCE: _ClassVar[EvictionSection.Mode]
+        MODE_PROPOSE: _ClassVar[EvictionSection.Mode]
+    MODE_UNSPECIFIED: EvictionSection.Mode
+    MODE_ENFORCE: EvictionSection.Mode
+    MODE_PROPOSE: EvictionSection.Mode
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    PER_MINUTE_FIELD_NUMBER: _ClassVar[int]
+    COOL_DOWN_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATABLE_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    mode: EvictionSection.Mode
+    per_minute: int
+    cool_down: str
+    memory: MemoryEviction
+    cpu: CpuEviction
+    allocatable: AllocatableEviction
+    priority_threshold: int
+    def __init__(self, mode: _Optional[_Union[EvictionSection.Mode, str]] = ..., per_minute: _Optional[int] = ..., cool_down: _Optional[str] = ..., memory: _Optional[_Union[MemoryEviction, _Mapping]] = ..., cpu: _Optional[_Union[CpuEviction, _Mapping]] = ..., allocatable: _Optional[_Union[AllocatableEviction, _Mapping]] = ..., priority_threshold: _Optional[int] = ...) -> None: ...
+
+class SysctlSection(_message.Message):
+    __slots__ = ("min_free_kbytes_factor", "watermark_scale_factor")
+    MIN_FREE_KBYTES_FACTOR_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_SCALE_FACTOR_FIELD_NUMBER: _ClassVar[int]
+    min_free_kbytes_factor: int
+    watermark_scale_factor: int
+    def __init__(self, min_free_kbytes_factor: _Optional[int] = ..., watermark_scale_factor: _Optional[int] = ...) -> None: ...
+
+class HostApplication(_message.Message):
+    __slots__ = ("name", "cgroup", "profile", "priority")
+    class Priority(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        PRIORITY_UNSPECIFIED: _ClassVar[HostApplication.Priority]
+        PRIORITY_BATCH: _ClassVar[HostApplication.Priority]
+        PRIORITY_FREE: _ClassVar[HostApplication.Priority]
+        PRIORITY_MID: _ClassVar[HostApplication.Priority]
+        PRIORITY_PROD: _ClassVar[HostApplication.Priority]
+    PRIORITY_UNSPECIFIED: HostApplication.Priority
+    PRIORITY_BATCH: HostApplication.Priority
+    PRIORITY_FREE: HostApplication.Priority
+    PRIORITY_MID: HostApplication.Priority
+    PRIORITY_PROD: HostApplication.Priority
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    CGROUP_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    cgroup: str
+    profile: str
+    priority: HostApplication.Priority
+    def __init__(self, name: _Optional[str] = ..., cgroup: _Optional[str] = ..., profile: _Optional[str] = ..., priority: _Optional[_Union[HostApplication.Priority, str]] = ...) -> None: ...
+
+class OvercommitSection(_message.Message):
+    __slots__ = ("cpu", "memory", "degrade", "refresh", "difference")
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
+    DEGRADE_FIELD_NUMBER: _ClassVar[int]
+    REFRESH_FIELD_NUMBER: _ClassVar[int]
+    DIFFERENCE_FIELD_NUMBER: _ClassVar[int]
+    cpu: LawSection
+    memory: LawSection
+    degrade: str
+    refresh: str
+    difference: float
+    def __init__(self, cpu: _Optional[_Union[LawSection, _Mapping]] = ..., memory: _Optional[_Union[LawSection, _Mapping]] = ..., degrade: _Optional[str] = ..., refresh: _Optional[str] = ..., difference: _Optional[float] = ...) -> None: ...
+
+class NormalizationSection(_message.Message):
+    __slots__ = ("ratio",)
+    RATIO_FIELD_NUMBER: _ClassVar[int]
+    ratio: float
+    def __init__(self, ratio: _Optional[float] = ...) -> None: ...
+
+class InterferenceSection(_message.Message):
+    __slots__ = ("mode",)
+    class Mode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        MODE_UNSPECIFIED: _ClassVar[InterferenceSection.Mode]
+        MODE_ACT: _ClassVar[InterferenceSection.Mode]
+        MODE_OBSERVE: _ClassVar[InterferenceSection.Mode]
+        MODE_OFF: _ClassVar[InterferenceSection.Mode]
+    MODE_UNSPECIFIED: InterferenceSection.Mode
+    MODE_ACT: InterferenceSection.Mode
+    MODE_OBSERVE: InterferenceSection.Mode
+    MODE_OFF: InterferenceSection.Mode
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    mode: InterferenceSection.Mode
+    def __init__(self, mode: _Optional[_Union[InterferenceSection.Mode, str]] = ...) -> None: ...
+
 class NodeReport(_message.Message):
     __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "tiers", "left_out")
     class CapacityEntry(_message.Message):
@@ -990,6 +1191,144 @@ class FailingNode(_message.Message):
     node: str
     why: str
     def __init__(self, node: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
+
+class CpuOverlay(_message.Message):
+    __slots__ = ("weight", "latency", "pinning", "bind", "burst", "idle", "core_sched", "suppressible")
+    class Latency(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        LATENCY_UNSPECIFIED: _ClassVar[CpuOverlay.Latency]
+        LATENCY_NORMAL: _ClassVar[CpuOverlay.Latency]
+        LATENCY_REALTIME: _ClassVar[CpuOverlay.Latency]
+    LATENCY_UNSPECIFIED: CpuOverlay.Latency
+    LATENCY_NORMAL: CpuOverlay.Latency
+    LATENCY_REALTIME: CpuOverlay.Latency
+    class Pinning(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        PINNING_UNSPECIFIED: _ClassVar[CpuOverlay.Pinning]
+        PINNING_EXCLUSIVE: _ClassVar[CpuOverlay.Pinning]
+        PINNING_NONE: _ClassVar[CpuOverlay.Pinning]
+        PINNING_RESERVED: _ClassVar[CpuOverlay.Pinning]
+        PINNING_SHARED: _ClassVar[CpuOverlay.Pinning]
+    PINNING_UNSPECIFIED: CpuOverlay.Pinning
+    PINNING_EXCLUSIVE: CpuOverlay.Pinning
+    PINNING_NONE: CpuOverlay.Pinning
+    PINNING_RESERVED: CpuOverlay.Pinning
+    PINNING_SHARED: CpuOverlay.Pinning
+    class Bind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        BIND_UNSPECIFIED: _ClassVar[CpuOverlay.Bind]
+        BIND_FULL_CORES: _ClassVar[CpuOverlay.Bind]
+        BIND_SPREAD: _ClassVar[CpuOverlay.Bind]
+    BIND_UNSPECIFIED: CpuOverlay.Bind
+    BIND_FULL_CORES: CpuOverlay.Bind
+    BIND_SPREAD: CpuOverlay.Bind
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    LATENCY_FIELD_NUMBER: _ClassVar[int]
+    PINNING_FIELD_NUMBER: _ClassVar[int]
+    BIND_FIELD_NUMBER: _ClassVar[int]
+    BURST_FIELD_NUMBER: _ClassVar[int]
+    IDLE_FIELD_NUMBER: _ClassVar[int]
+    CORE_SCHED_FIELD_NUMBER: _ClassVar[int]
+    SUPPRESSIBLE_FIELD_NUMBER: _ClassVar[int]
+    weight: int
+    latency: CpuOverlay.Latency
+    pinning: CpuOverlay.Pinning
+    bind: CpuOverlay.Bind
+    burst: str
+    idle: bool
+    core_sched: bool
+    suppressible: bool
+    def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuOverlay.Latency, str]] = ..., pinning: _Optional[_Union[CpuOverlay.Pinning, str]] = ..., bind: _Optional[_Union[CpuOverlay.Bind, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
+
+class MemoryOverlay(_message.Message):
+    __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim")
+    MIN_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    LOW_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    THROTTLING_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    OOM_PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    OOM_GROUP_FIELD_NUMBER: _ClassVar[int]
+    RECLAIM_FIELD_NUMBER: _ClassVar[int]
+    min_percent: int
+    low_percent: int
+    throttling_percent: int
+    oom_priority: int
+    oom_group: bool
+    reclaim: ReclaimSection
+    def __init__(self, min_percent: _Optional[int] = ..., low_percent: _Optional[int] = ..., throttling_percent: _Optional[int] = ..., oom_priority: _Optional[int] = ..., oom_group: _Optional[bool] = ..., reclaim: _Optional[_Union[ReclaimSection, _Mapping]] = ...) -> None: ...
+
+class MemoryEviction(_message.Message):
+    __slots__ = ("threshold_percent", "lower_percent")
+    THRESHOLD_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    LOWER_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    threshold_percent: int
+    lower_percent: int
+    def __init__(self, threshold_percent: _Optional[int] = ..., lower_percent: _Optional[int] = ...) -> None: ...
+
+class CpuEviction(_message.Message):
+    __slots__ = ("threshold_percent", "lower_percent", "satisfaction_lower_percent", "satisfaction_upper_percent", "usage_percent", "window", "policy")
+    class Policy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        POLICY_UNSPECIFIED: _ClassVar[CpuEviction.Policy]
+        POLICY_ALLOCATABLE: _ClassVar[CpuEviction.Policy]
+        POLICY_REAL_LIMIT: _ClassVar[CpuEviction.Policy]
+    POLICY_UNSPECIFIED: CpuEviction.Policy
+    POLICY_ALLOCATABLE: CpuEviction.Policy
+    POLICY_REAL_LIMIT: CpuEviction.Policy
+    THRESHOLD_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    LOWER_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    SATISFACTION_LOWER_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    SATISFACTION_UPPER_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    USAGE_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    threshold_percent: int
+    lower_percent: int
+    satisfaction_lower_percent: int
+    satisfaction_upper_percent: int
+    usage_percent: int
+    window: str
+    policy: CpuEviction.Policy
+    def __init__(self, threshold_percent: _Optional[int] = ..., lower_percent: _Optional[int] = ..., satisfaction_lower_percent: _Optional[int] = ..., satisfaction_upper_percent: _Optional[int] = ..., usage_percent: _Optional[int] = ..., window: _Optional[str] = ..., policy: _Optional[_Union[CpuEviction.Policy, str]] = ...) -> None: ...
+
+class AllocatableEviction(_message.Message):
+    __slots__ = ("cpu_threshold_percent", "cpu_lower_percent", "memory_threshold_percent", "memory_lower_percent", "priority_threshold")
+    CPU_THRESHOLD_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    CPU_LOWER_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_THRESHOLD_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_LOWER_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_THRESHOLD_FIELD_NUMBER: _ClassVar[int]
+    cpu_threshold_percent: int
+    cpu_lower_percent: int
+    memory_threshold_percent: int
+    memory_lower_percent: int
+    priority_threshold: int
+    def __init__(self, cpu_threshold_percent: _Optional[int] = ..., cpu_lower_percent: _Optional[int] = ..., memory_threshold_percent: _Optional[int] = ..., memory_lower_percent: _Optional[int] = ..., priority_threshold: _Optional[int] = ...) -> None: ...
+
+class LawSection(_message.Message):
+    __slots__ = ("threshold_percent", "by", "batch_percent", "mid_percent", "mid_unallocated_percent", "safety_percent")
+    class By(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        BY_UNSPECIFIED: _ClassVar[LawSection.By]
+        BY_MAX_USAGE_REQUEST: _ClassVar[LawSection.By]
+        BY_REQUEST: _ClassVar[LawSection.By]
+        BY_USAGE: _ClassVar[LawSection.By]
+    BY_UNSPECIFIED: LawSection.By
+    BY_MAX_USAGE_REQUEST: LawSection.By
+    BY_REQUEST: LawSection.By
+    BY_USAGE: LawSection.By
+    THRESHOLD_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    BY_FIELD_NUMBER: _ClassVar[int]
+    BATCH_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    MID_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    MID_UNALLOCATED_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    SAFETY_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    threshold_percent: int
+    by: LawSection.By
+    batch_percent: int
+    mid_percent: int
+    mid_unallocated_percent: int
+    safety_percent: int
+    def __init__(self, threshold_percent: _Optional[int] = ..., by: _Optional[_Union[LawSection.By, str]] = ..., batch_percent: _Optional[int] = ..., mid_percent: _Optional[int] = ..., mid_unallocated_percent: _Optional[int] = ..., safety_percent: _Optional[int] = ...) -> None: ...
 
 class TopologyReport(_message.Message):
     __slots__ = ("threads", "cores", "sibling_step", "sockets", "numa_nodes", "l3_caches")

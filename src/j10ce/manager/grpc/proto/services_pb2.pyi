@@ -108,6 +108,56 @@ class ApplyMinimalReservationPolicyRequest(_message.Message):
     force: bool
     def __init__(self, object: _Optional[_Union[_objects_pb2.MinimalReservationPolicy, _Mapping]] = ..., dry_run: _Optional[bool] = ..., field_manager: _Optional[str] = ..., force: _Optional[bool] = ...) -> None: ...
 
+class NodeStrategyList(_message.Message):
+    __slots__ = ("metadata", "items")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    metadata: _requests_pb2.ListMeta
+    items: _containers.RepeatedCompositeFieldContainer[_objects_pb2.NodeStrategy]
+    def __init__(self, metadata: _Optional[_Union[_requests_pb2.ListMeta, _Mapping]] = ..., items: _Optional[_Iterable[_Union[_objects_pb2.NodeStrategy, _Mapping]]] = ...) -> None: ...
+
+class NodeStrategyEvent(_message.Message):
+    __slots__ = ("type", "object", "resource_version")
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    type: _requests_pb2.EventType
+    object: _objects_pb2.NodeStrategy
+    resource_version: str
+    def __init__(self, type: _Optional[_Union[_requests_pb2.EventType, str]] = ..., object: _Optional[_Union[_objects_pb2.NodeStrategy, _Mapping]] = ..., resource_version: _Optional[str] = ...) -> None: ...
+
+class CreateNodeStrategyRequest(_message.Message):
+    __slots__ = ("object", "dry_run", "field_manager")
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    FIELD_MANAGER_FIELD_NUMBER: _ClassVar[int]
+    object: _objects_pb2.NodeStrategy
+    dry_run: bool
+    field_manager: str
+    def __init__(self, object: _Optional[_Union[_objects_pb2.NodeStrategy, _Mapping]] = ..., dry_run: _Optional[bool] = ..., field_manager: _Optional[str] = ...) -> None: ...
+
+class UpdateNodeStrategyRequest(_message.Message):
+    __slots__ = ("object", "dry_run", "field_manager")
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    FIELD_MANAGER_FIELD_NUMBER: _ClassVar[int]
+    object: _objects_pb2.NodeStrategy
+    dry_run: bool
+    field_manager: str
+    def __init__(self, object: _Optional[_Union[_objects_pb2.NodeStrategy, _Mapping]] = ..., dry_run: _Optional[bool] = ..., field_manager: _Optional[str] = ...) -> None: ...
+
+class ApplyNodeStrategyRequest(_message.Message):
+    __slots__ = ("object", "dry_run", "field_manager", "force")
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    FIELD_MANAGER_FIELD_NUMBER: _ClassVar[int]
+    FORCE_FIELD_NUMBER: _ClassVar[int]
+    object: _objects_pb2.NodeStrategy
+    dry_run: bool
+    field_manager: str
+    force: bool
+    def __init__(self, object: _Optional[_Union[_objects_pb2.NodeStrategy, _Mapping]] = ..., dry_run: _Optional[bool] = ..., field_manager: _Optional[str] = ..., force: _Optional[bool] = ...) -> None: ...
+
 class NodeQoSList(_message.Message):
     __slots__ = ("metadata", "items")
     METADATA_FIELD_NUMBER: _ClassVar[int]

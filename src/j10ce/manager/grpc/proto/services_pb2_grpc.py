@@ -1035,6 +1035,510 @@ class MinimalReservationPolicyService:
             _registered_method=True)
 
 
+class NodeStrategyServiceStub:
+    """Missing associated documentation comment in .proto file."""
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Get = channel.unary_unary(
+                '/j10ce.v1alpha1.NodeStrategyService/Get',
+                request_serializer=j10ce_dot_v1alpha1_dot_requests__pb2.GetRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+                _registered_method=True)
+        self.List = channel.unary_unary(
+                '/j10ce.v1alpha1.NodeStrategyService/List',
+                request_serializer=j10ce_dot_v1alpha1_dot_requests__pb2.ListRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_services__pb2.NodeStrategyList.FromString,
+                _registered_method=True)
+        self.Watch = channel.unary_stream(
+                '/j10ce.v1alpha1.NodeStrategyService/Watch',
+                request_serializer=j10ce_dot_v1alpha1_dot_requests__pb2.WatchRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_services__pb2.NodeStrategyEvent.FromString,
+                _registered_method=True)
+        self.Create = channel.unary_unary(
+                '/j10ce.v1alpha1.NodeStrategyService/Create',
+                request_serializer=j10ce_dot_v1alpha1_dot_services__pb2.CreateNodeStrategyRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+                _registered_method=True)
+        self.Update = channel.unary_unary(
+                '/j10ce.v1alpha1.NodeStrategyService/Update',
+                request_serializer=j10ce_dot_v1alpha1_dot_services__pb2.UpdateNodeStrategyRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+                _registered_method=True)
+        self.Patch = channel.unary_unary(
+                '/j10ce.v1alpha1.NodeStrategyService/Patch',
+                request_serializer=j10ce_dot_v1alpha1_dot_requests__pb2.PatchRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+                _registered_method=True)
+        self.Apply = channel.unary_unary(
+                '/j10ce.v1alpha1.NodeStrategyService/Apply',
+                request_serializer=j10ce_dot_v1alpha1_dot_services__pb2.ApplyNodeStrategyRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+                _registered_method=True)
+        self.Delete = channel.unary_unary(
+                '/j10ce.v1alpha1.NodeStrategyService/Delete',
+                request_serializer=j10ce_dot_v1alpha1_dot_requests__pb2.DeleteRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+                _registered_method=True)
+        self.UpdateStatus = channel.unary_unary(
+                '/j10ce.v1alpha1.NodeStrategyService/UpdateStatus',
+                request_serializer=j10ce_dot_v1alpha1_dot_services__pb2.UpdateNodeStrategyRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+                _registered_method=True)
+        self.PatchStatus = channel.unary_unary(
+                '/j10ce.v1alpha1.NodeStrategyService/PatchStatus',
+                request_serializer=j10ce_dot_v1alpha1_dot_requests__pb2.PatchRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+                _registered_method=True)
+        self.ApplyStatus = channel.unary_unary(
+                '/j10ce.v1alpha1.NodeStrategyService/ApplyStatus',
+                request_serializer=j10ce_dot_v1alpha1_dot_services__pb2.ApplyNodeStrategyRequest.SerializeToString,
+                response_deserializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+                _registered_method=True)
+
+
+class NodeStrategyServiceServicer:
+    """Missing associated documentation comment in .proto file."""
+
+    def Get(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def List(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Watch(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Create(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Update(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Patch(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Apply(self, request, context):
+        """Server-side apply: creates the object or changes what its field manager owns.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Delete(self, request, context):
+        """Answers with the last state.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateStatus(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PatchStatus(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ApplyStatus(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_NodeStrategyServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Get': grpc.unary_unary_rpc_method_handler(
+                    servicer.Get,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_requests__pb2.GetRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.SerializeToString,
+            ),
+            'List': grpc.unary_unary_rpc_method_handler(
+                    servicer.List,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_requests__pb2.ListRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_services__pb2.NodeStrategyList.SerializeToString,
+            ),
+            'Watch': grpc.unary_stream_rpc_method_handler(
+                    servicer.Watch,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_requests__pb2.WatchRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_services__pb2.NodeStrategyEvent.SerializeToString,
+            ),
+            'Create': grpc.unary_unary_rpc_method_handler(
+                    servicer.Create,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_services__pb2.CreateNodeStrategyRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.SerializeToString,
+            ),
+            'Update': grpc.unary_unary_rpc_method_handler(
+                    servicer.Update,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_services__pb2.UpdateNodeStrategyRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.SerializeToString,
+            ),
+            'Patch': grpc.unary_unary_rpc_method_handler(
+                    servicer.Patch,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_requests__pb2.PatchRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.SerializeToString,
+            ),
+            'Apply': grpc.unary_unary_rpc_method_handler(
+                    servicer.Apply,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_services__pb2.ApplyNodeStrategyRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.SerializeToString,
+            ),
+            'Delete': grpc.unary_unary_rpc_method_handler(
+                    servicer.Delete,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_requests__pb2.DeleteRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.SerializeToString,
+            ),
+            'UpdateStatus': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateStatus,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_services__pb2.UpdateNodeStrategyRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.SerializeToString,
+            ),
+            'PatchStatus': grpc.unary_unary_rpc_method_handler(
+                    servicer.PatchStatus,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_requests__pb2.PatchRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.SerializeToString,
+            ),
+            'ApplyStatus': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApplyStatus,
+                    request_deserializer=j10ce_dot_v1alpha1_dot_services__pb2.ApplyNodeStrategyRequest.FromString,
+                    response_serializer=j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'j10ce.v1alpha1.NodeStrategyService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('j10ce.v1alpha1.NodeStrategyService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class NodeStrategyService:
+    """Missing associated documentation comment in .proto file."""
+
+    @staticmethod
+    def Get(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/j10ce.v1alpha1.NodeStrategyService/Get',
+            j10ce_dot_v1alpha1_dot_requests__pb2.GetRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def List(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/j10ce.v1alpha1.NodeStrategyService/List',
+            j10ce_dot_v1alpha1_dot_requests__pb2.ListRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_services__pb2.NodeStrategyList.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Watch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/j10ce.v1alpha1.NodeStrategyService/Watch',
+            j10ce_dot_v1alpha1_dot_requests__pb2.WatchRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_services__pb2.NodeStrategyEvent.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Create(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/j10ce.v1alpha1.NodeStrategyService/Create',
+            j10ce_dot_v1alpha1_dot_services__pb2.CreateNodeStrategyRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Update(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/j10ce.v1alpha1.NodeStrategyService/Update',
+            j10ce_dot_v1alpha1_dot_services__pb2.UpdateNodeStrategyRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Patch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/j10ce.v1alpha1.NodeStrategyService/Patch',
+            j10ce_dot_v1alpha1_dot_requests__pb2.PatchRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Apply(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/j10ce.v1alpha1.NodeStrategyService/Apply',
+            j10ce_dot_v1alpha1_dot_services__pb2.ApplyNodeStrategyRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Delete(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/j10ce.v1alpha1.NodeStrategyService/Delete',
+            j10ce_dot_v1alpha1_dot_requests__pb2.DeleteRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateStatus(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/j10ce.v1alpha1.NodeStrategyService/UpdateStatus',
+            j10ce_dot_v1alpha1_dot_services__pb2.UpdateNodeStrategyRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PatchStatus(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/j10ce.v1alpha1.NodeStrategyService/PatchStatus',
+            j10ce_dot_v1alpha1_dot_requests__pb2.PatchRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ApplyStatus(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/j10ce.v1alpha1.NodeStrategyService/ApplyStatus',
+            j10ce_dot_v1alpha1_dot_services__pb2.ApplyNodeStrategyRequest.SerializeToString,
+            j10ce_dot_v1alpha1_dot_objects__pb2.NodeStrategy.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+
 class NodeQoSServiceStub:
     """Missing associated documentation comment in .proto file."""
 

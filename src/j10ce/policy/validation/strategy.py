@@ -1,0 +1,116 @@
+"""What a NodeStrategy may say: every field within its range, and no two of them against each other.
+
+Ranges of numbers are one table, by the path of the field: `tools/crd_rules.py` says the same to API servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import UNSET, UnsetType
+
+from j10ce.errors import Finding
+from j10ce.model.parts.sections import ProfileOverlay
+from j10ce.model.parts.strategy import HostApplication, Strategy
+from j10ce.model.quantity import Duration, Quantity
+from j10ce.policy.profiles import canonical
+from j10ce.policy.strategy import ASCENDING, fields
+from j10ce.policy.validation import syntax
+from j10ce.policy.validation.sections import cache_findings, cpu_findings, memory_findings, outside
+
+MOST_CPUS: Final = 1_000_000
+MOST_PERCENT: Final = 1_000_000  # of what may be more than the whole
+_SHARE: Final = (0, 100)
+_LENT: Final = (0, 1000)  # as the overcommit file has it
+_INT32: Final = (-(2**31), 2**31 - 1)  # a priority of Kubernetes
+
+RANGES: Final[dict[str, tuple[float, float]]] = {
+    "suppress.thresholdPercent": _SHARE,
+    "suppress.minPercent": _SHARE,
+    "burst.staticPercent": (1, 10_000),
+    "burst.quotaPercent": (100, MOST_PERCENT),
+    "burst.sharePoolPercent": _SHARE,
+    "eviction.perMinute": (1, 1000),
+    "eviction.memory.thresholdPercent": _SHARE,
+    "eviction.memory.lowerPercent": _SHARE,
+    "eviction.cpu.thresholdPercent": _SHARE,
+    "eviction.cpu.lowerPercent": _SHARE,
+    "eviction.cpu.satisfactionLowerPercent": _SHARE,
+    "eviction.cpu.satisfactionUpperPercent": _SHARE,
+    "eviction.cpu.usagePercent": _SHARE,
+    "eviction.allocatable.cpuThresholdPercent": (0, MOST_PERCENT),
+    "eviction.allocatable.cpuLowerPercent": (0, MOST_PERCENT),
+    "eviction.allocatable.memoryThresholdPercent": (0, MOST_PERCENT),
+    "eviction.allocatable.memoryLowerPercent": (0, MOST_PERCENT),
+    "eviction.allocatable.priorityThreshold": (0, 7999),
+    "eviction.priorityThreshold": _INT32,
+    "sysctls.minFreeKbytesFactor": (1, 10_000),
+    "sysctls.watermarkScaleFactor": (10, 400),
+    **{f"overcommit.{r}.{name}": _LENT for r in ("cpu", "memory") for name in ("thresholdPercent", "batchPercent")},
+    **{
+        f"overcommit.{r}.{name}": _SHARE
+        for r in ("cpu", "memory")
+        for name in ("midPercent", "midUnallocatedPercent", "safetyPercent")
+    },
+    "normalization.ratio": (1, 5),
+}
+SOME_TIME: Final = ("burst.period", "eviction.cpu.window", "overcommit.degrade")
+
+
+def strategy_findings(strategy: Strategy) -> Iterator[Finding]:
+    said = dict(fields(strategy))
+    for path, (low, high) in RANGES.items():
+        yield from outside(f"spec.{path}", said.get(path, UNSET), low, high)
+    for path in SOME_TIME:
+        yield from longer_than_nothing(f"spec.{path}", said.get(path, UNSET))
+    yield from _buffer(strategy.suppress.buffer_cpus)
+    difference = strategy.overcommit.difference
+    if difference is not UNSET and not 0 < difference <= 1:
+        yield Finding("spec.overcommit.difference", difference, "out of range", "use more than 0, and at most 1")
+    for name, overlay in strategy.profiles.items():
+        yield from _profile(name, overlay)
+    yield from _applications(strategy.host_applications)
+    for order in ASCENDING:
+        if order.low in said and order.high in said and not order.holds(said[order.low], said[order.high]):
+            problem = f"{'above' if order.equal else 'not below'} {order.high}, {said[order.high]}"
+            yield Finding(f"spec.{order.low}", said[order.low], problem, "lower it, or raise the other")
+
+
+def longer_than_nothing(path: str, duration: Duration | UnsetType) -> Iterator[Finding]:
+    if duration is not UNSET and duration.seconds <= 0:
+        yield Finding(path, str(duration), "no time at all", "write it as 30s, 10m or 7d")
+
+
+def _buffer(cpus: Quantity | UnsetType) -> Iterator[Finding]:
+    path = "spec.suppress.bufferCpus"
+    if cpus is UNSET:
+        return
+    if cpus.percent or cpus.rate:
+        yield Finding(path, str(cpus), "no number of CPUs", "write 2, or 500m")
+    elif cpus.amount > MOST_CPUS:
+        yield Finding(path, str(cpus), "more CPUs than any machine has", "write 2, or 500m")
+
+
+def _profile(name: str, overlay: ProfileOverlay) -> Iterator[Finding]:
+    path = f"spec.profiles.{name}"
+    if (known := canonical(name)) != name:
+        yield Finding(path, name, "not how a profile is named", f"write {known}")
+    else:
+        yield from syntax.name(path, name)
+    yield from cpu_findings(f"{path}.cpu", overlay.cpu)
+    yield from memory_findings(f"{path}.memory", overlay.memory)
+    yield from cache_findings(f"{path}.cache", overlay.cache)
+
+
+def _applications(applications: tuple[HostApplication, ...]) -> Iterator[Finding]:
+    for n, application in enumerate(applications):
+        path = f"spec.hostApplications[{n}]"
+        yield from syntax.name(f"{path}.name", application.name)
+        if application.name in (before.name for before in applications[:n]):
+            yield Finding(f"{path}.name", application.name, "stands here twice", "give each a name of its own")
+        if not all(syntax.PATH_STEP.fullmatch(step) for step in application.cgroup.split("/")):
+            hint = "write it from the root of the hierarchy on, such as system.slice/nginx.service, without . and .."
+            yield Finding(f"{path}.cgroup", application.cgroup, "not the path of a cgroup", hint)
+        if application.profile:
+            yield from syntax.name(f"{path}.profile", canonical(application.profile))
