@@ -69,10 +69,11 @@ from j10ce.host.mounts import Hierarchies
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.model.knob import Setting, group
-found, top = Hierarchies.discover(), sys.argv[1]
-print(CgroupFiles(found).write(Setting(group(top), "cpu.weight"), 512.0, Handle(top)).reason)
-print(PlainTree(found, top).make(group(top + "/x"), Handle(top + "/x")).reason)
-print(found.mount("cpu").writable)
+from j10ce.model.workload import Handle
+hierarchies, top = Hierarchies.discover(), sys.argv[1]
+print(CgroupFiles(hierarchies).write(Setting(group(top), "cpu.weight"), 512.0, Handle(top)).reason)
+print(PlainTree(hierarchies, top).make(group(top + "/x"), Handle(top + "/x")).reason)
+print(hierarchies.mount("cpu").writable)
 """
 
 

@@ -170,8 +170,11 @@ def assert_not_enforceable(host: Product) -> None:
     host.launch("web", "--min-memory", "32Mi", "--best-effort-minimum", "--", *IDLE)
     host.tick()
     output = host.says("explain", "web")
-    assert "memory.min, memory.low: not enforceable here: needs the memory controller on cgroup v2" in output
-    assert "instead: " in output
+    assert re.search(
+        r"^  memory\.min.*: not enforceable here: needs the memory controller on cgroup v2", output, re.MULTILINE
+    )
+    assert "`j10ce-qos doctor` says what is done instead" in output
+    assert "instead: " in host.says("explain", "web", "-o", "wide")
     floor = next(f for f in host.json("get", "workloads", "web")["status"]["effective"] if f["resource"] == "memory")
     assert (floor["promised"], floor["effective"]) == ("32Mi", "0")
     assert "not enforceable here" in floor["reason"]
