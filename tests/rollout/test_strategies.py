@@ -53,17 +53,17 @@ class Fleet:
         return int(every.get("everywhere", {}).get("thresholdPercent", 0))
 
     def report(self, fails: int = 0) -> None:
-        """Every agent obeys what it is told and says so; whoever obeys this threshold fails with it."""
+        """Every agent obeys its document and says so; whoever obeys this threshold fails with it."""
         for name in NODES:
             node = {"apiVersion": "j10ce.io/v1alpha1", "kind": "NodeQoS", "metadata": {"name": name}}
             document = self.api.get(f"{BASE}/nodedocuments/{name}").json()
-            told: dict[str, Any] = {
+            report: dict[str, Any] = {
                 "heartbeat": datetime.now(UTC).isoformat(),  # noqa: TID251
                 "document": document["hash"],
                 "failing": {SOURCE: "it does not fit"} if self.threshold(name) == fails else {},
             }
             self.api.post(f"{BASE}/nodeqoses", json=node)
-            self.api.put(f"{BASE}/nodeqoses/{name}/status", json=node | {"status": {"node": told}}).raise_for_status()
+            self.api.put(f"{BASE}/nodeqoses/{name}/status", json=node | {"status": {"node": report}}).raise_for_status()
 
     def edit(self, threshold: int, canary: int) -> None:
         spec = {"suppress": {"thresholdPercent": threshold}, "rollout": {"canaryPercent": canary}}
@@ -134,8 +134,8 @@ def test_an_agent_of_the_format_before_obeys_all_but_strategies() -> None:
         put(obj)
     for name, format_ in (("old", FORMAT - 1), ("new", FORMAT)):
         heartbeat = datetime.fromtimestamp(WALL, UTC)
-        told = NodeReport(heartbeat=heartbeat, document=documents.of(name, format_).hash)
-        put(NodeQoS(metadata=Meta(name=name), status=NodeQoSStatus(node=told)))
+        report = NodeReport(heartbeat=heartbeat, document=documents.of(name, format_).hash)
+        put(NodeQoS(metadata=Meta(name=name), status=NodeQoSStatus(node=report)))
     reports.look()
     assert reports.standing(gold).seen.applied == 2
     assert isinstance(held[key_of(pool)], NodeStrategy)

@@ -9,6 +9,7 @@ A Snapshot comes in; bounds and wishes for settings go out, each with its reason
     memory/      is about memory
     limits       is what a workload may use at most
     own          protects the agent itself
+    parameters   is what the node's strategy says of the machine itself
     floors       is what a workload was promised, of every resource
     builtin      is the table of controllers
 """

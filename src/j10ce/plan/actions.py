@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import Deed, Setting, TargetId
-from j10ce.model.plan import Action, HeldSetting
+from j10ce.model.plan import Action, HeldSetting, Plan
 from j10ce.model.snapshot import Snapshot
 
 AGAIN_S: Final = {Deed.RECLAIM: 0.0, Deed.EVICT: 120.0, Deed.KILL: 30.0}  # before the same is done to one target again
@@ -24,6 +27,15 @@ MINUTE_S: Final = 60.0
 class Admitted(NamedTuple):
     actions: tuple[Action, ...]
     notes: tuple[str, ...] = ()  # what was left out, and why
+
+
+def with_actions(plan: Plan, wishes: Collection[Action], snap: Snapshot, holds: Collection[HeldSetting]) -> Plan:
+    """The plan and the deeds that are admitted; the same object where nobody wishes for any."""
+    if not wishes:
+        return plan
+    said = snap.strategy.eviction.per_minute
+    admitted = admit(wishes, snap, holds, PER_MINUTE if said is UNSET else said)
+    return replace(plan, actions=admitted.actions, notes=(*plan.notes, *admitted.notes))
 
 
 def admit(

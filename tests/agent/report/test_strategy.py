@@ -51,17 +51,17 @@ def test_an_arrival_is_decided_by_the_strategy_in_force(ring: Ring) -> None:
 
 def test_the_node_is_explained_by_what_is_said_of_it_and_by_whom(ring: Ring) -> None:
     ring.agent.obey(document(QUOTA))
-    told = explanation(ring.tick(), ring.agent.kernel, NODE, None, said=ring.agent.strategy)
-    assert {"field": "suppress.mode", "value": "quota", "saidBy": "NodeStrategy/pool"} in told["strategy"]
-    assert "suppress.thresholdPercent = 70  (NodeStrategy/pool)" in told["text"]
+    answer = explanation(ring.tick(), ring.agent.kernel, NODE, None, said=ring.agent.strategy)
+    assert {"field": "suppress.mode", "value": "quota", "saidBy": "NodeStrategy/pool"} in answer["strategy"]
+    assert "suppress.thresholdPercent = 70  (NodeStrategy/pool)" in answer["text"]
 
 
 def test_a_strategy_of_which_a_field_is_left_out_fails_on_the_node() -> None:
     low = strategy("low", {"eviction": {"memory": {"lowerPercent": 80}}})
     high = strategy("high", {"eviction": {"memory": {"thresholdPercent": 70}}}, priority=1)
-    told = contradicted(document(low, high))
-    assert told.keys() == {"NodeStrategy/low"}
-    assert "eviction.memory.lowerPercent is left out" in told["NodeStrategy/low"]
+    left_out = contradicted(document(low, high))
+    assert left_out.keys() == {"NodeStrategy/low"}
+    assert "eviction.memory.lowerPercent is left out" in left_out["NodeStrategy/low"]
     assert not contradicted(document(QUOTA))
 
 

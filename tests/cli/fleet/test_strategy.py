@@ -49,8 +49,8 @@ KUBERNETES = Api(
 
 @pytest.mark.parametrize("api", [FLEET, KUBERNETES], ids=["fleet", "kubernetes"])
 def test_every_field_is_shown_with_who_said_it(api: Any) -> None:
-    told = describe_node(NODE, strategy_of(api, NODE))
-    lines = [line.split() for line in told.splitlines()]
+    text = describe_node(NODE, strategy_of(api, NODE))
+    lines = [line.split() for line in text.splitlines()]
     assert ["suppress.mode", "auto", "NodeStrategy/everywhere"] in lines
     assert ["suppress.thresholdPercent", "85", "NodeStrategy/batch-pool"] in lines
 

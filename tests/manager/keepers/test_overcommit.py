@@ -229,8 +229,8 @@ async def test_the_keeper_obeys_strategies_where_they_select_a_node(store: Store
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(view.run())]
         running.append(group.create_task(keep_overcommit(store, view, lambda: WALL, every_s=0.01)))
-        found = await lending(store, "5500m")
-        assert found.status.overcommit_strategy == "default + NodeStrategy/pool"
+        lent = await lending(store, "5500m")
+        assert lent.status.overcommit_strategy == "default + NodeStrategy/pool"
         await store.delete("NodeStrategy", "", "pool")
         assert (await lending(store, "3500m")).status.overcommit_strategy == "default"
         for task in running:

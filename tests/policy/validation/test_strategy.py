@@ -22,7 +22,7 @@ def spec(path: str, value: object) -> dict[str, Any]:
     return made
 
 
-def found(said: dict[str, Any]) -> dict[str, str]:
+def problems(said: dict[str, Any]) -> dict[str, str]:
     raw = {"apiVersion": "j10ce.io/v1alpha1", "kind": "NodeStrategy", "metadata": {"name": "a"}, "spec": said}
     return {f.path: str(f) for f in validate(decode(raw))}
 
@@ -30,18 +30,18 @@ def found(said: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.parametrize("path", RANGES)
 def test_a_number_is_within_its_range(path: str) -> None:
     low, high = RANGES[path]
-    assert not found(spec(path, low))
-    assert not found(spec(path, high))
+    assert not problems(spec(path, low))
+    assert not problems(spec(path, high))
     for beyond in (low - 1, high + 1):
-        told = found(spec(path, beyond))
-        assert f"use {low:g} to {high:g}" in told[f"spec.{path}"]
-        assert str(int(beyond)) in told[f"spec.{path}"]
+        said_of = problems(spec(path, beyond))
+        assert f"use {low:g} to {high:g}" in said_of[f"spec.{path}"]
+        assert str(int(beyond)) in said_of[f"spec.{path}"]
 
 
 @pytest.mark.parametrize("path", SOME_TIME)
 def test_a_duration_is_longer_than_nothing(path: str) -> None:
-    assert not found(spec(path, "30s"))
-    assert "no time at all" in found(spec(path, "0s"))[f"spec.{path}"]
+    assert not problems(spec(path, "30s"))
+    assert "no time at all" in problems(spec(path, "0s"))[f"spec.{path}"]
 
 
 @pytest.mark.parametrize("pair", ASCENDING, ids=lambda pair: pair.low)
@@ -50,7 +50,7 @@ def test_a_lower_bound_is_below_the_upper_one(pair: Any) -> None:
     high = pair.high.rpartition(".")[2]
 
     def both(lower: int, upper: int) -> dict[str, str]:
-        return found(spec(".".join(above), {low: lower, high: upper}))
+        return problems(spec(".".join(above), {low: lower, high: upper}))
 
     assert not both(60, 70)
     assert both(70, 60).keys() == {f"spec.{pair.low}"}
@@ -88,11 +88,11 @@ def test_a_lower_bound_is_below_the_upper_one(pair: Any) -> None:
     ],
 )
 def test_what_cannot_be_meant_is_told_with_its_path(said: dict[str, Any], path: str) -> None:
-    assert found(said).keys() == {path}
+    assert problems(said).keys() == {path}
 
 
 def test_whatever_is_wrong_is_told_at_once() -> None:
-    assert len(found({"suppress": {"minPercent": -1}, "burst": {"staticPercent": 0, "period": "0s"}})) == 3
+    assert len(problems({"suppress": {"minPercent": -1}, "burst": {"staticPercent": 0, "period": "0s"}})) == 3
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from j10ce.model.resource import NOTHING
 from j10ce.model.snapshot import NodeFacts, Snapshot
 from j10ce.model.workload import Workload
 from j10ce.observe.observer import Observer
-from j10ce.plan.actions import admit as admit_actions
+from j10ce.plan.actions import with_actions
 from j10ce.plan.advice import advised
 from j10ce.plan.arbiter import Arbiter, arbitrate
 from j10ce.policy.document.document import NodeDocument
@@ -166,18 +166,11 @@ class Agent:
         asked = cause == "tick"
         proposals = tuple(guard.propose(snap) if asked or guard.steady else guard.last for guard in self.guards)
         plan = self._arbiter.arbitrate(proposals, snap, self._held(at), originals=self.kernel.owed)
-        plan = self._with_deeds(plan, snap, at) if asked else plan
+        if asked:  # deeds follow from what was measured, never from who came
+            plan = with_actions(plan, [a for guard in self.guards for a in guard.act(snap)], snap, self._held(at))
         outcome = self.kernel.apply(plan, at.wall) if self.writes else Outcome.planned(plan)
         self._note_joined(outcome)
         return snap, plan, outcome
-
-    def _with_deeds(self, plan: Plan, snap: Snapshot, at: Instant) -> Plan:
-        """Deeds are decided at ticks: they follow from what was measured, never from who came."""
-        wishes = [action for guard in self.guards for action in guard.act(snap)]
-        if not wishes:
-            return plan
-        admitted = admit_actions(wishes, snap, self._held(at))
-        return replace(plan, actions=admitted.actions, notes=(*plan.notes, *admitted.notes))
 
     def _see_resized(self, events: Iterable[WorkloadEvent]) -> None:
         """What its maker wrote while a pod was awake is read before it is idle again: then its weight shows no more."""
@@ -193,7 +186,8 @@ class Agent:
         last, before, arrivals = self._last, self.resolution, self._few(events)
         if last is None or before is None or not arrivals or last.outcome.refused():
             return None  # where something was refused, the kernel may keep what the book has given away
-        fresh = admit(arrivals, self.document, self.observer.facts, wall=at.wall, before=before)
+        overlays, facts = self.strategy.strategy.profiles, self.observer.facts
+        fresh = admit(arrivals, self.document, facts, wall=at.wall, before=before, overlays=overlays)
         placed = [self._placed(w, fresh.entitlements[w.target].tier.value) for w in arrivals]
         settings, strategy = self.kernel.settings, self.strategy.strategy
         now = replace(last.snap, now=at.now, wall=at.wall, settings=settings, strategy=strategy)
@@ -268,7 +262,8 @@ class Agent:
             return False
         ledger = before.ledger if before else Ledger(NOTHING, self.promised)
         workloads = list(self.workloads.values())
-        fresh = resolve(workloads, self.document, facts, wall=at.wall, before=ledger, beside=beside)
+        overlays = self.strategy.strategy.profiles
+        fresh = resolve(workloads, self.document, facts, wall=at.wall, before=ledger, beside=beside, overlays=overlays)
         changed = before is None or fresh.entitlements != before.entitlements
         self._epoch += changed
         self.resolution, self._resolved_for, self._resolve_at = fresh, (facts, beside), at.now + RESOLVE_S
@@ -321,8 +316,8 @@ class Agent:
             self._epoch,
             kernel.remains(),
         )
-        kept = {"originals": kernel.originals, "pieces": kernel.pieces, "done": kernel.done}
-        return replace(snap, strategy=self.strategy.strategy, **kept)
+        strategy, pieces = self.strategy.strategy, kernel.pieces
+        return replace(snap, originals=kernel.originals, strategy=strategy, pieces=pieces, done=kernel.done)
 
     def _held(self, at: Instant) -> tuple[HeldSetting, ...]:
         own = self._read.held(self.all_holds(), at.wall)

@@ -52,8 +52,8 @@ class Content:
     """What nodes that obey the same share."""
 
     def __init__(self, fragments: Mapping[Key, Fragment], format_: int = FORMAT) -> None:
-        told = [(kind, part) for kind, part in PARTS if knows(format_, kind)]
-        ordered = [(part, [fragments[k] for k in sorted(fragments) if k.kind == kind]) for kind, part in told]
+        parts = [(kind, part) for kind, part in PARTS if knows(format_, kind)]
+        ordered = [(part, [fragments[k] for k in sorted(fragments) if k.kind == kind]) for kind, part in parts]
         self._ordered = ordered
         self._marks = b"".join(fragment.mark for _, listed in ordered for fragment in listed)
         self._hashes: dict[bytes, tuple[str, bytes]] = {}

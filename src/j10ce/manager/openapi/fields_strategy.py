@@ -100,7 +100,7 @@ STRATEGY: Final[Mapping[str, Mapping[str, str]]] = {
         "memory": "The law for memory.",
         "degrade": "A node that is silent for longer lends nothing.",
         "refresh": "How old a published amount may be while it is not exact.",
-        "difference": "The relative change that is told at once.",
+        "difference": "The relative change that is published at once.",
     },
     "LawSection": {
         "": "The law by which one resource is lent.",
