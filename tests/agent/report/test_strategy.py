@@ -69,3 +69,16 @@ def test_a_plan_on_paper_counts_strategies_among_the_objects() -> None:
     raw = plain(strategy("pool", {"burst": {"policy": "static"}}))
     node = NodeFacts("node", cpus=frozenset(range(4)), memory=8 << 30)
     assert whatif([raw], node, wall=WALL).snap.strategy.burst.policy == "static"
+
+
+def test_what_a_strategy_says_of_a_profile_is_in_force_on_its_node(ring: Ring) -> None:
+    ring.arrive(workload("web", profile="ls"))
+    ring.agent.obey(document(strategy("pool", {"profiles": {"ls": {"cpu": {"weight": 3000}}}})))
+    entitled = ring.tick().resolution.entitlements[workload("web").target]
+    assert entitled.cpu.weight == 3000
+    assert ("cpu.weight", "NodeStrategy") in {(s.field, s.object) for s in entitled.sources}
+
+
+def test_a_parameter_that_this_machine_cannot_set_is_named_in_a_note(ring: Ring) -> None:
+    ring.agent.obey(document(strategy("pool", {"sysctls": {"watermarkScaleFactor": 150}})))
+    assert any("vm.watermark_scale_factor" in note for note in ring.tick().plan.notes)
