@@ -5,15 +5,16 @@ An adopted unit does not: a restart or a crash empties its cgroup, and is when i
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import AsyncIterator, Iterable, KeysView
+from contextlib import suppress
 from typing import Final, Protocol
 
 import structlog
 
 from j10ce.adapters.adapter import Adapter, WorkloadEvent
 from j10ce.errors import AlreadyExists, NotFound
+from j10ce.kernel.process import pinned
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Workload
 
@@ -119,10 +120,9 @@ class StaticAdapter:
         if workload is None:
             raise NotFound(f"{target} is not a local workload")
         for pid in self._residents.pids(workload) or ():
-            try:
-                os.kill(pid, signal.SIGTERM)
-            except ProcessLookupError:
-                continue
+            with pinned(pid) as handle, suppress(ProcessLookupError):
+                if handle is not None and pid in (self._residents.pids(workload) or ()):  # a number is not a process
+                    signal.pidfd_send_signal(handle, signal.SIGTERM)
 
 
 _: type[Adapter] = StaticAdapter
