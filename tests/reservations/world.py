@@ -189,6 +189,7 @@ class World:
         for name, units in s.used.items():
             here = [r for r in self.running.values() if r.node == name and r.payer == pledge.source and any(r.floor)]
             assert 0 < units <= len(here)
+            assert self.zones[pledge.source] in ("", self.machines[name].zone)
         for name, units in s.unused.items():
             machine = self.machines[name]
             assert units > 0
@@ -226,13 +227,14 @@ class World:
         return total
 
     def _claims(self, name: str) -> Resources:
-        """What runs there; each workload of a policy at least at its shape, as far as units go."""
+        """What runs there; each workload of a policy at least at its shape, as far as units go and may be there."""
         total = NOTHING
         node = self.node(name)
         for granted in node.claimed.values():
             total = total.plus(granted)
         for pledge in self.fleet:
-            if (charge := node.charged.get(pledge.source)) is not None:
+            charge, there = node.charged.get(pledge.source), self.zones[pledge.source] in ("", self.machines[name].zone)
+            if charge is not None and there:
                 full = Resources._make(n * min(charge.workloads, pledge.units) for n in pledge.shape)
                 total = total.plus(full.minus(charge.amount))
         return total

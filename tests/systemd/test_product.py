@@ -327,8 +327,8 @@ def test_a_user_without_a_manager_hears_in_one_line_that_nothing_is_written(clon
     env = {"PATH": ENV["PATH"], "HOME": str(home)}
     ended = as_user(clone, env, "run", "--name", "web", "--", "echo", "ran")
     assert (ended.returncode, ended.stdout) == (0, "ran\n"), ended.stderr
-    assert len(ended.stderr.splitlines()) == 1, ended.stderr
-    assert "not armed" in ended.stderr
+    (said,) = (line for line in ended.stderr.splitlines() if "is not ready yet" not in line)  # as a slow machine hears
+    assert "not armed" in said
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from j10ce.manager.identity import SYSTEM, Act, acting
 from j10ce.model.kinds import PLACEMENT_LABEL, WORKLOAD_LABEL, Lending, MinimalReservationPolicy
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.store.memory import MemoryStore
-from j10ce.testing.build import reservation, selector
-from tests.manager.keepers.world import Agent, Clock, Manager, condition, pass_time, placed, running, stored
+from j10ce.testing.build import minimum, reservation, selector
+from tests.manager.keepers.world import Agent, Clock, Manager, condition, edit, pass_time, placed, running, stored
 from tests.scheduler.place.fleet import workload
 
 HOST = "kubernetes.io/hostname"
@@ -68,6 +68,67 @@ async def test_nobody_is_moved_to_where_an_older_promise_waits(manager: Manager,
     agents[0].capacity = {**agents[0].capacity, "memory": Quantity.parse("17Gi")}
     await pass_time(manager, 10, agents[0])
     assert placed(manager.policy("pinned")) == {"n0": 1}
+
+
+# -- other nodes, while workloads run
+
+
+async def working(manager: Manager, store: MemoryStore, *agents: Agent) -> None:
+    """Both units of `db` are in use on n0, the first of the agents."""
+    await agents[0].report(manager)
+    await store.put(reservation("db", cpu="1", units=2))
+    await manager.round()
+    agents[0].runs = {"db": 2}
+    await pass_time(manager, 20, *agents)
+    assert (placed(manager.policy("db")), manager.policy("db").status.units.used) == ({"n0": 2}, 2)
+
+
+async def test_an_edit_to_nodes_that_are_not_there_is_refused_also_while_all_units_are_in_use(
+    manager: Manager, store: MemoryStore
+) -> None:
+    agent = Agent("n0")
+    await working(manager, store, agent)
+    await edit(store, "db", node_selector=selector({HOST: "n9"}))
+    await pass_time(manager, 60, agent)
+    after = manager.policy("db")
+    assert condition(after, "Admitted").message == (
+        "2 units of cpu 1 wanted; no node matches nodeSelector; generation 1 stays in force"
+    )
+    assert (after.status.admitted_generation, placed(after), after.status.units.used) == (1, {"n0": 2}, 2)
+
+
+async def test_an_edit_to_other_nodes_has_all_its_units_there_while_workloads_run_where_they_were(
+    manager: Manager, store: MemoryStore
+) -> None:
+    """n0 would be too small for the new shape, which does not matter: no unit of it will be there."""
+    agents = [Agent("n0"), Agent("n1", cpu="8")]
+    await working(manager, store, agents[0])
+    await agents[1].report(manager)
+    await edit(store, "db", node_selector=selector({HOST: "n1"}), minimum=minimum(cpu="3"))
+    await manager.round()
+    for _ in range(2):  # before n0 has heard of it, and after
+        after = manager.policy("db")
+        assert condition(after, "Admitted").status == "True"
+        assert (after.status.admitted_generation, placed(after)) == (2, {"n1": 2})
+        assert condition(after, "Degraded").status == "False"
+        await pass_time(manager, 60, *agents)
+
+
+async def test_units_in_use_leave_a_node_whose_labels_no_longer_match(manager: Manager, store: MemoryStore) -> None:
+    agents = [Agent("n0"), Agent("n1")]
+    for agent in agents:
+        agent.labels = {"disk": "ssd"}
+        await agent.report(manager)
+    await store.put(reservation("db", cpu="1", units=2, nodes=selector({"disk": "ssd"})))
+    await manager.round()
+    (first,) = placed(manager.policy("db"))
+    agents[first == "n1"].runs = {"db": 2}
+    await pass_time(manager, 20, *agents)
+    assert manager.policy("db").status.units.used == 2
+    node = manager.node(first)
+    await store.put(replace(node, spec=replace(node.spec, labels={"disk": "tape"})))
+    await manager.round()
+    assert placed(manager.policy("db")) == {"n0" if first == "n1" else "n1": 2}
 
 
 async def test_what_is_overdue_stays_so_when_the_leader_changes(store: MemoryStore, clock: Clock) -> None:

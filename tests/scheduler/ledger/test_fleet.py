@@ -105,6 +105,18 @@ def test_a_unit_in_use_on_a_node_that_shrank_is_held_elsewhere(fleet: Fleet) -> 
     assert fleet.standing(db.source) == Standing({"a": 1}, {}, 0)
 
 
+def test_workloads_where_their_policy_has_no_units_any_more_count_as_what_they_claim(fleet: Fleet) -> None:
+    db, web = pledge("db", "1", 2), pledge("web", "1", 1, created=1.0)
+    fleet.update([node("a", "4", runs={db: 2, web: 1}), node("b", "8")._replace(labels={"disk": "ssd"})])
+    assert [fleet.admit(p) for p in (db, web)] == [None, None]
+    moved = pledge("web", "5", 1, created=1.0)._replace(test=lambda labels: labels.get("disk") == "ssd")
+    assert fleet.admit(moved) is None
+    assert fleet.standing(web.source) == Standing({}, {"b": 1}, 0)
+    assert fleet.free("a") == resources("1")
+    fleet.update([node("a", "1", runs={db: 2, web: 1})])
+    assert fleet.standing(db.source) == Standing({"a": 1}, {"b": 1}, 0)
+
+
 def test_absurd_numbers_are_survived(fleet: Fleet) -> None:
     huge = 2**63 - 1
     fleet.update([FleetNode("a", Resources(huge, huge)), FleetNode("b", Resources(huge, huge))])  # type: ignore[arg-type]

@@ -204,7 +204,7 @@ class Reservations:
             case.generation,
             standing,
             self._worded(shortage),
-            tuple(name for name, labels in lost if pledge.test is None or pledge.test(labels)),
+            tuple(name for name, labels in lost if pledge.selects(labels)),
             pledge.within_s is not None,
             self._lent.get(source, 0),
             self._loans.reclaims(source),

@@ -73,7 +73,7 @@ class Fleet:
         total = self._claimed.get(namespace, NOTHING)
         for entry in self.layout.entries.values():
             if entry.pledge.namespace == namespace:
-                total = total.plus(entry.beyond(self._charges.get(entry.source, {})))
+                total = total.plus(entry.beyond(self._charges.get(entry.source, {}), self.layout.nodes))
         return total
 
     def full(self) -> dict[str, str]:
@@ -123,9 +123,7 @@ class Fleet:
         layout.put(node, self._occupied(node))
         if before is None or before.labels != node.labels:
             for entry in layout.entries.values():
-                entry.rows[row] = entry.pledge.test is None or entry.pledge.test(node.labels)
-                if not entry.rows[row]:
-                    layout.move(entry, row, -entry.unused.get(row, 0))
+                layout.relabel(entry, row, entry.pledge.selects(node.labels))
 
     def _occupied(self, node: FleetNode, coming: Pledge | None = None) -> Resources:
         """What runs there, each used unit at its full shape."""
@@ -134,9 +132,9 @@ class Fleet:
             total = total.plus(amount)
         for source, charge in node.charged.items():
             if coming is not None and coming.source == source:
-                total = total.plus(topping(coming, charge))
+                total = total.plus(topping(coming, node, charge))
             elif source in self.layout.entries:
-                total = total.plus(topping(self.pledge(source), charge))
+                total = total.plus(topping(self.pledge(source), node, charge))
         return total
 
     def _recharge(self, source: str, nodes: Sequence[FleetNode]) -> None:
@@ -203,10 +201,9 @@ class Fleet:
         by_row = {self.layout.row[name]: n for name, n in units.items() if name in self.layout.row}
         rows, charged = self.layout.mask(pledge.test), self._charged(pledge)
         # A witness does not say which of them are used: all are unused until the next `update` seats the workloads.
-        beside = {row: n for row, n in by_row.items() if not rows[row]}  # used where no unit may be unused
-        entry = Entry(pledge, rows, charged, beside, {row: n - beside.get(row, 0) for row, n in charged.items()})
+        entry = Entry(pledge, rows, charged, {}, dict(charged))
         self.layout.enter(entry, self._rebased(pledge), {})
-        for row in sorted(by_row.keys() - beside.keys()):
+        for row in sorted(row for row in by_row if rows[row]):
             self.layout.move(entry, row, min(by_row[row], max(0, entry.missing)))
 
     def release(self, source: str, *, repack: bool = True) -> Pledge | None:
@@ -232,8 +229,8 @@ class Fleet:
         return {row: n for row, n in self._charged(pledge).items() if bool((base[row] < 0).any())}
 
     def _over_limit(self, new: Entry, old: Entry | None) -> PledgeRefusal | None:
-        charges = self._charges.get(new.source, {})
-        more = new.beyond(charges).minus(old.beyond(charges) if old else NOTHING)
+        charges, nodes = self._charges.get(new.source, {}), self.layout.nodes
+        more = new.beyond(charges, nodes).minus(old.beyond(charges, nodes) if old else NOTHING)
         has, whole = self.reserved(new.pledge.namespace), self.layout.whole
         return over_limit(new, has, more, whole, self.limit_percent)
 

@@ -47,10 +47,15 @@ class Entry:
         return self.wanting - self.placed
 
     def seat(self) -> None:
-        """Give units to workloads: first to those who have one or run where one is, then in the order of nodes."""
+        """Give units to workloads: first to those who have one or run where one is, then in the order of nodes.
+
+        Only where labels pass: elsewhere workloads lose their floor as soon as the node hears of this pledge, and a
+        unit that they sat on would be without a place.
+        """
         left = self.pledge.units
         seats: Placement = {}
-        there = {row: n for row in sorted(self.charged) if (n := self.charged[row] - self.cut.get(row, 0)) > 0}
+        passing = (row for row in sorted(self.charged) if self.rows[row])
+        there = {row: n for row in passing if (n := self.charged[row] - self.cut.get(row, 0)) > 0}
         for first in (True, False):
             for row, n in there.items():
                 near = min(n, self.seats.get(row, 0) + self.unused.get(row, 0))
@@ -74,21 +79,27 @@ class Entry:
         fewer = other.pledge.units <= self.pledge.units and bool((other.shape <= self.shape).all())
         return fewer and not bool((self.rows & ~other.rows).any())
 
-    def beyond(self, charges: Mapping[str, Charge]) -> Resources:
-        """What it reserves beyond what its workloads have claimed."""
+    def beyond(self, charges: Mapping[str, Charge], nodes: Mapping[str, FleetNode]) -> Resources:
+        """What it reserves beyond what its workloads have claimed; both by name of the node."""
         if self._topped is None:
             self._topped = NOTHING
-            for charge in charges.values():
-                self._topped = self._topped.plus(topping(self.pledge, charge))
+            for name, charge in charges.items():
+                self._topped = self._topped.plus(topping(self.pledge, nodes[name], charge))
         return _times(self.pledge.shape, self.wanting).plus(self._topped)
 
     def recharge(self, row: int, workloads: int) -> None:
         """It pays for so many workloads there, whatever they have claimed."""
         self.charged[row], self._topped = workloads, None
 
+    def relabel(self, row: int, passes: bool) -> None:
+        """The node there has other labels."""
+        self.rows[row], self._topped = passes, None
 
-def topping(pledge: Pledge, charge: Charge) -> Resources:
+
+def topping(pledge: Pledge, node: FleetNode, charge: Charge) -> Resources:
     """What workloads on units are short of their shape: it stays reserved for them."""
+    if not pledge.selects(node.labels):
+        return NOTHING  # they sit on none
     return _times(pledge.shape, min(charge.workloads, pledge.units)).minus(charge.amount)
 
 
@@ -194,6 +205,14 @@ class FleetLayout:
             taken = seats - before.get(row, 0)
             self.move(entry, row, -max(0, min(taken, entry.unused.get(row, 0))))
         self.changed.add(entry.source)
+
+    def relabel(self, entry: Entry, row: int, passes: bool) -> None:
+        """Units may be on this row, or not any more: then they leave it, used or not."""
+        if passes != bool(entry.rows[row]):
+            entry.relabel(row, passes)
+            self.reseat(entry)
+        if not passes:
+            self.move(entry, row, -entry.unused.get(row, 0))
 
     def item(self, entry: Entry, units: int, at: Mapping[int, int]) -> Item:
         return Item(entry.source, entry.shape, units, entry.rows & self.open, at)

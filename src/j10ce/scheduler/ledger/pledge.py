@@ -60,6 +60,10 @@ class Pledge(NamedTuple):
     workloads: Test = everything  # of its namespace
     minimum: Minimum = Minimum()  # of each of them
 
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether its units may be on a node with these labels, used or not."""
+        return self.test is None or self.test(labels)
+
     def floor(self, capacity: Resources) -> Resources:
         """Of one workload, on a node that has so much."""
         return measured(amounts(self.minimum, capacity), capacity)

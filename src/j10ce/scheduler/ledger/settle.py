@@ -42,7 +42,7 @@ def _cut(layout: FleetLayout) -> None:
         lack, charged = -layout.base[row], layout.nodes[layout.names[row]].charged
         for entry in reversed(layout.entries.values()):
             if (charge := charged.get(entry.source)) is not None and charge.workloads:
-                units = Resources._make(n * charge.workloads for n in entry.pledge.shape)
+                units = Resources._make(n * charge.workloads * bool(entry.rows[row]) for n in entry.pledge.shape)
                 there = np.maximum(vector(units, MOST), vector(charge.amount, MOST))
                 each = -(-there // charge.workloads)  # as a rule a unit; more where an earlier generation is obeyed
                 if count := min(charge.workloads, _enough(lack, each)):
