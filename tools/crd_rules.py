@@ -83,7 +83,7 @@ FIELDS: Final[dict[tuple[str, str], Json]] = {
         for name in ("minPercent", "lowPercent", "throttlingPercent")
     },
     **{(memory, "oomPriority"): {"minimum": -1000, "maximum": 1000} for memory in ("MemorySection", "MemoryOverlay")},
-    **{(reclaim, "targetPressure"): PERCENT for reclaim in ("ReclaimSection", "ReclaimOverlay")},
+    ("ReclaimSection", "targetPressure"): PERCENT,
     ("IoSection", "weight"): {"minimum": 1, "maximum": 10_000},
     ("IoSection", "readLimit"): RATE,
     ("IoSection", "writeLimit"): RATE,

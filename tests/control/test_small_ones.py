@@ -184,6 +184,7 @@ def test_every_controller_is_built_under_its_name() -> None:
         "limits",
         "memory-qos",
         "cpu-idle",
+        "parameters",
     }
 
 

@@ -30,7 +30,7 @@ SAID: dict[str, st.SearchStrategy[Any]] = {
     "suppress.thresholdPercent": st.integers(0, 100),
     "burst.period": st.sampled_from(["30s", "1m"]),
     "profiles.be.cpu.weight": st.integers(1, 9),
-    "profiles.be.memory.reclaim.enabled": st.booleans(),
+    "profiles.be.memory.oomGroup": st.booleans(),
     "profiles.ls.cache.llcEndPercent": st.integers(1, 100),
     "eviction.memory.thresholdPercent": st.integers(0, 4),
     "eviction.memory.lowerPercent": st.integers(0, 4),

@@ -193,7 +193,7 @@ def render(knob: str, value: Value | None) -> str:
     if value is None:
         return "gone"
     if isinstance(value, str):
-        return value
+        return value or "(none)"
     if isinstance(value, frozenset):
         return format_cpus(value) or "(all of the parent)"
     if value == math.inf:

@@ -21,7 +21,8 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from j10ce.agent.config import AgentConfig, check
-from j10ce.agent.plugins.process import PluginProcess, installed
+from j10ce.agent.plugins.installed import installed
+from j10ce.agent.plugins.process import PluginProcess
 from j10ce.agent.ring.what_if import whatif
 from j10ce.agent.socket.admission import Caller
 from j10ce.agent.socket.operations import Operations
@@ -125,7 +126,7 @@ def test_plugins_are_not_taken_from_the_folder_or_the_environment_of_whoever_sta
     monkeypatch.chdir(evil)
     monkeypatch.setattr(sys, "path", ["", *sys.path, str(tmp_path / "site")])
     monkeypatch.setenv("PYTHONPATH", str(evil))
-    assert installed() == ["honest"]
+    assert list(installed()) == ["honest"]
     helper = PluginProcess(["hostile", "honest"], python("j10ce.agent.plugins.child"))
     try:
         at = (replace(build.snapshot(), now=n * 0.001, epoch=1) for n in range(1, 2000))
