@@ -112,3 +112,10 @@ def nobody_s(agent: AgentProcess) -> subprocess.Popen[bytes]:
     uid = Path(f"/proc/{agent.kids[-1].pid}/status")
     assert eventually(lambda: f"Uid:\t{NOBODY}" in uid.read_text())
     return agent.kids[-1]
+
+
+def opened(agent: AgentProcess) -> AgentProcess:
+    """One whose socket `nobody` may write to."""
+    agent.config_dir.mkdir()
+    (agent.config_dir / "agent.yaml").write_text("socketGroup: nogroup\n")
+    return agent

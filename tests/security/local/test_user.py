@@ -40,16 +40,15 @@ from j10ce.http.server import Request
 from j10ce.testing import build
 from tests.agent.process import AgentProcess
 from tests.cli.session import AS_NOBODY, NOBODY, PATIENCE_S, Session, eventually, free_port, session
-from tests.security.local.local_user import FLOOD, MODULES, TRAP, WITH_NUMBER, Trap, nobody_asks, nobody_s, plugin
+from tests.security.local import local_user
+from tests.security.local.local_user import MODULES, TRAP, WITH_NUMBER, Trap, nobody_asks, nobody_s, opened, plugin
 from tests.style.sources import dotted, product
 
 
 @pytest.fixture
 def agent(tmp_path: Path, clone: Path) -> Iterator[AgentProcess]:
     """Whose socket `nobody` may write to."""
-    one = AgentProcess(tmp_path, f"j10cetest-{os.getpid()}", clone)
-    one.config_dir.mkdir()
-    (one.config_dir / "agent.yaml").write_text("socketGroup: nogroup\n")
+    one = opened(AgentProcess(tmp_path, f"j10cetest-{os.getpid()}", clone))
     yield one
     one.clean()
 
@@ -60,9 +59,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, clone: Path) -> Iterator[Ag
     folder = tmp_path_factory.mktemp("shared")
     for parent in (folder, *folder.parents[:2]):
         parent.chmod(0o755)
-    one = AgentProcess(folder, f"j10cetest-{os.getpid()}-shared", clone)
-    one.config_dir.mkdir()
-    (one.config_dir / "agent.yaml").write_text("socketGroup: nogroup\n")
+    one = opened(AgentProcess(folder, f"j10cetest-{os.getpid()}-shared", clone))
     yield one.start()
     one.clean()
 
@@ -177,7 +174,7 @@ def test_a_privileged_profile_is_root_s_alone_whatever_namespace_is_named(
 
 @pytest.mark.host
 def test_half_requests_of_one_user_do_not_keep_root_from_the_kill_switch(shared: AgentProcess) -> None:
-    words = [*AS_NOBODY, sys.executable, "-c", FLOOD, str(shared.run_dir / "agent.sock")]
+    words = [*AS_NOBODY, sys.executable, "-c", local_user.FLOOD, str(shared.run_dir / "agent.sock")]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as flood:
         assert flood.stdin is not None
         assert flood.stdout is not None
