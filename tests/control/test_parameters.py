@@ -26,5 +26,10 @@ def test_the_kernel_keeps_a_share_of_memory_free() -> None:
     assert asked(SysctlSection(min_free_kbytes_factor=100)) == {"vm.min_free_kbytes": 83886.0}
 
 
+def test_no_strategy_takes_the_memory_from_everybody() -> None:
+    """A twentieth of 8388608 KiB."""
+    assert asked(SysctlSection(min_free_kbytes_factor=9000)) == {"vm.min_free_kbytes": 419430.0}
+
+
 def test_the_watermarks_are_set_as_they_are_said() -> None:
     assert asked(SysctlSection(watermark_scale_factor=150)) == {"vm.watermark_scale_factor": 150.0}

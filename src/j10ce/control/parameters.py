@@ -14,6 +14,7 @@ from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
 
 OF_MEMORY: Final = 10_000  # the factor is in 1/10000 of memory, as the kernel's own
+MOST_FREE: Final = 20  # what is kept free is taken from everybody: no word of a strategy takes more than 5 %
 
 
 class Parameters:
@@ -32,8 +33,10 @@ class Parameters:
         said = snap.strategy.sysctls
         if said.min_free_kbytes_factor is not UNSET:
             total = snap.node.memory // 1024
-            value = float(total * said.min_free_kbytes_factor // OF_MEMORY)
-            yield _want("vm.min_free_kbytes", value, f"{said.min_free_kbytes_factor}/10000 of {total} KiB of memory")
+            wanted, most = total * said.min_free_kbytes_factor // OF_MEMORY, total // MOST_FREE
+            reason = f"{said.min_free_kbytes_factor}/10000 of {total} KiB of memory"
+            reason += f", at most a {MOST_FREE}th of it" if wanted > most else ""
+            yield _want("vm.min_free_kbytes", float(min(wanted, most)), reason)
         if said.watermark_scale_factor is not UNSET:
             yield _want("vm.watermark_scale_factor", float(said.watermark_scale_factor), "as the node's strategy says")
 

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from j10ce.agent.ring.ring import Report
+from j10ce.model.kinds import Tier
 from j10ce.model.knob import Setting
 from j10ce.model.plan import ValueChange
 from j10ce.model.resource import spell
@@ -16,6 +17,7 @@ from j10ce.model.workload import Workload
 from j10ce.policy.effect.cpu_share import cpu_times
 from j10ce.policy.effect.effective import effective
 from j10ce.policy.effect.support import missing
+from j10ce.policy.validation.sections import OWN_CPUS
 
 UPHELD_BY: Final = {"cpu": "cpu.weight", "memory": "memory.min"}
 
@@ -37,7 +39,7 @@ def _annulled(report: Report, workload: Workload) -> Iterator[str]:
         return
     minimum, page = workload.minimum, report.snap.node.page
     # CPUs of its own are proof enough where others of ours keep off: no weight gives whole ones beside strangers.
-    pinned = after.entitlements[workload.target].cpu.pinning == "exclusive"
+    pinned = after.entitlements[workload.target].cpu.pinning in OWN_CPUS
     whole = pinned and len(_alone_on(after, workload)) * 1000 >= minimum.cpu
     if judged.cpu_reason and judged.cpu < minimum.cpu and not whole:
         yield f"cpu {spell('cpu', int(judged.cpu))} of {spell('cpu', minimum.cpu)}: {judged.cpu_reason}"
@@ -47,13 +49,17 @@ def _annulled(report: Report, workload: Workload) -> Iterator[str]:
 
 
 def _alone_on(snap: Snapshot, workload: Workload) -> frozenset[int]:
-    """The CPUs of its set that no other of ours can use; none where it has no set."""
+    """The CPUs of its set that no other of ours can use; none where it has no set.
+
+    Those that are reserved are lent to best effort that gives way at once.
+    """
     own = snap.settings.get(Setting(workload.target, "cpuset.cpus"))
     if not isinstance(own, frozenset):
         return frozenset()
     times = cpu_times(snap)
-    others = (t for t, e in snap.entitlements.items() if e.chosen and t != workload.target and t in times)
-    return own.difference(*(times[t].cpus for t in others))
+    lends = snap.entitlements[workload.target].cpu.pinning == "reserved"
+    others = (t for t, e in snap.entitlements.items() if e.chosen and not (lends and e.tier is Tier.BESTEFFORT))
+    return own.difference(*(times[t].cpus for t in others if t != workload.target and t in times))
 
 
 def _reasons(report: Report, workload: Workload, asked: list[str], unwritable: str) -> Iterator[str]:

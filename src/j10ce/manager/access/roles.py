@@ -18,7 +18,7 @@ ENROLMENT: Final = "NodeCredential"
 PLACEMENT: Final = "Placement"
 KINDS_ASKED: Final = (*KINDS, DOCUMENT, PLACEMENT, ENROLMENT, METRICS, DISCOVERY)
 SECRET: Final = ("Credential", ENROLMENT)
-DECLARED: Final = ("QoSProfile", "MinimalReservationPolicy", "NodeStrategy", "Hold")
+DECLARED: Final = ("QoSProfile", "MinimalReservationPolicy", "Hold")  # a NodeStrategy is of whole machines: an admin's
 PARTS: Final = ("spec", "status")
 
 
