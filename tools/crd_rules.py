@@ -170,6 +170,10 @@ RULES: Final[dict[str, list[tuple[str, str]]]] = {
             " || !(self.tier == 'besteffort' || self.cpu.idle || self.cpu.suppressible)",
             "cpu.latency and cpu.pinning: who gives way to others can have no CPU for itself, use a better tier",
         ),
+        (
+            f"!has(self.cpu.bind) || self.cpu.pinning in {list(OWN_CPUS)}",
+            "cpu.bind: it has no CPUs of its own, use pinning reserved or exclusive",
+        ),
     ],
     "OvercommitSection": [
         ("!has(self.difference) || self.difference > 0.0", "difference: out of range, use more than 0"),

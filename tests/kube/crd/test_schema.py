@@ -36,6 +36,7 @@ BETWEEN_FIELDS = {  # what the rules of deploy/default add
     "metadata.name guaranteedpro",
     "spec.cache.llcStartPercent 100",
     "spec.cache.llcStartPercent 50",
+    "spec.cpu.bind spread",
     "spec.cpu.idle sensitive",
     "spec.cpu.latency True",
     "spec.cpu.pinning besteffort",
