@@ -17,7 +17,7 @@ from j10ce.kernel.owner import choose
 from j10ce.model.knob import Setting, group, workload
 
 owner = choose(Hierarchies.discover(), "systemd")
-tree, (backend,) = owner.tree, owner.backends
+tree, (backend, *_) = owner.tree, owner.backends
 groups = [tree.path_for("", "", ""), tree.path_for("sensitive", "", "")]
 target, at = workload("default", "web"), tree.path_for("sensitive", "default", "web")
 answers = [repr(tree.make(group(g.path), g)) for g in groups] + [repr(tree.make(target, at))]
