@@ -20,10 +20,10 @@ from j10ce.host.handles import Layout
 from j10ce.host.mounts import Hierarchies
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Handle, Part, Workload
-from j10ce.observe.cgroup import SLOW_EVERY, CgroupSensor
 from j10ce.observe.groups import GroupTree
-from j10ce.observe.node import NodeSensor, discover, refresh
 from j10ce.observe.observer import Observer
+from j10ce.observe.sensors.cgroup import SLOW_EVERY, CgroupSensor
+from j10ce.observe.sensors.node import NodeSensor, discover, refresh
 from j10ce.observe.siblings import Siblings
 
 GROWTH = (50, 200, 1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,28 @@ def test_a_secret_takes_the_place_of_a_link_and_not_of_what_it_points_at(tmp_pat
     (tmp_path / "token").symlink_to("other")
     write_private(tmp_path / "token", "ours")
     assert ((tmp_path / "other").read_text(), (tmp_path / "token").read_text()) == ("theirs", "ours")
+
+
+def test_two_writers_at_once_leave_one_whole_secret(tmp_path: Path) -> None:
+    secrets = ["a" * 100_000, "b" * 100_000]
+    with ThreadPoolExecutor(2) as threads:
+        for _ in range(20):
+            list(threads.map(lambda text: write_private(tmp_path / "token", text), secrets))
+            assert (tmp_path / "token").read_text() in secrets
+    assert [path.name for path in tmp_path.iterdir()] == ["token"]
+
+
+def test_a_name_that_somebody_else_took_in_a_shared_folder_hinders_nobody(tmp_path: Path) -> None:
+    (tmp_path / f".token.{os.getpid()}").mkdir()
+    write_private(tmp_path / "token", "ours")
+    assert (tmp_path / "token").read_text() == "ours"
+
+
+def test_nothing_is_left_of_a_secret_that_could_not_take_its_place(tmp_path: Path) -> None:
+    (tmp_path / "token").mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_private(tmp_path / "token", "ours")
+    assert [path.name for path in tmp_path.iterdir()] == ["token"]
 
 
 def test_a_file_that_is_there_already_stays(tmp_path: Path) -> None:

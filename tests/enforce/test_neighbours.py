@@ -24,8 +24,8 @@ from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.record.journal import Journal
 from j10ce.model.workload import Handle, Workload
 from j10ce.observe.groups import GroupTree
-from j10ce.observe.node import discover, refresh
 from j10ce.observe.observer import Observer
+from j10ce.observe.sensors.node import discover, refresh
 from j10ce.observe.siblings import Siblings
 from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from j10ce.model import knob
 from j10ce.model.snapshot import Window
-from j10ce.observe.cgroup import SLOW_EVERY
 from j10ce.observe.ring import FINE
+from j10ce.observe.sensors.cgroup import SLOW_EVERY
 from j10ce.observe.series import SeriesBook
 
 WEB = knob.workload("default", "web")

@@ -100,9 +100,9 @@ def test_a_row_of_a_table_is_made_once_for_all_who_watch_it(monkeypatch: pytest.
     encoded, hand = Encoded(), Hand()
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     tables = [forms.choose(accept, "Object", KINDS["QoSProfile"], hand, encoded) for _ in range(100)]
-    rows = {form.object(large()) for form in tables}
+    rows = {forms.whole(form, large()) for form in tables}
     assert (made, len(rows)) == (1, 1)
-    assert tables[0].object(large(), kept=False) in rows
+    assert forms.whole(tables[0], large(), kept=False) in rows
     assert made == 2
 
 

@@ -10,7 +10,7 @@ from tests.style.sources import Source, dotted, product
 WRITERS = {
     "kernel/": "settings of the machine, and the journal of them",
     "store/": "its database",
-    "observe/psi.py": "registers pressure triggers",
+    "observe/sensors/psi.py": "registers pressure triggers",
     "agent/cache.py": "the last good policies",
     "daemon/lock.py": "one agent per host",
     "agent/socket/serve.py": "its socket",

@@ -13,7 +13,7 @@ from j10ce.model.kube.native import Amounts
 from j10ce.model.kube.pod import Container, ContainerStatus, Pod, PodResources, limits, requests
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
-from j10ce.model.workload import BANDS, Ceiling, Handle, Part, Reclaimable, Workload, heeded
+from j10ce.model.workload import BANDS, Ceiling, Handle, Overrides, Part, Reclaimable, Workload, heeded, unheeded
 
 SYSTEM_NAMESPACE: Final = "j10ce-system"
 CRITICAL: Final = ("system-node-critical", "system-cluster-critical")
@@ -45,6 +45,7 @@ def workload(pod: Pod, namespace_labels: Mapping[str, str], handle: Handle, insi
         annotations=heeded(meta.annotations),
         priority=pod.spec.priority,
         reclaimable=_reclaimable(requests(pod), limits(pod)),
+        overrides=Overrides(notes=unheeded(meta.annotations)),
         resizing=asked,
     )
 

@@ -14,5 +14,6 @@ reports go out. A room uses only rooms that stand below it in this list.
     ring/            decides and writes, again and again
     plugins/         runs controllers of others in a process of their own
     cache            remembers what must outlive the process
+    dialects         understands what workloads say in other systems' words
     config           holds what an operator may set
 """

@@ -16,6 +16,7 @@ from j10ce.agent.agent import Host, may_write
 from j10ce.agent.cache import Cache, HistoryKeeper
 from j10ce.agent.config import KUBE, AgentConfig
 from j10ce.agent.controllers import Controllers, plugin_process
+from j10ce.agent.dialects import dialect
 from j10ce.agent.plugins.inline import backends, sensors
 from j10ce.agent.report.applied_changes import Trail
 from j10ce.agent.report.metrics import Metrics
@@ -43,12 +44,12 @@ from j10ce.kernel.owner import TreeOwner
 from j10ce.kernel.record.journal import Journal
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import APART
-from j10ce.observe import node as machine
-from j10ce.observe.cgroup import CgroupSensor
 from j10ce.observe.groups import GroupTree
-from j10ce.observe.node import NodeSensor
 from j10ce.observe.observer import Observer
 from j10ce.observe.sensor import Sensor
+from j10ce.observe.sensors import node as machine
+from j10ce.observe.sensors.cgroup import CgroupSensor
+from j10ce.observe.sensors.node import NodeSensor
 from j10ce.observe.siblings import Siblings
 from j10ce.policy.document.document import NodeDocument, digest
 from j10ce.policy.profiles import builtin
@@ -73,7 +74,7 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
     agent = _agent(settings, cache, owned, observer, controllers, armed=may_write(settings, cache, cannot))
     local = StaticAdapter(whereabouts.surviving(cache.workloads(), facts), whereabouts)
     adapters: list[Adapter] = [local, *([kube.adapter] if kube else [])]
-    shell = Shell(agent, adapters, SystemClock(), settings.period.seconds)
+    shell = Shell(agent, adapters, SystemClock(), settings.period.seconds, dialect(settings.dialects))
     histories, trail = HistoryKeeper(cache), Trail(agent.document)
     usage = Usage(cache.histories(), histories.keep)
     plane = _plane(settings, facts.name, kube, LocalNode(shell, cache, usage, trail), agent.document)

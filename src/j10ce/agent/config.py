@@ -61,6 +61,7 @@ class AgentConfig(Strict, frozen=True, kw_only=True):
     metrics: str = ""  # loopback address:port that serves /metrics, besides the socket
     controllers: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings per controller
     disabled: tuple[str, ...] = ()  # controllers that stay silent; sensors and back ends of plugins that are not loaded
+    dialects: tuple[Literal["koordinator"], ...] = ()  # other systems' labels and annotations that are understood
     log: Literal["debug", "info", "warning", "error"] = "info"
 
 

@@ -19,6 +19,7 @@ from j10ce.agent import config
 from j10ce.agent.agent import Host
 from j10ce.agent.build import build
 from j10ce.agent.config import AgentConfig
+from j10ce.agent.dialects import DIALECTS
 from j10ce.daemon import logs
 from j10ce.daemon.descriptors import raise_descriptor_limit
 from j10ce.daemon.lock import Lock, held, holder
@@ -59,6 +60,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--bootstrap-token-file", help="enrols this node where --token-file is missing, and writes it")
     parser.add_argument("--ca-file", help="who signed the certificates of --server; default: the system's authorities")
     parser.add_argument("--node-name", help="this node's name; default: the host's")
+    parser.add_argument(
+        "--dialect", action="append", choices=[*DIALECTS], help="understand another system's labels and annotations"
+    )
     parser.add_argument("--unarmed", action="store_true", help="plan and explain, write nothing")
     parser.add_argument("--until-idle", action="store_true", help="revert and end with the last workload")
     parser.add_argument("--takeover", action="store_true", help="ask a running --until-idle agent to hand over")
@@ -75,6 +79,7 @@ def read_settings(options: argparse.Namespace) -> AgentConfig:
         "bootstrap_token_file": options.bootstrap_token_file,
         "ca_file": options.ca_file,
         "node_name": options.node_name,
+        "dialects": tuple(dict.fromkeys(options.dialect)) if options.dialect else None,
         "armed": False if options.unarmed else None,
     }
     made = replace(settings, **{name: value for name, value in given.items() if value is not None})

@@ -19,7 +19,7 @@ from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import owner
 from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.record.journal import Journal
-from j10ce.observe.node import discover
+from j10ce.observe.sensors.node import discover
 
 
 class Folders(Protocol):

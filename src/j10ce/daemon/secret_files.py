@@ -62,10 +62,13 @@ def write_kubeconfig(path: Path, server: str, token: str, *, ca: Path | None = N
 def write_private(path: Path, text: str, *, mode: int = 0o600) -> None:
     """Whole or not at all, there after a power cut, readable by its owner alone unless `mode` says who else."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.urandom(8).hex()}")  # nobody can guess it, and take it first
     create_private(fresh, text.encode(), mode=mode)
-    fresh.replace(path)
+    try:
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def create_private(path: Path, data: bytes, *, mode: int = 0o600) -> None:

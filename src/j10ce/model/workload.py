@@ -21,6 +21,9 @@ BANDS: Final = ("batch", "mid")  # of what is reclaimable: while it is not used,
 ANNOTATIONS: Final = re.compile(r"(?:j10ce\.io|(?:[a-z0-9.-]+\.)?koordinator\.sh)/")  # how those begin that are kept
 MOST_ANNOTATIONS: Final = 64  # of one workload
 NativeClass = Literal["Guaranteed", "Burstable", "BestEffort"]
+# What may call for an eviction: memory or CPUs of the node in use, best effort that gets too little CPU time, and more
+# asked of what is lent than is lent.
+EvictionTrigger = Literal["memory", "cpu", "satisfaction", "lent-cpu", "lent-memory"]
 
 
 def plain_path(top: str, tier: str = "", leaf: str = "") -> str:
@@ -33,6 +36,17 @@ def heeded(annotations: Mapping[str, str]) -> dict[str, str]:
     """Those that some rule of ours may read, as many as are bearable, the first by name; none that is long."""
     ours = sorted(name for name in annotations if ANNOTATIONS.match(name) and len(annotations[name]) <= MOST_TEXT)
     return {name: annotations[name] for name in ours[:MOST_ANNOTATIONS]}
+
+
+def unheeded(annotations: Mapping[str, str]) -> tuple[Note, ...]:
+    """One for each that some rule of ours might read, had it not been left out."""
+    ours = sorted(name for name in annotations if ANNOTATIONS.match(name))
+    long = [f"{len(annotations[n])} characters, of which none counts; write at most {MOST_TEXT}" for n in ours]
+    late = f"one of {len(ours)} annotations, of which the first {MOST_ANNOTATIONS} by name count"
+    out = [n for n in ours if n not in heeded(annotations)]
+    sized = dict(zip(ours, long, strict=True))
+    why = {n: sized[n] if len(annotations[n]) > MOST_TEXT else late for n in out}
+    return tuple(Note("Note", f"annotation {n}", text) for n, text in why.items())[:MOST_ANNOTATIONS]
 
 
 class Handle(Struct, frozen=True, omit_defaults=True):
@@ -97,12 +111,24 @@ class Note(Struct, frozen=True):
         return f"{self.source}: {self.text}" if self.source else self.text
 
 
+class EvictionHints(Struct, frozen=True):
+    """What is said of one workload about its eviction; whoever reads annotations and labels fills it in."""
+
+    willing: bool = False  # may be frozen and evicted, though it is not best effort
+    triggers: tuple[EvictionTrigger, ...] = ()  # that may evict it; none: any
+    order: int = 0  # among all, before priority: lower goes first
+    rank: int | None = None  # among those of one priority: lower goes first; None: its priority
+
+
 class Overrides(Struct, frozen=True):
     """What is said of one workload alone, on top of its profile."""
 
     sections: ProfileOverlay = ProfileOverlay()
+    eviction: EvictionHints = EvictionHints()
     origins: Mapping[str, str] = field(default_factory=dict)  # `cpu.burst` -> who said so, such as an annotation
     notes: tuple[Note, ...] = ()  # what was said and could not be understood, or is not allowed
+    profiles: tuple[str, ...] = ()  # that it is to have unless our own label says otherwise, the best first
+    switched_on: tuple[str, ...] = ()  # without a profile it has what the node's strategy says of the first of these
 
 
 class Workload(Struct, frozen=True):

@@ -3,10 +3,7 @@
 Cgroups and the node come in; a Snapshot of them goes out, with series of what was measured.
 
     sensor     is the seam to what is sampled
-    counters   picks numbers out of kernel files
-    psi        is pressure, and triggers for its spikes
-    cgroup     samples cgroups
-    node       samples the machine
+    sensors/   are ours: cgroups, the machine, pressure
     demand     weighs the threads of a group
     siblings   says who else competes inside a cgroup
     groups     keeps the part of the tree that matters

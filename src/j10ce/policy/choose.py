@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from j10ce.model.kinds import IGNORE_LABEL, PROFILE_LABEL, QoSProfile, Tier
 from j10ce.model.workload import Workload
-from j10ce.policy.profiles import builtin, canonical, may_choose, unheeded
+from j10ce.policy.profiles import TRUSTED_LABEL, builtin, canonical, may_choose, unheeded
 from j10ce.policy.select import Labels, Test, compiled
 
 CLASSIFIED: Final = {"Guaranteed": Tier.SENSITIVE, "Burstable": Tier.STANDARD, "BestEffort": Tier.BESTEFFORT}
@@ -44,6 +44,9 @@ class Chooser:
             return Choice(None, _classified(w), f"label {IGNORE_LABEL}", ignored=True)
         choice, notes = self._named_by(w.labels, f"label {PROFILE_LABEL}", w)
         if choice is None:
+            choice, denied = self._by_overrides(w)
+            notes += denied
+        if choice is None:
             choice, denied = self._by_selector(w)
             notes += denied
         if choice is None:
@@ -66,6 +69,19 @@ class Chooser:
         if not may_choose(profile, w.namespace_labels):
             return None, (f"namespace {w.namespace!r} may not choose profile {profile.metadata.name!r}",)
         return Choice(profile, profile.spec.tier, why), ()
+
+    def _by_overrides(self, w: Workload) -> tuple[Choice | None, tuple[str, ...]]:
+        """The first that is there and that its namespace may have."""
+        notes: tuple[str, ...] = ()
+        why = w.overrides.origins.get("profile", "what is said of it alone")
+        for name in w.overrides.profiles:
+            profile = self._named.get(name)
+            if profile is not None and may_choose(profile, w.namespace_labels):
+                return Choice(profile, profile.spec.tier, why), notes
+            missing = f"no QoSProfile is named {name!r}, which {why} asks for"
+            denied = f"namespace {w.namespace!r} may not have profile {name!r}, which {why} asks for"
+            notes += (missing if profile is None else f"{denied}; label the namespace {TRUSTED_LABEL}=true",)
+        return None, notes
 
     def _by_selector(self, w: Workload) -> tuple[Choice | None, tuple[str, ...]]:
         denied: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from j10ce.agent.dialects import as_it_is
 from j10ce.agent.ring.what_if import EVERY_KNOB, Present, Unmeasured, as_plain, as_text, whatif
 from j10ce.agent.socket.admission import Caller
 from j10ce.agent.socket.operations import Operations
@@ -82,7 +83,9 @@ async def test_whoever_asks_over_the_socket_is_foretold_what_a_policy_gives_to_w
     operations = Operations.__new__(Operations)
     operations._planning = Turns()
     clock = SimpleNamespace(read=lambda: Instant(0.0, build.WALL))
-    operations.shell = SimpleNamespace(report=object(), agent=object(), on_ring=in_force, clock=clock)  # type: ignore[assignment]
+    operations.shell = SimpleNamespace(
+        report=object(), agent=object(), on_ring=in_force, clock=clock, translate=as_it_is
+    )  # type: ignore[assignment]
     with socket.socket() as peer:
         request = Request("POST", "/v1/plan", {}, {}, json.dumps({"objects": [POLICY, reserved()]}).encode(), peer)
         answer: Any = await plan(SimpleNamespace(operations=operations), request, Caller(1, uid, uid))  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from j10ce.manager.api.forms import age
+from j10ce.manager.api.forms import Kept, age
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Condition, Meta, NodeQoS, NodeQoSStatus
 from j10ce.store.memory import MemoryStore
@@ -228,3 +228,13 @@ async def test_every_form_shows_the_same_object(name: str, labels: dict[str, str
         again = (await api.post(POLICIES, json=copied)).json()
     assert made == listed == rows[0]["object"] == watched
     assert again["spec"] == made["spec"], "what we show, we accept"
+
+
+def test_a_large_object_that_changes_again_and_again_takes_a_quarter_of_what_is_kept() -> None:
+    kept = Kept[bytes](4 << 20)
+    kept.keep(("small", "1"), b"s", 1)
+    for revision in range(40):
+        kept.keep(("large", str(revision)), b"x", 100 << 10)
+    remembered = [revision for revision in range(40) if kept.get(("large", str(revision)))]
+    assert remembered == list(range(30, 40))
+    assert kept.get(("small", "1")) == b"s"

@@ -26,7 +26,7 @@ from j10ce.model.kinds import (
 from j10ce.model.parts.progress import RolloutStatus
 from j10ce.model.schema import encode, parse, plain
 from j10ce.policy.document.document import NodeDocument, cohort, digest, reference, render
-from j10ce.policy.document.rollout import change
+from j10ce.policy.document.rollout import NodesSeen, advance, change
 from j10ce.policy.profiles import builtin
 from j10ce.testing.build import hold, reservation, selector
 
@@ -161,10 +161,20 @@ def test_a_node_that_the_rollout_has_not_reached_keeps_the_earlier_revision() ->
     revisions = [revision(3, canary(3, "2", 0)), revision(2, canary(2, "9", 0)), revision(1, canary(1, "1", 100))]
     kept = render(node(), policies=[policy], revisions=revisions).policies[0]
     assert (kept.spec.minimum, kept.metadata.generation) == (reservation(cpu="1").spec.minimum, 1)
-    assert render(node(), policies=[policy], revisions=revisions[1:2]).policies == ()
-    assert render(node(), policies=[policy]).policies[0].metadata.generation == 3, "nobody knows what it was"
+    canaries = [revisions[1], revision(1, canary(1, "1", 0))]
+    assert render(node(), policies=[policy], revisions=canaries).policies == (), "it was never meant for this node"
     arrived = replace(policy, spec=replace(policy.spec, rollout=UNSET))
     assert render(node(), policies=[arrived], revisions=revisions).policies[0].metadata.generation == 3
+
+
+@pytest.mark.parametrize(
+    "kept", [pytest.param((), id="no revision"), pytest.param((2,), id="a canary after one that nobody recorded")]
+)
+def test_a_canary_takes_no_floor_from_nodes_whose_earlier_revision_nobody_kept(kept: tuple[int, ...]) -> None:
+    """Generation 1 was everywhere, and the leader ended before it recorded it."""
+    policy, revisions = canary(3, "2", 0), [revision(n, canary(n, "9", 0)) for n in kept]
+    assert [p.metadata.generation for p in render(node(), policies=[policy], revisions=revisions).policies] == [3]
+    assert advance(policy, NodesSeen(), revisions, 0.0, 0.0).reached == 100
 
 
 def canary(generation: int, cpu: str, percent: int) -> MinimalReservationPolicy:

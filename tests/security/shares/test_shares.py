@@ -233,7 +233,9 @@ async def enrolled(manager: Manager, name: str, role: Any, node: str = "") -> ht
     return manager.client(authorization=f"Bearer {token}")
 
 
-async def test_whoever_writes_too_much_hears_when_to_come_back() -> None:
+async def test_whoever_writes_too_much_hears_when_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Meter, "count", lambda *_: None)  # or a slow machine would name the time that it took,
+    monkeypatch.setattr(Meter, "pay_for_thread", lambda *_: None)
     manager = assemble(MemoryStore(lambda: WALL), clock=Hand())  # or a slow machine would write no more than it may
     profile = {"apiVersion": "j10ce.io/v1alpha1", "kind": "QoSProfile", "spec": {"tier": "standard"}}
     async with await enrolled(manager, "eve", "editor") as eve, manager.client() as owner:
@@ -241,9 +243,7 @@ async def test_whoever_writes_too_much_hears_when_to_come_back() -> None:
         for n in range(20):
             made = {**profile, "metadata": {"name": f"p{n}"}, "unknown": "x" * 1_000_000}
             answers.append(await eve.post(f"{BASE}/qosprofiles", json=made))
-        codes = [answer.status_code for answer in answers]
-        assert codes[0] == 422
-        assert codes[-1] == 429
+        assert (answers[0].status_code, answers[-1].status_code) == (422, 429)
         assert "eve writes more than" in answers[-1].json()["message"]
         assert int(answers[-1].headers["retry-after"]) >= 1
         assert (await owner.get(f"{BASE}/qosprofiles")).status_code == 200

@@ -12,5 +12,6 @@ Workloads, policies and holds come in; settings of the kernel and a Report go ou
     pressure     runs the ring at once when pressure rises
     evictions    asks for the evictions that the ring decided on
     what_if      says what would be written for objects that exist on paper only
+    kubelets_tree   says where a pod on paper would be
     in_force     lends what is in force to such questions
 """

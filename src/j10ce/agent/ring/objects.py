@@ -17,7 +17,7 @@ from j10ce.model.kinds import NAMESPACE_NAME_LABEL, PROFILE_LABEL, WORKLOAD_LABE
 from j10ce.model.quantity import BitsPerSecond, Bytes, Millicores, Quantity
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import NodeFacts
-from j10ce.model.workload import Ceiling, Entitlement, Handle, Workload, heeded
+from j10ce.model.workload import Ceiling, Entitlement, Handle, Overrides, Workload, heeded, unheeded
 from j10ce.policy.choose import Chooser
 from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.profiles import TRUSTED_LABEL, canonical
@@ -45,6 +45,7 @@ def from_object(
         vouched=uid in (0, os.geteuid()),
         since=since,
         annotations=heeded(obj.metadata.annotations),
+        overrides=Overrides(notes=unheeded(obj.metadata.annotations)),
     )
 
 
@@ -55,6 +56,7 @@ def to_object(workload: Workload, status: kinds.WorkloadStatus = NO_STATUS) -> k
             name=workload.name,
             namespace=workload.namespace,
             labels={k: v for k, v in workload.labels.items() if k != WORKLOAD_LABEL},
+            annotations=dict(workload.annotations),
             creation_timestamp=created,
         ),
         spec=kinds.WorkloadSpec(

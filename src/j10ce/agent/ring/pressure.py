@@ -9,7 +9,7 @@ from j10ce.agent.ring.ring import Report
 from j10ce.agent.ring.runner import Shell
 from j10ce.host.handles import Layout
 from j10ce.model.snapshot import Groups
-from j10ce.observe.psi import Triggers, worth_watching
+from j10ce.observe.sensors.psi import Triggers, worth_watching
 
 SOON: Final = 0.5  # of a period: a tick that is nearer than this is waited for, or pressure that lasts would be a spin
 

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, ParamSpec, TypeVar
 import structlog
 
 from j10ce.adapters.adapter import Adapter, WorkloadEvent
+from j10ce.agent.dialects import Dialect, as_it_is
 from j10ce.agent.ring.ring import Agent, Cause, Report
 from j10ce.daemon.clock import Clock
 from j10ce.errors import QosError
@@ -39,9 +40,13 @@ class Handed(NamedTuple):
 
 
 class Shell:
-    def __init__(self, agent: Agent, adapters: Iterable[Adapter], clock: Clock, period_s: float) -> None:
+    def __init__(
+        self, agent: Agent, adapters: Iterable[Adapter], clock: Clock, period_s: float, translate: Dialect = as_it_is
+    ) -> None:
+        """`translate`: every workload passes through it on its way to the ring."""
         self.agent = agent
         self.clock = clock
+        self.translate = translate
         self.period_s = period_s
         self.report: Report | None = None  # the last one
         self.synced = asyncio.Event()  # every adapter has listed all it knows
@@ -136,13 +141,16 @@ class Shell:
 
     async def _change(self, batch: list[Handed]) -> None:
         """One run for all; should it fail, one for each, so that what cannot be handled harms nobody else."""
-        report = await self._run("change", self.agent.change, [handed.event for handed in batch])
+        report = await self._run("change", self.agent.change, [self._translated(handed.event) for handed in batch])
         if report is None and len(batch) > 1:
             for handed in batch:
                 await self._change([handed])
             return
         for handed in batch:
             self._answer(handed, report)
+
+    def _translated(self, event: WorkloadEvent) -> WorkloadEvent:
+        return event if event.workload is None else event._replace(workload=self.translate(event.workload))
 
     async def _run(self, cause: Cause, work: Callable[..., Report], *args: object) -> Report | None:
         """None when it failed."""

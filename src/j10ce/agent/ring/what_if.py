@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from j10ce.agent.dialects import Dialect, as_it_is
+from j10ce.agent.ring.kubelets_tree import in_kubelets_tree
 from j10ce.agent.ring.objects import chosen, entitlement, from_object
 from j10ce.control.builtin import BUILTIN, build
 from j10ce.control.controller import Controller
@@ -79,10 +81,16 @@ class WhatIf(Struct, frozen=True):
 
 
 def whatif(
-    raws: Iterable[object], node: NodeFacts, *, wall: float, present: Present | None = None, uid: int = 0
+    raws: Iterable[object],
+    node: NodeFacts,
+    *,
+    wall: float,
+    present: Present | None = None,
+    uid: int = 0,
+    translate: Dialect = as_it_is,
 ) -> WhatIf:
     """`raws` are manifests as plain data; `present` is what is in force beside them, nothing unless given. `uid` is who
-    would place the workloads among them here.
+    would place the workloads among them here; `translate` understands what they say in other systems' words.
 
     Objects that describe another machine are planned for that one alone, by the same controllers, as root there would
     place them. Raises Invalid with the findings of all objects at once.
@@ -92,10 +100,18 @@ def whatif(
         node = paper.node or node
         present = _bare(node, wall, present)
     living, document = present.snap.workloads, _document(present.document, paper, wall)
-    asked = (*(chosen(w, document.profiles) for w in paper.workloads), *paper.pods)  # as `run` would
+    local = (chosen(translate(w), document.profiles) for w in paper.workloads)  # as `run` would
+    asked = (*local, *(in_kubelets_tree(translate(w), living.values()) for w in paper.pods))
     workloads = {**living, **{w.target: _since(w, living.get(w.target), wall) for w in asked}}
+    strategy = merged(document.strategies).strategy
     resolution = resolve(
-        list(workloads.values()), document, node, wall=wall, before=present.ledger, beside=present.beside
+        list(workloads.values()),
+        document,
+        node,
+        wall=wall,
+        before=present.ledger,
+        beside=present.beside,
+        overlays=strategy.profiles,
     )
     placed = {t: _placed(w, resolution, present) for t, w in workloads.items()}
     snap = replace(
@@ -105,7 +121,7 @@ def whatif(
         workloads=placed,
         entitlements=resolution.entitlements,
         epoch=present.snap.epoch + 1,
-        strategy=merged(document.strategies).strategy,
+        strategy=strategy,
     )
     proposals = [p for controller in present.controllers for p in controller.propose(snap)]
     plan = arbitrate(proposals, snap, present.holds, present.quantise, originals=present.originals)
@@ -164,11 +180,13 @@ def read(raws: Iterable[object], node: NodeFacts, uid: int = 0) -> Paper:
         raise Invalid(findings, "objects")
     other = next((facts for o in objects if (facts := _node(o, node)) is not None), None)
     where = other or node
+    named = [_dig(o, "metadata") for o in objects if isinstance(o, dict) and o["kind"] == "Namespace"]
+    namespaces = {str(meta.get("name", "")): _dig(meta, "labels") for meta in named}
     return Paper(
         tuple(o for o in objects if isinstance(o, QoSProfile)),
         tuple(o for o in objects if isinstance(o, MinimalReservationPolicy)),
         tuple(from_object(o, where, uid=0 if other else uid) for o in objects if isinstance(o, WorkloadObject)),
-        tuple(_pod(o) for o in objects if isinstance(o, dict) and o["kind"] == "Pod"),
+        tuple(_pod(o, namespaces) for o in objects if isinstance(o, dict) and o["kind"] == "Pod"),
         other,
         tuple(o for o in objects if isinstance(o, NodeStrategy)),
     )
@@ -217,7 +235,7 @@ def _checked(raw: object) -> Any:
 
 
 def _is_kubernetes(raw: object) -> bool:
-    return isinstance(raw, dict) and raw.get("apiVersion") == "v1" and raw.get("kind") in ("Pod", "Node")
+    return isinstance(raw, dict) and raw.get("apiVersion") == "v1" and raw.get("kind") in ("Pod", "Node", "Namespace")
 
 
 def _document(base: NodeDocument, paper: Paper, wall: float) -> NodeDocument:
@@ -270,9 +288,11 @@ def _groups(workloads: Iterable[Workload], present: Present) -> Groups:
         for depth in range(1, len(steps)):
             path = "/".join(steps[:depth])
             here = knob.group(path)
-            groups.setdefault(here, Group(here, parent, path, owned=present.owns(path), exists=False))
+            ours = present.owns(path)  # what is not, its owner makes before anybody is in it
+            groups.setdefault(here, Group(here, parent, path, owned=ours, exists=not ours))
             parent = here
-        groups.setdefault(w.target, Group(w.target, parent, w.handle.path, owned=w.handle.made, exists=False))
+        mine = w.handle.made
+        groups.setdefault(w.target, Group(w.target, parent, w.handle.path, owned=mine, exists=not mine))
     return Groups(groups)
 
 
@@ -305,7 +325,7 @@ def _sized(
     return replace(node, name=name, cpus=here, cpu_quota=math.inf, memory=memory, topology=topology)
 
 
-def _pod(raw: dict[str, Any]) -> Workload:
+def _pod(raw: dict[str, Any], namespaces: Mapping[str, dict[str, Any]]) -> Workload:
     """As an agent on Kubernetes would see it; one that is yet to be named bears the beginning of its name."""
     # Hosts without Kubernetes need none of it before someone asks.
     from j10ce.adapters.kubernetes_workload import workload
@@ -315,7 +335,8 @@ def _pod(raw: dict[str, Any]) -> Workload:
     pod = schema.convert(without_nulls(raw), Pod)
     name = pod.metadata.name or str(_dig(raw, "metadata").get("generateName", "pod")).rstrip("-")
     meta = replace(pod.metadata, name=name, namespace=pod.metadata.namespace or "default")
-    return workload(replace(pod, metadata=meta), {}, Handle(), {})
+    labels = {str(key): str(value) for key, value in namespaces.get(meta.namespace, {}).items()}
+    return workload(replace(pod, metadata=meta), labels, Handle(), {})
 
 
 def _dig(raw: Any, *path: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from msgspec import field
 from j10ce.errors import Denied, Finding, Invalid, NotFound
 from j10ce.host.mounts import IN_USE, UNIFIED, inside
 from j10ce.kernel.process import Process, descendants, process
-from j10ce.model.bounds import Labels, Number, Word
+from j10ce.model.bounds import Annotations, Labels, Number, Word
 from j10ce.model.kinds import Minimum, QoSProfile, Strict
 from j10ce.model.kinds import Workload as WorkloadObject
 from j10ce.model.text.near import one_of
@@ -50,6 +50,7 @@ class Common(Strict, frozen=True, kw_only=True):
     pid: Number = 0
     profile: Word = ""
     labels: Labels = field(default_factory=dict)
+    annotations: Annotations = field(default_factory=dict)
     requests: Minimum = Minimum()
     limits: Minimum = Minimum()
     minimum: Minimum = Minimum()

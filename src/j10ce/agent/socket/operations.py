@@ -172,14 +172,18 @@ class Operations:
         profiles = self.shell.agent.document.profiles
         admission.check_profile(request.profile, objects.namespace_labels(request.namespace, caller.uid), profiles)
         meta = kinds.Meta(
-            name=name, namespace=request.namespace, labels=objects.labelled(request.profile, request.labels)
+            name=name,
+            namespace=request.namespace,
+            labels=objects.labelled(request.profile, request.labels),
+            annotations=request.annotations,
         )
         spec = kinds.WorkloadSpec(requests=request.requests, limits=request.limits, minimum=request.minimum)
         wall = self.shell.clock.read().wall
         asked = kinds.Workload(metadata=meta, spec=spec)
         admission.check_amounts(asked)
         facts = self.shell.agent.observer.facts
-        return objects.chosen(objects.from_object(asked, facts, handle=handle, uid=caller.uid, since=wall), profiles)
+        workload = objects.from_object(asked, facts, handle=handle, uid=caller.uid, since=wall)
+        return objects.chosen(self.shell.translate(workload), profiles)
 
     async def _bring_in(self, workload: Workload, *, insist: bool = False) -> dict[str, Any]:
         """Tell the adapter, wait for the ring, undo it when the kernel would not have it, or not with its minimum."""
@@ -324,8 +328,10 @@ class Operations:
             return await asyncio.to_thread(self._plan, objects, present, caller.uid)
 
     def _plan(self, objects: list[object], present: what_if.Present, uid: int) -> dict[str, Any]:
-        wall = self.shell.clock.read().wall
-        return what_if.as_plain(what_if.whatif(objects, present.snap.node, wall=wall, present=present, uid=uid))
+        wall, say = self.shell.clock.read().wall, self.shell.translate
+        return what_if.as_plain(
+            what_if.whatif(objects, present.snap.node, wall=wall, present=present, uid=uid, translate=say)
+        )
 
 
 def _problem(outcome: Outcome, target: TargetId, wanted: tuple[int, ...]) -> QosError | None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from j10ce.agent.dialects import DIALECTS, dialect
 from j10ce.agent.ring.what_if import as_plain, whatif
 from j10ce.cli.manifests import load_checked
 from j10ce.cli.output import dump, say
@@ -16,7 +17,7 @@ from j10ce.errors import Denied, Unreachable
 from j10ce.host.files import Files
 from j10ce.host.mounts import Hierarchies
 from j10ce.model.text.cells import dig
-from j10ce.observe.node import discover
+from j10ce.observe.sensors.node import discover
 
 # Kubernetes' kinds that make pods, by the path of their template.
 TEMPLATES: Final = {
@@ -24,9 +25,9 @@ TEMPLATES: Final = {
     "CronJob": "spec.jobTemplate.spec.template",
 }
 BESIDE: Final = frozenset(  # what stands in the same files, and changes nothing here
-    {"Namespace", "Service", "ConfigMap", "Secret", "ServiceAccount", "Ingress", "PersistentVolumeClaim"}
+    {"Service", "ConfigMap", "Secret", "ServiceAccount", "Ingress", "PersistentVolumeClaim"}
 )
-FOREIGN: Final = frozenset({"Pod", "Node", *TEMPLATES}) | BESIDE
+FOREIGN: Final = frozenset({"Pod", "Node", "Namespace", *TEMPLATES}) | BESIDE
 
 
 @click.command("plan")
@@ -34,13 +35,21 @@ FOREIGN: Final = frozenset({"Pod", "Node", *TEMPLATES}) | BESIDE
     "-f", "--filename", "files", multiple=True, required=True, help="File, directory, or - for standard input."
 )
 @click.option("--alone", is_flag=True, help="Only these objects: leave out what is in force on this host.")
+@click.option(
+    "--dialect",
+    "dialects",
+    multiple=True,
+    type=click.Choice([*DIALECTS]),
+    help="Understand another system's labels and annotations; implies --alone.",
+)
 @output_option
 @click.pass_obj
-def plan_command(peers: Peers, files: tuple[str, ...], alone: bool, output: str) -> None:
+def plan_command(peers: Peers, files: tuple[str, ...], alone: bool, dialects: tuple[str, ...], output: str) -> None:
     """What would be written for these objects, and why; nothing is touched.
 
     Takes profiles, reservations, Workloads, a NodeQoS (the machine to plan for), and Kubernetes Pods and Nodes; of a
-    Deployment, a StatefulSet, a Job and their like one pod is planned. Where an agent runs, what is in force on this
+    Deployment, a StatefulSet, a Job and their like one pod is planned. Pods stand where a kubelet would put them, and
+    the labels of their Namespace count. Where an agent runs, what is in force on this
     host counts too, unless the files name another machine.
 
     \b
@@ -49,10 +58,11 @@ def plan_command(peers: Peers, files: tuple[str, ...], alone: bool, output: str)
     """
     objects = [pod_of(raw) for raw, _ in load_checked(files, FOREIGN) if raw["kind"] not in BESIDE]
     elsewhere = any(raw["kind"] in ("NodeQoS", "Node") for raw in objects)
-    answer = None if alone or elsewhere else _agents_answer(peers, objects)
+    answer = None if alone or dialects or elsewhere else _agents_answer(peers, objects)
     if answer is None:
         this_machine = discover(socket.gethostname().lower(), Hierarchies.discover(), Files())
-        answer = as_plain(whatif(objects, this_machine, wall=time.time()))  # noqa: TID251 a command has no other clock
+        wall = time.time()  # noqa: TID251 a command has no other clock
+        answer = as_plain(whatif(objects, this_machine, wall=wall, translate=dialect(dialects)))
     say(dump(answer, output) if output in ("json", "yaml") else answer["text"])
 
 
@@ -62,9 +72,9 @@ def pod_of(raw: dict[str, Any]) -> dict[str, Any]:
         return raw
     template = TEMPLATES[raw["kind"]]
     named = {"name": dig(raw, "metadata.name") or "", "namespace": dig(raw, "metadata.namespace") or "default"}
-    labels = dig(raw, f"{template}.metadata.labels") or {}
+    said = {name: dig(raw, f"{template}.metadata.{name}") or {} for name in ("labels", "annotations")}
     spec = dig(raw, f"{template}.spec") or {}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**named, "labels": labels}, "spec": spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**named, **said}, "spec": spec}
 
 
 def _agents_answer(peers: Peers, objects: list[dict[str, Any]]) -> Any:

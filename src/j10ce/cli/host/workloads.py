@@ -31,12 +31,13 @@ INSTEAD: Final = dict.fromkeys(("-d", "--detach"), "write & after the command, w
 
 
 class Label(click.ParamType[tuple[str, str]]):
-    name = "label"
+    def __init__(self, name: str = "label") -> None:
+        self.name = name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
         key, equals, text = str(value).partition("=")
         if not key or not equals:
-            self.fail(f"{value!r} is no label; write KEY=VALUE, such as app=web", param, ctx)
+            self.fail(f"{value!r} is no {self.name}; write KEY=VALUE, such as app=web", param, ctx)
         return key, text
 
 
@@ -68,6 +69,14 @@ profile_option = click.option(
 @click.option("--name", help="Name of the workload; default: the command's, numbered.")
 @namespace_option
 @click.option("--label", "labels", multiple=True, type=Label(), metavar="KEY=VALUE", help="Label of the workload.")
+@click.option(
+    "--annotation",
+    "annotations",
+    multiple=True,
+    type=Label("annotation"),
+    metavar="KEY=VALUE",
+    help="Annotation of the workload.",
+)
 @click.option("--min-cpu", type=CPU, help="Minimal reservation: CPUs, such as 500m.")
 @click.option("--min-memory", type=MEMORY, help="Minimal reservation: memory, such as 512Mi.")
 @click.option("--cpu", "cpu_limit", type=CPU, help="CPU limit, such as 1500m.")
@@ -198,6 +207,7 @@ def _request(pid: int, command: tuple[str, ...], options: dict[str, Any]) -> dic
         **_common({**options, "name": options["name"] or f"{safe}-{pid}"}),
         "pid": pid,
         "labels": dict(options["labels"]),
+        **({"annotations": dict(options["annotations"])} if options["annotations"] else {}),
         "limits": {k: v for k, v in limits.items() if v},
         "requests": {k: v for k, v in requests.items() if v},
     }

@@ -14,6 +14,7 @@ from msgspec import UnsetType
 from j10ce.http.status import Refusal
 from j10ce.manager.api import query
 from j10ce.manager.api.verbs import Page
+from j10ce.manager.asgi.requests import LARGE
 from j10ce.model.catalogue import Column, Kind
 from j10ce.model.kinds import API_VERSION, Object
 from j10ce.model.schema import encode, plain
@@ -36,8 +37,11 @@ T = TypeVar("T")
 class Form(Protocol):
     """How objects are shown to a client."""
 
-    def object(self, obj: Object, /, *, kept: bool = True) -> bytes:
-        """Unless it is `kept`, it is no state that was stored under its revision."""
+    def parts(self, obj: Object, /, *, kept: bool = True) -> list[bytes]:
+        """An object, in parts: what is large of it is shared by whoever asks for the same.
+
+        Unless it is `kept`, it is no state that was stored under its revision.
+        """
         ...
 
     def items(self, objects: Sequence[Object], /) -> list[bytes]:
@@ -52,6 +56,10 @@ class Form(Protocol):
     def bookmark(self, kind: Kind, meta: dict[str, Any], /) -> bytes:
         """The object of a watch's event that tells no change, only where the watch stands."""
         ...
+
+
+def whole(form: Form, obj: Object, *, kept: bool = True) -> bytes:
+    return b"".join(form.parts(obj, kept=kept))
 
 
 def choose(accept: str, include: str, kind: Kind, wall: Callable[[], float], plainly: Encoded) -> Form:
@@ -82,7 +90,24 @@ def _include(text: str) -> Include:
 
 
 class Kept(Generic[T]):
-    """What was made of objects, by their revision; the oldest goes first."""
+    """What was made of objects, by their revision; the oldest goes first.
+
+    What is large has a quarter of the room: one large object that changes again and again fills no more than that.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._small, self._large = Shelf[T](most_bytes), Shelf[T](most_bytes // 4)
+
+    def get(self, key: tuple[str, ...]) -> T | None:
+        made = self._small.get(key)
+        return self._large.get(key) if made is None else made
+
+    def keep(self, key: tuple[str, ...], made: T, size: int) -> None:
+        (self._large if size > LARGE else self._small).keep(key, made, size)
+
+
+class Shelf(Generic[T]):
+    """So many bytes, and so many entries."""
 
     def __init__(self, most_bytes: int) -> None:
         # A plain dict is slow to tell its oldest entry when many before it are gone.
@@ -117,6 +142,9 @@ class Encoded:
             self._kept.keep(revision, data, len(data))
         return data
 
+    def parts(self, obj: Object, *, kept: bool = True) -> list[bytes]:
+        return [self.object(obj, kept=kept)]
+
     def items(self, objects: Sequence[Object]) -> list[bytes]:
         return [part for obj in objects for part in (COMMA, self.object(obj))]
 
@@ -149,6 +177,9 @@ class Partial(NamedTuple):
             return partial(obj, self.version)
         return self.plainly.row(obj, (PARTIAL, self.version), lambda obj: (partial(obj, self.version), b""))[0]
 
+    def parts(self, obj: Object, *, kept: bool = True) -> list[bytes]:
+        return [self.object(obj, kept=kept)]
+
     def items(self, objects: Sequence[Object]) -> list[bytes]:
         return [part for obj in objects for part in (COMMA, self.object(obj))]
 
@@ -169,9 +200,9 @@ class TableForm(NamedTuple):
     wall: Callable[[], float]
     plainly: Encoded
 
-    def object(self, obj: Object, *, kept: bool = True) -> bytes:
+    def parts(self, obj: Object, *, kept: bool = True) -> list[bytes]:
         before, after = self._around({"resourceVersion": obj.metadata.resource_version})
-        return b"".join((before, *self._row(obj, kept=kept), after))
+        return [before, *self._row(obj, kept=kept), after]
 
     def items(self, objects: Sequence[Object]) -> list[bytes]:
         return [part for obj in objects for part in (COMMA, *self._row(obj))]

@@ -24,7 +24,7 @@ from j10ce.manager.api import query
 from j10ce.manager.api.agent_proxy import AgentProxy
 from j10ce.manager.api.dependents import asked, read_options
 from j10ce.manager.api.document_watch import document_lines, in_pieces
-from j10ce.manager.api.forms import Encoded, Form, choose
+from j10ce.manager.api.forms import Encoded, Form, choose, whole
 from j10ce.manager.api.stream import Stream
 from j10ce.manager.api.verbs import Author, Page, Verbs, page
 from j10ce.manager.api.watch import ObjectWatch
@@ -133,7 +133,7 @@ class ResourceRoutes:
         where = [*(("namespaces", at.namespace) if at.namespace else ()), at.kind.plural, at.name]
         path = f"{BASE}/" + "/".join(quote(step) for step in where if step)
         if at.name:
-            return json(form.object(await self._agent.object(path, at.kind)))
+            return json(whole(form, await self._agent.object(path, at.kind)))
         listing = await self._agent.list(path, at.kind)
         return await self._paged(form, at.kind, await page(listing, asked, self._verbs.slices))
 
@@ -172,7 +172,7 @@ class ResourceRoutes:
 
     async def get(self, request: Request, at: Address) -> ASGIApp:
         if not request.scope["query_string"]:
-            return json(self._form(request, at.kind).object(await self._verbs.get(at.key)))
+            return json(whole(self._form(request, at.kind), await self._verbs.get(at.key)))
         asked = query.read(request.query_params, at.kind)
         if asked.watch:  # of this one object, as of a list that selects it
             one = asked._replace(fields=(*asked.fields, query.FieldTerm(query.NAME, at.name)))
@@ -181,7 +181,7 @@ class ResourceRoutes:
         if int(asked.since or 0) > int(obj.metadata.resource_version):
             there = await self._verbs.list(at.kind, at.namespace, asked._replace(limit=1))
             _refuse_future(asked.since, there.revision)
-        return json(self._form(request, at.kind).object(obj))
+        return json(whole(self._form(request, at.kind), obj))
 
     async def create(self, request: Request, at: Address) -> ASGIApp:
         if at.kind.namespaced and at.namespace is None:
@@ -243,7 +243,7 @@ class ResourceRoutes:
         self, request: Request, at: Address, obj: Object, how: WriteOptions, by: Author, code: int = 200
     ) -> Response:
         # What a dry run shows was never stored, so its bytes must not be kept under the revision that is.
-        data = self._form(request, at.kind).object(obj, kept=not how.dry)
+        data = whole(self._form(request, at.kind), obj, kept=not how.dry)
         warnings = by.strays if how.validation == "Warn" else None
         return json(data, code, [f'{stray.problem} "{cut(stray.path)}"' for stray in warnings or ()])
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from j10ce.errors import Compacted
-from j10ce.manager.api.forms import Form, line
+from j10ce.manager.api.forms import Form, line, whole
 from j10ce.manager.api.query import Query
 from j10ce.manager.api.stream import left_view, seen_through
 from j10ce.manager.asgi import status
@@ -71,16 +71,16 @@ class ObjectWatch(NamedTuple):
     async def _pieces(self, event: Event) -> AsyncGenerator[bytes]:
         """A line that is large: slices of bytes that all its watchers share."""
         async with self.large.room(event.object):
-            data = self._object(event)
             before, _, after = line(event.type, b" ").partition(b" ")
             yield before
-            for at in range(0, len(data), LARGE):
-                yield data[at : at + LARGE]
+            for part in self.form.parts(event.object, kept=not left_view(event)):
+                for at in range(0, len(part), LARGE):
+                    yield part[at : at + LARGE]
             yield after
 
     def _object(self, event: Event) -> bytes:
         # What left the view of one watcher has a revision of another state, whose bytes are kept.
-        return self.form.object(event.object, kept=not left_view(event))
+        return whole(self.form, event.object, kept=not left_view(event))
 
     def _bookmark(self, revision: str, **more: Any) -> bytes:
         return line("BOOKMARK", self.form.bookmark(self.kind, {"resourceVersion": revision, **more}))

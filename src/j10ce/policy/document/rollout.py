@@ -117,8 +117,12 @@ def _reaching(step: RolloutStatus, rollout: Rollout, seen: NodesSeen) -> Rollout
 
 
 def forgotten(policy: Policy, revisions: Iterable[PolicyRevision]) -> bool:
-    """It has been something else, and nobody knows what: then its present spec is better than no floor at all."""
-    return policy.metadata.generation > 1 and not any(_earlier(policy, revisions))
+    """No kept revision was meant for every node, and one that is not kept may have been.
+
+    Then its present spec is better than no floor at all.
+    """
+    earlier = dict(_earlier(policy, revisions))
+    return len(earlier) < policy.metadata.generation - 1 and all(reach(spec) < 100 for spec in earlier.values())
 
 
 def whole_before(policy: Policy, revisions: Iterable[PolicyRevision]) -> int:

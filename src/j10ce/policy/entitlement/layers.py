@@ -41,6 +41,7 @@ class Layers(NamedTuple):
     cache: CacheSection = CacheSection()
     sources: tuple[Source, ...] = ()
     notes: tuple[Note, ...] = ()
+    switched_on: bool = False  # the node's strategy speaks of it, though no profile chooses it
 
 
 def layers(w: Workload, choice: Choice, overlays: Mapping[str, ProfileOverlay]) -> Layers:
@@ -51,6 +52,9 @@ def layers(w: Workload, choice: Choice, overlays: Mapping[str, ProfileOverlay]) 
         if overlay := overlays.get(profile.metadata.name):
             why = f"for profile {profile.metadata.name}"
             base = _laid(base, said(overlay), choice.tier, lambda _: STRATEGY, why)
+    elif name := switched_on(w, choice, overlays):
+        why = f"for {name}, as which it counts without a label"
+        base = _laid(base, said(overlays[name]), choice.tier, lambda _: STRATEGY, why)._replace(switched_on=True)
     own = w.overrides
     if own.sections != SILENT and (asked := said(own.sections)):
         mine = f"Workload/{w.namespace}/{w.name}"
@@ -62,6 +66,13 @@ def layers(w: Workload, choice: Choice, overlays: Mapping[str, ProfileOverlay]) 
         base = _laid(base, allowed, choice.tier, lambda path: own.origins.get(path, mine), "of this workload alone")
         base = base._replace(notes=(*base.notes, *refused))
     return base._replace(notes=(*base.notes, *own.notes)) if own.notes else base
+
+
+def switched_on(w: Workload, choice: Choice, overlays: Mapping[str, ProfileOverlay]) -> str:
+    """The profile whose fields in the node's strategy are for it, though no profile chooses it; empty: none."""
+    if choice.profile is not None or choice.ignored:
+        return ""
+    return next((name for name in w.overrides.switched_on if overlays.get(name, SILENT) != SILENT), "")
 
 
 def said(overlay: ProfileOverlay) -> list[LayerField]:

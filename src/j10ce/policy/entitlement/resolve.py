@@ -248,7 +248,7 @@ def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
     promised, floor = NOTHING, NOTHING
     if claims and (line := book.ledger.get(target)) is not None:
         promised, floor = line.amount, book.ledger.granted(target)
-    profile, chosen = choice.profile, choice.profile is not None or bool(claims)
+    profile, chosen = choice.profile, choice.profile is not None or bool(claims) or laid.switched_on
     tier = _tier(choice, cpu_floor=promised.cpu > 0, floor=bool(claims))
     cpu, memory, cache = (laid.cpu, laid.memory, laid.cache) if chosen else (CpuSection(), MemorySection(), NO_CACHE)
     notes = (*(Note("Note", "", text) for text in choice.notes), *laid.notes)

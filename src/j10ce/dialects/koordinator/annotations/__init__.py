@@ -1,4 +1,4 @@
-"""What pods and nodes say about themselves. a word that is wrong is reported; the pod runs, as if it were not there.
+"""What pods and nodes say about themselves. A word that is wrong is reported; the pod runs as if it were not there.
 
 Annotations come in; typed wishes and findings go out.
 

@@ -13,7 +13,7 @@ from j10ce.host.mounts import Hierarchies
 from j10ce.model import knob
 from j10ce.model.knob import part
 from j10ce.model.workload import Handle, Part, Workload
-from j10ce.observe.cgroup import SLOW_EVERY, CgroupSensor
+from j10ce.observe.sensors.cgroup import SLOW_EVERY, CgroupSensor
 from j10ce.testing.build import ceiling, handle, workload
 from j10ce.testing.cgroup_tree import cgroup_tree
 

@@ -15,9 +15,9 @@ from j10ce.host.topology import topology
 from j10ce.model.knob import NODE, parse_cpus
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import Workload
-from j10ce.observe.counters import Rate, pick
-from j10ce.observe.psi import PRESSURES, total_us
 from j10ce.observe.sensor import Sample, Sensor
+from j10ce.observe.sensors.counters import Rate, pick
+from j10ce.observe.sensors.psi import PRESSURES, total_us
 
 ONLINE: Final = "/sys/devices/system/cpu/online"
 ISOLATED: Final = "/sys/devices/system/cpu/isolated"

@@ -15,7 +15,7 @@ import pytest
 from j10ce.host.files import Files
 from j10ce.host.handles import Layout
 from j10ce.host.mounts import UNIFIED, Hierarchies
-from j10ce.observe.psi import Mode, Triggers, worth_watching
+from j10ce.observe.sensors.psi import Mode, Triggers, worth_watching
 from j10ce.testing.cgroup_tree import cgroup_tree
 
 SPIN = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwhile True: pass"

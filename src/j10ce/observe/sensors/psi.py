@@ -10,7 +10,7 @@ from typing import Final, Literal
 from j10ce.host.files import ABSENT
 from j10ce.host.handles import Layout
 from j10ce.host.mounts import UNIFIED
-from j10ce.observe.counters import pick
+from j10ce.observe.sensors.counters import pick
 
 PRESSURES: Final = ("cpu", "memory", "io")
 STALL: Final = 0.15  # share of a window in which some task must have waited

@@ -12,9 +12,9 @@ from j10ce.host.mounts import UNIFIED, Hierarchies
 from j10ce.model import knob
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Handle, Part, Workload
-from j10ce.observe.counters import Rate, pick
-from j10ce.observe.psi import PRESSURES, total_us
 from j10ce.observe.sensor import Sample, Sensor
+from j10ce.observe.sensors.counters import Rate, pick
+from j10ce.observe.sensors.psi import PRESSURES, total_us
 
 # memory.stat and the three pressure files cost five times as much as all others together. So each workload has them
 # read on every tenth sample only, and on v1 cpu.stat while there is no quota. Workloads take turns, so that all

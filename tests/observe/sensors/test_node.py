@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from j10ce.host.files import Files
 from j10ce.host.mounts import Hierarchies
 from j10ce.model.knob import NODE
-from j10ce.observe.node import NodeSensor, discover, refresh
+from j10ce.observe.sensors.node import NodeSensor, discover, refresh
 from j10ce.testing.cgroup_tree import cgroup_tree
 
 HZ = os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,211 @@
+"""What a pod's labels and annotations change: which profile it has, and what is said of it alone.
+
+A word that cannot be understood, or that nothing here acts on, is a note; the pod runs all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from msgspec import UNSET
+from msgspec.structs import asdict, replace
+
+from j10ce.dialects.koordinator import names
+from j10ce.dialects.koordinator.annotations.pod import CpuBinding, MemoryWish, PodWishes, ResctrlWish, read_pod
+from j10ce.dialects.koordinator.annotations.pod import unheeded as untouched
+from j10ce.dialects.koordinator.classes import (
+    PROFILES,
+    Band,
+    KoordClass,
+    Labels,
+    band_of,
+    class_of,
+    label_findings,
+    sub_priority,
+)
+from j10ce.dialects.koordinator.config.burst import DEFAULTS, CpuBurst
+from j10ce.errors import Finding
+from j10ce.model.kinds import CacheSection
+from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay, ProfileOverlay
+from j10ce.model.quantity import Quantity
+from j10ce.model.workload import EvictionHints, EvictionTrigger, NativeClass, Note, Overrides, Workload
+
+MOST_NOTES: Final = 32  # of one workload
+WHOLE: Final = 100  # percent
+LENT_BANDS: Final = (Band.BATCH, Band.FREE)  # who names one of them and no class is best effort
+# A namespace that may have neither still has a pod that is sensitive to latency.
+OTHERWISE: Final = {KoordClass.LSE: ("ls",), KoordClass.LSR: ("ls",)}
+SWITCHED_ON: Final[Mapping[NativeClass, tuple[str, ...]]] = {
+    "Guaranteed": ("lsr", "ls"),
+    "Burstable": ("ls",),
+    "BestEffort": ("be",),
+}
+TRIGGERS: Final[Mapping[str, EvictionTrigger]] = {
+    "BECPUEvict": "satisfaction",
+    "CPUEvict": "cpu",
+    "CPUAllocatableEvict": "lent-cpu",
+    "BEMemoryEvict": "memory",
+    "MemoryEvict": "memory",
+    "MemoryAllocatableEvict": "lent-memory",
+}
+BINDS: Final[Mapping[str, Any]] = {"FullPCPUs": "full-cores", "SpreadByPCPUs": "spread"}
+
+
+class Said(NamedTuple):
+    """What one annotation comes to: fields by their path (`cpu.burst`), and what of it is not heeded."""
+
+    annotation: str
+    fields: Mapping[str, Any]
+    unheeded: tuple[str, ...] = ()
+
+
+def translate(w: Workload) -> Workload:
+    """The workload with all that it says in Koordinator's words, in ours. Doing it twice changes nothing."""
+    wishes, findings = read_pod(w.annotations)
+    said = [*_said(wishes, class_of(w.labels))]
+    profiles, origin = chosen(w.labels, w.priority)
+    origins = {_spelled(path): f"annotation {one.annotation}" for one in said for path in one.fields}
+    return replace(
+        w,
+        overrides=Overrides(
+            sections=_sections(said),
+            eviction=_eviction(wishes, w.labels),
+            origins=origins | ({"profile": origin} if origin else {}),
+            notes=_notes(w, [*label_findings(w.labels), *findings], said, wishes),
+            profiles=profiles,
+            switched_on=() if profiles else SWITCHED_ON[w.native_class],
+        ),
+    )
+
+
+def chosen(labels: Labels, priority: int | None) -> tuple[tuple[str, ...], str]:
+    """The profiles that a pod is to have, the best first, and the label that says so; none without such a label."""
+    asked = class_of(labels)
+    if asked is not KoordClass.NONE:
+        return (PROFILES[asked].profile, *OTHERWISE.get(asked, ())), f"label {names.QOS_LABEL}={asked.value}"
+    band = band_of(labels, priority) if names.PRIORITY_CLASS_LABEL in labels else Band.NONE
+    if band in LENT_BANDS:
+        return (PROFILES[KoordClass.BE].profile,), f"label {names.PRIORITY_CLASS_LABEL}={band.value}"
+    return (), ""
+
+
+def _said(wishes: PodWishes, koord: KoordClass) -> Iterator[Said]:
+    if wishes.memory is not None:
+        yield _memory(wishes.memory)
+    if wishes.burst is not None:
+        yield _burst(wishes.burst)
+    if wishes.cpu is not None:
+        yield _identity(wishes, koord)
+    if wishes.resctrl is not None:
+        yield _cache(wishes.resctrl)
+    if wishes.binding is not None:
+        yield _binding(wishes.binding)
+
+
+def _memory(wish: MemoryWish) -> Said:
+    """`auto` leaves the profile's percentages: their defaults protect nothing. Throttling at 0 % is none at all."""
+    off = {"min": 0, "low": 0, "throttling": 0} if wish.policy == "none" else {}
+    named = {"min": wish.min_limit_percent, "low": wish.low_limit_percent, "throttling": wish.throttling_percent}
+    percent: dict[str, int] = {**off, **{name: value for name, value in named.items() if value is not UNSET}}
+    if percent.get("low"):
+        percent["low"] = max(percent["low"], percent.get("min", 0))
+    if percent.get("throttling") == 0:
+        percent["throttling"] = WHOLE
+    fields: dict[str, Any] = {f"memory.{name}_percent": value for name, value in percent.items()}
+    if wish.oom_kill_group is not UNSET:
+        fields["memory.oom_group"] = wish.oom_kill_group == 1
+    heeded = {"policy", "min_limit_percent", "low_limit_percent", "throttling_percent", "oom_kill_group"}
+    rest = tuple(name for name, value in _set(wish).items() if name not in heeded)
+    return Said(names.MEMORY_QOS, fields, rest)
+
+
+def _burst(wish: CpuBurst) -> Said:
+    """Mainline kernels save up no more than one limit's worth."""
+    percent = DEFAULTS["cpuBurstPercent"] if wish.cpu_burst_percent is UNSET else wish.cpu_burst_percent
+    saved = {"none": 0, "cfsQuotaBurstOnly": 0, "cpuBurstOnly": percent, "auto": percent}
+    wanted = wish.cpu_burst_percent if wish.policy is UNSET else saved[wish.policy]
+    fields = {} if wanted is UNSET else {"cpu.burst": Quantity(min(wanted, WHOLE), percent=True)}
+    quota = ("policy",) if wish.policy in ("auto", "cfsQuotaBurstOnly") else ()
+    rest = tuple(name for name in _set(wish) if name not in ("policy", "cpu_burst_percent"))
+    return Said(names.CPU_BURST, fields, (*quota, *rest))
+
+
+def _identity(wishes: PodWishes, koord: KoordClass) -> Said:
+    """Only of LS, as theirs; whoever is to give way is idle, and nobody is served before its tier."""
+    wish = wishes.cpu
+    if wish is None or koord is not KoordClass.LS or wish.enable is not True:
+        return Said(names.CPU_QOS, {}, tuple(_set(wish)) if wish is not None else ())
+    idle = wish.sched_idle == 1 or (wish.group_identity is not UNSET and wish.group_identity < 0)
+    rest = tuple(n for n in _set(wish) if n == "core_expeller" or (n == "group_identity" and not idle))
+    return Said(names.CPU_QOS, {"cpu.idle": True} if idle else {}, rest)
+
+
+def _cache(wish: ResctrlWish) -> Said:
+    fields: dict[str, Any] = {}
+    rest: list[str] = []
+    if wish.llc is not UNSET:
+        fields |= dict(zip(("cache.llc_start_percent", "cache.llc_end_percent"), wish.llc.schemata.range, strict=False))
+        rest += ["llc.schemataPerCache"] if wish.llc.schemata_per_cache else []
+    if wish.mb is not UNSET:
+        percent = wish.mb.schemata.percent
+        fields |= {} if percent is UNSET else {"cache.memory_bandwidth_percent": percent}
+        rest += ["mb.schemataPerCache"] if wish.mb.schemata_per_cache else []
+    return Said(names.RESCTRL, fields, tuple(rest))
+
+
+def _binding(wish: CpuBinding) -> Said:
+    policy = wish.required_cpu_bind_policy or wish.preferred_cpu_bind_policy
+    fields = {"cpu.bind": BINDS[policy]} if policy in BINDS else {}
+    exclusive = ("preferredCPUExclusivePolicy",) if wish.preferred_cpu_exclusive_policy not in ("", "None") else ()
+    return Said(names.RESOURCE_SPEC, fields, exclusive)
+
+
+def _set(wish: Any) -> dict[str, Any]:
+    return {name: value for name, value in asdict(wish).items() if value is not UNSET and value != ""}
+
+
+def _sections(said: list[Said]) -> ProfileOverlay:
+    every = {path: value for one in said for path, value in one.fields.items()}
+
+    def of(section: str) -> dict[str, Any]:
+        return {path.partition(".")[2]: value for path, value in every.items() if path.startswith(f"{section}.")}
+
+    return ProfileOverlay(
+        cpu=CpuOverlay(**of("cpu")), memory=MemoryOverlay(**of("memory")), cache=CacheSection(**of("cache"))
+    )
+
+
+def _eviction(wishes: PodWishes, labels: Labels) -> EvictionHints:
+    triggers = dict.fromkeys(TRIGGERS[word] for word in wishes.evictors or () if word in TRIGGERS)
+    return EvictionHints(
+        willing=labels.get(names.EVICTION_LABEL) == "true",
+        triggers=tuple(triggers),
+        order=wishes.eviction_priority or 0,
+        rank=sub_priority(labels),
+    )
+
+
+def _notes(w: Workload, findings: list[Finding], said: list[Said], wishes: PodWishes) -> tuple[Note, ...]:
+    wrong = [str(f) for f in findings]
+    late = [f"{one.annotation}: {_spelled(name)} is not heeded" for one in said for name in one.unheeded]
+    silent = [f"{key} is not heeded" for key in (*untouched(wishes), *_not_yet(w, wishes))]
+    notes = [*w.overrides.notes, *(Note("Note", "", text) for text in (*wrong, *late, *silent))]
+    return tuple(dict.fromkeys(notes))[:MOST_NOTES]
+
+
+def _not_yet(w: Workload, wishes: PodWishes) -> Iterator[str]:
+    """What no controller here acts on so far."""
+    if wishes.oom_score_adj is not None:
+        yield names.OOM_SCORE_ADJ
+    if wishes.oom_scores is not None:
+        yield names.OOM_SCORE_ADJ_SPEC
+    if wishes.status is not None and wishes.status.cpuset:
+        yield f"cpuset {wishes.status.cpuset} of {names.RESOURCE_STATUS}: the agent chooses CPUs itself, which"
+    yield from (key for key in (names.CORE_GROUP_LABEL, names.CORE_POLICY_LABEL) if key in w.labels)
+
+
+def _spelled(name: str) -> str:
+    """As people write it: `wmark_ratio` is `wmarkRatio`."""
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
