@@ -48,6 +48,7 @@ from j10ce.observe.groups import GroupTree
 from j10ce.observe.observer import Observer
 from j10ce.observe.sensor import Sensor
 from j10ce.observe.sensors import node as machine
+from j10ce.observe.sensors.caches import CacheSensor
 from j10ce.observe.sensors.cgroup import CgroupSensor
 from j10ce.observe.sensors.node import NodeSensor
 from j10ce.observe.siblings import Siblings
@@ -181,8 +182,8 @@ def _observer(
     facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout, others: Sequence[Sensor]
 ) -> Observer:
     tree = GroupTree(layout, Siblings(hierarchies))
-    every: list[Sensor] = [NodeSensor(files, hierarchies), CgroupSensor(hierarchies, files, tree.own), *others]
-    return Observer(facts, every, tree, lambda facts: machine.refresh(facts, hierarchies, files))
+    own: list[Sensor] = [NodeSensor(files, hierarchies), CgroupSensor(hierarchies, files, tree.own), CacheSensor(files)]
+    return Observer(facts, [*own, *others], tree, lambda facts: machine.refresh(facts, hierarchies, files))
 
 
 def unwritable(hierarchies: Hierarchies, owned: TreeOwner) -> str:

@@ -113,6 +113,8 @@ METRICS: Mapping[str, str] = {
     "cpu.pressure": "share of time some task waited for a CPU, 0 to 1",
     "memory.pressure": "share of time some task waited for memory, 0 to 1",
     "io.pressure": "share of time some task waited for I/O, 0 to 1",
+    "cache.occupancy": "bytes of the last-level caches that a group of resctrl holds",
+    "memory.bandwidth": "bytes per second that a group of resctrl moves to and from memory",
 }
 
 
