@@ -17,6 +17,7 @@ from j10ce.agent.cache import Cache, HistoryKeeper
 from j10ce.agent.config import KUBE, AgentConfig
 from j10ce.agent.controllers import Controllers, plugin_process
 from j10ce.agent.dialects import dialect
+from j10ce.agent.host_applications import HostApplications
 from j10ce.agent.plugins.inline import backends, sensors
 from j10ce.agent.report.applied_changes import Trail
 from j10ce.agent.report.metrics import Metrics
@@ -72,11 +73,10 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
     controllers, whereabouts = Controllers(plugins, own.path), Whereabouts(hierarchies, owned)
     observer = _observer(facts, hierarchies, files, layout, sensors(settings.disabled))
     agent = _agent(settings, cache, owned, observer, controllers, armed=may_write(settings, cache, cannot))
-    local = StaticAdapter(whereabouts.surviving(cache.workloads(), facts), whereabouts)
-    adapters: list[Adapter] = [local, *([kube.adapter] if kube else [])]
-    shell = Shell(agent, adapters, SystemClock(), settings.period.seconds, dialect(settings.dialects))
-    histories, trail = HistoryKeeper(cache), Trail(agent.document)
-    usage = Usage(cache.histories(), histories.keep)
+    local, histories = StaticAdapter(whereabouts.surviving(cache.workloads(), facts), whereabouts), HistoryKeeper(cache)
+    applications = HostApplications(settings.top, whereabouts, agent.strategy.strategy, local.known())
+    shell = _shell(settings, agent, [local, applications, *([kube.adapter] if kube else [])])
+    trail, usage = Trail(agent.document), Usage(cache.histories(), histories.keep)
     plane = _plane(settings, facts.name, kube, LocalNode(shell, cache, usage, trail), agent.document)
     return Host(
         settings=settings,
@@ -91,6 +91,7 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
         agent=agent,
         shell=shell,
         local=local,
+        applications=applications,
         pressure=Pressure(shell, layout),
         operations=Operations(shell, local, whereabouts, cache, settings, cannot, *([plane.server] if plane else [])),
         metrics=Metrics(),
@@ -123,6 +124,10 @@ def _agent(
     )
     agent.hold(holds.items, holds.released)
     return agent
+
+
+def _shell(settings: AgentConfig, agent: Agent, adapters: Sequence[Adapter]) -> Shell:
+    return Shell(agent, adapters, SystemClock(), settings.period.seconds, dialect(settings.dialects))
 
 
 def _journal(settings: AgentConfig, cache: Cache, boot_id: str) -> Journal:
