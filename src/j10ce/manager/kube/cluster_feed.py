@@ -7,12 +7,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from j10ce.adapters.kubernetes_workload import member
 from j10ce.manager.documents.documents import Nodes
 from j10ce.manager.documents.view import Signal, View
 from j10ce.model.kinds import (
-    NAMESPACE_NAME_LABEL,
     PROFILE_LABEL,
-    WORKLOAD_LABEL,
     MinimalReservationPolicy,
     NodeQoS,
     QoSProfile,
@@ -78,12 +77,13 @@ class Occupants:
     def guest(self, pod: Pod) -> Guest:
         """The pod as it counts."""
         meta, created = pod.metadata, pod.metadata.creation_timestamp
-        request, choice = resources(requests(pod)), self.choice(meta.namespace, meta.labels)
+        request, known = resources(requests(pod)), self._member(pod)
+        choice = self._chooser.choose(known)
         return Guest(
             meta.uid,
             meta.namespace,
             meta.name,
-            {**meta.labels, WORKLOAD_LABEL: meta.name},
+            known.labels,
             Resources._make(min(n, MOST) for n in request),
             pod.spec.node_name,
             created.timestamp() if created else 0.0,
@@ -100,9 +100,6 @@ class Occupants:
             return self.guest(pod)._replace(uid="")
         return self.guest(known)
 
-    def namespace_labels(self, name: str) -> Labels:
-        return {NAMESPACE_NAME_LABEL: name, **(self.known_namespace(name) or {})}
-
     def known_namespace(self, name: str) -> Labels | None:
         """Its labels."""
         namespace = self._namespaces.held.get(Key("Namespace", "", name))
@@ -113,9 +110,12 @@ class Occupants:
         held = pods.get(Key("Pod", namespace, name))
         return held if isinstance(held, Pod) else None
 
-    def choice(self, namespace: str, labels: Labels) -> Choice:
-        """Which profile a pod has, by what is in memory."""
-        return self._chooser.choose(Workload(namespace, "", labels, self.namespace_labels(namespace)))
+    def choice(self, pod: Pod) -> Choice:
+        """Which profile it has, by what is in memory."""
+        return self._chooser.choose(self._member(pod))
+
+    def _member(self, pod: Pod) -> Workload:
+        return member(pod, self.known_namespace(pod.metadata.namespace) or {})
 
     # -- Kubernetes' own kinds
 
@@ -161,8 +161,9 @@ class Occupants:
             self._chooser = Chooser(self._view.all(QoSProfile))
             book = self._book
             for n, guest in enumerate(list(book.guests.values())):
-                if (there := book.guests.get(guest.uid)) is not None:
-                    choice = self.choice(there.namespace, there.labels)
+                there, pod = book.guests.get(guest.uid), self.pod(guest.namespace, guest.name)
+                if there is not None and pod is not None:
+                    choice = self.choice(pod)
                     book.put_guest(there._replace(gives_way=_gives_way(choice), ignored=choice.ignored))
                 if n % TOGETHER == 0:
                     await asyncio.sleep(0)
