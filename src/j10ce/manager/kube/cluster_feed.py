@@ -28,7 +28,7 @@ from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import admitted, ends, over
 from j10ce.policy.select import Labels
 from j10ce.scheduler.cluster import resources, row
-from j10ce.scheduler.extender.occupancy import Guest, Occupancy, Stake
+from j10ce.scheduler.extender.occupancy import Guest, HeldPledge, Occupancy
 from j10ce.scheduler.extender.offers import Offers
 from j10ce.scheduler.ledger.layout import MOST
 from j10ce.store.mirror import Mirror, MirrorSource
@@ -178,25 +178,27 @@ class Occupants:
             known = row(obj)
             book.put_report(known.name, 0.0 if gone else known.load, NOTHING if gone else known.capacity)
         elif isinstance(obj, MinimalReservationPolicy):
-            stake = None if gone else self._stake(obj)
-            book.remove_stake(reference(obj)) if stake is None else book.put_stake(stake)
+            pledge = None if gone else self._pledge(obj)
+            book.remove_pledge(reference(obj)) if pledge is None else book.put_pledge(pledge)
 
-    def _stake(self, policy: MinimalReservationPolicy) -> Stake | None:
+    def _pledge(self, policy: MinimalReservationPolicy) -> HeldPledge | None:
         """What is in force of it; None where it holds nothing."""
         held = admitted(policy, self._view.documents.revisions(policy))
         if held is None or not held.spec.units or over(policy, self._wall()):
             return None
         spec, units = held.spec, placed(policy)
         shape, lends = amounts(spec.minimum, NOTHING), spec.lending.mode == "Reclaimable"
-        return Stake(reference(policy), policy.metadata.namespace, spec.selector, shape, units, lends, ends(policy))
+        return HeldPledge(
+            reference(policy), policy.metadata.namespace, spec.selector, shape, units, lends, ends(policy)
+        )
 
     async def _expire(self) -> None:
         book = self._book
         while True:
             await asyncio.sleep(LOOK_S)
             now = self._wall()
-            for source in [source for source, stake in book.stakes.items() if stake.until <= now]:
-                book.remove_stake(source)
+            for source in [source for source, pledge in book.pledges.items() if pledge.until <= now]:
+                book.remove_pledge(source)
 
 
 def _gives_way(choice: Choice) -> bool:
