@@ -86,8 +86,6 @@ class Host:
     async def run(self, notify: Notify) -> int:
         """Serve until someone stops it; the exit code. `notify` reaches whoever started the process."""
         sockets = self._bind()
-        self.shell.after_run += [self.metrics.observe, self._after_run, Evictions(self.shell.adapters)]
-        self.shell.on_failure.append(self.metrics.failed)
         self.pressure.start()
         self._say_hello()
         if self.agent.armed and self.settings.protect_self:
@@ -102,7 +100,12 @@ class Host:
             beside += [tasks.create_task(watch_reloads(self._on_reload, self.owned.bus))] if self.owned.bus else []
             beside.append(tasks.create_task(self._live(notify)))
             beside.append(tasks.create_task(self._leave()))
-            how = await self.shell.run()
+            listeners: list[Callable[[Report], None]] = [
+                self.metrics.observe,
+                self._after_run,
+                Evictions(self.shell.adapters),
+            ]
+            how = await self.shell.run(listeners, [self.metrics.failed])
             notify("STOPPING=1")
             for task in beside:
                 task.cancel()
