@@ -17,6 +17,7 @@ from j10ce.kernel.record.drift import Contests, Drift
 from j10ce.kernel.record.entry import Forgot
 from j10ce.kernel.record.held import Held
 from j10ce.kernel.record.journal import Journal
+from j10ce.kernel.record.tending import Tending
 from j10ce.kernel.record.undo import Undo
 from j10ce.kernel.routes import Routes, ancestors, controller_of
 from j10ce.kernel.slow import SlowWrites
@@ -87,6 +88,7 @@ class Kernel:
         self._actions = Actions(self._routes, journal, self._values.slow)
         for target, at in journal.places():
             self._routes.know(target, at)
+        self._tending = Tending(self._routes, journal, self._contests)
 
     # ------------------------------------------------------------------ what is known
 
@@ -251,9 +253,10 @@ class Kernel:
     def apply(self, plan: Plan, wall: float = 0.0) -> Outcome:
         """Each change in its order, journalled before, read back after; then the deeds, which happen at `wall`.
 
-        Results of slow writes that came back since the last call follow those of the plan.
+        Results of slow writes that came back since the last call follow those of the plan, and what newcomers refused.
         """
-        late, done = self._values.collect(), self._actions.collect()
+        late: list[tuple[Change, Result]] = [*self._values.collect()]
+        done = self._actions.collect()
         results: list[tuple[Change, Result]] = []
         for target, run in groupby(plan.changes, key=_written):
             if target is None:
@@ -262,6 +265,7 @@ class Kernel:
                 results += self._write([c for c in run if isinstance(c, ValueChange)])
         if any(isinstance(c, ValueChange) and c.ends for c, _ in results):
             self._settle()
+        late += self._tending.run(self._clock())
         return Outcome((*results, *late), deeds=(*self._actions.perform(plan.actions, wall), *done))
 
     def revert(self, *, force: bool = False, held: Mapping[Setting, str] | None = None) -> Outcome:
