@@ -34,6 +34,7 @@ from j10ce.agent.sync.reporter import ControlPlane
 from j10ce.agent.sync.sync import Sync
 from j10ce.daemon.clock import SystemClock
 from j10ce.errors import Corrupt
+from j10ce.host import perf
 from j10ce.host.files import Files
 from j10ce.host.handles import Layout
 from j10ce.host.mounts import Hierarchies
@@ -45,12 +46,16 @@ from j10ce.kernel.owner import TreeOwner
 from j10ce.kernel.record.journal import Journal
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import APART
+from j10ce.observe.closely import Closely
 from j10ce.observe.groups import GroupTree
 from j10ce.observe.observer import Observer
 from j10ce.observe.sensor import Sensor
 from j10ce.observe.sensors import node as machine
 from j10ce.observe.sensors.cgroup import CgroupSensor
+from j10ce.observe.sensors.cpi import CpiSensor
 from j10ce.observe.sensors.node import NodeSensor
+from j10ce.observe.sensors.reclaim import ReclaimSensor
+from j10ce.observe.sensors.run_queue import RunQueueSensor
 from j10ce.observe.siblings import Siblings
 from j10ce.policy.document.document import NodeDocument, digest
 from j10ce.policy.profiles import builtin
@@ -185,9 +190,16 @@ def _layout(hierarchies: Hierarchies, files: Files, owned: TreeOwner) -> Layout:
 def _observer(
     facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout, others: Sequence[Sensor]
 ) -> Observer:
-    tree = GroupTree(layout, Siblings(hierarchies))
-    every: list[Sensor] = [NodeSensor(files, hierarchies), CgroupSensor(hierarchies, files, tree.own), *others]
-    return Observer(facts, every, tree, lambda facts: machine.refresh(facts, hierarchies, files))
+    tree, closely = GroupTree(layout, Siblings(hierarchies)), Closely()
+    every: list[Sensor] = [
+        NodeSensor(files, hierarchies),
+        CgroupSensor(hierarchies, files, tree.own, lambda: closely.targets),
+        RunQueueSensor(hierarchies, files, lambda: closely.targets),
+        ReclaimSensor(),
+        *([] if perf.missing() else [CpiSensor(hierarchies, lambda: closely.targets, lambda: facts.cpus)]),
+        *others,
+    ]
+    return Observer(facts, every, tree, lambda facts: machine.refresh(facts, hierarchies, files), closely)
 
 
 def unwritable(hierarchies: Hierarchies, owned: TreeOwner) -> str:
