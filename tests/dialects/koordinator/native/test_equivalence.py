@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from j10ce.dialects.koordinator.annotations.node import NodeSays
 from j10ce.dialects.koordinator.config.fields import Plain
 from j10ce.dialects.koordinator.config.keys import SHAPES, read_key
-from j10ce.dialects.koordinator.config.layers import Effective, NodeWords, effective
+from j10ce.dialects.koordinator.config.layers import Layered, NodeWords, effective
 from j10ce.dialects.koordinator.config.ratios import CpuNormalization
 from j10ce.dialects.koordinator.native.node_layers import KnownNode
 from j10ce.dialects.koordinator.native.sections import normalization
@@ -110,7 +110,7 @@ def config_maps(draw: st.DrawFn) -> dict[str, str]:
     return data
 
 
-def spoken(key: str, held: Effective) -> Plain:
+def spoken(key: str, held: Layered) -> Plain:
     """Without the percentages of memory that nobody wrote: those of our profiles stay."""
 
     def kept(path: str, value: Any) -> Any:

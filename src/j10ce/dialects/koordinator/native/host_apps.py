@@ -7,8 +7,7 @@ from typing import Any, Final
 from msgspec import UNSET, UnsetType
 
 from j10ce.dialects.koordinator.classes import PROFILES, KoordClass
-from j10ce.dialects.koordinator.config.host_apps import CgroupBase, HostApplications
-from j10ce.dialects.koordinator.config.host_apps import HostApplication as Theirs
+from j10ce.dialects.koordinator.config.host_apps import CgroupBase, HostApplications, TheirApplication
 from j10ce.dialects.koordinator.native.words import slug
 from j10ce.model.parts.strategy import HostApplication, Strategy
 
@@ -27,7 +26,7 @@ def host_applications(their: HostApplications) -> Strategy:
     return Strategy(host_applications=tuple(map(_application, listed)))
 
 
-def _application(their: Theirs) -> HostApplication:
+def _application(their: TheirApplication) -> HostApplication:
     place = their.cgroup_path
     steps = (BASES[place.base], place.below_base)
     return HostApplication(

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from j10ce.dialects.koordinator.config.fields import Plain
-from j10ce.dialects.koordinator.config.qos import DEFAULTS, ClassQos, CpuQos, MemoryQos, ResctrlQos, ResourceQos
+from j10ce.dialects.koordinator.config.qos import DEFAULTS, ClassQos, CpuQos, MemoryBlock, ResctrlQos, ResourceQos
 from j10ce.model.kinds import CacheSection
 from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay, ProfileOverlay
 from j10ce.model.parts.strategy import Strategy
@@ -62,7 +62,7 @@ def _cpu(profile: str, cpu: CpuQos, cookies: bool) -> CpuOverlay:
     )
 
 
-def _memory(memory: MemoryQos) -> MemoryOverlay:
+def _memory(memory: MemoryBlock) -> MemoryOverlay:
     """Low is at least min, as their law has it; throttling at 0 % is none at all."""
     least, low, throttling = memory.min_limit_percent, memory.low_limit_percent, memory.throttling_percent
     return MemoryOverlay(
