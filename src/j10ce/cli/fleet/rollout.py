@@ -20,12 +20,10 @@ HELD_UP: Final = ("Stopped", "Paused", "NotAdmitted", "NoCanary")
 AT_REST: Final = ("Complete", "Canary", *HELD_UP)
 
 
-def _joined(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> str:
-    return "/".join(words)
-
-
 # `mrp/db`, `mrp db` and `mrp payments/db`, as `describe` and kubectl take it
-policy_argument = click.argument("policy", metavar="KIND/NAME", nargs=-1, required=True, callback=_joined)
+policy_argument = click.argument(
+    "policy", metavar="KIND/NAME", nargs=-1, required=True, callback=lambda _, __, words: "/".join(words)
+)
 
 
 @click.group("rollout", cls=Subcommands)
