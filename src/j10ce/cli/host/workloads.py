@@ -22,9 +22,9 @@ from j10ce.model.catalogue import KINDS
 from j10ce.policy.profiles import canonical
 
 # What other tools take, and what does it here.
-INSTEAD: Final = dict.fromkeys(("-d", "--detach"), "write & after the command, which goes on in the background") | {
+INSTEAD: Final = dict.fromkeys(("-d", "--detach"), "write & after the command, which goes on in the background.") | {
     "-p": "did you mean '--profile'?",
-    "--dry-run": "`j10ce-qos plan -f FILE` shows what would be written for a Workload in a file",
+    "--dry-run": "`j10ce-qos plan -f FILE` shows what would be written for a Workload in a file.",
     "--cpus": "did you mean '--cpu'?",
     "-m": "did you mean '--memory'?",
 }
@@ -50,7 +50,7 @@ class Run(click.Command):
         except click.NoSuchOption as e:
             if e.option_name not in INSTEAD:
                 raise
-            raise click.UsageError(f"No such option {e.option_name!r}; {INSTEAD[e.option_name]}.", ctx) from None
+            raise click.UsageError(f"No such option {e.option_name!r}; {INSTEAD[e.option_name]}", ctx) from None
 
 
 anyway_option = click.option(
