@@ -43,7 +43,7 @@ def rollout_command() -> None:
 @click.option("-w", "--watch", is_flag=True, help="Wait until the nodes that should have it do, or it stopped.")
 @click.pass_obj
 def status(peers: Peers, policy: str, namespace: str, watch: bool) -> None:
-    """Show how far a change has come; exits 1 when it stopped, is paused, not admitted, or meant for nobody.
+    """Show how far a change has come; exits 1 when it stopped, is paused, not admitted, or for no node.
 
     \b
     Example:
