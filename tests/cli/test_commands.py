@@ -36,7 +36,7 @@ def every_command() -> list[tuple[str, click.Command]]:
 @pytest.mark.parametrize(("name", "command"), [pytest.param(n, c, id=n) for n, c in every_command()])
 def test_help_has_an_example_that_parses(name: str, command: click.Command) -> None:
     text = CliRunner().invoke(cli, [*name.split(), "--help"]).output
-    examples = re.findall(r"^\s+j10ce-qos (.+?)(?:\s+#.*|\s+>.*)?$", text.partition("Example:")[2], re.MULTILINE)
+    examples = re.findall(r"^\s+j10ce-qos (.+?)(?:\s+[#>|].*)?$", text.partition("Example:")[2], re.MULTILINE)
     assert examples, text
     for example in examples:
         words = shlex.split(example)

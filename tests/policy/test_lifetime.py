@@ -13,7 +13,6 @@ from j10ce.manager.documents.documents import Documents
 from j10ce.manager.documents.view import View
 from j10ce.manager.keepers import expiry
 from j10ce.manager.kube.cluster_feed import Occupants
-from j10ce.manager.policies.history import revision_of
 from j10ce.manager.policies.reports import RolloutStanding
 from j10ce.manager.policies.reservations import Reservations
 from j10ce.manager.policies.status import Basis, judged
@@ -25,7 +24,7 @@ from j10ce.plan.rights import Rights
 from j10ce.policy.document.document import NodeDocument, reference, render
 from j10ce.policy.document.rollout import NodesSeen
 from j10ce.policy.entitlement.resolve import resolve
-from j10ce.policy.lifetime import at, ends, in_force, over
+from j10ce.policy.lifetime import at, ends, in_force, over, revision_of
 from j10ce.scheduler.cluster import assemble, row
 from j10ce.scheduler.extender.occupancy import Occupancy
 from j10ce.scheduler.extender.offers import Offers

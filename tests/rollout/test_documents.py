@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from j10ce.manager.documents import fragments
 from j10ce.manager.documents.documents import Documents
-from j10ce.manager.policies.history import revision_of
 from j10ce.model.kinds import (
     Condition,
     Hold,
@@ -36,6 +35,7 @@ from j10ce.model.stored import Event, Key, key_of
 from j10ce.policy.document.change import NodeChange, changed
 from j10ce.policy.document.document import FORMAT, FORMATS, HOSTNAME_LABEL, NodeDocument, digest, knows, render
 from j10ce.policy.document.rollout import change
+from j10ce.policy.lifetime import revision_of
 from j10ce.policy.strategy import merged
 from j10ce.testing.build import profile, reservation, selector, strategy
 

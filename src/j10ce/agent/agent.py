@@ -20,6 +20,7 @@ from j10ce.adapters.static import StaticAdapter
 from j10ce.agent.cache import Cache, HistoryKeeper
 from j10ce.agent.config import AgentConfig
 from j10ce.agent.controllers import Controllers
+from j10ce.agent.host_applications import HostApplications
 from j10ce.agent.plugins.process import PluginProcess
 from j10ce.agent.report.applied_changes import Trail
 from j10ce.agent.report.metrics import Metrics
@@ -65,6 +66,7 @@ class Host:
     agent: Agent
     shell: Shell
     local: StaticAdapter
+    applications: HostApplications
     pressure: Pressure
     operations: Operations
     metrics: Metrics
@@ -187,8 +189,9 @@ class Host:
 
     def _after_run(self, report: Report) -> None:
         if report.cause == "tick":
-            for ended in self.local.sweep():
-                self.shell.take(ended)
+            named = report.snap.strategy.host_applications
+            for event in (*self.local.sweep(), *self.applications.follow(named, self.agent.workloads.values())):
+                self.shell.take(event)
             self._remember(tuple(report.resolution.ledger))
         self.pressure.follow(report)
         self.trail.ran(report)

@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "forget": ("host.workloads", "Stop managing a workload; its processes keep running"),
     "apply": ("fleet.objects", "Create or update objects from files"),
     "diff": ("fleet.objects", "Show what apply would change"),
+    "convert": ("dialects.convert", "Turn Koordinator's ConfigMap into objects of ours"),
     "plan": ("host.plan", "Show what would be written, and why; change nothing"),
     "place": ("fleet.place", "Choose a node for a workload, and hold its floor there"),
     "cordon": ("fleet.nodes", "Place nothing more on a node"),

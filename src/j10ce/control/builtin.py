@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from j10ce.control.controller import Controller
 from j10ce.control.cpu.idle import CpuIdle
-from j10ce.control.cpu.suppress import CpuSuppress
+from j10ce.control.cpu.suppression.suppress import CpuSuppress
 from j10ce.control.floors import Floors
 from j10ce.control.limits import Limits
 from j10ce.control.memory.cap import MemoryCap

@@ -16,6 +16,7 @@ from j10ce.model.knob import TargetId
 from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.resource import NOTHING, Resources
 
+HOST_NAMESPACE: Final = "j10ce-host"  # of what a strategy says runs beside all workloads; nobody else places there
 APART: Final = Tier.BESTEFFORT.value  # the tier with a tree of its own beside ours: see docs/adr/0004
 BANDS: Final = ("batch", "mid")  # of what is reclaimable: while it is not used, and by all that can be foreseen
 ANNOTATIONS: Final = re.compile(r"(?:j10ce\.io|(?:[a-z0-9.-]+\.)?koordinator\.sh)/")  # how those begin that are kept

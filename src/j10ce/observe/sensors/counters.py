@@ -16,6 +16,12 @@ def pick(text: bytes, key: bytes, until: bytes = b"\n") -> int | None:
     return int(text[at:end]) if end >= 0 else None
 
 
+def transferred(io_stat: bytes) -> int:
+    """Bytes read and written, of all devices: `8:0 rbytes=4096 wbytes=0 rios=1 …`, one line each."""
+    words = io_stat.split()
+    return sum(int(w[7:]) for w in words if w.startswith((b"rbytes=", b"wbytes=")))
+
+
 class Rate:
     """How fast a counter grows, per second.
 

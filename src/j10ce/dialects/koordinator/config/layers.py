@@ -50,7 +50,7 @@ class Overlay(NamedTuple):
     fields: Plain
 
 
-class Effective(NamedTuple):
+class Layered(NamedTuple):
     """A strategy, and the layer of every field that is in it."""
 
     strategy: Strict | None  # None: opaque, a third party's
@@ -66,7 +66,7 @@ class NodeWords(NamedTuple):
     annotations: Mapping[str, str]
 
 
-def effective(key: str, config: KeyConfig | None, node: NodeWords) -> Effective:
+def effective(key: str, config: KeyConfig | None, node: NodeWords) -> Layered:
     """The strategy of a key on a node; a layer of the node that is wrong is reported and left out."""
     shape = SHAPES.get(key, OPAQUE)
     whole, layers = shape.defaults, {path: Layer("default") for path, _ in walk(shape.defaults)}
@@ -83,7 +83,7 @@ def effective(key: str, config: KeyConfig | None, node: NodeWords) -> Effective:
         if not wrong:
             whole = _laid(whole, layers, overlay)
     strategy = checked(whole, shape.struct, key)[0] if shape.struct is not None else None
-    return Effective(strategy, whole, layers, tuple(findings))
+    return Layered(strategy, whole, layers, tuple(findings))
 
 
 def _configured(config: KeyConfig | None, labels: Labels) -> Iterator[Overlay]:
@@ -158,6 +158,6 @@ OF_NODE: Final[Mapping[str, Callable[[NodeWords, Shape], NodeOverlays]]] = {
 }
 
 
-def shown(effective: Effective) -> list[tuple[str, Any, str]]:
+def shown(effective: Layered) -> list[tuple[str, Any, str]]:
     """(field, value, layer) for `describe node`, in the order of the strategy."""
     return [(path, value, str(effective.layers[path])) for path, value in walk(effective.plain)]
