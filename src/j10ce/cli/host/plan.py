@@ -52,9 +52,9 @@ def plan_command(peers: Peers, files: tuple[str, ...], alone: bool, dialects: tu
 
     Takes profiles, reservations, Workloads, a NodeQoS (the machine to plan for), and Kubernetes Pods and Nodes.
     For a Deployment, a StatefulSet, a Job and similar kinds, one pod is planned. Pods are where a kubelet would put
-    them, and the labels of their Namespace count. Koordinator's ConfigMap slo-controller-config counts as the strategies
-    that it has for the Node, and its dialect is understood. If an agent runs here, what is in force on this host counts
-    too, unless the files name another machine.
+    them, and the labels of their Namespace count. Koordinator's ConfigMap slo-controller-config counts as the
+    strategies that it has for the Node, and its dialect is understood. If an agent runs here, what is in force on this
+    host counts too, unless the files name another machine.
 
     \b
     Example:
