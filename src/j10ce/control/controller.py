@@ -38,7 +38,7 @@ class Actor(Protocol):
 
 
 @runtime_checkable
-class Witness(Protocol):
+class Onlooker(Protocol):
     """A controller that also says who suffers from whom, as of its last `propose`."""
 
     seen: tuple[InterferenceReport, ...]

@@ -102,8 +102,8 @@ def test_nobody_is_named_where(levels: list[float], uses: dict[TargetId, list[fl
 def test_who_suffers_all_the_time_has_whoever_holds_most_as_antagonist(
     uses: dict[TargetId, list[float]], named: list[TargetId]
 ) -> None:
-    found = antagonists(case([0.6] * 30, {VICTIM: [1.0] * 30, **uses}, capacity=8.0))
-    assert [e.suspect for e in found] == named
+    evidence = antagonists(case([0.6] * 30, {VICTIM: [1.0] * 30, **uses}, capacity=8.0))
+    assert [e.suspect for e in evidence] == named
 
 
 def test_who_fills_the_machine_itself_has_no_antagonist() -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 import structlog
 
-from j10ce.control.controller import Actor, Controller, Reader, Steady, Witness
+from j10ce.control.controller import Actor, Controller, Reader, Steady, Onlooker
 from j10ce.model.knob import Setting, Value
 from j10ce.model.parts.reported import InterferenceReport
 from j10ce.model.plan import Action, Proposal
@@ -48,7 +48,7 @@ class Contained:
     @property
     def seen(self) -> tuple[InterferenceReport, ...]:
         """Who suffers from whom, as far as the controller looks for it."""
-        return self.controller.seen if isinstance(self.controller, Witness) else ()
+        return self.controller.seen if isinstance(self.controller, Onlooker) else ()
 
     def act(self, snap: Snapshot) -> tuple[Action, ...]:
         """The deeds that the controller asks for; none of one that fails, and none is kept for later."""
