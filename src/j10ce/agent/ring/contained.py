@@ -8,7 +8,7 @@ from typing import Final
 
 import structlog
 
-from j10ce.control.controller import Actor, Controller, Reader, Steady, Onlooker
+from j10ce.control.controller import Actor, Controller, Onlooker, Reader, Steady
 from j10ce.model.knob import Setting, Value
 from j10ce.model.parts.reported import InterferenceReport
 from j10ce.model.plan import Action, Proposal
