@@ -20,6 +20,7 @@ from j10ce.kernel.record.journal import Journal
 from j10ce.kernel.record.tending import Tending
 from j10ce.kernel.record.undo import Undo
 from j10ce.kernel.routes import Routes, ancestors, controller_of
+from j10ce.kernel.slow import SlowWrites
 from j10ce.kernel.structure import Structure
 from j10ce.kernel.values import Values
 from j10ce.model.knob import Deed, Setting, Support, TargetId, Value, group, part
@@ -59,6 +60,7 @@ class Kernel:
         clock: Callable[[], float] = time.monotonic,
         guard: Guard | None = None,
         estates: Sequence[Estate] = (),
+        slow: SlowWrites | None = None,
     ) -> None:
         self.tree = tree
         self._backends = backends
@@ -68,7 +70,13 @@ class Kernel:
         self._held = Held(self._routes)
         self._contests = Contests()
         self._values = Values(
-            self._routes, journal, self._held, self._contests, guard or Guard.of_this_process(), clock
+            self._routes,
+            journal,
+            self._held,
+            self._contests,
+            guard or Guard.of_this_process(),
+            clock,
+            slow or SlowWrites(),
         )
         self._structure = Structure(self._routes, journal, lambda target: target in self._values.managed)
         self._handles: dict[TargetId, Handle] = {}
