@@ -125,6 +125,20 @@ def test_a_number_that_belongs_to_another_thread_now_is_no_negative_time(world: 
     assert names(world.groups(after_s=LOOK_AT_THREADS_EVERY_S), ROOT)[TASKS] == 1024.0
 
 
+def test_processes_that_come_and_go_between_two_looks_count_by_how_many_are_ready_at_once(world: World) -> None:
+    """A build starts one compiler after the other: each is young, and has run for a moment only."""
+    world.tasks("", users=2, busy=0.0)
+    world.tree.arrived(made("web"))
+    world.groups()
+    for tid in range(3, 20):  # 17 more, each new; the last one sleeps
+        (world.proc / str(tid)).mkdir()
+        world.schedule(tid, state="S" if tid == 19 else "R")
+        world.spent(tid, 0.01)
+    world.listed("", range(1, 20))
+    counted = names(world.groups(after_s=LOOK_AT_THREADS_EVERY_S), ROOT)[TASKS]
+    assert 16 * 1024 <= counted <= 16 * 1024 * 2 ** (1 / 8) + 1
+
+
 def test_a_few_threads_more_or_less_move_nothing(world: World) -> None:
     world.tasks("", users=80)
     world.tree.arrived(made("web"))
