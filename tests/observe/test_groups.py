@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -74,9 +74,6 @@ class World:
             self.schedule(tid, flags=PF_KTHREAD if tid > users else 4194560)
             if busy is not None:
                 self.spent(tid, busy)
-        self.listed(path, tids)
-
-    def listed(self, path: str, tids: Iterable[int]) -> None:
         name = "tasks" if self.hierarchies.version("cpu") == 1 else "cgroup.threads"
         Path(self.hierarchies.file("cpu", path, name)).write_text("".join(f"{tid}\n" for tid in tids))
 
