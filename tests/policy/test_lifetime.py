@@ -73,7 +73,7 @@ def test_everyone_ends_a_policy_at_the_same_moment(
     floors = resolve([workload("db", labels={"app": "db"})], here, node(), wall=wall).entitlements.values()
     store = MemoryStore(lambda: wall)
     feed = Occupants(store, _view(store, policy, revisions), lambda: wall, Occupancy(), Offers())
-    stake = feed._stake(policy)
+    pledge = feed._pledge(policy)
     until = expires(policy)
     answers = {
         "the node": not any(e.floor.cpu for e in floors),
@@ -84,8 +84,8 @@ def test_everyone_ends_a_policy_at_the_same_moment(
         "the keeper": _ended(policy, wall),
     }
     assert answers == dict.fromkeys(answers, over(policy, wall))
-    assert stake is None or not over(policy, wall), "the extender"
-    assert stake is None or stake.until == ends(policy)
+    assert pledge is None or not over(policy, wall), "the extender"
+    assert pledge is None or pledge.until == ends(policy)
 
 
 @settings(max_examples=300, deadline=None)
@@ -100,10 +100,10 @@ def test_everyone_obeys_the_same_generation(made: tuple[MinimalReservationPolicy
     assert documents.in_force(policy) == (obeyed.metadata.generation, None)
     store = MemoryStore(lambda: WALL)
     feed = Occupants(store, _view(store, policy, revisions), lambda: WALL, Occupancy(), Offers())
-    stake = feed._stake(policy)
-    if stake is not None:
+    pledge = feed._pledge(policy)
+    if pledge is not None:
         assert force is not None
-        assert stake.shape.cpu == force.metadata.generation * 100
+        assert pledge.shape.cpu == force.metadata.generation * 100
     if force is not None and force.metadata.generation != policy.metadata.generation:
         before = at(policy, force.metadata.generation, revisions)
         assert before is not None
