@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from j10ce.control.cache.cache import Caches
 from j10ce.control.controller import Controller
+from j10ce.control.core_sched import CoreSched
 from j10ce.control.cpu.bursting.burst import CpuBurst
 from j10ce.control.cpu.idle import CpuIdle
 from j10ce.control.cpu.suppression.suppress import CpuSuppress
@@ -31,6 +33,8 @@ BUILTIN: Final[Mapping[str, type[Any]]] = {
         CpuSuppress,
         CpuBurst,
         Interference,
+        Caches,
+        CoreSched,
         Own,
         Parameters,
     )

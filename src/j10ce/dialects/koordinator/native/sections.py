@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from msgspec import UNSET, UnsetType
 
 from j10ce.dialects.koordinator.annotations.node import NodeSays
-from j10ce.dialects.koordinator.config.burst import CpuBurst
+from j10ce.dialects.koordinator.config.burst import BurstConfig
 from j10ce.dialects.koordinator.config.colocation import Colocation
 from j10ce.dialects.koordinator.config.ratios import CpuNormalization, RatioModel
 from j10ce.dialects.koordinator.config.system import System
@@ -80,7 +80,7 @@ def _cpu_eviction(their: Threshold) -> CpuEviction:
     )
 
 
-def burst(their: CpuBurst) -> Strategy:
+def burst(their: BurstConfig) -> Strategy:
     """No time at all at a raised quota is no raised quota."""
     policy: Burst = "none" if their.policy is UNSET else BURSTS[their.policy]
     period = their.cfs_quota_burst_period_seconds
