@@ -51,6 +51,7 @@ from j10ce.observe.groups import GroupTree
 from j10ce.observe.observer import Observer
 from j10ce.observe.sensor import Sensor
 from j10ce.observe.sensors import node as machine
+from j10ce.observe.sensors.caches import CacheSensor
 from j10ce.observe.sensors.cgroup import CgroupSensor
 from j10ce.observe.sensors.cpi import CpiSensor
 from j10ce.observe.sensors.node import NodeSensor
@@ -196,6 +197,7 @@ def _observer(
         CgroupSensor(hierarchies, files, tree.own, lambda: closely.targets),
         RunQueueSensor(hierarchies, files, lambda: closely.targets),
         ReclaimSensor(),
+        CacheSensor(files),
         *([] if perf.missing() else [CpiSensor(hierarchies, lambda: closely.targets, lambda: facts.cpus)]),
         *others,
     ]
