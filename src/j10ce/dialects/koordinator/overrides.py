@@ -79,6 +79,12 @@ def translate(w: Workload) -> Workload:
     )
 
 
+def classed(w: Workload) -> Workload:
+    """Which profile it asks for, and nothing else: enough for who looks at a hundred thousand of them."""
+    profiles, origin = chosen(w.labels, w.priority)
+    return replace(w, overrides=Overrides(profiles=profiles, origins={"profile": origin})) if profiles else w
+
+
 def chosen(labels: Labels, priority: int | None) -> tuple[tuple[str, ...], str]:
     """The profiles that a pod is to have, the best first, and the label that says so; none without such a label."""
     asked = class_of(labels)
