@@ -43,7 +43,7 @@ def explain_pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
     pod = msgspec.convert(raw, Pod, dec_hook=read_amount)
     labels = dig(api.get(f"/api/v1/namespaces/{namespace}"), "metadata.labels") or {}
     understood = dialects_of(api)
-    member = translated(workload(pod, labels, Handle(), {}), understood)
+    member = translated(workload(pod, labels, Handle(made=False), {}), understood)
     profiles = _items(api, "QoSProfile", None)
     choice = Chooser([convert(p, QoSProfile, []) for p in profiles]).choose(member)
     report = _report(api, pod.spec.node_name)

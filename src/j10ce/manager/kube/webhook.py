@@ -29,6 +29,7 @@ from j10ce.model.kinds import (
     GROUP,
     NAMESPACE_NAME_LABEL,
     PROFILE_LABEL,
+    WORKLOAD_LABEL,
     MinimalReservationPolicy,
     Object,
     QoSProfile,
@@ -325,7 +326,8 @@ class PodRules:
         if has is None:
             has = (await self._objects.get("Namespace", "", namespace)).metadata.labels
         name = meta.get("name") or meta.get("generateName", "")
-        return Workload(namespace, name, _labels(pod), {NAMESPACE_NAME_LABEL: namespace, **has})
+        labels = {**_labels(pod), WORKLOAD_LABEL: name}
+        return Workload(namespace, name, labels, {NAMESPACE_NAME_LABEL: namespace, **has})
 
     async def _known(self, pod: Workload) -> list[QoSProfile]:
         profiles = self._profiles()
