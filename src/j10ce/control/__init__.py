@@ -8,6 +8,7 @@ A Snapshot comes in; bounds and wishes for settings go out, each with its reason
     allowance    says what a CPU limit is here, and how far it may be exceeded
     cpu/         is about CPU time
     memory/      is about memory
+    lent         is what a pod may use of what the others leave over
     limits       is what a workload may use at most
     own          protects the agent itself
     parameters   is what the node's strategy says of the machine itself

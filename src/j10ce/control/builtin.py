@@ -10,6 +10,7 @@ from j10ce.control.cpu.bursting.burst import CpuBurst
 from j10ce.control.cpu.idle import CpuIdle
 from j10ce.control.cpu.suppression.suppress import CpuSuppress
 from j10ce.control.floors import Floors
+from j10ce.control.lent import Lent
 from j10ce.control.limits import Limits
 from j10ce.control.memory.cap import MemoryCap
 from j10ce.control.memory.qos import MemoryQos
@@ -20,7 +21,7 @@ from j10ce.model import schema
 
 # Each class has a `Config` struct and takes one; mypy cannot say that of a `type[Controller]`.
 BUILTIN: Final[Mapping[str, type[Any]]] = {
-    c.name: c for c in (Floors, Limits, MemoryQos, MemoryCap, CpuIdle, CpuSuppress, CpuBurst, Own, Parameters)
+    c.name: c for c in (Floors, Limits, Lent, MemoryQos, MemoryCap, CpuIdle, CpuSuppress, CpuBurst, Own, Parameters)
 }
 
 
