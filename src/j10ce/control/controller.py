@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Protocol, runtime_checkable
 
 from j10ce.model.knob import Setting
+from j10ce.model.parts.reported import InterferenceReport
 from j10ce.model.plan import Action, Proposal
 from j10ce.model.snapshot import Snapshot
 
@@ -34,6 +35,13 @@ class Actor(Protocol):
     def act(self, snap: Snapshot, /) -> Iterable[Action]:
         """Those that are due at this instant, the most urgent first. Asked on every tick, after `propose`."""
         ...
+
+
+@runtime_checkable
+class Onlooker(Protocol):
+    """A controller that also says who suffers from whom, as of its last `propose`."""
+
+    seen: tuple[InterferenceReport, ...]
 
 
 @runtime_checkable

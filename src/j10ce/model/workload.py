@@ -17,6 +17,7 @@ from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.parts.strategy import BurstSection
 from j10ce.model.resource import NOTHING, Resources
 
+HOST_NAMESPACE: Final = "j10ce-host"  # of what a strategy says runs beside all workloads; nobody else places there
 APART: Final = Tier.BESTEFFORT.value  # the tier with a tree of its own beside ours: see docs/adr/0004
 BANDS: Final = ("batch", "mid")  # of what is reclaimable: while it is not used, and by all that can be foreseen
 ANNOTATIONS: Final = re.compile(r"(?:j10ce\.io|(?:[a-z0-9.-]+\.)?koordinator\.sh)/")  # how those begin that are kept
@@ -132,12 +133,20 @@ class EvictionHints(Struct, frozen=True):
     rank: int | None = None  # among those of one priority: lower goes first; None: its priority
 
 
+class CoreWish(Struct, frozen=True):
+    """Whose threads may run beside those of one workload on one core, where its profile asks for core scheduling."""
+
+    group: str = ""  # of its namespace; empty: the one that all have who say nothing
+    policy: Literal["", "exclusive", "none"] = ""  # exclusive: nobody's; none: anybody's
+
+
 class Overrides(Struct, frozen=True):
     """What is said of one workload alone, on top of its profile."""
 
     sections: ProfileOverlay = ProfileOverlay()
     eviction: EvictionHints = EvictionHints()
     burst: BurstSection = BurstSection()  # over what the node's strategy says
+    core: CoreWish = CoreWish()
     origins: Mapping[str, str] = field(default_factory=dict)  # `cpu.burst` -> who said so, such as an annotation
     notes: tuple[Note, ...] = ()  # what was said and could not be understood, or is not allowed
     profiles: tuple[str, ...] = ()  # that it is to have unless our own label says otherwise, the best first

@@ -25,6 +25,7 @@ from j10ce.kernel.record.drift import Drift
 from j10ce.kernel.routes import ancestors
 from j10ce.model.kinds import Hold
 from j10ce.model.knob import TargetId, part, render
+from j10ce.model.parts.reported import InterferenceReport
 from j10ce.model.plan import HeldSetting, Join, Outcome, Plan
 from j10ce.model.quantity import Bytes
 from j10ce.model.resource import NOTHING
@@ -64,6 +65,7 @@ class Report(Struct, frozen=True):
     drifts: tuple[Drift, ...]
     armed: bool
     cpu_s: float
+    interference: tuple[InterferenceReport, ...] = ()  # who suffers from whom
 
 
 class Agent:
@@ -139,7 +141,7 @@ class Agent:
         if (quick := self._admit(events, at, begun)) is not None:
             return quick
         self._see_resized(events)
-        gone, here = _in_the_end(events)
+        gone, here = arrival.in_the_end(events)
         left = {t: w for t, w in self.workloads.items() if t not in gone}
         self._doubt(events)
         try:
@@ -376,6 +378,7 @@ class Agent:
             tuple(self.kernel.drift()),
             self.writes,
             time.thread_time() - begun,
+            tuple(report for guard in self.guards for report in guard.seen),
         )
         return self._last
 
@@ -386,13 +389,6 @@ class Agent:
             judged = effective(replace(snap, settings=self.kernel.settings), self.kernel.counted_late)
             self._judged = (snap.now, snap.epoch, judged)
         return judged
-
-
-def _in_the_end(events: Iterable[WorkloadEvent]) -> tuple[frozenset[TargetId], dict[TargetId, Workload]]:
-    """(who is gone, who is here as what): of several events of one workload the last one counts."""
-    last = {e.workload.target: (e.type, e.workload) for e in events if e.workload is not None}
-    here = {target: workload for target, (kind, workload) in last.items() if kind != "DELETED"}
-    return frozenset(last.keys() - here.keys()), here
 
 
 def parts_of(workload: Workload) -> list[TargetId]:

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from j10ce.errors import Invalid, NotFound
+from j10ce.model.kinds import CacheSection
 from j10ce.model.knob import KNOBS, ROOT, KnobRole, Setting, TargetId, Value, read_name, render
 from j10ce.model.plan import HeldSetting, Plan, Proposal, ValueChange, Verdict
 from j10ce.model.resource import NOTHING, spell
@@ -150,6 +151,8 @@ def _called_for(e: Entitlement) -> Iterator[str]:
         "memory.high": bool(memory.throttling_percent),
         "memory.max": e.ceiling.memory != math.inf,
         "memory.oom.group": bool(memory.oom_group),
+        "resctrl.group": e.cache != CacheSection(),
+        "sched.cookie": cpu.core_sched,
     }
     return (knob for knob, needed in needs.items() if needed and e.chosen)
 
