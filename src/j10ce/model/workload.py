@@ -80,6 +80,17 @@ class Reclaimable(Struct, frozen=True):
     limits: Ceiling = Ceiling()
 
 
+def lent(bands: Mapping[str, Reclaimable]) -> Reclaimable:
+    """What is asked of all bands together; a band without a limit leaves the whole without one."""
+    every = [*bands.values()]
+    asked = Resources()
+    for one in every:
+        asked = asked.plus(one.requests)
+    return Reclaimable(
+        asked, Ceiling(sum(b.limits.cpu for b in every) or math.inf, sum(b.limits.memory for b in every) or math.inf)
+    )
+
+
 class Part(Struct, frozen=True):
     """A container of a pod; gets a share of the workload's floor, and has no ledger line of its own."""
 
