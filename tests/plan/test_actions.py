@@ -54,9 +54,19 @@ def test_what_the_agent_before_this_one_did_is_not_done_again() -> None:
     snap = snapshot(done={(Deed.EVICT, BATCH["a"].target): build.WALL - 5})
     admitted = admit([act(Deed.EVICT, "a")], snap, ())
     assert admitted.actions == ()
-    assert "done 5 s ago" in admitted.notes[0]
+    assert [a.target for a in admitted.pending] == [BATCH["a"].target]
     later = replace(snap, wall=build.WALL + AGAIN_S[Deed.EVICT])
     assert len(admit([act(Deed.EVICT, "a")], later, ()).actions) == 1
+
+
+def test_a_kill_is_not_repeated_at_once_and_an_eviction_that_is_held_is_pending_no_more() -> None:
+    target = BATCH["a"].target
+    snap = snapshot(done={(deed, target): build.WALL - 5 for deed in ENDINGS})
+    killed = admit([act(Deed.KILL, "a")], snap, ())
+    assert killed.actions == killed.pending == ()
+    assert "done 5 s ago" in killed.notes[0]
+    hold = HeldSetting(Setting(target, "evict"), None, build.WALL + 60, "admin", "important")
+    assert admit([act(Deed.EVICT, "a")], snap, [hold]).pending == ()
 
 
 def test_a_clock_that_was_set_back_blocks_nobody() -> None:

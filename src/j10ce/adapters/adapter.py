@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Literal, NamedTuple, Protocol
 
 from j10ce.model.knob import TargetId
@@ -26,3 +26,10 @@ class Adapter(Protocol):
     async def evict(self, target: TargetId, why: str) -> None:
         """Ask the environment to end a workload; returns once asked, not once gone."""
         ...
+
+
+def in_the_end(events: Iterable[WorkloadEvent]) -> tuple[frozenset[TargetId], dict[TargetId, Workload]]:
+    """(who is gone, who is here as what): of several events of one workload the last one counts."""
+    last = {e.workload.target: (e.type, e.workload) for e in events if e.workload is not None}
+    here = {target: workload for target, (kind, workload) in last.items() if kind != "DELETED"}
+    return frozenset(last.keys() - here.keys()), here

@@ -7,6 +7,7 @@ A Snapshot comes in; bounds and wishes for settings go out, each with its reason
     besteffort   says who runs on what the others leave
     cpu/         is about CPU time
     memory/      is about memory
+    eviction/    is the last resort: who gives way in stages, and leaves
     limits       is what a workload may use at most
     own          protects the agent itself
     parameters   is what the node's strategy says of the machine itself

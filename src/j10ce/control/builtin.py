@@ -8,6 +8,7 @@ from typing import Any, Final
 from j10ce.control.controller import Controller
 from j10ce.control.cpu.idle import CpuIdle
 from j10ce.control.cpu.suppress import CpuSuppress
+from j10ce.control.eviction.eviction import Eviction
 from j10ce.control.floors import Floors
 from j10ce.control.limits import Limits
 from j10ce.control.memory.cap import MemoryCap
@@ -19,7 +20,7 @@ from j10ce.model import schema
 
 # Each class has a `Config` struct and takes one; mypy cannot say that of a `type[Controller]`.
 BUILTIN: Final[Mapping[str, type[Any]]] = {
-    c.name: c for c in (Floors, Limits, MemoryQos, MemoryCap, CpuIdle, CpuSuppress, Own, Parameters)
+    c.name: c for c in (Floors, Limits, MemoryQos, MemoryCap, CpuIdle, CpuSuppress, Own, Parameters, Eviction)
 }
 
 

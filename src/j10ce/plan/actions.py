@@ -27,6 +27,7 @@ MINUTE_S: Final = 60.0
 class Admitted(NamedTuple):
     actions: tuple[Action, ...]
     notes: tuple[str, ...] = ()  # what was left out, and why
+    pending: tuple[Action, ...] = ()  # evictions that were asked for a moment ago, and are still wished for
 
 
 def with_actions(plan: Plan, wishes: Collection[Action], snap: Snapshot, holds: Collection[HeldSetting]) -> Plan:
@@ -35,7 +36,8 @@ def with_actions(plan: Plan, wishes: Collection[Action], snap: Snapshot, holds: 
         return plan
     said = snap.strategy.eviction.per_minute
     admitted = admit(wishes, snap, holds, PER_MINUTE if said is UNSET else said)
-    return replace(plan, actions=admitted.actions, notes=(*plan.notes, *admitted.notes))
+    notes = (*plan.notes, *admitted.notes)
+    return replace(plan, actions=admitted.actions, notes=notes, pending=admitted.pending)
 
 
 def admit(
@@ -46,15 +48,19 @@ def admit(
     room = per_minute - _lately(snap)
     admitted: list[Action] = []
     notes: list[str] = []
+    pending: list[Action] = []
     for action in _strongest(wishes):
-        ends = action.deed in ENDINGS and action.enforced
+        ends, again = action.deed in ENDINGS and action.enforced, _again(action, snap)
         full = f"no more than {per_minute} evictions and kills a minute" if ends and room <= 0 else ""
-        if why := _objection(action, snap, held) or full:
+        why = _objection(action, snap, held)
+        if not why and again and ends and action.deed is Deed.EVICT:
+            pending.append(action)
+        elif why := why or again or full:
             notes.append(f"{action.deed.value} of {action.target} left out: {why}")
-            continue
-        room -= ends
-        admitted.append(action)
-    return Admitted(tuple(admitted), tuple(notes))
+        else:
+            room -= ends
+            admitted.append(action)
+    return Admitted(tuple(admitted), tuple(notes), tuple(pending))
 
 
 def _strongest(wishes: Iterable[Action]) -> Iterable[Action]:
@@ -87,6 +93,10 @@ def _objection(action: Action, snap: Snapshot, held: Collection[Setting]) -> str
         return "tier system is never reclaimed from, evicted or killed"
     if Setting(target, action.deed.value) in held:
         return "held by an operator"
+    return ""
+
+
+def _again(action: Action, snap: Snapshot) -> str:
     since = snap.wall - snap.done.get(action.what, -1e18)
     if 0 <= since < AGAIN_S[action.deed]:
         return f"done {since:.0f} s ago; not again within {AGAIN_S[action.deed]:.0f} s"

@@ -8,9 +8,9 @@ from typing import Final
 
 import structlog
 
-from j10ce.control.controller import Actor, Controller, Reader, Steady
+from j10ce.control.controller import Actor, Controller, Reader, Staged, Steady
 from j10ce.model.knob import Setting, Value
-from j10ce.model.plan import Action, Proposal
+from j10ce.model.plan import Action, LadderView, Proposal
 from j10ce.model.snapshot import Snapshot
 
 log = structlog.get_logger()
@@ -43,6 +43,11 @@ class Contained:
             self.last = fresh
         self.fault, self._said_at, self._epoch, self._settings = "", snap.now, snap.epoch, snap.settings
         return self.last
+
+    @property
+    def ladders(self) -> tuple[LadderView, ...]:
+        """How far it has gone, where it goes in stages; one that fails is nowhere."""
+        return self.controller.ladders if isinstance(self.controller, Staged) and not self.fault else ()
 
     def act(self, snap: Snapshot) -> tuple[Action, ...]:
         """The deeds that the controller asks for; none of one that fails, and none is kept for later."""
