@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import Deed, Setting, TargetId, group
+from j10ce.model.parts.strategy import EVICTIONS_PER_MINUTE
 from j10ce.model.plan import Action, HeldSetting
 from j10ce.model.snapshot import Snapshot
-from j10ce.plan.actions import AGAIN_S, ENDINGS, PER_MINUTE, admit
+from j10ce.plan.actions import AGAIN_S, ENDINGS, admit
 from j10ce.testing import build
 
 NAMES = ("a", "b", "c", "d")
@@ -102,6 +103,6 @@ def test_whatever_is_wished_a_minute_never_sees_more_endings_than_allowed(
     admitted = admit(wishes, snapshot(done=done), ()).actions
     lately = sum(1 for (deed, _), at in done.items() if deed in ENDINGS and build.WALL - at < 60)
     now = sum(1 for a in admitted if a.deed in ENDINGS and a.enforced)
-    assert now <= max(0, PER_MINUTE - lately)
+    assert now <= max(0, EVICTIONS_PER_MINUTE - lately)
     assert len({a.what for a in admitted}) == len(admitted)
     assert set(admitted) <= set(wishes)

@@ -84,7 +84,8 @@ class Host:
     async def run(self, notify: Notify) -> int:
         """Serve until someone stops it; the exit code. `notify` reaches whoever started the process."""
         sockets = self._bind()
-        self.shell.after_run += [self.metrics.observe, self._after_run, Evictions(self.shell.adapters)]
+        evictions = Evictions(self.shell.adapters, self.plane.changed.set if self.plane else lambda: None)
+        self.shell.after_run += [self.metrics.observe, self._after_run, evictions]
         self.shell.on_failure.append(self.metrics.failed)
         self.pressure.start()
         self._say_hello()

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import Deed, Setting, TargetId
+from j10ce.model.parts.strategy import EVICTIONS_PER_MINUTE
 from j10ce.model.plan import Action, HeldSetting, Plan
 from j10ce.model.snapshot import Snapshot
 
 AGAIN_S: Final = {Deed.RECLAIM: 0.0, Deed.EVICT: 120.0, Deed.KILL: 30.0}  # before the same is done to one target again
 ENDINGS: Final = frozenset((Deed.EVICT, Deed.KILL))
-PER_MINUTE: Final = 2  # endings, unless the node's strategy says another number
 MINUTE_S: Final = 60.0
 
 
@@ -35,13 +35,13 @@ def with_actions(plan: Plan, wishes: Collection[Action], snap: Snapshot, holds: 
     if not wishes:
         return plan
     said = snap.strategy.eviction.per_minute
-    admitted = admit(wishes, snap, holds, PER_MINUTE if said is UNSET else said)
+    admitted = admit(wishes, snap, holds, EVICTIONS_PER_MINUTE if said is UNSET else said)
     notes = (*plan.notes, *admitted.notes)
     return replace(plan, actions=admitted.actions, notes=notes, pending=admitted.pending)
 
 
 def admit(
-    wishes: Iterable[Action], snap: Snapshot, holds: Collection[HeldSetting], per_minute: int = PER_MINUTE
+    wishes: Iterable[Action], snap: Snapshot, holds: Collection[HeldSetting], per_minute: int = EVICTIONS_PER_MINUTE
 ) -> Admitted:
     """In the order of the wishes, so that whoever ranks victims decides who goes first. Pure."""
     held = {h.setting for h in holds if h.value is None}
