@@ -20,10 +20,13 @@ from j10ce.host.handles import Layout
 from j10ce.host.mounts import Hierarchies
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Handle, Part, Workload
+from j10ce.observe.closely import MOST_VICTIMS
 from j10ce.observe.groups import GroupTree
 from j10ce.observe.observer import Observer
 from j10ce.observe.sensors.cgroup import SLOW_EVERY, CgroupSensor
 from j10ce.observe.sensors.node import NodeSensor, discover, refresh
+from j10ce.observe.sensors.reclaim import ReclaimSensor
+from j10ce.observe.sensors.run_queue import RunQueueSensor
 from j10ce.observe.siblings import Siblings
 
 GROWTH = (50, 200, 1000)
@@ -100,7 +103,13 @@ def parse(text: str) -> dict[str, float]:
 def grow(hierarchies: Hierarchies, workloads: Workloads, files: Files) -> float:
     """Print one row; returns the median milliseconds of sample + snapshot."""
     tree = GroupTree(Layout(hierarchies, files, TOP), Siblings(hierarchies))
-    sensors = (NodeSensor(files, hierarchies), CgroupSensor(hierarchies, files, tree.own))
+    closely = frozenset(list(workloads)[:MOST_VICTIMS])  # as many as ever are
+    sensors = (
+        NodeSensor(files, hierarchies),
+        CgroupSensor(hierarchies, files, tree.own, lambda: closely),
+        RunQueueSensor(hierarchies, files, lambda: closely),
+        ReclaimSensor(),
+    )
     facts = discover("bench", hierarchies, files)
     observer = Observer(facts, sensors, tree, lambda known: refresh(known, hierarchies, files))
     sampled: list[float] = []

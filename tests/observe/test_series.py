@@ -133,3 +133,14 @@ def test_an_hour_of_two_hundred_workloads_fits_in_ten_mebibytes() -> None:
     finally:
         tracemalloc.stop()
     assert used * 200 <= 10 * 2**20, f"{used * 200 / 2**20:.1f} MiB for 200 workloads"
+
+
+@given(st.integers(1, 3 * FINE), st.integers(1, 200))
+def test_single_samples_come_with_their_times(count: int, span_s: int) -> None:
+    book = SeriesBook()
+    for n in range(count):
+        book.add(float(n), WEB, "cpu.usage", 10.0 * n)
+    timed = book.at(float(count - 1)).timed(WEB, "cpu.usage", span_s)
+    first = max(0, count - FINE, count - 1 - span_s)
+    assert list(timed) == [(float(n), 10.0 * n) for n in range(first, count)]
+    assert not book.at(0.0).timed(WEB, "memory.current", span_s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Literal, NamedTuple, Protocol
 
 from j10ce.model.knob import TargetId
@@ -31,10 +31,3 @@ class Adapter(Protocol):
         """All evictions that are wanted at this instant, and why: where an environment lets itself be asked for
         as long as they are, the others are withdrawn. Whether something is asked for that was not, or no more."""
         ...
-
-
-def in_the_end(events: Iterable[WorkloadEvent]) -> tuple[frozenset[TargetId], dict[TargetId, Workload]]:
-    """(who is gone, who is here as what): of several events of one workload the last one counts."""
-    last = {e.workload.target: (e.type, e.workload) for e in events if e.workload is not None}
-    here = {target: workload for target, (kind, workload) in last.items() if kind != "DELETED"}
-    return frozenset(last.keys() - here.keys()), here

@@ -17,6 +17,7 @@ from j10ce.agent.cache import Cache, HistoryKeeper
 from j10ce.agent.config import KUBE, AgentConfig
 from j10ce.agent.controllers import Controllers, plugin_process
 from j10ce.agent.dialects import dialect
+from j10ce.agent.host_applications import HostApplications
 from j10ce.agent.plugins.inline import backends, sensors
 from j10ce.agent.report.applied_changes import Trail
 from j10ce.agent.report.metrics import Metrics
@@ -33,6 +34,7 @@ from j10ce.agent.sync.reporter import ControlPlane
 from j10ce.agent.sync.sync import Sync
 from j10ce.daemon.clock import SystemClock
 from j10ce.errors import Corrupt
+from j10ce.host import perf
 from j10ce.host.files import Files
 from j10ce.host.handles import Layout
 from j10ce.host.mounts import Hierarchies
@@ -44,12 +46,16 @@ from j10ce.kernel.owner import TreeOwner
 from j10ce.kernel.record.journal import Journal
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import APART
+from j10ce.observe.closely import Closely
 from j10ce.observe.groups import GroupTree
 from j10ce.observe.observer import Observer
 from j10ce.observe.sensor import Sensor
 from j10ce.observe.sensors import node as machine
 from j10ce.observe.sensors.cgroup import CgroupSensor
+from j10ce.observe.sensors.cpi import CpiSensor
 from j10ce.observe.sensors.node import NodeSensor
+from j10ce.observe.sensors.reclaim import ReclaimSensor
+from j10ce.observe.sensors.run_queue import RunQueueSensor
 from j10ce.observe.siblings import Siblings
 from j10ce.policy.document.document import NodeDocument, digest
 from j10ce.policy.profiles import builtin
@@ -72,11 +78,10 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
     controllers, whereabouts = Controllers(plugins, own.path), Whereabouts(hierarchies, owned)
     observer = _observer(facts, hierarchies, files, layout, sensors(settings.disabled))
     agent = _agent(settings, cache, owned, observer, controllers, armed=may_write(settings, cache, cannot))
-    local = StaticAdapter(whereabouts.surviving(cache.workloads(), facts), whereabouts)
-    adapters: list[Adapter] = [local, *([kube.adapter] if kube else [])]
-    shell = Shell(agent, adapters, SystemClock(), settings.period.seconds, dialect(settings.dialects))
-    histories, trail = HistoryKeeper(cache), Trail(agent.document)
-    usage = Usage(cache.histories(), histories.keep)
+    local, histories = StaticAdapter(whereabouts.surviving(cache.workloads(), facts), whereabouts), HistoryKeeper(cache)
+    applications = HostApplications(settings.top, whereabouts, agent.strategy.strategy, local.known())
+    shell = _shell(settings, agent, [local, applications, *([kube.adapter] if kube else [])])
+    trail, usage = Trail(agent.document), Usage(cache.histories(), histories.keep)
     plane = _plane(settings, facts.name, kube, _local(shell, cache, usage, trail, kube), agent.document)
     return Host(
         settings=settings,
@@ -91,6 +96,7 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
         agent=agent,
         shell=shell,
         local=local,
+        applications=applications,
         pressure=Pressure(shell, layout),
         operations=Operations(shell, local, whereabouts, cache, settings, cannot, *([plane.server] if plane else [])),
         metrics=Metrics(),
@@ -123,6 +129,10 @@ def _agent(
     )
     agent.hold(holds.items, holds.released)
     return agent
+
+
+def _shell(settings: AgentConfig, agent: Agent, adapters: Sequence[Adapter]) -> Shell:
+    return Shell(agent, adapters, SystemClock(), settings.period.seconds, dialect(settings.dialects))
 
 
 def _journal(settings: AgentConfig, cache: Cache, boot_id: str) -> Journal:
@@ -184,9 +194,16 @@ def _layout(hierarchies: Hierarchies, files: Files, owned: TreeOwner) -> Layout:
 def _observer(
     facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout, others: Sequence[Sensor]
 ) -> Observer:
-    tree = GroupTree(layout, Siblings(hierarchies))
-    every: list[Sensor] = [NodeSensor(files, hierarchies), CgroupSensor(hierarchies, files, tree.own), *others]
-    return Observer(facts, every, tree, lambda facts: machine.refresh(facts, hierarchies, files))
+    tree, closely = GroupTree(layout, Siblings(hierarchies)), Closely()
+    every: list[Sensor] = [
+        NodeSensor(files, hierarchies),
+        CgroupSensor(hierarchies, files, tree.own, lambda: closely.targets),
+        RunQueueSensor(hierarchies, files, lambda: closely.targets),
+        ReclaimSensor(),
+        *([] if perf.missing() else [CpiSensor(hierarchies, lambda: closely.targets, lambda: facts.cpus)]),
+        *others,
+    ]
+    return Observer(facts, every, tree, lambda facts: machine.refresh(facts, hierarchies, files), closely)
 
 
 def unwritable(hierarchies: Hierarchies, owned: TreeOwner) -> str:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from j10ce.control.controller import Controller
+from j10ce.control.cpu.bursting.burst import CpuBurst
 from j10ce.control.cpu.idle import CpuIdle
-from j10ce.control.cpu.suppress import CpuSuppress
+from j10ce.control.cpu.suppression.suppress import CpuSuppress
 from j10ce.control.eviction.eviction import Eviction
 from j10ce.control.floors import Floors
+from j10ce.control.interference.interference import Interference
 from j10ce.control.limits import Limits
 from j10ce.control.memory.cap import MemoryCap
 from j10ce.control.memory.qos import MemoryQos
@@ -20,7 +22,20 @@ from j10ce.model import schema
 
 # Each class has a `Config` struct and takes one; mypy cannot say that of a `type[Controller]`.
 BUILTIN: Final[Mapping[str, type[Any]]] = {
-    c.name: c for c in (Floors, Limits, MemoryQos, MemoryCap, CpuIdle, CpuSuppress, Own, Parameters, Eviction)
+    c.name: c
+    for c in (
+        Floors,
+        Limits,
+        MemoryQos,
+        MemoryCap,
+        CpuIdle,
+        CpuSuppress,
+        CpuBurst,
+        Interference,
+        Eviction,
+        Own,
+        Parameters,
+    )
 }
 
 

@@ -6,5 +6,6 @@ Paths of /proc and /sys come in; mounts, open descriptors and commands to start 
     mounts    says which hierarchies are mounted where
     handles   leads from a workload's handle to its cgroups
     topology  says which CPUs share what
+    perf      counts what a cgroup's tasks do on the CPUs
     child     starts processes of ours, with our own code only
 """

@@ -17,6 +17,9 @@ from j10ce.kernel.systemd.dbus import SYSTEM_BUS, Bus, CallFailed, Connection
 from j10ce.kernel.systemd.properties import Nursery, UnitProperties
 from j10ce.kernel.systemd.tree import SystemdTree
 from j10ce.kernel.systemd.units import Units
+from j10ce.kernel.tasks.backend import TaskBackend
+from j10ce.kernel.tasks.cookie import Cookies
+from j10ce.kernel.tasks.roll import Roll
 
 BOOTED: Final = "/run/systemd/system"  # there exactly when systemd is the init of this machine
 _FEATURE: Final = "a tree owned by systemd"
@@ -92,8 +95,14 @@ def _systemd(hierarchies: Hierarchies, top: str) -> TreeOwner:
     units, nursery = reach(endpoint, hierarchies), Nursery()
     backend = UnitProperties(units, hierarchies, nursery)
     tree = SystemdTree(units, hierarchies, nursery, backend, top)
-    return TreeOwner(tree, (backend, Sysctls()), units, endpoint.bus, estates=(NodeEstate(),))
+    return TreeOwner(tree, (backend, *_beside(hierarchies)), units, endpoint.bus, estates=(NodeEstate(),))
 
 
 def _plain(hierarchies: Hierarchies, top: str) -> TreeOwner:
-    return TreeOwner(PlainTree(hierarchies, top), (CgroupFiles(hierarchies), Sysctls()), estates=(NodeEstate(),))
+    backends = (CgroupFiles(hierarchies), *_beside(hierarchies))
+    return TreeOwner(PlainTree(hierarchies, top), backends, estates=(NodeEstate(),))
+
+
+def _beside(hierarchies: Hierarchies) -> tuple[Backend, ...]:
+    """The back ends that every machine has, whoever owns its cgroups."""
+    return Sysctls(), TaskBackend(Roll(hierarchies), [Cookies()])

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from j10ce.host import perf
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import file
 from j10ce.kernel.cgroup.files import CgroupFiles
@@ -41,6 +42,7 @@ def examine(hierarchies: Hierarchies | None = None, *, proc: str = "/proc", run:
         _privileges(mounted),
         *(_capability(name, s) for name, s in try_knobs(mounted).items()),
         *_pressure(mounted, proc),
+        _cpi(),
         _recursive_protection(mounted),
         _swap(proc),
         _systemd(run),
@@ -121,6 +123,13 @@ def _pressure(hierarchies: Hierarchies, proc: str) -> Iterator[Capability]:
         needs = "CAP_SYS_RESOURCE for windows shorter than 2 s"
     instead = "" if window else "pressure is seen at the next tick"
     yield Capability(feature="psi.triggers", ok=bool(window), via=window, needs=needs, instead=instead)
+
+
+def _cpi() -> Capability:
+    needs = perf.missing()
+    instead = "what waiting shows; what shared caches and memory buses cost is not seen" if needs else ""
+    via = "" if needs else "perf_event_open"
+    return Capability(feature=perf.FEATURE, ok=not needs, via=via, needs=needs, instead=instead)
 
 
 def _takes_trigger(path: str, window_us: int) -> bool:

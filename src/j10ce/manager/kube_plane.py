@@ -31,6 +31,8 @@ from j10ce.manager.kube.doors import Doors, KubernetesDoor
 from j10ce.manager.kube.events import Recorder
 from j10ce.manager.kube.evictions.evictor import Evictor
 from j10ce.manager.kube.extender import ExtenderDoor
+from j10ce.manager.kube.koordinator.admission import KoordinatorRules
+from j10ce.manager.kube.koordinator.strategies import ConfigMapName, StrategyKeeper, following
 from j10ce.manager.kube.leader_address import keep_address
 from j10ce.manager.kube.metrics import DoorMetrics
 from j10ce.manager.kube.narrator import Narrator
@@ -75,6 +77,7 @@ class KubePlane:
         if certificates := self._own_certificates():
             self._base.metrics.also(lambda: fleet_metrics.certificates(certificates.ends))
         self._certificates = certificates
+        self._koordinator = self._dialect()
         self._tls = self._certificates.context if self._certificates else tls_of(config)
         self._server = Server(self._app(elector), self._tls)
 
@@ -84,6 +87,7 @@ class KubePlane:
     async def run(self, listener: socket.socket) -> None:
         """Serve until `stop`."""
         always: list[Keep] = [partial(persist, self._occupants.run), *self._keeping_certificates()]
+        always += [self._koordinator.run] if self._koordinator else []
         secure = self._tls is not None
         await self._plane.run(self._server, listener, keep=self._keep, always=always, secure=secure)
 
@@ -97,12 +101,28 @@ class KubePlane:
             "events": self._events.run,
             "events of pods and nodes": Narrator(self._occupants, view, self._events.tell_of).run,
         }
+        if self._koordinator:
+            also["strategies of Koordinator"] = self._strategies().run
         if self._config.advertise:
             where = partial(keep_address, self._client, self._client.namespace, self._config.advertise)
             also["address of the extender"] = where
         roster = partial(KubeRoster, self._occupants, self._occupancy)
         around = Surroundings(roster, self._events.tell, also, LONGEST_REST_S, collects=False)
         await self._base.keep(store, around)
+
+    def _dialect(self) -> KoordinatorRules | None:
+        occupants = self._occupants
+        if "koordinator" not in self._config.dialects:
+            return None
+        return KoordinatorRules(self._client, occupants.known_namespace, occupants.nodes, self._config_map)
+
+    def _strategies(self) -> StrategyKeeper:
+        where, nodes, tell = self._config_map, self._occupants.nodes, self._events.tell_of
+        return StrategyKeeper(self._base.store, self._base.view, nodes, following(self._client, where), where, tell)
+
+    @property
+    def _config_map(self) -> ConfigMapName:
+        return ConfigMapName(*self._config.koordinator_config.split("/"))
 
     def _own_certificates(self) -> Certificates | None:
         """Made and renewed by ourselves, unless files are given or nobody else can connect."""
@@ -140,7 +160,7 @@ class KubePlane:
         pods = PodRules(store, self._occupants.known_namespace, self._profiles)
         doors: dict[str, KubernetesDoor] = {
             extender.PREFIX: ExtenderDoor(self._occupants, decides, leads, time.monotonic, seen),
-            webhook.PREFIX: WebhookDoor(pods, store, seen, closed=self._config.fail_closed),
+            webhook.PREFIX: WebhookDoor(pods, store, seen, closed=self._config.fail_closed, foreign=self._koordinator),
         }
         router = Router(routes, default=_nothing_there, redirect_slashes=False)
         return Doors(router, doors, seen.answered, time.monotonic)

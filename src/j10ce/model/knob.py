@@ -32,6 +32,8 @@ THREADS: Final = "threads"  # said of all threads of a workload, by a back end t
 FREEZER: Final = "freezer"  # a controller on cgroup v1; on v2 every cgroup has it, and nobody enables it
 CGROUP_KINDS: Final = frozenset(("group", "workload", "part"))
 MADE_KINDS: Final = frozenset(("resctrl",))  # kinds beside cgroups whose targets we make, and remove again
+NO_TEXT: Final = "(none)"  # how people read and write an empty text
+GROUP_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 SPELLED: Final = re.compile(r"([a-z0-9_.]{1,64})(?:\[([A-Za-z0-9_.:@-]{1,64})\])?")  # a knob, and its instance if any
 
 
@@ -150,6 +152,8 @@ _KNOBS: Final = (
          meaning="memory bandwidth, by cache id: percent, or what the CPU counts in"),
     Knob("resctrl.group", Unit.TEXT, KnobRole.LEVEL, "", "", 0, 0, "", on=THREADS,
          meaning="the group of resctrl that all threads are in; empty means the root's"),
+    Knob("sched.cookie", Unit.TEXT, KnobRole.LEVEL, "", "", 0, 0, "", on=THREADS,
+         meaning="the group whose threads may share a core at one time; empty means everyone without a group"),
 )  # fmt: skip
 
 KNOBS: Final[dict[str, Knob]] = {k.name: k for k in _KNOBS}
@@ -196,7 +200,7 @@ def render(knob: str, value: Value | None) -> str:
     if value is None:
         return "gone"
     if isinstance(value, str):
-        return value or "(none)"
+        return value or NO_TEXT
     if isinstance(value, frozenset):
         return format_cpus(value) or "(all of the parent)"
     if value == math.inf:
@@ -215,12 +219,20 @@ def parse_value(knob: str, text: str) -> Value:
     about = KNOBS[knob]
     if about.unit is Unit.SET:
         return parse_cpus(text)
+    if about.unit is Unit.TEXT:
+        return _text(knob, text.strip())
     value = math.inf if text.strip() == "max" else _number(text)
     whole = about.unit is not Unit.FLAG or value in (0.0, 1.0)
     if not whole or not about.low <= value <= about.high:
         high = "max" if about.high == math.inf else f"{about.high:g}"
         raise ValueError(f"{knob} takes {about.low:g} to {high}, in {about.unit.value}")
     return value
+
+
+def _text(knob: str, text: str) -> str:
+    if text != NO_TEXT and not GROUP_NAME.fullmatch(text):
+        raise ValueError(f"{knob} takes a name of letters, digits, '.', '_' and '-', or {NO_TEXT}")
+    return "" if text == NO_TEXT else text
 
 
 def _number(text: str) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -103,6 +103,10 @@ class Readings(Protocol):
 
     def window(self, target: TargetId, metric: str, span_s: float) -> Window: ...
 
+    def timed(self, target: TargetId, metric: str, span_s: float) -> Sequence[tuple[float, float]]:
+        """(time, value) of single samples, as far as they are kept: two minutes at most, oldest first."""
+        ...
+
 
 # The series every observer keeps, per target (the node itself is `node`).
 METRICS: Mapping[str, str] = {
@@ -113,6 +117,12 @@ METRICS: Mapping[str, str] = {
     "cpu.pressure": "share of time some task waited for a CPU, 0 to 1",
     "memory.pressure": "share of time some task waited for memory, 0 to 1",
     "io.pressure": "share of time some task waited for I/O, 0 to 1",
+    "io.usage": "bytes read and written per second; cgroup v2, of those that are looked at closely",
+    "cpu.wait": "seconds that threads waited for a CPU, per second; where cgroups have no pressure",
+    "cpu.cpi": "cycles per instruction; where there are hardware counters",
+    "memory.refaults": "pages per second that were reclaimed and needed again",
+    "memory.direct_reclaim": "pages per second that tasks had to look at themselves to get memory",
+    "memory.stalls": "allocations per second that had to wait for that; of the node",
 }
 
 

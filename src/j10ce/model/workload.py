@@ -14,8 +14,10 @@ from j10ce.model.bounds import MOST_TEXT
 from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, Tier
 from j10ce.model.knob import TargetId
 from j10ce.model.parts.sections import ProfileOverlay
+from j10ce.model.parts.strategy import BurstSection
 from j10ce.model.resource import NOTHING, Resources
 
+HOST_NAMESPACE: Final = "j10ce-host"  # of what a strategy says runs beside all workloads; nobody else places there
 APART: Final = Tier.BESTEFFORT.value  # the tier with a tree of its own beside ours: see docs/adr/0004
 BANDS: Final = ("batch", "mid")  # of what is reclaimable: while it is not used, and by all that can be foreseen
 ANNOTATIONS: Final = re.compile(r"(?:j10ce\.io|(?:[a-z0-9.-]+\.)?koordinator\.sh)/")  # how those begin that are kept
@@ -125,6 +127,7 @@ class Overrides(Struct, frozen=True):
 
     sections: ProfileOverlay = ProfileOverlay()
     eviction: EvictionHints = EvictionHints()
+    burst: BurstSection = BurstSection()  # over what the node's strategy says
     origins: Mapping[str, str] = field(default_factory=dict)  # `cpu.burst` -> who said so, such as an annotation
     notes: tuple[Note, ...] = ()  # what was said and could not be understood, or is not allowed
     profiles: tuple[str, ...] = ()  # that it is to have unless our own label says otherwise, the best first

@@ -10,6 +10,7 @@ import structlog
 from j10ce.model.knob import NODE, Setting, Support, TargetId, Value
 from j10ce.model.snapshot import NodeFacts, Snapshot
 from j10ce.model.workload import Entitlement, Handle, Workload
+from j10ce.observe.closely import Closely
 from j10ce.observe.groups import GroupTree
 from j10ce.observe.sensor import Sensor
 from j10ce.observe.series import SeriesBook
@@ -26,12 +27,15 @@ class Observer:
         sensors: Sequence[Sensor],
         tree: GroupTree,
         refresh: Callable[[NodeFacts], NodeFacts] = lambda facts: facts,
+        closely: Closely | None = None,
     ) -> None:
+        """`closely`: whom its sensors look at more often; every snapshot may change that."""
         self.facts = facts
         self.failing: dict[str, str] = {}  # sensor to its complaint
         self._sensors = sensors
         self._tree = tree
         self._refresh = refresh
+        self._closely = closely or Closely()
         self._book = SeriesBook()
         self._known: dict[TargetId, Workload] = {}
         self._changes = 0
@@ -89,9 +93,11 @@ class Observer:
             self._book.keep_only({NODE, *workloads, *groups.by_target})
             self._forgotten = self.version
         readings = self._book.at(now)
-        return Snapshot(
+        snap = Snapshot(
             now, wall, facts, groups, readings, workloads, entitlements, settings, support, epoch + self.version
         )
+        self._closely.follow(snap)
+        return snap
 
     def _follow(self, workloads: Mapping[TargetId, Workload]) -> None:
         for target, workload in workloads.items():

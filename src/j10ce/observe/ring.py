@@ -107,11 +107,19 @@ class Series:
 
     def samples(self, since: float, until: float = math.inf) -> array[float]:
         """The values from `since` to `until`, as far as they are kept, oldest first."""
+        return self._between(since, until)[1::2]
+
+    def timed(self, since: float, until: float = math.inf) -> list[tuple[float, float]]:
+        """The same samples, each with its time."""
+        pairs = self._between(since, until)
+        return list(zip(pairs[0::2], pairs[1::2], strict=True))
+
+    def _between(self, since: float, until: float) -> array[float]:
         ring, at = self._fine[:], self._next
         if at:
             ring = ring[at:] + ring[:at]
         times = ring[0::2]
-        return ring[2 * bisect_left(times, since) + 1 : 2 * bisect_right(times, until) : 2]
+        return ring[2 * bisect_left(times, since) : 2 * bisect_right(times, until)]
 
     def slots(self, since: float) -> list[Slot]:
         """What samples no longer say about the time from `since` on: nothing while they go back so far.

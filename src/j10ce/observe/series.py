@@ -57,6 +57,10 @@ class AsOf:
             window = self._windows[key] = EMPTY if series is None else Span(series, self._now - span_s, self._now)
         return window
 
+    def timed(self, target: TargetId, metric: str, span_s: float) -> Sequence[tuple[float, float]]:
+        series = self._book.series(target, metric)
+        return series.timed(self._now - span_s, self._now) if series else ()
+
 
 class Span:
     """A window on one series: exact while its samples are kept, else rounded up to whole slots and to their bins."""

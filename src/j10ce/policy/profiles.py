@@ -34,6 +34,7 @@ from j10ce.policy.select import Labels, matches
 TRUSTED_LABEL: Final = "j10ce.io/trusted"
 TRUSTED_NAMESPACES: Final = ("j10ce-system", "kube-system")
 RESERVES_REQUEST: Final = frozenset({Tier.EXCLUSIVE, Tier.RESERVED})  # the request itself is a minimal reservation
+BURSTS: Final = frozenset({Tier.SENSITIVE, Tier.STANDARD})  # whose limits a strategy's burst lets them exceed
 
 _LISTED: Final = Selector(
     match_expressions=(Requirement(key=NAMESPACE_NAME_LABEL, operator="In", values=TRUSTED_NAMESPACES),)

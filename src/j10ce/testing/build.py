@@ -273,6 +273,11 @@ class FixedReadings:
         samples = self.samples.get((target, metric), ())
         return FixedWindow(*samples) if isinstance(samples, Sequence) else FixedWindow(samples)
 
+    def timed(self, target: TargetId, metric: str, span_s: float) -> Sequence[tuple[float, float]]:
+        """One a second, from time 0 on."""
+        samples = self.samples.get((target, metric), ())
+        return [(float(n), v) for n, v in enumerate(samples if isinstance(samples, Sequence) else (samples,))]
+
 
 def group(path: str, *, owned: bool = True, foreign: Iterable[Foreign] = (), current: Amount = 0) -> Group:
     """A cgroup by its path; the root is the empty path, the parent is the directory above."""

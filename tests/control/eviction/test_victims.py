@@ -14,7 +14,7 @@ from j10ce.dialects.koordinator.laws import victims as literal
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import Deed, Setting, TargetId
 from j10ce.model.snapshot import Snapshot
-from j10ce.model.workload import EvictionHints, EvictionTrigger, Overrides, Workload
+from j10ce.model.workload import HOST_NAMESPACE, EvictionHints, EvictionTrigger, Overrides, Workload
 from j10ce.testing import build
 
 MIB = 1 << 20
@@ -60,8 +60,9 @@ def test_who_is_neither_best_effort_nor_willing_stays() -> None:
     assert names(snapshot((pod("a"), "standard", 9), (pod("b"), "sensitive", 9))) == []
 
 
-def test_the_system_stays_however_willing() -> None:
+def test_the_system_stays_however_willing_and_so_do_applications_of_the_host() -> None:
     assert names(snapshot((pod("a", willing=True), Tier.SYSTEM.value, 9))) == []
+    assert names(snapshot((replace(pod("a"), namespace=HOST_NAMESPACE), "besteffort", 9))) == []
 
 
 def test_satisfaction_of_best_effort_moves_best_effort_alone() -> None:

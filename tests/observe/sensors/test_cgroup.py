@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -220,3 +221,30 @@ def test_containers_that_are_gone_keep_no_descriptor(tmp_path: Path) -> None:
 def limited(cpu: str | None) -> Workload:
     """A pod without a cgroup of its own here, whose one container is in `web`."""
     return workload("pod", handle=handle("pod"), parts=(Part("main", handle("web"), limits=ceiling(cpu)),))
+
+
+def test_who_is_looked_at_closely_has_its_pressure_read_on_every_other_sample(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, v1=True)
+    sensor = CgroupSensor(tree.hierarchies, Files(), closely=lambda: {WEB.target})
+    seen = [{s.metric for s in sensor.sample(float(now), [WEB])} for now in range(1, 3 * SLOW_EVERY)]
+    assert sum("cpu.pressure" in metrics for metrics in seen[SLOW_EVERY:]) == SLOW_EVERY - 1
+    assert not any("cpu.pressure" in one and "cpu.pressure" in other for one, other in pairwise(seen))
+
+
+@pytest.mark.parametrize(
+    ("v1", "stat"),
+    [
+        pytest.param(True, "x 1\nworkingset_refault_file 9\ntotal_workingset_refault_anon {}\n", id="v1"),
+        pytest.param(False, "anon 1\nworkingset_refault_file {}\npgscan_direct {}\n", id="v2"),
+    ],
+)
+def test_refaults_and_direct_reclaim_are_rates_of_memory_stat(tmp_path: Path, v1: bool, stat: str) -> None:
+    tree = Tree(tmp_path, v1=v1)
+    sensor = CgroupSensor(tree.hierarchies, Files(), closely=lambda: {WEB.target})
+    file = tmp_path / ("memory" if v1 else "unified") / "web" / "memory.stat"
+    seen: dict[str, float] = {}
+    for n in range(5):
+        file.write_text(stat.format(100 * n, 100 * n))
+        seen |= {s.metric: s.value for s in sensor.sample(float(n), [WEB])}
+    assert seen["memory.refaults"] == pytest.approx(100.0)
+    assert seen.get("memory.direct_reclaim") == (None if v1 else pytest.approx(100.0))

@@ -8,8 +8,9 @@ from typing import Final
 
 import structlog
 
-from j10ce.control.controller import Actor, Controller, Reader, Staged, Steady
+from j10ce.control.controller import Actor, Controller, Onlooker, Reader, Staged, Steady
 from j10ce.model.knob import Setting, Value
+from j10ce.model.parts.reported import InterferenceReport
 from j10ce.model.plan import Action, LadderView, Proposal
 from j10ce.model.snapshot import Snapshot
 
@@ -48,6 +49,11 @@ class Contained:
     def ladders(self) -> tuple[LadderView, ...]:
         """How far it has gone, where it goes in stages; one that fails is nowhere."""
         return self.controller.ladders if isinstance(self.controller, Staged) and not self.fault else ()
+
+    @property
+    def seen(self) -> tuple[InterferenceReport, ...]:
+        """Who suffers from whom, as far as the controller looks for it."""
+        return self.controller.seen if isinstance(self.controller, Onlooker) else ()
 
     def act(self, snap: Snapshot) -> tuple[Action, ...]:
         """The deeds that the controller asks for; none of one that fails, and none is kept for later."""

@@ -14,7 +14,7 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from j10ce.adapters.adapter import WorkloadEvent, in_the_end
+from j10ce.adapters.adapter import WorkloadEvent
 from j10ce.agent.ring import arrival
 from j10ce.agent.ring.contained import Contained
 from j10ce.agent.ring.holds import Read, holders, in_force
@@ -25,6 +25,7 @@ from j10ce.kernel.record.drift import Drift
 from j10ce.kernel.routes import ancestors
 from j10ce.model.kinds import Hold
 from j10ce.model.knob import TargetId, render
+from j10ce.model.parts.reported import InterferenceReport
 from j10ce.model.plan import HeldSetting, Join, LadderView, Outcome, Plan
 from j10ce.model.quantity import Bytes
 from j10ce.model.resource import NOTHING
@@ -64,6 +65,7 @@ class Report(Struct, frozen=True):
     drifts: tuple[Drift, ...]
     armed: bool
     cpu_s: float
+    interference: tuple[InterferenceReport, ...] = ()  # who suffers from whom
     ladders: tuple[LadderView, ...] = ()  # how far controllers have gone that go in stages
 
 
@@ -141,7 +143,7 @@ class Agent:
         if (quick := self._admit(events, at, begun)) is not None:
             return quick
         self._see_resized(events)
-        gone, here = in_the_end(events)
+        gone, here = arrival.in_the_end(events)
         left = {t: w for t, w in self.workloads.items() if t not in gone}
         self._doubt(events)
         try:
@@ -318,15 +320,9 @@ class Agent:
             self._epoch,
             kernel.remains(),
         )
-        return replace(
-            snap,
-            originals=kernel.originals,
-            strategy=self.strategy.strategy,
-            pieces=kernel.pieces,
-            lent=self.lent,
-            held=frozenset(h.setting for h in self._held(at) if h.value is None),
-            done=kernel.done,
-        )
+        snap = replace(snap, originals=kernel.originals, strategy=self.strategy.strategy, pieces=kernel.pieces)
+        held = frozenset(h.setting for h in self._held(at) if h.value is None)
+        return replace(snap, lent=self.lent, held=held, done=kernel.done)
 
     def _held(self, at: Instant) -> tuple[HeldSetting, ...]:
         own = self._read.held(self.all_holds(), at.wall)
@@ -385,6 +381,7 @@ class Agent:
             tuple(self.kernel.drift()),
             self.writes,
             time.thread_time() - begun,
+            tuple(report for guard in self.guards for report in guard.seen),
             tuple(ladder for guard in self.guards for ladder in guard.ladders),
         )
         return self._last

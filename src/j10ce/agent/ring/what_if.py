@@ -206,6 +206,9 @@ class Unmeasured:
     def window(self, target: TargetId, metric: str, span_s: float) -> Window:
         return Nothing()
 
+    def timed(self, target: TargetId, metric: str, span_s: float) -> Sequence[tuple[float, float]]:
+        return ()
+
 
 class Nothing:
     def last(self) -> float | None:

@@ -17,7 +17,7 @@ from j10ce.model.kinds import Minimum, QoSProfile, Strict
 from j10ce.model.kinds import Workload as WorkloadObject
 from j10ce.model.knob import FREEZER
 from j10ce.model.text.near import one_of
-from j10ce.model.workload import APART, Handle, Workload
+from j10ce.model.workload import APART, HOST_NAMESPACE, Handle, Workload
 from j10ce.policy.profiles import canonical, may_choose
 from j10ce.policy.validation import syntax
 from j10ce.policy.validation.validate import validate
@@ -83,6 +83,8 @@ def check_names(namespace: str, name: str, labels: Mapping[str, str]) -> None:
     """Raises Invalid with every finding."""
     findings = [*syntax.namespace("namespace", namespace), *syntax.name("name", name, most=LONGEST_NAME)]
     findings += syntax.labels("labels", labels)
+    if namespace == HOST_NAMESPACE:
+        findings.append(Finding("namespace", namespace, "is for hostApplications of a NodeStrategy", "use another"))
     if findings:
         raise Invalid(findings, "workload")
 

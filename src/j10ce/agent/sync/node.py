@@ -54,7 +54,7 @@ class LocalNode:
             replace(
                 made,
                 demand=self._usage.demand(report),
-                predicted=self._usage.predicted(report.at.wall),
+                predicted=self._usage.predicted(report),
                 applied=self._trail.applied,
                 evictions=self._evictions(),
                 conditions=(*made.conditions, *conditions),

@@ -39,7 +39,7 @@ def explain_pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
     raw = _pod(api, namespace, name)
     pod = msgspec.convert(raw, Pod, dec_hook=read_amount)
     labels = dig(api.get(f"/api/v1/namespaces/{namespace}"), "metadata.labels") or {}
-    member = workload(pod, labels, Handle(), {})
+    member = workload(pod, labels, Handle(made=False), {})
     profiles = _items(api, "QoSProfile", None)
     choice = Chooser([convert(p, QoSProfile, []) for p in profiles]).choose(member)
     facts: dict[str, Any] = {

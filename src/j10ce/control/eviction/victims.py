@@ -11,7 +11,7 @@ from j10ce.control.eviction.needs import FRESH_S, asking, requested, window_s
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import Deed, Setting, TargetId
 from j10ce.model.snapshot import Snapshot
-from j10ce.model.workload import BANDS, Entitlement, EvictionTrigger, Workload
+from j10ce.model.workload import BANDS, HOST_NAMESPACE, Entitlement, EvictionTrigger, Workload
 
 BEST_EFFORT_ONLY: Final = frozenset(("satisfaction",))
 
@@ -25,7 +25,8 @@ class Victim(NamedTuple):
 def candidates(snap: Snapshot, trigger: EvictionTrigger) -> list[Victim]:
     """Chosen workloads that this trigger may evict, the first to go first.
 
-    Best effort, and whoever is willing; nobody of tier system, above the strategy's priority, or held.
+    Best effort, and whoever is willing; nobody of tier system, above the strategy's priority, or held; no
+    application of the host, which nobody would start again.
     """
     allowed = [e for e in snap.entitlements.values() if _may_go(snap, e, trigger)]
     listed = [_victim(snap, snap.workloads[e.target], e, trigger) for e in allowed]
@@ -57,7 +58,7 @@ def leaving(snap: Snapshot, patience_s: float) -> frozenset[TargetId]:
 
 def _may_go(snap: Snapshot, e: Entitlement, trigger: EvictionTrigger) -> bool:
     w = snap.workloads.get(e.target)
-    if w is None or not e.chosen or e.tier is Tier.SYSTEM or w.critical:
+    if w is None or not e.chosen or e.tier is Tier.SYSTEM or w.critical or w.namespace == HOST_NAMESPACE:
         return False
     hints, best_effort = w.overrides.eviction, e.tier is Tier.BESTEFFORT
     if not (best_effort or (hints.willing and trigger not in BEST_EFFORT_ONLY)):

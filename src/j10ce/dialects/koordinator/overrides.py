@@ -24,11 +24,12 @@ from j10ce.dialects.koordinator.classes import (
     label_findings,
     sub_priority,
 )
-from j10ce.dialects.koordinator.config.burst import DEFAULTS, CpuBurst
+from j10ce.dialects.koordinator.config.burst import CpuBurst
 from j10ce.errors import Finding
 from j10ce.model.kinds import CacheSection
 from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay, ProfileOverlay
-from j10ce.model.quantity import Quantity
+from j10ce.model.parts.strategy import BurstSection
+from j10ce.model.quantity import Duration
 from j10ce.model.workload import EvictionHints, EvictionTrigger, NativeClass, Note, Overrides, Workload
 
 MOST_NOTES: Final = 32  # of one workload
@@ -49,6 +50,13 @@ TRIGGERS: Final[Mapping[str, EvictionTrigger]] = {
     "MemoryEvict": "memory",
     "MemoryAllocatableEvict": "lent-memory",
 }
+POLICIES: Final[Mapping[str, Any]] = {
+    "none": "none",
+    "cpuBurstOnly": "static",
+    "cfsQuotaBurstOnly": "quota",
+    "auto": "auto",
+}
+NO_END_S: Final = 10.0**9  # longer than anything runs
 BINDS: Final[Mapping[str, Any]] = {"FullPCPUs": "full-cores", "SpreadByPCPUs": "spread"}
 
 
@@ -71,6 +79,7 @@ def translate(w: Workload) -> Workload:
         overrides=Overrides(
             sections=_sections(said),
             eviction=_eviction(wishes, w.labels),
+            burst=_burst(wishes.burst) if wishes.burst is not None else BurstSection(),
             origins=origins | ({"profile": origin} if origin else {}),
             notes=_notes(w, [*label_findings(w.labels), *findings], said, wishes),
             profiles=profiles,
@@ -94,7 +103,7 @@ def _said(wishes: PodWishes, koord: KoordClass) -> Iterator[Said]:
     if wishes.memory is not None:
         yield _memory(wishes.memory)
     if wishes.burst is not None:
-        yield _burst(wishes.burst)
+        yield Said(names.CPU_BURST, {f"burst.{name}": value for name, value in _set(_burst(wishes.burst)).items()})
     if wishes.cpu is not None:
         yield _identity(wishes, koord)
     if wishes.resctrl is not None:
@@ -120,15 +129,16 @@ def _memory(wish: MemoryWish) -> Said:
     return Said(names.MEMORY_QOS, fields, rest)
 
 
-def _burst(wish: CpuBurst) -> Said:
-    """Mainline kernels save up no more than one limit's worth."""
-    percent = DEFAULTS["cpuBurstPercent"] if wish.cpu_burst_percent is UNSET else wish.cpu_burst_percent
-    saved = {"none": 0, "cfsQuotaBurstOnly": 0, "cpuBurstOnly": percent, "auto": percent}
-    wanted = wish.cpu_burst_percent if wish.policy is UNSET else saved[wish.policy]
-    fields = {} if wanted is UNSET else {"cpu.burst": Quantity(min(wanted, WHOLE), percent=True)}
-    quota = ("policy",) if wish.policy in ("auto", "cfsQuotaBurstOnly") else ()
-    rest = tuple(name for name in _set(wish) if name not in ("policy", "cpu_burst_percent"))
-    return Said(names.CPU_BURST, fields, (*quota, *rest))
+def _burst(wish: CpuBurst) -> BurstSection:
+    """Over what the node's strategy says, field by field; no period is one without an end."""
+    period = wish.cfs_quota_burst_period_seconds
+    return BurstSection(
+        policy=UNSET if wish.policy is UNSET else POLICIES[wish.policy],
+        static_percent=wish.cpu_burst_percent,
+        quota_percent=wish.cfs_quota_burst_percent,
+        period=UNSET if period is UNSET else Duration(NO_END_S if period < 0 else period),
+        share_pool_percent=wish.share_pool_threshold_percent,
+    )
 
 
 def _identity(wishes: PodWishes, koord: KoordClass) -> Said:

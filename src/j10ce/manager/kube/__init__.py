@@ -14,5 +14,6 @@ Pods, nodes and questions of kube-scheduler and of API servers come in; answers,
     evictions/       carries out the evictions that agents ask for
     leader_address   leads the extender's Service to the leader
     certificates     makes certificates and says when they change
+    koordinator/     obeys Koordinator's ConfigMap, and answers for its webhooks
     webhook_certs    keeps them in a Secret, and tells the API server
 """

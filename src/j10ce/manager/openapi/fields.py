@@ -277,6 +277,8 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "claimed": "What is promised to running workloads, by namespace and resource.",
         "best_effort": "What tier besteffort uses, by resource.",
         "usage": "What is used, by resource: p50, p95, p98, max.",
+        "usage_over": "What was used over 5, 10 and 30 minutes, by resource: avg, p50, p90, p95, p99.",
+        "interference": "Who suffers from whom on this node, the worst first.",
         "demand": "What is used beside best effort, by resource.",
         "predicted": "The peak to expect, by resource: of all, and of the protected.",
         "pressure": "Percent of time that something waited, by resource.",

@@ -117,7 +117,9 @@ STRATEGY: Final[Mapping[str, Mapping[str, str]]] = {
         "batch_percent": "Percent of the capacity that is lent as batch at most; no cap when not set.",
         "mid_percent": "Percent of the capacity that is lent as mid at most.",
         "mid_unallocated_percent": "Percent of what nobody was promised that is lent as mid on top.",
+        "mid_static_percent": "Percent of the capacity that is lent as mid, whatever is used or predicted.",
         "safety_percent": "Percent on top of the predicted peak.",
+        "reserved": "What is kept for the machine itself, where that is more than the headroom.",
     },
     "NormalizationSection": {
         "": "CPUs of different speed made comparable.",

@@ -59,6 +59,19 @@ class EvictionRequest(Strict, frozen=True, kw_only=True):
     since: datetime | UnsetType = UNSET
 
 
+class InterferenceReport(Strict, frozen=True, kw_only=True):
+    """A workload that suffers on a node, another that is why, and what is done about it."""
+
+    victim: Word
+    antagonist: Word
+    resource: Word  # cpu, memory, io, cache
+    suffering: Text = ""
+    evidence: Text = ""
+    correlation: float = 0.0  # of ranks; 0 where the antagonist holds most of the resource all the time
+    samples: Number = 0
+    action: Text = ""
+
+
 class AppliedChange(Strict, frozen=True, kw_only=True):
     """A traced change of an object that this node has carried out."""
 

@@ -101,6 +101,8 @@ class LawSection(Strict, frozen=True, kw_only=True):
     batch_percent: int | UnsetType = UNSET
     mid_percent: int | UnsetType = UNSET
     mid_unallocated_percent: int | UnsetType = UNSET
+    mid_static_percent: int | UnsetType = UNSET  # of the capacity, whatever is used or predicted
+    reserved: Quantity | UnsetType = UNSET  # for the machine itself: CPUs or bytes
     safety_percent: int | UnsetType = UNSET
 
 

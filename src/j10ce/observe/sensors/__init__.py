@@ -5,5 +5,8 @@ Files of the kernel come in; samples go out, one per series that has something t
     cgroup     samples cgroups
     node       samples the machine, and says what it is
     psi        is pressure, and triggers for its spikes
+    run_queue  is how long threads wait for a CPU, where cgroups have no pressure
+    reclaim    says whether the machine runs short of memory
+    cpi        is cycles per instruction, where there are hardware counters
     counters   picks numbers out of kernel files
 """

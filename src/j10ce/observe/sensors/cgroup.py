@@ -13,7 +13,7 @@ from j10ce.model import knob
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Handle, Part, Workload
 from j10ce.observe.sensor import Sample, Sensor
-from j10ce.observe.sensors.counters import Rate, pick
+from j10ce.observe.sensors.counters import CLOSE_EVERY, Rate, pick, transferred
 from j10ce.observe.sensors.psi import PRESSURES, total_us
 
 # memory.stat and the three pressure files cost five times as much as all others together. So each workload has them
@@ -36,10 +36,12 @@ class CgroupSensor:
         hierarchies: Hierarchies,
         files: Files,
         others: Callable[[], Mapping[TargetId, Handle]] = dict,
+        closely: Callable[[], Collection[TargetId]] = frozenset,
     ) -> None:
         self._hierarchies = hierarchies
         self._files = files
         self._others = others
+        self._closely = closely
         self._meters: dict[TargetId, _Meter] = {}
         self._parts: dict[TargetId, _Parts] = {}
         self._turns = count()
@@ -48,7 +50,7 @@ class CgroupSensor:
     def sample(self, now: float, workloads: Collection[Workload], /) -> Iterable[Sample]:
         self._sampled += 1
         samples: list[Sample] = []
-        handles, others = {w.target: w.handle for w in workloads}, self._others()
+        handles, others, closely = {w.target: w.handle for w in workloads}, self._others(), self._closely()
         for target, handle in (*handles.items(), *others.items()):
             meter = self._meters.get(target)
             if meter is None or (meter.handle is not handle and meter.handle != handle):
@@ -56,6 +58,8 @@ class CgroupSensor:
             meter.sample(now, samples)
             if meter.turn == self._sampled % SLOW_EVERY or target in others:
                 meter.sample_slowly(now, samples)
+            elif target in closely and (meter.turn - self._sampled) % CLOSE_EVERY == 0:
+                meter.sample_closely(now, samples)
         if len(self._meters) > len(handles) + len(others):
             for gone in self._meters.keys() - handles.keys() - others.keys():
                 self._meters.pop(gone).close()
@@ -137,10 +141,13 @@ class _Meter:
         self._memory = file("memory", "memory.usage_in_bytes", "memory.current")
         self._memory_stat = file("memory", "memory.stat", "memory.stat")
         self._inactive = b"\ntotal_inactive_file " if hierarchies.version("memory") == 1 else b"\ninactive_file "
+        of_all = b"\ntotal_" if hierarchies.version("memory") == 1 else b"\n"  # v1 counts those below apart
+        self._refault_keys = [of_all + b"workingset_refault_%b " % kind for kind in (b"anon", b"file")]
         self._pressures = [
             (f"{p}.pressure", path, Rate()) for p in PRESSURES if (path := file(UNIFIED, "", f"{p}.pressure"))
         ]
-        self._usage = Rate()
+        self._io_stat = file("io", "", "io.stat")
+        self._usage, self._io, self._refaults, self._scanned = Rate(), Rate(), Rate(), Rate()
         self._periods = self._throttled = -1  # not read yet
         self._capped = False  # has a quota: its periods count
         self._current = 0
@@ -173,23 +180,41 @@ class _Meter:
         read = self._files.read
         if self._cpuacct and not self._capped and (text := read(self._cpu_stat)):
             self._put_throttled(text, samples)
-        self._put_working_set(samples)
+        self.sample_closely(now, samples)
+
+    def sample_closely(self, now: float, samples: list[Sample]) -> None:
+        """What tells whether it suffers: what it waits for, and what its memory has to be read again."""
+        read = self._files.read
+        self._put_reclaim(now, self._put_working_set(samples), samples)
         for metric, path, rate in self._pressures:
             stalled = rate.of(now, total_us(text)) if (text := read(path)) else None
             if stalled is not None:
                 samples.append(Sample(self._target, metric, min(1.0, stalled / 1e6)))
+        if self._io_stat and (text := read(self._io_stat)) is not None:
+            self._put("io.usage", self._io.of(now, transferred(text)), samples)
 
     def _put_current(self, samples: list[Sample]) -> None:
         if self._memory and (text := self._files.read(self._memory)):
             self._current = int(text)
             samples.append(Sample(self._target, "memory.current", float(self._current)))
 
-    def _put_working_set(self, samples: list[Sample]) -> None:
-        """Of what was current."""
-        if self._memory_stat and (text := self._files.read(self._memory_stat)):
-            inactive = pick(text, self._inactive)
-            if inactive is not None:
-                samples.append(Sample(self._target, "memory.working_set", float(max(0, self._current - inactive))))
+    def _put_working_set(self, samples: list[Sample]) -> bytes:
+        """Of what was current; returns the file that says so."""
+        text = self._files.read(self._memory_stat) if self._memory_stat else None
+        if text and (inactive := pick(text, self._inactive)) is not None:
+            samples.append(Sample(self._target, "memory.working_set", float(max(0, self._current - inactive))))
+        return text or b""
+
+    def _put_reclaim(self, now: float, memory_stat: bytes, samples: list[Sample]) -> None:
+        refaults = [n for key in self._refault_keys if (n := pick(memory_stat, key)) is not None]
+        if refaults:
+            self._put("memory.refaults", self._refaults.of(now, sum(refaults)), samples)
+        if (scanned := pick(memory_stat, b"\npgscan_direct ")) is not None:
+            self._put("memory.direct_reclaim", self._scanned.of(now, scanned), samples)
+
+    def _put(self, metric: str, value: float | None, samples: list[Sample]) -> None:
+        if value is not None:
+            samples.append(Sample(self._target, metric, value))
 
     def _put_usage(self, now: float, used: int, per_s: float, samples: list[Sample]) -> None:
         rate = self._usage.of(now, used)

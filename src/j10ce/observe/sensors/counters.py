@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+CLOSE_EVERY: Final = 2  # samples, of a workload that is looked at closely: a share of what is read slowly
+
 
 def pick(text: bytes, key: bytes, until: bytes = b"\n") -> int | None:
     """The whole number between the first `key` and `until`; None where either is missing.
@@ -14,6 +18,12 @@ def pick(text: bytes, key: bytes, until: bytes = b"\n") -> int | None:
     at += len(key)
     end = text.find(until, at)
     return int(text[at:end]) if end >= 0 else None
+
+
+def transferred(io_stat: bytes) -> int:
+    """Bytes read and written, of all devices: `8:0 rbytes=4096 wbytes=0 rios=1 …`, one line each."""
+    words = io_stat.split()
+    return sum(int(w[7:]) for w in words if w.startswith((b"rbytes=", b"wbytes=")))
 
 
 class Rate:

@@ -143,9 +143,7 @@ async def test_a_minute_has_so_many() -> None:
 async def test_not_obeyed(given: dict[str, Any], fields: dict[str, Any]) -> None:
     async with evicting() as made:
         if PROFILE in given["metadata"]["labels"]:
-            given["metadata"]["namespace"] = "shop"
-            made._occupants._chooser = Chooser(builtin())
-            made._occupants.namespace_labels = lambda name: {"j10ce.io/trusted": "true"}  # type: ignore[method-assign]
+            made._occupants.known_namespace = lambda name: {"j10ce.io/trusted": "true"}  # type: ignore[method-assign]
         await made.run(given)
         await made.report("web-0", **fields)
         assert await made.look() == []

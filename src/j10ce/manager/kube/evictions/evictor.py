@@ -70,7 +70,7 @@ class Evictor:
         if pod is None or pod.metadata.uid != asked.uid or pod.spec.node_name != node:
             return None
         ending = pod.ended or pod.metadata.deletion_timestamp is not None
-        system = self._occupants.choice(asked.namespace, pod.metadata.labels).tier is Tier.SYSTEM
+        system = self._occupants.choice(pod).tier is Tier.SYSTEM
         return None if ending or system else pod
 
     def _per_minute(self, node: str) -> int:

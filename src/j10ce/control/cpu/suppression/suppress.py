@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator
-from typing import Final, Literal
+from typing import Final
 
 from j10ce.control.besteffort import cover, has_capped_parts, idlers, resizing
 from j10ce.control.controller import Controller
+from j10ce.control.cpu.cpusets.reserved import closed
 from j10ce.control.cpu.rivals import Rival, protected, rival, sheltered, unweighed
-from j10ce.control.cpu.room import Law, Room, next_room
-from j10ce.control.cpu.water import RoomClaim, fill, wants
+from j10ce.control.cpu.suppression.confine import choose, count
+from j10ce.control.cpu.suppression.room import Law, Room, next_room
+from j10ce.control.cpu.suppression.terms import Mode, SuppressTerms, terms
+from j10ce.control.cpu.suppression.water import RoomClaim, fill, wants
 from j10ce.model.knob import KNOBS, NODE, PERIOD_US, Setting, TargetId, Value, format_cpus
+from j10ce.model.machine.topology import Cpus
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
 
@@ -20,25 +24,29 @@ UNWEIGHED_S: Final = 120.0  # a group that is light for longer than twice a kube
 
 
 class CpuSuppress:
-    """Caps best-effort work by quota or by CPUs; where cpu.idle is enough it stands back. The law is that of `room`."""
+    """Caps best-effort work by quota or by CPUs. Where cpu.idle is enough it stands back, unless the node's strategy
+    says a threshold. The law is that of `room`, on the terms of `terms`."""
 
     name = "cpu-suppress"
 
     class Config(Law, frozen=True, kw_only=True):
-        mode: Literal["auto", "quota", "cpuset"] = "auto"
+        mode: Mode = "auto"
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self._epoch = -1
+        self._terms = SuppressTerms(config, "quota", stands_back=True)
         self._capped: dict[TargetId, tuple[TargetId, ...]] = {}
         self._idle: dict[TargetId, tuple[TargetId, ...]] = {}
         self._never_idle: dict[TargetId, tuple[TargetId, ...]] = {}
         self._protected: frozenset[TargetId] = frozenset()
         self._rivals: dict[TargetId, Rival] = {}  # of those who are idle, and capped all the same
         self._unweighed: dict[TargetId, float] = {}  # groups of the protected, since when
+        self._usable: Cpus = frozenset()  # by best effort
         self._room: Room | None = None
         self._caps: dict[TargetId, float] = {}  # CPUs, at the last tick
         self._wants: dict[TargetId, float] = {}
+        self._cpus: Cpus = frozenset()  # that it was confined to, at the last tick
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         self._look(snap)
@@ -47,26 +55,32 @@ class CpuSuppress:
             why = "cpu.idle yields to everyone else at once" if sheltered(snap, target) else "idle, and in light groups"
             yield self._at_most(target, "cpu.max", math.inf, f"{why}, so no cap is needed")
         if not self._capped:
-            self._room, self._caps, self._wants = None, {}, {}
+            self._room, self._caps, self._wants, self._cpus = None, {}, {}, frozenset()
             return
-        others = _others(snap, (*self._capped.values(), *(self._idle[t] for t in yielding)))
-        self._room = next_room(self.config, self._room, snap.now, others, snap.node.capacity.cpu / 1000)
-        if self.config.mode == "cpuset":
+        self._room = self._next_room(snap, yielding)
+        if self._terms.by == "cpuset":
             yield from self._by_cpus(snap, self._room)
         else:
             yield from self._by_quota(snap, self._room)
 
     def _look(self, snap: Snapshot) -> None:
-        """Who is suppressed changes only with the epoch."""
+        """Who is suppressed, and how, changes only with the epoch."""
         if snap.epoch == self._epoch:
             return
+        said = terms(self.config, self.config.mode, snap.strategy.suppress, placeable=snap.supports("cpuset.cpus"))
+        if said != self._terms and self._room is not None:
+            self._room = self._room._replace(uses=())  # other terms hold at once
+        self._terms = said
+        by_cpus = self._terms.by == "cpuset"
         wanted = {t for t, e in snap.entitlements.items() if e.chosen and e.cpu.suppressible}
-        targets = cover(snap, {t for t in wanted if not resizing(snap, t) and not has_capped_parts(snap, t)})
-        idle = idlers(snap) if self.config.mode == "auto" and snap.supports("cpu.idle") else {}
+        fit = {t for t in wanted if not resizing(snap, t) and (by_cpus or not has_capped_parts(snap, t))}
+        targets = cover(snap, fit)
+        idle = idlers(snap) if self._terms.stands_back and snap.supports("cpu.idle") else {}
         yielding = {w for inside in idle.values() for w in inside}
         self._idle = {t: inside for t, inside in targets.items() if yielding.issuperset(inside)}
         self._never_idle = {t: inside for t, inside in targets.items() if t not in self._idle}
         self._protected = protected(snap)
+        self._usable = snap.node.cpus - closed(snap) or snap.node.cpus if by_cpus else frozenset()
         self._epoch = snap.epoch
 
     def _weigh(self, snap: Snapshot) -> list[TargetId]:
@@ -77,12 +91,40 @@ class CpuSuppress:
         self._capped = self._never_idle | {t: self._idle[t] for t in self._rivals}
         return [t for t in self._idle if t not in self._rivals]
 
+    def _next_room(self, snap: Snapshot, yielding: Iterable[TargetId]) -> Room:
+        besteffort = [*self._capped.values(), *(self._idle[t] for t in yielding)]
+        cpus = snap.node.capacity.cpu / 1000
+        held = self._room or self._in_force(snap)
+        return next_room(self._terms.law, held, snap.now, _others(snap, besteffort), cpus, _asked(snap, besteffort))
+
+    def _in_force(self, snap: Snapshot) -> Room | None:
+        """What an agent before this one gave, until there is a reading."""
+        held = [snap.settings.get(s) for t in self._capped if (s := Setting(t, "cpu.max")) in snap.originals]
+        quotas = [v for v in held if isinstance(v, float) and v != math.inf]
+        if len(quotas) < len(self._capped):
+            return None
+        return Room(snap.now, math.fsum(quotas) / PERIOD_US, "")
+
     def _by_cpus(self, snap: Snapshot, room: Room) -> Iterator[Proposal]:
-        """The lowest CPUs: floors reserve from the highest down."""
-        if snap.supports("cpuset.cpus"):
-            cpus = frozenset(sorted(snap.node.cpus)[: max(1, math.ceil(room.cpus))])
-            for target in self._capped:
-                yield self._at_most(target, "cpuset.cpus", cpus, f"{room.reason}: CPUs {format_cpus(cpus)}")
+        """Where there is less room than one CPU, and a part of it may not be lent, a quota keeps within it."""
+        if not snap.supports("cpuset.cpus"):
+            return
+        held = self._cpus or self._confined(snap)
+        fit = count(room.cpus, len(held), whole=self._terms.whole)
+        self._cpus = choose(fit, self._usable, held, snap.node.topology)
+        for target in self._capped:
+            yield self._at_most(target, "cpuset.cpus", self._cpus, f"{room.reason}: CPUs {format_cpus(self._cpus)}")
+        if self._terms.whole and room.cpus < 1:
+            yield from self._by_quota(snap, room)
+
+    def _confined(self, snap: Snapshot) -> Cpus:
+        """The CPUs that an agent before this one left it."""
+        for target in self._capped:
+            setting = Setting(target, "cpuset.cpus")
+            there = snap.settings.get(setting)
+            if setting in snap.originals and isinstance(there, frozenset):
+                return there & self._usable
+        return frozenset()
 
     def _by_quota(self, snap: Snapshot, room: Room) -> Iterator[Proposal]:
         if not snap.supports("cpu.max"):
@@ -132,6 +174,13 @@ def _reading(snap: Snapshot, target: TargetId) -> float | None:
 def _others(snap: Snapshot, suppressed: Iterable[Collection[TargetId]]) -> float | None:
     node = _reading(snap, NODE)
     return None if node is None else max(0.0, node - math.fsum(_used(snap, inside) for inside in suppressed))
+
+
+def _asked(snap: Snapshot, suppressed: Iterable[Collection[TargetId]]) -> float:
+    """CPUs that all others ask for or are promised."""
+    besteffort = {t for inside in suppressed for t in inside}
+    others = (e for t, e in snap.entitlements.items() if t not in besteffort)
+    return math.fsum(max(e.requests.cpu, e.floor.cpu) for e in others) / 1000
 
 
 _: Controller = CpuSuppress(CpuSuppress.Config())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.control.cpu.water import RoomClaim, fill, wants
+from j10ce.control.cpu.suppression.water import RoomClaim, fill, wants
 
 CLAIMS = st.lists(st.builds(RoomClaim, st.integers(1, 5), st.floats(0, 64) | st.just(math.inf)), min_size=1, max_size=8)
 

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
-from j10ce.control.cpu.suppress import CpuSuppress
+from j10ce.control.cpu.suppression.suppress import CpuSuppress
 from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import NODE, Setting, TargetId, group
+from j10ce.model.parts.strategy import Strategy
 from j10ce.model.plan import Bound, Proposal
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Part
@@ -81,9 +83,91 @@ def test_in_a_container_with_a_quota_best_effort_gets_what_is_left_of_that() -> 
     assert p.reason == "others use 2.00 of 4.5 CPUs; 1.60 left for best-effort"
 
 
-def test_cpuset_mode_takes_the_lowest_cpus() -> None:
+def test_cpuset_mode_takes_as_many_cpus_as_are_left() -> None:
     (p,) = suppress("cpuset").propose(machine(9.5, {"job": 4.0}))
     assert (p.setting.knob, p.value) == ("cpuset.cpus", frozenset({0, 1, 2}))  # 2.5 CPUs, rounded up
+
+
+def by_strategy(snap: Snapshot, **said: object) -> list[Proposal]:
+    """What a controller that is configured to nothing makes of a strategy."""
+    spoken = build.strategy("pool", {"suppress": said}).spec.suppress
+    return list(suppress().propose(replace(snap, strategy=Strategy(suppress=spoken))))
+
+
+@pytest.mark.parametrize(
+    ("said", "knob", "value"),
+    [
+        pytest.param({"thresholdPercent": 65}, "cpu.max", 150_000, id="a threshold counts even where cpu.idle works"),
+        pytest.param({"mode": "auto"}, "cpu.max", math.inf, id="auto without one stands back"),
+        pytest.param({"mode": "quota"}, "cpu.max", 300_000, id="quota, by the controller's own ceiling"),
+        pytest.param({"mode": "cpuset", "thresholdPercent": 65}, "cpuset.cpus", {0, 1}, id="1.5 CPUs as two"),
+        pytest.param({"thresholdPercent": 10, "minPercent": 20}, "cpu.max", 200_000, id="best effort keeps its least"),
+        pytest.param({"thresholdPercent": 10, "minPercent": 0}, "cpu.max", 1_000, id="which may be next to nothing"),
+        pytest.param({"mode": "buffer", "bufferCpus": "2"}, "cpuset.cpus", {0, 1, 2}, id="two stay idle"),
+        pytest.param({"mode": "buffer", "bufferCpus": "1500m"}, "cpuset.cpus", {0, 1, 2}, id="no part of one is lent"),
+    ],
+)
+def test_a_strategy_is_obeyed(said: dict[str, object], knob: str, value: object) -> None:
+    (p,) = by_strategy(machine(9.0, {"job": 4.0}), **said)
+    assert (p.setting.knob, p.value) == (knob, value)
+
+
+def test_a_buffer_is_kept_by_quota_where_there_are_no_cpusets() -> None:
+    (p,) = by_strategy(machine(9.0, {"job": 4.0}, lacking=("cpuset.cpus",)), mode="buffer", bufferCpus="2")
+    assert (p.setting.knob, p.value) == ("cpu.max", 300_000)
+
+
+def test_where_a_buffer_leaves_less_than_one_cpu_a_quota_keeps_within_it() -> None:
+    wishes = by_strategy(machine(11.5, {"job": 4.0}), mode="buffer", bufferCpus="2")
+    assert {p.setting.knob: p.value for p in wishes} == {"cpuset.cpus": {0}, "cpu.max": 50_000}
+
+
+def test_cpus_of_its_own_are_never_lent_to_best_effort() -> None:
+    lse = build.workload("lse", cpu="2")
+    alone = build.entitlement(lse, tier="exclusive", floor_cpu="2", cpu=CpuSection(pinning="exclusive"))
+    job = build.workload("job")
+    snap = build.snapshot(
+        alone, build.entitlement(job, tier="besteffort", cpu=BE), workloads=[lse, job], on=build.node(4),
+        readings={(NODE, "cpu.usage"): 0.0},
+    )  # fmt: skip
+    (p,) = by_strategy(snap, mode="cpuset", thresholdPercent=100)
+    assert p.value == {0, 1}
+
+
+def test_cpus_move_only_as_far_as_their_number_does() -> None:
+    controller = suppress("cpuset")
+    sets = []
+    for n, use in enumerate([4.0, 8.0, 8.0, 9.0, *[4.0] * 400]):
+        (p,) = controller.propose(machine(use, {"job": 0.0}, now=1000.0 + n))
+        sets.append(p.value)
+    assert [len(s) for s in sets[:4]] == [4, 1, 1, 1]  # type: ignore[arg-type]
+    assert len(sets[-1]) == 4  # type: ignore[arg-type]
+    for before, after in pairwise(sets):
+        assert before <= after or after <= before  # type: ignore[operator]
+
+
+def test_on_v1_a_pod_whose_containers_have_limits_is_confined_to_cpus_all_the_same() -> None:
+    part = Part("main", build.handle("kubepods/besteffort/pod2/main"), limits=build.ceiling("1"))
+    snap = kubelet_tree(2.0, parts=(part,), via="cgroup1")
+    (p,) = by_strategy(snap, mode="cpuset", thresholdPercent=60)
+    assert (p.setting.knob, len(p.value)) == ("cpuset.cpus", 4)  # type: ignore[arg-type]
+
+
+def test_on_paper_best_effort_has_what_the_others_do_not_ask_for() -> None:
+    web, job = build.workload("web", cpu="2"), build.workload("job")
+    snap = build.snapshot(
+        build.entitlement(web, tier="sensitive"), build.entitlement(job, tier="besteffort", cpu=BE),
+        workloads=[web, job], on=build.node(10),
+    )  # fmt: skip
+    (p,) = by_strategy(snap, thresholdPercent=65)
+    assert (p.value, p.reason) == (450_000, "nothing was read yet; others ask for 2.00 of 10 CPUs; 4.50 left")
+
+
+def test_after_a_restart_the_cap_in_force_stays_until_there_is_a_reading() -> None:
+    snap = machine(None, {"job": 4.0}, values={Setting(TargetId(TIER), "cpu.max"): 123_000.0})
+    ours = replace(snap, originals={Setting(TargetId(TIER), "cpu.max"): math.inf})
+    (p,) = by_strategy(ours, thresholdPercent=65)
+    assert (p.value, p.reason) == (123_000, "no reading of the node's CPU use; stays at 1.23 CPUs")
 
 
 def test_adopted_ones_and_the_tier_share_the_room() -> None:

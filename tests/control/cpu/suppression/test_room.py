@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.control.cpu.room import Law, Room, next_room
+from j10ce.control.cpu.suppression.room import Law, Room, next_room
+from j10ce.control.cpu.suppression.terms import QUICK
 from j10ce.model.quantity import Duration
 
 CPUS = 10.0
 LAW = Law()
+QUICK_LAW = msgspec.structs.replace(LAW, **QUICK)
 readings = st.lists(st.one_of(st.none(), st.floats(0, 12)), min_size=1, max_size=80)
 
 
@@ -22,6 +25,10 @@ def run(uses: Iterable[float | None], law: Law = LAW, step_s: float = 1.0) -> li
     for n, use in enumerate(uses):
         rooms.append(next_room(law, rooms[-1] if rooms else None, n * step_s, use, CPUS))
     return rooms
+
+
+def changes(rooms: list[Room]) -> int:
+    return sum(a.cpus != b.cpus for a, b in pairwise(rooms))
 
 
 def cpus(rooms: Iterable[Room]) -> list[float]:
@@ -46,9 +53,9 @@ def test_reserve_is_left_free() -> None:
 
 
 def test_shrinking_is_immediate_and_growing_slow() -> None:
-    rooms = run([2.0, 6.0, *[0.0] * 3], Law(window=Duration(1), settle=Duration(0)))
-    # 2 % of ten CPUs a second, once the window has forgotten the burst.
-    assert cpus(rooms) == pytest.approx([6.0, 2.0, 2.0, 2.2, 2.4])
+    rooms = run([2.0, 6.0, *[0.0] * 4], Law(window=Duration(2), calm=Duration(2)))
+    # 2 % of ten CPUs a second, once the lower use has lasted for two seconds.
+    assert cpus(rooms) == pytest.approx([6.0, 2.0, 2.0, 2.2, 2.4, 2.6])
 
 
 def test_a_burst_is_remembered_for_the_window() -> None:
@@ -63,10 +70,18 @@ def test_a_missing_reading_keeps_the_decision_and_says_so() -> None:
     assert second.reason == "no reading of the node's CPU use; stays at 3.00 CPUs"
 
 
-def test_before_the_first_reading_only_the_floor_is_lent_and_growth_is_not_held_against_it() -> None:
-    first, second = run([None, 0.0])
-    assert first.cpus == pytest.approx(0.5)
-    assert second.cpus == pytest.approx(8.0)
+def test_before_the_first_reading_others_count_by_what_they_ask_for_and_growth_is_not_held_against_it() -> None:
+    first = next_room(LAW, None, 0.0, None, CPUS, asked=2.5)
+    assert first.cpus == pytest.approx(5.5)
+    assert first.reason == "nothing was read yet; others ask for 2.50 of 10 CPUs; 5.50 left"
+    assert next_room(LAW, first, 1.0, 0.0, CPUS).cpus == pytest.approx(8.0)
+
+
+def test_a_step_is_answered_by_one_change_each_way() -> None:
+    rooms = run([*[2.0] * 30, *[6.0] * 30, *[2.0] * 30], QUICK_LAW)
+    assert changes(rooms) == 2
+    assert rooms[30].cpus == pytest.approx(2.0), "at once"
+    assert rooms[63].cpus == pytest.approx(6.0), "once it has lasted for three seconds"
 
 
 def test_samples_between_ticks_do_not_pile_up() -> None:
@@ -80,13 +95,18 @@ def test_room_stays_between_its_floor_and_the_machine(uses: list[float | None]) 
 
 
 @given(uses=st.lists(st.floats(0, 12), min_size=1, max_size=40), more=st.floats(0, 6))
-def test_busier_others_never_mean_more_room(uses: list[float], more: float) -> None:
-    """From the same past, whatever it was."""
-    *past, last = uses
-    held = run(past)[-1] if past else None
-    calm = next_room(LAW, held, float(len(past)), last, CPUS)
-    busy = next_room(LAW, held, float(len(past)), last + more, CPUS)
-    assert busy.cpus <= calm.cpus
+def test_a_use_beyond_all_noise_is_made_room_for_at_once(uses: list[float], more: float) -> None:
+    """Whatever was before: 36 CPUs are more than any noise between 0 and 12."""
+    held = run(uses)[-1]
+    after = next_room(LAW, held, float(len(uses)), 36.0 + held.level + more, CPUS)
+    assert after.cpus == pytest.approx(LAW.floor * CPUS, abs=LAW.dead_band * CPUS)
+
+
+@given(st.lists(st.floats(-1, 1), min_size=60, max_size=200))
+def test_stationary_noise_costs_little_room_and_few_changes(noise: list[float]) -> None:
+    """Of readings that the law of theirs would answer with a change nearly each."""
+    rooms = run([4.0 + n for n in noise], QUICK_LAW)
+    assert changes(rooms[20:]) <= len(noise) / 3
 
 
 @given(st.lists(st.floats(-0.09, 0.09), min_size=10, max_size=200))

@@ -1,0 +1,7 @@
+"""Other systems' configuration, turned into objects of ours.
+
+Files come in; objects of ours go out, and what could not be said in them goes to standard error.
+
+    config_map   finds Koordinator's ConfigMap and nodes among objects, and says what becomes of them
+    convert      prints them as native objects
+"""
