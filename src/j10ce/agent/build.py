@@ -83,7 +83,7 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
     applications = HostApplications(settings.top, whereabouts, agent.strategy.strategy, local.known())
     shell = _shell(settings, agent, [local, applications, *([kube.adapter] if kube else [])])
     trail, usage = Trail(agent.document), Usage(cache.histories(), histories.keep)
-    plane = _plane(settings, facts.name, kube, LocalNode(shell, cache, usage, trail), agent.document)
+    plane = _plane(settings, facts.name, kube, _local(shell, cache, usage, trail, kube), agent.document)
     return Host(
         settings=settings,
         load=load,
@@ -168,8 +168,12 @@ def _plane(
     settings: AgentConfig, name: str, kube: KubeNode | None, node: LocalNode, known: NodeDocument
 ) -> ControlPlane | None:
     if kube:
-        return kube.sync(node, known)
+        return kube.sync(node, known, node.lend)
     return Sync(_peer(settings), name, node, known) if settings.server else None
+
+
+def _local(shell: Shell, cache: Cache, usage: Usage, trail: Trail, kube: KubeNode | None) -> LocalNode:
+    return LocalNode(shell, cache, usage, trail, kube.adapter.requests if kube else tuple)
 
 
 def _enrolment(settings: AgentConfig, node: str, shell: Shell) -> Enrolment | None:

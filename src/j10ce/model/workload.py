@@ -176,11 +176,16 @@ class Workload(Struct, frozen=True):
     priority: int | None = None  # of its PriorityClass; None: it has none
     reclaimable: Mapping[str, Reclaimable] = field(default_factory=dict)  # by band: batch, mid
     overrides: Overrides = Overrides()
+    leaving: bool = False  # its maker is ending it
     resizing: bool = False  # its maker is about to write its cgroup, and an idle one takes no weight
 
     @property
     def target(self) -> TargetId:
         return knob.workload(self.namespace, self.name)
+
+    @property
+    def part_targets(self) -> list[TargetId]:
+        return [knob.part(self.namespace, self.name, p.name) for p in self.parts]
 
     @property
     def waiting(self) -> list[tuple[int, str]]:
