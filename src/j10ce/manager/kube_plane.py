@@ -30,6 +30,7 @@ from j10ce.manager.kube import extender, webhook
 from j10ce.manager.kube.cluster_feed import Occupants, as_it_is
 from j10ce.manager.kube.doors import Doors, KubernetesDoor
 from j10ce.manager.kube.events import Recorder
+from j10ce.manager.kube.evictions.evictor import Evictor
 from j10ce.manager.kube.extender import ExtenderDoor
 from j10ce.manager.kube.koordinator.admission import KoordinatorRules
 from j10ce.manager.kube.koordinator.strategies import ConfigMapName, StrategyKeeper, following
@@ -100,6 +101,7 @@ class KubePlane:
             "extended resources": lambda: keep_extended(
                 self._client, view, self._occupants, theirs=self._koordinator is not None
             ),
+            "evictions": Evictor(self._client, view, self._occupants, self._wall, self._events.tell_of).run,
             "events": self._events.run,
             "events of pods and nodes": Narrator(self._occupants, view, self._events.tell_of).run,
         }

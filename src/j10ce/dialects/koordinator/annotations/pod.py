@@ -50,16 +50,16 @@ class CacheWish(Strict, frozen=True, kw_only=True):
     schemata_per_cache: Several[CacheRangeOf] = ()
 
 
-class Bandwidth(Strict, frozen=True, kw_only=True):
+class BandwidthShare(Strict, frozen=True, kw_only=True):
     percent: Percent = UNSET
 
 
-class BandwidthOf(Bandwidth, frozen=True, kw_only=True):
+class BandwidthOf(BandwidthShare, frozen=True, kw_only=True):
     cache_id: Annotated[int, Meta(ge=0, le=2**31)] = field(name="cacheID")
 
 
 class BandwidthWish(Strict, frozen=True, kw_only=True):
-    schemata: Bandwidth = Bandwidth()
+    schemata: BandwidthShare = BandwidthShare()
     schemata_per_cache: Several[BandwidthOf] = ()
 
 
