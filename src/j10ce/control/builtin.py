@@ -11,6 +11,7 @@ from j10ce.control.core_sched import CoreSched
 from j10ce.control.cpu.bursting.burst import CpuBurst
 from j10ce.control.cpu.idle import CpuIdle
 from j10ce.control.cpu.suppression.suppress import CpuSuppress
+from j10ce.control.eviction.eviction import Eviction
 from j10ce.control.floors import Floors
 from j10ce.control.interference.interference import Interference
 from j10ce.control.lent import Lent
@@ -37,6 +38,7 @@ BUILTIN: Final[Mapping[str, type[Any]]] = {
         Interference,
         Caches,
         CoreSched,
+        Eviction,
         Own,
         Parameters,
     )

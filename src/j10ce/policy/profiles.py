@@ -174,3 +174,6 @@ def _memory_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
         "memory.oom.group",
         ("left as it is" if memory.oom_group is UNSET else "1: killed as a whole" if memory.oom_group else "0"),
     )
+    system = "never" if spec.tier is Tier.SYSTEM else "0, unless it is willing to be evicted"
+    frozen = "1 for a while, before it would be evicted" if spec.tier is Tier.BESTEFFORT else system
+    yield "cgroup.freeze", frozen

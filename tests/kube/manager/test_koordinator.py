@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.kube.manager.managing import GROUP, MERGE, Manager, managing, plain_node
+from tests.kube.manager.test_cli import Cli
 from tests.kube.manifests import CLONE
 from tests.kubectl.kubectl import Kubectl
 from tests.lab.debian import program
@@ -114,6 +115,24 @@ def test_a_node_with_a_label_of_its_own_lends_by_it(cluster: Cluster, config: di
         assert spec["overcommit"]["cpu"]["thresholdPercent"] == 90
         assert spec["nodeSelector"]["matchExpressions"][0]["values"] == ["generous"]
     cluster.wait("its end", lambda: not own())
+
+
+def test_explain_says_what_a_pod_gets_of_its_words(
+    cluster: Cluster, config: dict[str, Any], namespace: str, tmp_path: Path
+) -> None:
+    whole(cluster)
+    meta = {
+        "name": "lse",
+        "labels": {"koordinator.sh/qosClass": "LSE"},
+        "annotations": {"koordinator.sh/memoryQOS": '{"minLimitPercent": 50, "wmarkRatio": 90}'},
+    }
+    spec = {"nodeName": "fake-0001", "containers": [{"name": "c", "image": "none"}]}
+    cluster.call("POST", f"/api/v1/namespaces/{namespace}/pods", {"metadata": meta, "spec": spec})
+    text = Cli(tmp_path, "--kubeconfig", str(cluster.kubeconfig("admin")))("explain", "pod/lse", "-n", namespace)
+    assert "profile ls, tier sensitive, by label koordinator.sh/qosClass=LSE" in text
+    assert "label the namespace j10ce.io/trusted=true" in text
+    assert "annotation koordinator.sh/memoryQOS" in text
+    assert "wmarkRatio is not heeded" in text
 
 
 def test_a_leader_that_starts_with_a_broken_key_leaves_the_last_good_value(

@@ -55,6 +55,14 @@ STRATEGY: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "CpuOverlay": {"": "Fields of a profile's `cpu` that differ on these nodes."},
     "MemoryOverlay": {"": "Fields of a profile's `memory` that differ on these nodes."},
+    "EvictionRequest": {
+        "": "A workload that a node wants to see leave.",
+        "namespace": "Where it is.",
+        "name": "What it is called.",
+        "uid": "Of the pod: another one of that name is not meant.",
+        "why": "The trigger, with numbers.",
+        "since": "Since when.",
+    },
     "EvictionSection": {
         "": "The last resort: when workloads have to leave the node, which, and how fast.",
         "mode": "propose: say who would have to leave, and do nothing. enforce: evict.",

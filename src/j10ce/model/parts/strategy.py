@@ -15,6 +15,7 @@ from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.parts.strict import Strict
 from j10ce.model.quantity import Duration, Quantity
 
+EVICTIONS_PER_MINUTE: Final = 2  # of one node, unless its strategies say another number
 MOST_PROFILES: Final = 64  # that one strategy speaks of
 
 

@@ -991,7 +991,7 @@ class SystemCpusSection(_message.Message):
     def __init__(self, cpus: _Optional[str] = ..., exclusive: _Optional[bool] = ...) -> None: ...
 
 class NodeReport(_message.Message):
-    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "usage_over", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "tiers", "interference", "left_out")
+    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "usage_over", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "evictions", "tiers", "interference", "left_out")
     class CapacityEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1106,6 +1106,7 @@ class NodeReport(_message.Message):
     CONDITIONS_FIELD_NUMBER: _ClassVar[int]
     LAST_PLAN_FIELD_NUMBER: _ClassVar[int]
     APPLIED_FIELD_NUMBER: _ClassVar[int]
+    EVICTIONS_FIELD_NUMBER: _ClassVar[int]
     TIERS_FIELD_NUMBER: _ClassVar[int]
     INTERFERENCE_FIELD_NUMBER: _ClassVar[int]
     LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
@@ -1132,10 +1133,11 @@ class NodeReport(_message.Message):
     conditions: _containers.RepeatedCompositeFieldContainer[Condition]
     last_plan: _containers.ScalarMap[str, int]
     applied: _containers.RepeatedCompositeFieldContainer[AppliedChange]
+    evictions: _containers.RepeatedCompositeFieldContainer[EvictionRequest]
     tiers: _containers.MessageMap[str, TierTotal]
     interference: _containers.RepeatedCompositeFieldContainer[InterferenceReport]
     left_out: _containers.ScalarMap[str, int]
-    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., topology: _Optional[_Union[TopologyReport, _Mapping]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., usage_over: _Optional[_Mapping[str, StringMapMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ..., tiers: _Optional[_Mapping[str, TierTotal]] = ..., interference: _Optional[_Iterable[_Union[InterferenceReport, _Mapping]]] = ..., left_out: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., topology: _Optional[_Union[TopologyReport, _Mapping]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., usage_over: _Optional[_Mapping[str, StringMapMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ..., evictions: _Optional[_Iterable[_Union[EvictionRequest, _Mapping]]] = ..., tiers: _Optional[_Mapping[str, TierTotal]] = ..., interference: _Optional[_Iterable[_Union[InterferenceReport, _Mapping]]] = ..., left_out: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class OvercommitTerm(_message.Message):
     __slots__ = ("result", "step", "name", "amount", "why")
@@ -1431,6 +1433,20 @@ class AppliedChange(_message.Message):
     applied: _timestamp_pb2.Timestamp
     writes: int
     def __init__(self, source: _Optional[str] = ..., generation: _Optional[int] = ..., trace: _Optional[str] = ..., received: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., applied: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., writes: _Optional[int] = ...) -> None: ...
+
+class EvictionRequest(_message.Message):
+    __slots__ = ("namespace", "name", "uid", "why", "since")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    name: str
+    uid: str
+    why: str
+    since: _timestamp_pb2.Timestamp
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., why: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class TierTotal(_message.Message):
     __slots__ = ("workloads", "promised", "effective", "used")
