@@ -61,6 +61,10 @@ def theirs(mode: str, wanted: Demand) -> Score:
 
 
 def seconds_of(wanted: Demand, **said: object) -> list[Second]:
+    return world_of(wanted, **said).run(SECONDS)
+
+
+def world_of(wanted: Demand, **said: object) -> World:
     web, job = build.workload("web"), build.workload("job")
     besteffort = CpuSection(weight=2, idle=True, suppressible=True)
     snap = build.snapshot(
@@ -71,8 +75,7 @@ def seconds_of(wanted: Demand, **said: object) -> list[Second]:
     )
     spoken = build.strategy("pool", {"suppress": said}).spec.suppress
     controllers = [CpuSuppress(CpuSuppress.Config())]
-    world = World(snap, controllers, Strategy(suppress=spoken), web=wanted, job=lambda _: CPUS)
-    return world.run(SECONDS)
+    return World(snap, controllers, Strategy(suppress=spoken), web=wanted, job=lambda _: CPUS)
 
 
 def ours(mode: str, wanted: Demand) -> Score:
@@ -98,3 +101,12 @@ def test_a_buffer_stays_idle_but_for_what_the_others_take_of_it_beyond_their_las
         burst = load(n) - max(load(k) for k in range(max(0, n - 10), n))
         assert free >= 4 - max(0.0, burst) - 1e-9, n
     assert math.fsum(s.used[JOB] for s in seconds) > 0.8 * (CPUS - 4 - 13) * SECONDS, "and nearly all else is lent"
+
+
+@pytest.mark.parametrize("mode", ["quota", "cpuset", "buffer"])
+def test_a_constant_load_is_answered_once_and_a_restart_changes_nothing(mode: str) -> None:
+    world = world_of(lambda _: 12.3, mode=mode, thresholdPercent=THRESHOLD, bufferCpus="4")
+    assert sum(s.writes for s in world.run(120)) == 1
+    world.controllers = [CpuSuppress(CpuSuppress.Config())]
+    world.series = {}
+    assert sum(world.second(n).writes for n in range(120, 180)) == 0
