@@ -98,7 +98,7 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
         local=local,
         pressure=Pressure(shell, layout),
         operations=Operations(shell, local, whereabouts, cache, settings, cannot, *([plane.server] if plane else [])),
-        metrics=Metrics(),
+        metrics=Metrics(koordlet=settings.koordlet_metrics),
         trail=trail,
         usage=usage,
         histories=histories,
