@@ -14,7 +14,7 @@ from j10ce.adapters.adapter import Adapter
 from j10ce.adapters.static import StaticAdapter
 from j10ce.agent.agent import Host, may_write
 from j10ce.agent.cache import Cache, HistoryKeeper
-from j10ce.agent.config import KUBE, AgentConfig
+from j10ce.agent.config import KUBE, AgentConfig, gate_notes
 from j10ce.agent.controllers import Controllers, plugin_process
 from j10ce.agent.dialects import dialect
 from j10ce.agent.plugins.inline import backends, sensors
@@ -68,6 +68,7 @@ log = structlog.get_logger()
 def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle: bool) -> Host:
     """Inside a running event loop. `load` reads the configuration again."""
     cache = Cache(Path(settings.run_dir), Path(settings.state_dir))
+    cache.warnings += (f"koordlet's gate {note}" for note in gate_notes(settings))
     hierarchies, files = Hierarchies.discover(), Files()
     facts = machine.discover(settings.node_name, hierarchies, files)
     owned = owner.choose(hierarchies, settings.tree, settings.top)

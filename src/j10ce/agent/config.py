@@ -162,6 +162,11 @@ def _gates(config: AgentConfig) -> Switched:
     return switched(config.koordlet_feature_gates)
 
 
+def gate_notes(config: AgentConfig) -> tuple[str, ...]:
+    """Gates that are on and switch nothing here, each with what does its work."""
+    return _gates(config).notes
+
+
 def _check_controller(name: str, raw: dict[str, Any]) -> list[Finding]:
     """Settings of a built-in controller are decoded here; those of a plugin in its own process."""
     from j10ce.control.builtin import BUILTIN  # the CLI imports this module for Dirs alone

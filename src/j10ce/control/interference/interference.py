@@ -147,6 +147,7 @@ class Interference:
         accusation = self._accused.get((t.victim, t.suspect, t.resource))
         if accusation is None:
             return t if not t.caps else t._replace(stage="ended")
+        t = _followed(snap, t)
         level = level_of(snap, t.victim, accusation.suffering.symptom)
         return trials.proceed(t, snap.now, level, accusation.suffering.bad)
 
@@ -234,6 +235,16 @@ def _in_the_way(snap: Snapshot, suspect: TargetId, knob: str) -> str:
     if resizing(snap, suspect):
         return "it is being resized"
     return "a container in it has a quota" if knob == "cpu.max" and has_capped_parts(snap, suspect) else ""
+
+
+def _followed(snap: Snapshot, t: Trial) -> Trial:
+    """A cap on memory is never written below what is in use, so it follows the use until it is in force."""
+    if t.resource != "memory" or t.stage != "trying":
+        return t
+    value = snap.settings.get(Setting(t.suspect, KNOBS_BY_RESOURCE[t.resource]), math.inf)
+    held = snap.readings.window(t.suspect, "memory.current", LOOK_S).last() or 0.0
+    in_force = isinstance(value, float | int) and value <= trials.cap(t, snap.entitlements[t.suspect], snap)
+    return t if in_force or held <= t.used else t._replace(used=held)
 
 
 def _used(snap: Snapshot, target: TargetId, symptom: Symptom) -> float:
