@@ -116,7 +116,7 @@ def _again(fleet: Fleet) -> None:
 
 def _repack(fleet: Fleet) -> None:
     layout = fleet.layout
-    moved, _ = arrange(layout, layout.base, [(e, e.wanting) for e in layout.entries.values()], BUDGET)
+    moved, _ = arrange(layout, layout.base, [(e, e.wanting) for e in layout.pledges.values()], BUDGET)
     assert moved is not None
 
 

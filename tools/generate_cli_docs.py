@@ -18,7 +18,7 @@ from j10ce.cli.main import COMMANDS, cli
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 GROUPS = {
     "Run workloads": ("up", "run", "adopt", "forget"),
-    "Declare": ("apply", "diff", "plan", "get", "describe", "delete", "rollout"),
+    "Declare": ("apply", "diff", "convert", "plan", "get", "describe", "delete", "rollout"),
     "Fleet": ("place", "cordon", "uncordon"),
     "Look": ("explain", "top", "status", "doctor"),
     "Steer": ("hold", "release", "disarm", "arm", "revert"),

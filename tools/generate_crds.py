@@ -93,7 +93,7 @@ def selected(kind: Kind, made: Json) -> Json:
 def selectable(kind: Kind, schema: Json) -> list[Json]:
     """What `kubectl get --field-selector` may ask for, from 1.31 on: columns of one word, number or truth value."""
     paths = [c.path for c in kind.columns if leaf(c.path, schema).get("type") in ("string", "integer", "boolean")]
-    return [{"jsonPath": json_path(path)} for path in paths if path.startswith(("spec.", "status."))][:MOST_SELECTABLE]
+    return [{"jsonPath": json_path(path)} for path in paths if not path.startswith("metadata.")][:MOST_SELECTABLE]
 
 
 def columns(kind: Kind, schema: Json) -> Iterator[Json]:

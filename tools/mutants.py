@@ -1,8 +1,9 @@
 """Break one line at a time, where a wrong one would hurt, and see whether the tests of its package notice.
 
 The mutants are data, tools/mutants/<package>.toml: a file below src/j10ce, a text that stands there once, what takes
-its place, the tests that must catch it, and what it would do to a user. Each is tried in a copy of the sources, two at
-a time. `mutants.py [package | number | words of the harm]...` tries some of them.
+its place, the tests that must catch it (and their `marker`, where the quick tests leave them out), and what it would
+do to a user. Each is tried in a copy of the sources, two at a time. `mutants.py [package | number | words of the
+harm]...` tries some of them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tools/mutants"
 PACKAGES = ("plan", "policy", "control", "kernel", "store", "manager")
@@ -28,7 +31,8 @@ LONGEST_S = 120.0  # a suite that does not end has noticed something
 PYTEST = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "-p", "no:cacheprovider"]
 COPIED = ("src", "tests", "config", "deploy", "docs", "examples", "tools")
 NOT_COPIED = shutil.ignore_patterns("__pycache__")
-CAUGHT, SURVIVED, STALE, BROKEN = "caught", "SURVIVED", "STALE", "BROKEN"
+CAUGHT, SURVIVED, STALE, UNTRIED, BROKEN = "caught", "SURVIVED", "STALE", "UNTRIED", "BROKEN"
+NO_TEST_RAN = "none of its tests ran: all are skipped, or left out because the row names no `marker`"
 
 
 class Mutant(NamedTuple):
@@ -38,6 +42,7 @@ class Mutant(NamedTuple):
     after: str
     tests: tuple[str, ...]
     harm: str
+    marker: str = ""  # of its tests, where the quick tests leave them out
 
     @property
     def path(self) -> str:
@@ -63,9 +68,8 @@ def load(table: Path = TABLE) -> list[Mutant]:
         suites = body["tests"]
         for row in body["mutant"]:
             tests = tuple(f"tests/{name}" for name in row.get("tests", suites))
-            collected.append(
-                Mutant(package, f"{package}/{row['file']}", row["before"], row["after"], tests, row["harm"])
-            )
+            file, marker = f"{package}/{row['file']}", row.get("marker", "")
+            collected.append(Mutant(package, file, row["before"], row["after"], tests, row["harm"], marker))
     return collected
 
 
@@ -101,12 +105,15 @@ def _copy(to: Path) -> Path:
 
 def _passes_unchanged(copy: Path, mutants: Sequence[Mutant]) -> bool:
     """Tests that fail anyway catch nothing."""
-    tests = sorted({test for m in mutants for test in m.tests})
-    print(f"{len(mutants)} mutants, {len(tests)} files of tests; first the tests without any mutant", flush=True)
-    ended = _run(copy, [f"-n{AT_ONCE}", *tests], LONGEST_S * 10)
-    if ended.returncode:
-        print(f"the tests fail without any mutant:\n{ended.stdout[-3000:]}")
-    return ended.returncode == 0
+    print(f"{len(mutants)} mutants; first their tests without any mutant", flush=True)
+    for marker in sorted({m.marker for m in mutants}):
+        tests = sorted({test for m in mutants if m.marker == marker for test in m.tests})
+        ended = _run(copy, marker, [f"-n{AT_ONCE}", *tests], LONGEST_S * 10)
+        if (verdict := _verdict(ended)) != SURVIVED:
+            problem = NO_TEST_RAN if verdict == UNTRIED else "the tests fail without any mutant"
+            print(f"{problem}:\n{ended.stdout[-3000:]}")
+            return False
+    return True
 
 
 def _try_all(mutants: Sequence[tuple[int, Mutant]], copies: Sequence[Path]) -> Iterator[Ending]:
@@ -140,17 +147,29 @@ def _try(number: int, m: Mutant, copy: Path) -> Ending:
     sound = file.read_text()
     file.write_text(sound.replace(m.before, m.after))
     try:
-        ended = _run(copy, m.tests, LONGEST_S)
-        # 1: a test failed. What cannot even be imported is no mutant, and proves nothing.
-        verdict = {0: SURVIVED, 1: CAUGHT}.get(ended.returncode, BROKEN)
-        return Ending(number, m, verdict, time.monotonic() - began, "" if verdict == CAUGHT else ended.stdout[-1500:])
+        ended = _run(copy, m.marker, m.tests, LONGEST_S)
+        verdict = _verdict(ended)
+        said = "" if verdict == CAUGHT else ended.stdout[-1500:]
+        tail = f"{NO_TEST_RAN}:\n{said}" if verdict == UNTRIED else said
+        return Ending(number, m, verdict, time.monotonic() - began, tail)
     except subprocess.TimeoutExpired:
         return Ending(number, m, CAUGHT, time.monotonic() - began)
     finally:
         file.write_text(sound)
 
 
-def _run(copy: Path, tests: Sequence[str], longest_s: float) -> subprocess.CompletedProcess[str]:
+def _verdict(ended: subprocess.CompletedProcess[str]) -> str:
+    """A test that failed caught it. What cannot be imported is no mutant, and tests that did not run say nothing."""
+    if ended.returncode == pytest.ExitCode.TESTS_FAILED:
+        return CAUGHT
+    if ended.returncode == pytest.ExitCode.NO_TESTS_COLLECTED:
+        return UNTRIED
+    if ended.returncode == pytest.ExitCode.OK:
+        return SURVIVED if " passed" in ended.stdout.splitlines()[-1] else UNTRIED  # all of them skipped
+    return BROKEN
+
+
+def _run(copy: Path, marker: str, tests: Sequence[str], longest_s: float) -> subprocess.CompletedProcess[str]:
     """Always the same examples of properties, and the first that fails is not made smaller."""
     environment = os.environ | {
         "PYTHONPATH": str(copy / "src"),
@@ -158,7 +177,7 @@ def _run(copy: Path, tests: Sequence[str], longest_s: float) -> subprocess.Compl
         "J10CE_EXAMPLES": "first",
     }
     return subprocess.run(
-        [*PYTEST, *tests],
+        [*PYTEST, *(("-m", marker) if marker else ()), *tests],
         cwd=copy,
         env=environment,
         stdin=subprocess.DEVNULL,

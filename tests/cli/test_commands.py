@@ -36,7 +36,7 @@ def every_command() -> list[tuple[str, click.Command]]:
 @pytest.mark.parametrize(("name", "command"), [pytest.param(n, c, id=n) for n, c in every_command()])
 def test_help_has_an_example_that_parses(name: str, command: click.Command) -> None:
     text = CliRunner().invoke(cli, [*name.split(), "--help"]).output
-    examples = re.findall(r"^\s+j10ce-qos (.+?)(?:\s+#.*|\s+>.*)?$", text.partition("Example:")[2], re.MULTILINE)
+    examples = re.findall(r"^\s+j10ce-qos (.+?)(?:\s+[#>|].*)?$", text.partition("Example:")[2], re.MULTILINE)
     assert examples, text
     for example in examples:
         words = shlex.split(example)
@@ -204,6 +204,26 @@ def test_a_command_loads_only_what_it_needs(module: str, spares: list[str], pyth
         [python, "-c", code], env={"PYTHONPATH": str(clone / "src")}, capture_output=True, check=True
     )
     assert output.stdout == b"[]\n"
+
+
+HEAVY = (
+    *("asyncio", "cryptography", "grpc", "h11", "http.client", "importlib.metadata", "json", "logging", "msgspec"),
+    *("multiprocessing", "numpy", "socket", "sqlite3", "ssl", "starlette", "structlog", "subprocess", "urllib", "yaml"),
+    *("j10ce.cli.client", "j10ce.cli.peers", "j10ce.http", "j10ce.manager", "j10ce.model", "j10ce.policy"),
+)
+
+
+@pytest.mark.parametrize("said", [["--help"], ["--version"], []], ids=" ".join)
+def test_help_is_shown_without_what_commands_need(said: list[str], python: str, clone: Path) -> None:
+    """A shell that completes, and a person who reads, wait for nothing that only a command needs."""
+    code = (
+        "import sys\nfrom j10ce.cli.main import main\n"
+        f"sys.argv = ['j10ce-qos', *{said!r}]\n"
+        "try: main()\n"
+        f"finally: print('loaded', sorted(set({HEAVY!r}) & set(sys.modules)))"
+    )
+    output = subprocess.run([python, "-c", code], env={"PYTHONPATH": str(clone / "src")}, capture_output=True)
+    assert output.stdout.endswith(b"loaded []\n"), output
 
 
 def test_the_help_of_every_command_is_in_the_table_in_one_line() -> None:

@@ -185,6 +185,8 @@ def test_every_controller_is_built_under_its_name() -> None:
         "memory-qos",
         "cpu-idle",
         "parameters",
+        "cache",
+        "core-sched",
     }
 
 

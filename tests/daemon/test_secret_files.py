@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import stat
+import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from j10ce.daemon.secret_files import create_private, read_token, write_private
+from j10ce.errors import Denied
 
 
 def test_a_secret_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
@@ -62,6 +68,43 @@ def test_nothing_is_left_of_a_file_that_could_not_be_written(tmp_path: Path, mon
     with pytest.raises(OSError, match="No space left"):
         create_private(tmp_path / "backup", b"objects")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("write", [write_private, lambda path, text: create_private(path, text.encode())])
+def test_a_secret_is_there_after_a_power_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path, str], None]
+) -> None:
+    """What it says is on disk before its name is, and then its name."""
+    synced: list[tuple[bool, bool]] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda fd: synced.append((stat.S_ISDIR(os.fstat(fd).st_mode), (tmp_path / "token").exists()))
+    )
+    write(tmp_path / "token", "s3cret")
+    assert [is_folder for is_folder, _ in synced] == [False, True]
+    assert synced[-1] == (True, True), "the folder is kept once the name is in it"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="Unsupported: giving a file away needs root")
+def test_a_token_that_another_user_put_there_opens_nothing(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("known-to-them\n")
+    (tmp_path / "token").chmod(0o600)
+    os.chown(tmp_path / "token", 65534, 65534)
+    with pytest.raises(Denied, match="belongs to uid 65534, who knows the token"):
+        read_token(tmp_path / "token")
+
+
+@given(st.binary(max_size=200))
+def test_no_content_of_a_token_file_makes_it_crash(content: bytes) -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        try:
+            token = read_token(Path(file.name))
+        except Denied:
+            return
+    assert token == content.decode().strip()
+    assert token.isascii()
+    assert len(token.split()) == 1
 
 
 def test_a_missing_token_is_made_once(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def typed() -> list[object]:
 
 @pytest.mark.parametrize("command", typed())
 def test_every_command_in_the_docs_parses(command: str) -> None:
-    words = shlex.split(command.split(" > ")[0].removesuffix("&").split(" # ")[0])[1:]
+    words = shlex.split(command.split(" > ")[0].split(" | ")[0].removesuffix("&").split(" # ")[0])[1:]
     group: click.Command = cli
     ctx = click.Context(cli)
     while isinstance(group, click.Group):

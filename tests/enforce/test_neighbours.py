@@ -140,12 +140,19 @@ def test_whoever_is_unmanaged_keeps_all_that_a_floor_does_not_need(fresh: Produc
     per_share = 1 if top.name == "cpu.shares" else 10.24
     # A tenth of the machine beside those threads is a ninth of their weight.
     assert eventually(lambda: int(top.read_text()) * per_share >= many * 1024 / 9, PATIENCE_S)
-    before, ours_before = fresh.cpu_s(""), fresh.cpu_s(job)
-    assert eventually(lambda: fresh.cpu_s("") - before > CPU_S, PATIENCE_S)
-    everyone, ours = fresh.cpu_s("") - before, fresh.cpu_s(job) - ours_before
-    print(f"beside a floor of {floor}m the unmanaged have {WHOLE * (1 - ours / everyone):.0f}m of {WHOLE}m")
-    assert ours / everyone * WHOLE >= EXACT * floor
-    assert (1 - ours / everyone) >= 0.85
+    parts: list[float] = []
+
+    def has_its_floor() -> bool:
+        """What else begins to run on the machine counts when it was seen, within three seconds."""
+        before, ours_before = fresh.cpu_s(""), fresh.cpu_s(job)
+        assert eventually(lambda: fresh.cpu_s("") - before > CPU_S, PATIENCE_S)
+        parts.append(WHOLE * (fresh.cpu_s(job) - ours_before) / (fresh.cpu_s("") - before))
+        return parts[-1] >= EXACT * floor
+
+    held = eventually(has_its_floor, PATIENCE_S)
+    print(f"a floor of {floor}m beside {many} busy sessions has {', '.join(f'{part:.0f}m' for part in parts)}")
+    assert held
+    assert max(parts) <= 1.5 * floor, "the unmanaged keep the rest"
 
 
 def test_empty_groups_take_nothing_from_whoever_is_unmanaged(fresh: Product) -> None:

@@ -11,8 +11,8 @@ from j10ce.model.plan import Applied, Bound, Change, Gone, HeldSetting, Plan, Pr
 from j10ce.model.snapshot import Foreign, Groups, Snapshot
 from j10ce.model.workload import Entitlement, Workload
 from j10ce.plan.arbiter import arbitrate
+from j10ce.sim.cgroups import Version, cpuset, number
 from j10ce.testing import build
-from j10ce.testing.fake_cgroups import Version, cpuset, number
 from j10ce.testing.fake_kernel import FakeKernel
 
 WEB = build.workload("web")

@@ -13,7 +13,6 @@ from j10ce.manager.documents.documents import Documents
 from j10ce.manager.documents.view import View
 from j10ce.manager.keepers import expiry
 from j10ce.manager.kube.cluster_feed import Occupants
-from j10ce.manager.policies.history import revision_of
 from j10ce.manager.policies.reports import RolloutStanding
 from j10ce.manager.policies.reservations import Reservations
 from j10ce.manager.policies.status import Basis, judged
@@ -25,7 +24,7 @@ from j10ce.plan.rights import Rights
 from j10ce.policy.document.document import NodeDocument, reference, render
 from j10ce.policy.document.rollout import NodesSeen
 from j10ce.policy.entitlement.resolve import resolve
-from j10ce.policy.lifetime import at, ends, in_force, over
+from j10ce.policy.lifetime import at, ends, in_force, over, revision_of
 from j10ce.scheduler.cluster import assemble, row
 from j10ce.scheduler.extender.occupancy import Occupancy
 from j10ce.scheduler.extender.offers import Offers
@@ -74,7 +73,7 @@ def test_everyone_ends_a_policy_at_the_same_moment(
     floors = resolve([workload("db", labels={"app": "db"})], here, node(), wall=wall).entitlements.values()
     store = MemoryStore(lambda: wall)
     feed = Occupants(store, _view(store, policy, revisions), lambda: wall, Occupancy(), Offers())
-    stake = feed._stake(policy)
+    pledge = feed._pledge(policy)
     until = expires(policy)
     answers = {
         "the node": not any(e.floor.cpu for e in floors),
@@ -85,8 +84,8 @@ def test_everyone_ends_a_policy_at_the_same_moment(
         "the keeper": _ended(policy, wall),
     }
     assert answers == dict.fromkeys(answers, over(policy, wall))
-    assert stake is None or not over(policy, wall), "the extender"
-    assert stake is None or stake.until == ends(policy)
+    assert pledge is None or not over(policy, wall), "the extender"
+    assert pledge is None or pledge.until == ends(policy)
 
 
 @settings(max_examples=300, deadline=None)
@@ -101,10 +100,10 @@ def test_everyone_obeys_the_same_generation(made: tuple[MinimalReservationPolicy
     assert documents.in_force(policy) == (obeyed.metadata.generation, None)
     store = MemoryStore(lambda: WALL)
     feed = Occupants(store, _view(store, policy, revisions), lambda: WALL, Occupancy(), Offers())
-    stake = feed._stake(policy)
-    if stake is not None:
+    pledge = feed._pledge(policy)
+    if pledge is not None:
         assert force is not None
-        assert stake.shape.cpu == force.metadata.generation * 100
+        assert pledge.shape.cpu == force.metadata.generation * 100
     if force is not None and force.metadata.generation != policy.metadata.generation:
         before = at(policy, force.metadata.generation, revisions)
         assert before is not None

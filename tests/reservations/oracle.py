@@ -47,13 +47,13 @@ def fits_all(fleet: Fleet, coming: Pledge | None = None) -> bool:
     layout = fleet.layout
     free = layout.base.tolist()
     asks = []
-    for entry in layout.entries.values():
-        if coming is None or entry.source != coming.source:
-            pinned = {row: n for row, n in entry.unused.items() if not layout.open[row]}
+    for placed in layout.pledges.values():
+        if coming is None or placed.source != coming.source:
+            pinned = {row: n for row, n in placed.unused.items() if not layout.open[row]}
             for row, units in pinned.items():
-                free[row] = [f - s * units for f, s in zip(free[row], entry.pledge.shape, strict=True)]
-            rows = np.flatnonzero(entry.rows & layout.open).tolist()
-            asks.append(Ask(entry.pledge.shape, entry.wanting - sum(pinned.values()), rows))
+                free[row] = [f - s * units for f, s in zip(free[row], placed.pledge.shape, strict=True)]
+            rows = np.flatnonzero(placed.rows & layout.open).tolist()
+            asks.append(Ask(placed.pledge.shape, placed.wanting - sum(pinned.values()), rows))
     if coming is not None:
         rows = np.flatnonzero(layout.mask(coming.test) & layout.open).tolist()
         asks.append(Ask(coming.shape, coming.units, rows))

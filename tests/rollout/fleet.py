@@ -9,7 +9,6 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from j10ce.manager.documents.documents import Documents
-from j10ce.manager.policies.history import revision_of
 from j10ce.manager.policies.reports import Reports
 from j10ce.manager.policies.status import Basis, judged_alone
 from j10ce.manager.policies.watched import Watched
@@ -30,6 +29,7 @@ from j10ce.model.kinds import (
 from j10ce.model.schema import parse
 from j10ce.model.stored import Event, Key, key_of
 from j10ce.policy.document.document import NodeDocument, cohort
+from j10ce.policy.lifetime import revision_of
 from j10ce.testing.build import WALL
 from tests.hearing import by_heartbeat
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from j10ce.manager.documents import fragments
 from j10ce.manager.documents.documents import Documents
-from j10ce.manager.policies.history import revision_of
 from j10ce.model.kinds import (
     Condition,
     Hold,
@@ -34,8 +33,9 @@ from j10ce.model.parts.progress import RolloutStatus
 from j10ce.model.schema import parse
 from j10ce.model.stored import Event, Key, key_of
 from j10ce.policy.document.change import NodeChange, changed
-from j10ce.policy.document.document import FORMAT, FORMATS, HOSTNAME_LABEL, NodeDocument, in_format, render
+from j10ce.policy.document.document import FORMAT, FORMATS, HOSTNAME_LABEL, NodeDocument, digest, knows, render
 from j10ce.policy.document.rollout import change
+from j10ce.policy.lifetime import revision_of
 from j10ce.policy.strategy import merged
 from j10ce.testing.build import profile, reservation, selector, strategy
 
@@ -53,6 +53,12 @@ STATES = st.builds(
     stopped=st.sampled_from(["", "broken"]),
     back=st.sampled_from([(), ("n1",), ("n1", "n2")]),
 )
+
+
+def in_format(document: NodeDocument, format_: int) -> NodeDocument:
+    """The same for an agent that reads an earlier format: without what that one does not know."""
+    older = replace(document, format=format_, strategies=document.strategies if knows(format_, "NodeStrategy") else ())
+    return replace(older, hash=digest(older))
 
 
 @st.composite

@@ -17,7 +17,7 @@ from j10ce.errors import StoreError
 from j10ce.manager.documents.view import View
 from j10ce.manager.keepers.expiry import KEPT_S, Overdue, ends, look, tidy
 from j10ce.manager.policies.admission import Decision
-from j10ce.manager.policies.history import KEPT, keep_history, revision_of
+from j10ce.manager.policies.history import KEPT, keep_history
 from j10ce.manager.policies.keeper import Judge
 from j10ce.manager.policies.reservations import Reservations
 from j10ce.model.kinds import (
@@ -35,6 +35,7 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.parts.progress import RolloutStatus
 from j10ce.policy.document.document import Policy
+from j10ce.policy.lifetime import revision_of
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, hold, profile, reservation

@@ -9,7 +9,7 @@ import pytest
 from j10ce.model.knob import ROOT, Setting, Value, group
 from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.model.workload import Handle
-from j10ce.testing.fake_cgroups import Version
+from j10ce.sim.cgroups import Version
 from j10ce.testing.fake_kernel import FakeKernel
 
 TOP, TIER = group("j10ce"), group("j10ce/tier")

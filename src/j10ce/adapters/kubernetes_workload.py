@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from j10ce.model.kinds import NAMESPACE_NAME_LABEL
+from j10ce.model.kinds import NAMESPACE_NAME_LABEL, WORKLOAD_LABEL
 from j10ce.model.kube.native import Amounts
 from j10ce.model.kube.pod import Container, ContainerStatus, Pod, PodResources, limits, requests
 from j10ce.model.quantity import Bytes, Millicores
@@ -31,22 +31,31 @@ def workload(pod: Pod, namespace_labels: Mapping[str, str], handle: Handle, insi
     """`handle`: the pod's own cgroup. `inside`: those of its containers, by the runtime's id."""
     meta, asked, pod = pod.metadata, resizing(pod), in_force(pod)
     created = meta.creation_timestamp
-    return Workload(
-        namespace=meta.namespace,
-        name=meta.name,
-        labels=meta.labels,
-        namespace_labels={NAMESPACE_NAME_LABEL: meta.namespace, **namespace_labels},
+    return replace(
+        member(pod, namespace_labels),
         requests=_resources(requests(pod)),
         limits=_ceiling(limits(pod)),
         handle=handle,
         parts=tuple(_parts(pod, inside)),
         since=created.timestamp() if created else 0.0,
-        critical=critical(pod),
         annotations=heeded(meta.annotations),
         priority=pod.spec.priority,
         reclaimable=_reclaimable(requests(pod), limits(pod)),
         overrides=Overrides(notes=unheeded(meta.annotations)),
+        leaving=meta.deletion_timestamp is not None,
         resizing=asked,
+    )
+
+
+def member(pod: Pod, namespace_labels: Mapping[str, str]) -> Workload:
+    """Who it is: all that selectors and profiles look at."""
+    meta = pod.metadata
+    return Workload(
+        namespace=meta.namespace,
+        name=meta.name,
+        labels={**meta.labels, WORKLOAD_LABEL: meta.name},
+        namespace_labels={NAMESPACE_NAME_LABEL: meta.namespace, **namespace_labels},
+        critical=critical(pod),
     )
 
 

@@ -20,6 +20,7 @@ from j10ce.adapters.static import StaticAdapter
 from j10ce.agent.cache import Cache, HistoryKeeper
 from j10ce.agent.config import AgentConfig
 from j10ce.agent.controllers import Controllers
+from j10ce.agent.host_applications import HostApplications
 from j10ce.agent.plugins.process import PluginProcess
 from j10ce.agent.report.applied_changes import Trail
 from j10ce.agent.report.metrics import Metrics
@@ -65,6 +66,7 @@ class Host:
     agent: Agent
     shell: Shell
     local: StaticAdapter
+    applications: HostApplications
     pressure: Pressure
     operations: Operations
     metrics: Metrics
@@ -84,8 +86,6 @@ class Host:
     async def run(self, notify: Notify) -> int:
         """Serve until someone stops it; the exit code. `notify` reaches whoever started the process."""
         sockets = self._bind()
-        self.shell.after_run += [self.metrics.observe, self._after_run, Evictions(self.shell.adapters)]
-        self.shell.on_failure.append(self.metrics.failed)
         self.pressure.start()
         self._say_hello()
         if self.agent.armed and self.settings.protect_self:
@@ -100,7 +100,12 @@ class Host:
             beside += [tasks.create_task(watch_reloads(self._on_reload, self.owned.bus))] if self.owned.bus else []
             beside.append(tasks.create_task(self._live(notify)))
             beside.append(tasks.create_task(self._leave()))
-            how = await self.shell.run()
+            listeners: list[Callable[[Report], None]] = [
+                self.metrics.observe,
+                self._after_run,
+                Evictions(self.shell.adapters, self.plane.changed.set if self.plane else lambda: None),
+            ]
+            how = await self.shell.run(listeners, [self.metrics.failed])
             notify("STOPPING=1")
             for task in beside:
                 task.cancel()
@@ -184,8 +189,9 @@ class Host:
 
     def _after_run(self, report: Report) -> None:
         if report.cause == "tick":
-            for ended in self.local.sweep():
-                self.shell.take(ended)
+            named = report.snap.strategy.host_applications
+            for event in (*self.local.sweep(), *self.applications.follow(named, self.agent.workloads.values())):
+                self.shell.take(event)
             self._remember(tuple(report.resolution.ledger))
         self.pressure.follow(report)
         self.trail.ran(report)

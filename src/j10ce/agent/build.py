@@ -17,6 +17,7 @@ from j10ce.agent.cache import Cache, HistoryKeeper
 from j10ce.agent.config import KUBE, AgentConfig, gate_notes
 from j10ce.agent.controllers import Controllers, plugin_process
 from j10ce.agent.dialects import dialect
+from j10ce.agent.host_applications import HostApplications
 from j10ce.agent.plugins.inline import backends, sensors
 from j10ce.agent.report.applied_changes import Trail
 from j10ce.agent.report.metrics import Metrics
@@ -50,6 +51,7 @@ from j10ce.observe.groups import GroupTree
 from j10ce.observe.observer import Observer
 from j10ce.observe.sensor import Sensor
 from j10ce.observe.sensors import node as machine
+from j10ce.observe.sensors.caches import CacheSensor
 from j10ce.observe.sensors.cgroup import CgroupSensor
 from j10ce.observe.sensors.cpi import CpiSensor
 from j10ce.observe.sensors.node import NodeSensor
@@ -78,12 +80,11 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
     controllers, whereabouts = Controllers(plugins, own.path), Whereabouts(hierarchies, owned)
     observer = _observer(facts, hierarchies, files, layout, sensors(settings.disabled))
     agent = _agent(settings, cache, owned, observer, controllers, armed=may_write(settings, cache, cannot))
-    local = StaticAdapter(whereabouts.surviving(cache.workloads(), facts), whereabouts)
-    adapters: list[Adapter] = [local, *([kube.adapter] if kube else [])]
-    shell = Shell(agent, adapters, SystemClock(), settings.period.seconds, dialect(settings.dialects))
-    histories, trail = HistoryKeeper(cache), Trail(agent.document)
-    usage = Usage(cache.histories(), histories.keep)
-    plane = _plane(settings, facts.name, kube, LocalNode(shell, cache, usage, trail), agent.document)
+    local, histories = StaticAdapter(whereabouts.surviving(cache.workloads(), facts), whereabouts), HistoryKeeper(cache)
+    applications = HostApplications(settings.top, whereabouts, agent.strategy.strategy, local.known())
+    shell = _shell(settings, agent, [local, applications, *([kube.adapter] if kube else [])])
+    trail, usage = Trail(agent.document), Usage(cache.histories(), histories.keep)
+    plane = _plane(settings, facts.name, kube, _local(shell, cache, usage, trail, kube), agent.document)
     return Host(
         settings=settings,
         load=load,
@@ -97,6 +98,7 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
         agent=agent,
         shell=shell,
         local=local,
+        applications=applications,
         pressure=Pressure(shell, layout),
         operations=Operations(shell, local, whereabouts, cache, settings, cannot, *([plane.server] if plane else [])),
         metrics=Metrics(koordlet=settings.koordlet_metrics),
@@ -131,6 +133,10 @@ def _agent(
     return agent
 
 
+def _shell(settings: AgentConfig, agent: Agent, adapters: Sequence[Adapter]) -> Shell:
+    return Shell(agent, adapters, SystemClock(), settings.period.seconds, dialect(settings.dialects))
+
+
 def _journal(settings: AgentConfig, cache: Cache, boot_id: str) -> Journal:
     """A damaged journal is reported and kept; what can be read of it still serves to give values back."""
     path = Path(settings.run_dir) / "journal"
@@ -163,8 +169,12 @@ def _plane(
     settings: AgentConfig, name: str, kube: KubeNode | None, node: LocalNode, known: NodeDocument
 ) -> ControlPlane | None:
     if kube:
-        return kube.sync(node, known)
+        return kube.sync(node, known, node.lend)
     return Sync(_peer(settings), name, node, known) if settings.server else None
+
+
+def _local(shell: Shell, cache: Cache, usage: Usage, trail: Trail, kube: KubeNode | None) -> LocalNode:
+    return LocalNode(shell, cache, usage, trail, kube.adapter.requests if kube else tuple)
 
 
 def _enrolment(settings: AgentConfig, node: str, shell: Shell) -> Enrolment | None:
@@ -192,6 +202,7 @@ def _observer(
         CgroupSensor(hierarchies, files, tree.own, lambda: closely.targets),
         RunQueueSensor(hierarchies, files, lambda: closely.targets),
         ReclaimSensor(),
+        CacheSensor(files),
         *([] if perf.missing() else [CpiSensor(hierarchies, lambda: closely.targets, lambda: facts.cpus)]),
         *others,
     ]

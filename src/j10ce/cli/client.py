@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 from collections.abc import Iterator, Mapping
@@ -11,12 +10,13 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 import h11
+import msgspec
 
 from j10ce.errors import Denied, Finding, Invalid, QosError, Unreachable
 from j10ce.http.addresses import keep_secret
 from j10ce.http.dialogue import JSON, Dialogue, headers
 from j10ce.http.lines import Cutter
-from j10ce.http.status import UNAVAILABLE, UNSUPPORTED, error_of, exit_code, status_of
+from j10ce.http.status import UNAVAILABLE, UNSUPPORTED, document_of, error_of, exit_code, status_of
 
 COMMAND: Final = "j10ce-qos"
 HTML: Final = b"text/html"
@@ -66,7 +66,7 @@ class Client:
         if exchange.status >= 400:
             raise self._stranger() if exchange.foreign else _error(exchange.status, data, f"{method} {path}")
         if exchange.json:
-            return json.loads(data)
+            return document_of(data, self.where)
         if path.startswith(("/v1", "/apis")):
             raise self._stranger()
         return data.decode()
@@ -101,12 +101,12 @@ class Client:
             exchange.sock.settimeout(None)
             cutter = Cutter()
             for piece in exchange.body():
-                yield from (json.loads(line) for line in cutter.cut(piece) if line.strip())
+                yield from (document_of(line, self.where) for line in cutter.cut(piece) if line.strip())
 
     @contextmanager
     def _exchange(self, method: str, path: str, body: object, query: Mapping[str, str] | None) -> Iterator[Exchange]:
         """A request that has been sent and an answer that has begun; every failure on the way is Unreachable."""
-        data = b"" if body is None else json.dumps(body).encode()
+        data = b"" if body is None else msgspec.json.encode(body)
         url = path + (f"?{urlencode(query)}" if query else "")
         try:
             with self._reach() as sock:

@@ -17,7 +17,7 @@ from j10ce.errors import Later, QosError, Unreachable
 from j10ce.http.addresses import keep_secret
 from j10ce.http.dialogue import JSON, Dialogue, headers
 from j10ce.http.lines import Cutter
-from j10ce.http.status import BUSY, error_of, is_final, status_of
+from j10ce.http.status import BUSY, document_of, error_of, is_final, status_of
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 15.0
@@ -76,7 +76,7 @@ class Client:
         """The decoded answer; raises Unreachable, Later, Denied, NotFound, Conflict, Rejected or QosError."""
         head, answer = await self.ask(method, path, body)
         _check(head, answer, f"{method} {path}")
-        return msgspec.json.decode(answer) if answer else None
+        return document_of(answer, self.peer.url) if answer else None
 
     async def ask(
         self, method: str, path: str, body: object = None, *, content: str = JSON, within_s: float = ANSWER_S
@@ -127,7 +127,7 @@ class Client:
 async def watch(peer: Peer, path: str, *, quiet_s: float) -> AsyncIterator[AsyncIterator[Any]]:
     """A watch that the peer has begun: one decoded document per line. Raises Unreachable after `quiet_s` of silence."""
     async with stream(peer, path, quiet_s=quiet_s) as lines:
-        yield (msgspec.json.decode(text) async for text in lines)
+        yield (document_of(text, peer.url) async for text in lines)
 
 
 @asynccontextmanager

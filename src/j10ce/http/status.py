@@ -176,6 +176,14 @@ def body_of(code: int, reason: str, message: str, causes: Sequence[Mapping[str, 
     return body | ({"details": {"causes": list(causes)}} if causes else {})
 
 
+def document_of(text: bytes, where: str) -> Any:
+    """An answer that is no failure, decoded; raises Unreachable for what is no JSON: its sender is no API of ours."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as e:
+        raise Unreachable(f"{where} answers what is no JSON: {e}") from None
+
+
 def status_of(text: bytes) -> Status:
     """The Status of an answer; one without a code for what is none, such as the page of a proxy."""
     try:

@@ -112,6 +112,19 @@ class Acts(Protocol):
 
 
 @runtime_checkable
+class Tends(Protocol):
+    """A back end whose values are held by many, some of whom come later: newcomers are looked after, never drift."""
+
+    def tend(self, s: Setting, v: Value, at: Handle, /) -> Refused | Gone | None:
+        """`v` is ours there: give it to whoever came since. Cheap when nobody did; None: all have it."""
+        ...
+
+    def recall(self, s: Setting, v: Value, at: Handle, /) -> None:
+        """An agent before this one wrote `v` there. Changes nothing on the machine."""
+        ...
+
+
+@runtime_checkable
 class Metered(Protocol):
     """A back end that knows what a target uses of the resource that a cap limits."""
 

@@ -17,8 +17,10 @@ from j10ce.kernel.record.drift import Contests, Drift
 from j10ce.kernel.record.entry import Forgot
 from j10ce.kernel.record.held import Held
 from j10ce.kernel.record.journal import Journal
+from j10ce.kernel.record.tending import Tending
 from j10ce.kernel.record.undo import Undo
 from j10ce.kernel.routes import Routes, ancestors, controller_of
+from j10ce.kernel.slow import SlowWrites
 from j10ce.kernel.structure import Structure
 from j10ce.kernel.values import Values
 from j10ce.model.knob import Deed, Setting, Support, TargetId, Value, group, part
@@ -58,6 +60,7 @@ class Kernel:
         clock: Callable[[], float] = time.monotonic,
         guard: Guard | None = None,
         estates: Sequence[Estate] = (),
+        slow: SlowWrites | None = None,
     ) -> None:
         self.tree = tree
         self._backends = backends
@@ -67,7 +70,13 @@ class Kernel:
         self._held = Held(self._routes)
         self._contests = Contests()
         self._values = Values(
-            self._routes, journal, self._held, self._contests, guard or Guard.of_this_process(), clock
+            self._routes,
+            journal,
+            self._held,
+            self._contests,
+            guard or Guard.of_this_process(),
+            clock,
+            slow or SlowWrites(),
         )
         self._structure = Structure(self._routes, journal, lambda target: target in self._values.managed)
         self._handles: dict[TargetId, Handle] = {}
@@ -79,6 +88,7 @@ class Kernel:
         self._actions = Actions(self._routes, journal, self._values.slow)
         for target, at in journal.places():
             self._routes.know(target, at)
+        self._tending = Tending(self._routes, journal, self._contests)
 
     # ------------------------------------------------------------------ what is known
 
@@ -131,7 +141,10 @@ class Kernel:
         self._rename(handles, handles)
         self._hand_over(handles)
         groups = self._learn(handles, handles)
-        ours = self._journal.targets().keys() | self._routes.beside_cgroups()
+        beside = self._routes.beside_cgroups()
+        for target in [t for t in self._read if not self._routes.in_tree(t) and t not in beside]:
+            self._held.drop(target)  # someone else removed it: what it held is to be written again
+        ours = self._journal.targets().keys() | beside
         for target in ours - groups - handles.keys() - self._read:
             self._held.read(target)
         known = groups | handles.keys() | ours
@@ -243,9 +256,10 @@ class Kernel:
     def apply(self, plan: Plan, wall: float = 0.0) -> Outcome:
         """Each change in its order, journalled before, read back after; then the deeds, which happen at `wall`.
 
-        Results of slow writes that came back since the last call follow those of the plan.
+        Results of slow writes that came back since the last call follow those of the plan, and what newcomers refused.
         """
-        late, done = self._values.collect(), self._actions.collect()
+        late: list[tuple[Change, Result]] = [*self._values.collect()]
+        done = self._actions.collect()
         results: list[tuple[Change, Result]] = []
         for target, run in groupby(plan.changes, key=_written):
             if target is None:
@@ -254,6 +268,7 @@ class Kernel:
                 results += self._write([c for c in run if isinstance(c, ValueChange)])
         if any(isinstance(c, ValueChange) and c.ends for c, _ in results):
             self._settle()
+        late += self._tending.run(self._clock())
         return Outcome((*results, *late), deeds=(*self._actions.perform(plan.actions, wall), *done))
 
     def revert(self, *, force: bool = False, held: Mapping[Setting, str] | None = None) -> Outcome:

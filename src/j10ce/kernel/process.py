@@ -16,6 +16,7 @@ from j10ce.host.mounts import UNIFIED
 from j10ce.kernel import file
 
 _PF_KTHREAD: Final = 0x00200000
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
 _UNIT: Final = re.compile(r"[^/]+\.(?:service|scope)$")
 # Scopes of what a user started by hand: a login, a terminal, an application, systemd-run.
 _BY_HAND: Final = re.compile(r"(?:session|app|run|vte-spawn|tmux-spawn)-[^/]*\.scope")
@@ -68,8 +69,7 @@ def process(pid: int, proc: str = "/proc") -> Process | None:
     status, cgroup = file.read(f"{proc}/{pid}/status"), file.whole(f"{proc}/{pid}/cgroup")
     if stat is None or status is None or cgroup is None:
         return None
-    # The command is in parentheses and may hold any character, so count from the last one.
-    fields = stat[stat.rindex(")") + 2 :].split()
+    fields = _after_command(stat)
     rows = {name: values.split() for name, _, values in (line.partition(":") for line in status.split("\n"))}
     return Process(
         pid=pid,
@@ -81,6 +81,17 @@ def process(pid: int, proc: str = "/proc") -> Process | None:
         cgroups=dict(memberships(cgroup)),
         inner=len(rows.get("NSpid", ())) > 1,
     )
+
+
+def started(task: int, proc: str = "/proc") -> float | None:
+    """When a process or a thread began, in seconds since boot; None when it is gone."""
+    stat = file.read(f"{proc}/{task}/stat")
+    return None if stat is None else int(_after_command(stat)[19]) / _TICKS
+
+
+def _after_command(stat: str) -> list[str]:
+    """The command is in parentheses and may hold any character, so count from the last one."""
+    return stat[stat.rindex(")") + 2 :].split()
 
 
 def descendants(pid: int, proc: str = "/proc") -> list[Process]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from j10ce.errors import QosError
-from j10ce.kernel.backend import Acts, Backend, Batched, Builds, Estate, Instanced, Metered, Surveys, Tree
+from j10ce.kernel.backend import Acts, Backend, Batched, Builds, Estate, Instanced, Metered, Surveys, Tends, Tree
 from j10ce.model.knob import KNOBS, Deed, Setting, Support, TargetId, Value, group, has, kind_of
 from j10ce.model.workload import Handle
 
@@ -26,6 +26,7 @@ class Routes:
         self._surveys = {id(b): b for b in backends if isinstance(b, Surveys)}
         self._batched = {id(b): b for b in backends if isinstance(b, Batched)}
         self._instanced = {id(b): b for b in backends if isinstance(b, Instanced)}
+        self._tends = {id(b): b for b in backends if isinstance(b, Tends)}
         self._actors = [b for b in backends if isinstance(b, Acts)]
         self.support: Mapping[str, Support] = self._merge()
         self.deeds: Mapping[Deed, Support] = dict(chain.from_iterable(b.deeds().items() for b in self._actors))
@@ -113,6 +114,9 @@ class Routes:
 
     def batched(self, backend: Backend) -> Batched | None:
         return self._batched.get(id(backend))
+
+    def tends(self, setting: Setting) -> Tends | None:
+        return self._tends.get(id(self.backend(setting)))
 
     def identity(self, setting: Setting, at: Handle) -> int | None:
         estate = self._estates.get(kind_of(setting.target))

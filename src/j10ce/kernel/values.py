@@ -40,6 +40,7 @@ class Values:
         contests: Contests,
         guard: Guard,
         clock: Callable[[], float],
+        slow: SlowWrites,
     ) -> None:
         self._routes = routes
         self._journal = journal
@@ -47,7 +48,7 @@ class Values:
         self._contests = contests
         self._guard = guard
         self._clock = clock
-        self.slow = SlowWrites()
+        self.slow = slow
         self.managed: frozenset[TargetId] = frozenset()
 
     def write(self, changes: Sequence[ValueChange]) -> list[Result]:

@@ -12,6 +12,7 @@ import re
 from enum import Enum
 from itertools import chain
 from typing import Final, NamedTuple, NewType, TypeAlias
+from zlib import crc32
 
 from j10ce.errors import Invalid
 from j10ce.model.quantity import Quantity
@@ -29,8 +30,13 @@ IDLE_SHARES: Final = 3.0  # what a group with cpu.idle weighs against its siblin
 MOST_WEIGHT: Final = 10_000  # cgroup v2 and systemd count 1-10000, and 100 is 1024 shares
 CGROUP: Final = "cgroup"  # what group/, workload/ and part/ are
 THREADS: Final = "threads"  # said of all threads of a workload, by a back end that looks after them
+FREEZER: Final = "freezer"  # a controller on cgroup v1; on v2 every cgroup has it, and nobody enables it
 CGROUP_KINDS: Final = frozenset(("group", "workload", "part"))
 MADE_KINDS: Final = frozenset(("resctrl",))  # kinds beside cgroups whose targets we make, and remove again
+NO_TEXT: Final = "(none)"  # how people read and write an empty text
+GROUP_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+GROUP_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
+GROUP_TEXT: Final = 100  # characters of it that are kept
 SPELLED: Final = re.compile(r"([a-z0-9_.]{1,64})(?:\[([A-Za-z0-9_.:@-]{1,64})\])?")  # a knob, and its instance if any
 
 
@@ -50,6 +56,12 @@ def workload(namespace: str, name: str) -> TargetId:
 
 def part(namespace: str, name: str, part_name: str) -> TargetId:
     return TargetId(f"part/{namespace}/{name}/{part_name}")
+
+
+def group_name(text: str) -> str:
+    """A name for a group of tasks that is as near to a text as such names can be; different for different texts."""
+    near = GROUP_UNFIT.sub("_", text)[:GROUP_TEXT]
+    return near if near == text and GROUP_NAME.fullmatch(near) else f"g{near}-{crc32(text.encode()):08x}"
 
 
 def kind_of(target: str) -> str:
@@ -137,6 +149,8 @@ _KNOBS: Final = (
          systemd="MemoryMax", meaning="above it the workload is reclaimed from, then killed"),
     Knob("memory.oom.group", Unit.FLAG, KnobRole.SWITCH, "memory", "", 0, 1, 0.0,
          meaning="an out-of-memory kill takes the whole workload"),
+    Knob("cgroup.freeze", Unit.FLAG, KnobRole.SWITCH, FREEZER, "freezer.state", 0, 1, 0.0,
+         meaning="no process of the workload runs until it is thawed; its memory stays"),
     Knob("vm.min_free_kbytes", Unit.NUMBER, KnobRole.LEVEL, "", "", 10240, 10485760, 10240.0, on="node",
          meaning="KiB that the kernel keeps free; below it allocations wait for reclaim"),
     Knob("vm.watermark_scale_factor", Unit.NUMBER, KnobRole.LEVEL, "", "", 10, 1000, 10.0, on="node",
@@ -147,6 +161,8 @@ _KNOBS: Final = (
          meaning="memory bandwidth, by cache id: percent, or what the CPU counts in"),
     Knob("resctrl.group", Unit.TEXT, KnobRole.LEVEL, "", "", 0, 0, "", on=THREADS,
          meaning="the group of resctrl that all threads are in; empty means the root's"),
+    Knob("sched.cookie", Unit.TEXT, KnobRole.LEVEL, "", "", 0, 0, "", on=THREADS,
+         meaning="the group whose threads may share a core at one time; empty means everyone without a group"),
 )  # fmt: skip
 
 KNOBS: Final[dict[str, Knob]] = {k.name: k for k in _KNOBS}
@@ -193,7 +209,7 @@ def render(knob: str, value: Value | None) -> str:
     if value is None:
         return "gone"
     if isinstance(value, str):
-        return value or "(none)"
+        return value or NO_TEXT
     if isinstance(value, frozenset):
         return format_cpus(value) or "(all of the parent)"
     if value == math.inf:
@@ -212,12 +228,20 @@ def parse_value(knob: str, text: str) -> Value:
     about = KNOBS[knob]
     if about.unit is Unit.SET:
         return parse_cpus(text)
+    if about.unit is Unit.TEXT:
+        return _text(knob, text.strip())
     value = math.inf if text.strip() == "max" else _number(text)
     whole = about.unit is not Unit.FLAG or value in (0.0, 1.0)
     if not whole or not about.low <= value <= about.high:
         high = "max" if about.high == math.inf else f"{about.high:g}"
         raise ValueError(f"{knob} takes {about.low:g} to {high}, in {about.unit.value}")
     return value
+
+
+def _text(knob: str, text: str) -> str:
+    if text != NO_TEXT and not GROUP_NAME.fullmatch(text):
+        raise ValueError(f"{knob} takes a name of letters, digits, '.', '_' and '-', or {NO_TEXT}")
+    return "" if text == NO_TEXT else text
 
 
 def _number(text: str) -> float:

@@ -165,6 +165,9 @@ class Duration:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Duration is immutable; cannot set {name}")
 
+    def __deepcopy__(self, _: object) -> Duration:
+        return self
+
     @classmethod
     def parse(cls, text: object) -> Duration:
         spelled = text.strip() if isinstance(text, str) else ""

@@ -15,9 +15,10 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from j10ce.errors import Invalid
-from j10ce.model.kinds import Hold, MinimalReservationPolicy, Policy, PolicyRevision, PolicySpec
+from j10ce.model.kinds import Hold, Meta, MinimalReservationPolicy, Owner, Policy, PolicyRevision, PolicySpec
 from j10ce.model.plan import HeldSetting
-from j10ce.model.schema import convert
+from j10ce.model.schema import convert, plain
+from j10ce.policy.reach import SYSTEM_NAMESPACE
 
 Ending: TypeAlias = Hold | HeldSetting | MinimalReservationPolicy
 P = TypeVar("P", bound=Policy)
@@ -87,3 +88,15 @@ def spec_of(policy: Policy, revision: PolicyRevision) -> PolicySpec | None:
         return convert(revision.data, type(policy.spec), [])
     except Invalid:
         return None
+
+
+def revision_of(policy: Policy) -> PolicyRevision:
+    """Its present generation as the history keeps it; that of a kind without a namespace, in the system's.
+
+    Its name has the uid, too: a policy that was deleted and made again starts a history of its own.
+    """
+    meta = policy.metadata
+    owner = Owner(api_version=policy.api_version, kind=policy.kind, name=meta.name, uid=meta.uid)
+    name = f"{meta.name[:200].rstrip('-.')}-{meta.uid[:8]}-{meta.generation}"
+    kept = Meta(name=name, namespace=meta.namespace or SYSTEM_NAMESPACE, owner_references=(owner,))
+    return PolicyRevision(metadata=kept, revision=meta.generation, data=plain(policy.spec))

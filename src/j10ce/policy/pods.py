@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from j10ce.errors import Finding
-from j10ce.model.kinds import GROUP, IGNORE_LABEL, PROFILE_LABEL, QoSProfile
+from j10ce.model.kinds import GROUP, IGNORE_LABEL, PROFILE_LABEL, WORKLOAD_LABEL, QoSProfile
 from j10ce.model.workload import Workload
 from j10ce.policy.choose import Chooser, ignored
 from j10ce.policy.profiles import canonical, may_choose
@@ -45,7 +45,8 @@ def profile_for(pod: Workload, profiles: Collection[QoSProfile]) -> str:
 
 def _labels(labels: Labels) -> Iterator[Finding]:
     for key, value in ours(labels).items():
-        yield from syntax.label_value(f"metadata.labels.{key}", value)
+        if key != WORKLOAD_LABEL:  # its own name, which may be longer than the value of a label
+            yield from syntax.label_value(f"metadata.labels.{key}", value)
     ignore = labels.get(IGNORE_LABEL, "true")
     if ignore not in ("true", "false"):
         yield Finding(f"metadata.labels.{IGNORE_LABEL}", ignore, "not a truth value", 'use "true" or "false"')

@@ -50,7 +50,7 @@ class Row(NamedTuple):
     reports: Mapping[str, ReservationReport]
 
 
-class Stock(NamedTuple):
+class OpenPledge(NamedTuple):
     """A policy in force: whom it is for, what one unit is, and how many nobody uses, by row."""
 
     source: str
@@ -76,7 +76,7 @@ class Cluster(NamedTuple):
     features: Mapping[str, Mask]
     load: Scores
     spare: Amounts  # what best-effort workloads may still ask for
-    policies: tuple[Stock, ...]  # by name
+    policies: tuple[OpenPledge, ...]  # by name
 
     @property
     def free(self) -> Amounts:
@@ -181,7 +181,7 @@ def _hold(
     promised: Amounts,
     lendable: Amounts,
     spoken: Counter[tuple[str, int]],
-) -> Stock:
+) -> OpenPledge:
     """One policy's units: what its nodes do not hold yet is promised on top of what they report."""
     source, spec = reference(policy), policy.spec
     where, lends = None if spec.node_selector is UNSET else compiled(spec.node_selector), False
@@ -193,7 +193,7 @@ def _hold(
         if lends := spec.lending.mode == "Reclaimable":
             lendable[rows] += _times(shape, [c - _used(nodes[n], source) for n, c in units.items()])
     unused = {n: left for n, left in unused.items() if left > 0}
-    return Stock(source, policy.metadata.namespace, compiled(spec.selector), spec.minimum, lends, where, unused)
+    return OpenPledge(source, policy.metadata.namespace, compiled(spec.selector), spec.minimum, lends, where, unused)
 
 
 def _times(shape: Resources, counts: Iterable[int]) -> Amounts:

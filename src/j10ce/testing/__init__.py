@@ -5,9 +5,9 @@ Short descriptions come in; objects, trees and machines in memory go out.
     build                 builds objects with sensible defaults
     clock                 is a clock that a test moves
     cgroup_tree           writes a cgroup tree to disk
-    fake_cgroups          is cgroups in memory
-    fake_kernel           is a kernel over them
+    fake_kernel           is a kernel over cgroups in memory, that of simulated machines
     fake_estate           is a kind of target beside cgroups
+    beside/               is fakes of what is beside cgroups
     hardware/             is hardware in memory
     fake_systemd          is a systemd in memory
     conformance_kernel    is what every back end must do

@@ -55,14 +55,12 @@ class Scene:
         self.local = StaticAdapter((), Empty())
         self.shell = Shell(self.ring.agent, [self.local], self, 0.01)
         self.failures: list[str] = []
-        self.shell.on_failure.append(self.failures.append)
         self.ran = asyncio.Event()
-        self.shell.on_failure.append(lambda cause: self.ran.set())
-        self.shell.after_run.append(lambda report: self.ran.set())
         config = AgentConfig(run_dir=str(folder / "run"), state_dir=str(folder / "state"))
         cache = Cache(folder / "run", folder / "state")
         self.operations = Operations(self.shell, self.local, Empty(), cache, config)  # type: ignore[arg-type]
-        self.shell.after_run.append(lambda report: self.operations.forget_ended())
+        self.after_run = [lambda report: self.ran.set(), lambda report: self.operations.forget_ended()]
+        self.on_failure = [self.failures.append, lambda cause: self.ran.set()]
 
     def read(self) -> Instant:
         return self.ring.instant(0.01)
@@ -84,7 +82,7 @@ class Scene:
 async def running(folder: Path) -> AsyncIterator[Scene]:
     scene = Scene(folder)
     async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        tasks.create_task(scene.shell.run())
+        tasks.create_task(scene.shell.run(scene.after_run, scene.on_failure))
         await scene.shell.ready.wait()
         yield scene
         scene.shell.stop(Stop())
@@ -163,7 +161,7 @@ async def test_what_failed_and_nobody_waits_for_is_tried_again(tmp_path: Path) -
 
 async def test_a_listener_that_raises_ends_nothing(tmp_path: Path) -> None:
     async with running(tmp_path) as scene:
-        scene.shell.after_run.insert(0, lambda report: SimpleNamespace().missing)
+        scene.after_run.insert(0, lambda report: SimpleNamespace().missing)
         assert (await scene.place("web"))["name"] == "web"
         assert scene.failures
 

@@ -10,8 +10,8 @@ import pytest
 from j10ce.cli.fleet.nodes import describe_node
 from j10ce.cli.fleet.strategy import strategy_of
 from j10ce.errors import Denied, NotFound
-from j10ce.manager.policies.history import revision_of
 from j10ce.model.schema import plain
+from j10ce.policy.lifetime import revision_of
 from j10ce.testing.build import strategy
 from tests.cli.session import Session, eventually
 

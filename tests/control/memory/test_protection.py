@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.control.floors import Floors
-from j10ce.control.memory.protection import by_percent, claimed, high, most_min, promised
+from j10ce.control.memory.protection import by_percent, claimed, most_min, promised, slowed
 from j10ce.control.memory.qos import MemoryQos
 from j10ce.model.kinds import MemorySection, Tier
 from j10ce.model.plan import Bound, Proposal
@@ -170,7 +170,8 @@ def test_memory_min_is_always_below_memory_max(
         assert kept.min % PAGE == 0
         assert kept.low == 0 or kept.low >= kept.min or kept == claimed(e, PAGE)
     assert max(promised(e, PAGE)) >= floor
-    assert high(e, 1 << 40, PAGE) >= claimed(e, PAGE).min
+    kept = claimed(e, PAGE).min
+    assert slowed(e, request, limit, 1 << 40, PAGE, kept) >= kept
 
 
 @given(limit=st.integers(0, 1 << 50))

@@ -235,6 +235,7 @@ WRITES = st.sampled_from([DB.target, WEB.target, *TIERS]).flatmap(
         lambda knob: NUMBERS[knob].map(lambda v: ValueChange(Setting(target, knob), None, v, "test", "test"))
     )
 )
+PLANS = st.lists(st.lists(WRITES, max_size=6, unique_by=lambda c: c.setting), max_size=4)  # as the arbiter makes them
 ORIGINALS = st.fixed_dictionaries({}, optional={k.replace(".", "__"): v for k, v in NUMBERS.items() if k != "cpu.idle"})
 
 
@@ -258,7 +259,7 @@ def test_a_kill_right_after_idle_was_cleared_loses_no_weight(tmp_path: Path) -> 
 
 @given(
     originals=ORIGINALS,
-    plans=st.lists(st.lists(WRITES, max_size=6), max_size=4),
+    plans=PLANS,
     lives=st.integers(0, 60),
     version=st.sampled_from(["v1", "v2"]),
 )

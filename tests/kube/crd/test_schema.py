@@ -12,7 +12,7 @@ from j10ce.model.catalogue import KINDS
 from j10ce.model.schema import decode, encode
 from j10ce.policy.profiles import builtin
 from j10ce.policy.validation.validate import validate
-from tests.kube.manifests import CLONE, built, install_crds
+from tests.kube.manifests import CLONE, DEFINITIONS, built, install_crds
 from tests.kubectl.kubectl import Kubectl, policy
 from tests.lab.kube.cluster import Answer, Cluster, running
 from tests.lab.kube.kubernetes import Version
@@ -126,6 +126,53 @@ def test_history_is_not_rewritten(ruled: Cluster) -> None:
     labelled = {"metadata": {"labels": {"a": "b"}}}
     ruled.call("PATCH", f"{path}/db-3", labelled, content="application/merge-patch+json")
     ruled.call("DELETE", f"{path}/db-3")
+
+
+PLAIN = ("string", "integer", "boolean")
+
+
+@pytest.mark.parametrize("name", sorted({kind for kind, _ in FINE}))
+def test_objects_are_selected_by_every_column_that_is_one_word_or_number(ruled: Cluster, name: str) -> None:
+    """As on a manager of our own, but for amounts and conditions, of which an API server selects none."""
+    kind = KINDS[name]
+    (version,) = ruled.call("GET", f"{DEFINITIONS}/{kind.plural}.j10ce.io")["spec"]["versions"]
+    properties = version["schema"]["openAPIV3Schema"]["properties"]
+    taken = {column.path: selects(ruled, kind.plural, column.path) for column in kind.columns}
+    assert taken == {path: shape(properties, path).get("type") in PLAIN for path in taken}
+    assert True in taken.values()
+
+
+def shape(properties: Any, path: str) -> Any:
+    first, _, rest = path.partition(".")
+    below = properties.get(first, {})
+    return shape(below.get("properties", {}), rest) if rest else below
+
+
+def selects(cluster: Cluster, plural: str, path: str) -> bool:
+    try:
+        cluster.call("GET", f"/apis/j10ce.io/v1alpha1/{plural}?fieldSelector={path}%3Dnobody-has-this")
+    except Answer as answer:
+        if "field label not supported" not in str(answer):
+            raise
+        return False
+    return True
+
+
+def test_a_policy_is_selected_by_its_units_and_its_phase(ruled: Cluster) -> None:
+    path = "/apis/j10ce.io/v1alpha1/namespaces/default/minimalreservationpolicies"
+    for units in (2, 3):
+        made = edited("MinimalReservationPolicy", {"spec__units": units})
+        made["metadata"] = {"name": f"units-{units}", "namespace": "default"}
+        ruled.call("POST", path, made)
+
+    def chosen(selector: str) -> list[str]:
+        return sorted(o["metadata"]["name"] for o in ruled.call("GET", f"{path}?fieldSelector={selector}")["items"])
+
+    assert chosen("spec.units%3D2") == ["units-2"]
+    assert chosen("spec.units%21%3D2,status.phase%3DPending") == ["units-3"]
+    assert chosen("status.phase%3DActive") == []
+    for units in (2, 3):
+        ruled.call("DELETE", f"{path}/units-{units}")
 
 
 def test_rules_take_what_is_right(ruled: Cluster) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import CLONE, type_kubectl
+from j10ce.manager.kube.nodes import LENT
+from tests.docs.pages import CLONE, blocks, commands, type_kubectl
 from tests.kube.deploy.leftovers import left_over
 from tests.kubectl.kubectl import Kubectl
 from tests.lab.debian import program
@@ -25,6 +27,22 @@ def test_the_page_can_be_typed(empty: Cluster, tmp_path: Path, version: Version,
     typed = type_kubectl("docs/kubernetes.md", program(name), empty.kubeconfig("admin"), tmp_path, old)
     assert typed >= 6
     assert left_over(empty) == []
+
+
+def test_what_was_lent_is_removed_by_hand_as_the_page_says(empty: Cluster, tmp_path: Path) -> None:
+    path, other = "/api/v1/nodes/lender", {"cpu": "8", "memory": "32Gi", "example.com/gpu": "1"}
+    lent = {f"j10ce.io/{name}": "1000" for name in LENT}
+    empty.call("POST", "/api/v1/nodes", {"metadata": {"name": "lender"}})
+    full = {"status": {"capacity": other | lent, "allocatable": other | lent}}
+    empty.call("PATCH", f"{path}/status", full, content="application/merge-patch+json")
+    (block,) = (b for b in blocks() if b.page == "docs/kubernetes-manager.md" and "kubectl patch node" in b.text)
+    typed = "\n".join(commands(block)).replace("kubectl", str(program("kubectl"))).replace("NODE", "lender")
+    env = {"HOME": str(tmp_path), "KUBECONFIG": str(empty.kubeconfig("admin"))}
+    for _ in range(2):  # what is not there any more is no mistake
+        subprocess.run(["bash", "-ec", typed], env=env, check=True, timeout=60)
+    status = empty.call("GET", path)["status"]
+    assert (status["capacity"], status["allocatable"]) == (other, other)
+    empty.call("DELETE", path)
 
 
 def test_pods_of_koordinators_guide_are_taken_as_they_stand(

@@ -57,6 +57,10 @@ def test_a_nodeqos_has_the_labels_of_its_node_and_ends_with_it(cluster: Cluster)
         cluster.wait("labels", lambda: cluster.call("GET", path)["metadata"].get("labels", {}).get("zone") == "a")
         (owner,) = cluster.call("GET", path)["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["name"]) == ("Node", "zoned")
+        by_hand = {"metadata": {"labels": {"zone": "b", "pool": "batch"}}, "spec": {"labels": {"pool": "batch"}}}
+        cluster.call("PATCH", path, by_hand, content="application/merge-patch+json")
+        cluster.wait("labels again", lambda: cluster.call("GET", path)["metadata"]["labels"] == {"zone": "a"})
+        assert cluster.call("GET", path)["spec"]["labels"] == {"pool": "batch"}, "this is where labels of its own go"
 
 
 def test_what_may_be_lent_is_advertised_as_extended_resources(cluster: Cluster) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from msgspec.structs import replace
 
 from j10ce.manager.keepers import orphans
 from j10ce.manager.policies import history
-from j10ce.manager.policies.history import ensure_built_in, keep_history, revision_of
+from j10ce.manager.policies.history import ensure_built_in, keep_history
 from j10ce.model.kinds import (
     CpuSection,
     Hold,
@@ -19,6 +20,9 @@ from j10ce.model.kinds import (
     QoSProfile,
     Rollout,
 )
+from j10ce.model.schema import parse
+from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.lifetime import revision_of
 from j10ce.policy.profiles import builtin
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import hold, minimum, profile, reservation
@@ -38,6 +42,34 @@ async def test_edits_while_nobody_leads_are_in_the_history(store: MemoryStore, c
     kept = await stored(store, PolicyRevision)
     assert numbers(kept) == [1, 2, 3, 4, 5]
     assert {r.revision: r.data["minimum"]["cpu"] for r in kept} == {n: str(n) for n in range(1, 6)}
+
+
+@pytest.mark.parametrize(
+    ("first", "obeyed"),
+    [
+        pytest.param(Rollout(), [1], id="the first was for everyone"),
+        pytest.param(Rollout(canary_percent=0), [], id="the first was a canary, too"),
+    ],
+)
+async def test_a_canary_that_follows_its_policy_at_once_reaches_no_other_node(
+    store: MemoryStore, clock: Clock, first: Rollout, obeyed: list[int]
+) -> None:
+    """Nobody leads, so neither generation is in the history; the manager that serves the node has seen both."""
+    async with running(follower := Manager(store, clock)):
+        await store.put(reservation("db", cpu="1", rollout=first))
+        await edit(store, "db", minimum=minimum(cpu="2"), rollout=Rollout(canary_percent=0))
+        await follower.caught_up()
+        assert await generations(follower) == obeyed
+        for _ in range(2):
+            await follower.round()  # it leads now
+        assert await generations(follower) == obeyed
+    assert numbers(await stored(store, PolicyRevision)) == [1, 2]
+
+
+async def generations(manager: Manager, node: str = "n1") -> list[int]:
+    """Of the policies that a node has to obey."""
+    document = parse((await manager.view.document(node)).data, NodeDocument)
+    return [policy.metadata.generation for policy in document.policies]
 
 
 async def test_a_policy_deleted_while_nobody_leads_leaves_no_revision(store: MemoryStore, clock: Clock) -> None:

@@ -56,9 +56,9 @@ async def test_everyone_who_asks_gets_the_generation_that_was_admitted(manager: 
     (held,) = Placements(store, manager.view, lambda: manager.wall).cluster().policies
     assert (str(held.minimum.cpu), dict(held.unused)) == ("1", {0: 2})
     assert withheld(manager.node("n0"), held_policies(manager.view)).cpu == 2000
-    stake = Occupants(store, manager.view, lambda: manager.wall, Occupancy(), Offers())._stake(policy)
-    assert stake is not None
-    assert (stake.shape.cpu, dict(stake.units)) == (1000, {"n0": 2})
+    pledge = Occupants(store, manager.view, lambda: manager.wall, Occupancy(), Offers())._pledge(policy)
+    assert pledge is not None
+    assert (pledge.shape.cpu, dict(pledge.units)) == (1000, {"n0": 2})
     for asked in (in_force, admitted):
         answers = asked(policy, manager.view.documents.revisions(policy))
         assert answers is not None

@@ -95,7 +95,7 @@ async def rig(*, leads: bool = True) -> AsyncIterator[Rig]:
             tasks = [group.create_task(view.run()), group.create_task(occupants.run())]
             await view.ready()
             await occupants.ready()
-            extender.occupancy.put_stake(policy("web", amount(2, 4), {"a": 1}))
+            extender.occupancy.put_pledge(policy("web", amount(2, 4), {"a": 1}))
             yield Rig(occupants, extender, cluster, leads=leads)
             for task in tasks:
                 task.cancel()
@@ -152,7 +152,7 @@ async def test_a_question_that_goes_on_from_filter_is_answered_like_any_other() 
 
 async def test_a_pod_waits_for_a_binding_under_way() -> None:
     async with rig() as made:
-        made.occupancy.put_stake(policy("db", amount(2, 4), {"b": 1}))
+        made.occupancy.put_pledge(policy("db", amount(2, 4), {"b": 1}))
         assert (await made.filter(pod("one", "2")))["NodeNames"] == ["a", "b"]
         async with asyncio.TaskGroup() as group:
             waiting = group.create_task(made.filter(pod("two", "2")))

@@ -17,7 +17,7 @@ from j10ce.manager.documents.view import View
 from j10ce.manager.keepers import run
 from j10ce.manager.keepers.nodes import judge_nodes
 from j10ce.manager.policies.admission import Decision
-from j10ce.manager.policies.history import KEPT, SYSTEM_NAMESPACE, ensure_built_in, keep_history, revision_of
+from j10ce.manager.policies.history import KEPT, ensure_built_in, keep_history
 from j10ce.manager.policies.keeper import judge_policies
 from j10ce.manager.policies.reports import Reports
 from j10ce.manager.policies.roster import Changes, ReportedRoster
@@ -41,7 +41,9 @@ from j10ce.model.kinds import (
 from j10ce.model.parts.progress import RolloutStatus
 from j10ce.model.quantity import Quantity
 from j10ce.model.stored import Event
+from j10ce.policy.lifetime import revision_of
 from j10ce.policy.profiles import builtin
+from j10ce.policy.reach import SYSTEM_NAMESPACE
 from j10ce.store.memory import MemoryStore
 from j10ce.store.store import Store
 from j10ce.testing.build import WALL, profile, reservation

@@ -14,7 +14,7 @@ from j10ce.model.plan import Bound, HeldSetting, Plan, Rank
 from j10ce.plan.explanation.explain import explain, raised_limits
 from j10ce.plan.explanation.text import render_text
 from j10ce.policy.effect.effective import effective
-from j10ce.testing.fake_cgroups import Version
+from j10ce.sim.cgroups import Version
 from tests.plan.world import CRUNCH, WEB, World, hold, wish
 
 WISHES = (

@@ -168,13 +168,27 @@ def test_a_node_that_the_rollout_has_not_reached_keeps_the_earlier_revision() ->
 
 
 @pytest.mark.parametrize(
-    "kept", [pytest.param((), id="no revision"), pytest.param((2,), id="a canary after one that nobody recorded")]
+    "kept",
+    [
+        pytest.param((), id="no revision"),
+        pytest.param((2,), id="a canary after one that nobody recorded"),
+        pytest.param((2, 2, 3), id="a canary twice, and the present one"),
+        pytest.param((1, 2), id="a canary after one that this release cannot read"),
+    ],
 )
 def test_a_canary_takes_no_floor_from_nodes_whose_earlier_revision_nobody_kept(kept: tuple[int, ...]) -> None:
     """Generation 1 was everywhere, and the leader ended before it recorded it."""
-    policy, revisions = canary(3, "2", 0), [revision(n, canary(n, "9", 0)) for n in kept]
+    policy = canary(3, "2", 0)
+    unreadable = replace(revision(1, canary(1, "1", 100)), data={"minimum": "of another release"})
+    revisions = [unreadable if n == 1 else revision(n, canary(n, "9", 0)) for n in kept]
     assert [p.metadata.generation for p in render(node(), policies=[policy], revisions=revisions).policies] == [3]
     assert advance(policy, NodesSeen(), revisions, 0.0, 0.0).reached == 100
+
+
+def test_a_canary_that_was_never_anything_else_reaches_no_other_node() -> None:
+    policy, revisions = canary(3, "2", 0), [revision(n, canary(n, "9", 50)) for n in (1, 2)]
+    assert render(node(), policies=[policy], revisions=revisions).policies == ()
+    assert advance(policy, NodesSeen(), revisions, 0.0, 0.0).stable == 0
 
 
 def canary(generation: int, cpu: str, percent: int) -> MinimalReservationPolicy:

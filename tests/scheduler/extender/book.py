@@ -8,7 +8,7 @@ from j10ce.model.kinds import Selector
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
 from j10ce.scheduler.extender.extender import Extender
-from j10ce.scheduler.extender.occupancy import Guest, Occupancy, Stake
+from j10ce.scheduler.extender.occupancy import Guest, HeldPledge, Occupancy
 from j10ce.scheduler.extender.offers import Offers
 
 GIB = 1 << 30
@@ -20,9 +20,9 @@ def amount(cpu: float = 0.0, gib: float = 0.0) -> Resources:
 
 def policy(
     name: str, shape: Resources, units: Mapping[str, int], *, namespace: str = "shop", lends: bool = False
-) -> Stake:
+) -> HeldPledge:
     source = f"MinimalReservationPolicy/{namespace}/{name}"
-    return Stake(source, namespace, Selector(match_labels={"app": name}), shape, dict(units), lends)
+    return HeldPledge(source, namespace, Selector(match_labels={"app": name}), shape, dict(units), lends)
 
 
 def pod(
@@ -32,12 +32,12 @@ def pod(
     return Guest(f"uid-{name}", "shop", name, labels, request, node, since, gives_way)
 
 
-def extender(nodes: Mapping[str, Resources], *stakes: Stake) -> Extender:
+def extender(nodes: Mapping[str, Resources], *pledges: HeldPledge) -> Extender:
     made = Occupancy()
     for name, allocatable in nodes.items():
         made.put_node(name, allocatable)
-    for stake in stakes:
-        made.put_stake(stake)
+    for pledge in pledges:
+        made.put_pledge(pledge)
     return Extender(made, Offers())
 
 

@@ -110,11 +110,11 @@ def test_a_node_that_is_not_known_holds_nothing() -> None:
 
 def test_a_policy_that_is_over_holds_nothing() -> None:
     made = extender(NODES, WEB)
-    made.occupancy.remove_stake(WEB.source)
+    made.occupancy.remove_pledge(WEB.source)
     assert made.filter(pod("batch", amount(4, 1)), ["a"], 0.0).fit == ["a"]
 
 
 def test_a_unit_that_moves_leaves_its_node() -> None:
     made = extender(NODES, WEB)
-    made.occupancy.put_stake(WEB._replace(units={"b": 1}))
+    made.occupancy.put_pledge(WEB._replace(units={"b": 1}))
     assert made.filter(pod("batch", amount(4, 1)), ["a", "b"], 0.0).fit == ["a"]

@@ -47,6 +47,10 @@ class Metrics:
         self.effective = gauge("floor_effective", "Sum of what protects them for real; CPUs, bytes", "resource")
         self.pressure = gauge("pressure", "Share of time stalled on this node", "resource")
         self.interference = gauge("interference", "Workloads that suffer from another one, each pair once", "resource")
+        self.occupancy = gauge("cache_occupancy_bytes", "Last-level cache that a group of resctrl holds", "group")
+        self.bandwidth = gauge(
+            "memory_bandwidth_bytes_per_second", "What a group of resctrl moves to and from memory", "group"
+        )
         self.holds = gauge("held_settings", "Settings under an operator's hold")
 
     def observe(self, report: Report) -> None:
@@ -83,9 +87,18 @@ class Metrics:
         suffering = Count(i.resource for i in report.interference)
         for resource in CONTESTED:
             self.interference.labels(resource).set(suffering[resource])
+        self._caches(report)
         self.armed.set(report.armed)
         self.holds.set(len(report.held))
         self.drift.set(len(report.drifts))
+
+    def _caches(self, report: Report) -> None:
+        for gauge, metric in ((self.occupancy, "cache.occupancy"), (self.bandwidth, "memory.bandwidth")):
+            gauge.clear()
+            for target in report.snap.pieces:
+                measured = report.snap.readings.window(target, metric, 10.0).mean()
+                if measured is not None:
+                    gauge.labels(target.partition("/")[2]).set(measured)
 
 
 def name_of(change: object) -> str:

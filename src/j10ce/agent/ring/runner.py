@@ -7,7 +7,7 @@ answers those who wait for it, is counted and logged, and the next run comes all
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple, ParamSpec, TypeVar
 
@@ -51,11 +51,11 @@ class Shell:
         self.report: Report | None = None  # the last one
         self.synced = asyncio.Event()  # every adapter has listed all it knows
         self.wake = asyncio.Event()  # pressure, or a change that should not wait for the next tick
-        self.after_run: list[Callable[[Report], None]] = []
-        self.on_failure: list[Callable[[Cause], None]] = []
         self.fault = ""  # why the last run failed; empty when it did not
         self.ready = asyncio.Event()  # the whole ring has run with everything that is known
         self.adapters = tuple(adapters)
+        self._after_run: Sequence[Callable[[Report], None]] = ()
+        self._on_failure: Sequence[Callable[[Cause], None]] = ()
         self._unsynced = len(self.adapters)
         self._ring = ThreadPoolExecutor(1, thread_name_prefix="ring")
         self._inbox: asyncio.Queue[Handed] = asyncio.Queue()
@@ -68,8 +68,13 @@ class Shell:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._ring, lambda: work(*args, **kwargs))
 
-    async def run(self) -> Stop:
-        """Until someone calls `stop`; returns how to end."""
+    async def run(
+        self,
+        after_run: Sequence[Callable[[Report], None]] = (),
+        on_failure: Sequence[Callable[[Cause], None]] = (),
+    ) -> Stop:
+        """Until someone calls `stop`; returns how to end. The listeners, which need a shell themselves, come here."""
+        self._after_run, self._on_failure = after_run, on_failure
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(self._follow(adapter)) for adapter in self.adapters]
             running.append(tasks.create_task(self._handle()))
@@ -160,7 +165,7 @@ class Shell:
             self._fail(cause, e)
             return None
         self.fault, self.report = "", report
-        for listener in self.after_run:
+        for listener in self._after_run:
             try:
                 listener(report)
             except Exception as e:
@@ -172,7 +177,7 @@ class Shell:
         if fault != self.fault:
             log.error("ring.failed", cause=cause, error=fault, exc_info=error)
         self.fault = fault
-        for listener in self.on_failure:
+        for listener in self._on_failure:
             listener(cause)
 
     def _answer(self, handed: Handed, report: Report | None) -> None:

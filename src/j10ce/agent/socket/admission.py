@@ -15,8 +15,9 @@ from j10ce.kernel.process import Process, descendants, process
 from j10ce.model.bounds import Annotations, Labels, Number, Word
 from j10ce.model.kinds import Minimum, QoSProfile, Strict
 from j10ce.model.kinds import Workload as WorkloadObject
+from j10ce.model.knob import FREEZER
 from j10ce.model.text.near import one_of
-from j10ce.model.workload import APART, Handle, Workload
+from j10ce.model.workload import APART, HOST_NAMESPACE, Handle, Workload
 from j10ce.policy.profiles import canonical, may_choose
 from j10ce.policy.validation import syntax
 from j10ce.policy.validation.validate import validate
@@ -82,6 +83,8 @@ def check_names(namespace: str, name: str, labels: Mapping[str, str]) -> None:
     """Raises Invalid with every finding."""
     findings = [*syntax.namespace("namespace", namespace), *syntax.name("name", name, most=LONGEST_NAME)]
     findings += syntax.labels("labels", labels)
+    if namespace == HOST_NAMESPACE:
+        findings.append(Finding("namespace", namespace, "is for hostApplications of a NodeStrategy", "use another"))
     if findings:
         raise Invalid(findings, "workload")
 
@@ -186,5 +189,7 @@ def where_it_runs(candidate: Process) -> Handle:
     """A handle for what stays where it is: one path, and where v1 hierarchies differ, one each."""
     main = candidate.cgroups.get(UNIFIED) or next((p for c in IN_USE if (p := candidate.cgroups.get(c))), "")
     differ = {c: p for c in (*IN_USE, UNIFIED) if (p := candidate.cgroups.get(c)) is not None and p != main}
+    if not differ.get(FREEZER, main):
+        del differ[FREEZER]  # nobody put it into any: the root is no cgroup of its own
     unit = candidate.belongs_to if candidate.belongs_to.endswith(".service") else ""
     return Handle(path=main, paths=differ, unit=unit, made=False)

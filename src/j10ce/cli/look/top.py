@@ -33,9 +33,9 @@ def top_command(peers: Peers, watch: bool, once: bool, output: str) -> None:
     """Show what workloads use, beside what they were promised.
 
     On a terminal it is live: q quits, and c, m, w and n sort by CPU, memory, waiting and name. A floor that is not
-    effective shows as what is kept of it: 0/256Mi. WAIT is the share of time in which a task waited for a CPU (- before
-    it is known), CAPPED that in which its limit kept it from one. Where a workload suffers from another one, a second
-    table says which, over what, what is done about it, and why it is thought so.
+    effective is shown with what is kept of it: 0/256Mi. WAIT is the share of time in which a task waited for a CPU (-
+    before it is known), CAPPED the share in which its limit kept it from running. Where a workload suffers from another
+    one, a second table says which, over what, what is done about it, and why it is thought so.
 
     \b
     Example:

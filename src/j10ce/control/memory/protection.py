@@ -59,15 +59,13 @@ def claimed(e: Entitlement, page: int) -> Protection:
     return promised(e, page).merged(by_percent(e, page))
 
 
-def high(e: Entitlement, node_memory: int, page: int) -> float:
-    """Where slowing down begins:  request + (limit − request) · percent, never inside what is protected.
+def slowed(e: Entitlement, request: float, limit: float, node_memory: int, page: int, kept: float) -> float:
+    """Where slowing down begins: request + (limit − request) · percent, in whole pages, never inside what is protected.
 
     Without a limit the node's memory is the limit; 0 percent means no slowing down.
     """
     percent = e.memory.throttling_percent
     if percent is UNSET or percent == 0:
         return math.inf
-    request = e.requests.memory
-    limit = node_memory if e.ceiling.memory == math.inf else e.ceiling.memory
-    begins = pages_down(request + (limit - request) * percent / 100, page)
-    return max(begins, claimed(e, page).min)
+    most = node_memory if limit == math.inf else limit
+    return max(pages_down(request + (most - request) * percent / 100, page), kept)

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from j10ce.control.controller import Controller
-from j10ce.control.memory.parts import part_shares
-from j10ce.control.memory.protection import by_percent, high
+from j10ce.control.memory.parts import allowed, asked, part_shares
+from j10ce.control.memory.protection import by_percent, claimed, slowed
 from j10ce.model.kinds import Strict
 from j10ce.model.knob import Setting, TargetId
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
-from j10ce.model.workload import Entitlement
+from j10ce.model.workload import Entitlement, Part, Workload
 
 
 class MemoryQos:
@@ -39,12 +39,15 @@ class MemoryQos:
             yield Proposal(Setting(target, knob), Bound.WANT, value, self.name, Rank.POLICY, reason)
 
     def _of_parts(self, e: Entitlement, snap: Snapshot) -> Iterator[Proposal]:
-        kept = by_percent(e, snap.node.page)
-        for share in part_shares(snap, snap.workloads[e.target]) if any(kept) else ():
-            for knob, value in zip(("memory.min", "memory.low"), share.of(kept, snap.node.page), strict=True):
+        page, kept, slows = snap.node.page, by_percent(e, snap.node.page), bool(e.memory.throttling_percent)
+        for share in part_shares(snap, snap.workloads[e.target]) if slows or any(kept) else ():
+            why = f"{share.fraction:.0%} of what {e.target} has, profile {e.profile}"
+            for knob, value in zip(("memory.min", "memory.low"), share.of(kept, page), strict=True):
                 if value:
-                    why = f"{share.fraction:.0%} of what {e.target} has, profile {e.profile}"
                     yield from self._want(snap, share.target, knob, value, why)
+            if slows:
+                value = _high(e, share.part, snap, share.of(claimed(e, page), page).min)
+                yield from self._want(snap, share.target, "memory.high", value, _slows(e))
 
     def _wishes(self, e: Entitlement, snap: Snapshot) -> Iterator[tuple[str, float, str]]:
         m, page = e.memory, snap.node.page
@@ -55,8 +58,15 @@ class MemoryQos:
         if m.low_percent is not UNSET:
             yield "memory.low", kept.low, f"{m.low_percent} {of_request}"
         if m.throttling_percent is not UNSET:
-            reason = f"slows down {m.throttling_percent} % of the way from request to limit, profile {e.profile}"
-            yield "memory.high", high(e, snap.node.memory, page), reason
+            yield "memory.high", _high(e, snap.workloads[e.target], snap, claimed(e, page).min), _slows(e)
+
+
+def _high(e: Entitlement, of: Part | Workload, snap: Snapshot, kept: float) -> float:
+    return slowed(e, asked(of), allowed(of), snap.node.memory, snap.node.page, kept)
+
+
+def _slows(e: Entitlement) -> str:
+    return f"slows down {e.memory.throttling_percent} % of the way from request to limit, profile {e.profile}"
 
 
 _: Controller = MemoryQos(MemoryQos.Config())

@@ -13,5 +13,6 @@ microseconds of a period of 100,000, memory is bytes. Unlimited is -1 where a la
     annotations/   are what pods and nodes say about themselves
     laws/          are what its node agent does, as numbers
     overcommit/    is what its manager and its predictor reckon
+    native/        is the ConfigMap as NodeStrategies of ours
     webhook/       is what its webhooks make of a pod
 """

@@ -57,10 +57,6 @@ class Cgroup(NamedTuple):
             yield from self.below(f"{prefix}{name}/")
 
 
-def _alone(_: Cgroup, wanted: Files) -> Files | Refused:
-    return wanted
-
-
 class Spelling(NamedTuple):
     """One knob: the files that hold it (the first proves that the kernel has it) and how values become text."""
 
@@ -68,7 +64,9 @@ class Spelling(NamedTuple):
     parse: Callable[[Cgroup], Value | None]
     spell: Callable[[Value, Cgroup], Files]
     quantise: Callable[[Value], Value]
-    also: Callable[[Cgroup, Files], Files | Refused] = _alone  # other files that a write must move along
+    also: Callable[[Cgroup, Files], Files | Refused] = lambda _, wanted: (
+        wanted
+    )  # other files that a write must move along
     usage: str = ""  # the file that counts what a cap limits
     since: tuple[int, int] = (0, 0)  # the kernel that brought it, for where no cgroup shows it
     needs: str = ""

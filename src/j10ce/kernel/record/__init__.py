@@ -7,5 +7,6 @@ Writes and what was read back come in; lines of the journal go out, and the way 
     coupling   knows settings that the kernel changes by itself
     held       keeps the last value that was read of every setting
     drift      notices who else writes, and yields
+    tending    looks after newcomers where many hold one value
     undo       gives everything back
 """

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from j10ce.errors import Unreachable
 from j10ce.http.client import Client, Peer
-from j10ce.http.status import Refusal
+from j10ce.http.status import Refusal, document_of, status_of
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import Object
-from j10ce.model.schema import convert, parse_plain
+from j10ce.model.schema import convert
 from j10ce.model.stored import Listing, key_of
 
 ANSWER_S: Final = 10.0
@@ -41,8 +41,8 @@ class AgentProxy:
             raise Unreachable(f"the agent beside this manager does not answer: {e}") from None
         finally:
             await agent.close()
-        code, answer = head.status_code, parse_plain(body)
-        if code >= 400:
-            message, reason = answer.get("message", f"the agent answered {code}"), answer.get("reason", "Unknown")
-            raise Refusal(code, message, reason=reason)
-        return answer
+        if head.status_code >= 400:
+            said = status_of(body)
+            message = said.message or f"the agent answered {head.status_code}"
+            raise Refusal(head.status_code, message, reason=said.reason)
+        return document_of(body, "the agent beside this manager")

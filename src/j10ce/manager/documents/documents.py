@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from j10ce.manager.documents.fragments import Changes, Common, Content, Fragment, Shares, spelled
@@ -37,7 +37,7 @@ from j10ce.policy.document.document import (
     spread,
 )
 from j10ce.policy.document.rollout import Near
-from j10ce.policy.lifetime import decided
+from j10ce.policy.lifetime import decided, revision_of
 from j10ce.policy.reach import reaches
 from j10ce.policy.select import Labels
 from j10ce.policy.strategy import EffectiveStrategy, merged
@@ -87,7 +87,10 @@ class Pinned(NamedTuple):
 
 
 class Documents:
-    def __init__(self) -> None:
+    """`unrecorded` are the generations of a policy that were seen and are in no history yet."""
+
+    def __init__(self, unrecorded: Callable[[Policy], Iterable[Policy]] = lambda _: ()) -> None:
+        self._unrecorded = unrecorded
         self._nodes: dict[str, NodeQoS] = {}  # known ones, and stand-ins for those that are followed
         self._followed: Counter[str] = Counter()
         self._policies: dict[str, Policy] = {}  # by uid
@@ -165,7 +168,13 @@ class Documents:
         return (policy.metadata.uid, where.present.metadata.generation, where.stage) if where else ()
 
     def revisions(self, policy: Policy) -> tuple[PolicyRevision, ...]:
+        """Its history."""
         return tuple(self._revisions.get(policy.metadata.uid, {}).values())
+
+    def known(self, policy: Policy) -> tuple[PolicyRevision, ...]:
+        """Its history, and what it was before that nobody has recorded yet: edits of one moment, or that nobody led."""
+        earlier = (p for p in self._unrecorded(policy) if p.metadata.generation < policy.metadata.generation)
+        return (*self.revisions(policy), *map(revision_of, earlier))
 
     def recorded(self, policy: Policy) -> bool:
         """Whether its present revision is in the history."""
@@ -222,7 +231,7 @@ class Documents:
             self._spread.pop(uid, None)
             self.weights.put(key_of(policy), None)
             return _either(touched, self._lay(key_of(policy), None))
-        before, where = self._spread.get(uid), spread(policy, self.revisions(policy))
+        before, where = self._spread.get(uid), spread(policy, self.known(policy))
         earlier = self._policies.get(uid)
         self._policies[uid], self._spread[uid] = policy, where
         if where != before or earlier is None or earlier.metadata.generation != policy.metadata.generation:

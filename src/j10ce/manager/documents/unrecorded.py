@@ -26,7 +26,7 @@ class Unrecorded:
         return tuple(self._seen.get(policy.metadata.uid, {}).values())
 
     def take(self, event: Event) -> None:
-        """After the documents have."""
+        """Before the documents do, which go by it."""
         obj = event.object
         if isinstance(obj, Policy):
             self._policy(obj, gone=event.type == "DELETED")

@@ -70,8 +70,8 @@ class View:
         self._patience: dict[asyncio.Future[bool], float] = {}  # since when each waits, in that order
         self._touched: set[str] | None = set()  # nodes to wake; None: all
         self._listeners: list[Listener] = []
-        self.documents = Documents()
-        self.unrecorded = Unrecorded(self.documents.recorded)
+        self.unrecorded = Unrecorded(lambda policy: self.documents.recorded(policy))
+        self.documents = Documents(self.unrecorded.of)
         self.silence = Silence(clock)
         self.nonsense: dict[str, str] = {}  # by node: what is wrong with its report
         self._bare: dict[str, NodeQoS] = {}  # those nodes, without their reports
@@ -146,12 +146,12 @@ class View:
         async for event in held.changes():
             if isinstance(event.object, NodeQoS):
                 event = self._heard_of(event, event.object)
+            self.unrecorded.take(event)
             touched: Nodes = set()
             if changes_a_wish(event):
                 touched = self.documents.take(event)
                 self._touched = None if touched is None or self._touched is None else self._touched | touched
                 self.wishes.move()
-            self.unrecorded.take(event)
             for listener in self._listeners:
                 listener(event, touched)
             if not isinstance(event.object, Hold):

@@ -7,12 +7,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from j10ce.adapters.kubernetes_workload import member
 from j10ce.manager.documents.documents import Nodes
 from j10ce.manager.documents.view import Signal, View
 from j10ce.model.kinds import (
-    NAMESPACE_NAME_LABEL,
     PROFILE_LABEL,
-    WORKLOAD_LABEL,
     MinimalReservationPolicy,
     NodeQoS,
     QoSProfile,
@@ -29,7 +28,7 @@ from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import admitted, ends, over
 from j10ce.policy.select import Labels
 from j10ce.scheduler.cluster import resources, row
-from j10ce.scheduler.extender.occupancy import Guest, Occupancy, Stake
+from j10ce.scheduler.extender.occupancy import Guest, HeldPledge, Occupancy
 from j10ce.scheduler.extender.offers import Offers
 from j10ce.scheduler.ledger.layout import MOST
 from j10ce.store.mirror import Mirror, MirrorSource
@@ -40,12 +39,24 @@ MOST_NAMED: Final = 1000
 TOGETHER: Final = 500  # pods looked at before others have a turn
 
 
+def as_it_is(w: Workload) -> Workload:
+    return w
+
+
 class Occupants:
-    """`view` tells of our kinds, `source` of Kubernetes' own; what they say goes into `book`, and ends `offers`."""
+    """`view` tells of our kinds, `source` of Kubernetes' own; what they say goes into `book`, and ends `offers`.
+    `translate` understands which profile a pod asks for in other words than ours."""
 
     def __init__(
-        self, source: MirrorSource, view: View, wall: Callable[[], float], book: Occupancy, offers: Offers
+        self,
+        source: MirrorSource,
+        view: View,
+        wall: Callable[[], float],
+        book: Occupancy,
+        offers: Offers,
+        translate: Callable[[Workload], Workload] = as_it_is,
     ) -> None:
+        self._translate = translate
         self._view, self._wall, self._book, self._offers = view, wall, book, offers
         self._pods, self._nodes, self._namespaces = (Mirror(source, kind) for kind in ("Pod", "Node", "Namespace"))
         self._chooser = Chooser(())
@@ -78,12 +89,13 @@ class Occupants:
     def guest(self, pod: Pod) -> Guest:
         """The pod as it counts."""
         meta, created = pod.metadata, pod.metadata.creation_timestamp
-        request, choice = resources(requests(pod)), self.choice(meta.namespace, meta.labels)
+        request, known = resources(requests(pod)), self._member(pod)
+        choice = self._chooser.choose(known)
         return Guest(
             meta.uid,
             meta.namespace,
             meta.name,
-            {**meta.labels, WORKLOAD_LABEL: meta.name},
+            known.labels,
             Resources._make(min(n, MOST) for n in request),
             pod.spec.node_name,
             created.timestamp() if created else 0.0,
@@ -100,9 +112,6 @@ class Occupants:
             return self.guest(pod)._replace(uid="")
         return self.guest(known)
 
-    def namespace_labels(self, name: str) -> Labels:
-        return {NAMESPACE_NAME_LABEL: name, **(self.known_namespace(name) or {})}
-
     def known_namespace(self, name: str) -> Labels | None:
         """Its labels."""
         namespace = self._namespaces.held.get(Key("Namespace", "", name))
@@ -113,9 +122,12 @@ class Occupants:
         held = pods.get(Key("Pod", namespace, name))
         return held if isinstance(held, Pod) else None
 
-    def choice(self, namespace: str, labels: Labels) -> Choice:
-        """Which profile a pod has, by what is in memory."""
-        return self._chooser.choose(Workload(namespace, "", labels, self.namespace_labels(namespace)))
+    def choice(self, pod: Pod) -> Choice:
+        """Which profile it has, by what is in memory."""
+        return self._chooser.choose(self._member(pod))
+
+    def _member(self, pod: Pod) -> Workload:
+        return self._translate(member(pod, self.known_namespace(pod.metadata.namespace) or {}))
 
     # -- Kubernetes' own kinds
 
@@ -161,8 +173,9 @@ class Occupants:
             self._chooser = Chooser(self._view.all(QoSProfile))
             book = self._book
             for n, guest in enumerate(list(book.guests.values())):
-                if (there := book.guests.get(guest.uid)) is not None:
-                    choice = self.choice(there.namespace, there.labels)
+                there, pod = book.guests.get(guest.uid), self.pod(guest.namespace, guest.name)
+                if there is not None and pod is not None:
+                    choice = self.choice(pod)
                     book.put_guest(there._replace(gives_way=_gives_way(choice), ignored=choice.ignored))
                 if n % TOGETHER == 0:
                     await asyncio.sleep(0)
@@ -177,25 +190,27 @@ class Occupants:
             known = row(obj)
             book.put_report(known.name, 0.0 if gone else known.load, NOTHING if gone else known.capacity)
         elif isinstance(obj, MinimalReservationPolicy):
-            stake = None if gone else self._stake(obj)
-            book.remove_stake(reference(obj)) if stake is None else book.put_stake(stake)
+            pledge = None if gone else self._pledge(obj)
+            book.remove_pledge(reference(obj)) if pledge is None else book.put_pledge(pledge)
 
-    def _stake(self, policy: MinimalReservationPolicy) -> Stake | None:
+    def _pledge(self, policy: MinimalReservationPolicy) -> HeldPledge | None:
         """What is in force of it; None where it holds nothing."""
         held = admitted(policy, self._view.documents.revisions(policy))
         if held is None or not held.spec.units or over(policy, self._wall()):
             return None
         spec, units = held.spec, placed(policy)
         shape, lends = amounts(spec.minimum, NOTHING), spec.lending.mode == "Reclaimable"
-        return Stake(reference(policy), policy.metadata.namespace, spec.selector, shape, units, lends, ends(policy))
+        return HeldPledge(
+            reference(policy), policy.metadata.namespace, spec.selector, shape, units, lends, ends(policy)
+        )
 
     async def _expire(self) -> None:
         book = self._book
         while True:
             await asyncio.sleep(LOOK_S)
             now = self._wall()
-            for source in [source for source, stake in book.stakes.items() if stake.until <= now]:
-                book.remove_stake(source)
+            for source in [source for source, pledge in book.pledges.items() if pledge.until <= now]:
+                book.remove_pledge(source)
 
 
 def _gives_way(choice: Choice) -> bool:

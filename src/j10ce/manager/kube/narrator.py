@@ -52,7 +52,7 @@ class Narrator:
         """Pods that came since the last look, and name a profile that they do not get."""
         while self._occupants.named:
             pod = self._occupants.named.popleft()
-            for note in self._occupants.choice(pod.metadata.namespace, pod.metadata.labels).notes:
+            for note in self._occupants.choice(pod).notes:
                 self._tell(subject_of(pod), Happening("Warning", "ProfileNotTaken", note))
 
     def take(self, event: Event, _: Nodes) -> None:

@@ -15,15 +15,15 @@ from msgspec.structs import replace
 from j10ce.errors import Conflict, NotFound
 from j10ce.manager.documents.unrecorded import KEPT as KEPT
 from j10ce.manager.documents.view import View
-from j10ce.model.kinds import BUILT_IN_LABEL, Meta, MinimalReservationPolicy, Owner, Policy, PolicyRevision, QoSProfile
-from j10ce.model.schema import encode, plain
+from j10ce.model.kinds import BUILT_IN_LABEL, MinimalReservationPolicy, Policy, PolicyRevision, QoSProfile
+from j10ce.model.schema import encode
 from j10ce.model.stored import Event, Key, Unreadable, key_of
+from j10ce.policy.lifetime import revision_of
 from j10ce.store.store import ABSENT, Store
 
 log = structlog.get_logger()
 SETTLE_S: Final = 0.1
 TOGETHER: Final = 16
-SYSTEM_NAMESPACE: Final = "j10ce-system"  # where the revisions of kinds without a namespace live
 SHIPPED: Final = "j10ce.io/shipped"  # annotation of a built-in profile: digest of the spec it came with
 
 
@@ -138,25 +138,6 @@ def _untouched(stored: QoSProfile) -> bool:
 
 def _digest(profile: QoSProfile) -> str:
     return hashlib.blake2b(encode(profile.spec), digest_size=8).hexdigest()
-
-
-def revision_of(policy: Policy) -> PolicyRevision:
-    meta = policy.metadata
-    owner = Owner(api_version=policy.api_version, kind=policy.kind, name=meta.name, uid=meta.uid)
-    return PolicyRevision(
-        metadata=Meta(
-            name=_name(policy, meta.generation),
-            namespace=meta.namespace or SYSTEM_NAMESPACE,
-            owner_references=(owner,),
-        ),
-        revision=meta.generation,
-        data=plain(policy.spec),
-    )
-
-
-def _name(policy: Policy, generation: int) -> str:
-    """By uid, too: a policy that was deleted and made again starts a history of its own."""
-    return f"{policy.metadata.name[:200].rstrip('-.')}-{policy.metadata.uid[:8]}-{generation}"
 
 
 async def _drop(store: Store, revisions: Iterable[PolicyRevision]) -> None:

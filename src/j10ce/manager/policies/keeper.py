@@ -13,7 +13,7 @@ from j10ce.daemon.pace import unhurried
 from j10ce.errors import Conflict, NotFound
 from j10ce.manager.documents.view import View
 from j10ce.manager.policies.admission import Decision
-from j10ce.manager.policies.history import record, revision_of
+from j10ce.manager.policies.history import record
 from j10ce.manager.policies.reports import Reports, RolloutStanding
 from j10ce.manager.policies.reservations import Reservations
 from j10ce.manager.policies.roster import ReportedRoster, Roster
@@ -116,10 +116,8 @@ class Judge:
 
     def _status(self, policy: Policy, wall: float) -> PolicyStatus:
         ground = self._grounds[policy.metadata.uid]
-        seen = (revision_of(p) for p in self._view.unrecorded.of(policy))  # known, and written down any moment
-        revisions = (*self._view.documents.revisions(policy), *seen)
         watched_s = self._watched.take(policy, self._view.silence.now)
-        basis = Basis(ground.standing, self.reports.of(policy), revisions, watched_s)
+        basis = Basis(ground.standing, self.reports.of(policy), self._view.documents.known(policy), watched_s)
         if not isinstance(policy, MinimalReservationPolicy):
             return judged_alone(policy, basis, wall)
         if ground.decision is None:

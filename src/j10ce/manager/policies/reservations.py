@@ -27,8 +27,8 @@ LOOK_S: Final = 5.0  # between looks at what is lent
 MOST_ATTEMPTS: Final = 8  # that move others, in one call: each may take a few tenths of a second
 
 
-class _Case(Struct):
-    """One policy with units."""
+class JudgedPledge(Struct):
+    """One policy with units, and what was decided about it."""
 
     policy: MinimalReservationPolicy
     generation: int = 0  # in force; 0: none
@@ -42,7 +42,7 @@ class Reservations:
     def __init__(self, roster: Roster, *, limit_percent: int = NAMESPACE_LIMIT) -> None:
         self._fleet = Fleet(limit_percent=limit_percent)
         self._roster = roster
-        self._cases: dict[str, _Case] = {}
+        self._judged: dict[str, JudgedPledge] = {}
         self._loans = Loans()
         self._lent: Mapping[str, int] = {}
         self._full: dict[str, str] = {}  # namespaces at their limit, and what they have
@@ -88,9 +88,9 @@ class Reservations:
 
     def _end(self, live: Mapping[str, MinimalReservationPolicy]) -> bool:
         """Policies that are deleted, over, or hold no units any more; also those that another one has the name of."""
-        over = [source for source, case in self._cases.items() if not _same(case.policy, live.get(source))]
+        over = [source for source, judged in self._judged.items() if not _same(judged.policy, live.get(source))]
         for source in over:
-            del self._cases[source]
+            del self._judged[source]
             self._fleet.release(source, repack=False)
         return bool(over)
 
@@ -109,13 +109,13 @@ class Reservations:
         revisions: Iterable[PolicyRevision],
     ) -> bool:
         """What was admitted by whoever led before."""
-        coming = {source: policy for source, policy in live.items() if source not in self._cases}
+        coming = {source: policy for source, policy in live.items() if source not in self._judged}
         kept = by_owner(revisions) if any(p.status.admitted_generation for p in coming.values()) else {}
         for source, policy in coming.items():
-            self._cases[source] = _Case(policy)
+            self._judged[source] = JudgedPledge(policy)
             if (held := admitted(policy, kept.get(policy.metadata.uid, ()))) is not None:
                 self._fleet.carry(to_pledge(held), placed(policy))
-                self._cases[source].generation = held.metadata.generation if source in self._fleet else 0
+                self._judged[source].generation = held.metadata.generation if source in self._fleet else 0
                 if (since := _called_back(policy)) is not None:
                     self._loans.resume(source, now - max(0.0, wall - since))
         if coming:
@@ -129,36 +129,36 @@ class Reservations:
         """
         attempts, anyone = MOST_ATTEMPTS, False
         for source, policy in sorted(live.items(), key=lambda p: (created(p[1]), p[0])):
-            case = self._cases[source]
-            edited = case.policy.metadata.generation != policy.metadata.generation
-            case.policy, case.decision = policy, None if edited else case.decision
+            judged = self._judged[source]
+            edited = judged.policy.metadata.generation != policy.metadata.generation
+            judged.policy, judged.decision = policy, None if edited else judged.decision
             if edited and source in self._fleet:
                 self._fleet.amend(source, lent_within_s(policy))
-            if case.generation == policy.metadata.generation and source in self._fleet:
-                case.refusal = None
+            if judged.generation == policy.metadata.generation and source in self._fleet:
+                judged.refusal = None
                 continue
-            due = attempts > 0 and (case.tried != policy.metadata.generation or now >= case.again)
-            if due or stirred or edited or case.refusal is None:
-                self._try(case, now, move=due)
-                attempts -= due and case.refusal is not None
-                anyone |= case.refusal is None
+            due = attempts > 0 and (judged.tried != policy.metadata.generation or now >= judged.again)
+            if due or stirred or edited or judged.refusal is None:
+                self._try(judged, now, move=due)
+                attempts -= due and judged.refusal is not None
+                anyone |= judged.refusal is None
         return anyone
 
-    def _try(self, case: _Case, now: float, *, move: bool) -> None:
-        policy = case.policy
+    def _try(self, judged: JudgedPledge, now: float, *, move: bool) -> None:
+        policy = judged.policy
         pledge = to_pledge(policy)
         refusal = self._fleet.admit(pledge, repack=move)
         if refusal is None:
-            case.generation, case.refusal, case.decision = policy.metadata.generation, None, None
-        elif move or case.refusal is None or case.refusal.reason != refusal.reason:
-            case.refusal, case.decision = refusal, None
+            judged.generation, judged.refusal, judged.decision = policy.metadata.generation, None, None
+        elif move or judged.refusal is None or judged.refusal.reason != refusal.reason:
+            judged.refusal, judged.decision = refusal, None
         if move:
-            case.tried, case.again = policy.metadata.generation, now + RETRY_S
+            judged.tried, judged.again = policy.metadata.generation, now + RETRY_S
 
     def _refresh(self, now: float) -> None:
         """Forget decisions that no longer hold; numbers that always move are written from time to time."""
-        for source in self._fleet.changed() & self._cases.keys():
-            self._cases[source].decision = None
+        for source in self._fleet.changed() & self._judged.keys():
+            self._judged[source].decision = None
         if now < self._look:
             return
         self._look = now + LOOK_S
@@ -166,7 +166,7 @@ class Reservations:
         self._lend(now)
         for pledge in self._fleet:
             if pledge.within_s is not None or self._fleet.standing(pledge.source).missing:
-                self._cases[pledge.source].decision = None
+                self._judged[pledge.source].decision = None
 
     def _lend(self, now: float) -> None:
         offers: dict[str, list[LendingOffer]] = {}
@@ -187,21 +187,21 @@ class Reservations:
         if over(policy, wall):
             return expired(policy)
         decision = unheld(policy)
-        if (case := self._cases.get(source)) is not None:
-            decision = case.decision = case.decision or self._decided(source, case, now)
+        if (judged := self._judged.get(source)) is not None:
+            decision = judged.decision = judged.decision or self._decided(source, judged, now)
         if any(missing := not_held(policy)):
             decision = partly_held(policy, decision, missing)
         full = self._full.get(policy.metadata.namespace)
         return limited(policy, decision, full) if full else decision
 
-    def _decided(self, source: str, case: _Case, now: float) -> Decision:
+    def _decided(self, source: str, judged: JudgedPledge, now: float) -> Decision:
         if source not in self._fleet:
-            return refused(case.policy, case.refusal) if case.refusal else unheld(case.policy)
+            return refused(judged.policy, judged.refusal) if judged.refusal else unheld(judged.policy)
         pledge, standing = self._fleet.pledge(source), self._fleet.standing(source)
         shortage = self._fleet.shortage(source)
         lost = self._roster.lost() if shortage else ()
         stands = Admitted(
-            case.generation,
+            judged.generation,
             standing,
             self._worded(shortage),
             tuple(name for name, labels in lost if pledge.selects(labels)),
@@ -209,7 +209,7 @@ class Reservations:
             self._lent.get(source, 0),
             self._loans.reclaims(source),
         )
-        return held(case.policy, case.refusal, stands, now)
+        return held(judged.policy, judged.refusal, stands, now)
 
     def _worded(self, shortage: PledgeRefusal | None) -> str:
         """With the names of those who could make room where the least is missing."""

@@ -34,7 +34,7 @@ from j10ce.model.kinds import (
     Strict,
 )
 from j10ce.model.schema import plain
-from j10ce.policy.document.rollout import Near, Stage, forgotten, stage, whole_before
+from j10ce.policy.document.rollout import Near, Stage, stage, whole_before
 from j10ce.policy.lifetime import at, decided, in_force
 from j10ce.policy.reach import may_cut, reaches
 from j10ce.policy.select import Labels, matches
@@ -93,12 +93,6 @@ def render(
     return replace(document, hash=digest(document))
 
 
-def in_format(document: NodeDocument, format_: int) -> NodeDocument:
-    """The same for an agent that reads an earlier format: without what that one does not know."""
-    older = replace(document, format=format_, strategies=document.strategies if knows(format_, "NodeStrategy") else ())
-    return replace(older, hash=digest(older))
-
-
 def knows(format_: int, kind: str) -> bool:
     """Whether documents of a format tell of objects of a kind."""
     return kind != "NodeStrategy" or format_ >= 3
@@ -141,8 +135,7 @@ def spread(policy: Policy, revisions: Sequence[PolicyRevision]) -> Spread:
         return Spread(reference(policy), now, present, None)
     stable = whole_before(held, revisions) if now.stable is None else now.stable
     earlier = at(policy, stable, revisions) if stable else None
-    lost = bool(stable) and earlier is None  # it is not kept: the present revision is better than no floor at all
-    if lost or (now.stable is None and forgotten(held, revisions)):
+    if stable != 0 and earlier is None:  # it is not kept: the present revision is better than no floor at all
         now = Stage(100)
     return Spread(reference(policy), now, present, earlier and bare_policy(earlier))
 

@@ -10,7 +10,7 @@ All state is in the objects: the spec says how far, the status says what happene
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -92,11 +92,10 @@ def advance(
     An edit resumes a rollout that stopped; an edit of `rollout` alone goes on with the same change.
     """
     rollout, state, generation = policy.spec.rollout, policy.status.rollout, policy.metadata.generation
-    what, kept = change(policy.spec), [*revisions]
-    same = state.change == what
-    if rollout is UNSET or (same and done(state)) or (not state.revision and forgotten(policy, kept)):
+    what = change(policy.spec)
+    same, stable = state.change == what, state.stable if state.revision else whole_before(policy, revisions)
+    if rollout is UNSET or (same and done(state)) or stable is None:
         return RolloutStatus(revision=generation, change=what, reached=100, stable=generation)
-    stable = state.stable if state.revision else whole_before(policy, kept)
     step = RolloutStatus(revision=generation, change=what, stable=stable)
     if same:
         step = replace(step, reached=state.reached, first=state.first, back=state.back if rollout.paused else ())
@@ -116,25 +115,15 @@ def _reaching(step: RolloutStatus, rollout: Rollout, seen: NodesSeen) -> Rollout
     return replace(step, reached=share, first=seen.near.node if alone and seen.near else step.first)
 
 
-def forgotten(policy: Policy, revisions: Iterable[PolicyRevision]) -> bool:
-    """No kept revision was meant for every node, and one that is not kept may have been.
+def whole_before(policy: Policy, revisions: Iterable[PolicyRevision]) -> int | None:
+    """The newest earlier revision that was meant for every node; 0: there is none.
 
-    Then its present spec is better than no floor at all.
+    None where one that is not kept may have been: then the present spec is better than no floor at all.
     """
-    earlier = dict(_earlier(policy, revisions))
-    return len(earlier) < policy.metadata.generation - 1 and all(reach(spec) < 100 for spec in earlier.values())
-
-
-def whole_before(policy: Policy, revisions: Iterable[PolicyRevision]) -> int:
-    """The newest earlier revision that was meant for every node; 0: there is none."""
-    return max((revision for revision, spec in _earlier(policy, revisions) if reach(spec) == 100), default=0)
-
-
-def _earlier(policy: Policy, revisions: Iterable[PolicyRevision]) -> Iterator[tuple[int, PolicySpec]]:
-    """Those before the present one that can be read."""
-    for r in revisions:
-        if r.revision < policy.metadata.generation and (spec := spec_of(policy, r)) is not None:
-            yield r.revision, spec
+    present = policy.metadata.generation
+    earlier = {r.revision: spec for r in revisions if r.revision < present and (spec := spec_of(policy, r)) is not None}
+    whole = [revision for revision, spec in earlier.items() if reach(spec) == 100]
+    return max(whole) if whole else 0 if len(earlier) == present - 1 else None
 
 
 def reach(spec: PolicySpec) -> int:

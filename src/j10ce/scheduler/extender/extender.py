@@ -15,7 +15,7 @@ from j10ce.model.kinds import Minimum
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
 from j10ce.scheduler.cluster import Amounts, Cluster, Mask, Rows, Scores, share_of
-from j10ce.scheduler.extender.occupancy import Count, Guest, Occupancy, Stake
+from j10ce.scheduler.extender.occupancy import Count, Guest, HeldPledge, Occupancy
 from j10ce.scheduler.extender.offers import Offers
 from j10ce.scheduler.place.demand import Demand, Request
 from j10ce.scheduler.place.place import total, weigh
@@ -74,27 +74,27 @@ class Extender:
 
     # -- units that are held for the pod
 
-    def _seats(self, guest: Guest, known: Rows) -> dict[int, Stake]:
+    def _seats(self, guest: Guest, known: Rows) -> dict[int, HeldPledge]:
         """By row: the unit that it would take there."""
-        book, ways = self.occupancy, dict[int, list[Stake]]()
+        book, ways = self.occupancy, dict[int, list[HeldPledge]]()
         offered = set(known.tolist()) if (matching := book.matching(guest)) else set()
-        for stake in matching:
-            rows = [book.row[node] for node in stake.units if node in book.row]
-            free = [r for r in rows if r in offered and self._unused(stake, r) > 0]
-            needed = guest.request.at_least(stake.shape)
-            fits = self._fits(guest, np.array(free, np.int64), needed, self._taken, stake.shape)
+        for pledge in matching:
+            rows = [book.row[node] for node in pledge.units if node in book.row]
+            free = [r for r in rows if r in offered and self._unused(pledge, r) > 0]
+            needed = guest.request.at_least(pledge.shape)
+            fits = self._fits(guest, np.array(free, np.int64), needed, self._taken, pledge.shape)
             for row, fit in zip(free, fits.tolist(), strict=True):
                 if fit:
-                    ways.setdefault(row, []).append(stake)
-        return {row: payer for row, stakes in ways.items() if (payer := book.payer(row, stakes)) is not None}
+                    ways.setdefault(row, []).append(pledge)
+        return {row: payer for row, pledges in ways.items() if (payer := book.payer(row, pledges)) is not None}
 
-    def _unused(self, stake: Stake, row: int) -> int:
-        return self.occupancy.counts[row].unused.get(stake.source, 0) - self._offered(stake, row)
+    def _unused(self, pledge: HeldPledge, row: int) -> int:
+        return self.occupancy.counts[row].unused.get(pledge.source, 0) - self._offered(pledge, row)
 
-    def _offered(self, stake: Stake, row: int) -> int:
-        return self.offers.units(stake.source, row)
+    def _offered(self, pledge: HeldPledge, row: int) -> int:
+        return self.offers.units(pledge.source, row)
 
-    def _seated(self, guest: Guest, names: Sequence[str], seats: Mapping[int, Stake], now: float) -> Filtered:
+    def _seated(self, guest: Guest, names: Sequence[str], seats: Mapping[int, HeldPledge], now: float) -> Filtered:
         totals, all_names = self._scores(guest, seats), self.occupancy.names
         best = sorted(seats, key=lambda r: (-totals[r], all_names[r]))[: max(1, len(seats) // AT_A_TIME)]
         amounts = np.array([guest.request.minus(seats[r].shape) for r in best], np.int64)
@@ -164,14 +164,14 @@ class Extender:
 
     # -- scores
 
-    def _scores(self, guest: Guest, seats: Mapping[int, Stake]) -> Scores:
+    def _scores(self, guest: Guest, seats: Mapping[int, HeldPledge]) -> Scores:
         """Of every row."""
         cluster = self._cluster(len(self.occupancy.names))
         need, payer = np.empty_like(cluster.promised), np.full(len(cluster.names), -1, np.int64)
         need[:] = guest.request[:NATIVE]
-        for stake in {s.source: s for s in seats.values()}.values():
-            rows_of = [row for row, seat in seats.items() if seat is stake]
-            need[rows_of], payer[rows_of] = guest.request.minus(stake.shape)[:NATIVE], 0
+        for pledge in {s.source: s for s in seats.values()}.values():
+            rows_of = [row for row, seat in seats.items() if seat is pledge]
+            need[rows_of], payer[rows_of] = guest.request.minus(pledge.shape)[:NATIVE], 0
         asked = Request(guest.name, guest.namespace, guest.labels, Minimum())
         shares = share_of(cluster.promised + need, cluster.room)
         return total(weigh(Demand(asked, need, need, need, payer, shares), cluster), len(cluster.names))

@@ -19,7 +19,7 @@ from j10ce.policy.select import Labels, Test, compiled
 from j10ce.scheduler.cluster import Amounts, Mask, Rows, Scores
 
 
-class Stake(NamedTuple):
+class HeldPledge(NamedTuple):
     """What one policy holds, as far as its units have a place."""
 
     source: str
@@ -72,10 +72,10 @@ class Occupancy:
         self.counts: list[Count] = []
         self.moves: list[int] = []  # by row: how often a pod came, went or changed
         self.guests: dict[str, Guest] = {}
-        self.stakes: dict[str, Stake] = {}
+        self.pledges: dict[str, HeldPledge] = {}
         self._there: list[dict[str, Guest]] = []
         self._placed: list[dict[str, int]] = []  # units by row and policy
-        self._by_namespace: dict[str, dict[str, tuple[Test, Stake]]] = {}
+        self._by_namespace: dict[str, dict[str, tuple[Test, HeldPledge]]] = {}
 
     # -- events
 
@@ -114,23 +114,23 @@ class Occupancy:
             self.moves[row] += 1
             self._recount(row)
 
-    def put_stake(self, stake: Stake) -> None:
-        if self.stakes.get(stake.source) == stake:
+    def put_pledge(self, pledge: HeldPledge) -> None:
+        if self.pledges.get(pledge.source) == pledge:
             return
-        touched = self._unplace(stake.source) | {self._row(node) for node, units in stake.units.items() if units > 0}
-        self.stakes[stake.source] = stake
-        self._by_namespace.setdefault(stake.namespace, {})[stake.source] = (compiled(stake.selector), stake)
-        for node, units in stake.units.items():
+        touched = self._unplace(pledge.source) | {self._row(node) for node, units in pledge.units.items() if units > 0}
+        self.pledges[pledge.source] = pledge
+        self._by_namespace.setdefault(pledge.namespace, {})[pledge.source] = (compiled(pledge.selector), pledge)
+        for node, units in pledge.units.items():
             if units > 0:
-                self._placed[self.row[node]][stake.source] = units
+                self._placed[self.row[node]][pledge.source] = units
         for row in touched:
             self._recount(row)
 
-    def remove_stake(self, source: str) -> None:
+    def remove_pledge(self, source: str) -> None:
         touched = self._unplace(source)
-        stake = self.stakes.pop(source, None)
-        if stake is not None:
-            del self._by_namespace[stake.namespace][source]
+        pledge = self.pledges.pop(source, None)
+        if pledge is not None:
+            del self._by_namespace[pledge.namespace][source]
         for row in touched:
             self._recount(row)
 
@@ -143,18 +143,18 @@ class Occupancy:
         except KeyError:
             return np.fromiter((self.row.get(name, -1) for name in names), np.int64, len(names))
 
-    def matching(self, guest: Guest) -> list[Stake]:
+    def matching(self, guest: Guest) -> list[HeldPledge]:
         """Policies whose units the pod may take."""
         if guest.ignored:
             return []
         return [s for test, s in self._by_namespace.get(guest.namespace, {}).values() if test(guest.labels)]
 
-    def payer(self, row: int, stakes: Sequence[Stake]) -> Stake | None:
+    def payer(self, row: int, pledges: Sequence[HeldPledge]) -> HeldPledge | None:
         """Of these, the policy that pays on a node."""
-        if len(stakes) <= 1:
-            return stakes[0] if stakes else None
+        if len(pledges) <= 1:
+            return pledges[0] if pledges else None
         whole = self.whole(row)
-        return min(stakes, key=lambda s: rank(s.shape, s.source, whole))
+        return min(pledges, key=lambda s: rank(s.shape, s.source, whole))
 
     def whole(self, row: int) -> Resources:
         """All that a node has, as far as is known."""
@@ -182,18 +182,18 @@ class Occupancy:
 
     # -- inside
 
-    def _unit_for(self, row: int, guest: Guest, left: Mapping[str, int]) -> Stake | None:
+    def _unit_for(self, row: int, guest: Guest, left: Mapping[str, int]) -> HeldPledge | None:
         if not any(left.values()):
             return None
-        return self.payer(row, [stake for stake in self.matching(guest) if left.get(stake.source)])
+        return self.payer(row, [pledge for pledge in self.matching(guest) if left.get(pledge.source)])
 
     def _sums(self, left: Mapping[str, int]) -> tuple[Resources, Resources]:
         held = lent = NOTHING
         for source, units in left.items():
-            stake = self.stakes[source]
-            amount = Resources._make(n * units for n in stake.shape)
+            pledge = self.pledges[source]
+            amount = Resources._make(n * units for n in pledge.shape)
             held = held.plus(amount)
-            lent = lent.plus(amount) if stake.lends else lent
+            lent = lent.plus(amount) if pledge.lends else lent
         return held, lent
 
     def _recount(self, row: int) -> None:
@@ -202,8 +202,8 @@ class Occupancy:
         self.holding[row] = any(count.held)
 
     def _unplace(self, source: str) -> set[int]:
-        stake = self.stakes.get(source)
-        rows = {self.row[node] for node, units in stake.units.items() if units > 0} if stake else set()
+        pledge = self.pledges.get(source)
+        rows = {self.row[node] for node, units in pledge.units.items() if units > 0} if pledge else set()
         for row in rows:
             self._placed[row].pop(source, None)
         return rows

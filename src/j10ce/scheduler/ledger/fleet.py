@@ -14,7 +14,7 @@ import numpy as np
 
 from j10ce.model.resource import NOTHING, Resources
 from j10ce.scheduler.ledger.exact import BUDGET
-from j10ce.scheduler.ledger.layout import Entry, FleetLayout, left_of, topping
+from j10ce.scheduler.ledger.layout import FleetLayout, PlacedPledge, left_of, topping
 from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT, Charge, FleetNode, Pledge, PledgeRefusal, Standing
 from j10ce.scheduler.ledger.settle import arrange, beside, rearrange, settle
 from j10ce.scheduler.ledger.shortage import at_limit, creditors, no_room, nothing_promised, over_limit, owed
@@ -37,10 +37,10 @@ class Fleet:
 
     def __iter__(self) -> Iterator[Pledge]:
         """The senior ones first."""
-        return (e.pledge for e in self.layout.entries.values())
+        return (e.pledge for e in self.layout.pledges.values())
 
     def __contains__(self, source: str) -> bool:
-        return source in self.layout.entries
+        return source in self.layout.pledges
 
     @property
     def whole(self) -> Resources:
@@ -48,21 +48,21 @@ class Fleet:
         return self.layout.whole
 
     def pledge(self, source: str) -> Pledge:
-        return self.layout.entries[source].pledge
+        return self.layout.pledges[source].pledge
 
     def node(self, name: str) -> FleetNode:
         return self.layout.nodes[name]
 
     def shortage(self, source: str) -> PledgeRefusal | None:
         """What an admitted pledge lacks to be whole."""
-        entry = self.layout.entries[source]
-        return no_room(self.layout, entry, entry.missing, self.layout.free) if entry.missing > 0 else None
+        placed = self.layout.pledges[source]
+        return no_room(self.layout, placed, placed.missing, self.layout.free) if placed.missing > 0 else None
 
     def standing(self, source: str) -> Standing:
         """Raises KeyError for a pledge that is not admitted."""
-        entry, names = self.layout.entries[source], self.layout.names
-        used, unused = ({names[row]: n for row, n in units.items()} for units in (entry.seats, entry.unused))
-        return Standing(used, unused, entry.missing)
+        placed, names = self.layout.pledges[source], self.layout.names
+        used, unused = ({names[row]: n for row, n in units.items()} for units in (placed.seats, placed.unused))
+        return Standing(used, unused, placed.missing)
 
     def free(self, node: str) -> Resources:
         """What neither workloads nor units have."""
@@ -71,9 +71,9 @@ class Fleet:
     def reserved(self, namespace: str) -> Resources:
         """By its workloads and its units."""
         total = self._claimed.get(namespace, NOTHING)
-        for entry in self.layout.entries.values():
-            if entry.pledge.namespace == namespace:
-                total = total.plus(entry.beyond(self._charges.get(entry.source, {}), self.layout.nodes))
+        for placed in self.layout.pledges.values():
+            if placed.pledge.namespace == namespace:
+                total = total.plus(placed.beyond(self._charges.get(placed.source, {}), self.layout.nodes))
         return total
 
     def full(self) -> dict[str, str]:
@@ -122,8 +122,8 @@ class Fleet:
                 self._claimed[namespace] = Resources._make(h + sign * a for h, a in zip(has, amount, strict=True))
         layout.put(node, self._occupied(node))
         if before is None or before.labels != node.labels:
-            for entry in layout.entries.values():
-                layout.relabel(entry, row, entry.pledge.selects(node.labels))
+            for placed in layout.pledges.values():
+                layout.relabel(placed, row, placed.pledge.selects(node.labels))
 
     def _occupied(self, node: FleetNode, coming: Pledge | None = None) -> Resources:
         """What runs there, each used unit at its full shape."""
@@ -133,29 +133,29 @@ class Fleet:
         for source, charge in node.charged.items():
             if coming is not None and coming.source == source:
                 total = total.plus(topping(coming, node, charge))
-            elif source in self.layout.entries:
+            elif source in self.layout.pledges:
                 total = total.plus(topping(self.pledge(source), node, charge))
         return total
 
     def _recharge(self, source: str, nodes: Sequence[FleetNode]) -> None:
         """Workloads take the units that are on their node, and leave them there when they go."""
-        layout, entry = self.layout, self.layout.entries.get(source)
+        layout, placed = self.layout, self.layout.pledges.get(source)
         charges, waiting = self._charges.setdefault(source, {}), self._waiting.setdefault(source, {})
         for node in nodes:
             charge = node.charged.get(source)
             _set(charges, node.name, charge)
             _set(waiting, node.name, charge.waiting if charge else None)
-            if entry is not None:
-                entry.recharge(layout.row[node.name], charge.workloads if charge else 0)
-        if entry is None:
+            if placed is not None:
+                placed.recharge(layout.row[node.name], charge.workloads if charge else 0)
+        if placed is None:
             return
-        before = entry.seats
-        layout.reseat(entry)
+        before = placed.seats
+        layout.reseat(placed)
         for node in nodes:
             row = layout.row[node.name]
-            if node.open and entry.rows[row]:
-                left = before.get(row, 0) - entry.seats.get(row, 0)
-                layout.move(entry, row, max(0, min(left, entry.missing)))
+            if node.open and placed.rows[row]:
+                left = before.get(row, 0) - placed.seats.get(row, 0)
+                layout.move(placed, row, max(0, min(left, placed.missing)))
 
     # -- pledges
 
@@ -166,9 +166,9 @@ class Fleet:
         """
         if not any(pledge.shape):
             return nothing_promised(pledge)
-        old, base = self.layout.entries.get(pledge.source), self._rebased(pledge)
+        old, base = self.layout.pledges.get(pledge.source), self._rebased(pledge)
         seats, cut = dict(old.seats) if old else {}, dict(self._cut(pledge, old, base))
-        new = Entry(pledge, self.layout.mask(pledge.test), self._charged(pledge), seats, cut)
+        new = PlacedPledge(pledge, self.layout.mask(pledge.test), self._charged(pledge), seats, cut)
         less = old is not None and old.covers(new)
         if not less and (refusal := self._over_limit(new, old)) is not None:
             return refusal
@@ -188,8 +188,8 @@ class Fleet:
 
     def amend(self, source: str, within_s: float | None) -> None:
         """Whether unused units are lent takes room from nobody, so it needs no admission."""
-        entry = self.layout.entries[source]
-        entry.pledge = entry.pledge._replace(within_s=within_s)
+        placed = self.layout.pledges[source]
+        placed.pledge = placed.pledge._replace(within_s=within_s)
 
     def carry(self, pledge: Pledge, units: Mapping[str, int]) -> None:
         """Take over a pledge made earlier, with its units by node, used ones included.
@@ -201,34 +201,34 @@ class Fleet:
         by_row = {self.layout.row[name]: n for name, n in units.items() if name in self.layout.row}
         rows, charged = self.layout.mask(pledge.test), self._charged(pledge)
         # A witness does not say which of them are used: all are unused until the next `update` seats the workloads.
-        entry = Entry(pledge, rows, charged, {}, dict(charged))
-        self.layout.enter(entry, self._rebased(pledge), {})
+        placed = PlacedPledge(pledge, rows, charged, {}, dict(charged))
+        self.layout.enter(placed, self._rebased(pledge), {})
         for row in sorted(row for row in by_row if rows[row]):
-            self.layout.move(entry, row, min(by_row[row], max(0, entry.missing)))
+            self.layout.move(placed, row, min(by_row[row], max(0, placed.missing)))
 
     def release(self, source: str, *, repack: bool = True) -> Pledge | None:
         """Free what `source` has; None when it had nothing."""
-        entry = self.layout.entries.get(source)
-        if entry is None:
+        placed = self.layout.pledges.get(source)
+        if placed is None:
             return None
         self.layout.leave(source)
         for name in self._charges.get(source, ()):
             node = self.layout.nodes[name]
             self.layout.put(node, self._occupied(node))
         self._settle(repack=repack)
-        return entry.pledge
+        return placed.pledge
 
     def _charged(self, pledge: Pledge) -> Placement:
         charges = self._charges.get(pledge.source, {})
         return {self.layout.row[name]: charge.workloads for name, charge in charges.items()}
 
-    def _cut(self, pledge: Pledge, old: Entry | None, base: Amounts) -> Placement:
+    def _cut(self, pledge: Pledge, old: PlacedPledge | None, base: Amounts) -> Placement:
         """Workloads that count as using no unit, as their node has not even room for what runs."""
         if old is not None and pledge.shape.fits(old.pledge.shape):
             return old.cut
         return {row: n for row, n in self._charged(pledge).items() if bool((base[row] < 0).any())}
 
-    def _over_limit(self, new: Entry, old: Entry | None) -> PledgeRefusal | None:
+    def _over_limit(self, new: PlacedPledge, old: PlacedPledge | None) -> PledgeRefusal | None:
         charges, nodes = self._charges.get(new.source, {}), self.layout.nodes
         more = new.beyond(charges, nodes).minus(old.beyond(charges, nodes) if old else NOTHING)
         has, whole = self.reserved(new.pledge.namespace), self.layout.whole
@@ -242,7 +242,7 @@ class Fleet:
             base[self.layout.row[name]] = left_of(node, self._occupied(node, new))
         return base
 
-    def _without(self, old: Entry | None, base: Amounts) -> Amounts:
+    def _without(self, old: PlacedPledge | None, base: Amounts) -> Amounts:
         """What all others leave."""
         free: Amounts = self.layout.free + (base - self.layout.base)
         if old is not None:
@@ -255,13 +255,13 @@ class Fleet:
         return bool(((amounts < 0) & (base < self.layout.base)).any())
 
     def _admit_by_moving(
-        self, new: Entry, base: Amounts, free: Amounts, at: Placement, shut: Mask
+        self, new: PlacedPledge, base: Amounts, free: Amounts, at: Placement, shut: Mask
     ) -> PledgeRefusal | None:
-        others = [e for e in self.layout.entries.values() if e.source != new.source]
-        new.unused, new.placed = at, sum(at.values())
-        wanted = [(new, new.wanting), *((e, min(e.wanting, e.placed)) for e in others)]
+        others = [e for e in self.layout.pledges.values() if e.source != new.source]
+        new.unused, new.idle = at, sum(at.values())
+        wanted = [(new, new.wanting), *((e, min(e.wanting, e.idle)) for e in others)]
         placements, proven = arrange(self.layout, base, wanted, self.budget, shut)
-        new.unused, new.placed = {}, 0
+        new.unused, new.idle = {}, 0
         if placements is None:
             return no_room(self.layout, new, new.wanting, free, proven=proven)
         self.layout.enter(new, base, {})
@@ -274,7 +274,7 @@ class Fleet:
         waiting = {
             source: {row[name]: n for name, n in nodes.items()}
             for source, nodes in self._waiting.items()
-            if nodes and source in self.layout.entries
+            if nodes and source in self.layout.pledges
         }
         settle(self.layout, waiting, self.budget, move=repack)
 

@@ -1,4 +1,4 @@
-"""The present state of a fleet's ledger: nodes as rows of arrays, pledges as entries, and the moves between states."""
+"""The present state of a fleet's ledger: nodes as rows of arrays, pledges with their places, and the moves between."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from j10ce.scheduler.ledger.witness import Amounts, Item, Mask, Placement, Vecto
 LARGEST: Final = 2**63 - 1
 
 
-class Entry:
+class PlacedPledge:
     """One pledge: where its workloads run, which of them sit on its units, and where the unused units are; by row."""
 
     def __init__(self, pledge: Pledge, rows: Mask, charged: Placement, seats: Placement, cut: Placement) -> None:
@@ -28,7 +28,7 @@ class Entry:
         self.cut = cut  # of those, which their node is too small for
         self.seats = seats  # of the others, which use a unit
         self.unused: Placement = {}
-        self.used = self.placed = 0  # sums of the last two
+        self.used = self.idle = 0  # units on seats, and unused ones with a place
         self._topped: Resources | None = None  # by all its workloads; a fleet asks far more often than they change
         self.seat()
 
@@ -44,7 +44,7 @@ class Entry:
     @property
     def missing(self) -> int:
         """Units without a place; below zero: so many have two."""
-        return self.wanting - self.placed
+        return self.wanting - self.idle
 
     def seat(self) -> None:
         """Give units to workloads: first to those who have one or run where one is, then in the order of nodes.
@@ -72,9 +72,9 @@ class Entry:
             {to[row]: n for row, n in units.items() if row in to}
             for units in (self.charged, self.cut, self.seats, self.unused)
         )
-        self.used, self.placed = sum(self.seats.values()), sum(self.unused.values())
+        self.used, self.idle = sum(self.seats.values()), sum(self.unused.values())
 
-    def covers(self, other: Entry) -> bool:
+    def covers(self, other: PlacedPledge) -> bool:
         """Whether `other` asks for no more of anything, anywhere."""
         fewer = other.pledge.units <= self.pledge.units and bool((other.shape <= self.shape).all())
         return fewer and not bool((self.rows & ~other.rows).any())
@@ -129,7 +129,7 @@ class FleetLayout:
         self.free: Amounts = _table(0)
         self.open: Mask = np.zeros(0, np.bool_)
         self.whole = NOTHING  # of all nodes together
-        self.entries: dict[str, Entry] = {}  # the senior ones first
+        self.pledges: dict[str, PlacedPledge] = {}  # the senior ones first
         self.changed: set[str] = set()  # pledges whose standing may have changed
 
     # -- nodes
@@ -144,10 +144,10 @@ class FleetLayout:
         self.open = np.zeros(len(self.names), np.bool_)
         for new, kept in zip((self.base, self.free, self.open), old, strict=True):
             new[list(to.values())] = kept[list(to)]
-        for entry in self.entries.values():
+        for placed in self.pledges.values():
             mask = np.zeros(len(self.names), np.bool_)
-            mask[list(to.values())] = entry.rows[list(to)]
-            entry.reindex(mask, to)
+            mask[list(to.values())] = placed.rows[list(to)]
+            placed.reindex(mask, to)
 
     def put(self, node: FleetNode, occupied: Resources) -> None:
         """The node as it is, and what its workloads take."""
@@ -166,66 +166,66 @@ class FleetLayout:
             return np.ones(len(self.names), np.bool_)
         return np.array([test(self.nodes[name].labels) for name in self.names], np.bool_)
 
-    # -- entries
+    # -- pledges
 
-    def enter(self, entry: Entry, base: Amounts, unused: Placement) -> None:
-        """Put an entry in place of its predecessor."""
-        self.leave(entry.source)
+    def enter(self, placed: PlacedPledge, base: Amounts, unused: Placement) -> None:
+        """Put a pledge in place of its predecessor."""
+        self.leave(placed.source)
         self.free += base - self.base
         self.base = base
-        self.entries[entry.source] = entry
-        self.entries = dict(sorted(self.entries.items(), key=lambda e: e[1].pledge.seniority))
+        self.pledges[placed.source] = placed
+        self.pledges = dict(sorted(self.pledges.items(), key=lambda e: e[1].pledge.seniority))
         for row, units in unused.items():
-            self.move(entry, row, units)
-        self.changed.add(entry.source)
+            self.move(placed, row, units)
+        self.changed.add(placed.source)
 
     def leave(self, source: str) -> None:
-        if (entry := self.entries.pop(source, None)) is not None:
-            for row, units in list(entry.unused.items()):
-                self.move(entry, row, -units)
+        if (placed := self.pledges.pop(source, None)) is not None:
+            for row, units in list(placed.unused.items()):
+                self.move(placed, row, -units)
 
-    def move(self, entry: Entry, row: int, units: int) -> None:
+    def move(self, placed: PlacedPledge, row: int, units: int) -> None:
         """Unused units come to a row, or leave it."""
         if not units:
             return
-        left = entry.unused.get(row, 0) + units
+        left = placed.unused.get(row, 0) + units
         if left:
-            entry.unused[row] = left
+            placed.unused[row] = left
         else:
-            del entry.unused[row]
-        entry.placed += units
-        self.free[row] -= entry.shape * units
-        self.changed.add(entry.source)
+            del placed.unused[row]
+        placed.idle += units
+        self.free[row] -= placed.shape * units
+        self.changed.add(placed.source)
 
-    def reseat(self, entry: Entry) -> None:
+    def reseat(self, placed: PlacedPledge) -> None:
         """Give units to workloads again; who gets one takes it from where it runs, if it is there."""
-        before = entry.seats
-        entry.seat()
-        for row, seats in entry.seats.items():
+        before = placed.seats
+        placed.seat()
+        for row, seats in placed.seats.items():
             taken = seats - before.get(row, 0)
-            self.move(entry, row, -max(0, min(taken, entry.unused.get(row, 0))))
-        self.changed.add(entry.source)
+            self.move(placed, row, -max(0, min(taken, placed.unused.get(row, 0))))
+        self.changed.add(placed.source)
 
-    def relabel(self, entry: Entry, row: int, passes: bool) -> None:
+    def relabel(self, placed: PlacedPledge, row: int, passes: bool) -> None:
         """Units may be on this row, or not any more: then they leave it, used or not."""
-        if passes != bool(entry.rows[row]):
-            entry.relabel(row, passes)
-            self.reseat(entry)
+        if passes != bool(placed.rows[row]):
+            placed.relabel(row, passes)
+            self.reseat(placed)
         if not passes:
-            self.move(entry, row, -entry.unused.get(row, 0))
+            self.move(placed, row, -placed.unused.get(row, 0))
 
-    def item(self, entry: Entry, units: int, at: Mapping[int, int]) -> Item:
-        return Item(entry.source, entry.shape, units, entry.rows & self.open, at)
+    def item(self, placed: PlacedPledge, units: int, at: Mapping[int, int]) -> Item:
+        return Item(placed.source, placed.shape, units, placed.rows & self.open, at)
 
-    def fill(self, entry: Entry, but: int | None = None) -> None:
+    def fill(self, placed: PlacedPledge, but: int | None = None) -> None:
         """Places for the units that miss one, without moving anyone; as many as there are, `but` on one row."""
-        if entry.missing <= 0:
+        if placed.missing <= 0:
             return
-        item = self.item(entry, entry.missing, {})
+        item = self.item(placed, placed.missing, {})
         if but is not None:
             item.rows[but] = False
         for row, units in place(self.free.copy(order="F"), item).items():
-            self.move(entry, row, units)
+            self.move(placed, row, units)
 
 
 def _table(rows: int) -> Amounts:

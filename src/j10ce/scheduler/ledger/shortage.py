@@ -11,12 +11,14 @@ import numpy as np
 from j10ce.model.resource import RESOURCES, Resources, spell
 from j10ce.model.text.words import counted
 from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
-from j10ce.scheduler.ledger.layout import Entry, FleetLayout
+from j10ce.scheduler.ledger.layout import FleetLayout, PlacedPledge
 from j10ce.scheduler.ledger.pledge import Lack, Pledge, PledgeRefusal
 from j10ce.scheduler.ledger.witness import Amounts, Mask, room
 
 
-def no_room(layout: FleetLayout, new: Entry, wanted: int, free: Amounts, *, proven: bool = False) -> PledgeRefusal:
+def no_room(
+    layout: FleetLayout, new: PlacedPledge, wanted: int, free: Amounts, *, proven: bool = False
+) -> PledgeRefusal:
     """`free` is what others leave to it."""
     rows = new.rows & layout.open
     fitting = int(room(free, new.shape, rows, wanted).sum())
@@ -28,7 +30,7 @@ def no_room(layout: FleetLayout, new: Entry, wanted: int, free: Amounts, *, prov
     return PledgeRefusal("NoRoom", new.pledge.shape, wanted, fitting, int(rows.sum()), lack, held, proven)
 
 
-def _nowhere(new: Entry, wanted: int) -> str:
+def _nowhere(new: PlacedPledge, wanted: int) -> str:
     wish = f"{counted(wanted, 'unit')} of {new.pledge.shape} wanted"
     matching = int(new.rows.sum())
     if matching == 1:
@@ -38,7 +40,7 @@ def _nowhere(new: Entry, wanted: int) -> str:
     return f"{wish}; no node matches " + ("nodeSelector" if new.pledge.test else "yet: none has reported")
 
 
-def _lack(layout: FleetLayout, new: Entry, wanted: int, free: Amounts, rows: Mask) -> Lack:
+def _lack(layout: FleetLayout, new: PlacedPledge, wanted: int, free: Amounts, rows: Mask) -> Lack:
     """Of the rows without room for one more, the one that lacks the smallest part of a unit, least full of its own."""
     fits = room(free, new.shape, rows, wanted)
     left = free - new.shape * fits[:, None]
@@ -62,9 +64,9 @@ def _holders(layout: FleetLayout, source: str, rows: Mask, scarce: list[int]) ->
             for charged, charge in layout.nodes[name].charged.items():
                 held[charged] += charge.amount[n]
                 held[f"workloads of {charged.split('/')[1]}"] -= charge.amount[n]
-        for entry in layout.entries.values():
-            units = sum(u for row, u in entry.unused.items() if rows[row])
-            held[entry.source] += entry.pledge.shape[n] * units
+        for placed in layout.pledges.values():
+            units = sum(u for row, u in placed.unused.items() if rows[row])
+            held[placed.source] += placed.pledge.shape[n] * units
         held.pop(source, None)
         largest = nsmallest(NAMED_HOLDERS, held.items(), key=lambda h: (-h[1], h[0]))
         yield from ((holder, RESOURCES[n], amount) for holder, amount in largest if amount > 0)
@@ -75,7 +77,9 @@ def nothing_promised(pledge: Pledge) -> PledgeRefusal:
     return PledgeRefusal("NoRoom", pledge.shape, pledge.units, 0, 0, because=because, proven=True)
 
 
-def over_limit(new: Entry, has: Resources, wants: Resources, whole: Resources, percent: int) -> PledgeRefusal | None:
+def over_limit(
+    new: PlacedPledge, has: Resources, wants: Resources, whole: Resources, percent: int
+) -> PledgeRefusal | None:
     """What one namespace may reserve of the fleet; what it has in excess stays, but does not grow.
 
     All of it is no limit, and of nothing there is none: then it is the room that decides.
@@ -101,14 +105,14 @@ def at_limit(has: Resources, whole: Resources, percent: int) -> str:
     return ", ".join(f"{RESOURCES[n]} {spell(RESOURCES[n], has[n])} of {spell(RESOURCES[n], limit[n])}" for n in full)
 
 
-def creditors(layout: FleetLayout, new: Entry) -> list[Entry]:
+def creditors(layout: FleetLayout, new: PlacedPledge) -> list[PlacedPledge]:
     """Earlier promises that wait for room on nodes that the new one could use, of something that it asks for, too."""
-    others = (e for e in layout.entries.values() if e.missing > 0 and e.source != new.source)
+    others = (e for e in layout.pledges.values() if e.missing > 0 and e.source != new.source)
     alike = (e for e in others if bool(((e.shape > 0) & (new.shape > 0)).any()))
     return [e for e in alike if bool((e.rows & new.rows & layout.open).any())]
 
 
-def owed(layout: FleetLayout, new: Entry, to: Entry) -> PledgeRefusal:
+def owed(layout: FleetLayout, new: PlacedPledge, to: PlacedPledge) -> PledgeRefusal:
     """It does not fit beside the nodes where an earlier promise waits for room."""
     left = int((new.rows & ~to.rows & layout.open).sum())
     elsewhere = f"; {left} other nodes have no room for all of it" if left else ""

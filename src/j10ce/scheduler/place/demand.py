@@ -17,7 +17,7 @@ from j10ce.policy.choose import Chooser
 from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.profiles import RESERVES_REQUEST
 from j10ce.policy.select import Labels
-from j10ce.scheduler.cluster import Amounts, Cluster, Mask, Scores, Stock, share_of
+from j10ce.scheduler.cluster import Amounts, Cluster, Mask, OpenPledge, Scores, share_of
 
 NO_NODE = Resources()
 
@@ -96,7 +96,7 @@ def demand(wanted: Request, cluster: Cluster) -> Demand:
     return Demand(wanted, floor, need, spare, np.where(covered, payer, -1), shares)
 
 
-def _covers(held: Stock, cluster: Cluster) -> Mask:
+def _covers(held: OpenPledge, cluster: Cluster) -> Mask:
     test = held.nodes
     if test is None:
         return np.ones(len(cluster.names), np.bool_)

@@ -54,6 +54,12 @@ def reserve(snap: Snapshot, held: Mapping[TargetId, Cpus]) -> Reserved:
     return Reserved(exclusive, lent, refused, hand.static)
 
 
+def closed(snap: Snapshot) -> Cpus:
+    """The CPUs that best effort may never use: those that are exclusive to someone, or that a kubelet gave away."""
+    reserved = reserve(snap, {})
+    return frozenset[int]().union(*reserved.exclusive.values(), *reserved.static.values())
+
+
 def _had(snap: Snapshot, e: Entitlement, held: Mapping[TargetId, Cpus]) -> Cpus:
     """What was handed to it; in the kernel a set of another size is one that it shares with others."""
     if had := held.get(e.target):

@@ -27,7 +27,7 @@ class CgroupPath(Strict, frozen=True, kw_only=True):
         return "/".join(part.strip("/") for part in (self.parent_dir, self.relative_path) if part.strip("/"))
 
 
-class HostApplication(Strict, frozen=True, kw_only=True):
+class TheirApplication(Strict, frozen=True, kw_only=True):
     name: Word
     priority: Priority | Literal[""] = ""
     qos: Class | Literal[""] = ""
@@ -41,7 +41,7 @@ class HostApplication(Strict, frozen=True, kw_only=True):
 
 
 class HostApplications(Strict, frozen=True, kw_only=True):
-    applications: Several[HostApplication] | UnsetType = UNSET
+    applications: Several[TheirApplication] | UnsetType = UNSET
 
 
 DEFAULTS: Final[Plain] = {"applications": []}

@@ -16,7 +16,7 @@ from j10ce.dialects.koordinator.config.keys import (
     OPAQUE,
     SHAPES,
     KeyConfig,
-    Shape,
+    KeyShape,
     known_fields,
     merged,
     overlay_findings,
@@ -50,7 +50,7 @@ class Overlay(NamedTuple):
     fields: Plain
 
 
-class Effective(NamedTuple):
+class Layered(NamedTuple):
     """A strategy, and the layer of every field that is in it."""
 
     strategy: Strict | None  # None: opaque, a third party's
@@ -66,7 +66,7 @@ class NodeWords(NamedTuple):
     annotations: Mapping[str, str]
 
 
-def effective(key: str, config: KeyConfig | None, node: NodeWords) -> Effective:
+def effective(key: str, config: KeyConfig | None, node: NodeWords) -> Layered:
     """The strategy of a key on a node; a layer of the node that is wrong is reported and left out."""
     shape = SHAPES.get(key, OPAQUE)
     whole, layers = shape.defaults, {path: Layer("default") for path, _ in walk(shape.defaults)}
@@ -83,7 +83,7 @@ def effective(key: str, config: KeyConfig | None, node: NodeWords) -> Effective:
         if not wrong:
             whole = _laid(whole, layers, overlay)
     strategy = checked(whole, shape.struct, key)[0] if shape.struct is not None else None
-    return Effective(strategy, whole, layers, tuple(findings))
+    return Layered(strategy, whole, layers, tuple(findings))
 
 
 def _configured(config: KeyConfig | None, labels: Labels) -> Iterator[Overlay]:
@@ -109,7 +109,7 @@ def _laid(whole: Plain, layers: dict[str, Layer], overlay: Overlay) -> Plain:
 NodeOverlays = Iterator[tuple[Overlay, list[Finding]]]
 
 
-def _colocation(node: NodeWords, shape: Shape) -> NodeOverlays:
+def _colocation(node: NodeWords, shape: KeyShape) -> NodeOverlays:
     text = node.annotations.get(names.COLOCATION_STRATEGY)
     if text is not None:
         path = f"metadata.annotations.{names.COLOCATION_STRATEGY}"
@@ -134,7 +134,7 @@ def _percent(text: str) -> int | None:
     return int(Fraction(text) * 100)
 
 
-def _normalization(node: NodeWords, _: Shape) -> NodeOverlays:
+def _normalization(node: NodeWords, _: KeyShape) -> NodeOverlays:
     label = names.NORMALIZATION_ENABLED
     if label in node.labels:
         value = node.labels[label]
@@ -142,7 +142,7 @@ def _normalization(node: NodeWords, _: Shape) -> NodeOverlays:
         yield Overlay(Layer("label", label), {"enable": value == "true"}), [] if value in ("true", "false") else wrong
 
 
-def _system(node: NodeWords, _: Shape) -> NodeOverlays:
+def _system(node: NodeWords, _: KeyShape) -> NodeOverlays:
     key = names.NETWORK_BANDWIDTH
     if key in node.annotations:
         value = node.annotations[key]
@@ -151,13 +151,13 @@ def _system(node: NodeWords, _: Shape) -> NodeOverlays:
         yield Overlay(Layer("annotation", key), fields), [] if quantity(value) is not None else wrong
 
 
-OF_NODE: Final[Mapping[str, Callable[[NodeWords, Shape], NodeOverlays]]] = {
+OF_NODE: Final[Mapping[str, Callable[[NodeWords, KeyShape], NodeOverlays]]] = {
     "colocation-config": _colocation,
     "cpu-normalization-config": _normalization,
     "system-config": _system,
 }
 
 
-def shown(effective: Effective) -> list[tuple[str, Any, str]]:
+def shown(effective: Layered) -> list[tuple[str, Any, str]]:
     """(field, value, layer) for `describe node`, in the order of the strategy."""
     return [(path, value, str(effective.layers[path])) for path, value in walk(effective.plain)]

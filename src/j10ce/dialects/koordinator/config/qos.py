@@ -37,7 +37,7 @@ class MemoryFields(Strict, frozen=True, kw_only=True):
     page_cache_reclaim_sync: Flag = UNSET
 
 
-class MemoryQos(MemoryFields, frozen=True, kw_only=True):
+class MemoryBlock(MemoryFields, frozen=True, kw_only=True):
     enable: Flag = UNSET
 
 
@@ -93,7 +93,7 @@ class NetworkQos(Strict, frozen=True, kw_only=True):
 
 class ClassQos(Strict, frozen=True, kw_only=True):
     cpu_qos: CpuQos | UnsetType = field(name="cpuQOS", default=UNSET)
-    memory_qos: MemoryQos | UnsetType = field(name="memoryQOS", default=UNSET)
+    memory_qos: MemoryBlock | UnsetType = field(name="memoryQOS", default=UNSET)
     blkio_qos: BlkioQos | UnsetType = field(name="blkioQOS", default=UNSET)
     resctrl_qos: ResctrlQos | UnsetType = field(name="resctrlQOS", default=UNSET)
     network_qos: NetworkQos | UnsetType = field(name="networkQOS", default=UNSET)

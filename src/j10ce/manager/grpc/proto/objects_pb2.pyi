@@ -981,7 +981,7 @@ class InterferenceSection(_message.Message):
     def __init__(self, mode: _Optional[_Union[InterferenceSection.Mode, str]] = ...) -> None: ...
 
 class NodeReport(_message.Message):
-    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "usage_over", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "tiers", "interference", "left_out")
+    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "usage_over", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "evictions", "tiers", "interference", "left_out")
     class CapacityEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1096,6 +1096,7 @@ class NodeReport(_message.Message):
     CONDITIONS_FIELD_NUMBER: _ClassVar[int]
     LAST_PLAN_FIELD_NUMBER: _ClassVar[int]
     APPLIED_FIELD_NUMBER: _ClassVar[int]
+    EVICTIONS_FIELD_NUMBER: _ClassVar[int]
     TIERS_FIELD_NUMBER: _ClassVar[int]
     INTERFERENCE_FIELD_NUMBER: _ClassVar[int]
     LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
@@ -1122,10 +1123,11 @@ class NodeReport(_message.Message):
     conditions: _containers.RepeatedCompositeFieldContainer[Condition]
     last_plan: _containers.ScalarMap[str, int]
     applied: _containers.RepeatedCompositeFieldContainer[AppliedChange]
+    evictions: _containers.RepeatedCompositeFieldContainer[EvictionRequest]
     tiers: _containers.MessageMap[str, TierTotal]
     interference: _containers.RepeatedCompositeFieldContainer[InterferenceReport]
     left_out: _containers.ScalarMap[str, int]
-    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., topology: _Optional[_Union[TopologyReport, _Mapping]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., usage_over: _Optional[_Mapping[str, StringMapMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ..., tiers: _Optional[_Mapping[str, TierTotal]] = ..., interference: _Optional[_Iterable[_Union[InterferenceReport, _Mapping]]] = ..., left_out: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., topology: _Optional[_Union[TopologyReport, _Mapping]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., usage_over: _Optional[_Mapping[str, StringMapMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ..., evictions: _Optional[_Iterable[_Union[EvictionRequest, _Mapping]]] = ..., tiers: _Optional[_Mapping[str, TierTotal]] = ..., interference: _Optional[_Iterable[_Union[InterferenceReport, _Mapping]]] = ..., left_out: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class OvercommitTerm(_message.Message):
     __slots__ = ("result", "step", "name", "amount", "why")
@@ -1316,7 +1318,7 @@ class AllocatableEviction(_message.Message):
     def __init__(self, cpu_threshold_percent: _Optional[int] = ..., cpu_lower_percent: _Optional[int] = ..., memory_threshold_percent: _Optional[int] = ..., memory_lower_percent: _Optional[int] = ..., priority_threshold: _Optional[int] = ...) -> None: ...
 
 class LawSection(_message.Message):
-    __slots__ = ("threshold_percent", "by", "batch_percent", "mid_percent", "mid_unallocated_percent", "safety_percent")
+    __slots__ = ("threshold_percent", "by", "batch_percent", "mid_percent", "mid_unallocated_percent", "mid_static_percent", "reserved", "safety_percent")
     class By(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         BY_UNSPECIFIED: _ClassVar[LawSection.By]
@@ -1332,14 +1334,18 @@ class LawSection(_message.Message):
     BATCH_PERCENT_FIELD_NUMBER: _ClassVar[int]
     MID_PERCENT_FIELD_NUMBER: _ClassVar[int]
     MID_UNALLOCATED_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    MID_STATIC_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_FIELD_NUMBER: _ClassVar[int]
     SAFETY_PERCENT_FIELD_NUMBER: _ClassVar[int]
     threshold_percent: int
     by: LawSection.By
     batch_percent: int
     mid_percent: int
     mid_unallocated_percent: int
+    mid_static_percent: int
+    reserved: str
     safety_percent: int
-    def __init__(self, threshold_percent: _Optional[int] = ..., by: _Optional[_Union[LawSection.By, str]] = ..., batch_percent: _Optional[int] = ..., mid_percent: _Optional[int] = ..., mid_unallocated_percent: _Optional[int] = ..., safety_percent: _Optional[int] = ...) -> None: ...
+    def __init__(self, threshold_percent: _Optional[int] = ..., by: _Optional[_Union[LawSection.By, str]] = ..., batch_percent: _Optional[int] = ..., mid_percent: _Optional[int] = ..., mid_unallocated_percent: _Optional[int] = ..., mid_static_percent: _Optional[int] = ..., reserved: _Optional[str] = ..., safety_percent: _Optional[int] = ...) -> None: ...
 
 class TopologyReport(_message.Message):
     __slots__ = ("threads", "cores", "sibling_step", "sockets", "numa_nodes", "l3_caches")
@@ -1417,6 +1423,20 @@ class AppliedChange(_message.Message):
     applied: _timestamp_pb2.Timestamp
     writes: int
     def __init__(self, source: _Optional[str] = ..., generation: _Optional[int] = ..., trace: _Optional[str] = ..., received: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., applied: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., writes: _Optional[int] = ...) -> None: ...
+
+class EvictionRequest(_message.Message):
+    __slots__ = ("namespace", "name", "uid", "why", "since")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    name: str
+    uid: str
+    why: str
+    since: _timestamp_pb2.Timestamp
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., why: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class TierTotal(_message.Message):
     __slots__ = ("workloads", "promised", "effective", "used")
