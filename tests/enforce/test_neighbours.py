@@ -43,6 +43,13 @@ HEAVY = 65536.0  # shares: beside that the rest of the machine weighs little
 CPU_S = 8.0  # to be used before anything is said about shares
 SPINNER = ("sh", "-c", "while :; do :; done")
 EXACT = 0.975  # how well the scheduler divides by weight
+LONG_S = 180.0  # whatever else this machine does meanwhile
+ACT = """
+apiVersion: j10ce.io/v1alpha1
+kind: NodeStrategy
+metadata: {name: act-on-noise}
+spec: {interference: {mode: act}}
+"""
 # Wants a CPU for eight seconds, and nothing for the next eight.
 PULSE = """
 import time
@@ -229,8 +236,12 @@ def test_pods_with_floors_and_one_that_nobody_chose_each_have_their_own(work: Wo
     assert not outcome.refused()
 
 
-def test_a_real_antagonist_beside_a_real_victim_is_named(fresh: Product) -> None:
+@pytest.mark.timeout(400)
+def test_a_real_antagonist_beside_a_real_victim_is_named_and_capped(fresh: Product, tmp_path: Path) -> None:
     """Both on one CPU, in a group so heavy that nobody else on the machine matters there."""
+    (tmp_path / "act.yaml").write_text(ACT)
+    fresh.up()
+    fresh("apply", "-f", str(tmp_path / "act.yaml"))
     service = f"{fresh.top}-service"
     pinned = ("taskset", "-c", str(max(os.sched_getaffinity(0))))
     for name, profile, command in (("victim", "ls", SPINNER), ("hog", "burstable", (sys.executable, "-c", PULSE))):
@@ -239,11 +250,15 @@ def test_a_real_antagonist_beside_a_real_victim_is_named(fresh: Product) -> None
         spinners(fresh, 1, f"{service}/{name}", command=(*pinned, *command))
         fresh.adopt(f"{service}/{name}", name, "--profile", profile)
 
-    def named() -> bool:
+    def done() -> str:
         pairs = fresh.agent.get("/v1/top")["interference"]
-        return ("default/victim", "default/hog") in {(p["victim"], p["antagonist"]) for p in pairs}
+        named = {(p["victim"], p["antagonist"]): p["action"] for p in pairs}
+        return str(named.get(("default/victim", "default/hog"), ""))
 
-    assert eventually(named, 2 * PATIENCE_S), fresh.agent.get("/v1/top")
+    assert eventually(lambda: done().startswith("cpu.max"), LONG_S), fresh.agent.get("/v1/top")
+    quota = "cpu.cfs_quota_us" if fresh.hierarchies.version("cpu") == 1 else "cpu.max"
+    assert eventually(lambda: int(fresh.file(f"{service}/hog", quota).read_text().split()[0]) > 0)
     assert "hog" in fresh.says("top", "--once").partition("SUFFERS")[2]
     assert "suffers from default/hog: waits" in fresh.says("explain", "victim")
     assert "slows default/victim, which waits" in fresh.says("explain", "hog")
+    assert "default/victim waits" in fresh.says("explain", "hog", "cpu.max")

@@ -69,8 +69,7 @@ log = structlog.get_logger()
 
 def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle: bool) -> Host:
     """Inside a running event loop. `load` reads the configuration again."""
-    cache = Cache(Path(settings.run_dir), Path(settings.state_dir))
-    cache.warnings += (f"koordlet's gate {note}" for note in gate_notes(settings))
+    cache = _cache(settings)
     hierarchies, files = Hierarchies.discover(), Files()
     facts = machine.discover(settings.node_name, hierarchies, files)
     owned = owner.choose(hierarchies, settings.tree, settings.top)
@@ -109,6 +108,12 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
         plane=plane,
         enrolment=_enrolment(settings, facts.name, shell),
     )
+
+
+def _cache(settings: AgentConfig) -> Cache:
+    cache = Cache(Path(settings.run_dir), Path(settings.state_dir))
+    cache.warnings += (f"koordlet's gate {note}" for note in gate_notes(settings))
+    return cache
 
 
 def _agent(

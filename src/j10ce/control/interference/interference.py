@@ -137,7 +137,7 @@ class Interference:
 
     def _begin(self, snap: Snapshot, accusation: Accusation, before: Trial | None) -> Trial:
         victim, suspect, resource = accusation.pair
-        suffered = accusation.suffering.level
+        suffered = _over_a_trial(snap, accusation) or accusation.suffering.level
         used = _used(snap, suspect, accusation.suffering.symptom)
         if before is None:
             return trials.begin(victim, suspect, resource, suffered, used, snap.now)
@@ -148,8 +148,7 @@ class Interference:
         if accusation is None:
             return t if not t.caps else t._replace(stage="ended")
         t = _followed(snap, t)
-        level = level_of(snap, t.victim, accusation.suffering.symptom)
-        return trials.proceed(t, snap.now, level, accusation.suffering.bad)
+        return trials.proceed(t, snap.now, _over_a_trial(snap, accusation), accusation.suffering.bad)
 
     def _caps(self, snap: Snapshot) -> Iterator[Proposal]:
         reasons = {}
@@ -235,6 +234,11 @@ def _in_the_way(snap: Snapshot, suspect: TargetId, knob: str) -> str:
     if resizing(snap, suspect):
         return "it is being resized"
     return "a container in it has a quota" if knob == "cpu.max" and has_capped_parts(snap, suspect) else ""
+
+
+def _over_a_trial(snap: Snapshot, a: Accusation) -> float | None:
+    """Before and after are compared over the same time: an antagonist that pauses now and then is no better for it."""
+    return level_of(snap, a.suffering.target, a.suffering.symptom, trials.TRIAL_S)
 
 
 def _followed(snap: Snapshot, t: Trial) -> Trial:
