@@ -166,6 +166,7 @@ _KNOBS: Final = (
 )  # fmt: skip
 
 KNOBS: Final[dict[str, Knob]] = {k.name: k for k in _KNOBS}
+TENDED: Final = frozenset(name for name, k in KNOBS.items() if k.on == THREADS)
 CGROUP_KNOBS: Final[dict[str, Knob]] = {name: k for name, k in KNOBS.items() if k.on == CGROUP}
 
 
