@@ -144,6 +144,8 @@ class Snapshot(Struct, frozen=True):
     originals: Mapping[Setting, Value] = field(default_factory=dict)  # what settings held before our first write
     strategy: Strategy = Strategy()  # what is said of this node, all its strategies merged; the rest is as by default
     pieces: Mapping[TargetId, Piece] = field(default_factory=dict)  # targets beside cgroups
+    lent: Mapping[str, float] = field(default_factory=dict)  # `batch-cpu` in millicores, `mid-memory` in bytes, …
+    held: frozenset[Setting] = frozenset()  # left as they are, by an operator's hold
     done: Mapping[tuple[Deed, TargetId], float] = field(default_factory=dict)  # wall clock of the last deed of a kind
 
     def supports(self, knob: str) -> bool:

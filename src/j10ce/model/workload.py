@@ -41,14 +41,15 @@ def heeded(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def unheeded(annotations: Mapping[str, str]) -> tuple[Note, ...]:
-    """One for each that some rule of ours might read, had it not been left out."""
-    ours = sorted(name for name in annotations if ANNOTATIONS.match(name))
-    long = [f"{len(annotations[n])} characters, of which none counts; write at most {MOST_TEXT}" for n in ours]
+    """A note for each that some rule of ours might read, had it not been left out; as many as are bearable."""
+    kept, ours = heeded(annotations), sorted(name for name in annotations if ANNOTATIONS.match(name))
     late = f"one of {len(ours)} annotations, of which the first {MOST_ANNOTATIONS} by name count"
-    out = [n for n in ours if n not in heeded(annotations)]
-    sized = dict(zip(ours, long, strict=True))
-    why = {n: sized[n] if len(annotations[n]) > MOST_TEXT else late for n in out}
-    return tuple(Note("Note", f"annotation {n}", text) for n, text in why.items())[:MOST_ANNOTATIONS]
+    notes = []
+    for name in (name for name in ours if name not in kept):
+        length = len(annotations[name])
+        long = f"{length} characters, of which none counts; write at most {MOST_TEXT}"
+        notes.append(Note("Note", f"annotation {name}", long if length > MOST_TEXT else late))
+    return tuple(notes[:MOST_ANNOTATIONS])
 
 
 class Handle(Struct, frozen=True, omit_defaults=True):
@@ -77,6 +78,17 @@ class Reclaimable(Struct, frozen=True):
 
     requests: Resources = NOTHING
     limits: Ceiling = Ceiling()
+
+
+def lent(bands: Mapping[str, Reclaimable]) -> Reclaimable:
+    """What is asked of all bands together; a band without a limit leaves the whole without one."""
+    every = [*bands.values()]
+    asked = Resources()
+    for one in every:
+        asked = asked.plus(one.requests)
+    return Reclaimable(
+        asked, Ceiling(sum(b.limits.cpu for b in every) or math.inf, sum(b.limits.memory for b in every) or math.inf)
+    )
 
 
 class Part(Struct, frozen=True):
@@ -164,11 +176,16 @@ class Workload(Struct, frozen=True):
     priority: int | None = None  # of its PriorityClass; None: it has none
     reclaimable: Mapping[str, Reclaimable] = field(default_factory=dict)  # by band: batch, mid
     overrides: Overrides = Overrides()
+    leaving: bool = False  # its maker is ending it
     resizing: bool = False  # its maker is about to write its cgroup, and an idle one takes no weight
 
     @property
     def target(self) -> TargetId:
         return knob.workload(self.namespace, self.name)
+
+    @property
+    def part_targets(self) -> list[TargetId]:
+        return [knob.part(self.namespace, self.name, p.name) for p in self.parts]
 
     @property
     def waiting(self) -> list[tuple[int, str]]:
