@@ -6,6 +6,7 @@ python -m tests.lab pytest -- tests/enforce                     plain guest, cgr
 python -m tests.lab pytest --cgroup v1 -- tests/enforce         or v1, or hybrid
 python -m tests.lab pytest --systemd -- -k scope tests/systemd  systemd as the first process
 python -m tests.lab run --systemd -- systemctl status           any command
+python -m tests.lab pytest --hyperthreads -- tests/enforce      two CPUs of one core, our own kernel (built once)
 
 Exit status: the command's; 124 after --timeout; 125 when the guest would not boot or died.
 """
@@ -44,6 +45,7 @@ def main() -> int:
         disks_mib=options.disk,
         timeout_s=options.timeout,
         verbose=options.verbose,
+        hyperthreads=options.hyperthreads,
     )
     env = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     env |= dict(item.split("=", 1) for item in options.env)
@@ -96,6 +98,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         options.add_argument("--disk", type=int, action="append", default=[], metavar="MIB", help="an empty /dev/vdX")
         options.add_argument("--timeout", type=float, default=1200.0, metavar="S")
         options.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+        options.add_argument("--hyperthreads", action="store_true", help="of one core, with a kernel of our own")
         options.add_argument("--verbose", action="store_true", help="show the kernel's messages")
         options.add_argument("command", nargs="+", metavar="-- ARGUMENT")
     return parser.parse_args(arguments)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.lab import own_kernel
 from tests.lab.guest import Cgroup, scripts
 from tests.lab.initrd import initrd
 from tests.lab.kernel import Kernel, kernel, tool
@@ -19,6 +20,7 @@ CLONE = Path(__file__).resolve().parents[2]
 BOOT_ATTEMPTS = 3
 TIMED_OUT = 124
 NO_GUEST = 125
+ONE_CORE = ",sockets=1,cores=1"
 
 
 class Machine(NamedTuple):
@@ -28,6 +30,7 @@ class Machine(NamedTuple):
     disks_mib: Sequence[int] = ()
     timeout_s: float = 900.0
     verbose: bool = False
+    hyperthreads: bool = False  # the CPUs are those of one core, and the kernel is our own, which schedules by core
 
 
 class Ending(NamedTuple):
@@ -41,7 +44,7 @@ def run(machine: Machine, command: Sequence[str], env: dict[str, str], results: 
     The command finds `results` as /mnt.  A boot that never reaches the command is tried again: emulated SMP
     hangs about once in a hundred boots on a busy machine.
     """
-    chosen = kernel()
+    chosen = own_kernel.kernel() if machine.hyperthreads else kernel()
     env = env | {
         "J10CE_LAB": machine.cgroup.value,
         "LAB_CLONE": str(CLONE),
@@ -76,7 +79,7 @@ def qemu(machine: Machine, chosen: Kernel, results: Path, scratch: Path) -> list
     # fmt: off
     command = [
         tool("qemu-system-x86_64"), "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "Nehalem",
-        "-smp", str(machine.cpus), "-m", str(machine.memory_mib),
+        "-smp", f"{machine.cpus}{ONE_CORE if machine.hyperthreads else ''}", "-m", str(machine.memory_mib),
         "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
         "-chardev", f"file,id=console,path={scratch}/console", "-serial", "chardev:console",
         "-kernel", str(chosen.image), "-initrd", f"{scratch}/initrd",

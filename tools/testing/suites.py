@@ -100,6 +100,13 @@ OTHER_LAYOUTS = [
     )
     for layout in ("v1", "hybrid")
 ]
+GUEST_CORES = Suite(
+    "guest-cores",
+    "two hyperthreads of a virtual machine, with a kernel that schedules by core (built first)",
+    600,
+    (*GUEST, "--hyperthreads", "--", "-v", "-m", "host"),
+    ("tests/enforce/test_tasks.py",),
+)
 SOAK = Suite("soak", "long random runs; J10CE_SOAK scales them", 7200, (*PYTEST, "-m", "soak"))
 EXAMPLES = Suite(
     "examples",
@@ -114,7 +121,7 @@ VERBS: Final[Mapping[str, Sequence[Stage]]] = {
     "test": [[[QUICK], [HOST]], [[SHARES]]],
     "test-all": [[[GUEST_V2, GUEST_SYSTEMD], [KUBE], [FLEET, SLOW]]],
     "test-compat": [[[COMPAT]]],
-    "test-long": [[[*OTHER_LAYOUTS]], [[SOAK]], [[EXAMPLES]]],
+    "test-long": [[[*OTHER_LAYOUTS, GUEST_CORES]], [[SOAK]], [[EXAMPLES]]],
 }
 NEXT: Final = {"test": "test-all", "test-all": "test-compat", "test-compat": "test-long"}
 
