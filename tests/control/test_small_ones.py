@@ -183,6 +183,7 @@ def test_every_controller_is_built_under_its_name() -> None:
         "floors",
         "limits",
         "memory-qos",
+        "oom-order",
         "cpu-idle",
         "parameters",
     }

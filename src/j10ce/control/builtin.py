@@ -11,7 +11,9 @@ from j10ce.control.cpu.suppression.suppress import CpuSuppress
 from j10ce.control.floors import Floors
 from j10ce.control.limits import Limits
 from j10ce.control.memory.cap import MemoryCap
+from j10ce.control.memory.oom import OomOrder
 from j10ce.control.memory.qos import MemoryQos
+from j10ce.control.memory.reclaim import MemoryReclaim
 from j10ce.control.own import Own
 from j10ce.control.parameters import Parameters
 from j10ce.errors import Finding, Invalid
@@ -19,7 +21,8 @@ from j10ce.model import schema
 
 # Each class has a `Config` struct and takes one; mypy cannot say that of a `type[Controller]`.
 BUILTIN: Final[Mapping[str, type[Any]]] = {
-    c.name: c for c in (Floors, Limits, MemoryQos, MemoryCap, CpuIdle, CpuSuppress, Own, Parameters)
+    c.name: c
+    for c in (Floors, Limits, MemoryQos, MemoryCap, MemoryReclaim, OomOrder, CpuIdle, CpuSuppress, Own, Parameters)
 }
 
 

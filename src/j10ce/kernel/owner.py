@@ -19,6 +19,7 @@ from j10ce.kernel.systemd.tree import SystemdTree
 from j10ce.kernel.systemd.units import Units
 from j10ce.kernel.tasks.backend import TaskBackend
 from j10ce.kernel.tasks.cookie import Cookies
+from j10ce.kernel.tasks.oom import OomScores
 from j10ce.kernel.tasks.roll import Roll
 
 BOOTED: Final = "/run/systemd/system"  # there exactly when systemd is the init of this machine
@@ -105,4 +106,4 @@ def _plain(hierarchies: Hierarchies, top: str) -> TreeOwner:
 
 def _beside(hierarchies: Hierarchies) -> tuple[Backend, ...]:
     """The back ends that every machine has, whoever owns its cgroups."""
-    return Sysctls(), TaskBackend(Roll(hierarchies), [Cookies()])
+    return Sysctls(), TaskBackend(Roll(hierarchies), [Cookies(), OomScores()])

@@ -100,6 +100,7 @@ class Action(NamedTuple):
     amount: float = 0.0  # bytes to reclaim, or that the end of the workload sets free
     stage: str = ""  # of the ladder that led here
     enforced: bool = True  # False: shown, and not done
+    only: str = ""  # of a reclaim: `file` is page cache alone; empty: whatever the kernel chooses
 
     @property
     def what(self) -> tuple[Deed, TargetId]:

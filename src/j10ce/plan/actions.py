@@ -2,11 +2,13 @@
 
 A deed cannot be taken back, so that it has to pass more than a value: its target is a workload that a policy chose, or
 for a reclaim a group of ours; nobody of tier system; no hold is on it; it was not done a moment ago, also not by the
-agent before this one; and evictions and kills of a node stay within so many a minute.
+agent before this one; and evictions and kills of a node stay within so many a minute. A reclaim leaves what was
+promised: the kernel heeds the memory.min of whoever is inside the one that is asked, and not its own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
@@ -49,12 +51,22 @@ def admit(
     for action in _strongest(wishes):
         ends = action.deed in ENDINGS and action.enforced
         full = f"no more than {per_minute} evictions and kills a minute" if ends and room <= 0 else ""
-        if why := _objection(action, snap, held) or full:
+        most = _beyond_floor(action, snap)
+        kept = "all that it uses was promised to it" if most <= 0 else ""
+        if why := _objection(action, snap, held) or full or kept:
             notes.append(f"{action.deed.value} of {action.target} left out: {why}")
             continue
         room -= ends
-        admitted.append(action)
+        admitted.append(action if action.amount <= most else action._replace(amount=most))
     return Admitted(tuple(admitted), tuple(notes))
+
+
+def _beyond_floor(action: Action, snap: Snapshot) -> float:
+    """Bytes that may be reclaimed without touching what was promised; infinite for everything else."""
+    entitled, group = snap.entitlements.get(action.target), snap.groups.get(action.target)
+    if action.deed is not Deed.RECLAIM or entitled is None or not entitled.floor.memory or group is None:
+        return math.inf
+    return group.memory_current - entitled.floor.memory
 
 
 def _strongest(wishes: Iterable[Action]) -> Iterable[Action]:

@@ -6,6 +6,7 @@ import math
 from typing import Final
 
 from j10ce.kernel.cgroup.spelling import Cgroup, Files, Spelling, bytes_, cpus, flag, number, per_period, quota, whole
+from j10ce.kernel.cgroup.vendor import VENDOR
 from j10ce.model.knob import KNOBS, PERIOD_US, Value
 from j10ce.model.plan import Refused
 
@@ -97,4 +98,5 @@ TABLE: Final[dict[str, Spelling]] = {
         files=(_LIMIT, _WITH_SWAP), also=_raise_with_swap, usage="memory.usage_in_bytes"
     ),
     "memory.oom.group": flag("memory.oom.group")._replace(needs=_V2, instead="one process is killed at a time"),
+    **VENDOR,
 }

@@ -122,6 +122,9 @@ def test_percentages_of_memory_that_nobody_wrote_stay_those_of_the_profile() -> 
     assert said(made("resource-qos-config", block).all()) == {
         "profiles.ls.memory.minPercent": 60,
         "profiles.ls.memory.lowPercent": 60,
+        "profiles.ls.memory.watermarkPercent": 95,
+        "profiles.ls.memory.watermarkScale": 20,
+        "profiles.ls.memory.watermarkAdjust": -25,
     }
 
 
