@@ -24,6 +24,7 @@ AGAIN_S: Final = {Deed.RECLAIM: 0.0, Deed.EVICT: 120.0, Deed.KILL: 30.0}  # befo
 ENDINGS: Final = frozenset((Deed.EVICT, Deed.KILL))
 PER_MINUTE: Final = 2  # endings, unless the node's strategy says another number
 MINUTE_S: Final = 60.0
+MEASURED_S: Final = 5.0  # what was in use within that is known better than by the tree, which is rebuilt now and then
 
 
 class Admitted(NamedTuple):
@@ -66,7 +67,8 @@ def _beyond_floor(action: Action, snap: Snapshot) -> float:
     entitled, group = snap.entitlements.get(action.target), snap.groups.get(action.target)
     if action.deed is not Deed.RECLAIM or entitled is None or not entitled.floor.memory or group is None:
         return math.inf
-    return group.memory_current - entitled.floor.memory
+    measured = snap.readings.window(action.target, "memory.current", MEASURED_S).last()
+    return (group.memory_current if measured is None else measured) - entitled.floor.memory
 
 
 def _strongest(wishes: Iterable[Action]) -> Iterable[Action]:
