@@ -54,41 +54,42 @@ does. CPUs that a kubelet's static policy gave to containers are left to those, 
 """
 MEMORY = """## Memory
 
-Fields of a profile's section `memory`; a [strategy](node-strategy.md) may say them for some nodes, an annotation of a
-[dialect](koordinator.md) for one workload. What is not said is left alone.
+[Memory of workloads](memory.md) has the fields of section `memory`, and how memory is taken back.
+"""
+CACHES = """## The last-level cache and memory bandwidth
 
-| field | unit, range | what it does |
+Section `cache` works where the CPU, the kernel and a mounted `/sys/fs/resctrl` offer it. The agent does not mount it
+(`mount -t resctrl resctrl /sys/fs/resctrl`); `doctor` and `explain` say what is missing. Controller `cache`:
+
+| field | unit | not said |
 |---|---|---|
-| `minPercent`, `lowPercent` | % of the request | `memory.min`, `memory.low`; of a container its part of them |
-| `throttlingPercent` | 0 to 100 | `memory.high` = request + (limit − request) · percent, in whole pages, never inside what is protected; of the workload, and of each container by its own request and limit. Without a limit: the node's memory. 0: none |
-| `oomGroup` | true, false | `memory.oom.group` |
-| `oomPriority` | −1000 to 1000 | `oom_score_adj` of every process = −`oomPriority`, also of those that come later: the lowest is killed first. 0 leaves them as they are. Above 0 a workload may ask for it in trusted namespaces only |
-| `reclaim.enabled` | true, false | cold memory is taken back before anybody is short of it |
-| `reclaim.targetPressure` | % of time, 0.1 unless said | how much it may be stalled for that |
-| `watermarkPercent` | % of the limit | above it memory is taken back, down to 2 % of the limit below it. 0 or no limit: never |
-| `pageCacheLimit` | % of the limit, or bytes | page cache above it is taken back. 0: no limit |
-| `watermarkScale`, `watermarkAdjust`, `pageCacheSync`, `kernelPriority`, `kernelPriorityOom` | 1 to 1000; −25 to 50; 0 to 12 | `memory.wmark_scale_factor`, `memory.wmark_min_adj`, `memory.pagecache_limit.sync`, `memory.priority`, `memory.use_priority_oom`, on kernels that have them |
+| `llcStartPercent` | percent of the ways of each last-level cache, 0 to 100 | 0 |
+| `llcEndPercent` | the same, above the start | 100 |
+| `memoryBandwidthPercent` | percent, 1 to 100 | no limit |
 
-**Taking memory back** (controller `memory-reclaim`) needs `memory.reclaim`: cgroup v2 and Linux 5.19. Elsewhere nothing is
-done, and `doctor` and `explain` say so. Every 4 s a step of (memory in use − what is protected) is asked for: 1 %, and twice
-as much after each step that was not felt, up to 8 %. A step was felt when the workload was stalled for memory for more than
-`targetPressure`, or when more than a tenth of the step (and 256 KiB) was read back since (refaults). Then comes a pause of
-16 s, twice as long each time up to 512 s, and 1 % again; eight steps in a row that were not felt forget the pauses. The same
-pause follows when nothing came of a step. So something cold is half as large after a minute, and something hot all over is
-short of 1 % for a moment, less and less often. Where the kernel measures no pressure, refaults alone decide. Tier `system` and
-what was promised (`memory.min` and every reservation) are never asked for; at most 8 workloads are at a time, the largest
-first. `j10ce-qos hold NAME reclaim` stops it for one of them. Above `watermarkPercent` the steps are 8 % from the first on. Page
-cache above its limit goes in one step; before Linux 6.9, which can leave anonymous memory alone, the kernel may
-swap some out with it.
+Of *w* ways a group has those from ⌈w · start⌉ to ⌈w · end⌉, and at least as many as the CPU needs. Bandwidth is rounded
+up to the step of the CPU (Intel 10, ARM its own); on AMD it is ⌊160 · percent⌋ eighths of a GB/s, and 2048 at 100;
+where resctrl is mounted with `mba_MBps` a percentage means nothing, and `explain` says so.
 
-Kernels with `memory.wmark_ratio` or `memory.pagecache_limit.size` (Anolis OS, Alibaba Cloud Linux) get the numbers, and the
-agent leaves it to them.
+All workloads of a profile are in one group, `j10ce-<profile>`; one of which something else is said alone has a group of
+its own, `j10ce-<namespace>_<name>`. A CPU has few groups (often 15 besides the root's). Profiles come first, from the
+best tier down, then single workloads by tier and priority; whoever finds none left shares its profile's group, else the
+root's, and `explain` says why. Tier system, and whoever has no section `cache`, stays in the root's group. Groups of
+others are left alone. Every thread is put in, newcomers at the next tick; a group that nobody needs is removed.
+
+## Who shares a core
+
+With `cpu.coreSched: true` hyperthreads of one core run threads of one group at a time. It needs a kernel ≥ 5.14 with
+`CONFIG_SCHED_CORE`, and SMT; without them nothing changes, and `doctor` and `explain` say so. Controller `core-sched`:
+tiers exclusive, reserved and sensitive are one group (`shared-expeller`), standard and besteffort another (`shared`):
+the second never runs beside the first; tier system has none. Every thread gets the cookie of its group, newcomers
+at the next tick, and a revert takes it back. A workload to which someone else gave a cookie is left alone.
 """
 SHORT = 40  # letters of a text that stands in the table itself
 
 
 def main() -> int:
-    lines = [HEAD, *matrix(builtin()), "", WHOLE_CPUS, MEMORY, *knobs()]
+    lines = [HEAD, *matrix(builtin()), "", WHOLE_CPUS, MEMORY, CACHES, *knobs()]
     (CLONE / "docs/profiles.md").write_text("\n".join(lines) + "\n")
     return 0
 

@@ -54,7 +54,7 @@ def test_amounts_in_our_spelling_are_taken(option: str, amount: str) -> None:
     ("words", "says"),
     [
         (["--profle", "ls", "--", "true"], "No such option '--profle'. Did you mean '--profile'?"),
-        (["-p", "ls", "--", "true"], "No such option '-p'; did you mean '--profile'?"),
+        (["-p", "ls", "--", "true"], "No such option '-p'; did you mean '--profile'?\n"),
         (["--detach", "true"], "No such option '--detach'; write & after the command"),
         (["--dry-run", "true"], "No such option '--dry-run'; `j10ce-qos plan -f FILE` shows"),
         (["-z", "true"], "No such option '-z'."),

@@ -57,7 +57,7 @@ def test_no_words_make_it_crash(
         pytest.param(["--server", "http://x", "--token-file", "/no", "get", "qp"], 6, "/no: No such file", id="token"),
         pytest.param(["nope"], 2, "No such command", id="no such command"),
         pytest.param(["get", "wl", "web", "-w"], 2, "a name goes without", id="a name with a watch"),
-        pytest.param(["plan", "-f", "/nonexistent"], 3, "/nonexistent: No such file", id="no such file"),
+        pytest.param(["plan", "-f", "/nonexistent"], 6, "/nonexistent: No such file", id="no such file"),
         pytest.param(["config", "check", "/nonexistent"], 2, "does not exist", id="no such folder"),
     ],
 )

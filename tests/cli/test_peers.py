@@ -318,3 +318,12 @@ def test_https_to_a_port_without_tls_is_answered_with_http() -> None:
     with Manager() as plain, pytest.raises(Unreachable) as refused:
         Client(plain.url.replace("http://", "https://")).get("/v1/status")
     assert str(refused.value).endswith(f"speaks http, not https; write --server {plain.url}")
+
+
+def test_a_user_without_a_home_hears_how_to_name_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, **_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    with pytest.raises(Denied, match=r"run: this user may not make folders there; .*J10CE_RUN_DIR"):
+        Dirs(tmp_path / "run", tmp_path / "state", tmp_path / "etc").make()

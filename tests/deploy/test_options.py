@@ -18,7 +18,7 @@ pytestmark = pytest.mark.lab
 DEPLOY = CLONE / "deploy"
 PAGE = (CLONE / "docs/kubernetes.md").read_text()
 OLD = "kubernetes-1.20"
-OPTIONS = ("small", "fail-closed", "scheduler", "strict", "network-policy")
+OPTIONS = ("small", "fail-closed", "scheduler", "strict", "network-policy", "koordinator")
 BEFORE = {"strict": ["scheduler"]}  # components that one comes after
 READ_BY = {"v1beta1": range(19, 23), "v1beta3": range(23, 29), "v1": range(25, 99)}  # minor versions of kube-scheduler
 EITHER = pytest.mark.parametrize("prefix", ["", f"{OLD}-"], ids=["current", "old"])
@@ -108,6 +108,38 @@ def test_fail_closed_means_every_webhook_and_the_managers_behind_them(prefix: st
     assert {hook["failurePolicy"] for hook in hooks} == {"Fail"}
     assert [hook["clientConfig"]["service"]["path"] for hook in hooks], "nothing else is lost in the patch"
     assert settings.read(arguments(made)).fail_closed
+
+
+@EITHER
+def test_koordinator_is_spoken_by_managers_and_agents_and_managers_alone_read_what_it_writes(prefix: str) -> None:
+    made = overlay(f"{prefix}koordinator")
+    assert settings.read(arguments(made)).dialects == ("koordinator",)
+    (agent,) = (o["spec"]["template"]["spec"]["containers"][0] for o in made if o["kind"] == "DaemonSet")
+    assert "--dialect=koordinator" in agent["args"]
+    (binding,) = (o for o in made if (o["kind"], o["metadata"]["name"]) == ("ClusterRoleBinding", "j10ce-koordinator"))
+    assert [s["name"] for s in binding["subjects"]] == ["j10ce-controller-manager"]
+    reads = {r for o in made if o["kind"] == "ClusterRole" and "agent" in o["metadata"]["name"] for r in resources(o)}
+    assert not reads & {"configmaps", "priorityclasses", "clustercolocationprofiles"}
+
+
+@EITHER
+def test_koordinators_webhooks_see_its_configmap_and_pods_that_change_their_class(prefix: str) -> None:
+    made = overlay(f"{prefix}koordinator")
+    hooks = {
+        hook["name"]: hook
+        for o in made
+        if o["kind"] == "ValidatingWebhookConfiguration" and o["metadata"]["name"] == "j10ce-qos"
+        for hook in o["webhooks"]
+    }
+    assert {"objects.j10ce.io", "pods.j10ce.io", "configmaps.j10ce.io", "classes.j10ce.io"} == hooks.keys()
+    assert [r["resources"] for r in hooks["configmaps.j10ce.io"]["rules"]] == [["configmaps"]]
+    (mutating,) = (o for o in made if o["kind"] == "MutatingWebhookConfiguration")
+    policies = {hook["name"]: hook.get("reinvocationPolicy") for hook in mutating["webhooks"]}
+    assert policies == {"holds.j10ce.io": None, "pods.j10ce.io": "Never"}
+
+
+def resources(role: Any) -> set[str]:
+    return {name for rule in role["rules"] for name in rule.get("resources", ())}
 
 
 @EITHER

@@ -6,6 +6,7 @@ Measured as shares of what the parties used together, so that other load of the 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +43,20 @@ HEAVY = 65536.0  # shares: beside that the rest of the machine weighs little
 CPU_S = 8.0  # to be used before anything is said about shares
 SPINNER = ("sh", "-c", "while :; do :; done")
 EXACT = 0.975  # how well the scheduler divides by weight
+LAST_CPU = str(max(os.sched_getaffinity(0)))
+LONG_S = 240.0  # whatever else this machine does meanwhile
+# Four processes that want the same CPU for ten seconds, and nothing for the next ten.
+PULSE = """
+import os, time
+for _ in range(3):
+    if not os.fork():
+        break
+while True:
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        pass
+    time.sleep(10)
+"""
 
 
 @pytest.fixture
@@ -125,12 +140,19 @@ def test_whoever_is_unmanaged_keeps_all_that_a_floor_does_not_need(fresh: Produc
     per_share = 1 if top.name == "cpu.shares" else 10.24
     # A tenth of the machine beside those threads is a ninth of their weight.
     assert eventually(lambda: int(top.read_text()) * per_share >= many * 1024 / 9, PATIENCE_S)
-    before, ours_before = fresh.cpu_s(""), fresh.cpu_s(job)
-    assert eventually(lambda: fresh.cpu_s("") - before > CPU_S, PATIENCE_S)
-    everyone, ours = fresh.cpu_s("") - before, fresh.cpu_s(job) - ours_before
-    print(f"beside a floor of {floor}m the unmanaged have {WHOLE * (1 - ours / everyone):.0f}m of {WHOLE}m")
-    assert ours / everyone * WHOLE >= EXACT * floor
-    assert (1 - ours / everyone) >= 0.85
+    parts: list[float] = []
+
+    def has_its_floor() -> bool:
+        """What else begins to run on the machine counts when it was seen, within three seconds."""
+        before, ours_before = fresh.cpu_s(""), fresh.cpu_s(job)
+        assert eventually(lambda: fresh.cpu_s("") - before > CPU_S, PATIENCE_S)
+        parts.append(WHOLE * (fresh.cpu_s(job) - ours_before) / (fresh.cpu_s("") - before))
+        return parts[-1] >= EXACT * floor
+
+    held = eventually(has_its_floor, PATIENCE_S)
+    print(f"a floor of {floor}m beside {many} busy sessions has {', '.join(f'{part:.0f}m' for part in parts)}")
+    assert held
+    assert max(parts) <= 1.5 * floor, "the unmanaged keep the rest"
 
 
 def test_empty_groups_take_nothing_from_whoever_is_unmanaged(fresh: Product) -> None:
@@ -209,3 +231,19 @@ def test_pods_with_floors_and_one_that_nobody_chose_each_have_their_own(work: Wo
     assert all(share >= EXACT * p for share, p in zip(shares, promised, strict=True)), message
     outcome = node.agent.kernel.revert()
     assert not outcome.refused()
+
+
+def test_a_real_antagonist_beside_a_real_victim_is_named(fresh: Product) -> None:
+    fresh.launch("victim", "--profile", "ls", "--", "taskset", "-c", LAST_CPU, *SPINNER)
+    fresh.launch("hog", "--profile", "burstable", "--", "taskset", "-c", LAST_CPU, sys.executable, "-c", PULSE)
+
+    def named() -> bool:
+        pairs = fresh.agent.get("/v1/top")["interference"]
+        return ("default/victim", "default/hog", "cpu") in {
+            (p["victim"], p["antagonist"], p["resource"]) for p in pairs
+        }
+
+    assert eventually(named, LONG_S), fresh.agent.get("/v1/top")
+    assert "hog" in fresh.says("top", "--once").partition("SUFFERS")[2]
+    assert "suffers from default/hog: waits" in fresh.says("explain", "victim")
+    assert "slows default/victim, which waits" in fresh.says("explain", "hog")

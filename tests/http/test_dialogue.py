@@ -46,7 +46,7 @@ def test_a_peer_that_says_nothing_is_no_answer() -> None:
     dialogue.request("GET", "/", headers("unix:/run/x", "test", "", b""), b"")
     assert not dialogue.begun
     dialogue.received(b"")
-    with pytest.raises(h11.RemoteProtocolError):
+    with pytest.raises(h11.RemoteProtocolError, match="closed the connection before its answer was complete"):
         dialogue.event()
 
 

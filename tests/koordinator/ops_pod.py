@@ -53,7 +53,7 @@ def validate_pod(case: Case) -> Any:
     gates = [name for name, on in (case.get("feature_gates") or {}).items() if on]
     rules = convert(case["enhanced_config"], EnhancedRules) if case.get("enhanced_config") else None
     namespace = case["pod"].get("namespace", "default")
-    refused = validate(kube_pod(case["pod"]), old, gates=gates, namespace=namespace, enhanced=rules)
+    refused = validate(kube_pod(case["pod"]), old, gates=gates, namespace=namespace, enhanced=rules, literal=True)
     return {"allowed": not refused}
 
 

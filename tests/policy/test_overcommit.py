@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.policy.overcommit import (
@@ -45,6 +46,7 @@ MEMORY = Inputs(120 * G, system=12 * G, usage=33 * G, request=60 * G, larger=62 
         pytest.param(Law(threshold_percent=65), CPU._replace(usage=38_000), 20_000, id="exclusive CPUs count whole"),
         pytest.param(Law(threshold_percent=65), CPU._replace(withheld=5_000), 20_000, id="unused units are not lent"),
         pytest.param(Law(threshold_percent=30), CPU, 0, id="never below nothing"),
+        pytest.param(Law(threshold_percent=65), CPU._replace(worth=1.2), 30_000, id="faster CPUs are worth more"),
     ],
 )
 def test_batch(law: Law, given: Inputs, expected: int) -> None:
@@ -55,6 +57,14 @@ def test_batch(law: Law, given: Inputs, expected: int) -> None:
     ("law", "given", "expected"),
     [
         pytest.param(Law(), Inputs(100_000, node_usage=30_000, request=20_000), 0, id="no prediction"),
+        pytest.param(
+            Law(safety_percent=0),
+            Inputs(100_000, node_usage=30_000, request=40_000, peak=10_000, spare=8_000),
+            8_000,
+            id="no more than each leaves by itself",
+        ),
+        pytest.param(Law(mid_static_percent=20), Inputs(100_000), 20_000, id="a fixed share needs no prediction"),
+        pytest.param(Law(mid_static_percent=20, mid_percent=10), Inputs(100_000), 10_000, id="nor is it above the cap"),
         pytest.param(
             Law(safety_percent=0), Inputs(100_000, node_usage=90_000, request=20_000, peak=0), 10_000, id="in use"
         ),
@@ -96,10 +106,22 @@ laws = st.builds(
     batch_percent=st.integers(0, 200),
     mid_percent=st.integers(0, 100),
     mid_unallocated_percent=st.integers(0, 100),
+    mid_static_percent=st.just(UNSET) | st.integers(0, 100),
     safety_percent=st.integers(0, 100),
 )
 nodes = st.builds(
-    Inputs, amount, amount, st.none() | amount, amount, amount, amount, amount, st.none() | amount, amount
+    Inputs,
+    amount,
+    amount,
+    st.none() | amount,
+    amount,
+    amount,
+    amount,
+    amount,
+    st.none() | amount,
+    amount,
+    st.none() | amount,
+    st.floats(1, 5),
 )
 
 

@@ -33,7 +33,7 @@ from j10ce.model.parts.progress import RolloutStatus
 from j10ce.model.schema import parse
 from j10ce.model.stored import Event, Key, key_of
 from j10ce.policy.document.change import NodeChange, changed
-from j10ce.policy.document.document import FORMAT, FORMATS, HOSTNAME_LABEL, NodeDocument, in_format, render
+from j10ce.policy.document.document import FORMAT, FORMATS, HOSTNAME_LABEL, NodeDocument, digest, knows, render
 from j10ce.policy.document.rollout import change
 from j10ce.policy.lifetime import revision_of
 from j10ce.policy.strategy import merged
@@ -53,6 +53,12 @@ STATES = st.builds(
     stopped=st.sampled_from(["", "broken"]),
     back=st.sampled_from([(), ("n1",), ("n1", "n2")]),
 )
+
+
+def in_format(document: NodeDocument, format_: int) -> NodeDocument:
+    """The same for an agent that reads an earlier format: without what that one does not know."""
+    older = replace(document, format=format_, strategies=document.strategies if knows(format_, "NodeStrategy") else ())
+    return replace(older, hash=digest(older))
 
 
 @st.composite

@@ -51,6 +51,7 @@ from j10ce.observe.groups import GroupTree
 from j10ce.observe.observer import Observer
 from j10ce.observe.sensor import Sensor
 from j10ce.observe.sensors import node as machine
+from j10ce.observe.sensors.caches import CacheSensor
 from j10ce.observe.sensors.cgroup import CgroupSensor
 from j10ce.observe.sensors.cpi import CpiSensor
 from j10ce.observe.sensors.node import NodeSensor
@@ -82,7 +83,7 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
     applications = HostApplications(settings.top, whereabouts, agent.strategy.strategy, local.known())
     shell = _shell(settings, agent, [local, applications, *([kube.adapter] if kube else [])])
     trail, usage = Trail(agent.document), Usage(cache.histories(), histories.keep)
-    plane = _plane(settings, facts.name, kube, LocalNode(shell, cache, usage, trail), agent.document)
+    plane = _plane(settings, facts.name, kube, _local(shell, cache, usage, trail, kube), agent.document)
     return Host(
         settings=settings,
         load=load,
@@ -167,8 +168,12 @@ def _plane(
     settings: AgentConfig, name: str, kube: KubeNode | None, node: LocalNode, known: NodeDocument
 ) -> ControlPlane | None:
     if kube:
-        return kube.sync(node, known)
+        return kube.sync(node, known, node.lend)
     return Sync(_peer(settings), name, node, known) if settings.server else None
+
+
+def _local(shell: Shell, cache: Cache, usage: Usage, trail: Trail, kube: KubeNode | None) -> LocalNode:
+    return LocalNode(shell, cache, usage, trail, kube.adapter.requests if kube else tuple)
 
 
 def _enrolment(settings: AgentConfig, node: str, shell: Shell) -> Enrolment | None:
@@ -196,6 +201,7 @@ def _observer(
         CgroupSensor(hierarchies, files, tree.own, lambda: closely.targets, lambda: closely.asked),
         RunQueueSensor(hierarchies, files, lambda: closely.targets),
         ReclaimSensor(),
+        CacheSensor(files),
         *([] if perf.missing() else [CpiSensor(hierarchies, lambda: closely.targets, lambda: facts.cpus)]),
         *others,
     ]

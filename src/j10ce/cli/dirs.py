@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from j10ce.agent.config import config_folder, default_dirs, load
 from j10ce.cli.output import warn
-from j10ce.errors import Invalid
+from j10ce.errors import Denied, Invalid
 from j10ce.host import child
 
 SYSTEM_RUN = Path("/run/j10ce-qos")
@@ -48,8 +48,13 @@ class Dirs(NamedTuple):
         return f"root runs one on this host: {way_in}"
 
     def make(self) -> None:
-        self.run.mkdir(mode=0o755, parents=True, exist_ok=True)
-        self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Raises Denied where this user may not."""
+        try:
+            self.run.mkdir(mode=0o755, parents=True, exist_ok=True)
+            self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except PermissionError as e:
+            way_out = "set HOME, or name folders of your own with J10CE_RUN_DIR and J10CE_STATE_DIR"
+            raise Denied(f"{e.filename}: this user may not make folders there; {way_out}") from e
 
     def environ(self) -> dict[str, str]:
         """What a child of ours needs to agree with us on places."""

@@ -11,7 +11,7 @@ import yaml
 from msgspec import Struct
 
 from j10ce.cli.paths import same_object
-from j10ce.errors import Finding, Invalid
+from j10ce.errors import Finding, Invalid, NotFound
 from j10ce.model.bounds import MOST_DEPTH
 from j10ce.model.kinds import Tier
 from j10ce.model.schema import REPEATED, kind_of, plain, salvage
@@ -143,6 +143,8 @@ def _texts(names: Iterable[str]) -> list[tuple[str, str]]:
         for p in paths:
             try:
                 out.append((str(p), p.read_text(encoding="utf-8")))
+            except FileNotFoundError as e:
+                raise NotFound(f"{p}: {e.strerror}") from e
             except (OSError, UnicodeDecodeError) as e:
                 reason = e.strerror if isinstance(e, OSError) else "not UTF-8 text"
                 raise Invalid([Finding(str(p), None, str(reason), "give a readable YAML or JSON file")], "file") from e

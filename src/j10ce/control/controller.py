@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable
 from typing import Protocol, runtime_checkable
 
 from j10ce.model.knob import Setting, TargetId
-from j10ce.model.plan import Action, Proposal
+from j10ce.model.parts.reported import InterferenceReport
+from j10ce.model.plan import Action, LadderView, Proposal
 from j10ce.model.snapshot import Snapshot
 
 
@@ -43,6 +44,20 @@ class Attentive(Protocol):
 
     @property
     def attends(self) -> Collection[TargetId]: ...
+
+
+@runtime_checkable
+class Staged(Protocol):
+    """A controller that goes in stages, and says how far it has gone."""
+
+    ladders: tuple[LadderView, ...]
+
+
+@runtime_checkable
+class Onlooker(Protocol):
+    """A controller that also says who suffers from whom, as of its last `propose`."""
+
+    seen: tuple[InterferenceReport, ...]
 
 
 @runtime_checkable

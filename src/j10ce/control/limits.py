@@ -8,24 +8,25 @@ from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
 
+from j10ce.control.allowance import BurstAllowed, allowed, limited_parts, quota_us, ratio_here
 from j10ce.control.controller import Controller
 from j10ce.model.kinds import Strict
-from j10ce.model.knob import KNOBS, PERIOD_US, Setting, TargetId
-from j10ce.model.knob import part as part_target
+from j10ce.model.knob import PERIOD_US, Setting, TargetId
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
-from j10ce.model.workload import Entitlement, Part, Workload
+from j10ce.model.workload import Entitlement
 
 Wish: TypeAlias = tuple[str, Bound, float, str]  # knob, bound, value, reason
 
 
 class Limits:
-    """Wants each limit as declared; nobody may go further, except that cpu.max may rise by the profile's burst.
+    """Wants each limit as declared; nobody may go further, except that cpu.max may rise by what a burst allows.
 
     A container's own quota is what throttles it, so it has its limit and its burst, too; but one that its maker left
-    without a quota is not given any: a kubelet does so on purpose for containers with CPUs of their own.
+    without a quota is not given any: a kubelet does so on purpose for containers with CPUs of their own. On CPUs that
+    do more than the slowest of the fleet a limit is less time.
     """
 
     name = "limits"
@@ -42,11 +43,13 @@ class Limits:
         capped: set[Setting] = set()
         for e in snap.entitlements.values():
             if e.chosen:
-                yield from self._wants(snap, e.target, _wishes(e))
-                for target, part in _limited_parts(snap, snap.workloads.get(e.target)):
+                w = snap.workloads.get(e.target)
+                burst = allowed(e, w, snap.strategy.burst)
+                yield from self._wants(snap, e.target, _wishes(snap, e, burst))
+                for target, part in limited_parts(snap, w):
                     capped.add(quota := Setting(target, "cpu.max"))
                     if snap.settings.get(quota, math.inf) != math.inf:
-                        yield from self._wants(snap, target, _cpu(part.limits.cpu, e.cpu.burst))
+                        yield from self._wants(snap, target, _cpu(snap, e, part.limits.cpu, burst))
         self.reads = frozenset(capped)
 
     def _wants(self, snap: Snapshot, target: TargetId, wishes: Iterable[Wish]) -> Iterator[Proposal]:
@@ -55,18 +58,8 @@ class Limits:
                 yield Proposal(Setting(target, knob), bound, value, self.name, Rank.POLICY, reason)
 
 
-def _limited_parts(snap: Snapshot, w: Workload | None) -> Iterator[tuple[TargetId, Part]]:
-    """Those that have a cgroup and a limit; none while their maker is about to write it."""
-    if w is None or w.resizing:
-        return
-    for p in w.parts:
-        target = part_target(w.namespace, w.name, p.name)
-        if p.limits.cpu != math.inf and target in snap.groups.by_target:
-            yield target, p
-
-
-def _wishes(e: Entitlement) -> Iterator[Wish]:
-    yield from _cpu(e.ceiling.cpu, e.cpu.burst)
+def _wishes(snap: Snapshot, e: Entitlement, burst: BurstAllowed) -> Iterator[Wish]:
+    yield from _cpu(snap, e, e.ceiling.cpu, burst)
     if e.ceiling.memory != math.inf:
         why = f"limit {spell('memory', e.ceiling.memory)}"
         yield "memory.max", Bound.WANT, e.ceiling.memory, why
@@ -75,29 +68,26 @@ def _wishes(e: Entitlement) -> Iterator[Wish]:
         yield "memory.oom.group", Bound.WANT, float(e.memory.oom_group), f"profile {e.profile}"
 
 
-def _cpu(limit: float, saved: Quantity | UnsetType) -> Iterator[Wish]:
+def _cpu(snap: Snapshot, e: Entitlement, limit: float, burst: BurstAllowed) -> Iterator[Wish]:
     if limit == math.inf:
         return
-    quota, burst = _quota_us(limit), _burst_us(limit, saved)
-    why = f"limit {spell('cpu', limit)}"
+    quota, ratio = quota_us(snap, e, limit), ratio_here(snap, e)
+    saved = _saved_us(quota, burst.saved)
+    why = f"limit {spell('cpu', limit)}" + (f" of CPUs that do {float(ratio):g} times as much" if ratio > 1 else "")
     yield "cpu.max", Bound.WANT, quota, why
-    yield "cpu.max", Bound.AT_MOST, quota + burst, f"{why}, burst {burst / quota:.0%}" if burst else why
-    if burst:
+    most = max(quota + saved, math.floor(quota * burst.multiple))
+    yield "cpu.max", Bound.AT_MOST, most, f"{why}, burst {most / quota - 1:.0%}" if most > quota else why
+    if saved:
         # The kernel refuses a burst above the quota.
-        yield "cpu.max.burst", Bound.WANT, min(burst, quota), f"{burst / quota:.0%} of the limit may be saved up"
+        yield "cpu.max.burst", Bound.WANT, min(saved, quota), f"{saved / quota:.0%} of the limit may be saved up"
 
 
-def _quota_us(limit: float) -> float:
-    return float(max(KNOBS["cpu.max"].low, round(limit * PERIOD_US / 1000)))
-
-
-def _burst_us(limit: float, saved: Quantity | UnsetType) -> float:
+def _saved_us(quota: float, saved: Quantity | UnsetType) -> float:
     """A percentage of the limit, or an amount of CPUs."""
     if saved is UNSET:
         return 0.0
     amount = float(saved.amount)
-    cpus = amount * limit / 100_000 if saved.percent else amount
-    return float(round(cpus * PERIOD_US))
+    return float(round(quota * amount / 100 if saved.percent else amount * PERIOD_US))
 
 
 _: Controller = Limits(Limits.Config())

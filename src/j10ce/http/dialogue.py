@@ -16,6 +16,7 @@ class Dialogue:
 
     def __init__(self) -> None:
         self._http = h11.Connection(h11.CLIENT)
+        self._closed = False  # by the peer
 
     def request(self, method: str, target: str, headers: list[tuple[str, str]], data: bytes) -> bytes:
         """What to send."""
@@ -24,12 +25,18 @@ class Dialogue:
 
     def received(self, data: bytes) -> None:
         """Empty where the peer has closed its end. Raises h11.ProtocolError."""
+        self._closed = not data
         self._http.receive_data(data)
 
     def event(self) -> h11.Response | h11.Data | h11.EndOfMessage | h11.ConnectionClosed | None:
         """The next part of the answer; None where more has to be received first. Raises h11.ProtocolError."""
-        while isinstance(event := self._http.next_event(), h11.InformationalResponse):
-            pass
+        try:
+            while isinstance(event := self._http.next_event(), h11.InformationalResponse):
+                pass
+        except h11.RemoteProtocolError as e:
+            if not self._closed:
+                raise
+            raise h11.RemoteProtocolError("it closed the connection before its answer was complete") from e
         return None if event is h11.NEED_DATA else event  # type: ignore[return-value]  # a client hears no request
 
     @property

@@ -35,7 +35,7 @@ class KubeRequest(NamedTuple):
     query: Mapping[str, str] = NO_QUERY
     body: bytes | None = None
     content: str = JSON
-    attempt_s: float = ATTEMPT_S
+    attempt_s: float = ATTEMPT_S  # or half of the client's patience, where that is longer
     repeatable: bool = True  # carried out twice, it does no more than once
 
     def __str__(self) -> str:
@@ -71,6 +71,11 @@ class KubeHttp:
                 raise _unsure(e) if doubt else e from None
         raise AssertionError("unreachable")
 
+    async def ask_once(self, request: KubeRequest) -> bytes:
+        """As `ask`, without a second attempt; Later where the server is busy, or does not allow it now."""
+        async with self._room:
+            return await self._once(request)
+
     async def stream(self, request: KubeRequest) -> AsyncGenerator[bytes, None]:
         """The lines of an answer, until the server ends it. Close it after use.
 
@@ -93,7 +98,8 @@ class KubeHttp:
             await asyncio.sleep(0)  # connections that are being dropped go with the next turn of the loop
 
     async def _once(self, request: KubeRequest) -> bytes:
-        limits = aiohttp.ClientTimeout(request.attempt_s, sock_connect=CONNECT_S, sock_read=self._patience_s)
+        attempt_s = max(request.attempt_s, self._patience_s / 2)
+        limits = aiohttp.ClientTimeout(attempt_s, sock_connect=CONNECT_S, sock_read=self._patience_s)
         try:
             async with self._sent(request, limits) as answer:
                 text = await answer.read()

@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from j10ce import __version__
 from j10ce.daemon.logs import LEVELS
@@ -15,6 +15,9 @@ from j10ce.manager.access.security import SecurityOptions
 from j10ce.manager.logs import FORMATS, Format
 from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT
 from j10ce.store.schemes import FORMS
+
+DIALECTS: Final = ("koordinator",)
+KOORDINATOR_CONFIG: Final = "koordinator-system/slo-controller-config"
 
 
 class Config(NamedTuple):
@@ -36,6 +39,8 @@ class Config(NamedTuple):
     identity: str = ""
     namespace_limit: int = NAMESPACE_LIMIT
     overcommit: Path | None = None
+    dialects: tuple[str, ...] = ()
+    koordinator_config: str = KOORDINATOR_CONFIG
     log_format: Format = "console"
     log_level: str = "info"
     otel_endpoint: str = ""
@@ -52,7 +57,12 @@ class Config(NamedTuple):
 
 
 def read(argv: Sequence[str] | None = None) -> Config:
-    return Config(**vars(parser().parse_args(argv)))
+    made = parser()
+    options = vars(made.parse_args(argv))
+    config = Config(**{**options, "dialects": tuple(dict.fromkeys(options["dialects"]))})
+    if config.dialects and not config.kubernetes:
+        made.error("--dialect is for Kubernetes (--store kube:); for hosts, `j10ce-qos convert` makes objects of it")
+    return config
 
 
 def parser() -> argparse.ArgumentParser:
@@ -77,11 +87,30 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--overcommit", type=Path, metavar="FILE", help="rules for what nodes may lend, YAML or JSON; reread on change"
     )
+    _add_dialects(made)
     _add_security(made)
     _add_telling(made)
     made.add_argument("--kubeconfig", type=Path, help="written with address and token, mode 0600")
     made.add_argument("--agent-socket", type=Path, help="socket of the agent on this host, to list its workloads")
     return made
+
+
+def _add_dialects(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--dialect", dest="dialects", action="append", choices=DIALECTS, default=[],
+        help="on Kubernetes: obey another system's configuration, and answer for its webhooks",
+    )  # fmt: skip
+    made.add_argument(
+        "--koordinator-config", type=namespaced, default=KOORDINATOR_CONFIG, metavar="NAMESPACE/NAME",
+        help="Koordinator's ConfigMap, with --dialect koordinator (default: %(default)s)",
+    )  # fmt: skip
+
+
+def namespaced(text: str) -> str:
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise argparse.ArgumentTypeError(f"{text!r} names no object; write NAMESPACE/NAME")
+    return text
 
 
 def percent(text: str) -> int:

@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from j10ce.dialects.koordinator.overrides import classed
 from j10ce.errors import Denied, NotFound
 from j10ce.manager.access.auth import is_loopback
 from j10ce.manager.access.tls import follow_files, reload_certificate, server_context
@@ -26,10 +27,13 @@ from j10ce.manager.config import Config
 from j10ce.manager.documents import fleet_metrics
 from j10ce.manager.keepers.run import Keep, Surroundings, persist
 from j10ce.manager.kube import extender, webhook
-from j10ce.manager.kube.cluster_feed import Occupants
+from j10ce.manager.kube.cluster_feed import Occupants, as_it_is
 from j10ce.manager.kube.doors import Doors, KubernetesDoor
 from j10ce.manager.kube.events import Recorder
+from j10ce.manager.kube.evictions.evictor import Evictor
 from j10ce.manager.kube.extender import ExtenderDoor
+from j10ce.manager.kube.koordinator.admission import KoordinatorRules
+from j10ce.manager.kube.koordinator.strategies import ConfigMapName, StrategyKeeper, following
 from j10ce.manager.kube.leader_address import keep_address
 from j10ce.manager.kube.metrics import DoorMetrics
 from j10ce.manager.kube.narrator import Narrator
@@ -68,12 +72,14 @@ class KubePlane:
         self._config, self._wall, self._client = config, wall, store.client
         self._base = Foundation(config, store, wall, tracer)
         self._occupancy, self._offers = Occupancy(), Offers()
-        self._occupants = Occupants(self._base.store, self._base.view, wall, self._occupancy, self._offers)
+        translate = classed if "koordinator" in config.dialects else as_it_is
+        self._occupants = Occupants(self._base.store, self._base.view, wall, self._occupancy, self._offers, translate)
         self._events = Recorder(store.client, config.identity, wall)
         self._plane = Plane(self._base, elector, self._occupants.synced, store.refused)
         if certificates := self._own_certificates():
             self._base.metrics.also(lambda: fleet_metrics.certificates(certificates.ends))
         self._certificates = certificates
+        self._koordinator = self._dialect()
         self._tls = self._certificates.context if self._certificates else tls_of(config)
         self._server = Server(self._app(elector), self._tls)
 
@@ -83,6 +89,7 @@ class KubePlane:
     async def run(self, listener: socket.socket) -> None:
         """Serve until `stop`."""
         always: list[Keep] = [partial(persist, self._occupants.run), *self._keeping_certificates()]
+        always += [self._koordinator.run] if self._koordinator else []
         secure = self._tls is not None
         await self._plane.run(self._server, listener, keep=self._keep, always=always, secure=secure)
 
@@ -92,15 +99,32 @@ class KubePlane:
         also: dict[str, Keep] = {
             "owners of nodes": lambda: keep_owned(store, view, self._occupants),
             "extended resources": lambda: keep_extended(self._client, view, self._occupants),
+            "evictions": Evictor(self._client, view, self._occupants, self._wall, self._events.tell_of).run,
             "events": self._events.run,
             "events of pods and nodes": Narrator(self._occupants, view, self._events.tell_of).run,
         }
+        if self._koordinator:
+            also["strategies of Koordinator"] = self._strategies().run
         if self._config.advertise:
             where = partial(keep_address, self._client, self._client.namespace, self._config.advertise)
             also["address of the extender"] = where
         roster = partial(KubeRoster, self._occupants, self._occupancy)
         around = Surroundings(roster, self._events.tell, also, LONGEST_REST_S, collects=False)
         await self._base.keep(store, around)
+
+    def _dialect(self) -> KoordinatorRules | None:
+        occupants = self._occupants
+        if "koordinator" not in self._config.dialects:
+            return None
+        return KoordinatorRules(self._client, occupants.known_namespace, occupants.nodes, self._config_map)
+
+    def _strategies(self) -> StrategyKeeper:
+        where, nodes, tell = self._config_map, self._occupants.nodes, self._events.tell_of
+        return StrategyKeeper(self._base.store, self._base.view, nodes, following(self._client, where), where, tell)
+
+    @property
+    def _config_map(self) -> ConfigMapName:
+        return ConfigMapName(*self._config.koordinator_config.split("/"))
 
     def _own_certificates(self) -> Certificates | None:
         """Made and renewed by ourselves, unless files are given or nobody else can connect."""
@@ -138,7 +162,7 @@ class KubePlane:
         pods = PodRules(store, self._occupants.known_namespace, self._profiles)
         doors: dict[str, KubernetesDoor] = {
             extender.PREFIX: ExtenderDoor(self._occupants, decides, leads, time.monotonic, seen),
-            webhook.PREFIX: WebhookDoor(pods, store, seen, closed=self._config.fail_closed),
+            webhook.PREFIX: WebhookDoor(pods, store, seen, closed=self._config.fail_closed, foreign=self._koordinator),
         }
         router = Router(routes, default=_nothing_there, redirect_slashes=False)
         return Doors(router, doors, seen.answered, time.monotonic)

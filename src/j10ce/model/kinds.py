@@ -16,6 +16,8 @@ from j10ce.model.parts.progress import NodeCount, RolloutStatus
 from j10ce.model.parts.reported import AppliedChange as AppliedChange
 from j10ce.model.parts.reported import Capability as Capability
 from j10ce.model.parts.reported import EffectiveFloor as EffectiveFloor
+from j10ce.model.parts.reported import EvictionRequest as EvictionRequest
+from j10ce.model.parts.reported import InterferenceReport as InterferenceReport
 from j10ce.model.parts.reported import OvercommitTerm as OvercommitTerm
 from j10ce.model.parts.reported import ReservationReport as ReservationReport
 from j10ce.model.parts.sections import Bind as Bind
@@ -217,6 +219,8 @@ class NodeReport(Strict, frozen=True, kw_only=True):
     claimed: Named[Named[Quantity]] = field(default_factory=dict)  # namespace -> promised to running workloads
     best_effort: Named[Quantity] = field(default_factory=dict)  # that tier besteffort uses
     usage: Named[Named[Quantity]] = field(default_factory=dict)  # resource -> p50, p95, p98, max
+    # 5m, 10m, 30m -> resource -> avg, p50, p90, p95, p99
+    usage_over: Named[Named[Named[Quantity]]] = field(default_factory=dict)
     demand: Named[Named[Quantity]] = field(default_factory=dict)  # resource -> what best effort leaves alone
     predicted: Named[Named[Quantity]] = field(default_factory=dict)  # resource -> peak of all, of the protected
     pressure: Named[float] = field(default_factory=dict)
@@ -228,7 +232,9 @@ class NodeReport(Strict, frozen=True, kw_only=True):
     conditions: Several[Condition] = ()
     last_plan: Named[Number] = field(default_factory=dict)  # outcome -> count
     applied: Several[AppliedChange] = ()  # since the last report that arrived
+    evictions: Several[EvictionRequest] = ()  # wanted now; what is not listed any more is wanted no more
     tiers: Named[TierTotal] = field(default_factory=dict)  # tier -> its totals, also of workloads that are left out
+    interference: Several[InterferenceReport] = ()  # who suffers from whom, the worst first
     left_out: Named[Number] = field(default_factory=dict)  # part of this report -> entries that did not fit
 
 

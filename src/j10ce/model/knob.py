@@ -12,6 +12,7 @@ import re
 from enum import Enum
 from itertools import chain
 from typing import Final, NamedTuple, NewType, TypeAlias
+from zlib import crc32
 
 from j10ce.errors import Invalid
 from j10ce.model.quantity import Quantity
@@ -29,10 +30,13 @@ IDLE_SHARES: Final = 3.0  # what a group with cpu.idle weighs against its siblin
 MOST_WEIGHT: Final = 10_000  # cgroup v2 and systemd count 1-10000, and 100 is 1024 shares
 CGROUP: Final = "cgroup"  # what group/, workload/ and part/ are
 THREADS: Final = "threads"  # said of all threads of a workload, by a back end that looks after them
+FREEZER: Final = "freezer"  # a controller on cgroup v1; on v2 every cgroup has it, and nobody enables it
 CGROUP_KINDS: Final = frozenset(("group", "workload", "part"))
 MADE_KINDS: Final = frozenset(("resctrl",))  # kinds beside cgroups whose targets we make, and remove again
 NO_TEXT: Final = "(none)"  # how people read and write an empty text
 GROUP_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+GROUP_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
+GROUP_TEXT: Final = 100  # characters of it that are kept
 SPELLED: Final = re.compile(r"([a-z0-9_.]{1,64})(?:\[([A-Za-z0-9_.:@-]{1,64})\])?")  # a knob, and its instance if any
 
 
@@ -52,6 +56,12 @@ def workload(namespace: str, name: str) -> TargetId:
 
 def part(namespace: str, name: str, part_name: str) -> TargetId:
     return TargetId(f"part/{namespace}/{name}/{part_name}")
+
+
+def group_name(text: str) -> str:
+    """A name for a group of tasks that is as near to a text as such names can be; different for different texts."""
+    near = GROUP_UNFIT.sub("_", text)[:GROUP_TEXT]
+    return near if near == text and GROUP_NAME.fullmatch(near) else f"g{near}-{crc32(text.encode()):08x}"
 
 
 def kind_of(target: str) -> str:
@@ -156,6 +166,8 @@ _KNOBS: Final = (
          meaning="how much of the memory may be page cache"),
     Knob("memory.pagecache_limit.sync", Unit.FLAG, KnobRole.SWITCH, "memory", "", 0, 1, 0.0, rare=True,
          meaning="whether those who read wait until page cache is below its limit"),
+    Knob("cgroup.freeze", Unit.FLAG, KnobRole.SWITCH, FREEZER, "freezer.state", 0, 1, 0.0,
+         meaning="no process of the workload runs until it is thawed; its memory stays"),
     Knob("vm.min_free_kbytes", Unit.NUMBER, KnobRole.LEVEL, "", "", 10240, 10485760, 10240.0, on="node",
          meaning="KiB that the kernel keeps free; below it allocations wait for reclaim"),
     Knob("vm.watermark_scale_factor", Unit.NUMBER, KnobRole.LEVEL, "", "", 10, 1000, 10.0, on="node",

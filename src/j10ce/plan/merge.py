@@ -66,10 +66,11 @@ def _bounded(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resourc
             if _passed(value, bound):
                 by, value = bound, number(bound.value)
                 moved.append(bound)
-    clamps = tuple([_bound_text(s, p) for p in moved]) if winner else ()  # without a want the bound is the wish
+    movers = tuple(moved) if winner else ()  # without a want the bound is the wish
+    clamps = tuple([_bound_text(s, p) for p in movers])
     allowed, texts = _allow(s, value, floor, node)
     others = tuple([p for p in ranked if p != winner]) if len(ranked) > 1 or winner is None else ()
-    return Verdict(s, allowed, winner, others, clamps + texts, "", by if allowed == value else None)
+    return Verdict(s, allowed, winner, others, clamps + texts, "", by if allowed == value else None, movers)
 
 
 def _tightest(ranked: Sequence[Proposal]) -> Iterator[Proposal]:
@@ -124,6 +125,7 @@ def _place(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources
     by: Proposal | None = None
     value = cpus(base) & node.cpus  # what an adopted cgroup came with is narrowed, never widened
     clamps: list[str] = []
+    movers: list[Proposal] = []
     firm = value  # of the ranks above advice
     for p in within:
         narrowed = (value or node.cpus) & (cpus(p.value) or node.cpus)
@@ -138,19 +140,22 @@ def _place(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources
         if p.bound is AT_LEAST and value and not more <= value:
             value, by = value | more, p
             clamps.append(f"widened to {render(s.knob, value)} by {p.owner}: {p.reason}")
+            movers.append(p)
     winner = within[0] if within else None
-    return Verdict(s, value, winner, tuple(p for p in ranked if p != winner), tuple(clamps), by=by or winner)
+    others = tuple(p for p in ranked if p != winner)
+    return Verdict(s, value, winner, others, tuple(clamps), by=by or winner, moved_by=tuple(movers))
 
 
 def _narrow(s: Setting, ranked: Sequence[Proposal]) -> Verdict:
     """A set that is no set of CPUs: what the highest rank wants, within every `at_most` that leaves some of it."""
     winner = next((p for p in ranked if p.bound is WANT), ranked[0])
-    by, value, clamps = winner, cpus(winner.value), list[str]()
+    by, value, movers = winner, cpus(winner.value), list[Proposal]()
     for p in ranked:
         if p.bound is AT_MOST and (left := value & cpus(p.value)) and left != value:
             by, value = p, left
-            clamps.append(_bound_text(s, p))
-    return Verdict(s, value, winner, tuple(p for p in ranked if p != winner), tuple(clamps), by=by)
+            movers.append(p)
+    clamps, others = tuple(_bound_text(s, p) for p in movers), tuple(p for p in ranked if p != winner)
+    return Verdict(s, value, winner, others, clamps, by=by, moved_by=tuple(movers))
 
 
 def _left_out(s: Setting, p: Proposal, left: int, fewest: int, floor: Resources) -> str:

@@ -2,7 +2,7 @@
 
     batch = capacity − margin − max(system, headroom) − protected − withheld, within 0 and a cap
     mid   = promised − peak·(1 + safety), within 0, the room beside the peak, and the unused capacity;
-            plus a share of what nobody was promised, within a cap
+            plus a share of what nobody was promised, within a cap; or a fixed share of the capacity
 
 `batch` follows what the protected use; `mid` follows what they are predicted to use at most, so it moves slowly.
 Amounts are millicores and bytes. A result is kept as the steps that lead to it: taken in order from zero they give it.
@@ -35,7 +35,9 @@ class Law(Strict, frozen=True, kw_only=True):
     batch_percent: Percent | UnsetType = UNSET  # of the capacity, at most; no cap when not said
     mid_percent: Share = 100  # of the capacity, at most
     mid_unallocated_percent: Share = 0  # of what nobody was promised
+    mid_static_percent: Share | UnsetType = UNSET  # of the capacity, whatever is used or predicted
     safety_percent: Share = 10  # on top of the predicted peak
+    reserved: Quantity = Quantity(0)  # for the machine itself, where that is more than the headroom
 
 
 class OvercommitStrategy(Strict, frozen=True, kw_only=True):
@@ -73,6 +75,8 @@ class Inputs(NamedTuple):
     larger: int = 0  # the sum, workload by workload, of the larger of use and request
     peak: int | None = None  # of everything but best effort, predicted
     withheld: int = 0  # units that nobody uses and that may not be lent
+    spare: int | None = None  # what the protected leave of their requests at their peaks, each by itself
+    worth: float = 1.0  # of one CPU here, in CPUs of the slowest of the fleet
 
 
 class Term(NamedTuple):
@@ -112,10 +116,17 @@ def batch(law: Law, i: Inputs) -> tuple[Term, ...]:
     if law.batch_percent is not UNSET:
         cap = i.capacity * law.batch_percent // 100
         terms.append(Term("at most", "cap", cap, f"{law.batch_percent} % of the capacity"))
+    if i.worth > 1:
+        more = round(total(terms) * (i.worth - 1))
+        terms.append(Term("plus", "normalized", more, f"a CPU here is worth {i.worth:g} of the slowest"))
     return tuple(terms)
 
 
 def mid(law: Law, i: Inputs) -> tuple[Term, ...]:
+    cap = Term("at most", "cap", i.capacity * law.mid_percent // 100, f"{law.mid_percent} % of the capacity")
+    if law.mid_static_percent is not UNSET:
+        share = i.capacity * law.mid_static_percent // 100
+        return Term("plus", "static", share, f"{law.mid_static_percent} % of the capacity, whatever is used"), cap
     if i.peak is None:
         return (Term("at least", "nothing", 0, "there is no prediction yet"),)
     expected = i.peak + i.peak * law.safety_percent // 100
@@ -123,6 +134,7 @@ def mid(law: Law, i: Inputs) -> tuple[Term, ...]:
     terms = [
         Term("plus", "promised", i.request, "requests and floors of the protected"),
         Term("minus", "peak", expected, f"predicted, and {law.safety_percent} % for safety"),
+        *([] if i.spare is None else [Term("at most", "spare", i.spare, "what they leave at their peaks, one by one")]),
         Term("at least", "nothing", 0),
         Term("at most", "beside the peak", max(0, i.capacity - expected)),
         Term("at most", "unused", unused, "capacity less what is in use"),
@@ -134,8 +146,7 @@ def mid(law: Law, i: Inputs) -> tuple[Term, ...]:
     if i.withheld:
         left = max(0, i.capacity - expected - i.withheld)
         terms.append(Term("at most", "beside withheld", left, "units that nobody uses and that are not lent"))
-    terms.append(Term("at most", "cap", i.capacity * law.mid_percent // 100, f"{law.mid_percent} % of the capacity"))
-    return tuple(terms)
+    return (*terms, cap)
 
 
 def _machine(law: Law, i: Inputs) -> Term:
@@ -168,8 +179,14 @@ def reclaimable(strategy: OvercommitStrategy, inputs: Mapping[str, Inputs]) -> t
         for kind, formula in RESULTS.items()
         for resource, law in laws.items()
         if resource in inputs
-        for t in formula(law, inputs[resource])
+        for t in formula(law, kept_back(law, resource, inputs[resource]))
     )
+
+
+def kept_back(law: Law, resource: str, i: Inputs) -> Inputs:
+    """With the headroom that the law asks for, where that is more."""
+    reserved = law.reserved.millicores() if resource == "cpu" else law.reserved.bytes()
+    return i._replace(headroom=max(i.headroom, reserved))
 
 
 def results(terms: Iterable[OvercommitTerm]) -> dict[str, Quantity]:

@@ -14,7 +14,6 @@ from msgspec import UNSET
 from j10ce.model.kinds import (
     BUILT_IN_LABEL,
     NAMESPACE_NAME_LABEL,
-    CacheSection,
     CpuSection,
     IoSection,
     MemorySection,
@@ -34,6 +33,7 @@ from j10ce.policy.select import Labels, matches
 TRUSTED_LABEL: Final = "j10ce.io/trusted"
 TRUSTED_NAMESPACES: Final = ("j10ce-system", "kube-system")
 RESERVES_REQUEST: Final = frozenset({Tier.EXCLUSIVE, Tier.RESERVED})  # the request itself is a minimal reservation
+BURSTS: Final = frozenset({Tier.SENSITIVE, Tier.STANDARD})  # whose limits a strategy's burst lets them exceed
 
 _LISTED: Final = Selector(
     match_expressions=(Requirement(key=NAMESPACE_NAME_LABEL, operator="In", values=TRUSTED_NAMESPACES),)
@@ -109,7 +109,6 @@ def unheeded(profile: QoSProfile) -> tuple[str, ...]:
     sections = {
         "network": (spec.network, NetworkSection()),
         "io": (spec.io, IoSection()),
-        "cache": (spec.cache, CacheSection()),
     }
     names = [section for section, (said, silent) in sections.items() if said != silent]
     whole = (f"no controller acts on section {', '.join(names)} of profile {name}",) if names else ()
@@ -121,7 +120,6 @@ def not_yet(cpu: CpuSection) -> tuple[str, ...]:
     """Fields that ask for something, and that no controller acts on so far."""
     asked = {
         "cpu.latency": cpu.latency != "normal",
-        "cpu.coreSched": cpu.core_sched,
     }
     return tuple(name for name, wanted in asked.items() if wanted)
 
@@ -175,6 +173,9 @@ def _memory_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
         ("left as it is" if memory.oom_group is UNSET else "1: killed as a whole" if memory.oom_group else "0"),
     )
     yield from _vendor_effects(memory)
+    system = "never" if spec.tier is Tier.SYSTEM else "0, unless it is willing to be evicted"
+    frozen = "1 for a while, before it would be evicted" if spec.tier is Tier.BESTEFFORT else system
+    yield "cgroup.freeze", frozen
 
 
 def _vendor_effects(memory: MemorySection) -> Iterator[tuple[str, str]]:

@@ -21,6 +21,7 @@ from j10ce.testing.build import WALL, entitlement, node, snapshot, workload
 
 GiB = 2.0**30
 WEB, CRUNCH = workload("web", cpu="2", memory="1Gi"), workload("crunch", cpu="3")
+USES = (5.0, 1.0, 3.0)
 ENTITLED = (entitlement(WEB, tier="sensitive", floor_cpu="1"), entitlement(CRUNCH, tier="besteffort"))
 
 
@@ -63,7 +64,7 @@ def test_best_effort_leaves_alone_what_everyone_else_uses_and_asks_for() -> None
 def test_nothing_is_reported_before_anything_is_measured() -> None:
     usage = Usage(Histories(), lambda _: None)
     assert usage.demand(report(0, (5.0, 1.0, 3.0))) == {}
-    assert usage.predicted(WALL) == {}
+    assert usage.predicted(report(0, (5.0, 1.0, 3.0))) == {}
 
 
 def test_the_high_percentile_of_five_minutes_counts() -> None:
@@ -86,8 +87,8 @@ def test_reports_in_between_are_not_counted_twice() -> None:
 
 def test_a_peak_is_predicted_once_there_is_an_hour_of_history() -> None:
     usage = learned([])
-    assert usage.predicted(WALL + WARM_UP_S - 1) == {}
-    peak = usage.predicted(WALL + WARM_UP_S)
+    assert usage.predicted(report(WARM_UP_S - 1, USES)) == {}
+    peak = usage.predicted(report(WARM_UP_S, USES))
     assert 5000 <= peak["cpu"]["node"].millicores() < 5300
     assert 2000 <= peak["cpu"]["protected"].millicores() < 2120, "without best effort"
     assert 2 * GiB <= peak["memory"]["protected"].bytes() < 2.12 * GiB
@@ -100,8 +101,40 @@ def test_what_was_learned_survives_a_restart(tmp_path: Path) -> None:
     usage.save()
     cache.keep_histories(saved[-1])
     again = Usage(Cache(tmp_path / "run", tmp_path / "state").histories(), lambda _: None)
-    assert again.predicted(WALL + WARM_UP_S) == usage.predicted(WALL + WARM_UP_S)
+    again.observe(report(WARM_UP_S + EVERY_S, USES))
+    last = report(WARM_UP_S + EVERY_S, USES)
+    assert again.predicted(last) == usage.predicted(last)
     assert (tmp_path / "state/histories.json").stat().st_size < 20_000
+
+
+def test_what_each_leaves_of_its_request_at_its_peak_counts_once_it_is_old_enough() -> None:
+    usage = learned([])
+    spare = usage.predicted(report(WARM_UP_S, USES))["cpu"]["spare"].millicores()
+    assert 2000 - 1160 < spare <= 2000 - 1100, "2 CPUs less one, its bucket and a tenth; best effort leaves nothing"
+    young = Usage(Histories(), lambda _: None)
+    young.observe(report(0, USES))
+    assert young.predicted(report(0, USES)) == {}
+
+
+@pytest.mark.parametrize(
+    ("priority", "chosen", "expected"),
+    [
+        pytest.param(None, False, "0", id="by its class"),
+        pytest.param(9500, False, "3", id="important"),
+        pytest.param(9500, True, "0", id="chosen"),
+    ],
+)
+def test_what_asks_for_nothing_is_lent_out_unless_its_priority_says_otherwise(
+    priority: int | None, chosen: bool, expected: str
+) -> None:
+    app = workload("app", priority=priority)
+    readings = {(NODE, "cpu.usage"): 4.0, (app.target, "cpu.usage"): 3.0}
+    snap = snapshot(entitlement(app, tier="besteffort", chosen=chosen), workloads=[app], readings=readings)
+    first = report(0, USES)
+    only = Report(first.at, "tick", snap, *(getattr(first, f) for f in Report.__struct_fields__[3:]))
+    usage = Usage(Histories(), lambda _: None)
+    usage.observe(only)
+    assert usage.demand(only)["cpu"]["usage"] == Quantity.parse(expected)
 
 
 def test_it_saves_by_itself_now_and_then() -> None:

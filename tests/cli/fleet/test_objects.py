@@ -151,7 +151,7 @@ def test_describe_says_what_an_object_does(stack: Session, tmp_path: Path) -> No
         (["describe", "mrp", "nope"], 6, "does not exist"),
         (["delete", "mrp", "nope"], 6, "does not exist"),
         (["delete", "mrp"], 2, "name a kind and at least one object"),
-        (["apply", "-f", "/nonexistent"], 3, "/nonexistent: No such file"),
+        (["apply", "-f", "/nonexistent"], 6, "/nonexistent: No such file"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

@@ -121,3 +121,12 @@ def test_status_speaks_common_words_and_has_objects_for_machines(stack: Session)
     assert "writes (armed)" in stack.says("status")
     assert "control plane" in stack.says("status")
     assert set(stack.json("status")["free"]) >= {"cpu", "memory"}
+
+
+def test_who_suffers_stands_below_with_who_causes_it_and_what_is_done() -> None:
+    pair = {"victim": "default/web", "antagonist": "shop/db", "resource": "cpu", "action": "observed"}
+    pair |= {"suffering": "waits 40% of the time for a CPU, usually 2%", "evidence": "correlation 0.81"}
+    lines = listing({"node": NODE, "workloads": [WEB], "interference": [pair]}, wide=False).splitlines()
+    assert lines[-2].split() == ["SUFFERS", "FROM", "OVER", "DONE", "WHY"]
+    assert lines[-1].split()[:4] == ["web", "shop/db", "cpu", "observed"]
+    assert "SUFFERS" not in listing({"node": NODE, "workloads": [WEB], "interference": []}, wide=False)

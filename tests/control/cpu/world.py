@@ -22,6 +22,8 @@ from j10ce.testing.build import FixedReadings
 
 Demand = Callable[[int], float]  # CPUs wanted in a second
 
+SPAN = 10  # seconds that a window looks back
+
 
 class Second(NamedTuple):
     """What happened in one second: CPUs used, seconds of all CPUs that the protected missed, and writes."""
@@ -39,6 +41,7 @@ class World:
         self.demand = {TargetId(f"workload/default/{name}"): wanted for name, wanted in demand.items()}
         self.arbiter = Arbiter(lambda _, value: value)
         self.originals: dict[Setting, Value] = {}
+        self.series: dict[tuple[TargetId, str], tuple[float, ...]] = {}
 
     def run(self, seconds: int) -> list[Second]:
         return [self.second(n) for n in range(seconds)]
@@ -63,10 +66,11 @@ class World:
         return self.snap.entitlements[target].cpu.suppressible
 
     def _tick(self, n: int, used: Mapping[TargetId, float], throttled: Mapping[TargetId, float]) -> int:
-        readings = {(t, "cpu.usage"): cpus for t, cpus in used.items()}
-        readings |= {(t, "cpu.throttled"): float(share > 0) for t, share in throttled.items()}
-        readings[NODE, "cpu.usage"] = math.fsum(used.values())
-        snap = replace(self.snap, now=1000.0 + n, readings=FixedReadings(readings), originals=self.originals)
+        measured = {(t, "cpu.usage"): cpus for t, cpus in used.items()}
+        measured |= {(t, "cpu.throttled"): float(share > 0) for t, share in throttled.items()}
+        measured[NODE, "cpu.usage"] = math.fsum(used.values())
+        self.series = {key: (*self.series.get(key, ()), value)[-SPAN:] for key, value in measured.items()}
+        snap = replace(self.snap, now=1000.0 + n, readings=FixedReadings(self.series), originals=self.originals)
         batches = [tuple(c.propose(snap)) for c in self.controllers]
         plan = self.arbiter.arbitrate(batches, snap, originals=self.originals)
         changes = [c for c in plan.changes if isinstance(c, ValueChange)]

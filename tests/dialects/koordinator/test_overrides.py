@@ -69,8 +69,9 @@ def test_its_class_chooses_the_profile(labels: dict[str, str], trusted: bool, pr
 
 
 def spoken(koord: str, **annotations: Any) -> dict[str, Any]:
-    sections = translate(pod({CLASS: koord}, True, **annotations)).overrides.sections
-    every = {"cpu": sections.cpu, "memory": sections.memory, "cache": sections.cache}
+    overrides = translate(pod({CLASS: koord}, True, **annotations)).overrides
+    sections = overrides.sections
+    every = {"cpu": sections.cpu, "memory": sections.memory, "cache": sections.cache, "burst": overrides.burst}
     silent = (UNSET, ReclaimSection())
     return {f"{k}.{n}": v for k, s in every.items() for n, v in asdict(s).items() if v not in silent}
 
@@ -131,9 +132,19 @@ def spoken(koord: str, **annotations: Any) -> dict[str, Any]:
             id="containers have the last word, the first to go for all of them",
         ),
         pytest.param({"memoryQOS": {"oomKillGroup": 1}}, {"memory.oom_group": True}, id="killed as a whole"),
-        pytest.param({"cpuBurst": {"policy": "none"}}, {"cpu.burst": "0%"}, id="no burst"),
-        pytest.param({"cpuBurst": {"policy": "auto"}}, {"cpu.burst": "100%"}, id="what the kernel takes at most"),
-        pytest.param({"cpuBurst": {"cpuBurstPercent": 30}}, {"cpu.burst": "30%"}, id="a share of the limit"),
+        pytest.param({"cpuBurst": {"policy": "none"}}, {"burst.policy": "none"}, id="no burst"),
+        pytest.param({"cpuBurst": {"cpuBurstPercent": 30}}, {"burst.static_percent": 30}, id="a share of the limit"),
+        pytest.param(
+            {
+                "cpuBurst": {
+                    "policy": "cfsQuotaBurstOnly",
+                    "cfsQuotaBurstPercent": 200,
+                    "cfsQuotaBurstPeriodSeconds": 60,
+                }
+            },
+            {"burst.policy": "quota", "burst.quota_percent": 200, "burst.period": "1m"},
+            id="a raised quota, for a minute",
+        ),
         pytest.param({"cpuQOS": {"enable": True, "groupIdentity": -1}}, {"cpu.idle": True}, id="gives way"),
         pytest.param(
             {
@@ -164,6 +175,15 @@ def test_every_field_names_its_annotation_in_the_entitlement() -> None:
     assert [(s.field, s.object) for s in laid.sources] == [("memory.lowPercent", "annotation koordinator.sh/memoryQOS")]
 
 
+@pytest.mark.parametrize(("koord", "heeded"), [("LS", True), ("BE", False)])
+def test_a_burst_names_its_annotation_and_who_has_none_hears_of_it(koord: str, heeded: bool) -> None:
+    w = translate(pod({CLASS: koord}, False, cpuBurst={"policy": "auto"}))
+    laid = layers(w, Chooser(builtin()).choose(w), {})
+    sources = [(s.field, s.object) for s in laid.sources]
+    assert sources == ([("burst.policy", "annotation koordinator.sh/cpuBurst")] if heeded else [])
+    assert bool(laid.notes) is not heeded
+
+
 def test_what_a_tier_cannot_have_is_said_and_left_out() -> None:
     w = translate(pod({CLASS: "LS"}, False, cpuQOS={"enable": True, "schedIdle": 1}))
     laid = layers(w, Chooser(builtin()).choose(w), {})
@@ -176,9 +196,6 @@ def test_what_a_tier_cannot_have_is_said_and_left_out() -> None:
     [
         pytest.param({"memoryQOS": "{"}, "koordinator.sh/memoryQOS", id="no JSON"),
         pytest.param({"memoryQOS": {"minLimitPercent": 101}}, "minLimitPercent", id="out of range"),
-        pytest.param(
-            {"cpuBurst": {"policy": "auto"}}, "koordinator.sh/cpuBurst: policy is not heeded", id="quota burst"
-        ),
         pytest.param({"networkQOS": {"egressLimit": "50M"}}, "koordinator.sh/networkQOS is not heeded", id="network"),
         pytest.param({"oom_score_adj_spec": {"a": 1, "b": 2}}, "the highest counts for all", id="score by container"),
         pytest.param(
@@ -199,12 +216,15 @@ def test_its_words_about_eviction_are_hints() -> None:
 
 
 def test_an_annotation_that_is_too_long_or_one_too_many_is_left_out_with_a_note() -> None:
-    many = {f"j10ce.io/a{n:03}": "x" for n in range(MOST_ANNOTATIONS + 1)} | {"j10ce.io/a000": "x" * 20_000}
+    many = {f"j10ce.io/a{n:03}": "x" for n in range(MOST_ANNOTATIONS + 2)} | {"j10ce.io/a000": "x" * 20_000}
     notes = [str(note) for note in unheeded(many)]
     assert len(heeded(many)) == MOST_ANNOTATIONS
     assert notes == [
         "annotation j10ce.io/a000: 20000 characters, of which none counts; write at most 16384",
+        "annotation j10ce.io/a065: one of 66 annotations, of which the first 64 by name count",
     ]
+    assert unheeded(heeded(many)) == ()
+    assert len(unheeded({f"j10ce.io/{n}": "x" * 20_000 for n in range(999)})) == MOST_ANNOTATIONS
     assert unheeded({"example.com/whatever": "x" * 20_000}) == ()
 
 

@@ -14,8 +14,7 @@ from j10ce.host import perf
 from j10ce.host.mounts import Hierarchies
 from j10ce.host.perf import Counts, PerfCounters
 from j10ce.model.knob import NODE
-from j10ce.observe.sensors.cgroup import CLOSE_EVERY
-from j10ce.observe.sensors.counters import transferred
+from j10ce.observe.sensors.counters import CLOSE_EVERY, transferred
 from j10ce.observe.sensors.cpi import MOST_DESCRIPTORS, CpiSensor
 from j10ce.observe.sensors.reclaim import ReclaimSensor
 from j10ce.testing.build import handle, workload

@@ -13,7 +13,7 @@ import pytest
 from j10ce.host.files import Files
 from j10ce.host.mounts import Hierarchies
 from j10ce.model.workload import Workload
-from j10ce.observe.sensors.cgroup import CLOSE_EVERY
+from j10ce.observe.sensors.counters import CLOSE_EVERY
 from j10ce.observe.sensors.run_queue import MOST_THREADS, RunQueueSensor
 from j10ce.testing.build import handle, workload
 from j10ce.testing.cgroup_tree import cgroup_tree

@@ -17,6 +17,7 @@ from j10ce.model.knob import NODE
 from j10ce.model.plan import ValueChange
 
 PRESSURES: Final = ("cpu", "memory", "io")
+CONTESTED: Final = (*PRESSURES, "cache")
 
 
 class Metrics:
@@ -40,6 +41,11 @@ class Metrics:
         self.promised = gauge("floor_promised", "Sum of the floors; CPUs, bytes", "resource")
         self.effective = gauge("floor_effective", "Sum of what protects them for real; CPUs, bytes", "resource")
         self.pressure = gauge("pressure", "Share of time stalled on this node", "resource")
+        self.interference = gauge("interference", "Workloads that suffer from another one, each pair once", "resource")
+        self.occupancy = gauge("cache_occupancy_bytes", "Last-level cache that a group of resctrl holds", "group")
+        self.bandwidth = gauge(
+            "memory_bandwidth_bytes_per_second", "What a group of resctrl moves to and from memory", "group"
+        )
         self.holds = gauge("held_settings", "Settings under an operator's hold")
 
     def observe(self, report: Report) -> None:
@@ -71,9 +77,21 @@ class Metrics:
         for resource in PRESSURES:
             share = report.snap.readings.window(NODE, f"{resource}.pressure", 10.0).mean()
             self.pressure.labels(resource).set(share or 0.0)
+        suffering = Count(i.resource for i in report.interference)
+        for resource in CONTESTED:
+            self.interference.labels(resource).set(suffering[resource])
+        self._caches(report)
         self.armed.set(report.armed)
         self.holds.set(len(report.held))
         self.drift.set(len(report.drifts))
+
+    def _caches(self, report: Report) -> None:
+        for gauge, metric in ((self.occupancy, "cache.occupancy"), (self.bandwidth, "memory.bandwidth")):
+            gauge.clear()
+            for target in report.snap.pieces:
+                measured = report.snap.readings.window(target, metric, 10.0).mean()
+                if measured is not None:
+                    gauge.labels(target.partition("/")[2]).set(measured)
 
 
 def name_of(change: object) -> str:

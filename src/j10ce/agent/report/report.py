@@ -23,6 +23,8 @@ from j10ce.policy.strategy import merged
 
 USAGE_S: Final = 300.0
 RECENT_S: Final = 10.0
+OVER_MINUTES: Final = (5, 10, 30)
+METERED: Final = (("cpu", "cpu.usage", 1000.0), ("memory", "memory.working_set", 1.0))  # and the ledger's unit
 
 
 def node_report(report: Report, document: NodeDocument) -> NodeReport:
@@ -40,6 +42,7 @@ def node_report(report: Report, document: NodeDocument) -> NodeReport:
         claimed=claimed(report),
         best_effort=best_effort(report),
         usage=_usage(report),
+        usage_over=_usage_over(report),
         pressure={name: round(share, 4) for name, share in window.items() if share is not None},
         capabilities=capabilities(report),
         workloads=len(snap.workloads),
@@ -48,6 +51,7 @@ def node_report(report: Report, document: NodeDocument) -> NodeReport:
         failing={**contradicted(document), **failing(report)},
         conditions=tuple(_conditions(report, effective)),
         tiers=tiers(report),
+        interference=report.interference,
         last_plan=dict(Counter(type(result).__name__.lower() for _, result in report.outcome.results)),
     )
 
@@ -173,12 +177,38 @@ def _recent(report: Report, target: TargetId, metric: str) -> float:
 
 def _usage(report: Report) -> dict[str, dict[str, Quantity]]:
     usage: dict[str, dict[str, Quantity]] = {}
-    for resource, metric, scale in (("cpu", "cpu.usage", 1000.0), ("memory", "memory.working_set", 1.0)):
+    for resource, metric, scale in METERED:
         window = report.snap.readings.window(NODE, metric, USAGE_S)
         levels = {f"p{share}": window.quantile(share / 100) for share in (50, 95, 98)} | {"max": window.peak()}
         if known := {name: amount(resource, n * scale) for name, n in levels.items() if n is not None}:
             usage[resource] = known  # of a first report nothing is known yet; CRDs take no empty entry
     return usage
+
+
+def _usage_over(report: Report) -> dict[str, dict[str, dict[str, Quantity]]]:
+    """Over each time of which more than half was measured."""
+    over = {f"{minutes}m": _aggregates(report, minutes * 60.0) for minutes in OVER_MINUTES}
+    return {name: usage for name, usage in over.items() if usage}
+
+
+def _aggregates(report: Report, span_s: float) -> dict[str, dict[str, Quantity]]:
+    usage: dict[str, dict[str, Quantity]] = {}
+    for resource, metric, scale in METERED:
+        window, period_s = report.snap.readings.window(NODE, metric, span_s), _period_s(report, metric)
+        mean = window.mean()
+        if mean is None or len(window) * period_s <= span_s / 2:
+            continue
+        levels = {f"p{share}": window.quantile(share / 100) for share in (50, 90, 95, 99)}
+        usage[resource] = {"avg": amount(resource, mean * scale)} | {
+            name: amount(resource, level * scale) for name, level in levels.items() if level is not None
+        }
+    return usage
+
+
+def _period_s(report: Report, metric: str) -> float:
+    """Between two samples, as of the last ones."""
+    timed = report.snap.readings.timed(NODE, metric, RECENT_S)
+    return (timed[-1][0] - timed[0][0]) / (len(timed) - 1) if len(timed) > 1 else 1.0
 
 
 def _conditions(report: Report, effective: Iterable[EffectiveFloor]) -> list[Condition]:

@@ -7,11 +7,12 @@ contest. Only what concerns the arrival is kept of the plan; the next tick decid
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
+from j10ce.adapters.adapter import WorkloadEvent
 from j10ce.control.cpu.needs import base_of
 from j10ce.model import knob
 from j10ce.model.kinds import CpuSection
@@ -152,3 +153,10 @@ def _sum(amounts: Sequence[Resources]) -> Resources:
 
 def _number(value: Value | None) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
+
+
+def in_the_end(events: Iterable[WorkloadEvent]) -> tuple[frozenset[TargetId], dict[TargetId, Workload]]:
+    """(who is gone, who is here as what): of several events of one workload the last one counts."""
+    last = {e.workload.target: (e.type, e.workload) for e in events if e.workload is not None}
+    here = {target: workload for target, (kind, workload) in last.items() if kind != "DELETED"}
+    return frozenset(last.keys() - here.keys()), here

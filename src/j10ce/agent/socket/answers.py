@@ -107,7 +107,8 @@ def top(report: Report) -> dict[str, Any]:
         "memoryTotal": snap.node.memory,
         "pressure": {name: recent(NODE, f"{name}.pressure") for name in ("cpu", "memory", "io")},
     }
-    return {"node": node, "workloads": sorted(rows, key=lambda r: -float(str(r["cpu"])))}
+    interference = [schema.plain(i) for i in report.interference]
+    return {"node": node, "interference": interference, "workloads": sorted(rows, key=lambda r: -float(str(r["cpu"])))}
 
 
 def status(report: Report) -> dict[str, Any]:
@@ -200,7 +201,8 @@ def explanation(
         holds=report.held,
         effective=report.effective.get(target),
     )
-    explained = replace(explained, notes=(*explained.notes, *_drift_notes(report, target)))
+    notes = (*explained.notes, *_drift_notes(report, target), *interference_notes(report, target))
+    explained = replace(explained, notes=notes)
     return {**schema.plain(explained), "text": render_text(explained, wide=wide)}
 
 
@@ -209,6 +211,16 @@ def _node_explanation(said: EffectiveStrategy) -> dict[str, Any]:
     lines = [f"  {s['field']} = {s['value']}  ({s['saidBy']})" for s in shown]
     text = ["node: what its strategies say, all of them merged", *lines] if lines else ["node: no strategy selects it"]
     return {"target": NODE, "strategy": shown, "text": "\n".join(text)}
+
+
+def interference_notes(report: Report, target: TargetId) -> Iterator[str]:
+    """For both sides."""
+    name = target.removeprefix("workload/")
+    for i in report.interference:
+        if i.victim == name:
+            yield f"suffers from {i.antagonist}: {i.suffering}; {i.evidence}; {i.action}"
+        elif i.antagonist == name:
+            yield f"slows {i.victim}, which {i.suffering}; {i.evidence}; {i.action}"
 
 
 def _drift_notes(report: Report, target: TargetId) -> Iterator[str]:

@@ -86,7 +86,7 @@ def server_command(folder: Path | None, hosts: tuple[str, ...], life: str, renew
 @click.option("--for", "life", default="90d", show_default=True, help="How long it is good for.")
 @renew_option
 def client_command(name: str, role: str, folder: Path | None, life: str, renew: bool) -> None:
-    """Make NAME.crt and NAME.key, for a manager that runs with --client-ca; it cannot be revoked, so keep it short.
+    """Make NAME.crt and NAME.key, for a manager that runs with --client-ca; it cannot be revoked: let it expire soon.
 
     \b
     Example:
@@ -118,7 +118,7 @@ def client_command(name: str, role: str, folder: Path | None, life: str, renew: 
 def kubeconfig_command(
     server: str, user: str, role: str, life: str, auth: Path | None, output: Path | None, folder: Path | None
 ) -> None:
-    """Make a token: its hash goes into the auth file of the manager, itself into a kubeconfig with the authority.
+    """Make a token; its hash goes into the manager's auth file, the token itself into a kubeconfig with the authority.
 
     \b
     Example:
@@ -141,7 +141,7 @@ def kubeconfig_command(
 @certs_command.command("show")
 @folder_option
 def show_command(folder: Path | None) -> None:
-    """List the certificates of a folder: whom they name and when they end.
+    """List the certificates in a folder: who they are for and when they expire.
 
     \b
     Example:

@@ -106,9 +106,9 @@ def _list_of(items: list[dict[str, Any]]) -> dict[str, Any]:
 @namespace_option
 @click.pass_obj
 def describe_command(peers: Peers, words: tuple[str, ...], namespace: str) -> None:
-    """Show one object with all that is known of it.
+    """Show one object with all that is known about it.
 
-    Of a node also what its strategies say, merged, and by whom each field was said.
+    For a node, this includes its merged strategies, and which strategy set each field.
 
     \b
     Example:

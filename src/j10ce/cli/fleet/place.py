@@ -15,10 +15,10 @@ from j10ce.errors import Conflict, Finding, Invalid
 
 @click.command("place")
 @click.option("-f", "--filename", "files", multiple=True, required=True, help="File with a Workload, or -.")
-@click.option("--explain", is_flag=True, help="How every node did: filters, scores, numbers.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be; reserve nothing.")
+@click.option("--explain", is_flag=True, help="Show how every node did: filters, scores, numbers.")
+@click.option("--dry-run", is_flag=True, help="Show what would be chosen; reserve nothing.")
 @click.option("--for", "span", default="10m", show_default=True, help="How long the floor is held, such as 10m.")
-@click.option("--allow-unenforced", is_flag=True, help="Also where the kernel cannot keep the floor.")
+@click.option("--allow-unenforced", is_flag=True, help="Consider nodes whose kernel cannot keep the floor, too.")
 @output_option
 @click.pass_obj
 def place_command(

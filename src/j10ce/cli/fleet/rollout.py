@@ -20,12 +20,10 @@ HELD_UP: Final = ("Stopped", "Paused", "NotAdmitted", "NoCanary")
 AT_REST: Final = ("Complete", "Canary", *HELD_UP)
 
 
-def _joined(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> str:
-    return "/".join(words)
-
-
 # `mrp/db`, `mrp db` and `mrp payments/db`, as `describe` and kubectl take it
-policy_argument = click.argument("policy", metavar="KIND/NAME", nargs=-1, required=True, callback=_joined)
+policy_argument = click.argument(
+    "policy", metavar="KIND/NAME", nargs=-1, required=True, callback=lambda _, __, words: "/".join(words)
+)
 
 
 @click.group("rollout", cls=Subcommands)
@@ -45,7 +43,7 @@ def rollout_command() -> None:
 @click.option("-w", "--watch", is_flag=True, help="Wait until the nodes that should have it do, or it stopped.")
 @click.pass_obj
 def status(peers: Peers, policy: str, namespace: str, watch: bool) -> None:
-    """Show how far a change has come; exits 1 when it stopped, is paused, not admitted, or meant for nobody.
+    """Show how far a change has come; exits 1 when it stopped, is paused, not admitted, or for no node.
 
     \b
     Example:

@@ -87,7 +87,7 @@ def create_command(
 @auth_option
 @click.pass_obj
 def list_command(peers: Peers, auth: Path | None) -> None:
-    """List the tokens: their names, roles and ends.
+    """List the tokens: their names, roles and expiry.
 
     \b
     Example:

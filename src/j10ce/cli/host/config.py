@@ -25,7 +25,7 @@ def config_command() -> None:
 @config_command.command("check")
 @click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
 def check_command(folder: Path | None) -> None:
-    """Read every file strictly and tell every finding; exits 3 when there is one.
+    """Read every file strictly and report every finding; exits 3 if there is one.
 
     \b
     Example:
@@ -39,7 +39,7 @@ def check_command(folder: Path | None) -> None:
 
 @config_command.command("show")
 def show_command() -> None:
-    """The configuration in force, environment included, defaults left out.
+    """Show the configuration in force, environment included, defaults left out.
 
     \b
     Example:

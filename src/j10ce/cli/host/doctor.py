@@ -15,7 +15,7 @@ from j10ce.errors import Denied, Unreachable
 @output_option
 @click.pass_obj
 def doctor_command(peers: Peers, output: str) -> None:
-    """What this machine can enforce, what is missing and how to get it. Works without an agent.
+    """Show what this machine can enforce, what is missing and how to get it. No agent is needed.
 
     \b
     Example:

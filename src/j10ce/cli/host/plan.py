@@ -48,13 +48,13 @@ FOREIGN: Final = frozenset({"Pod", "Node", "Namespace", *TEMPLATES}) | BESIDE
 @output_option
 @click.pass_obj
 def plan_command(peers: Peers, files: tuple[str, ...], alone: bool, dialects: tuple[str, ...], output: str) -> None:
-    """What would be written for these objects, and why; nothing is touched.
+    """Show what would be written for these objects, and why; change nothing.
 
-    Takes profiles, reservations, Workloads, a NodeQoS (the machine to plan for), and Kubernetes Pods and Nodes; of a
-    Deployment, a StatefulSet, a Job and their like one pod is planned. Pods stand where a kubelet would put them, and
-    the labels of their Namespace count. Koordinator's ConfigMap slo-controller-config counts as the strategies that it
-    says of the Node, and its dialect is understood. Where an agent runs, what is in force on this host counts too,
-    unless the files name another machine.
+    Takes profiles, reservations, Workloads, a NodeQoS (the machine to plan for), and Kubernetes Pods and Nodes.
+    For a Deployment, a StatefulSet, a Job and similar kinds, one pod is planned. Pods are where a kubelet would put
+    them, and the labels of their Namespace count. Koordinator's ConfigMap slo-controller-config counts as the
+    strategies that it has for the Node, and its dialect is understood. If an agent runs here, what is in force on this
+    host counts too, unless the files name another machine.
 
     \b
     Example:

@@ -21,7 +21,7 @@ from j10ce.model.text.words import counted
 @click.argument("knobs", nargs=-1, required=True, shell_complete=complete_knobs)
 @namespace_option
 @click.option("--for", "span", default="1h", show_default=True, help="How long, such as 10m or 2h.")
-@click.option("--why", required=True, help="Why; shown to everyone who asks.")
+@click.option("--why", required=True, help="The reason; shown to everyone who looks.")
 @click.option("--value", help="Hold at this value; default: leave whatever is there.")
 @click.option("--breaks-reservation", is_flag=True, help="Hold even though it cuts a promised floor.")
 @click.pass_obj
@@ -106,7 +106,7 @@ def disarm_command(peers: Peers, revert: bool) -> None:
 
 
 @click.command("revert")
-@click.option("--force", is_flag=True, help="Also what is held, or was changed by someone else.")
+@click.option("--force", is_flag=True, help="Also restore values that are held or that someone else changed.")
 @click.pass_obj
 def revert_command(peers: Peers, force: bool) -> None:
     """Put every original value back, and disarm.

@@ -22,9 +22,9 @@ from j10ce.model.catalogue import KINDS
 from j10ce.policy.profiles import canonical
 
 # What other tools take, and what does it here.
-INSTEAD: Final = dict.fromkeys(("-d", "--detach"), "write & after the command, which goes on in the background") | {
+INSTEAD: Final = dict.fromkeys(("-d", "--detach"), "write & after the command, which goes on in the background.") | {
     "-p": "did you mean '--profile'?",
-    "--dry-run": "`j10ce-qos plan -f FILE` shows what would be written for a Workload in a file",
+    "--dry-run": "`j10ce-qos plan -f FILE` shows what would be written for a Workload in a file.",
     "--cpus": "did you mean '--cpu'?",
     "-m": "did you mean '--memory'?",
 }
@@ -50,11 +50,11 @@ class Run(click.Command):
         except click.NoSuchOption as e:
             if e.option_name not in INSTEAD:
                 raise
-            raise click.UsageError(f"No such option {e.option_name!r}; {INSTEAD[e.option_name]}.", ctx) from None
+            raise click.UsageError(f"No such option {e.option_name!r}; {INSTEAD[e.option_name]}", ctx) from None
 
 
 anyway_option = click.option(
-    "--best-effort-minimum", "anyway", is_flag=True, help="Go on where this machine cannot give the minimum."
+    "--best-effort-minimum", "anyway", is_flag=True, help="Go on even if this machine cannot give the minimum."
 )
 profile_option = click.option(
     "--profile",
@@ -91,8 +91,8 @@ def run_command(peers: Peers, /, command: tuple[str, ...], quiet: bool, anyway: 
     """Run a command as a managed workload.
 
     The command is inside its cgroup, with every knob written, before its first instruction. Signals and the terminal
-    are passed on; the exit code is the command's own. Without a running agent one is started for as long as needed.
-    With a minimum that this machine cannot give, the command does not start.
+    are passed on; the exit code is the command's own. If no agent is running, one is started for as long as needed.
+    If this machine cannot give the minimum, the command does not start.
 
     \b
     Example:
@@ -122,7 +122,9 @@ def run_command(peers: Peers, /, command: tuple[str, ...], quiet: bool, anyway: 
 
 
 @click.command("adopt")
-@click.option("--pid", type=int, help="A process: its service or container joins, or it and all that it started.")
+@click.option(
+    "--pid", type=int, help="A process; its service or container is adopted, or else the process with its children."
+)
 @click.option("--unit", help="A systemd unit.")
 @click.option("--cgroup", help="A cgroup, relative to the root of the hierarchy.")
 @click.option("--name", help="Name of the workload; default: from the unit or cgroup.")
@@ -156,10 +158,10 @@ def adopt_command(
 @namespace_option
 @click.pass_obj
 def forget_command(peers: Peers, name: str, namespace: str) -> None:
-    """Stop managing a workload and give its settings back; its processes go on.
+    """Stop managing a workload and restore its settings; its processes keep running.
 
-    What `run` or `adopt --pid` moved into a cgroup of ours stays in it, without QoS; the cgroup goes with its last
-    process.
+    Processes that `run` or `adopt --pid` moved into one of our cgroups stay there, without QoS; the cgroup is removed
+    with its last process.
 
     \b
     Example:

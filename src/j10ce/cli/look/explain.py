@@ -18,10 +18,10 @@ from j10ce.model.catalogue import KINDS
 @output_option
 @click.pass_obj
 def explain_command(peers: Peers, name: str, knob: str | None, namespace: str, output: str) -> None:
-    """Say why a workload's settings are what they are: who asked, who lost, what clamped.
+    """Explain why a workload's settings are what they are: who asked, who lost, what clamped them.
 
-    The first lines say what it gets and whether that is what was promised; `-o wide` adds the arithmetic. Of `node` it
-    says what the strategies of this node say, all of them merged, and which of them said it.
+    The first lines say what it gets and whether that is what was promised; `-o wide` adds the arithmetic.
+    `explain node` shows the merged strategies of this node, and which strategy set each field.
 
     \b
     Example:

@@ -33,8 +33,9 @@ def top_command(peers: Peers, watch: bool, once: bool, output: str) -> None:
     """Show what workloads use, beside what they were promised.
 
     On a terminal it is live: q quits, and c, m, w and n sort by CPU, memory, waiting and name. A floor that is not
-    effective shows as what is kept of it: 0/256Mi. WAIT is the share of time in which a task waited for a CPU (- before
-    it is known), CAPPED that in which its limit kept it from one.
+    effective is shown with what is kept of it: 0/256Mi. WAIT is the share of time in which a task waited for a CPU (-
+    before it is known), CAPPED the share in which its limit kept it from running. Where a workload suffers from another
+    one, a second table says which, over what, what is done about it, and why it is thought so.
 
     \b
     Example:
@@ -76,7 +77,20 @@ def listing(usage: dict[str, Any], *, wide: bool, order: str = "c") -> str:
     headings = ["NAME", "PROFILE", "CPU", "FLOOR-CPU", "MEMORY", "FLOOR-MEM", "WAIT", "CAPPED"]
     rows = [_row(w, wide) for w in sorted(usage["workloads"], key=SORTS[order][1])]
     lines = table([*headings, *(["TIER", "CGROUP"] if wide else [])], rows) if rows else "no workloads"
-    return f"{_node(usage['node'])}\n\n{lines}"
+    return "\n\n".join([_node(usage["node"]), lines, *_interference(usage.get("interference", []))])
+
+
+def _interference(pairs: list[dict[str, Any]]) -> list[str]:
+    """Who suffers, who causes it, what is done; nothing where nobody does."""
+    rows = [
+        [_short(p["victim"]), _short(p["antagonist"]), p["resource"], p["action"], f"{p['suffering']}; {p['evidence']}"]
+        for p in pairs
+    ]
+    return [table(["SUFFERS", "FROM", "OVER", "DONE", "WHY"], rows)] if rows else []
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("default/")
 
 
 def _node(node: dict[str, Any]) -> str:

@@ -11,4 +11,5 @@ A Snapshot comes in; proposals for weights, quotas and CPU sets go out.
     rivals         says whom an idle group yields to
     idle           lets best effort run when no one else wants the CPU
     suppression/   gives best effort what the others leave
+    bursting/      lets a workload exceed its limit for a while
 """

@@ -21,25 +21,25 @@ S = TypeVar("S", bound=Struct)
 BEARABLE: Final = (STRAY, REPEATED)  # what is wrong with a text and does not change what its other fields mean
 
 
-class Text(NamedTuple):
+class JsonText(NamedTuple):
     """Plain data of a text that is JSON, and what is odd about it; `data` is None where it is none."""
 
     data: Any
     findings: tuple[Finding, ...]
 
 
-def read_text(text: str, path: str) -> Text:
+def read_text(text: str, path: str) -> JsonText:
     """JSON into plain data. A null is what was left out, as in Go."""
     if len(text) > MOST_OBJECT:
-        return Text(None, (Finding(path, None, f"{len(text)} characters", f"write at most {MOST_OBJECT}"),))
+        return JsonText(None, (Finding(path, None, f"{len(text)} characters", f"write at most {MOST_OBJECT}"),))
     strays: list[Finding] = []
     try:
         data = without_nulls(parse_sent(text))
         refuse_repeated(text, strays)
     except (Invalid, UnicodeError) as e:
         first = e.findings[0] if isinstance(e, Invalid) else Finding("", None, "not UTF-8")
-        return Text(None, (Finding(path, text, first.problem, first.hint or "write one JSON document"),))
-    return Text(data, tuple(below(path, strays)))
+        return JsonText(None, (Finding(path, text, first.problem, first.hint or "write one JSON document"),))
+    return JsonText(data, tuple(below(path, strays)))
 
 
 def read(text: str, into: type[S], path: str) -> tuple[S | None, list[Finding]]:

@@ -57,10 +57,6 @@ class Cgroup(NamedTuple):
             yield from self.below(f"{prefix}{name}/")
 
 
-def _alone(_: Cgroup, wanted: Files) -> Files | Refused:
-    return wanted
-
-
 class Spelling(NamedTuple):
     """One knob: the files that hold it (the first proves that the kernel has it) and how values become text."""
 
@@ -68,7 +64,9 @@ class Spelling(NamedTuple):
     parse: Callable[[Cgroup], Value | None]
     spell: Callable[[Value, Cgroup], Files]
     quantise: Callable[[Value], Value]
-    also: Callable[[Cgroup, Files], Files | Refused] = _alone  # other files that a write must move along
+    also: Callable[[Cgroup, Files], Files | Refused] = lambda _, wanted: (
+        wanted
+    )  # other files that a write must move along
     usage: str = ""  # the file that counts what a cap limits
     since: tuple[int, int] = (0, 0)  # the kernel that brought it, for where no cgroup shows it
     needs: str = ""
@@ -114,7 +112,11 @@ def integer(name: str) -> Spelling:
     def spell(v: Value, _: Cgroup) -> Files:
         return {name: str(int(number(v)))}
 
-    return Spelling((name,), parse, spell, lambda v: float(math.floor(number(v) + 0.5)))
+    def quantise(v: Value) -> Value:
+        n = number(v)
+        return n if n == math.inf else float(math.floor(n + 0.5))
+
+    return Spelling((name,), parse, spell, quantise)
 
 
 def bytes_(name: str, unlimited: str = "max") -> Spelling:

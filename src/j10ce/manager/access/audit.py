@@ -93,9 +93,8 @@ class Audit:
         wall, length = self._wall(), 0
         for shown in (_whole, _shortened, _nothing):
             try:
-                data = _spelled(
-                    outcome(act, code, wall, shown) | _given(error=message[:1000]) | _asked(more) | _cut(length)
-                )
+                error = {"error": message[:1000]} if message else {}
+                data = _spelled(outcome(act, code, wall, shown) | error | _asked(more) | _cut(length))
             except (RecursionError, ValueError, TypeError) as e:  # whatever an object holds, its line is written
                 log.error("audit.unshown", kind=act.kind, name=act.name, error=type(e).__name__)
                 length = length or MOST_BYTES
@@ -237,10 +236,6 @@ def _spelled(line: dict[str, Any]) -> bytes:
 def _asked(fields: dict[str, str]) -> dict[str, str]:
     """A stranger may send a path that is as long as all headers together, and the disk is ours."""
     return {name: cut(value) for name, value in fields.items() if value}
-
-
-def _given(**fields: str) -> dict[str, str]:
-    return {name: value for name, value in fields.items() if value}
 
 
 def _cut(length: int) -> dict[str, int]:

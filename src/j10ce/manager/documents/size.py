@@ -60,11 +60,9 @@ class Weights:
         if grown > 0 and total > most:
             whose = f"{weight.node} alone" if weight.node else "all nodes"
             problem = f"{weight.size} bytes of it, with which {whose} would be sent {total}"
-            raise Invalid([Finding("", None, problem, _hint(weight.node, most))], f"{new.kind} {new.metadata.name}")
-
-
-def _hint(node: str, most: int) -> str:
-    return f"at most {most} can be: delete holds, profiles or policies" + ("" if node else ", or name a node in a hold")
+            hint = f"at most {most} can be: delete holds, profiles or policies"
+            hint += "" if weight.node else ", or name a node in a hold"
+            raise Invalid([Finding("", None, problem, hint)], f"{new.kind} {new.metadata.name}")
 
 
 def weight_of(obj: Object) -> Weight | None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 import structlog
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from j10ce.daemon.pace import unhurried
@@ -114,7 +114,7 @@ def judged(
     status = node.status
     name, strategy = strategies.of(node)
     name, strategy = named(name, said), adjusted(strategy, said.strategy.overcommit)
-    terms = _terms(node, policies, silent_s, strategy)
+    terms = _terms(node, policies, silent_s, strategy, said.strategy.normalization.ratio)
     fresh = results(terms)
     age_s = math.inf if status.overcommit_time is UNSET else abs(wall - status.overcommit_time.timestamp())
     renamed = bool(fresh) and status.overcommit_strategy != name
@@ -132,11 +132,14 @@ def named(file_entry: str, said: EffectiveStrategy) -> str:
 
 
 def _terms(
-    node: NodeQoS, policies: Policies, silent_s: float, strategy: OvercommitStrategy
+    node: NodeQoS, policies: Policies, silent_s: float, strategy: OvercommitStrategy, worth: float | UnsetType
 ) -> tuple[OvercommitTerm, ...]:
     if silent_s > strategy.degrade.seconds:
         return degraded(strategy, silent_s, node.status.overcommit)
-    return reclaimable(strategy, inputs(node, withheld(node, policies)))
+    by_resource = inputs(node, withheld(node, policies))
+    if "cpu" in by_resource and worth is not UNSET:
+        by_resource["cpu"] = by_resource["cpu"]._replace(worth=worth)
+    return reclaimable(strategy, by_resource)
 
 
 def inputs(node: NodeQoS, kept: Resources = NOTHING) -> dict[str, Inputs]:
@@ -148,16 +151,17 @@ def inputs(node: NodeQoS, kept: Resources = NOTHING) -> dict[str, Inputs]:
     for resource, quantities in report.demand.items():
         n = RESOURCES.index(resource)
         demand = {name: _amount(resource, q) for name, q in quantities.items()}
-        in_use, peak = report.usage.get(resource, {}).get("p95"), report.predicted.get(resource, {}).get("protected")
+        in_use, predicted = report.usage.get(resource, {}).get("p95"), report.predicted.get(resource, {})
         by_resource[resource] = Inputs(
             capacity=capacity[n],
             headroom=headroom[n],
-            node_usage=None if in_use is None else _amount(resource, in_use),
+            node_usage=_known(resource, in_use),
             system=demand.get("system", 0),
             usage=demand.get("usage", 0),
             request=demand.get("request", 0),
             larger=demand.get("larger", 0),
-            peak=None if peak is None else _amount(resource, peak),
+            peak=_known(resource, predicted.get("protected")),
+            spare=_known(resource, predicted.get("spare")),
             withheld=kept[n],
         )
     return by_resource
@@ -172,6 +176,10 @@ def withheld(node: NodeQoS, policies: Policies) -> Resources:
             shape = amounts(policy.spec.minimum, capacity)
             kept = kept.plus(Resources._make(n * (report.units - report.used) for n in shape))
     return kept
+
+
+def _known(resource: str, quantity: Quantity | None) -> int | None:
+    return None if quantity is None else _amount(resource, quantity)
 
 
 def _amount(resource: str, quantity: Quantity = ZERO) -> int:

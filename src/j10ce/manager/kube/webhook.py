@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -21,6 +21,7 @@ from j10ce.errors import Finding, Invalid, NotFound, QosError, Unreachable, cut,
 from j10ce.http.status import Refusal
 from j10ce.manager.asgi.status import status
 from j10ce.manager.kube.doors import Bodies, reply
+from j10ce.manager.kube.koordinator.admission import KoordinatorRules
 from j10ce.manager.kube.metrics import DoorMetrics, Verdict
 from j10ce.model.bounds import MOST_DEPTH, MOST_VALUES, Number, Word, too_deep
 from j10ce.model.catalogue import KINDS
@@ -49,6 +50,8 @@ DEEPEST: Final = 2 * MOST_DEPTH  # levels of a review: an object, and what is ar
 MOST_PARTS: Final = 2 * MOST_VALUES  # of an object and what it was before
 DEADLINE_S: Final = 2.0  # API servers wait for three
 API_VERSION: Final = "admission.k8s.io/v1"
+UNJUDGED: Final = "j10ce-qos did not look at it"
+MOST_WARNINGS: Final = 8  # of one answer; API servers show few and short ones
 
 
 class GroupKind(Struct, frozen=True):
@@ -102,10 +105,19 @@ class Objects(Protocol):
 
 
 class WebhookDoor:
-    """`closed`: nothing gets in that was not judged."""
+    """`closed`: nothing gets in that was not judged. `foreign`: rules of another system, which count beside ours."""
 
-    def __init__(self, pods: PodRules, objects: Objects, metrics: DoorMetrics, *, closed: bool = False) -> None:
+    def __init__(
+        self,
+        pods: PodRules,
+        objects: Objects,
+        metrics: DoorMetrics,
+        *,
+        closed: bool = False,
+        foreign: KoordinatorRules | None = None,
+    ) -> None:
         self._pods, self._objects, self._metrics, self._closed = pods, objects, metrics, closed
+        self._foreign = foreign
         self._bodies = Bodies(MOST_BYTES, MOST_TOGETHER)
         self._judges: Mapping[str, Judge] = {"validate": self._validate, "mutate": self._mutate}
 
@@ -149,7 +161,7 @@ class WebhookDoor:
         if self._closed:
             refusal = Refusal(503, f"j10ce-qos could not judge it, and is closed: {why}; try again")
             return Response(request.uid, allowed=False, status=status(refusal))
-        return Response(request.uid, allowed=True, warnings=(f"j10ce-qos did not look at it: {why}",))
+        return Response(request.uid, allowed=True, warnings=(f"{UNJUDGED}: {why}",))
 
     async def _validate(self, request: AdmissionRequest) -> Response:
         """Raises Invalid with all findings."""
@@ -159,6 +171,12 @@ class WebhookDoor:
             await self._check_scaled(request)
         elif request.kind == GroupKind("Pod") and _changed(request, "metadata"):
             await self._pods.check(request.namespace, request.object, request.old_object)
+            if self._foreign:
+                odd = self._foreign.check_pod(request.namespace, request.object, request.old_object)
+                return _warned(request, odd)
+        elif request.kind == GroupKind("ConfigMap") and self._foreign:
+            unheeded = self._foreign.check_config(request.namespace, request.name, request.object, request.old_object)
+            return _warned(request, unheeded)
         return Response(request.uid, allowed=True)
 
     async def _check_scaled(self, request: AdmissionRequest) -> None:
@@ -174,20 +192,51 @@ class WebhookDoor:
             return self._patched(request, _signed(request))
         if request.kind != GroupKind("Pod") or request.operation != "CREATE":
             return Response(request.uid, allowed=True)
+        if self._foreign:
+            return await self._mutate_foreign(request, self._foreign)
         profile = await self._pods.profile(request.namespace, request.object)
         if not profile:
             return Response(request.uid, allowed=True)
         return self._patched(request, _labelled(request.object, PROFILE_LABEL, profile))
+
+    async def _mutate_foreign(self, request: AdmissionRequest, foreign: KoordinatorRules) -> Response:
+        """Their profiles first: what they make of a pod may say its class, and no default of ours counts then."""
+        made = foreign.mutated(request.uid, request.namespace, request.object)
+        steps = pod_difference(request.object, made.pod)
+        says = foreign.speaks_of(_labels(made.pod))
+        profile = "" if says else await self._pods.profile(request.namespace, made.pod)
+        if profile:
+            steps += _labelled(made.pod, PROFILE_LABEL, profile)
+        warned = _warned(request, made.warnings)
+        return replace(self._patched(request, steps), warnings=warned.warnings) if steps else warned
 
     def _patched(self, request: AdmissionRequest, steps: list[dict[str, Any]]) -> Response:
         patch = b64encode(msgspec.json.encode(steps)).decode()
         return Response(request.uid, allowed=True, patch_type="JSONPatch", patch=patch)
 
 
+def _warned(request: AdmissionRequest, warnings: Sequence[str]) -> Response:
+    return Response(request.uid, allowed=True, warnings=tuple(map(cut, warnings[:MOST_WARNINGS])))
+
+
+def pod_difference(before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any]]:
+    """A JSON patch, field by field of metadata and spec: those are all that is changed of a pod."""
+    steps = []
+    for part in ("metadata", "spec"):
+        old, new = before.get(part) or {}, after.get(part) or {}
+        for name in sorted(old.keys() | new.keys()):
+            path = f"/{part}/{name}"
+            if name not in new:
+                steps.append({"op": "remove", "path": path})
+            elif name not in old or old[name] != new[name]:
+                steps.append({"op": "add", "path": path, "value": new[name]})
+    return steps
+
+
 def _verdict(response: Response) -> Verdict:
     if not response.allowed:
         return "refused"
-    if response.warnings:
+    if any(warning.startswith(UNJUDGED) for warning in response.warnings):
         return "skipped"
     return "changed" if response.patch else "admitted"
 

@@ -1,4 +1,4 @@
-"""What every field means of what is answered and not stored."""
+"""What every field means of what is answered and not stored, and of single rows of a node's report."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ ANSWERED: Final[Mapping[str, Mapping[str, str]]] = {
         "policies": "The MinimalReservationPolicies to obey, as they are obeyed here.",
         "strategies": "The NodeStrategies that select the node; what it obeys is all of them, merged.",
         "holds": "The Holds that concern the node.",
+    },
+    "InterferenceReport": {
+        "": "A workload that suffers on a node, another that is why, and what is done about it.",
+        "victim": "Who suffers: its namespace and name.",
+        "antagonist": "Who is why, likewise.",
+        "resource": "What they fight for: cpu, memory, io, cache.",
+        "suffering": "How much it suffers, and what is usual of it.",
+        "evidence": "Why the other one is thought to be the reason.",
+        "correlation": "Of the ranks of suffering and use. 0: it holds most of the resource all the time.",
+        "samples": "How many were compared.",
+        "action": "What is done about it.",
     },
     "Placement": {
         "": "Where a workload belongs, and why.",

@@ -1,4 +1,4 @@
-"""What every field of a profile's memory section means; docs/profiles.md has units, ranges and defaults."""
+"""What every field of a profile's memory section means; docs/memory.md has units, ranges and defaults."""
 
 from __future__ import annotations
 

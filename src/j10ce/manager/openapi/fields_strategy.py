@@ -49,6 +49,14 @@ STRATEGY: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "CpuOverlay": {"": "Fields of a profile's `cpu` that differ on these nodes."},
     "MemoryOverlay": {"": "Fields of a profile's `memory` that differ on these nodes."},
+    "EvictionRequest": {
+        "": "A workload that a node wants to see leave.",
+        "namespace": "Where it is.",
+        "name": "What it is called.",
+        "uid": "Of the pod: another one of that name is not meant.",
+        "why": "The trigger, with numbers.",
+        "since": "Since when.",
+    },
     "EvictionSection": {
         "": "The last resort: when workloads have to leave the node, which, and how fast.",
         "mode": "propose: say who would have to leave, and do nothing. enforce: evict.",
@@ -109,7 +117,9 @@ STRATEGY: Final[Mapping[str, Mapping[str, str]]] = {
         "batch_percent": "Percent of the capacity that is lent as batch at most; no cap when not set.",
         "mid_percent": "Percent of the capacity that is lent as mid at most.",
         "mid_unallocated_percent": "Percent of what nobody was promised that is lent as mid on top.",
+        "mid_static_percent": "Percent of the capacity that is lent as mid, whatever is used or predicted.",
         "safety_percent": "Percent on top of the predicted peak.",
+        "reserved": "What is kept for the machine itself, where that is more than the headroom.",
     },
     "NormalizationSection": {
         "": "CPUs of different speed made comparable.",

@@ -37,7 +37,10 @@ def version3(document: Json) -> Json:
     return {
         "openapi": "3.0.0",
         "info": document["info"],
-        "paths": {path: _item3(item, document) for path, item in _kinds_paths(document).items()},
+        "paths": {
+            path: {method: _operation3(method, operation, document) for method, operation in item.items()}
+            for path, item in _kinds_paths(document).items()
+        },
         "components": {
             "schemas": _schemas(document, V3),
             "securitySchemes": components["securitySchemes"],
@@ -51,7 +54,10 @@ def version2(document: Json) -> Json:
     return {
         "swagger": "2.0",
         "info": document["info"],
-        "paths": {path: _item2(item, document) for path, item in _kinds_paths(document).items()},
+        "paths": {
+            path: {method: _operation2(method, operation, document) for method, operation in item.items()}
+            for path, item in _kinds_paths(document).items()
+        },
         "definitions": _schemas(document, V2),
     }
 
@@ -109,10 +115,6 @@ def _without(mapping: Json, key: str) -> Json:
     return {name: value for name, value in mapping.items() if name != key}
 
 
-def _item3(item: Json, document: Json) -> Json:
-    return {method: _operation3(method, operation, document) for method, operation in item.items()}
-
-
 def _operation3(method: str, operation: Json, document: Json) -> Json:
     made = {"operationId": operation["operationId"], "tags": operation["tags"]}
     made["parameters"] = [_parameter(given, document) for given in operation["parameters"]]
@@ -144,10 +146,6 @@ def _resolved(given: Json, document: Json) -> Json:
 def _marks(method: str, operation: Json) -> Json:
     listing = method == "get" and operation["operationId"].startswith("list")
     return {ACTION: "list" if listing else ACTIONS[method], GVK: _gvk(operation["tags"][0])}
-
-
-def _item2(item: Json, document: Json) -> Json:
-    return {method: _operation2(method, operation, document) for method, operation in item.items()}
 
 
 def _operation2(method: str, operation: Json, document: Json) -> Json:

@@ -15,6 +15,7 @@ from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.parts.strict import Strict
 from j10ce.model.quantity import Duration, Quantity
 
+EVICTIONS_PER_MINUTE: Final = 2  # of one node, unless its strategies say another number
 MOST_PROFILES: Final = 64  # that one strategy speaks of
 
 
@@ -100,6 +101,8 @@ class LawSection(Strict, frozen=True, kw_only=True):
     batch_percent: int | UnsetType = UNSET
     mid_percent: int | UnsetType = UNSET
     mid_unallocated_percent: int | UnsetType = UNSET
+    mid_static_percent: int | UnsetType = UNSET  # of the capacity, whatever is used or predicted
+    reserved: Quantity | UnsetType = UNSET  # for the machine itself: CPUs or bytes
     safety_percent: int | UnsetType = UNSET
 
 

@@ -13,14 +13,13 @@ from j10ce.model import knob
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Handle, Part, Workload
 from j10ce.observe.sensor import Sample, Sensor
-from j10ce.observe.sensors.counters import Rate, pick, transferred
+from j10ce.observe.sensors.counters import CLOSE_EVERY, Rate, pick, transferred
 from j10ce.observe.sensors.psi import PRESSURES, total_us
 
 # memory.stat and the three pressure files cost five times as much as all others together. So each workload has them
 # read on every tenth sample only, and on v1 cpu.stat while there is no quota. Workloads take turns, so that all
 # samples cost the same.
 SLOW_EVERY: Final = 10
-CLOSE_EVERY: Final = 2  # for a workload that is looked at closely; SLOW_EVERY is a multiple of it
 
 
 class CgroupSensor:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+CLOSE_EVERY: Final = 2  # samples, of a workload that is looked at closely: a share of what is read slowly
+
 
 def pick(text: bytes, key: bytes, until: bytes = b"\n") -> int | None:
     """The whole number between the first `key` and `until`; None where either is missing.

@@ -14,7 +14,7 @@ from j10ce.host.perf import Counts, PerfCounters
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Workload
 from j10ce.observe.sensor import Sample, Sensor
-from j10ce.observe.sensors.cgroup import CLOSE_EVERY
+from j10ce.observe.sensors.counters import CLOSE_EVERY
 
 MOST_DESCRIPTORS: Final = 512
 LEAST_INSTRUCTIONS: Final = 1_000_000  # of fewer, the first caches misses of a wake-up are all that shows

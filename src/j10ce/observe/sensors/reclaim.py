@@ -9,8 +9,7 @@ from j10ce.host.files import read_whole
 from j10ce.model.knob import NODE
 from j10ce.model.workload import Workload
 from j10ce.observe.sensor import Sample, Sensor
-from j10ce.observe.sensors.cgroup import CLOSE_EVERY
-from j10ce.observe.sensors.counters import Rate, pick
+from j10ce.observe.sensors.counters import CLOSE_EVERY, Rate, pick
 
 VMSTAT: Final = "/proc/vmstat"
 SCANNED: Final = b"\npgscan_direct "

@@ -14,7 +14,7 @@ from j10ce.host.mounts import UNIFIED, Hierarchies
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Workload
 from j10ce.observe.sensor import Sample, Sensor
-from j10ce.observe.sensors.cgroup import CLOSE_EVERY
+from j10ce.observe.sensors.counters import CLOSE_EVERY
 
 MOST_THREADS: Final = 32
 

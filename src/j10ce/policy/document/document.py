@@ -93,12 +93,6 @@ def render(
     return replace(document, hash=digest(document))
 
 
-def in_format(document: NodeDocument, format_: int) -> NodeDocument:
-    """The same for an agent that reads an earlier format: without what that one does not know."""
-    older = replace(document, format=format_, strategies=document.strategies if knows(format_, "NodeStrategy") else ())
-    return replace(older, hash=digest(older))
-
-
 def knows(format_: int, kind: str) -> bool:
     """Whether documents of a format tell of objects of a kind."""
     return kind != "NodeStrategy" or format_ >= 3

@@ -15,15 +15,17 @@ from msgspec.structs import fields, replace
 from j10ce.errors import Finding
 from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, QoSProfileSpec, Tier
 from j10ce.model.parts.sections import ProfileOverlay
+from j10ce.model.parts.strategy import BurstSection
 from j10ce.model.parts.strict import Strict
 from j10ce.model.workload import Note, Source, Workload
 from j10ce.policy.choose import Choice
-from j10ce.policy.profiles import not_yet, trusted
+from j10ce.policy.profiles import BURSTS, not_yet, trusted
 from j10ce.policy.validation.sections import OWN_CPUS, sections
 
 S = TypeVar("S", bound=Strict)
 STRATEGY: Final = "NodeStrategy"
 SILENT: Final = ProfileOverlay()
+UNSAID: Final = BurstSection()
 
 
 class LayerField(NamedTuple):
@@ -67,7 +69,22 @@ def layers(w: Workload, choice: Choice, overlays: Mapping[str, ProfileOverlay]) 
         ]
         base = _laid(base, allowed, choice.tier, lambda path: own.origins.get(path, mine), "of this workload alone")
         base = base._replace(notes=(*base.notes, *refused))
+    if own.burst != UNSAID:
+        base = _bursting(base, w, choice.tier)
     return base._replace(notes=(*base.notes, *own.notes)) if own.notes else base
+
+
+def _bursting(base: Layers, w: Workload, tier: Tier) -> Layers:
+    """What is said of its burst goes over the node's strategy; whoever decides on bursts looks at it there."""
+    burst = w.overrides.burst
+    own = [(f.encode_name, value) for f in fields(burst) if (value := getattr(burst, f.name)) is not UNSET]
+    said_by = {name: w.overrides.origins.get(f"burst.{name}", f"Workload/{w.namespace}/{w.name}") for name, _ in own}
+    if tier not in BURSTS:
+        text = f"tier {tier.value} has no burst of its own; use tier sensitive or standard"
+        return base._replace(notes=(*base.notes, *(Note("Note", who, text) for who in dict.fromkeys(said_by.values()))))
+    why = "of this workload alone"
+    sources = (Source(f"burst.{name}", said_by[name], f"burst.{name} {value} {why}") for name, value in own)
+    return base._replace(sources=(*base.sources, *sources))
 
 
 def switched_on(w: Workload, choice: Choice, overlays: Mapping[str, ProfileOverlay]) -> str:
@@ -115,7 +132,7 @@ def _laid(base: Layers, asked: list[LayerField], tier: Tier, who: Callable[[str]
         asked = [field for field in asked if field not in out]
     merged = _over(base, asked)
     unheeded = set(not_yet(merged.cpu)) - set(not_yet(base.cpu))
-    late = [f for f in asked if f.path in unheeded or f.section == "cache"]
+    late = [f for f in asked if f.path in unheeded]
     notes += [Note("Note", who(f.path), f"{_spelled(f)}: not heeded yet") for f in late]
     sources = (*base.sources, *(Source(f.path, who(f.path), f"{_spelled(f)} {why}") for f in asked))
     return merged._replace(sources=sources, notes=(*base.notes, *notes))

@@ -65,7 +65,9 @@ def _amounts(report: NodeReport) -> Iterator[Finding]:
     for name, claimed in report.claimed.items():
         yield from namespace(f"{PATH}.claimed.{name}", name)
         yield from _named(f"{PATH}.claimed.{name}", claimed)
-    for field, measured in (("usage", report.usage), ("demand", report.demand), ("predicted", report.predicted)):
+    over = ((f"usageOver.{span}", measured) for span, measured in report.usage_over.items())
+    fixed = (("usage", report.usage), ("demand", report.demand), ("predicted", report.predicted))
+    for field, measured in (*fixed, *over):
         for resource, amounts in measured.items():
             yield from _resource(f"{PATH}.{field}.{resource}", resource)
             for name, q in amounts.items():
@@ -96,6 +98,11 @@ def _counts(report: NodeReport) -> Iterator[Finding]:
     for name, share in report.pressure.items():
         if not (math.isfinite(share) and 0 <= share <= 100):
             yield Finding(f"{PATH}.pressure.{name}", str(share), "no share of time", "use 0 to 1")
+    for n, pair in enumerate(report.interference):
+        yield from outside(f"{PATH}.interference[{n}].samples", pair.samples, 0, MOST_COUNT)
+        if not -1 <= pair.correlation <= 1:
+            at = f"{PATH}.interference[{n}].correlation"
+            yield Finding(at, str(pair.correlation), "no correlation", "use -1 to 1")
 
 
 def _topology(report: NodeReport) -> Iterator[Finding]:
@@ -122,6 +129,10 @@ def _promises(report: NodeReport, node: str) -> Iterator[Finding]:
         yield from _reservation(f"{PATH}.reservations[{n}]", reservation)
     for n, floor in enumerate(report.effective):
         yield from _effective(f"{PATH}.effective[{n}]", floor, node)
+    for n, asked in enumerate(report.evictions):
+        if not LABEL.fullmatch(asked.namespace) or not SUBDOMAIN.fullmatch(asked.name):
+            where = f"{asked.namespace}/{asked.name}"
+            yield Finding(f"{PATH}.evictions[{n}]", where, "no pod", "write namespace and name as Kubernetes does")
 
 
 def _reservation(path: str, report: ReservationReport) -> Iterator[Finding]:

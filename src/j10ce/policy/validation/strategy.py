@@ -6,7 +6,7 @@ Ranges of numbers are one table, by the path of the field: `tools/crd_rules.py` 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -20,6 +20,7 @@ from j10ce.policy.validation import syntax
 from j10ce.policy.validation.sections import cache_findings, cpu_findings, memory_findings, outside
 
 MOST_CPUS: Final = 1_000_000
+MOST_BYTES: Final = 1 << 60
 MOST_PERCENT: Final = 1_000_000  # of what may be more than the whole
 _SHARE: Final = (0, 100)
 _LENT: Final = (0, 1000)  # as the overcommit file has it
@@ -51,7 +52,7 @@ RANGES: Final[dict[str, tuple[float, float]]] = {
     **{
         f"overcommit.{r}.{name}": _SHARE
         for r in ("cpu", "memory")
-        for name in ("midPercent", "midUnallocatedPercent", "safetyPercent")
+        for name in ("midPercent", "midUnallocatedPercent", "midStaticPercent", "safetyPercent")
     },
     "normalization.ratio": (1, 5),
 }
@@ -64,7 +65,9 @@ def strategy_findings(strategy: Strategy) -> Iterator[Finding]:
         yield from outside(f"spec.{path}", said.get(path, UNSET), low, high)
     for path in SOME_TIME:
         yield from longer_than_nothing(f"spec.{path}", said.get(path, UNSET))
-    yield from _buffer(strategy.suppress.buffer_cpus)
+    yield from _amount("spec.suppress.bufferCpus", strategy.suppress.buffer_cpus, "CPUs")
+    yield from _amount("spec.overcommit.cpu.reserved", strategy.overcommit.cpu.reserved, "CPUs")
+    yield from _amount("spec.overcommit.memory.reserved", strategy.overcommit.memory.reserved, "bytes")
     difference = strategy.overcommit.difference
     if difference is not UNSET and not 0 < difference <= 1:
         yield Finding("spec.overcommit.difference", difference, "out of range", "use more than 0, and at most 1")
@@ -82,14 +85,14 @@ def longer_than_nothing(path: str, duration: Duration | UnsetType) -> Iterator[F
         yield Finding(path, str(duration), "no time at all", "write it as 30s, 10m or 7d")
 
 
-def _buffer(cpus: Quantity | UnsetType) -> Iterator[Finding]:
-    path = "spec.suppress.bufferCpus"
-    if cpus is UNSET:
+def _amount(path: str, amount: Quantity | UnsetType, of: Literal["CPUs", "bytes"]) -> Iterator[Finding]:
+    if amount is UNSET:
         return
-    if cpus.percent or cpus.rate:
-        yield Finding(path, str(cpus), "no number of CPUs", "write 2, or 500m")
-    elif cpus.amount > MOST_CPUS:
-        yield Finding(path, str(cpus), "more CPUs than any machine has", "write 2, or 500m")
+    most, hint = (MOST_CPUS, "write 2, or 500m") if of == "CPUs" else (MOST_BYTES, "write 4Gi")
+    if amount.percent or amount.rate:
+        yield Finding(path, str(amount), f"no number of {of}", hint)
+    elif amount.amount > most:
+        yield Finding(path, str(amount), f"more {of} than any machine has", hint)
 
 
 def _profile(name: str, overlay: ProfileOverlay) -> Iterator[Finding]:

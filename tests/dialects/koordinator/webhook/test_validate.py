@@ -67,10 +67,21 @@ def test_good_pods_are_admitted(raw: dict[str, Any]) -> None:
     ],
 )
 def test_bad_pods_are_refused_with_a_hint(raw: dict[str, Any], kind: str, path: str) -> None:
-    (refusal,) = validate(raw)
+    (refusal,) = validate(raw, literal=True)
     assert refusal.kind == kind
     assert refusal.finding.path.endswith(path)
     assert refusal.finding.hint
+
+
+@pytest.mark.parametrize("koord", ["BE", "LSR"])
+def test_a_class_without_a_priority_is_refused_by_theirs_alone(koord: str) -> None:
+    resources = {"requests": {"cpu": "1"}} if koord == "LSR" else {}
+    raw = {
+        "metadata": {"labels": {"koordinator.sh/qosClass": koord}},
+        "spec": {"containers": [{"name": "c", "resources": resources}]},
+    }
+    assert validate(raw) == []
+    assert [r.kind for r in validate(raw, literal=True)] == ["Forbidden"]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ class CpuBasicInfo(Strict, frozen=True, kw_only=True):
     vendor_id: Word = field(name="vendorID", default="")
 
 
-class Processor(Strict, frozen=True, kw_only=True):
+class LogicalCpu(Strict, frozen=True, kw_only=True):
     id: Id
     core: Id
     socket: Id = 0
@@ -64,7 +64,7 @@ class Processor(Strict, frozen=True, kw_only=True):
 
 
 class CpuTopology(Strict, frozen=True, kw_only=True):
-    detail: Annotated[tuple[Processor, ...], Meta(max_length=8192)] = ()
+    detail: Annotated[tuple[LogicalCpu, ...], Meta(max_length=8192)] = ()
 
 
 class PodCpus(Strict, frozen=True, kw_only=True):

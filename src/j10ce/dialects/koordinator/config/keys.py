@@ -32,7 +32,7 @@ CLUSTER: Final = "clusterStrategy"
 INLINE: Final = ""
 
 
-class Shape(NamedTuple):
+class KeyShape(NamedTuple):
     """How the strategy of a key is written: inline or below a field of its own, with entries for nodes beside it."""
 
     struct: type[Strict] | None  # None: opaque, a third party's
@@ -47,24 +47,26 @@ def _no_rules(_: object) -> tuple[Finding, ...]:
 
 
 SHAPES: Final = {
-    "colocation-config": Shape(colocation.Colocation, colocation.DEFAULTS, INLINE, "nodeConfigs", colocation.findings),
-    "resource-threshold-config": Shape(
+    "colocation-config": KeyShape(
+        colocation.Colocation, colocation.DEFAULTS, INLINE, "nodeConfigs", colocation.findings
+    ),
+    "resource-threshold-config": KeyShape(
         threshold.Threshold, threshold.DEFAULTS, CLUSTER, "nodeStrategies", threshold.findings
     ),
-    "resource-qos-config": Shape(qos.ResourceQos, qos.DEFAULTS, CLUSTER, "nodeStrategies", qos_rules.findings),
-    "cpu-burst-config": Shape(burst.CpuBurst, burst.DEFAULTS, CLUSTER, "nodeStrategies", _no_rules),
-    "system-config": Shape(system.System, system.DEFAULTS, CLUSTER, "nodeStrategies", system.findings),
-    "host-application-config": Shape(
+    "resource-qos-config": KeyShape(qos.ResourceQos, qos.DEFAULTS, CLUSTER, "nodeStrategies", qos_rules.findings),
+    "cpu-burst-config": KeyShape(burst.BurstWish, burst.DEFAULTS, CLUSTER, "nodeStrategies", _no_rules),
+    "system-config": KeyShape(system.System, system.DEFAULTS, CLUSTER, "nodeStrategies", system.findings),
+    "host-application-config": KeyShape(
         host_apps.HostApplications, host_apps.DEFAULTS, INLINE, "nodeConfigs", host_apps.findings
     ),
-    "cpu-normalization-config": Shape(
+    "cpu-normalization-config": KeyShape(
         ratios.CpuNormalization, ratios.NORMALIZATION_DEFAULTS, INLINE, "nodeConfigs", ratios.normalization_findings
     ),
-    "resource-amplification-config": Shape(
+    "resource-amplification-config": KeyShape(
         ratios.Amplification, ratios.AMPLIFICATION_DEFAULTS, INLINE, "nodeConfigs", ratios.amplification_findings
     ),
 }
-OPAQUE: Final = Shape(None, {}, CLUSTER, "nodeStrategies", _no_rules)
+OPAQUE: Final = KeyShape(None, {}, CLUSTER, "nodeStrategies", _no_rules)
 
 
 class NodeEntry(NamedTuple):
@@ -118,7 +120,7 @@ def _kept(key: str, previous: Mapping[str, KeyConfig]) -> Finding:
     return Finding(key, None, f"refused: {stays}", "correct what is reported beside this")
 
 
-def read_key(key: str, text: str, shape: Shape) -> tuple[KeyConfig | None, list[Finding]]:
+def read_key(key: str, text: str, shape: KeyShape) -> tuple[KeyConfig | None, list[Finding]]:
     """One key; None where the cluster's strategy is wrong."""
     data, odd = read_text(text, key)
     findings = [*odd]
@@ -141,11 +143,11 @@ def read_key(key: str, text: str, shape: Shape) -> tuple[KeyConfig | None, list[
     return KeyConfig(known, tuple(entries)), findings + wrong
 
 
-def _stray(key: str, name: str, shape: Shape) -> Finding:
+def _stray(key: str, name: str, shape: KeyShape) -> Finding:
     return Finding(f"{key}.{name}", None, "unknown field", one_of(name, (shape.cluster, shape.entries)))
 
 
-def _entries(shape: Shape, cluster: Plain, raw: Any, path: str) -> tuple[list[NodeEntry], list[Finding]]:
+def _entries(shape: KeyShape, cluster: Plain, raw: Any, path: str) -> tuple[list[NodeEntry], list[Finding]]:
     if not isinstance(raw, list) or len(raw) > MOST_ITEMS:
         return [], [Finding(path, None, "not a list of entries", f"write a list of at most {MOST_ITEMS}")]
     entries, findings = [], list[Finding]()
@@ -157,7 +159,7 @@ def _entries(shape: Shape, cluster: Plain, raw: Any, path: str) -> tuple[list[No
     return entries, findings
 
 
-def _entry(shape: Shape, cluster: Plain, item: Any, path: str) -> tuple[NodeEntry | None, list[Finding]]:
+def _entry(shape: KeyShape, cluster: Plain, item: Any, path: str) -> tuple[NodeEntry | None, list[Finding]]:
     if not isinstance(item, dict):
         return None, [Finding(path, None, "not an object", "write {name, nodeSelector, …}")]
     overlay = {name: value for name, value in item.items() if name not in ("name", "nodeSelector")}
@@ -178,7 +180,7 @@ def _name(name: Any, path: str) -> Iterator[Finding]:
         yield Finding(path, problems, "no name", "name the entry: `describe node` says which one holds")
 
 
-def overlay_findings(shape: Shape, overlay: Any, under: Plain, path: str) -> list[Finding]:
+def overlay_findings(shape: KeyShape, overlay: Any, under: Plain, path: str) -> list[Finding]:
     """All that is wrong with a strategy that lies over the defaults and `under`."""
     if shape.struct is None:
         right = isinstance(overlay, dict)
@@ -193,7 +195,7 @@ def overlay_findings(shape: Shape, overlay: Any, under: Plain, path: str) -> lis
     return [*findings, *below(path, shape.rules(effective))]
 
 
-def known_fields(shape: Shape, overlay: Plain) -> Plain:
+def known_fields(shape: KeyShape, overlay: Plain) -> Plain:
     """Without what nobody knows, wherever it is."""
     value = checked(overlay, shape.struct, "")[0] if shape.struct is not None else None
     fields: Plain = plain(value) if value is not None else overlay if shape.struct is None else {}

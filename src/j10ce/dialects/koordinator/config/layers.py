@@ -16,7 +16,7 @@ from j10ce.dialects.koordinator.config.keys import (
     OPAQUE,
     SHAPES,
     KeyConfig,
-    Shape,
+    KeyShape,
     known_fields,
     merged,
     overlay_findings,
@@ -109,7 +109,7 @@ def _laid(whole: Plain, layers: dict[str, Layer], overlay: Overlay) -> Plain:
 NodeOverlays = Iterator[tuple[Overlay, list[Finding]]]
 
 
-def _colocation(node: NodeWords, shape: Shape) -> NodeOverlays:
+def _colocation(node: NodeWords, shape: KeyShape) -> NodeOverlays:
     text = node.annotations.get(names.COLOCATION_STRATEGY)
     if text is not None:
         path = f"metadata.annotations.{names.COLOCATION_STRATEGY}"
@@ -134,7 +134,7 @@ def _percent(text: str) -> int | None:
     return int(Fraction(text) * 100)
 
 
-def _normalization(node: NodeWords, _: Shape) -> NodeOverlays:
+def _normalization(node: NodeWords, _: KeyShape) -> NodeOverlays:
     label = names.NORMALIZATION_ENABLED
     if label in node.labels:
         value = node.labels[label]
@@ -142,7 +142,7 @@ def _normalization(node: NodeWords, _: Shape) -> NodeOverlays:
         yield Overlay(Layer("label", label), {"enable": value == "true"}), [] if value in ("true", "false") else wrong
 
 
-def _system(node: NodeWords, _: Shape) -> NodeOverlays:
+def _system(node: NodeWords, _: KeyShape) -> NodeOverlays:
     key = names.NETWORK_BANDWIDTH
     if key in node.annotations:
         value = node.annotations[key]
@@ -151,7 +151,7 @@ def _system(node: NodeWords, _: Shape) -> NodeOverlays:
         yield Overlay(Layer("annotation", key), fields), [] if quantity(value) is not None else wrong
 
 
-OF_NODE: Final[Mapping[str, Callable[[NodeWords, Shape], NodeOverlays]]] = {
+OF_NODE: Final[Mapping[str, Callable[[NodeWords, KeyShape], NodeOverlays]]] = {
     "colocation-config": _colocation,
     "cpu-normalization-config": _normalization,
     "system-config": _system,

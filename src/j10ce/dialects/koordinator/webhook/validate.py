@@ -58,8 +58,12 @@ def validate(
     gates: Collection[str] = (),
     namespace: str = "",
     enhanced: EnhancedRules | None = None,
+    literal: bool = False,
 ) -> list[PodRefusal]:
-    """All reasons to refuse a pod; `old` is what it was before an update."""
+    """All reasons to refuse a pod; `old` is what it was before an update.
+
+    `literal`: a class that goes with some priorities only is refused where none is given, too, as theirs does.
+    """
     try:
         now, before = facts(pod), facts(old) if old is not None else None
     except Invalid as e:
@@ -67,7 +71,7 @@ def validate(
     return [
         *(_immutable(now, before, gates) if before is not None else ()),
         *_batch(now),
-        *_combination(now),
+        *_combination(now, literal),
         *_own_cpus(now),
         *_reservation(now),
         *(_enhanced(now, namespace, enhanced) if enhanced is not None else ()),
@@ -94,8 +98,9 @@ def _batch(pod: PodFacts) -> Iterator[PodRefusal]:
         yield PodRefusal("Required", Finding(QOS_PATH, pod.koord.value, problem, f"label it {QOS_LABEL}: BE"))
 
 
-def _combination(pod: PodFacts) -> Iterator[PodRefusal]:
-    if pod.band in FORBIDDEN.get(pod.koord, ()):
+def _combination(pod: PodFacts, literal: bool) -> Iterator[PodRefusal]:
+    given = literal or pod.band is not Band.NONE
+    if given and pod.band in FORBIDDEN.get(pod.koord, ()):
         problem = f"class {pod.koord.value} and priority class {pod.band.value or 'none'} do not go together"
         allowed = [b.value for b in Band if b.value and b not in FORBIDDEN[pod.koord]]
         hint = f"use a priority of {', '.join(allowed)}"

@@ -995,7 +995,7 @@ class InterferenceSection(_message.Message):
     def __init__(self, mode: _Optional[_Union[InterferenceSection.Mode, str]] = ...) -> None: ...
 
 class NodeReport(_message.Message):
-    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "tiers", "left_out")
+    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "usage_over", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "evictions", "tiers", "interference", "left_out")
     class CapacityEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1031,6 +1031,13 @@ class NodeReport(_message.Message):
         key: str
         value: StringMap
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[StringMap, _Mapping]] = ...) -> None: ...
+    class UsageOverEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: StringMapMap
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[StringMapMap, _Mapping]] = ...) -> None: ...
     class DemandEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1091,6 +1098,7 @@ class NodeReport(_message.Message):
     CLAIMED_FIELD_NUMBER: _ClassVar[int]
     BEST_EFFORT_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
+    USAGE_OVER_FIELD_NUMBER: _ClassVar[int]
     DEMAND_FIELD_NUMBER: _ClassVar[int]
     PREDICTED_FIELD_NUMBER: _ClassVar[int]
     PRESSURE_FIELD_NUMBER: _ClassVar[int]
@@ -1102,7 +1110,9 @@ class NodeReport(_message.Message):
     CONDITIONS_FIELD_NUMBER: _ClassVar[int]
     LAST_PLAN_FIELD_NUMBER: _ClassVar[int]
     APPLIED_FIELD_NUMBER: _ClassVar[int]
+    EVICTIONS_FIELD_NUMBER: _ClassVar[int]
     TIERS_FIELD_NUMBER: _ClassVar[int]
+    INTERFERENCE_FIELD_NUMBER: _ClassVar[int]
     LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
     heartbeat: _timestamp_pb2.Timestamp
     boot_id: str
@@ -1115,6 +1125,7 @@ class NodeReport(_message.Message):
     claimed: _containers.MessageMap[str, StringMap]
     best_effort: _containers.ScalarMap[str, str]
     usage: _containers.MessageMap[str, StringMap]
+    usage_over: _containers.MessageMap[str, StringMapMap]
     demand: _containers.MessageMap[str, StringMap]
     predicted: _containers.MessageMap[str, StringMap]
     pressure: _containers.ScalarMap[str, float]
@@ -1126,9 +1137,11 @@ class NodeReport(_message.Message):
     conditions: _containers.RepeatedCompositeFieldContainer[Condition]
     last_plan: _containers.ScalarMap[str, int]
     applied: _containers.RepeatedCompositeFieldContainer[AppliedChange]
+    evictions: _containers.RepeatedCompositeFieldContainer[EvictionRequest]
     tiers: _containers.MessageMap[str, TierTotal]
+    interference: _containers.RepeatedCompositeFieldContainer[InterferenceReport]
     left_out: _containers.ScalarMap[str, int]
-    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., topology: _Optional[_Union[TopologyReport, _Mapping]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ..., tiers: _Optional[_Mapping[str, TierTotal]] = ..., left_out: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., topology: _Optional[_Union[TopologyReport, _Mapping]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., usage_over: _Optional[_Mapping[str, StringMapMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ..., evictions: _Optional[_Iterable[_Union[EvictionRequest, _Mapping]]] = ..., tiers: _Optional[_Mapping[str, TierTotal]] = ..., interference: _Optional[_Iterable[_Union[InterferenceReport, _Mapping]]] = ..., left_out: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class OvercommitTerm(_message.Message):
     __slots__ = ("result", "step", "name", "amount", "why")
@@ -1333,7 +1346,7 @@ class AllocatableEviction(_message.Message):
     def __init__(self, cpu_threshold_percent: _Optional[int] = ..., cpu_lower_percent: _Optional[int] = ..., memory_threshold_percent: _Optional[int] = ..., memory_lower_percent: _Optional[int] = ..., priority_threshold: _Optional[int] = ...) -> None: ...
 
 class LawSection(_message.Message):
-    __slots__ = ("threshold_percent", "by", "batch_percent", "mid_percent", "mid_unallocated_percent", "safety_percent")
+    __slots__ = ("threshold_percent", "by", "batch_percent", "mid_percent", "mid_unallocated_percent", "mid_static_percent", "reserved", "safety_percent")
     class By(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         BY_UNSPECIFIED: _ClassVar[LawSection.By]
@@ -1349,14 +1362,18 @@ class LawSection(_message.Message):
     BATCH_PERCENT_FIELD_NUMBER: _ClassVar[int]
     MID_PERCENT_FIELD_NUMBER: _ClassVar[int]
     MID_UNALLOCATED_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    MID_STATIC_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_FIELD_NUMBER: _ClassVar[int]
     SAFETY_PERCENT_FIELD_NUMBER: _ClassVar[int]
     threshold_percent: int
     by: LawSection.By
     batch_percent: int
     mid_percent: int
     mid_unallocated_percent: int
+    mid_static_percent: int
+    reserved: str
     safety_percent: int
-    def __init__(self, threshold_percent: _Optional[int] = ..., by: _Optional[_Union[LawSection.By, str]] = ..., batch_percent: _Optional[int] = ..., mid_percent: _Optional[int] = ..., mid_unallocated_percent: _Optional[int] = ..., safety_percent: _Optional[int] = ...) -> None: ...
+    def __init__(self, threshold_percent: _Optional[int] = ..., by: _Optional[_Union[LawSection.By, str]] = ..., batch_percent: _Optional[int] = ..., mid_percent: _Optional[int] = ..., mid_unallocated_percent: _Optional[int] = ..., mid_static_percent: _Optional[int] = ..., reserved: _Optional[str] = ..., safety_percent: _Optional[int] = ...) -> None: ...
 
 class TopologyReport(_message.Message):
     __slots__ = ("threads", "cores", "sibling_step", "sockets", "numa_nodes", "l3_caches")
@@ -1435,6 +1452,20 @@ class AppliedChange(_message.Message):
     writes: int
     def __init__(self, source: _Optional[str] = ..., generation: _Optional[int] = ..., trace: _Optional[str] = ..., received: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., applied: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., writes: _Optional[int] = ...) -> None: ...
 
+class EvictionRequest(_message.Message):
+    __slots__ = ("namespace", "name", "uid", "why", "since")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    name: str
+    uid: str
+    why: str
+    since: _timestamp_pb2.Timestamp
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., why: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
 class TierTotal(_message.Message):
     __slots__ = ("workloads", "promised", "effective", "used")
     class PromisedEntry(_message.Message):
@@ -1468,6 +1499,26 @@ class TierTotal(_message.Message):
     used: _containers.ScalarMap[str, str]
     def __init__(self, workloads: _Optional[int] = ..., promised: _Optional[_Mapping[str, str]] = ..., effective: _Optional[_Mapping[str, str]] = ..., used: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
+class InterferenceReport(_message.Message):
+    __slots__ = ("victim", "antagonist", "resource", "suffering", "evidence", "correlation", "samples", "action")
+    VICTIM_FIELD_NUMBER: _ClassVar[int]
+    ANTAGONIST_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    SUFFERING_FIELD_NUMBER: _ClassVar[int]
+    EVIDENCE_FIELD_NUMBER: _ClassVar[int]
+    CORRELATION_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    victim: str
+    antagonist: str
+    resource: str
+    suffering: str
+    evidence: str
+    correlation: float
+    samples: int
+    action: str
+    def __init__(self, victim: _Optional[str] = ..., antagonist: _Optional[str] = ..., resource: _Optional[str] = ..., suffering: _Optional[str] = ..., evidence: _Optional[str] = ..., correlation: _Optional[float] = ..., samples: _Optional[int] = ..., action: _Optional[str] = ...) -> None: ...
+
 class CpuGroup(_message.Message):
     __slots__ = ("id", "cpus")
     ID_FIELD_NUMBER: _ClassVar[int]
@@ -1488,3 +1539,16 @@ class StringMap(_message.Message):
     VALUES_FIELD_NUMBER: _ClassVar[int]
     values: _containers.ScalarMap[str, str]
     def __init__(self, values: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class StringMapMap(_message.Message):
+    __slots__ = ("values",)
+    class ValuesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: StringMap
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[StringMap, _Mapping]] = ...) -> None: ...
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    values: _containers.MessageMap[str, StringMap]
+    def __init__(self, values: _Optional[_Mapping[str, StringMap]] = ...) -> None: ...

@@ -14,7 +14,7 @@ from j10ce.model.plan import Applied
 from j10ce.model.quantity import Quantity
 from j10ce.model.workload import Handle, Part, Workload
 from j10ce.testing import build
-from tests.enforce.real_ring import RealRing
+from tests.enforce.memory.real_ring import RealRing
 from tests.enforce.workbench import MIB, STREAM, WORKING_SET, Workbench, stat
 
 PAGE = 4096

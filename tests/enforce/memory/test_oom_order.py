@@ -10,7 +10,7 @@ import pytest
 from j10ce.model.kinds import MemorySection
 from j10ce.model.workload import Handle
 from j10ce.testing import build
-from tests.enforce.real_ring import RealRing, alive, own_score, score
+from tests.enforce.memory.real_ring import RealRing, alive, own_score, score
 from tests.enforce.workbench import MIB, Workbench, until
 
 ROOM = 96 * MIB
