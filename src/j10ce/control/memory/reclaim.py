@@ -33,8 +33,9 @@ from j10ce.model.workload import Entitlement
 
 TARGET_PERCENT: Final = 0.1  # of time stalled, unless a profile says another number
 GAP: Final = 0.02  # of the limit: how far below a watermark memory is taken back
-AT_ONCE: Final = 8  # reclaims in one run of the ring, the largest first: the kernel does one after the other
+AT_ONCE: Final = 8  # looked at in one run of the ring: the kernel takes back of one after the other
 JUST_NOW_S: Final = 0.05  # what was read at the last look itself is not news
+UNSEEN_S: Final = 1.0  # until another look at whoever was not measured: others have their turn first
 AHEAD_S: Final = 1.5  # whoever is due by then is sampled closely at the next run
 
 
@@ -68,13 +69,16 @@ class MemoryReclaim:
 
     def act(self, snap: Snapshot, /) -> Iterator[Action]:
         self._look(snap)
-        due = [t for t in self._goals if snap.now >= self._steps[t].again]
-        wishes = [w for t in due if (w := self._wish(t, snap)) is not None]
-        for action, steps in sorted(wishes, key=lambda w: -w[0].amount)[:AT_ONCE]:
-            self._steps[action.target] = steps
-            yield action
-        soon = snap.now + AHEAD_S
-        self.attends = frozenset(t for t, steps in self._steps.items() if steps.again <= soon)
+        for target in self._due(snap.now):
+            if (wish := self._wish(target, snap)) is not None:
+                action, self._steps[target] = wish
+                yield action
+        self.attends = frozenset(self._due(snap.now + AHEAD_S))
+
+    def _due(self, by: float) -> list[TargetId]:
+        """Whoever waits longest first."""
+        due = sorted((steps.again, target) for target, steps in self._steps.items() if steps.again <= by)
+        return [target for _, target in due[:AT_ONCE]]
 
     def _look(self, snap: Snapshot) -> None:
         """Who is asked for what changes only with the epoch."""
@@ -89,6 +93,7 @@ class MemoryReclaim:
         """What to ask for now, and where the workload stands after it; None: nothing, or not enough is measured."""
         goal, steps, seen = self._goals[target], self._steps[target], measured(target, snap, self._steps[target].at)
         if seen is None:
+            self._steps[target] = steps._replace(again=snap.now + UNSEEN_S)
             return None
         cache = snap.readings.window(target, "memory.file", snap.now - steps.at - JUST_NOW_S).last() or 0.0
         if cache > goal.cache + LEAST_BYTES:
