@@ -10,6 +10,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
+from j10ce.agent.report.koordlet import KoordletMetrics
 from j10ce.agent.report.report import floors
 from j10ce.agent.ring.ring import Report
 from j10ce.model.kinds import Tier
@@ -21,8 +22,12 @@ CONTESTED: Final = (*PRESSURES, "cache")
 
 
 class Metrics:
-    def __init__(self) -> None:
+    def __init__(self, *, koordlet: bool = False) -> None:
+        """`koordlet`: also what its dashboards ask for, by its names."""
         self.registry = CollectorRegistry()
+        self.koordlet = KoordletMetrics() if koordlet else None
+        if self.koordlet:
+            self.registry.register(self.koordlet)
 
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(f"j10ce_{name}", text, labels, registry=self.registry)
@@ -50,6 +55,8 @@ class Metrics:
 
     def observe(self, report: Report) -> None:
         """Called once per run of the ring."""
+        if self.koordlet:
+            self.koordlet.observe(report)
         self.runs.labels(report.cause).inc()
         self.cpu.inc(report.cpu_s)
         counted = Count((name_of(change), type(result).__name__.lower()) for change, result in report.outcome.results)
