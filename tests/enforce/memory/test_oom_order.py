@@ -15,7 +15,7 @@ from tests.enforce.workbench import MIB, Workbench, until
 
 ROOM = 96 * MIB
 GROW = """
-import mmap, os, sys
+import mmap, os, sys, time
 held = []
 def take(size):
     m = mmap.mmap(-1, size)
@@ -27,7 +27,7 @@ for line in sys.stdin:
     if line == "fork\\n":
         child = os.fork()
         if not child:
-            input()
+            time.sleep(1000)
         print(child, flush=True)
     else:
         take(int(line))
