@@ -50,8 +50,8 @@ def reclaiming(work: Workbench, request: pytest.FixtureRequest) -> Path:
     support = work.backend.deeds()[Deed.RECLAIM]
     if not support.ok:
         pytest.skip(f"Unsupported: reclaim needs {support.needs}")
-    Path("/proc/sys/vm/drop_caches").write_text("3")
     disk: Path = request.getfixturevalue("disk")
+    Path("/proc/sys/vm/drop_caches").write_text("3")  # what whoever wrote the files has of them in memory
     return disk
 
 
