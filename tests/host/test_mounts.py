@@ -32,6 +32,15 @@ def test_v1_controllers_that_share_a_mount_share_a_hierarchy() -> None:
     assert list(hierarchies.in_use()) == ["cpu", "cpuset", "memory"]
 
 
+def test_the_freezer_is_a_hierarchy_on_v1_and_a_part_of_every_cgroup_on_v2(tmp_path: Path) -> None:
+    freezer = "33 31 0:30 / /sys/fs/cgroup/freezer rw,relatime - cgroup cgroup rw,freezer\n"
+    unified = v2(tmp_path / "cg", controllers="")
+    assert list(Hierarchies.discover(V1 + freezer).in_use()) == ["cpu", "cpuset", "memory", "freezer"]
+    assert Hierarchies.discover(V1 + freezer + unified).version("freezer") == 1
+    assert Hierarchies.discover(unified).version("freezer") == 2
+    assert Hierarchies.discover(V1).version("freezer") is None
+
+
 def test_a_named_hierarchy_carries_no_controller() -> None:
     assert "name=systemd" not in Hierarchies.discover(V1).available()
 

@@ -43,6 +43,22 @@ def test_never_touched(target: TargetId, at: Handle, seen: GuardedTarget, says: 
 
 
 @pytest.mark.parametrize(
+    ("target", "path", "says"),
+    [
+        pytest.param(group("j10ce/standard"), "j10ce/standard", "only workloads", id="a group"),
+        pytest.param(DB.target, "us", "holds this agent", id="our own cgroup"),
+        pytest.param(DB.target, "us/above", "", id="beside it"),
+        pytest.param(WEB.target, "us/inner", "holds this agent", id="above our own"),
+    ],
+)
+def test_nothing_is_frozen_that_holds_whoever_thaws_it(target: TargetId, path: str, says: str) -> None:
+    guard, at = Guard(own=frozenset({"us/inner/agent"})), Handle(path)
+    why = guard.objection(change(target, "cgroup.freeze", 1.0), at, GuardedTarget(owned=True, managed=True))
+    assert says in why if says else not why
+    assert not guard.objection(change(target, "cgroup.freeze", 0.0), at, GuardedTarget(owned=True, managed=True))
+
+
+@pytest.mark.parametrize(
     ("knob", "value", "original", "refused"),
     [
         pytest.param("memory.low", GIB, 0.0, False, id="a guarantee is raised"),

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import Deed, Setting, TargetId, group
+from j10ce.model.parts.strategy import EVICTIONS_PER_MINUTE
 from j10ce.model.plan import Action, HeldSetting
 from j10ce.model.snapshot import Snapshot
-from j10ce.plan.actions import AGAIN_S, ENDINGS, PER_MINUTE, admit
+from j10ce.plan.actions import AGAIN_S, ENDINGS, admit
 from j10ce.testing import build
 
 NAMES = ("a", "b", "c", "d")
@@ -54,9 +55,19 @@ def test_what_the_agent_before_this_one_did_is_not_done_again() -> None:
     snap = snapshot(done={(Deed.EVICT, BATCH["a"].target): build.WALL - 5})
     admitted = admit([act(Deed.EVICT, "a")], snap, ())
     assert admitted.actions == ()
-    assert "done 5 s ago" in admitted.notes[0]
+    assert [a.target for a in admitted.pending] == [BATCH["a"].target]
     later = replace(snap, wall=build.WALL + AGAIN_S[Deed.EVICT])
     assert len(admit([act(Deed.EVICT, "a")], later, ()).actions) == 1
+
+
+def test_a_kill_is_not_repeated_at_once_and_an_eviction_that_is_held_is_pending_no_more() -> None:
+    target = BATCH["a"].target
+    snap = snapshot(done={(deed, target): build.WALL - 5 for deed in ENDINGS})
+    killed = admit([act(Deed.KILL, "a")], snap, ())
+    assert killed.actions == killed.pending == ()
+    assert "done 5 s ago" in killed.notes[0]
+    hold = HeldSetting(Setting(target, "evict"), None, build.WALL + 60, "admin", "important")
+    assert admit([act(Deed.EVICT, "a")], snap, [hold]).pending == ()
 
 
 def test_a_clock_that_was_set_back_blocks_nobody() -> None:
@@ -92,6 +103,6 @@ def test_whatever_is_wished_a_minute_never_sees_more_endings_than_allowed(
     admitted = admit(wishes, snapshot(done=done), ()).actions
     lately = sum(1 for (deed, _), at in done.items() if deed in ENDINGS and build.WALL - at < 60)
     now = sum(1 for a in admitted if a.deed in ENDINGS and a.enforced)
-    assert now <= max(0, PER_MINUTE - lately)
+    assert now <= max(0, EVICTIONS_PER_MINUTE - lately)
     assert len({a.what for a in admitted}) == len(admitted)
     assert set(admitted) <= set(wishes)

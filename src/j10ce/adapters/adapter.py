@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Literal, NamedTuple, Protocol
 
 from j10ce.model.knob import TargetId
@@ -24,5 +24,10 @@ class Adapter(Protocol):
         ...
 
     async def evict(self, target: TargetId, why: str) -> None:
-        """Ask the environment to end a workload; returns once asked, not once gone."""
+        """Ask the environment to end a workload; returns once asked, not once gone. Raises NotFound."""
+        ...
+
+    def still_wanted(self, wanted: Mapping[TargetId, str], wall: float) -> bool:
+        """All evictions that are wanted at this instant, and why: where an environment lets itself be asked for
+        as long as they are, the others are withdrawn. Whether something is asked for that was not, or no more."""
         ...

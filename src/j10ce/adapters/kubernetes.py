@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final, NamedTuple, Protocol
-
-import structlog
 
 from j10ce.adapters.adapter import Adapter, WorkloadEvent
 from j10ce.adapters.kubernetes_cgroups import PodTree
 from j10ce.adapters.kubernetes_workload import cgroup_uid, in_use, running, workload
-from j10ce.errors import NotFound, QosError
+from j10ce.errors import NotFound
+from j10ce.model.bounds import MOST_TEXT
+from j10ce.model.kinds import EvictionRequest
 from j10ce.model.knob import TargetId
 from j10ce.model.knob import workload as target_of
 from j10ce.model.kube.native import Namespace
@@ -25,13 +26,12 @@ from j10ce.model.stored import Key
 from j10ce.model.workload import Handle, Workload
 from j10ce.store.mirror import Mirror
 
-log = structlog.get_logger()
 SOON_S: Final = 0.02  # while a cgroup is awaited
 LATER_S: Final = 1.0  # a pod that was deleted, a container that was restarted
 PATIENT_S: Final = 60.0  # a pod without a cgroup for so long is not about to start
 FIRST_S: Final = 5.0  # for the API server's first answer; then whoever stands in is asked
 AWAY_S: Final = 10.0
-RETRY_S: Final = 15.0  # of an eviction that a disruption budget did not allow
+MOST_REQUESTS: Final = 32  # evictions that are asked for at a time
 
 
 class Cluster(Protocol):
@@ -44,10 +44,6 @@ class Cluster(Protocol):
 
     async def stand_in(self) -> Sequence[Pod]:
         """Pods of this node by word of someone else."""
-        ...
-
-    async def evict(self, namespace: str, name: str, uid: str) -> bool:
-        """Whether it was granted; False: a disruption budget does not allow it now."""
         ...
 
 
@@ -74,7 +70,7 @@ class KubernetesAdapter:
         self._others: dict[TargetId, Pod] = {}  # while the API server is away
         self._known: dict[TargetId, Known] = {}
         self._awaited: dict[TargetId, float] = {}  # since when, without a cgroup
-        self._evictions: dict[TargetId, str] = {}  # asked for, not granted yet
+        self._requests: dict[TargetId, EvictionRequest] = {}  # for evictions that are wanted
         self._moved = asyncio.Event()
 
     async def run(self) -> None:
@@ -83,7 +79,6 @@ class KubernetesAdapter:
             tasks.create_task(self._follow(self._pods))
             tasks.create_task(self._follow(self._namespaces))
             tasks.create_task(self._stand_in())
-            tasks.create_task(self._evict_again())
 
     async def workloads(self) -> AsyncIterator[WorkloadEvent]:
         await self._first()
@@ -100,11 +95,23 @@ class KubernetesAdapter:
         return list(self._present().values())
 
     async def evict(self, target: TargetId, why: str) -> None:
-        """Through the Eviction API, which heeds disruption budgets; what they do not allow is asked for again."""
+        """Nothing but a look: what is still wanted stands in the node's report, and the manager's leader evicts."""
         if target not in self._known:
             raise NotFound(f"{target} is no pod of this node")
-        self._evictions[target] = why
-        await self._try_evicting(target)
+
+    def still_wanted(self, wanted: Mapping[TargetId, str], wall: float) -> bool:
+        before = self._requests
+        asked = {t: before.get(t) or self._request(t, why, wall) for t, why in wanted.items() if t in self._known}
+        self._requests = {t: r for t, r in asked.items() if r.uid == self._known[t].pod.metadata.uid}
+        return self._requests.keys() != before.keys()
+
+    def requests(self) -> tuple[EvictionRequest, ...]:
+        """Evictions that are asked for, the oldest first, as many as a report takes."""
+        return tuple(self._requests.values())[:MOST_REQUESTS]
+
+    def _request(self, target: TargetId, why: str, wall: float) -> EvictionRequest:
+        meta, now = self._known[target].pod.metadata, datetime.fromtimestamp(int(wall), UTC)
+        return EvictionRequest(namespace=meta.namespace, name=meta.name, uid=meta.uid, why=why[:MOST_TEXT], since=now)
 
     # ------------------------------------------------------------------ who is there
 
@@ -195,29 +202,6 @@ class KubernetesAdapter:
         held: Mapping[Key, object] = self._namespaces.held
         known = held.get(Key("Namespace", "", namespace))
         return known.metadata.labels if isinstance(known, Namespace) else {}
-
-    # ------------------------------------------------------------------ evictions
-
-    async def _evict_again(self) -> None:
-        while True:
-            await asyncio.sleep(RETRY_S)
-            for target in list(self._evictions):
-                await self._try_evicting(target)
-
-    async def _try_evicting(self, target: TargetId) -> None:
-        known = self._known.get(target)
-        if known is None:  # gone, by whoever's hand
-            self._evictions.pop(target, None)
-            return
-        meta, why = known.pod.metadata, self._evictions[target]
-        try:
-            granted = await self._cluster.evict(meta.namespace, meta.name, meta.uid)
-        except QosError as e:
-            log.warning("evict.fail", workload=target, why=why, error=str(e))
-            return
-        log.info("evict.asked", workload=target, why=why, granted=granted)
-        if granted:
-            self._evictions.pop(target, None)
 
 
 def _target(pod: Pod) -> TargetId:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from j10ce.host.mounts import UNIFIED, Hierarchies
+from j10ce.model.knob import FREEZER
 from j10ce.model.workload import Handle
 
 DEEPEST: Final = 4  # steps down to kubepods: a kubelet may itself run in a container
@@ -29,9 +30,10 @@ class PodTree:
     """Reads only. What `look` found stays until the next one."""
 
     def __init__(self, hierarchies: Hierarchies) -> None:
-        # The cgroup2 tree of a hybrid machine carries no controller; a pod without processes may be missing there.
+        # The cgroup2 tree of a hybrid machine carries no controller; a pod without processes may be missing there, and
+        # not every kubelet puts one into a freezer.
         used = hierarchies.in_use()
-        self._controllers = [c for c in used if c != UNIFIED] or list(used)
+        self._controllers = [c for c in used if c not in (UNIFIED, FREEZER)] or list(used)
         self._hierarchies = hierarchies
         self._roots: tuple[str, ...] = ()
         self._pods: dict[str, str] = {}  # path by uid

@@ -42,6 +42,7 @@ def workload(pod: Pod, namespace_labels: Mapping[str, str], handle: Handle, insi
         priority=pod.spec.priority,
         reclaimable=_reclaimable(requests(pod), limits(pod)),
         overrides=Overrides(notes=unheeded(meta.annotations)),
+        leaving=meta.deletion_timestamp is not None,
         resizing=asked,
     )
 

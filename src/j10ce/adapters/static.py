@@ -6,7 +6,7 @@ An adopted unit does not: a restart or a crash empties its cgroup, and is when i
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncIterator, Iterable, KeysView
+from collections.abc import AsyncIterator, Iterable, KeysView, Mapping
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -123,6 +123,10 @@ class StaticAdapter:
             with pinned(pid) as handle, suppress(ProcessLookupError):
                 if handle is not None and pid in (self._residents.pids(workload) or ()):  # a number is not a process
                     signal.pidfd_send_signal(handle, signal.SIGTERM)
+
+    def still_wanted(self, wanted: Mapping[TargetId, str], wall: float) -> bool:
+        """A signal cannot be called back."""
+        return False
 
 
 _: type[Adapter] = StaticAdapter

@@ -103,7 +103,7 @@ class Host:
             listeners: list[Callable[[Report], None]] = [
                 self.metrics.observe,
                 self._after_run,
-                Evictions(self.shell.adapters),
+                Evictions(self.shell.adapters, self.plane.changed.set if self.plane else lambda: None),
             ]
             how = await self.shell.run(listeners, [self.metrics.failed])
             notify("STOPPING=1")

@@ -6,7 +6,7 @@ something managed, or above it, stays as it is, and a warning says why.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from typing import Final
 
 import structlog
@@ -84,6 +84,10 @@ class HostApplications:
         if any(w.target == target for w in self._adopted.values()):
             raise Denied(f"{target} is an application of the host; it is never evicted")
         raise NotFound(f"{target} is not an application of this host")
+
+    def still_wanted(self, wanted: Mapping[TargetId, str], wall: float) -> bool:
+        """None of them is ever asked to leave."""
+        return False
 
 
 _: type[Adapter] = HostApplications

@@ -11,8 +11,10 @@ from j10ce.control.core_sched import CoreSched
 from j10ce.control.cpu.bursting.burst import CpuBurst
 from j10ce.control.cpu.idle import CpuIdle
 from j10ce.control.cpu.suppression.suppress import CpuSuppress
+from j10ce.control.eviction.eviction import Eviction
 from j10ce.control.floors import Floors
 from j10ce.control.interference.interference import Interference
+from j10ce.control.lent import Lent
 from j10ce.control.limits import Limits
 from j10ce.control.memory.cap import MemoryCap
 from j10ce.control.memory.qos import MemoryQos
@@ -27,6 +29,7 @@ BUILTIN: Final[Mapping[str, type[Any]]] = {
     for c in (
         Floors,
         Limits,
+        Lent,
         MemoryQos,
         MemoryCap,
         CpuIdle,
@@ -35,6 +38,7 @@ BUILTIN: Final[Mapping[str, type[Any]]] = {
         Interference,
         Caches,
         CoreSched,
+        Eviction,
         Own,
         Parameters,
     )

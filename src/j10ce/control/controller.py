@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from j10ce.model.knob import Setting
 from j10ce.model.parts.reported import InterferenceReport
-from j10ce.model.plan import Action, Proposal
+from j10ce.model.plan import Action, LadderView, Proposal
 from j10ce.model.snapshot import Snapshot
 
 
@@ -35,6 +35,13 @@ class Actor(Protocol):
     def act(self, snap: Snapshot, /) -> Iterable[Action]:
         """Those that are due at this instant, the most urgent first. Asked on every tick, after `propose`."""
         ...
+
+
+@runtime_checkable
+class Staged(Protocol):
+    """A controller that goes in stages, and says how far it has gone."""
+
+    ladders: tuple[LadderView, ...]
 
 
 @runtime_checkable

@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from j10ce.host.files import ABSENT, Files, read_whole
 from j10ce.host.mounts import IN_USE, UNIFIED, Hierarchies, inside
+from j10ce.model.knob import FREEZER
 from j10ce.model.workload import APART, Handle, plain_path
 
 
@@ -27,7 +28,7 @@ class Layout:
         self._everywhere = everywhere
         self._in_use = tuple(hierarchies.in_use())
         self._on_v1 = frozenset(c for c, version in hierarchies.available().items() if version == 1)
-        self._on_v2 = any(hierarchies.version(c) == 2 for c in IN_USE)
+        self._on_v2 = any(hierarchies.version(c) == 2 for c in IN_USE if c != FREEZER)
         self._memory = "memory.usage_in_bytes" if hierarchies.version("memory") == 1 else "memory.current"
         self._sets: dict[bytes, frozenset[str]] = {}
 

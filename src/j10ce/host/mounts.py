@@ -11,11 +11,13 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from j10ce.errors import Denied, Unsupported
+from j10ce.model.knob import FREEZER
 
 Mode = Literal["v1", "v2", "hybrid"]
 
 UNIFIED: Final = "unified"  # stands for the cgroup2 mount wherever a controller is asked for
-IN_USE: Final = ("cpu", "cpuacct", "cpuset", "memory")  # the controllers that carry our knobs and their counters
+# The controllers that carry our knobs and their counters.
+IN_USE: Final = ("cpu", "cpuacct", "cpuset", "memory", FREEZER)
 
 _V1_CONTROLLERS: Final = frozenset((
     "cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids",
@@ -69,7 +71,9 @@ class Hierarchies(Struct, frozen=True):
         return self.unified is not None and self.unified.recursive_protection
 
     def mount(self, controller: str) -> Mount | None:
-        return self.unified if controller == UNIFIED else self.by_controller.get(controller)
+        if controller == UNIFIED or (controller == FREEZER and FREEZER not in self.by_controller):
+            return self.unified
+        return self.by_controller.get(controller)
 
     def version(self, controller: str) -> Literal[1, 2] | None:
         mount = self.mount(controller)
@@ -84,6 +88,8 @@ class Hierarchies(Struct, frozen=True):
         distinct: dict[str, Mount] = {}
         for name in IN_USE if self.tracked else (*IN_USE, UNIFIED):
             mount = self.mount(name)
+            if name == FREEZER and mount is self.unified:
+                continue  # it alone is no reason to be in the cgroup2 tree
             if mount and mount.path not in {m.path for m in distinct.values()}:
                 distinct[name] = mount
         return distinct

@@ -49,6 +49,8 @@ class Guard(Struct, frozen=True):
             return "the root's own limits are never touched"
         if path.split("/")[0] == "init.scope":
             return "init.scope is never touched"
+        if change.setting.knob == "cgroup.freeze" and change.new and (why := self._frozen_too(change.setting, path)):
+            return why
         if not seen.owned and path in self.own:
             return f"{path} is the cgroup that this agent runs in"
         if not seen.owned and not seen.managed:
@@ -56,6 +58,12 @@ class Guard(Struct, frozen=True):
         if not seen.owned and change.setting.target.startswith("group/"):
             return _foreign_ancestor(change, path, seen) or self._promised(change, at, seen)
         return _below_usage(change, seen) or self._promised(change, at, seen)
+
+    def _frozen_too(self, setting: Setting, path: str) -> str:
+        """A workload can be frozen, and nothing that holds whoever is to thaw it again."""
+        if kind_of(setting.target) != "workload":
+            return "only workloads are frozen"
+        return f"{path} holds this agent" if any(f"{own}/".startswith(f"{path}/") for own in self.own) else ""
 
     def _promised(self, change: ValueChange, at: Handle, seen: GuardedTarget) -> str:
         """Whatever is claimed already, less may always be claimed."""

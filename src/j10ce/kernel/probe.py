@@ -18,7 +18,7 @@ from j10ce.kernel.tasks.cookie import Cookies
 from j10ce.kernel.tasks.handout import OUTSIDE
 from j10ce.kernel.tasks.roll import Roll
 from j10ce.model.kinds import Capability
-from j10ce.model.knob import CGROUP_KNOBS, Setting, Support, TargetId, Value, group
+from j10ce.model.knob import CGROUP_KNOBS, FREEZER, Setting, Support, TargetId, Value, group
 from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
@@ -33,6 +33,7 @@ _TRIALS: Final[Mapping[str, Value]] = {
     "memory.high": float(1 << 30),
     "memory.max": float(1 << 30),
     "memory.oom.group": 1.0,
+    "cgroup.freeze": 1.0,
 }
 _TRIGGERS: Final = (("windows of any length", 1_000_000), ("windows of n × 2 s", 2_000_000))
 _PTRACE: Final = 1 << 19  # the bit of CAP_SYS_PTRACE
@@ -115,7 +116,7 @@ def _capability(feature: str, support: Support) -> Capability:
 
 
 def _cgroup(hierarchies: Hierarchies) -> Capability:
-    missing = sorted({k.controller for k in CGROUP_KNOBS.values()} - hierarchies.available().keys())
+    missing = sorted({k.controller for k in CGROUP_KNOBS.values()} - {*hierarchies.available(), FREEZER})
     needs = f"the controllers {', '.join(missing)}, mounted as cgroup v2 or v1" if missing else ""
     return Capability(
         feature="cgroup", ok=not missing, via=f"{hierarchies.mode}, kernel {os.uname().release}", needs=needs

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from j10ce.errors import Conflict, NotFound, StoreError, Unavailable, Unsure
 from j10ce.kube.access import KubeAccess
 from j10ce.kube.transport import JSON, NO_QUERY, KubeHttp, KubeRequest
 from j10ce.kube.wire import PAGE, WatchLine, line_of, page_of, watching
@@ -15,6 +16,7 @@ from j10ce.kube.wire import PAGE, WatchLine, line_of, page_of, watching
 PATIENCE_S: Final = 10.0
 PAGE_S: Final = 60.0
 FIELD_MANAGER: Final = "j10ce-qos"
+EVICTIONS: Final = ("policy/v1", "policy/v1beta1")  # the latter before v1.22
 Patch = Literal["json", "merge", "apply"]
 CONTENT: Final[Mapping[Patch, str]] = {
     "json": "application/json-patch+json",
@@ -60,6 +62,28 @@ class KubeClient:
     async def create(self, path: str, body: object) -> bytes:
         """In a collection."""
         return await self._write("POST", path, body, repeatable=False)
+
+    async def evict(self, namespace: str, name: str, uid: str) -> None:
+        """Ask for the end of a pod, once. Raises Later where a disruption budget does not allow it now; NotFound and
+        Conflict where it is gone, or another one has its name."""
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
+        for version in EVICTIONS:
+            body = {
+                "apiVersion": version,
+                "kind": "Eviction",
+                "metadata": {"name": name, "namespace": namespace},
+                "deleteOptions": {"preconditions": {"uid": uid}},
+            }
+            query = {"fieldManager": self._field_manager}
+            try:
+                await self._http.ask_once(KubeRequest("POST", path, query, msgspec.json.encode(body), JSON))
+            except (Unavailable, Unsure, NotFound, Conflict):
+                raise
+            except StoreError:  # a server that does not know this version yet
+                if version == EVICTIONS[-1]:
+                    raise
+            else:
+                return
 
     async def replace(self, path: str, body: object) -> bytes:
         """`body` names the revision that it replaces."""

@@ -71,6 +71,11 @@ class KubeHttp:
                 raise _unsure(e) if doubt else e from None
         raise AssertionError("unreachable")
 
+    async def ask_once(self, request: KubeRequest) -> bytes:
+        """As `ask`, without a second attempt; Later where the server is busy, or does not allow it now."""
+        async with self._room:
+            return await self._once(request)
+
     async def stream(self, request: KubeRequest) -> AsyncGenerator[bytes, None]:
         """The lines of an answer, until the server ends it. Close it after use.
 

@@ -16,6 +16,7 @@ from j10ce.model.parts.progress import NodeCount, RolloutStatus
 from j10ce.model.parts.reported import AppliedChange as AppliedChange
 from j10ce.model.parts.reported import Capability as Capability
 from j10ce.model.parts.reported import EffectiveFloor as EffectiveFloor
+from j10ce.model.parts.reported import EvictionRequest as EvictionRequest
 from j10ce.model.parts.reported import InterferenceReport as InterferenceReport
 from j10ce.model.parts.reported import OvercommitTerm as OvercommitTerm
 from j10ce.model.parts.reported import ReservationReport as ReservationReport
@@ -231,6 +232,7 @@ class NodeReport(Strict, frozen=True, kw_only=True):
     conditions: Several[Condition] = ()
     last_plan: Named[Number] = field(default_factory=dict)  # outcome -> count
     applied: Several[AppliedChange] = ()  # since the last report that arrived
+    evictions: Several[EvictionRequest] = ()  # wanted now; what is not listed any more is wanted no more
     tiers: Named[TierTotal] = field(default_factory=dict)  # tier -> its totals, also of workloads that are left out
     interference: Several[InterferenceReport] = ()  # who suffers from whom, the worst first
     left_out: Named[Number] = field(default_factory=dict)  # part of this report -> entries that did not fit

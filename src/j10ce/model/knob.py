@@ -30,6 +30,7 @@ IDLE_SHARES: Final = 3.0  # what a group with cpu.idle weighs against its siblin
 MOST_WEIGHT: Final = 10_000  # cgroup v2 and systemd count 1-10000, and 100 is 1024 shares
 CGROUP: Final = "cgroup"  # what group/, workload/ and part/ are
 THREADS: Final = "threads"  # said of all threads of a workload, by a back end that looks after them
+FREEZER: Final = "freezer"  # a controller on cgroup v1; on v2 every cgroup has it, and nobody enables it
 CGROUP_KINDS: Final = frozenset(("group", "workload", "part"))
 MADE_KINDS: Final = frozenset(("resctrl",))  # kinds beside cgroups whose targets we make, and remove again
 NO_TEXT: Final = "(none)"  # how people read and write an empty text
@@ -148,6 +149,8 @@ _KNOBS: Final = (
          systemd="MemoryMax", meaning="above it the workload is reclaimed from, then killed"),
     Knob("memory.oom.group", Unit.FLAG, KnobRole.SWITCH, "memory", "", 0, 1, 0.0,
          meaning="an out-of-memory kill takes the whole workload"),
+    Knob("cgroup.freeze", Unit.FLAG, KnobRole.SWITCH, FREEZER, "freezer.state", 0, 1, 0.0,
+         meaning="no process of the workload runs until it is thawed; its memory stays"),
     Knob("vm.min_free_kbytes", Unit.NUMBER, KnobRole.LEVEL, "", "", 10240, 10485760, 10240.0, on="node",
          meaning="KiB that the kernel keeps free; below it allocations wait for reclaim"),
     Knob("vm.watermark_scale_factor", Unit.NUMBER, KnobRole.LEVEL, "", "", 10, 1000, 10.0, on="node",
@@ -163,17 +166,19 @@ _KNOBS: Final = (
 )  # fmt: skip
 
 KNOBS: Final[dict[str, Knob]] = {k.name: k for k in _KNOBS}
+TENDED: Final = frozenset(name for name, k in KNOBS.items() if k.on == THREADS)
 CGROUP_KNOBS: Final[dict[str, Knob]] = {name: k for name, k in KNOBS.items() if k.on == CGROUP}
+
+
+_ON: Final = {CGROUP: CGROUP_KINDS, THREADS: frozenset({"workload"})}
+# Kinds of targets by knob, made once: every proposal of every tick is asked for it.
+_KINDS: Final = {k.name: _ON.get(k.on, frozenset({k.on})) for k in _KNOBS}
 
 
 def has(target: TargetId, knob: str) -> bool:
     """Whether a target of that kind can have the knob; of a knob that the table lacks its back end knows."""
-    about, kind = KNOBS.get(knob), kind_of(target)
-    if about is None:
-        return True
-    if about.on == CGROUP:
-        return kind in CGROUP_KINDS
-    return kind == ("workload" if about.on == THREADS else about.on)
+    kinds = _KINDS.get(knob)
+    return kinds is None or target.partition("/")[0] in kinds
 
 
 def read_name(text: str) -> tuple[str, str] | None:

@@ -45,6 +45,7 @@ class Verdict(NamedTuple):
     clamps: tuple[str, ...] = ()
     held: str = ""  # the hold that froze it, if one did
     by: Proposal | None = None  # whose want or bound set the value; None: children, floors or the kernel's rules did
+    moved_by: tuple[Proposal, ...] = ()  # of the others, whose bounds are among the clamps
 
 
 class ValueChange(NamedTuple):
@@ -100,10 +101,20 @@ class Action(NamedTuple):
     amount: float = 0.0  # bytes to reclaim, or that the end of the workload sets free
     stage: str = ""  # of the ladder that led here
     enforced: bool = True  # False: shown, and not done
+    trigger: str = ""  # what called for it: memory, cpu, …
 
     @property
     def what(self) -> tuple[Deed, TargetId]:
         return self.deed, self.target
+
+
+class LadderView(NamedTuple):
+    """How far a controller has gone in stages, for people to read: what about, how far, and who is next."""
+
+    about: str  # memory, cpu, satisfaction, lent-cpu, lent-memory
+    stage: str
+    text: str  # with numbers
+    targets: tuple[TargetId, ...] = ()  # whom it concerns, the first to go first
 
 
 class Plan(Struct, frozen=True):
@@ -113,6 +124,7 @@ class Plan(Struct, frozen=True):
     verdicts: Mapping[Setting, Verdict] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what concerns no single setting: floors cut, placements refused
     actions: tuple[Action, ...] = ()
+    pending: tuple[Action, ...] = ()  # evictions that were asked for before, and are still wished for
 
     @property
     def empty(self) -> bool:

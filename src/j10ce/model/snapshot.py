@@ -123,6 +123,8 @@ METRICS: Mapping[str, str] = {
     "memory.refaults": "pages per second that were reclaimed and needed again",
     "memory.direct_reclaim": "pages per second that tasks had to look at themselves to get memory",
     "memory.stalls": "allocations per second that had to wait for that; of the node",
+    "cache.occupancy": "bytes of the last-level caches that a group of resctrl holds",
+    "memory.bandwidth": "bytes per second that a group of resctrl moves to and from memory",
 }
 
 
@@ -142,6 +144,8 @@ class Snapshot(Struct, frozen=True):
     originals: Mapping[Setting, Value] = field(default_factory=dict)  # what settings held before our first write
     strategy: Strategy = Strategy()  # what is said of this node, all its strategies merged; the rest is as by default
     pieces: Mapping[TargetId, Piece] = field(default_factory=dict)  # targets beside cgroups
+    lent: Mapping[str, float] = field(default_factory=dict)  # `batch-cpu` in millicores, `mid-memory` in bytes, …
+    held: frozenset[Setting] = frozenset()  # left as they are, by an operator's hold
     done: Mapping[tuple[Deed, TargetId], float] = field(default_factory=dict)  # wall clock of the last deed of a kind
 
     def supports(self, knob: str) -> bool:

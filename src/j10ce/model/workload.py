@@ -80,6 +80,17 @@ class Reclaimable(Struct, frozen=True):
     limits: Ceiling = Ceiling()
 
 
+def lent(bands: Mapping[str, Reclaimable]) -> Reclaimable:
+    """What is asked of all bands together; a band without a limit leaves the whole without one."""
+    every = [*bands.values()]
+    asked = Resources()
+    for one in every:
+        asked = asked.plus(one.requests)
+    return Reclaimable(
+        asked, Ceiling(sum(b.limits.cpu for b in every) or math.inf, sum(b.limits.memory for b in every) or math.inf)
+    )
+
+
 class Part(Struct, frozen=True):
     """A container of a pod; gets a share of the workload's floor, and has no ledger line of its own."""
 
@@ -165,11 +176,16 @@ class Workload(Struct, frozen=True):
     priority: int | None = None  # of its PriorityClass; None: it has none
     reclaimable: Mapping[str, Reclaimable] = field(default_factory=dict)  # by band: batch, mid
     overrides: Overrides = Overrides()
+    leaving: bool = False  # its maker is ending it
     resizing: bool = False  # its maker is about to write its cgroup, and an idle one takes no weight
 
     @property
     def target(self) -> TargetId:
         return knob.workload(self.namespace, self.name)
+
+    @property
+    def part_targets(self) -> list[TargetId]:
+        return [knob.part(self.namespace, self.name, p.name) for p in self.parts]
 
     @property
     def waiting(self) -> list[tuple[int, str]]:

@@ -15,18 +15,19 @@ from msgspec.structs import replace
 
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import Deed, Setting, TargetId
+from j10ce.model.parts.strategy import EVICTIONS_PER_MINUTE
 from j10ce.model.plan import Action, HeldSetting, Plan
 from j10ce.model.snapshot import Snapshot
 
 AGAIN_S: Final = {Deed.RECLAIM: 0.0, Deed.EVICT: 120.0, Deed.KILL: 30.0}  # before the same is done to one target again
 ENDINGS: Final = frozenset((Deed.EVICT, Deed.KILL))
-PER_MINUTE: Final = 2  # endings, unless the node's strategy says another number
 MINUTE_S: Final = 60.0
 
 
 class Admitted(NamedTuple):
     actions: tuple[Action, ...]
     notes: tuple[str, ...] = ()  # what was left out, and why
+    pending: tuple[Action, ...] = ()  # evictions that were asked for a moment ago, and are still wished for
 
 
 def with_actions(plan: Plan, wishes: Collection[Action], snap: Snapshot, holds: Collection[HeldSetting]) -> Plan:
@@ -34,27 +35,32 @@ def with_actions(plan: Plan, wishes: Collection[Action], snap: Snapshot, holds: 
     if not wishes:
         return plan
     said = snap.strategy.eviction.per_minute
-    admitted = admit(wishes, snap, holds, PER_MINUTE if said is UNSET else said)
-    return replace(plan, actions=admitted.actions, notes=(*plan.notes, *admitted.notes))
+    admitted = admit(wishes, snap, holds, EVICTIONS_PER_MINUTE if said is UNSET else said)
+    notes = (*plan.notes, *admitted.notes)
+    return replace(plan, actions=admitted.actions, notes=notes, pending=admitted.pending)
 
 
 def admit(
-    wishes: Iterable[Action], snap: Snapshot, holds: Collection[HeldSetting], per_minute: int = PER_MINUTE
+    wishes: Iterable[Action], snap: Snapshot, holds: Collection[HeldSetting], per_minute: int = EVICTIONS_PER_MINUTE
 ) -> Admitted:
     """In the order of the wishes, so that whoever ranks victims decides who goes first. Pure."""
     held = {h.setting for h in holds if h.value is None}
     room = per_minute - _lately(snap)
     admitted: list[Action] = []
     notes: list[str] = []
+    pending: list[Action] = []
     for action in _strongest(wishes):
-        ends = action.deed in ENDINGS and action.enforced
+        ends, again = action.deed in ENDINGS and action.enforced, _again(action, snap)
         full = f"no more than {per_minute} evictions and kills a minute" if ends and room <= 0 else ""
-        if why := _objection(action, snap, held) or full:
+        why = _objection(action, snap, held)
+        if not why and again and ends and action.deed is Deed.EVICT:
+            pending.append(action)
+        elif why := why or again or full:
             notes.append(f"{action.deed.value} of {action.target} left out: {why}")
-            continue
-        room -= ends
-        admitted.append(action)
-    return Admitted(tuple(admitted), tuple(notes))
+        else:
+            room -= ends
+            admitted.append(action)
+    return Admitted(tuple(admitted), tuple(notes), tuple(pending))
 
 
 def _strongest(wishes: Iterable[Action]) -> Iterable[Action]:
@@ -87,6 +93,10 @@ def _objection(action: Action, snap: Snapshot, held: Collection[Setting]) -> str
         return "tier system is never reclaimed from, evicted or killed"
     if Setting(target, action.deed.value) in held:
         return "held by an operator"
+    return ""
+
+
+def _again(action: Action, snap: Snapshot) -> str:
     since = snap.wall - snap.done.get(action.what, -1e18)
     if 0 <= since < AGAIN_S[action.deed]:
         return f"done {since:.0f} s ago; not again within {AGAIN_S[action.deed]:.0f} s"

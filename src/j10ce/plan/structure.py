@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from j10ce.model.knob import KNOBS, MADE_KINDS, Setting, TargetId, kind_of
+from j10ce.model.knob import FREEZER, KNOBS, MADE_KINDS, Setting, TargetId, kind_of
 from j10ce.model.plan import Enable, Join, Make, Remove, Structural, ValueChange
 from j10ce.model.snapshot import Snapshot
 from j10ce.plan.rights import Rights
@@ -46,7 +46,7 @@ def _enables(snap: Snapshot, values: Iterable[ValueChange]) -> Iterable[Enable]:
     needed_by: dict[TargetId, Setting] = {}
     for change in values:
         s = change.setting
-        if s.knob not in KNOBS or not KNOBS[s.knob].controller or not _passed_down(s.knob, snap):
+        if s.knob not in KNOBS or KNOBS[s.knob].controller in ("", FREEZER) or not _passed_down(s.knob, snap):
             continue
         for up in snap.groups.ancestors(s.target):
             if _lacks(up, KNOBS[s.knob].controller, change, snap):

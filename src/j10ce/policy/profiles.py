@@ -138,7 +138,7 @@ def _cpu_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
     )
     yield "cpu.weight", f"{weight}; raised where a CPU floor needs more"
     yield "cpu.idle", "1: runs when nobody else wants the CPU" if cpu.idle else "0"
-    lowered = "; lowered while better tiers are busy and cpu.idle is not to be had, or not enough"
+    lowered = "; lowered while better tiers are busy, where cpu.idle is not enough or the node's strategy says so"
     suppressed = lowered if cpu.suppressible else ""
     yield "cpu.max", f"the CPU limit, none without one{suppressed}"
     yield "cpu.max.burst", "0" if cpu.burst is UNSET else f"up to {cpu.burst} of the limit may be saved up"
@@ -174,3 +174,6 @@ def _memory_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
         "memory.oom.group",
         ("left as it is" if memory.oom_group is UNSET else "1: killed as a whole" if memory.oom_group else "0"),
     )
+    system = "never" if spec.tier is Tier.SYSTEM else "0, unless it is willing to be evicted"
+    frozen = "1 for a while, before it would be evicted" if spec.tier is Tier.BESTEFFORT else system
+    yield "cgroup.freeze", frozen

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from j10ce.model.knob import CGROUP_KNOBS, IDLE_SHARES, KNOBS, Support, Unit, Value, shares_of, weight_of
+from j10ce.model.knob import CGROUP_KNOBS, FREEZER, IDLE_SHARES, KNOBS, Support, Unit, Value, shares_of, weight_of
 
 Version = Literal["v1", "v2"]
 
@@ -68,7 +68,8 @@ class FakeCgroups:
         """Whether the knob's file is there."""
         if not path or path not in self.by_path or not self.support(name).ok:
             return False
-        return self.version == "v1" or KNOBS[name].controller in self.by_path[parent(path)].enabled
+        everywhere = self.version == "v1" or KNOBS[name].controller == FREEZER
+        return everywhere or KNOBS[name].controller in self.by_path[parent(path)].enabled
 
     def value(self, name: str, path: str) -> Value:
         here = self.by_path[path].values

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from j10ce.host.mounts import IN_USE, Hierarchies
+from j10ce.model.knob import FREEZER
 
 Literals = Mapping[str, "str | Literals"]
 
@@ -27,6 +28,7 @@ _FRESH: Final[Mapping[int, Mapping[str, str]]] = {
         "memory.memsw.limit_in_bytes": "9223372036854771712",
         "memory.usage_in_bytes": "0",
         "cpuacct.usage": "0",
+        "freezer.state": "THAWED",
         "cgroup.procs": "",
     },
     2: {
@@ -41,6 +43,7 @@ _FRESH: Final[Mapping[int, Mapping[str, str]]] = {
         "memory.max": "max",
         "memory.oom.group": "0",
         "memory.current": "0",
+        "cgroup.freeze": "0",
         "cgroup.procs": "",
         "cgroup.subtree_control": "",
     },
@@ -57,7 +60,7 @@ def cgroup_tree(root: Path, tree: Literals, *, v1: Collection[str] = (), unified
 
     `unified` adds a cgroup2 mount, or leaves it out; it is there unless every controller is on v1.
     """
-    rest = [c for c in IN_USE if c not in v1 and c != "cpuacct"]
+    rest = [c for c in IN_USE if c not in v1 and c not in ("cpuacct", FREEZER)]
     mounts = {c: root / c for c in v1}
     lines = [f"1 1 0:1 / {path} rw - cgroup cgroup rw,{c}" for c, path in mounts.items()]
     if bool(rest) if unified is None else unified:

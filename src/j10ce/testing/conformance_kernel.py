@@ -38,6 +38,7 @@ WRITES = [
     pytest.param("memory.max", 64 * MIB + 4095, id="a limit that is no whole page"),
     pytest.param("memory.max", math.inf, id="no limit"),
     pytest.param("memory.oom.group", 1.0, id="killed as one"),
+    pytest.param("cgroup.freeze", 1.0, id="frozen"),
 ]
 
 

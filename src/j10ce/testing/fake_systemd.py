@@ -151,6 +151,7 @@ class FakeSystemd:
             "cpu.max": _quota(held["CPUQuotaPerSecUSec"], held["CPUQuotaPeriodUSec"]),
             "cpuset.cpus": ",".join(str(cpu) for cpu in range(bits.bit_length()) if bits >> cpu & 1),
             "memory.oom.group": "0",
+            "cgroup.freeze": "0",
             **{f"memory.{k}": _bytes(held[f"Memory{k.capitalize()}"]) for k in ("min", "low", "high", "max")},
         }
         for name, text in texts.items():

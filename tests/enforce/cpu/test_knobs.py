@@ -1,8 +1,9 @@
-"""CPU knobs have their effect: shares, idle, quota, placement, measured by the kernel's own counters."""
+"""CPU knobs have their effect: shares, idle, quota, placement, freezing, measured by the kernel's own counters."""
 
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
@@ -93,3 +94,43 @@ def test_a_narrowed_group_takes_those_along_that_follow_it(work: Workbench) -> N
     wide = work.spawn(child, "import os; print(len(os.sched_getaffinity(0)) > 1)")
     assert wide.stdout is not None
     assert wide.stdout.read() == "True\n"
+
+
+def test_a_frozen_workload_stands_still_and_a_thawed_one_runs_on(work: Workbench) -> None:
+    """The other hog is the clock: while it uses a quarter of a second of CPU time, the frozen one uses none."""
+    frozen, other = work.make("frozen"), work.make("other")
+    work.spawn(frozen, SPIN)
+    work.spawn(other, SPIN)
+    until(lambda: work.cpu_s(frozen) > 0.1 and work.cpu_s(other) > 0.1)
+    freeze = work.setting(frozen, "cgroup.freeze")
+    assert work.backend.write(freeze, 1.0, frozen) == Applied(1.0)
+    stopped, begun = work.cpu_s(frozen), work.cpu_s(other)
+    until(lambda: work.cpu_s(other) - begun > 0.25)
+    assert work.cpu_s(frozen) - stopped < 0.05
+    assert work.backend.write(freeze, 0.0, frozen) == Applied(0.0)
+    until(lambda: work.cpu_s(frozen) - stopped > 0.1)
+
+
+def test_parts_are_frozen_with_their_workload_and_hold_no_wish_of_their_own(work: Workbench) -> None:
+    pod = work.make("pod")
+    container = work.make("pod", "container")
+    work.spawn(container, SPIN)
+    until(lambda: work.cpu_s(container) > 0.1)
+    work.set(pod, "cgroup.freeze", 1.0)
+    assert work.backend.read(work.setting(container, "cgroup.freeze"), container) == 0.0
+    assert work.backend.read(work.setting(pod, "cgroup.freeze"), pod) == 1.0
+    work.set(pod, "cgroup.freeze", 0.0)
+    before = work.cpu_s(container)
+    until(lambda: work.cpu_s(container) > before)
+
+
+def test_what_was_asked_of_a_frozen_workload_happens_once_it_is_thawed(work: Workbench) -> None:
+    """Why a workload is thawed before it is evicted."""
+    at = work.make("frozen")
+    child = work.spawn(at, SPIN)
+    until(lambda: work.cpu_s(at) > 0.1)
+    work.set(at, "cgroup.freeze", 1.0)
+    child.send_signal(signal.SIGTERM)
+    assert child.poll() is None
+    work.set(at, "cgroup.freeze", 0.0)
+    assert child.wait(timeout=60) == -signal.SIGTERM

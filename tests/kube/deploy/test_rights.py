@@ -40,7 +40,6 @@ FORBIDDEN = [  # what they would be tempted to, or be used for
     ("j10ce-controller-manager", "create pods"),
     ("j10ce-controller-manager", "delete pods"),
     ("j10ce-controller-manager", "create pods/exec"),
-    ("j10ce-controller-manager", "create pods/eviction"),
     ("j10ce-controller-manager", "create pods/binding"),
     ("j10ce-controller-manager", "patch nodes"),
     ("j10ce-controller-manager", "delete minimalreservationpolicies.j10ce.io"),

@@ -8,10 +8,10 @@ from typing import Final
 
 import structlog
 
-from j10ce.control.controller import Actor, Controller, Onlooker, Reader, Steady
+from j10ce.control.controller import Actor, Controller, Onlooker, Reader, Staged, Steady
 from j10ce.model.knob import Setting, Value
 from j10ce.model.parts.reported import InterferenceReport
-from j10ce.model.plan import Action, Proposal
+from j10ce.model.plan import Action, LadderView, Proposal
 from j10ce.model.snapshot import Snapshot
 
 log = structlog.get_logger()
@@ -44,6 +44,11 @@ class Contained:
             self.last = fresh
         self.fault, self._said_at, self._epoch, self._settings = "", snap.now, snap.epoch, snap.settings
         return self.last
+
+    @property
+    def ladders(self) -> tuple[LadderView, ...]:
+        """How far it has gone, where it goes in stages; one that fails is nowhere."""
+        return self.controller.ladders if isinstance(self.controller, Staged) and not self.fault else ()
 
     @property
     def seen(self) -> tuple[InterferenceReport, ...]:

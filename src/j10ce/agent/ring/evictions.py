@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import structlog
 
@@ -17,17 +17,29 @@ log = structlog.get_logger()
 
 
 class Evictions:
-    """A listener of the runner. What is asked for stands in the journal, so that no restart asks again at once."""
+    """A listener of the runner. What is asked for stands in the journal, so that no restart asks again at once.
 
-    def __init__(self, adapters: Iterable[Adapter]) -> None:
+    What the ring does not wish for any more is withdrawn, and so is everything when it may not act; `moved` hears of
+    every change.
+    """
+
+    def __init__(self, adapters: Iterable[Adapter], moved: Callable[[], None] = lambda: None) -> None:
         self._adapters = tuple(adapters)
+        self._moved = moved
         self._under_way: set[asyncio.Task[None]] = set()
 
     def __call__(self, report: Report) -> None:
-        for action in asked(report.outcome.deeds):
+        if report.cause != "tick":  # deeds follow from what was measured
+            return
+        fresh = asked(report.outcome.deeds)
+        for action in fresh:
             task = asyncio.get_running_loop().create_task(self._ask(action))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
+        wanted = {a.target: a.reason for a in (*report.plan.pending, *fresh)} if report.armed else {}
+        moved = [adapter.still_wanted(wanted, report.at.wall) for adapter in self._adapters]
+        if any(moved):
+            self._moved()
 
     async def _ask(self, action: Action) -> None:
         """Of the adapters, the one that has the workload."""

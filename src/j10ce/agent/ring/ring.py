@@ -24,9 +24,9 @@ from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.record.drift import Drift
 from j10ce.kernel.routes import ancestors
 from j10ce.model.kinds import Hold
-from j10ce.model.knob import TargetId, part, render
+from j10ce.model.knob import TargetId, render
 from j10ce.model.parts.reported import InterferenceReport
-from j10ce.model.plan import HeldSetting, Join, Outcome, Plan
+from j10ce.model.plan import HeldSetting, Join, LadderView, Outcome, Plan
 from j10ce.model.quantity import Bytes
 from j10ce.model.resource import NOTHING
 from j10ce.model.snapshot import NodeFacts, Snapshot
@@ -66,6 +66,7 @@ class Report(Struct, frozen=True):
     armed: bool
     cpu_s: float
     interference: tuple[InterferenceReport, ...] = ()  # who suffers from whom
+    ladders: tuple[LadderView, ...] = ()  # how far controllers have gone that go in stages
 
 
 class Agent:
@@ -87,6 +88,7 @@ class Agent:
         self.observer = observer
         self.decide_with(guards, quick, own)
         self.document, self.strategy = document, merged(document.strategies)
+        self.lent: Mapping[str, float] = {}  # by the control plane's word; what it does not say is not known
         self.armed = armed
         self.yields = yields
         self.holds: tuple[Hold, ...] = ()  # made on this host; those of the document come on top
@@ -252,7 +254,7 @@ class Agent:
         """Whoever made a workload that is not ours is at work on it, and on the groups above."""
         adopted = (e.workload for e in events if e.workload is not None and not e.workload.handle.made)
         for workload in adopted:
-            self._doubted |= {workload.target, *parts_of(workload), *ancestors(workload.handle)}
+            self._doubted |= {workload.target, *workload.part_targets, *ancestors(workload.handle)}
 
     def _entitle(self, at: Instant, *, at_once: bool = False) -> bool:
         """Who is entitled to what; derived again when something it depends on has moved. Whether it is another."""
@@ -318,8 +320,9 @@ class Agent:
             self._epoch,
             kernel.remains(),
         )
-        strategy, pieces = self.strategy.strategy, kernel.pieces
-        return replace(snap, originals=kernel.originals, strategy=strategy, pieces=pieces, done=kernel.done)
+        snap = replace(snap, originals=kernel.originals, strategy=self.strategy.strategy, pieces=kernel.pieces)
+        held = frozenset(h.setting for h in self._held(at) if h.value is None)
+        return replace(snap, lent=self.lent, held=held, done=kernel.done)
 
     def _held(self, at: Instant) -> tuple[HeldSetting, ...]:
         own = self._read.held(self.all_holds(), at.wall)
@@ -351,7 +354,7 @@ class Agent:
     def _set_by_runtimes(self) -> set[TargetId]:
         """Pods, their containers and the groups above: a kubelet sets them anew, on a resize or at will."""
         pods = [w for w in self.workloads.values() if w.parts]
-        return {target for w in pods for target in (w.target, *parts_of(w), *ancestors(w.handle))}
+        return {target for w in pods for target in (w.target, *w.part_targets, *ancestors(w.handle))}
 
     def _note_joined(self, outcome: Outcome) -> None:
         """A process is put in once; whatever became of it, the next run does not try again."""
@@ -379,6 +382,7 @@ class Agent:
             self.writes,
             time.thread_time() - begun,
             tuple(report for guard in self.guards for report in guard.seen),
+            tuple(ladder for guard in self.guards for ladder in guard.ladders),
         )
         return self._last
 
@@ -389,7 +393,3 @@ class Agent:
             judged = effective(replace(snap, settings=self.kernel.settings), self.kernel.counted_late)
             self._judged = (snap.now, snap.epoch, judged)
         return judged
-
-
-def parts_of(workload: Workload) -> list[TargetId]:
-    return [part(workload.namespace, workload.name, p.name) for p in workload.parts]

@@ -15,6 +15,7 @@ from j10ce.kernel.process import Process, descendants, process
 from j10ce.model.bounds import Annotations, Labels, Number, Word
 from j10ce.model.kinds import Minimum, QoSProfile, Strict
 from j10ce.model.kinds import Workload as WorkloadObject
+from j10ce.model.knob import FREEZER
 from j10ce.model.text.near import one_of
 from j10ce.model.workload import APART, HOST_NAMESPACE, Handle, Workload
 from j10ce.policy.profiles import canonical, may_choose
@@ -188,5 +189,7 @@ def where_it_runs(candidate: Process) -> Handle:
     """A handle for what stays where it is: one path, and where v1 hierarchies differ, one each."""
     main = candidate.cgroups.get(UNIFIED) or next((p for c in IN_USE if (p := candidate.cgroups.get(c))), "")
     differ = {c: p for c in (*IN_USE, UNIFIED) if (p := candidate.cgroups.get(c)) is not None and p != main}
+    if not differ.get(FREEZER, main):
+        del differ[FREEZER]  # nobody put it into any: the root is no cgroup of its own
     unit = candidate.belongs_to if candidate.belongs_to.endswith(".service") else ""
     return Handle(path=main, paths=differ, unit=unit, made=False)

@@ -40,6 +40,8 @@ class Whereabouts:
         if workload.pids or not handle.path or not self._controllers:
             return _waiting(workload) or None
         for controller in self._controllers:
+            if not handle.path_of(controller):
+                continue  # who is in the root is everybody
             top = self._hierarchies.directory(controller, handle.path_of(controller))
             if (inside := _residents(top)) is not None:
                 return inside or [pid for folder, _, _ in os.walk(top) for pid in _residents(folder) or ()]

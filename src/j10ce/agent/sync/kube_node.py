@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -18,7 +18,7 @@ from j10ce.agent.sync.daemonset import KIND as DAEMONSET
 from j10ce.agent.sync.daemonset import Life, watched
 from j10ce.agent.sync.kube_sync import KubeSync
 from j10ce.agent.sync.reporter import ReportingNode
-from j10ce.errors import Conflict, Later, NotFound, QosError, StoreError, Unsupported
+from j10ce.errors import QosError, Unsupported
 from j10ce.host.mounts import Hierarchies
 from j10ce.http.client import Client
 from j10ce.kube.access import KubeAccess, read_access
@@ -26,13 +26,13 @@ from j10ce.kube.light import KubeApi, Watched
 from j10ce.kube.resource import Resource, resources
 from j10ce.model.kube.native import Pool, decode_native, read_amount, slim
 from j10ce.model.kube.pod import Pod
+from j10ce.model.quantity import Quantity
 from j10ce.policy.document.document import NodeDocument
 from j10ce.store.mirror import Mirror
 
 log = structlog.get_logger()
 REMEMBER_S: Final = 10.0
 OUR_DAEMONSET: Final = "j10ce-qos-agent"
-EVICTIONS: Final = ("policy/v1", "policy/v1beta1")  # the latter before v1.22
 
 
 class KubeNode:
@@ -50,8 +50,10 @@ class KubeNode:
         self._cache, self._node = cache, node
         self._kubelet = _kubelet(settings, self.api)
 
-    def sync(self, node: ReportingNode, known: NodeDocument) -> KubeSync:
-        return KubeSync(self.api, self._node, node, known)
+    def sync(
+        self, node: ReportingNode, known: NodeDocument, lend: Callable[[Mapping[str, Quantity]], None]
+    ) -> KubeSync:
+        return KubeSync(self.api, self._node, node, known, lend)
 
     async def run(self, decide: Callable[[bool], Awaitable[None]]) -> None:
         """Beside the sync."""
@@ -91,28 +93,6 @@ class KubeNode:
         finally:
             await self._kubelet.close()
         return self._cache.pods()
-
-    async def evict(self, namespace: str, name: str, uid: str) -> bool:
-        path = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
-        for version in EVICTIONS:
-            body = {
-                "apiVersion": version,
-                "kind": "Eviction",
-                "metadata": {"name": name, "namespace": namespace},
-                "deleteOptions": {"preconditions": {"uid": uid}},
-            }
-            try:
-                await self.api.ask("POST", path, body)
-            except Later:
-                return False
-            except (NotFound, Conflict):  # it is gone already, or another one has its name
-                return True
-            except StoreError:
-                if version == EVICTIONS[-1]:
-                    raise
-            else:
-                return True
-        return False
 
 
 def _watched(node: str, daemonset: tuple[str, str] | None) -> dict[str, Watched]:

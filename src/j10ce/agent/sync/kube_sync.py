@@ -7,7 +7,7 @@ that was lost, not one that is obeyed: what was last known good stays in force.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import structlog
@@ -21,6 +21,7 @@ from j10ce.kube.light import APPLY, KubeApi
 from j10ce.model import kinds
 from j10ce.model.kinds import Condition, Hold, Meta, MinimalReservationPolicy, NodeQoS, NodeStrategy, QoSProfile
 from j10ce.model.kube import native
+from j10ce.model.quantity import Quantity
 from j10ce.model.stored import Key
 from j10ce.policy.document.document import NodeDocument, render
 from j10ce.policy.profiles import builtin
@@ -36,8 +37,16 @@ O = TypeVar("O")  # noqa: E741
 class KubeSync:
     """Follows every kind that a node document is rendered from, and reports."""
 
-    def __init__(self, api: KubeApi, name: str, node: ReportingNode, known: NodeDocument | None = None) -> None:
-        self._api, self._name, self._node = api, name, node
+    def __init__(
+        self,
+        api: KubeApi,
+        name: str,
+        node: ReportingNode,
+        known: NodeDocument | None = None,
+        lend: Callable[[Mapping[str, Quantity]], None] = lambda _: None,
+    ) -> None:
+        """`lend` hears what may be lent here, by resource: batch-cpu, mid-memory, …"""
+        self._api, self._name, self._node, self._lend = api, name, node, lend
         self._known = known or NodeDocument(node=name)
         self._mirrors = {kind: Mirror(api, kind) for kind in KINDS}
         self._moved = asyncio.Event()
@@ -87,6 +96,7 @@ class KubeSync:
             await each.synced.wait()
         while True:
             self._moved.clear()
+            self._lend(self._own().status.overcommit)
             await self._take(self._document())
             await self._moved.wait()
             await asyncio.sleep(SETTLE_S)

@@ -24,7 +24,7 @@ from j10ce.dialects.koordinator.classes import (
     label_findings,
     sub_priority,
 )
-from j10ce.dialects.koordinator.config.burst import BurstConfig
+from j10ce.dialects.koordinator.config.burst import BurstWish
 from j10ce.errors import Finding
 from j10ce.model.kinds import CacheSection
 from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay, ProfileOverlay
@@ -80,7 +80,7 @@ def translate(w: Workload) -> Workload:
         overrides=Overrides(
             sections=_sections(said),
             eviction=_eviction(wishes, w.labels),
-            burst=_burst(wishes.burst) if wishes.burst is not None else BurstSection(),
+            burst=burst_of(wishes.burst) if wishes.burst is not None else BurstSection(),
             core=_core(w.labels),
             origins=origins | ({"profile": origin} if origin else {}),
             notes=_notes(w, [*label_findings(w.labels), *findings], said, wishes),
@@ -88,6 +88,12 @@ def translate(w: Workload) -> Workload:
             switched_on=() if profiles else SWITCHED_ON[w.native_class],
         ),
     )
+
+
+def classed(w: Workload) -> Workload:
+    """Which profile it asks for, and nothing else: enough for who looks at a hundred thousand of them."""
+    profiles, origin = chosen(w.labels, w.priority)
+    return replace(w, overrides=Overrides(profiles=profiles, origins={"profile": origin})) if profiles else w
 
 
 def chosen(labels: Labels, priority: int | None) -> tuple[tuple[str, ...], str]:
@@ -105,7 +111,7 @@ def _said(wishes: PodWishes, koord: KoordClass) -> Iterator[Said]:
     if wishes.memory is not None:
         yield _memory(wishes.memory)
     if wishes.burst is not None:
-        yield Said(names.CPU_BURST, {f"burst.{name}": value for name, value in _set(_burst(wishes.burst)).items()})
+        yield Said(names.CPU_BURST, {f"burst.{name}": value for name, value in _set(burst_of(wishes.burst)).items()})
     if wishes.cpu is not None:
         yield _identity(wishes, koord)
     if wishes.resctrl is not None:
@@ -131,7 +137,7 @@ def _memory(wish: MemoryWish) -> Said:
     return Said(names.MEMORY_QOS, fields, rest)
 
 
-def _burst(wish: BurstConfig) -> BurstSection:
+def burst_of(wish: BurstWish) -> BurstSection:
     """Over what the node's strategy says, field by field; no period is one without an end."""
     period = wish.cfs_quota_burst_period_seconds
     return BurstSection(

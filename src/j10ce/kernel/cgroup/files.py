@@ -18,11 +18,11 @@ from j10ce.kernel.backend import Acts, Backend, Metered, Surveys
 from j10ce.kernel.cgroup import v1, v2
 from j10ce.kernel.cgroup.deeds import CgroupDeeds
 from j10ce.kernel.cgroup.spelling import Cgroup, Files, Spelling
-from j10ce.model.knob import CGROUP_KNOBS, KNOBS, Deed, Setting, Support, Value
+from j10ce.model.knob import CGROUP_KNOBS, FREEZER, KNOBS, Deed, Setting, Support, Value
 from j10ce.model.plan import Action, Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
-_WITNESS: Final = {"cpu": "cpu.weight", "cpuset": "cpuset.cpus", "memory": "memory.max"}
+_WITNESS: Final = {"cpu": "cpu.weight", "cpuset": "cpuset.cpus", "memory": "memory.max", FREEZER: "cgroup.freeze"}
 
 
 class CgroupFiles:
@@ -138,10 +138,10 @@ class CgroupFiles:
         return Support(False, needs=needs, instead=spelling.instead)
 
     def _example(self, controller: str) -> Cgroup | None:
-        """A cgroup that shows the controller's files: v1's root has them, v2's only its children."""
+        """A cgroup that shows the controller's files: v1's root has them, but the freezer's; v2's only its children."""
         root = Cgroup(self._hierarchies.directory(controller, ""))
         if self._hierarchies.version(controller) == 1:
-            return root
+            return root if controller != FREEZER else None
         children = (Cgroup(f"{root.directory}/{name}") for name in root.children())
         return next((c for c in children if c.text(_WITNESS[controller]) is not None), None)
 

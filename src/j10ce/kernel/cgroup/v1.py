@@ -64,6 +64,16 @@ def _raise_with_swap(c: Cgroup, wanted: Files) -> Files | Refused:
     return wanted if held is None or held >= limit or _WITH_SWAP in wanted else {_WITH_SWAP: wanted[_LIMIT], **wanted}
 
 
+def _read_frozen(c: Cgroup) -> Value | None:
+    """FREEZING until the last process stands; below a frozen group the state is FROZEN, too, and not its own."""
+    state = c.text("freezer.state")
+    return None if state is None else float(state != "THAWED" and c.text("freezer.self_freezing") != "0")
+
+
+def _spell_frozen(v: Value, _: Cgroup) -> Files:
+    return {"freezer.state": "FROZEN" if number(v) else "THAWED"}
+
+
 TABLE: Final[dict[str, Spelling]] = {
     "cpu.weight": Spelling(
         files=("cpu.shares",),
@@ -97,4 +107,5 @@ TABLE: Final[dict[str, Spelling]] = {
         files=(_LIMIT, _WITH_SWAP), also=_raise_with_swap, usage="memory.usage_in_bytes"
     ),
     "memory.oom.group": flag("memory.oom.group")._replace(needs=_V2, instead="one process is killed at a time"),
+    "cgroup.freeze": flag("freezer.state")._replace(parse=_read_frozen, spell=_spell_frozen),
 }

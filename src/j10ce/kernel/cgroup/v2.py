@@ -72,4 +72,5 @@ TABLE: Final[dict[str, Spelling]] = {
     "memory.high": bytes_("memory.high")._replace(since=(4, 5), usage="memory.current"),
     "memory.max": bytes_("memory.max")._replace(since=(4, 5), usage="memory.current"),
     "memory.oom.group": flag("memory.oom.group")._replace(since=(4, 19)),
+    "cgroup.freeze": flag("cgroup.freeze")._replace(since=(5, 2)),
 }

@@ -11,6 +11,7 @@ Pods, nodes and questions of kube-scheduler and of API servers come in; answers,
     nodes            writes what may be lent on each node
     events           writes Events, and bounds their number
     narrator         tells pods and nodes what their agents report
+    evictions/       carries out the evictions that agents ask for
     leader_address   leads the extender's Service to the leader
     certificates     makes certificates and says when they change
     koordinator/     obeys Koordinator's ConfigMap, and answers for its webhooks

@@ -289,6 +289,7 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "failing": "Objects that ask for something that did not happen here, and why.",
         "last_plan": "How the writes of the last plan ended: outcome and count.",
         "applied": "Traced changes that were carried out since the last report that arrived.",
+        "evictions": "Workloads that the node wants to see leave now; one that is not listed any more may stay.",
         "topology": "Which of its CPUs share a core, a cache, memory, a socket.",
         "tiers": "Totals by tier, also of workloads that are left out below.",
         "left_out": "How many entries did not fit into the report, by its part.",

@@ -25,6 +25,12 @@ STRATEGY: Final[Mapping[str, Mapping[str, str]]] = {
         "overcommit": "How much may be lent to reclaimable workloads; goes over the overcommit file of the manager.",
         "normalization": "What a CPU of these nodes is worth.",
         "interference": "What is done about a workload that slows others down.",
+        "system_cpus": "The CPUs of tier system.",
+    },
+    "SystemCpusSection": {
+        "": "The CPUs of what the node itself lives on: of workloads of tier system.",
+        "cpus": "As the kernel lists them, such as 0-1,8; those that a node lacks do not count there.",
+        "exclusive": "Everyone else of ours keeps off them; true when not set.",
     },
     "SuppressSection": {
         "": "How best effort gives way when the protected need CPU time.",
@@ -49,6 +55,14 @@ STRATEGY: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "CpuOverlay": {"": "Fields of a profile's `cpu` that differ on these nodes."},
     "MemoryOverlay": {"": "Fields of a profile's `memory` that differ on these nodes."},
+    "EvictionRequest": {
+        "": "A workload that a node wants to see leave.",
+        "namespace": "Where it is.",
+        "name": "What it is called.",
+        "uid": "Of the pod: another one of that name is not meant.",
+        "why": "The trigger, with numbers.",
+        "since": "Since when.",
+    },
     "EvictionSection": {
         "": "The last resort: when workloads have to leave the node, which, and how fast.",
         "mode": "propose: say who would have to leave, and do nothing. enforce: evict.",

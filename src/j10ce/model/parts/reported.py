@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from msgspec import field
+from msgspec import UNSET, UnsetType, field
 
 from j10ce.model.bounds import Named, Number, Text, Word, Words
 from j10ce.model.parts.strict import Strict
@@ -47,6 +47,16 @@ class ReservationReport(Strict, frozen=True, kw_only=True):
     unprotected: Number = 0  # workloads that match and lack the floor
     unprotected_workloads: Words = ()  # the names of those, of as many as fit
     refused: Text = ""  # what was not granted, with the numbers
+
+
+class EvictionRequest(Strict, frozen=True, kw_only=True):
+    """A workload that a node wants to see leave; it stands there as long as the node wants it."""
+
+    namespace: Word
+    name: Word
+    uid: Word = ""  # of the pod: another one of that name is not meant
+    why: Text = ""
+    since: datetime | UnsetType = UNSET
 
 
 class InterferenceReport(Strict, frozen=True, kw_only=True):

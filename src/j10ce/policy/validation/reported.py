@@ -129,6 +129,10 @@ def _promises(report: NodeReport, node: str) -> Iterator[Finding]:
         yield from _reservation(f"{PATH}.reservations[{n}]", reservation)
     for n, floor in enumerate(report.effective):
         yield from _effective(f"{PATH}.effective[{n}]", floor, node)
+    for n, asked in enumerate(report.evictions):
+        if not LABEL.fullmatch(asked.namespace) or not SUBDOMAIN.fullmatch(asked.name):
+            where = f"{asked.namespace}/{asked.name}"
+            yield Finding(f"{PATH}.evictions[{n}]", where, "no pod", "write namespace and name as Kubernetes does")
 
 
 def _reservation(path: str, report: ReservationReport) -> Iterator[Finding]:

@@ -313,7 +313,7 @@ class MinimalReservationPolicyStatus(_message.Message):
     def __init__(self, observed_generation: _Optional[int] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., nodes: _Optional[_Union[NodeCount, _Mapping]] = ..., rollout: _Optional[_Union[RolloutStatus, _Mapping]] = ..., phase: _Optional[_Union[MinimalReservationPolicyStatus.Phase, str]] = ..., admitted_generation: _Optional[int] = ..., units: _Optional[_Union[UnitCount, _Mapping]] = ..., witness: _Optional[_Iterable[_Union[Witness, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ...) -> None: ...
 
 class NodeStrategySpec(_message.Message):
-    __slots__ = ("suppress", "burst", "profiles", "eviction", "sysctls", "host_applications", "overcommit", "normalization", "interference", "node_selector", "priority", "rollout")
+    __slots__ = ("suppress", "burst", "profiles", "eviction", "sysctls", "host_applications", "overcommit", "normalization", "interference", "system_cpus", "node_selector", "priority", "rollout")
     class ProfilesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -330,6 +330,7 @@ class NodeStrategySpec(_message.Message):
     OVERCOMMIT_FIELD_NUMBER: _ClassVar[int]
     NORMALIZATION_FIELD_NUMBER: _ClassVar[int]
     INTERFERENCE_FIELD_NUMBER: _ClassVar[int]
+    SYSTEM_CPUS_FIELD_NUMBER: _ClassVar[int]
     NODE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     ROLLOUT_FIELD_NUMBER: _ClassVar[int]
@@ -342,10 +343,11 @@ class NodeStrategySpec(_message.Message):
     overcommit: OvercommitSection
     normalization: NormalizationSection
     interference: InterferenceSection
+    system_cpus: SystemCpusSection
     node_selector: Selector
     priority: int
     rollout: Rollout
-    def __init__(self, suppress: _Optional[_Union[SuppressSection, _Mapping]] = ..., burst: _Optional[_Union[BurstSection, _Mapping]] = ..., profiles: _Optional[_Mapping[str, ProfileOverlay]] = ..., eviction: _Optional[_Union[EvictionSection, _Mapping]] = ..., sysctls: _Optional[_Union[SysctlSection, _Mapping]] = ..., host_applications: _Optional[_Iterable[_Union[HostApplication, _Mapping]]] = ..., overcommit: _Optional[_Union[OvercommitSection, _Mapping]] = ..., normalization: _Optional[_Union[NormalizationSection, _Mapping]] = ..., interference: _Optional[_Union[InterferenceSection, _Mapping]] = ..., node_selector: _Optional[_Union[Selector, _Mapping]] = ..., priority: _Optional[int] = ..., rollout: _Optional[_Union[Rollout, _Mapping]] = ...) -> None: ...
+    def __init__(self, suppress: _Optional[_Union[SuppressSection, _Mapping]] = ..., burst: _Optional[_Union[BurstSection, _Mapping]] = ..., profiles: _Optional[_Mapping[str, ProfileOverlay]] = ..., eviction: _Optional[_Union[EvictionSection, _Mapping]] = ..., sysctls: _Optional[_Union[SysctlSection, _Mapping]] = ..., host_applications: _Optional[_Iterable[_Union[HostApplication, _Mapping]]] = ..., overcommit: _Optional[_Union[OvercommitSection, _Mapping]] = ..., normalization: _Optional[_Union[NormalizationSection, _Mapping]] = ..., interference: _Optional[_Union[InterferenceSection, _Mapping]] = ..., system_cpus: _Optional[_Union[SystemCpusSection, _Mapping]] = ..., node_selector: _Optional[_Union[Selector, _Mapping]] = ..., priority: _Optional[int] = ..., rollout: _Optional[_Union[Rollout, _Mapping]] = ...) -> None: ...
 
 class NodeQoSSpec(_message.Message):
     __slots__ = ("unschedulable", "disarmed", "labels")
@@ -980,8 +982,16 @@ class InterferenceSection(_message.Message):
     mode: InterferenceSection.Mode
     def __init__(self, mode: _Optional[_Union[InterferenceSection.Mode, str]] = ...) -> None: ...
 
+class SystemCpusSection(_message.Message):
+    __slots__ = ("cpus", "exclusive")
+    CPUS_FIELD_NUMBER: _ClassVar[int]
+    EXCLUSIVE_FIELD_NUMBER: _ClassVar[int]
+    cpus: str
+    exclusive: bool
+    def __init__(self, cpus: _Optional[str] = ..., exclusive: _Optional[bool] = ...) -> None: ...
+
 class NodeReport(_message.Message):
-    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "usage_over", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "tiers", "interference", "left_out")
+    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "usage_over", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "evictions", "tiers", "interference", "left_out")
     class CapacityEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1096,6 +1106,7 @@ class NodeReport(_message.Message):
     CONDITIONS_FIELD_NUMBER: _ClassVar[int]
     LAST_PLAN_FIELD_NUMBER: _ClassVar[int]
     APPLIED_FIELD_NUMBER: _ClassVar[int]
+    EVICTIONS_FIELD_NUMBER: _ClassVar[int]
     TIERS_FIELD_NUMBER: _ClassVar[int]
     INTERFERENCE_FIELD_NUMBER: _ClassVar[int]
     LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
@@ -1122,10 +1133,11 @@ class NodeReport(_message.Message):
     conditions: _containers.RepeatedCompositeFieldContainer[Condition]
     last_plan: _containers.ScalarMap[str, int]
     applied: _containers.RepeatedCompositeFieldContainer[AppliedChange]
+    evictions: _containers.RepeatedCompositeFieldContainer[EvictionRequest]
     tiers: _containers.MessageMap[str, TierTotal]
     interference: _containers.RepeatedCompositeFieldContainer[InterferenceReport]
     left_out: _containers.ScalarMap[str, int]
-    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., topology: _Optional[_Union[TopologyReport, _Mapping]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., usage_over: _Optional[_Mapping[str, StringMapMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ..., tiers: _Optional[_Mapping[str, TierTotal]] = ..., interference: _Optional[_Iterable[_Union[InterferenceReport, _Mapping]]] = ..., left_out: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., topology: _Optional[_Union[TopologyReport, _Mapping]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., usage_over: _Optional[_Mapping[str, StringMapMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ..., evictions: _Optional[_Iterable[_Union[EvictionRequest, _Mapping]]] = ..., tiers: _Optional[_Mapping[str, TierTotal]] = ..., interference: _Optional[_Iterable[_Union[InterferenceReport, _Mapping]]] = ..., left_out: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class OvercommitTerm(_message.Message):
     __slots__ = ("result", "step", "name", "amount", "why")
@@ -1421,6 +1433,20 @@ class AppliedChange(_message.Message):
     applied: _timestamp_pb2.Timestamp
     writes: int
     def __init__(self, source: _Optional[str] = ..., generation: _Optional[int] = ..., trace: _Optional[str] = ..., received: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., applied: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., writes: _Optional[int] = ...) -> None: ...
+
+class EvictionRequest(_message.Message):
+    __slots__ = ("namespace", "name", "uid", "why", "since")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    name: str
+    uid: str
+    why: str
+    since: _timestamp_pb2.Timestamp
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., why: _Optional[str] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class TierTotal(_message.Message):
     __slots__ = ("workloads", "promised", "effective", "used")
