@@ -71,7 +71,8 @@ All workloads of a profile are in one group, `j10ce-<profile>`; one of which som
 its own, `j10ce-<namespace>_<name>`. A CPU has few groups (often 15 besides the root's). Profiles come first, from the
 best tier down, then single workloads by tier and priority; whoever finds none left shares its profile's group, else the
 root's, and `explain` says why. Tier system, and whoever has no section `cache`, stays in the root's group. Groups of
-others are left alone. Every thread is put in, newcomers at the next tick; a group that nobody needs is removed.
+others are left alone. Every thread is put in, newcomers when their workload is looked at again (32 of
+them in a tick); a group that nobody needs is removed.
 
 ## Who shares a core
 
@@ -79,7 +80,7 @@ With `cpu.coreSched: true` hyperthreads of one core run threads of one group at 
 `CONFIG_SCHED_CORE`, and SMT; without them nothing changes, and `doctor` and `explain` say so. Controller `core-sched`:
 tiers exclusive, reserved and sensitive are one group (`shared-expeller`), standard and besteffort another (`shared`):
 the second never runs beside the first; tier system has none. Every thread gets the cookie of its group, newcomers
-at the next tick, and a revert takes it back. A workload to which someone else gave a cookie is left alone.
+likewise, and a revert takes it back. A workload to which someone else gave a cookie is left alone.
 """
 SHORT = 40  # letters of a text that stands in the table itself
 

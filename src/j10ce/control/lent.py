@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from j10ce.control.allowance import quota_us
+from j10ce.control.allowance import quota_us, worth
 from j10ce.control.controller import Controller
 from j10ce.model.kinds import Strict
 from j10ce.model.knob import KNOBS, Setting, TargetId
@@ -49,7 +49,7 @@ class Lent:
     def _limits(self, snap: Snapshot, e: Entitlement, target: TargetId, of: Reclaimable) -> Iterator[Proposal]:
         cpu, memory = of.limits.cpu, of.limits.memory
         if cpu != math.inf:
-            why = f"limit {spell('cpu', cpu)} of what is lent"
+            why = f"limit {spell('cpu', cpu)} of what is lent{worth(snap, e)}"
             yield from self._propose(snap, target, "cpu.max", quota_us(snap, e, cpu), why, Bound.WANT, Bound.AT_MOST)
         if memory != math.inf:
             why = f"limit {spell('memory', memory)} of what is lent"

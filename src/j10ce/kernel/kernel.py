@@ -67,7 +67,7 @@ class Kernel:
         self._journal = journal
         self._clock = clock
         self._routes = Routes(tree, backends, estates)
-        self._held = Held(self._routes)
+        self._held = Held(self._routes, journal.owners)
         self._contests = Contests()
         self._values = Values(
             self._routes,

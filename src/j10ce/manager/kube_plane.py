@@ -98,7 +98,9 @@ class KubePlane:
         store, view = self._base.store, self._base.view
         also: dict[str, Keep] = {
             "owners of nodes": lambda: keep_owned(store, view, self._occupants),
-            "extended resources": lambda: keep_extended(self._client, view, self._occupants),
+            "extended resources": lambda: keep_extended(
+                self._client, view, self._occupants, theirs=self._koordinator is not None
+            ),
             "evictions": Evictor(self._client, view, self._occupants, self._wall, self._events.tell_of).run,
             "events": self._events.run,
             "events of pods and nodes": Narrator(self._occupants, view, self._events.tell_of).run,

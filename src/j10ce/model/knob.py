@@ -166,17 +166,19 @@ _KNOBS: Final = (
 )  # fmt: skip
 
 KNOBS: Final[dict[str, Knob]] = {k.name: k for k in _KNOBS}
+TENDED: Final = frozenset(name for name, k in KNOBS.items() if k.on == THREADS)
 CGROUP_KNOBS: Final[dict[str, Knob]] = {name: k for name, k in KNOBS.items() if k.on == CGROUP}
+
+
+_ON: Final = {CGROUP: CGROUP_KINDS, THREADS: frozenset({"workload"})}
+# Kinds of targets by knob, made once: every proposal of every tick is asked for it.
+_KINDS: Final = {k.name: _ON.get(k.on, frozenset({k.on})) for k in _KNOBS}
 
 
 def has(target: TargetId, knob: str) -> bool:
     """Whether a target of that kind can have the knob; of a knob that the table lacks its back end knows."""
-    about, kind = KNOBS.get(knob), kind_of(target)
-    if about is None:
-        return True
-    if about.on == CGROUP:
-        return kind in CGROUP_KINDS
-    return kind == ("workload" if about.on == THREADS else about.on)
+    kinds = _KINDS.get(knob)
+    return kinds is None or target.partition("/")[0] in kinds
 
 
 def read_name(text: str) -> tuple[str, str] | None:

@@ -21,6 +21,7 @@ WANT, AT_LEAST, AT_MOST = Bound.WANT, Bound.AT_LEAST, Bound.AT_MOST  # module na
 ADVICE = Rank.ADVICE
 GUARANTEE, CAP = KnobRole.GUARANTEE, KnobRole.CAP
 TYPES: Final = {Unit.SET: frozenset, Unit.TEXT: str}  # of values that are no numbers
+FORMS: Final = {k.name: TYPES[k.unit] for k in KNOBS.values() if k.unit in TYPES}  # by knob: names are hashed faster
 LAPSED: Final = "journal"  # owner of the wish to go back to the original value; nobody else speaks by that name
 FLOORED: Final = frozenset({"cpu.max", "memory.high", "memory.max"})  # caps that may not cut into a floor
 
@@ -45,16 +46,17 @@ def precedence(p: Proposal) -> tuple[int, str, str, str, str, float | str]:
 
 def well_formed(p: Proposal) -> bool:
     """Whether it is a setting that its target can have, and the value of its knob's type at all."""
-    k = KNOBS.get(p.setting.knob)
+    s, value = p.setting, p.value
+    k = KNOBS.get(s.knob)
     if p.owner == LAPSED:
         return False
     if k is None:
-        return p.value == p.value
-    if bool(p.setting.instance) is not k.several or not has(p.setting.target, k.name):
+        return value == value
+    if bool(s.instance) is not k.several or not has(s.target, s.knob):
         return False
-    if type(p.value) is float:
-        return p.value == p.value and k.unit not in TYPES
-    return isinstance(p.value, TYPES.get(k.unit, int))
+    if type(value) is float:
+        return value == value and s.knob not in FORMS
+    return isinstance(value, FORMS.get(s.knob, int))
 
 
 def _bounded(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources, node: NodeFacts) -> Verdict:

@@ -138,7 +138,7 @@ def _cpu_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
     )
     yield "cpu.weight", f"{weight}; raised where a CPU floor needs more"
     yield "cpu.idle", "1: runs when nobody else wants the CPU" if cpu.idle else "0"
-    lowered = "; lowered while better tiers are busy and cpu.idle is not to be had, or not enough"
+    lowered = "; lowered while better tiers are busy, where cpu.idle is not enough or the node's strategy says so"
     suppressed = lowered if cpu.suppressible else ""
     yield "cpu.max", f"the CPU limit, none without one{suppressed}"
     yield "cpu.max.burst", "0" if cpu.burst is UNSET else f"up to {cpu.burst} of the limit may be saved up"

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.kube.manager.managing import GROUP, MERGE, Manager, managing, plain_node
+from tests.kube.manager.managing import GROUP, MERGE, Manager, agent, managing, plain_node
 from tests.kube.manager.test_cli import Cli
+from tests.kube.manager.test_nodes import MEASURED
 from tests.kube.manifests import CLONE
 from tests.kubectl.kubectl import Kubectl
 from tests.lab.debian import program
@@ -22,6 +23,7 @@ NAMESPACE = "koordinator-system"
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 CONFIG = f"{CONFIG_MAPS}/slo-controller-config"
 EXAMPLE = CLONE / "examples/koordinator/slo-controller-config.yaml"
+BATCH = "kubernetes.io/batch-cpu"
 SAID = "j10ce.io/dialect-findings"
 
 
@@ -115,6 +117,25 @@ def test_a_node_with_a_label_of_its_own_lends_by_it(cluster: Cluster, config: di
         assert spec["overcommit"]["cpu"]["thresholdPercent"] == 90
         assert spec["nodeSelector"]["matchExpressions"][0]["values"] == ["generous"]
     cluster.wait("its end", lambda: not own())
+
+
+def test_what_may_be_lent_is_offered_by_its_names_unless_somebody_else_does(cluster: Cluster) -> None:
+    def offered(node: str) -> str | None:
+        value: str | None = cluster.call("GET", f"/api/v1/nodes/{node}")["status"]["allocatable"].get(BATCH)
+        return value
+
+    theirs = {"status": {"capacity": {BATCH: "7"}, "allocatable": {BATCH: "7"}}}
+    status = "/api/v1/nodes/fake-0002/status?fieldManager=koord-manager"
+    cluster.call("PATCH", status, theirs, content=MERGE)
+    with agent(cluster, "fake-0002", **MEASURED), agent(cluster, "fake-0003", **MEASURED):
+        cluster.wait("batch-cpu", lambda: offered("fake-0003"))
+        allocatable = cluster.call("GET", "/api/v1/nodes/fake-0003")["status"]["allocatable"]
+        assert allocatable[BATCH] == allocatable["j10ce.io/batch-cpu"]
+        beside = "/api/v1/nodes/fake-0002"
+        cluster.wait("ours", lambda: "j10ce.io/batch-cpu" in cluster.call("GET", beside)["status"]["allocatable"])
+        assert offered("fake-0002") == "7"
+    cluster.wait("its end", lambda: not offered("fake-0003"))
+    cluster.call("PATCH", status, {"status": {"capacity": {BATCH: None}, "allocatable": {BATCH: None}}}, content=MERGE)
 
 
 def test_explain_says_what_a_pod_gets_of_its_words(

@@ -140,6 +140,12 @@ def test_percentages_of_memory_that_nobody_wrote_stay_those_of_the_profile() -> 
     }
 
 
+@pytest.mark.parametrize(("enable", "said_of_it"), [(1, {"profiles.be.memory.oomPriority": 3}), (0, {})])
+def test_a_priority_counts_where_it_is_switched_on(enable: int, said_of_it: dict[str, int]) -> None:
+    block = {"beClass": {"memoryQOS": {"enable": True, "priorityEnable": enable, "priority": 3}}}
+    assert said(made("resource-qos-config", block).all()) == said_of_it
+
+
 def test_lse_has_the_block_of_lsr_and_best_effort_is_idle() -> None:
     cpu = {"cpuQOS": {"enable": True}}
     cache = {"resctrlQOS": {"enable": True, "catRangeEndPercent": 40}}

@@ -23,7 +23,6 @@ WITHOUT_EQUIVALENT: Final[dict[str, tuple[str, ...]]] = {
         "*.networkQOS.*",
         "*.cpuQOS.coreExpeller",
         "*.memoryQOS.wmark*",
-        "*.memoryQOS.priority*",
         "*.memoryQOS.pageCache*",
     ),
     "system-config": ("memcg*", "sched*", "pageCache*", "totalNetworkBandwidth"),
