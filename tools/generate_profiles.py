@@ -95,7 +95,8 @@ def matrix(profiles: Sequence[QoSProfile]) -> Iterator[str]:
     """Profiles as columns, knobs as rows; what takes many words is a letter."""
     columns: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for profile in profiles:
-        effects = (("tier", profile.spec.tier.value), *describe(profile))
+        described = [(knob, text) for knob, text in describe(profile) if not KNOBS[knob].rare]  # none speaks of those
+        effects = (("tier", profile.spec.tier.value), *described)
         columns.setdefault(effects, []).append(f"`{profile.metadata.name}`")
     letters: dict[str, str] = {}
     yield f"| | {' | '.join(', '.join(names) for names in columns.values())} |"

@@ -185,6 +185,7 @@ def test_every_controller_is_built_under_its_name() -> None:
         "lent",
         "memory-qos",
         "cpu-idle",
+        "cpu-identity",
         "parameters",
         "cache",
         "core-sched",

@@ -126,6 +126,7 @@ class Knob(NamedTuple):
     meaning: str = ""
     on: str = CGROUP  # the kind of target that has it
     several: bool = False  # one value per instance, such as a cache or a disk
+    rare: bool = False  # mainline kernels have none of it
 
 
 _KNOBS: Final = (
@@ -139,6 +140,8 @@ _KNOBS: Final = (
          meaning="unused quota that may be saved up for a burst; never above cpu.max"),
     Knob("cpuset.cpus", Unit.SET, KnobRole.PLACEMENT, "cpuset", "cpuset.cpus", 0, math.inf, frozenset(),
          systemd="AllowedCPUs", meaning="CPUs that may be used; empty means as the parent"),
+    Knob("cpu.bvt_warp_ns", Unit.NUMBER, KnobRole.LEVEL, "cpu", "cpu.bvt_warp_ns", -1, 2, 0.0, rare=True,
+         meaning="who preempts whom: 2 and 1 whoever has less, -1 nobody"),
     Knob("memory.min", Unit.BYTES, KnobRole.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryMin",
          meaning="memory that is never reclaimed"),
     Knob("memory.low", Unit.BYTES, KnobRole.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryLow",
@@ -232,7 +235,8 @@ def parse_value(knob: str, text: str) -> Value:
         return parse_cpus(text)
     if about.unit is Unit.TEXT:
         return _text(knob, text.strip())
-    value = math.inf if text.strip() == "max" else _number(text)
+    below = -1.0 if about.low < 0 and text.strip().startswith("-") else 1.0
+    value = math.inf if text.strip() == "max" else below * _number(text.strip().removeprefix("-" if below < 0 else ""))
     whole = about.unit is not Unit.FLAG or value in (0.0, 1.0)
     if not whole or not about.low <= value <= about.high:
         high = "max" if about.high == math.inf else f"{about.high:g}"
