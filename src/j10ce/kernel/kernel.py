@@ -268,6 +268,11 @@ class Kernel:
         late += self._tending.run(self._clock())
         return Outcome((*results, *late), deeds=(*self._actions.perform(plan.actions, wall), *done))
 
+    def thaw(self) -> None:
+        """Whoever we froze runs on: for when nobody will be there, or allowed, to do so later."""
+        for setting in [s for s in self.originals if s.knob == "cgroup.freeze"]:
+            self._give_back(ValueChange(setting, None, 0.0, "thaw", "nobody would do so later", ends=True))
+
     def revert(self, *, force: bool = False, held: Mapping[Setting, str] | None = None) -> Outcome:
         """Everything as it was before us; what is held, by whose word, or was changed by others since is reported."""
         late = self._values.collect()
