@@ -105,6 +105,7 @@ FIELDS: Final[dict[tuple[str, str], Json]] = {
     **{(holder(path), last(path)): {"minimum": low, "maximum": high} for path, (low, high) in RANGES.items()},
     **{(holder(path), last(path)): NOT_ZERO for path in SOME_TIME},
     ("SuppressSection", "bufferCpus"): {"pattern": PLAIN_AMOUNT},
+    ("SystemCpusSection", "cpus"): {"pattern": r"^\s*\d{1,5}(-\d{1,5})?(\s*,\s*\d{1,5}(-\d{1,5})?)*\s*$"},
     ("OvercommitSection", "difference"): {"minimum": 0, "maximum": 1},
     ("HostApplication", "name"): {"minLength": 1, "maxLength": 253, "pattern": f"^{NAME}$"},
     ("HostApplication", "cgroup"): {"minLength": 1, "pattern": f"^{PATH_STEP}(/{PATH_STEP})*$"},

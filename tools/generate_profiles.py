@@ -52,11 +52,41 @@ as good the fullest is taken, then the highest numbers, so that the lowest core 
 does. CPUs that a kubelet's static policy gave to containers are left to those, and such a pod is left as it is.
 `j10ce-qos doctor` and `j10ce-qos describe node NAME` tell which CPUs share what.
 """
+CACHES = """## The last-level cache and memory bandwidth
+
+Section `cache` works where the CPU, the kernel and a mounted `/sys/fs/resctrl` offer it. The agent does not mount it
+(`mount -t resctrl resctrl /sys/fs/resctrl`); `doctor` and `explain` say what is missing. Controller `cache`:
+
+| field | unit | not said |
+|---|---|---|
+| `llcStartPercent` | percent of the ways of each last-level cache, 0 to 100 | 0 |
+| `llcEndPercent` | the same, above the start | 100 |
+| `memoryBandwidthPercent` | percent, 1 to 100 | no limit |
+
+Of *w* ways a group has those from ⌈w · start⌉ to ⌈w · end⌉, and at least as many as the CPU needs. Bandwidth is rounded
+up to the step of the CPU (Intel 10, ARM its own); on AMD it is ⌊160 · percent⌋ eighths of a GB/s, and 2048 at 100;
+where resctrl is mounted with `mba_MBps` a percentage means nothing, and `explain` says so.
+
+All workloads of a profile are in one group, `j10ce-<profile>`; one of which something else is said alone has a group of
+its own, `j10ce-<namespace>_<name>`. A CPU has few groups (often 15 besides the root's). Profiles come first, from the
+best tier down, then single workloads by tier and priority; whoever finds none left shares its profile's group, else the
+root's, and `explain` says why. Tier system, and whoever has no section `cache`, stays in the root's group. Groups of
+others are left alone. Every thread is put in, newcomers when their workload is looked at again (32 of
+them in a tick); a group that nobody needs is removed.
+
+## Who shares a core
+
+With `cpu.coreSched: true` hyperthreads of one core run threads of one group at a time. It needs a kernel ≥ 5.14 with
+`CONFIG_SCHED_CORE`, and SMT; without them nothing changes, and `doctor` and `explain` say so. Controller `core-sched`:
+tiers exclusive, reserved and sensitive are one group (`shared-expeller`), standard and besteffort another (`shared`):
+the second never runs beside the first; tier system has none. Every thread gets the cookie of its group, newcomers
+likewise, and a revert takes it back. A workload to which someone else gave a cookie is left alone.
+"""
 SHORT = 40  # letters of a text that stands in the table itself
 
 
 def main() -> int:
-    lines = [HEAD, *matrix(builtin()), "", WHOLE_CPUS, *knobs()]
+    lines = [HEAD, *matrix(builtin()), "", WHOLE_CPUS, CACHES, *knobs()]
     (CLONE / "docs/profiles.md").write_text("\n".join(lines) + "\n")
     return 0
 

@@ -96,3 +96,14 @@ def test_every_mistake_of_a_file_is_reported_at_once(tmp_path: Path) -> None:
     text = str(refused.value)
     assert [says for says in mistakes.values() if says not in text] == []
     assert "controllers.cpu-supress: no such controller; did you mean cpu-suppress?" in text
+
+
+def test_gates_of_koordlet_that_are_off_silence_controllers(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("disabled: [own]\nkoordletFeatureGates: BECPUSuppress=false,GroupIdentity=true\n")
+    assert load(tmp_path, HERE).disabled == ("own", "cpu-suppress")
+
+
+def test_a_gate_that_koordlet_has_not_is_a_finding(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("koordletFeatureGates: BECPUSupress=false\n")
+    with pytest.raises(Invalid, match="no gate of koordlet"):
+        load(tmp_path, HERE)

@@ -182,9 +182,12 @@ def test_every_controller_is_built_under_its_name() -> None:
     assert {c.name for c in build_controllers({}) if isinstance(c, Steady)} == {
         "floors",
         "limits",
+        "lent",
         "memory-qos",
         "cpu-idle",
         "parameters",
+        "cache",
+        "core-sched",
     }
 
 

@@ -32,8 +32,21 @@ def test_every_knob_and_feature_has_a_finding(tmp_path: Path, v1: tuple[str, ...
         "psi.triggers",
         "swap",
         "systemd",
+        "tasks",
+        "sched.cookie",
+        "resctrl.l3",
+        "resctrl.mb",
+        "resctrl.group",
     }
     assert all(c.needs for c in capabilities.values() if not c.ok)
+
+
+def test_threads_outside_our_namespace_and_rights_that_are_missing_are_named(tmp_path: Path) -> None:
+    hierarchies = cgroup_tree(tmp_path / "cg", {"web": fresh(2, cgroup__procs="0\n")})
+    (tmp_path / "proc" / "self").mkdir(parents=True)
+    (tmp_path / "proc" / "self" / "status").write_text("CapEff:\t0000000000000000\n")
+    needs = {c.feature: c for c in examine(hierarchies, proc=str(tmp_path / "proc"), run=str(tmp_path))}["tasks"].needs
+    assert needs == "the PID namespace of the host (hostPID) and CAP_SYS_PTRACE"
 
 
 def test_v1_lacks_memory_floors_and_says_so(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from j10ce.model.kinds import Tier
+from j10ce.model.knob import NODE
 from j10ce.model.knob import workload as target_of
 from j10ce.observe.closely import CHOOSE_S, MOST_SUSPECTS, MOST_VICTIMS, Closely
 from j10ce.testing.build import entitlement, snapshot, workload
@@ -53,3 +54,16 @@ def test_the_choice_stands_for_a_while() -> None:
     assert not closely.targets
     closely.follow(snapshot(one, now=1000.0 + CHOOSE_S, readings=busy))
     assert closely.targets == {one.target}
+
+
+@pytest.mark.parametrize(
+    ("of_node", "closely"),
+    [(0.0, False), (0.001, False), (0.2, True)],
+    ids=["nobody waits", "hardly anybody", "somebody does"],
+)
+def test_what_nobody_on_the_machine_waits_for_is_not_looked_at(of_node: float, closely: bool) -> None:
+    one = entitlement(workload("one"), tier="sensitive")
+    chooser = Closely()
+    readings = {(one.target, "memory.pressure"): 0.5, (NODE, "memory.pressure"): of_node}
+    chooser.follow(snapshot(one, readings=readings))
+    assert (one.target in chooser.targets) is closely

@@ -67,7 +67,6 @@ class World:
 
     def tasks(self, path: str, *, users: int, kernel: int = 0, busy: float | None = None) -> None:
         """`busy`: seconds that each has run or waited so far, half and half; None: a kernel that does not tell."""
-        name = "tasks" if self.hierarchies.version("cpu") == 1 else "cgroup.threads"
         tids = range(1, users + kernel + 1)
         (self.proc / "uptime").write_text(f"{self.now} 0\n")
         for tid in tids:
@@ -75,10 +74,11 @@ class World:
             self.schedule(tid, flags=PF_KTHREAD if tid > users else 4194560)
             if busy is not None:
                 self.spent(tid, busy)
+        name = "tasks" if self.hierarchies.version("cpu") == 1 else "cgroup.threads"
         Path(self.hierarchies.file("cpu", path, name)).write_text("".join(f"{tid}\n" for tid in tids))
 
-    def schedule(self, tid: int, *, nice: int = 0, policy: int = 0, flags: int = 4194560) -> None:
-        stat = f"{tid} (odd ) name) S 1 1 1 0 -1 {flags} {'0 ' * 9}{nice} {'0 ' * 21}{policy} {'0 ' * 11}\n"
+    def schedule(self, tid: int, *, nice: int = 0, policy: int = 0, flags: int = 4194560, state: str = "S") -> None:
+        stat = f"{tid} (odd ) name) {state} 1 1 1 0 -1 {flags} {'0 ' * 9}{nice} {'0 ' * 21}{policy} {'0 ' * 11}\n"
         (self.proc / str(tid) / "stat").write_text(stat)
 
     def spent(self, tid: int, busy: float) -> None:

@@ -125,6 +125,18 @@ def test_a_number_that_belongs_to_another_thread_now_is_no_negative_time(world: 
     assert names(world.groups(after_s=LOOK_AT_THREADS_EVERY_S), ROOT)[TASKS] == 1024.0
 
 
+def test_processes_that_come_and_go_between_two_looks_count_by_how_many_are_ready_at_once(world: World) -> None:
+    """A build starts one compiler after the other: each is young, and has run for a moment only."""
+    world.tasks("", users=2, busy=0.0)
+    world.tree.arrived(made("web"))
+    world.groups()
+    world.tasks("", users=19, busy=0.01)
+    for tid in range(3, 19):  # 17 are new; one of them sleeps
+        world.schedule(tid, state="R")
+    counted = names(world.groups(after_s=LOOK_AT_THREADS_EVERY_S), ROOT)[TASKS]
+    assert 16 * 1024 <= counted <= 16 * 1024 * 2 ** (1 / 8) + 1
+
+
 def test_a_few_threads_more_or_less_move_nothing(world: World) -> None:
     world.tasks("", users=80)
     world.tree.arrived(made("web"))

@@ -14,7 +14,7 @@ from j10ce.adapters.adapter import Adapter
 from j10ce.adapters.static import StaticAdapter
 from j10ce.agent.agent import Host, may_write
 from j10ce.agent.cache import Cache, HistoryKeeper
-from j10ce.agent.config import KUBE, AgentConfig
+from j10ce.agent.config import KUBE, AgentConfig, gate_notes
 from j10ce.agent.controllers import Controllers, plugin_process
 from j10ce.agent.dialects import dialect
 from j10ce.agent.host_applications import HostApplications
@@ -51,6 +51,7 @@ from j10ce.observe.groups import GroupTree
 from j10ce.observe.observer import Observer
 from j10ce.observe.sensor import Sensor
 from j10ce.observe.sensors import node as machine
+from j10ce.observe.sensors.caches import CacheSensor
 from j10ce.observe.sensors.cgroup import CgroupSensor
 from j10ce.observe.sensors.cpi import CpiSensor
 from j10ce.observe.sensors.node import NodeSensor
@@ -68,7 +69,7 @@ log = structlog.get_logger()
 
 def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle: bool) -> Host:
     """Inside a running event loop. `load` reads the configuration again."""
-    cache = Cache(Path(settings.run_dir), Path(settings.state_dir))
+    cache = _cache(settings)
     hierarchies, files = Hierarchies.discover(), Files()
     facts = machine.discover(settings.node_name, hierarchies, files)
     owned = owner.choose(hierarchies, settings.tree, settings.top)
@@ -99,7 +100,7 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
         applications=applications,
         pressure=Pressure(shell, layout),
         operations=Operations(shell, local, whereabouts, cache, settings, cannot, *([plane.server] if plane else [])),
-        metrics=Metrics(),
+        metrics=Metrics(koordlet=settings.koordlet_metrics),
         trail=trail,
         usage=usage,
         histories=histories,
@@ -107,6 +108,12 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
         plane=plane,
         enrolment=_enrolment(settings, facts.name, shell),
     )
+
+
+def _cache(settings: AgentConfig) -> Cache:
+    cache = Cache(Path(settings.run_dir), Path(settings.state_dir))
+    cache.warnings += (f"koordlet's gate {note}" for note in gate_notes(settings))
+    return cache
 
 
 def _agent(
@@ -200,6 +207,7 @@ def _observer(
         CgroupSensor(hierarchies, files, tree.own, lambda: closely.targets),
         RunQueueSensor(hierarchies, files, lambda: closely.targets),
         ReclaimSensor(),
+        CacheSensor(files),
         *([] if perf.missing() else [CpiSensor(hierarchies, lambda: closely.targets, lambda: facts.cpus)]),
         *others,
     ]

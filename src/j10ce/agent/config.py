@@ -11,7 +11,7 @@ import re
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 from msgspec import field
@@ -23,6 +23,9 @@ from j10ce.model.kinds import Strict
 from j10ce.model.quantity import Duration
 from j10ce.model.text.near import one_of
 from j10ce.policy.validation import syntax
+
+if TYPE_CHECKING:
+    from j10ce.dialects.koordinator.gates import Switched
 
 CONFIG_DIR: Final = Path("/etc/j10ce-qos")
 # Several agents side by side, and tests, differ in these.
@@ -59,6 +62,8 @@ class AgentConfig(Strict, frozen=True, kw_only=True):
     socket_mode: str = "0660"  # 0666 lets everyone read; writing always needs root or the group
     socket_group: str = "j10ce"
     metrics: str = ""  # loopback address:port that serves /metrics, besides the socket
+    koordlet_metrics: bool = False  # also by the names that koordlet's dashboards ask for; they name workloads
+    koordlet_feature_gates: str = ""  # of koordlet's --feature-gates: those that are off silence controllers of ours
     controllers: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings per controller
     disabled: tuple[str, ...] = ()  # controllers that stay silent; sensors and back ends of plugins that are not loaded
     dialects: tuple[Literal["koordinator"], ...] = ()  # other systems' labels and annotations that are understood
@@ -88,6 +93,7 @@ def load(folder: Path, environ: Mapping[str, str] = os.environ) -> AgentConfig:
         node_name=config.node_name or socket.gethostname().lower(),
         run_dir=config.run_dir or str(run),
         state_dir=config.state_dir or str(state),
+        disabled=(*config.disabled, *(name for name in _gates(config).off if _exists(name))),
     )
 
 
@@ -143,9 +149,22 @@ def check(config: AgentConfig) -> list[Finding]:
     )
     return (
         [Finding(path, value, "not usable", f"write {hint}") for path, value, ok, hint in rows if not ok]
+        + list(_gates(config).findings)
         + [finding for name, raw in config.controllers.items() for finding in _check_controller(name, raw)]
         + [_unknown_controller(f"disabled[{n}]", name) for n, name in enumerate(config.disabled) if not _known(name)]
     )
+
+
+def _gates(config: AgentConfig) -> Switched:
+    """Gates of koordlet; they are read by whoever loads a configuration, not by the CLI."""
+    from j10ce.dialects.koordinator.gates import switched
+
+    return switched(config.koordlet_feature_gates)
+
+
+def gate_notes(config: AgentConfig) -> tuple[str, ...]:
+    """Gates that are on and switch nothing here, each with what does its work."""
+    return _gates(config).notes
 
 
 def _check_controller(name: str, raw: dict[str, Any]) -> list[Finding]:

@@ -9,6 +9,9 @@ A Snapshot comes in; bounds and wishes for settings go out, each with its reason
     cpu/         is about CPU time
     memory/      is about memory
     interference/  says who suffers from whom, and what helps
+    cache/       is about the last-level cache and the bandwidth to memory
+    core_sched   says who shares a core with whom
+    lent         is what a pod may use of what the others leave over
     eviction/    is the last resort: who gives way in stages, and leaves
     limits       is what a workload may use at most
     own          protects the agent itself

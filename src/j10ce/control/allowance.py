@@ -69,13 +69,19 @@ def limited(snap: Snapshot, target: TargetId) -> Iterator[tuple[TargetId, float]
 
 def quota_us(snap: Snapshot, e: Entitlement, limit: float) -> float:
     """Of a limit in millicores, on the CPUs of this node."""
-    return float(max(KNOBS["cpu.max"].low, math.ceil(Fraction(limit) * PERIOD_US / 1000 / ratio_here(snap, e))))
+    return float(max(KNOBS["cpu.max"].low, math.ceil(Fraction(limit) * PERIOD_US / 1000 / _ratio(snap, e))))
 
 
-def ratio_here(snap: Snapshot, e: Entitlement) -> Fraction:
+def _ratio(snap: Snapshot, e: Entitlement) -> Fraction:
     """What a CPU of this node does for it, in CPUs of the slowest of the fleet."""
     ratio = snap.strategy.normalization.ratio
     return Fraction(str(ratio)) if ratio is not UNSET and ratio > 1 and e.tier in NORMALISED else Fraction(1)
+
+
+def worth(snap: Snapshot, e: Entitlement) -> str:
+    """What to say of a limit that is less time here; nothing where it is as much."""
+    ratio = _ratio(snap, e)
+    return f", of CPUs that do {float(ratio):g} times as much" if ratio > 1 else ""
 
 
 def limited_parts(snap: Snapshot, w: Workload | None) -> Iterator[tuple[TargetId, Part]]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from j10ce.control.cache.cache import Caches
 from j10ce.control.controller import Controller
+from j10ce.control.core_sched import CoreSched
 from j10ce.control.cpu.bursting.burst import CpuBurst
 from j10ce.control.cpu.idle import CpuIdle
 from j10ce.control.cpu.suppression.suppress import CpuSuppress
 from j10ce.control.eviction.eviction import Eviction
 from j10ce.control.floors import Floors
 from j10ce.control.interference.interference import Interference
+from j10ce.control.lent import Lent
 from j10ce.control.limits import Limits
 from j10ce.control.memory.cap import MemoryCap
 from j10ce.control.memory.qos import MemoryQos
@@ -26,12 +29,15 @@ BUILTIN: Final[Mapping[str, type[Any]]] = {
     for c in (
         Floors,
         Limits,
+        Lent,
         MemoryQos,
         MemoryCap,
         CpuIdle,
         CpuSuppress,
         CpuBurst,
         Interference,
+        Caches,
+        CoreSched,
         Eviction,
         Own,
         Parameters,

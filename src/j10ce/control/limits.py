@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
 
-from j10ce.control.allowance import BurstAllowed, allowed, limited_parts, quota_us, ratio_here
+from j10ce.control.allowance import BurstAllowed, allowed, limited_parts, quota_us, worth
 from j10ce.control.controller import Controller
 from j10ce.model.kinds import Strict
 from j10ce.model.knob import PERIOD_US, Setting, TargetId
@@ -71,15 +71,16 @@ def _wishes(snap: Snapshot, e: Entitlement, burst: BurstAllowed) -> Iterator[Wis
 def _cpu(snap: Snapshot, e: Entitlement, limit: float, burst: BurstAllowed) -> Iterator[Wish]:
     if limit == math.inf:
         return
-    quota, ratio = quota_us(snap, e, limit), ratio_here(snap, e)
+    quota = quota_us(snap, e, limit)
     saved = _saved_us(quota, burst.saved)
-    why = f"limit {spell('cpu', limit)}" + (f" of CPUs that do {float(ratio):g} times as much" if ratio > 1 else "")
+    why = f"limit {spell('cpu', limit)}{worth(snap, e)}"
     yield "cpu.max", Bound.WANT, quota, why
     most = max(quota + saved, math.floor(quota * burst.multiple))
     yield "cpu.max", Bound.AT_MOST, most, f"{why}, burst {most / quota - 1:.0%}" if most > quota else why
     if saved:
         # The kernel refuses a burst above the quota.
-        yield "cpu.max.burst", Bound.WANT, min(saved, quota), f"{saved / quota:.0%} of the limit may be saved up"
+        kept = min(saved, quota)
+        yield "cpu.max.burst", Bound.WANT, kept, f"{kept / quota:.0%} of the limit may be saved up"
 
 
 def _saved_us(quota: float, saved: Quantity | UnsetType) -> float:

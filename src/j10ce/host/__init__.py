@@ -7,5 +7,6 @@ Paths of /proc and /sys come in; mounts, open descriptors and commands to start 
     handles   leads from a workload's handle to its cgroups
     topology  says which CPUs share what
     perf      counts what a cgroup's tasks do on the CPUs
+    resctrl   says what can be divided of caches and memory bandwidth
     child     starts processes of ours, with our own code only
 """

@@ -18,5 +18,6 @@ A Plan comes in; settings of the kernel and an Outcome for each change go out.
     slow        is the thread for writes that may block
     actions     does what leaves no value behind
     tasks/      is the back end of what all threads or processes of a workload have
+    resctrl/    is the estate and the back end of cache groups
     node/       is the estate and the back end of the machine itself
 """

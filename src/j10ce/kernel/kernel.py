@@ -67,7 +67,7 @@ class Kernel:
         self._journal = journal
         self._clock = clock
         self._routes = Routes(tree, backends, estates)
-        self._held = Held(self._routes)
+        self._held = Held(self._routes, journal.owners)
         self._contests = Contests()
         self._values = Values(
             self._routes,
@@ -141,7 +141,10 @@ class Kernel:
         self._rename(handles, handles)
         self._hand_over(handles)
         groups = self._learn(handles, handles)
-        ours = self._journal.targets().keys() | self._routes.beside_cgroups()
+        beside = self._routes.beside_cgroups()
+        for target in [t for t in self._read if not self._routes.in_tree(t) and t not in beside]:
+            self._held.drop(target)  # someone else removed it: what it held is to be written again
+        ours = self._journal.targets().keys() | beside
         for target in ours - groups - handles.keys() - self._read:
             self._held.read(target)
         known = groups | handles.keys() | ours

@@ -7,12 +7,17 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from j10ce.errors import Unsupported
+from j10ce.host import resctrl
 from j10ce.host.mounts import UNIFIED, Hierarchies
 from j10ce.kernel.backend import Backend, Estate, Tree
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.kernel.node.estate import NodeEstate
 from j10ce.kernel.node.sysctl import Sysctls
+from j10ce.kernel.resctrl.estate import ResctrlEstate
+from j10ce.kernel.resctrl.files import ResctrlFiles
+from j10ce.kernel.resctrl.membership import ResctrlMembership
+from j10ce.kernel.resctrl.schemata import Schemata
 from j10ce.kernel.systemd.dbus import SYSTEM_BUS, Bus, CallFailed, Connection
 from j10ce.kernel.systemd.properties import Nursery, UnitProperties
 from j10ce.kernel.systemd.tree import SystemdTree
@@ -95,14 +100,17 @@ def _systemd(hierarchies: Hierarchies, top: str) -> TreeOwner:
     units, nursery = reach(endpoint, hierarchies), Nursery()
     backend = UnitProperties(units, hierarchies, nursery)
     tree = SystemdTree(units, hierarchies, nursery, backend, top)
-    return TreeOwner(tree, (backend, *_beside(hierarchies)), units, endpoint.bus, estates=(NodeEstate(),))
+    beside, estates = _beside(hierarchies)
+    return TreeOwner(tree, (backend, *beside), units, endpoint.bus, estates)
 
 
 def _plain(hierarchies: Hierarchies, top: str) -> TreeOwner:
-    backends = (CgroupFiles(hierarchies), *_beside(hierarchies))
-    return TreeOwner(PlainTree(hierarchies, top), backends, estates=(NodeEstate(),))
+    beside, estates = _beside(hierarchies)
+    return TreeOwner(PlainTree(hierarchies, top), (CgroupFiles(hierarchies), *beside), estates=estates)
 
 
-def _beside(hierarchies: Hierarchies) -> tuple[Backend, ...]:
-    """The back ends that every machine has, whoever owns its cgroups."""
-    return Sysctls(), TaskBackend(Roll(hierarchies), [Cookies()])
+def _beside(hierarchies: Hierarchies) -> tuple[tuple[Backend, ...], tuple[Estate, ...]]:
+    """What every machine has, whoever owns its cgroups."""
+    caches = ResctrlFiles()
+    threads = TaskBackend(Roll(hierarchies), [Cookies(), ResctrlMembership(caches)])
+    return (Sysctls(), Schemata(caches, resctrl.discover()), threads), (NodeEstate(), ResctrlEstate(caches))

@@ -6,11 +6,17 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from j10ce.host import perf
+from j10ce.host import perf, resctrl
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import file
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
+from j10ce.kernel.resctrl.files import ResctrlFiles
+from j10ce.kernel.resctrl.membership import ResctrlMembership
+from j10ce.kernel.resctrl.schemata import Schemata
+from j10ce.kernel.tasks.cookie import Cookies
+from j10ce.kernel.tasks.handout import OUTSIDE
+from j10ce.kernel.tasks.roll import Roll
 from j10ce.model.kinds import Capability
 from j10ce.model.knob import CGROUP_KNOBS, FREEZER, Setting, Support, TargetId, Value, group
 from j10ce.model.plan import Applied, Gone, Refused
@@ -30,6 +36,7 @@ _TRIALS: Final[Mapping[str, Value]] = {
     "cgroup.freeze": 1.0,
 }
 _TRIGGERS: Final = (("windows of any length", 1_000_000), ("windows of n × 2 s", 2_000_000))
+_PTRACE: Final = 1 << 19  # the bit of CAP_SYS_PTRACE
 _SCRATCH: Final = "j10ce-probe-"  # and the process that probes
 _V2_ROOT: Final = "cgroup v2 mounted at /sys/fs/cgroup"
 
@@ -41,6 +48,8 @@ def examine(hierarchies: Hierarchies | None = None, *, proc: str = "/proc", run:
         _cgroup(mounted),
         _privileges(mounted),
         *(_capability(name, s) for name, s in try_knobs(mounted).items()),
+        *(_capability(name, s) for name, s in _beside_cgroups().items()),
+        _tasks(mounted, proc),
         *_pressure(mounted, proc),
         _cpi(),
         _recursive_protection(mounted),
@@ -63,6 +72,24 @@ def try_knobs(hierarchies: Hierarchies) -> dict[str, Support]:
         return {name: _try(backend, target, name, support) for name, support in judged.items()}
     finally:
         tree.remove(target)
+
+
+def _beside_cgroups() -> dict[str, Support]:
+    """Caches and cores. Nothing is tried: the kernel says what it has."""
+    files = ResctrlFiles()
+    traits = {t.knob: t.support() for t in (ResctrlMembership(files), Cookies())}
+    return {**Schemata(files, resctrl.discover()).knobs(), **traits}
+
+
+def _tasks(hierarchies: Hierarchies, proc: str) -> Capability:
+    """Whether what every thread has by itself can be given: it must be seen, and be ours to look into."""
+    status = file.read(f"{proc}/self/status") or ""
+    rights = next((line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")), "0")
+    unseen = OUTSIDE in (Roll(hierarchies).tasks(Handle(""), processes=True) or ()) if hierarchies.in_use() else True
+    wanting = {"the PID namespace of the host (hostPID)": unseen, "CAP_SYS_PTRACE": not int(rights, 16) & _PTRACE}
+    needs = " and ".join(need for need, lacks in wanting.items() if lacks)
+    instead = "threads that cannot be reached keep their cache group and cookie" if needs else ""
+    return Capability(feature="tasks", ok=not needs, via="prctl, resctrl", needs=needs, instead=instead)
 
 
 def _clear(hierarchies: Hierarchies) -> None:

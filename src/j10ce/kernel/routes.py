@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from j10ce.errors import QosError
 from j10ce.kernel.backend import Acts, Backend, Batched, Builds, Estate, Instanced, Metered, Surveys, Tends, Tree
-from j10ce.model.knob import KNOBS, Deed, Setting, Support, TargetId, Value, group, has, kind_of
+from j10ce.model.knob import KNOBS, TENDED, Deed, Setting, Support, TargetId, Value, group, has, kind_of
 from j10ce.model.workload import Handle
 
 
@@ -83,11 +83,14 @@ class Routes:
         except QosError:
             return None
 
-    def read_all(self, target: TargetId) -> Iterator[tuple[Setting, Value]]:
-        """Every setting of a target that can be read."""
+    def read_all(self, target: TargetId, among: Container[Setting]) -> Iterator[tuple[Setting, Value]]:
+        """Every setting of a target that can be read. What all threads have is read of those `among` whom somebody
+        gave something: to look at every thread of a machine takes long."""
         for knob, offered in self.support.items():
             if offered.ok and has(target, knob):
                 for setting in self._settings(target, knob):
+                    if knob in TENDED and setting not in among:
+                        continue
                     if (value := self.look(setting)) is not None:
                         yield setting, value
 

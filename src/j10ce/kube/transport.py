@@ -35,7 +35,7 @@ class KubeRequest(NamedTuple):
     query: Mapping[str, str] = NO_QUERY
     body: bytes | None = None
     content: str = JSON
-    attempt_s: float = ATTEMPT_S
+    attempt_s: float = ATTEMPT_S  # or half of the client's patience, where that is longer
     repeatable: bool = True  # carried out twice, it does no more than once
 
     def __str__(self) -> str:
@@ -98,7 +98,8 @@ class KubeHttp:
             await asyncio.sleep(0)  # connections that are being dropped go with the next turn of the loop
 
     async def _once(self, request: KubeRequest) -> bytes:
-        limits = aiohttp.ClientTimeout(request.attempt_s, sock_connect=CONNECT_S, sock_read=self._patience_s)
+        attempt_s = max(request.attempt_s, self._patience_s / 2)
+        limits = aiohttp.ClientTimeout(attempt_s, sock_connect=CONNECT_S, sock_read=self._patience_s)
         try:
             async with self._sent(request, limits) as answer:
                 text = await answer.read()

@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from j10ce.dialects.koordinator.overrides import classed
 from j10ce.errors import Denied, NotFound
 from j10ce.manager.access.auth import is_loopback
 from j10ce.manager.access.tls import follow_files, reload_certificate, server_context
@@ -26,7 +27,7 @@ from j10ce.manager.config import Config
 from j10ce.manager.documents import fleet_metrics
 from j10ce.manager.keepers.run import Keep, Surroundings, persist
 from j10ce.manager.kube import extender, webhook
-from j10ce.manager.kube.cluster_feed import Occupants
+from j10ce.manager.kube.cluster_feed import Occupants, as_it_is
 from j10ce.manager.kube.doors import Doors, KubernetesDoor
 from j10ce.manager.kube.events import Recorder
 from j10ce.manager.kube.evictions.evictor import Evictor
@@ -71,7 +72,8 @@ class KubePlane:
         self._config, self._wall, self._client = config, wall, store.client
         self._base = Foundation(config, store, wall, tracer)
         self._occupancy, self._offers = Occupancy(), Offers()
-        self._occupants = Occupants(self._base.store, self._base.view, wall, self._occupancy, self._offers)
+        translate = classed if "koordinator" in config.dialects else as_it_is
+        self._occupants = Occupants(self._base.store, self._base.view, wall, self._occupancy, self._offers, translate)
         self._events = Recorder(store.client, config.identity, wall)
         self._plane = Plane(self._base, elector, self._occupants.synced, store.refused)
         if certificates := self._own_certificates():
@@ -96,7 +98,9 @@ class KubePlane:
         store, view = self._base.store, self._base.view
         also: dict[str, Keep] = {
             "owners of nodes": lambda: keep_owned(store, view, self._occupants),
-            "extended resources": lambda: keep_extended(self._client, view, self._occupants),
+            "extended resources": lambda: keep_extended(
+                self._client, view, self._occupants, theirs=self._koordinator is not None
+            ),
             "evictions": Evictor(self._client, view, self._occupants, self._wall, self._events.tell_of).run,
             "events": self._events.run,
             "events of pods and nodes": Narrator(self._occupants, view, self._events.tell_of).run,

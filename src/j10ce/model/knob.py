@@ -12,6 +12,7 @@ import re
 from enum import Enum
 from itertools import chain
 from typing import Final, NamedTuple, NewType, TypeAlias
+from zlib import crc32
 
 from j10ce.errors import Invalid
 from j10ce.model.quantity import Quantity
@@ -34,6 +35,8 @@ CGROUP_KINDS: Final = frozenset(("group", "workload", "part"))
 MADE_KINDS: Final = frozenset(("resctrl",))  # kinds beside cgroups whose targets we make, and remove again
 NO_TEXT: Final = "(none)"  # how people read and write an empty text
 GROUP_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+GROUP_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
+GROUP_TEXT: Final = 100  # characters of it that are kept
 SPELLED: Final = re.compile(r"([a-z0-9_.]{1,64})(?:\[([A-Za-z0-9_.:@-]{1,64})\])?")  # a knob, and its instance if any
 
 
@@ -53,6 +56,12 @@ def workload(namespace: str, name: str) -> TargetId:
 
 def part(namespace: str, name: str, part_name: str) -> TargetId:
     return TargetId(f"part/{namespace}/{name}/{part_name}")
+
+
+def group_name(text: str) -> str:
+    """A name for a group of tasks that is as near to a text as such names can be; different for different texts."""
+    near = GROUP_UNFIT.sub("_", text)[:GROUP_TEXT]
+    return near if near == text and GROUP_NAME.fullmatch(near) else f"g{near}-{crc32(text.encode()):08x}"
 
 
 def kind_of(target: str) -> str:
@@ -157,17 +166,19 @@ _KNOBS: Final = (
 )  # fmt: skip
 
 KNOBS: Final[dict[str, Knob]] = {k.name: k for k in _KNOBS}
+TENDED: Final = frozenset(name for name, k in KNOBS.items() if k.on == THREADS)
 CGROUP_KNOBS: Final[dict[str, Knob]] = {name: k for name, k in KNOBS.items() if k.on == CGROUP}
+
+
+_ON: Final = {CGROUP: CGROUP_KINDS, THREADS: frozenset({"workload"})}
+# Kinds of targets by knob, made once: every proposal of every tick is asked for it.
+_KINDS: Final = {k.name: _ON.get(k.on, frozenset({k.on})) for k in _KNOBS}
 
 
 def has(target: TargetId, knob: str) -> bool:
     """Whether a target of that kind can have the knob; of a knob that the table lacks its back end knows."""
-    about, kind = KNOBS.get(knob), kind_of(target)
-    if about is None:
-        return True
-    if about.on == CGROUP:
-        return kind in CGROUP_KINDS
-    return kind == ("workload" if about.on == THREADS else about.on)
+    kinds = _KINDS.get(knob)
+    return kinds is None or target.partition("/")[0] in kinds
 
 
 def read_name(text: str) -> tuple[str, str] | None:

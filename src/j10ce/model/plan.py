@@ -45,6 +45,7 @@ class Verdict(NamedTuple):
     clamps: tuple[str, ...] = ()
     held: str = ""  # the hold that froze it, if one did
     by: Proposal | None = None  # whose want or bound set the value; None: children, floors or the kernel's rules did
+    moved_by: tuple[Proposal, ...] = ()  # of the others, whose bounds are among the clamps
 
 
 class ValueChange(NamedTuple):

@@ -123,6 +123,8 @@ METRICS: Mapping[str, str] = {
     "memory.refaults": "pages per second that were reclaimed and needed again",
     "memory.direct_reclaim": "pages per second that tasks had to look at themselves to get memory",
     "memory.stalls": "allocations per second that had to wait for that; of the node",
+    "cache.occupancy": "bytes of the last-level caches that a group of resctrl holds",
+    "memory.bandwidth": "bytes per second that a group of resctrl moves to and from memory",
 }
 
 

@@ -41,14 +41,15 @@ def heeded(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def unheeded(annotations: Mapping[str, str]) -> tuple[Note, ...]:
-    """One for each that some rule of ours might read, had it not been left out."""
-    ours = sorted(name for name in annotations if ANNOTATIONS.match(name))
-    long = [f"{len(annotations[n])} characters, of which none counts; write at most {MOST_TEXT}" for n in ours]
+    """A note for each that some rule of ours might read, had it not been left out; as many as are bearable."""
+    kept, ours = heeded(annotations), sorted(name for name in annotations if ANNOTATIONS.match(name))
     late = f"one of {len(ours)} annotations, of which the first {MOST_ANNOTATIONS} by name count"
-    out = [n for n in ours if n not in heeded(annotations)]
-    sized = dict(zip(ours, long, strict=True))
-    why = {n: sized[n] if len(annotations[n]) > MOST_TEXT else late for n in out}
-    return tuple(Note("Note", f"annotation {n}", text) for n, text in why.items())[:MOST_ANNOTATIONS]
+    notes = []
+    for name in (name for name in ours if name not in kept):
+        length = len(annotations[name])
+        long = f"{length} characters, of which none counts; write at most {MOST_TEXT}"
+        notes.append(Note("Note", f"annotation {name}", long if length > MOST_TEXT else late))
+    return tuple(notes[:MOST_ANNOTATIONS])
 
 
 class Handle(Struct, frozen=True, omit_defaults=True):
@@ -77,6 +78,17 @@ class Reclaimable(Struct, frozen=True):
 
     requests: Resources = NOTHING
     limits: Ceiling = Ceiling()
+
+
+def lent(bands: Mapping[str, Reclaimable]) -> Reclaimable:
+    """What is asked of all bands together; a band without a limit leaves the whole without one."""
+    every = [*bands.values()]
+    asked = Resources()
+    for one in every:
+        asked = asked.plus(one.requests)
+    return Reclaimable(
+        asked, Ceiling(sum(b.limits.cpu for b in every) or math.inf, sum(b.limits.memory for b in every) or math.inf)
+    )
 
 
 class Part(Struct, frozen=True):
@@ -122,12 +134,20 @@ class EvictionHints(Struct, frozen=True):
     rank: int | None = None  # among those of one priority: lower goes first; None: its priority
 
 
+class CoreWish(Struct, frozen=True):
+    """Whose threads may run beside those of one workload on one core, where its profile asks for core scheduling."""
+
+    group: str = ""  # of its namespace; empty: the one that all have who say nothing
+    policy: Literal["", "exclusive", "none"] = ""  # exclusive: nobody's; none: anybody's
+
+
 class Overrides(Struct, frozen=True):
     """What is said of one workload alone, on top of its profile."""
 
     sections: ProfileOverlay = ProfileOverlay()
     eviction: EvictionHints = EvictionHints()
     burst: BurstSection = BurstSection()  # over what the node's strategy says
+    core: CoreWish = CoreWish()
     origins: Mapping[str, str] = field(default_factory=dict)  # `cpu.burst` -> who said so, such as an annotation
     notes: tuple[Note, ...] = ()  # what was said and could not be understood, or is not allowed
     profiles: tuple[str, ...] = ()  # that it is to have unless our own label says otherwise, the best first

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from j10ce.model.kinds import Tier
-from j10ce.model.knob import TargetId
+from j10ce.model.knob import NODE, TargetId
 from j10ce.model.snapshot import Snapshot
 
 CHOOSE_S: Final = 10.0
@@ -20,6 +20,7 @@ MOST_VICTIMS: Final = 24
 MOST_SUSPECTS: Final = 8
 LEAST_CPUS: Final = 0.01  # whoever uses less, and waits for nothing, suffers from nobody
 LEAST_PRESSURE: Final = 0.02
+LEAST_OF_NODE: Final = 0.002  # what nobody on the machine waits for, no single workload does
 BUSY_WITH_IO: Final = 0.05
 PRESSURES: Final = ("cpu.pressure", "memory.pressure", "io.pressure")
 
@@ -38,7 +39,8 @@ class Closely:
         self._epoch, self._chosen_at = snap.epoch, snap.now
         protected = [t for t, e in snap.entitlements.items() if e.chosen and e.tier is not Tier.BESTEFFORT]
         suspects = snap.entitlements.keys() - protected
-        victims = _most(protected, MOST_VICTIMS, lambda t: _need(snap, t))
+        felt = [p for p in PRESSURES if _felt(snap.readings.window(NODE, p, KNOWN_S).peak())]
+        victims = _most(protected, MOST_VICTIMS, lambda t: _need(snap, t, felt))
         self.targets = frozenset((*victims, *_most(suspects, MOST_SUSPECTS, lambda t: _io(snap, t))))
 
 
@@ -48,9 +50,14 @@ def _most(targets: Iterable[TargetId], count: int, weight: Callable[[TargetId], 
     return [target for _, target in sorted(weighed)[:count]]
 
 
-def _need(snap: Snapshot, target: TargetId) -> float:
-    """Waiting comes before any use; without either there is no need."""
-    waits = max(snap.readings.window(target, p, KNOWN_S).peak() or 0.0 for p in PRESSURES)
+def _felt(peak_of_node: float | None) -> bool:
+    """Where nobody knows, it may be."""
+    return peak_of_node is None or peak_of_node >= LEAST_OF_NODE
+
+
+def _need(snap: Snapshot, target: TargetId, felt: Iterable[str]) -> float:
+    """Waiting comes before any use; without either there is no need. `felt` is the pressure that the machine has."""
+    waits = max((snap.readings.window(target, p, KNOWN_S).peak() or 0.0 for p in felt), default=0.0)
     uses = snap.readings.window(target, "cpu.usage", CHOOSE_S).mean() or 0.0
     if waits >= LEAST_PRESSURE:
         return 1.0 + waits

@@ -1,10 +1,12 @@
 """What the threads of a group weigh beside the groups in it: by the time that they run or wait, not by their number.
 
     demand = Σ weight · min(1, (run + wait over the last look) / its length)   [shares]
-A starved thread waits, so it counts in full; a sleeping one counts nothing. Its weight is the kernel's own for its nice
-value, or for being idle. In the root the scheduler puts the threads of a session into one group where autogroup is on:
-they count as one at most, by the nice value of the session. It rises at once, and falls with the highest of the last
-ten seconds. It moves in steps, so that weights do not follow every thread that comes and goes.
+A starved thread waits, so it counts in full; a sleeping one counts nothing. One that began since the last look counts
+in full if it is ready to run right now: it stands for those that came and went meanwhile, as a build's compilers do.
+Its weight is the kernel's own for its nice value, or for being idle. In the root the scheduler puts the threads of a
+session into one group where autogroup is on: they count as one at most, by the nice value of the session. It rises at
+once, and falls with the highest of the last ten seconds. It moves in steps, so that weights do not follow every thread
+that comes and goes.
 """
 
 from __future__ import annotations
@@ -88,9 +90,11 @@ class Demand:
             return 1.0  # this kernel does not count it
         if self._at == -math.inf:  # the first look: the mean of its life
             return min(1.0, spent[tid] / max(CLOSEST_S, self._age(tid)))
-        before = self._spent.get(tid, 0.0)
-        used = spent[tid] - before if spent[tid] >= before else spent[tid]  # less: the number belongs to another now
-        return min(1.0, used / (now - self._at))
+        before = self._spent.get(tid, math.inf)
+        if spent[tid] >= before:
+            return min(1.0, (spent[tid] - before) / (now - self._at))
+        ready = self._stat(tid)[:1] == [b"R"]  # it began since, perhaps under the number of another
+        return 1.0 if ready else min(1.0, spent[tid] / (now - self._at))
 
     def _seconds(self, tid: int) -> float | None:
         text = read_whole(f"{self._proc}/{tid}/schedstat")

@@ -12,7 +12,7 @@ from j10ce.model.snapshot import NodeFacts, Snapshot
 from j10ce.model.workload import Entitlement, Handle, Workload
 from j10ce.observe.closely import Closely
 from j10ce.observe.groups import GroupTree
-from j10ce.observe.sensor import Sensor
+from j10ce.observe.sensor import OffCgroups, Sensor
 from j10ce.observe.series import SeriesBook
 
 CLOSEST_S: Final = 0.2  # rates over less than that are noise
@@ -33,6 +33,7 @@ class Observer:
         self.facts = facts
         self.failing: dict[str, str] = {}  # sensor to its complaint
         self._sensors = sensors
+        self._beside = [s for s in sensors if isinstance(s, OffCgroups)]
         self._tree = tree
         self._refresh = refresh
         self._closely = closely or Closely()
@@ -90,7 +91,8 @@ class Observer:
             self._changes += 1
         groups = self._tree.groups(now)
         if self._forgotten != self.version:
-            self._book.keep_only({NODE, *workloads, *groups.by_target})
+            beside = (target for sensor in self._beside for target in sensor.targets)
+            self._book.keep_only({NODE, *workloads, *groups.by_target, *beside})
             self._forgotten = self.version
         readings = self._book.at(now)
         snap = Snapshot(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Workload
@@ -27,4 +27,14 @@ class Sensor(Protocol):
 
         Called on every tick from the ring's thread; must not block.
         """
+        ...
+
+
+@runtime_checkable
+class OffCgroups(Protocol):
+    """A sensor of targets that are no cgroups."""
+
+    @property
+    def targets(self) -> Collection[TargetId]:
+        """Those that it sees; what was measured of others is forgotten."""
         ...

@@ -21,6 +21,7 @@ WANT, AT_LEAST, AT_MOST = Bound.WANT, Bound.AT_LEAST, Bound.AT_MOST  # module na
 ADVICE = Rank.ADVICE
 GUARANTEE, CAP = KnobRole.GUARANTEE, KnobRole.CAP
 TYPES: Final = {Unit.SET: frozenset, Unit.TEXT: str}  # of values that are no numbers
+FORMS: Final = {k.name: TYPES[k.unit] for k in KNOBS.values() if k.unit in TYPES}  # by knob: names are hashed faster
 LAPSED: Final = "journal"  # owner of the wish to go back to the original value; nobody else speaks by that name
 FLOORED: Final = frozenset({"cpu.max", "memory.high", "memory.max"})  # caps that may not cut into a floor
 
@@ -45,16 +46,17 @@ def precedence(p: Proposal) -> tuple[int, str, str, str, str, float | str]:
 
 def well_formed(p: Proposal) -> bool:
     """Whether it is a setting that its target can have, and the value of its knob's type at all."""
-    k = KNOBS.get(p.setting.knob)
+    s, value = p.setting, p.value
+    k = KNOBS.get(s.knob)
     if p.owner == LAPSED:
         return False
     if k is None:
-        return p.value == p.value
-    if bool(p.setting.instance) is not k.several or not has(p.setting.target, k.name):
+        return value == value
+    if bool(s.instance) is not k.several or not has(s.target, s.knob):
         return False
-    if type(p.value) is float:
-        return p.value == p.value and k.unit not in TYPES
-    return isinstance(p.value, TYPES.get(k.unit, int))
+    if type(value) is float:
+        return value == value and s.knob not in FORMS
+    return isinstance(value, FORMS.get(s.knob, int))
 
 
 def _bounded(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources, node: NodeFacts) -> Verdict:
@@ -66,10 +68,11 @@ def _bounded(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resourc
             if _passed(value, bound):
                 by, value = bound, number(bound.value)
                 moved.append(bound)
-    clamps = tuple([_bound_text(s, p) for p in moved]) if winner else ()  # without a want the bound is the wish
+    movers = tuple(moved) if winner else ()  # without a want the bound is the wish
+    clamps = tuple([_bound_text(s, p) for p in movers])
     allowed, texts = _allow(s, value, floor, node)
     others = tuple([p for p in ranked if p != winner]) if len(ranked) > 1 or winner is None else ()
-    return Verdict(s, allowed, winner, others, clamps + texts, "", by if allowed == value else None)
+    return Verdict(s, allowed, winner, others, clamps + texts, "", by if allowed == value else None, movers)
 
 
 def _tightest(ranked: Sequence[Proposal]) -> Iterator[Proposal]:
@@ -124,6 +127,7 @@ def _place(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources
     by: Proposal | None = None
     value = cpus(base) & node.cpus  # what an adopted cgroup came with is narrowed, never widened
     clamps: list[str] = []
+    movers: list[Proposal] = []
     firm = value  # of the ranks above advice
     for p in within:
         narrowed = (value or node.cpus) & (cpus(p.value) or node.cpus)
@@ -138,19 +142,22 @@ def _place(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources
         if p.bound is AT_LEAST and value and not more <= value:
             value, by = value | more, p
             clamps.append(f"widened to {render(s.knob, value)} by {p.owner}: {p.reason}")
+            movers.append(p)
     winner = within[0] if within else None
-    return Verdict(s, value, winner, tuple(p for p in ranked if p != winner), tuple(clamps), by=by or winner)
+    others = tuple(p for p in ranked if p != winner)
+    return Verdict(s, value, winner, others, tuple(clamps), by=by or winner, moved_by=tuple(movers))
 
 
 def _narrow(s: Setting, ranked: Sequence[Proposal]) -> Verdict:
     """A set that is no set of CPUs: what the highest rank wants, within every `at_most` that leaves some of it."""
     winner = next((p for p in ranked if p.bound is WANT), ranked[0])
-    by, value, clamps = winner, cpus(winner.value), list[str]()
+    by, value, movers = winner, cpus(winner.value), list[Proposal]()
     for p in ranked:
         if p.bound is AT_MOST and (left := value & cpus(p.value)) and left != value:
             by, value = p, left
-            clamps.append(_bound_text(s, p))
-    return Verdict(s, value, winner, tuple(p for p in ranked if p != winner), tuple(clamps), by=by)
+            movers.append(p)
+    clamps, others = tuple(_bound_text(s, p) for p in movers), tuple(p for p in ranked if p != winner)
+    return Verdict(s, value, winner, others, clamps, by=by, moved_by=tuple(movers))
 
 
 def _left_out(s: Setting, p: Proposal, left: int, fewest: int, floor: Resources) -> str:

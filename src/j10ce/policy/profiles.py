@@ -14,7 +14,6 @@ from msgspec import UNSET
 from j10ce.model.kinds import (
     BUILT_IN_LABEL,
     NAMESPACE_NAME_LABEL,
-    CacheSection,
     CpuSection,
     IoSection,
     MemorySection,
@@ -110,7 +109,6 @@ def unheeded(profile: QoSProfile) -> tuple[str, ...]:
     sections = {
         "network": (spec.network, NetworkSection()),
         "io": (spec.io, IoSection()),
-        "cache": (spec.cache, CacheSection()),
     }
     names = [section for section, (said, silent) in sections.items() if said != silent]
     whole = (f"no controller acts on section {', '.join(names)} of profile {name}",) if names else ()
@@ -122,7 +120,6 @@ def not_yet(cpu: CpuSection, memory: MemorySection) -> tuple[str, ...]:
     """Fields that ask for something, and that no controller acts on so far."""
     asked = {
         "cpu.latency": cpu.latency != "normal",
-        "cpu.coreSched": cpu.core_sched,
         "memory.oomPriority": memory.oom_priority != 0,
         "memory.reclaim": memory.reclaim is not UNSET and memory.reclaim.enabled,
     }
@@ -141,7 +138,7 @@ def _cpu_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
     )
     yield "cpu.weight", f"{weight}; raised where a CPU floor needs more"
     yield "cpu.idle", "1: runs when nobody else wants the CPU" if cpu.idle else "0"
-    lowered = "; lowered while better tiers are busy and cpu.idle is not to be had, or not enough"
+    lowered = "; lowered while better tiers are busy, where cpu.idle is not enough or the node's strategy says so"
     suppressed = lowered if cpu.suppressible else ""
     yield "cpu.max", f"the CPU limit, none without one{suppressed}"
     yield "cpu.max.burst", "0" if cpu.burst is UNSET else f"up to {cpu.burst} of the limit may be saved up"

@@ -140,3 +140,24 @@ def test_whom_its_own_quota_stops_suffers_from_nobody(throttled: float) -> None:
         loop.machine.book.add(float(loop.t), VICTIM.target, "cpu.throttled", throttled)
         next(loop.seconds(1))
     assert bool(loop.controller.seen) is (throttled == 0.0)
+
+
+def test_a_cap_on_memory_follows_what_is_in_use_until_it_is_in_force() -> None:
+    mix = next(Mix(seed, "memory") for seed in range(100) if antagonist(Mix(seed, "memory")) is Tier.BESTEFFORT)
+    loop = Loop(mix)
+    setting = Setting(loop.machine.antagonist, "memory.high")
+    values: dict[Setting, float] = {}
+    for _ in range(200):
+        loop.machine.second(loop.t)
+        snap = replace(loop.look(), settings={**loop.look().settings, **values})
+        held = snap.readings.window(setting.target, "memory.current", 5.0).last() or 0.0
+        for proposal in loop.controller.propose(snap):
+            assert proposal.setting == setting
+            assert isinstance(proposal.value, float)
+            if setting not in values:
+                assert proposal.value >= held
+            elif proposal.value != values[setting]:
+                pytest.fail("it moved while it was in force")
+            values[setting] = proposal.value
+        loop.t += 1
+    assert values

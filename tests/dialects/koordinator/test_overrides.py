@@ -174,12 +174,15 @@ def test_its_words_about_eviction_are_hints() -> None:
 
 
 def test_an_annotation_that_is_too_long_or_one_too_many_is_left_out_with_a_note() -> None:
-    many = {f"j10ce.io/a{n:03}": "x" for n in range(MOST_ANNOTATIONS + 1)} | {"j10ce.io/a000": "x" * 20_000}
+    many = {f"j10ce.io/a{n:03}": "x" for n in range(MOST_ANNOTATIONS + 2)} | {"j10ce.io/a000": "x" * 20_000}
     notes = [str(note) for note in unheeded(many)]
     assert len(heeded(many)) == MOST_ANNOTATIONS
     assert notes == [
         "annotation j10ce.io/a000: 20000 characters, of which none counts; write at most 16384",
+        "annotation j10ce.io/a065: one of 66 annotations, of which the first 64 by name count",
     ]
+    assert unheeded(heeded(many)) == ()
+    assert len(unheeded({f"j10ce.io/{n}": "x" * 20_000 for n in range(999)})) == MOST_ANNOTATIONS
     assert unheeded({"example.com/whatever": "x" * 20_000}) == ()
 
 

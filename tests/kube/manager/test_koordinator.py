@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.kube.manager.managing import GROUP, MERGE, Manager, managing, plain_node
+from tests.kube.manager.managing import GROUP, MERGE, Manager, agent, managing, plain_node
+from tests.kube.manager.test_cli import Cli
+from tests.kube.manager.test_nodes import MEASURED
 from tests.kube.manifests import CLONE
 from tests.kubectl.kubectl import Kubectl
 from tests.lab.debian import program
@@ -21,6 +23,7 @@ NAMESPACE = "koordinator-system"
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 CONFIG = f"{CONFIG_MAPS}/slo-controller-config"
 EXAMPLE = CLONE / "examples/koordinator/slo-controller-config.yaml"
+BATCH = "kubernetes.io/batch-cpu"
 SAID = "j10ce.io/dialect-findings"
 
 
@@ -114,6 +117,43 @@ def test_a_node_with_a_label_of_its_own_lends_by_it(cluster: Cluster, config: di
         assert spec["overcommit"]["cpu"]["thresholdPercent"] == 90
         assert spec["nodeSelector"]["matchExpressions"][0]["values"] == ["generous"]
     cluster.wait("its end", lambda: not own())
+
+
+def test_what_may_be_lent_is_offered_by_its_names_unless_somebody_else_does(cluster: Cluster) -> None:
+    def offered(node: str) -> str | None:
+        value: str | None = cluster.call("GET", f"/api/v1/nodes/{node}")["status"]["allocatable"].get(BATCH)
+        return value
+
+    theirs = {"status": {"capacity": {BATCH: "7"}, "allocatable": {BATCH: "7"}}}
+    status = "/api/v1/nodes/fake-0002/status?fieldManager=koord-manager"
+    cluster.call("PATCH", status, theirs, content=MERGE)
+    with agent(cluster, "fake-0002", **MEASURED), agent(cluster, "fake-0003", **MEASURED):
+        cluster.wait("batch-cpu", lambda: offered("fake-0003"))
+        allocatable = cluster.call("GET", "/api/v1/nodes/fake-0003")["status"]["allocatable"]
+        assert allocatable[BATCH] == allocatable["j10ce.io/batch-cpu"]
+        beside = "/api/v1/nodes/fake-0002"
+        cluster.wait("ours", lambda: "j10ce.io/batch-cpu" in cluster.call("GET", beside)["status"]["allocatable"])
+        assert offered("fake-0002") == "7"
+    cluster.wait("its end", lambda: not offered("fake-0003"))
+    cluster.call("PATCH", status, {"status": {"capacity": {BATCH: None}, "allocatable": {BATCH: None}}}, content=MERGE)
+
+
+def test_explain_says_what_a_pod_gets_of_its_words(
+    cluster: Cluster, config: dict[str, Any], namespace: str, tmp_path: Path
+) -> None:
+    whole(cluster)
+    meta = {
+        "name": "lse",
+        "labels": {"koordinator.sh/qosClass": "LSE"},
+        "annotations": {"koordinator.sh/memoryQOS": '{"minLimitPercent": 50, "wmarkRatio": 90}'},
+    }
+    spec = {"nodeName": "fake-0001", "containers": [{"name": "c", "image": "none"}]}
+    cluster.call("POST", f"/api/v1/namespaces/{namespace}/pods", {"metadata": meta, "spec": spec})
+    text = Cli(tmp_path, "--kubeconfig", str(cluster.kubeconfig("admin")))("explain", "pod/lse", "-n", namespace)
+    assert "profile ls, tier sensitive, by label koordinator.sh/qosClass=LSE" in text
+    assert "label the namespace j10ce.io/trusted=true" in text
+    assert "annotation koordinator.sh/memoryQOS" in text
+    assert "wmarkRatio is not heeded" in text
 
 
 def test_a_leader_that_starts_with_a_broken_key_leaves_the_last_good_value(

@@ -10,6 +10,8 @@ from j10ce.store.kube.store import KubeStore
 from tests.kube.store.opening import OURS, PLURALS, make_namespace, opened
 from tests.lab.kube.cluster import Cluster
 
+PATIENT_S = 60.0  # beside other runs a write may take longer than users wait for: then the store says that it is unsure
+
 
 @pytest.fixture(scope="session")
 def namespaces(crds: Cluster) -> Cluster:
@@ -30,6 +32,6 @@ def empty(namespaces: Cluster) -> Cluster:
 
 @pytest.fixture
 async def store(empty: Cluster) -> AsyncIterator[KubeStore]:
-    store = opened(empty)
+    store = opened(empty, patience_s=PATIENT_S)
     yield store
     await store.close()

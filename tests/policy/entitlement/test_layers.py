@@ -71,9 +71,7 @@ def test_a_strategy_says_nothing_of_other_profiles() -> None:
 def test_the_cache_of_a_profile_is_part_of_what_its_workloads_are_entitled_to() -> None:
     cache = CacheSection(llc_end_percent=50)
     assert entitled(ProfileOverlay(cache=cache)).cache == cache
-    assert notes(entitled(ProfileOverlay(cache=cache))) == [
-        "Workload/default/a: cache.llcEndPercent 50: not heeded yet"
-    ]
+    assert notes(entitled(ProfileOverlay(cache=cache))) == []
 
 
 def test_memory_that_is_promised_by_an_override_is_in_the_ledger() -> None:
@@ -132,13 +130,13 @@ def test_without_a_profile_or_a_policy_nothing_is_changed_and_a_note_says_so() -
 def test_fields_that_no_controller_acts_on_are_told() -> None:
     asked = build.profile(
         "web",
-        cpu=CpuSection(core_sched=True),
+        cpu=CpuSection(latency="realtime"),
         memory=MemorySection(oom_priority=5, reclaim=ReclaimSection(enabled=True)),
     )
-    said = "cpu.coreSched, memory.oomPriority, memory.reclaim of profile web: not heeded yet"
+    said = "cpu.latency, memory.oomPriority, memory.reclaim of profile web: not heeded yet"
     assert notes(entitled(profile=asked)) == [said]
-    assert notes(entitled(ProfileOverlay(cpu=CpuOverlay(core_sched=True)))) == [
-        "Workload/default/a: cpu.coreSched true: not heeded yet"
+    assert notes(entitled(ProfileOverlay(cpu=CpuOverlay(latency="realtime")))) == [
+        "Workload/default/a: cpu.latency realtime: not heeded yet"
     ]
 
 

@@ -114,7 +114,7 @@ class TestProfiles:
             custom, spec=replace(custom.spec, io=IoSection(weight=5), cache=CacheSection(llc_end_percent=9))
         )
         e = one(workload("web"), profiles=[custom])
-        assert said(e.notes) == ("no controller acts on section io, cache of profile custom",)
+        assert said(e.notes) == ("no controller acts on section io of profile custom",)
 
     @pytest.mark.parametrize("where", ["labels", "namespace_labels"])
     def test_ignored_means_no_knob_and_no_floor(self, where: str) -> None:

@@ -9,4 +9,5 @@ The ring's last Report comes in; the status of the node, metrics and usage go ou
     usage             says what workloads use, for the overcommit of this node
     applied_changes   says which request of the control plane was carried out
     metrics           counts for Prometheus
+    koordlet          says what koordlet's dashboards ask for, by its names
 """

@@ -10,6 +10,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
+from j10ce.agent.report.koordlet import KoordletMetrics
 from j10ce.agent.report.report import floors
 from j10ce.agent.ring.ring import Report
 from j10ce.model.kinds import Tier
@@ -22,8 +23,12 @@ CONTESTED: Final = (*PRESSURES, "cache")
 
 
 class Metrics:
-    def __init__(self) -> None:
+    def __init__(self, *, koordlet: bool = False) -> None:
+        """`koordlet`: also what its dashboards ask for, by its names."""
         self.registry = CollectorRegistry()
+        self.koordlet = KoordletMetrics() if koordlet else None
+        if self.koordlet:
+            self.registry.register(self.koordlet)
 
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(f"j10ce_{name}", text, labels, registry=self.registry)
@@ -46,10 +51,16 @@ class Metrics:
         self.effective = gauge("floor_effective", "Sum of what protects them for real; CPUs, bytes", "resource")
         self.pressure = gauge("pressure", "Share of time stalled on this node", "resource")
         self.interference = gauge("interference", "Workloads that suffer from another one, each pair once", "resource")
+        self.occupancy = gauge("cache_occupancy_bytes", "Last-level cache that a group of resctrl holds", "group")
+        self.bandwidth = gauge(
+            "memory_bandwidth_bytes_per_second", "What a group of resctrl moves to and from memory", "group"
+        )
         self.holds = gauge("held_settings", "Settings under an operator's hold")
 
     def observe(self, report: Report) -> None:
         """Called once per run of the ring."""
+        if self.koordlet:
+            self.koordlet.observe(report)
         self.runs.labels(report.cause).inc()
         self.cpu.inc(report.cpu_s)
         counted = Count((name_of(change), type(result).__name__.lower()) for change, result in report.outcome.results)
@@ -83,13 +94,25 @@ class Metrics:
         suffering = Count(i.resource for i in report.interference)
         for resource in CONTESTED:
             self.interference.labels(resource).set(suffering[resource])
+        self._evictions(report)
+        self._caches(report)
+        self.armed.set(report.armed)
+        self.holds.set(len(report.held))
+        self.drift.set(len(report.drifts))
+
+    def _evictions(self, report: Report) -> None:
         for ladder in report.ladders:
             self.stage.labels(ladder.about).set(STAGES.index(ladder.stage))
         settings = report.snap.settings.items()
         self.frozen.set(sum(1 for s, value in settings if s.knob == "cgroup.freeze" and value == 1.0))
-        self.armed.set(report.armed)
-        self.holds.set(len(report.held))
-        self.drift.set(len(report.drifts))
+
+    def _caches(self, report: Report) -> None:
+        for gauge, metric in ((self.occupancy, "cache.occupancy"), (self.bandwidth, "memory.bandwidth")):
+            gauge.clear()
+            for target in report.snap.pieces:
+                measured = report.snap.readings.window(target, metric, 10.0).mean()
+                if measured is not None:
+                    gauge.labels(target.partition("/")[2]).set(measured)
 
 
 def name_of(change: object) -> str:

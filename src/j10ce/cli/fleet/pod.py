@@ -13,7 +13,9 @@ import msgspec
 
 from j10ce.adapters.kubernetes_workload import workload
 from j10ce.cli.client import Client
+from j10ce.cli.dialects.spoken import dialects_of, spoken, translated, words_of
 from j10ce.cli.fleet.describe import effective, indented
+from j10ce.cli.fleet.strategy import strategy_of
 from j10ce.cli.output import table
 from j10ce.cli.paths import path
 from j10ce.errors import NotFound, QosError
@@ -21,6 +23,7 @@ from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import MinimalReservationPolicy, QoSProfile
 from j10ce.model.kube.native import read_amount
 from j10ce.model.kube.pod import Pod
+from j10ce.model.parts.strategy import Strategy
 from j10ce.model.resource import NOTHING
 from j10ce.model.schema import convert
 from j10ce.model.text.cells import dig
@@ -39,18 +42,22 @@ def explain_pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
     raw = _pod(api, namespace, name)
     pod = msgspec.convert(raw, Pod, dec_hook=read_amount)
     labels = dig(api.get(f"/api/v1/namespaces/{namespace}"), "metadata.labels") or {}
-    member = workload(pod, labels, Handle(made=False), {})
+    understood = dialects_of(api)
+    member = translated(workload(pod, labels, Handle(made=False), {}), understood)
     profiles = _items(api, "QoSProfile", None)
     choice = Chooser([convert(p, QoSProfile, []) for p in profiles]).choose(member)
+    report = _report(api, pod.spec.node_name)
+    said = strategy_of(api, report).strategy if report else Strategy()
     facts: dict[str, Any] = {
         "pod": f"{namespace}/{name}",
         "node": pod.spec.node_name,
         "tier": choice.tier.value,
         "profile": choice.profile.metadata.name if choice.profile else "",
         "why": choice.why,
-        "notes": list(choice.notes),
+        "notes": [*choice.notes, *_not_understood(member, understood)],
+        **spoken(member, choice, said.profiles),
         "policies": [] if choice.ignored else [_policy(p) for p in _items(api, MRP, namespace) if _selects(p, member)],
-        **_reported(api, pod.spec.node_name, f"{namespace}/{name}"),
+        **_reported(report, f"{namespace}/{name}"),
     }
     return facts | {"text": "\n".join(_text(facts))}
 
@@ -95,13 +102,24 @@ def _policy(raw: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _reported(api: Client, node: str, pod: str) -> dict[str, Any]:
-    """By the agent of its node; nothing where there is none."""
+def _not_understood(pod: Workload, understood: list[str]) -> list[str]:
+    words = [] if understood else words_of(pod)
+    return [f"{', '.join(words)}: the agents understand no dialect (docs/koordinator.md)"] if words else []
+
+
+def _report(api: Client, node: str) -> dict[str, Any] | None:
+    """The NodeQoS of the pod's node; None where there is none."""
     if not node:
-        return {"heartbeat": "", "effective": []}
+        return None
     try:
-        report = api.get(path(KINDS["NodeQoS"], None, node))
+        report: dict[str, Any] = api.get(path(KINDS["NodeQoS"], None, node))
     except NotFound:
+        return None
+    return report | {"apiVersion": "j10ce.io/v1alpha1", "kind": "NodeQoS"}
+
+
+def _reported(report: dict[str, Any] | None, pod: str) -> dict[str, Any]:
+    if report is None:
         return {"heartbeat": "", "effective": []}
     floors = dig(report, "status.node.effective") or []
     mine = [f for f in floors if f["workload"] == pod]
@@ -114,6 +132,12 @@ def _text(facts: dict[str, Any]) -> Iterator[str]:
     chosen = f"profile {facts['profile']}, tier {facts['tier']}" if facts["profile"] else f"no profile; {facts['tier']}"
     yield f"{chosen}, by {facts['why']}"
     yield from (f"note: {note}" for note in facts["notes"])
+    if facts["overrides"]:
+        yield "Differs from its profile:"
+        yield indented(
+            table(["FIELD", "SAID BY", "WHAT"], [(o["field"], o["by"], o["why"]) for o in facts["overrides"]])
+        )
+    yield from (f"not heeded: {text}" for text in facts["unheeded"])
     if not facts["policies"]:
         yield "no MinimalReservationPolicy selects it"
     else:

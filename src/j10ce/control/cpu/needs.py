@@ -18,7 +18,7 @@ from j10ce.control.cpu.weights import EXACT, Grid, Member
 from j10ce.model.kinds import Strict, Tier
 from j10ce.model.knob import IDLE_SHARES, PERIOD_US, Setting, TargetId
 from j10ce.model.snapshot import Group, Snapshot
-from j10ce.model.workload import Entitlement
+from j10ce.model.workload import Entitlement, lent
 from j10ce.policy.effect.cpu_share import parts_quota
 
 SHARES_PER_CPU: Final = 1024
@@ -73,9 +73,13 @@ def foreign(group: Group) -> Member:
     return Member(math.fsum(f.weight for f in group.foreign))
 
 
-def base_of(e: Entitlement) -> float:
-    """How a workload of ours divides what no floor claims with the others of its tier."""
-    return float(e.cpu.weight) if e.cpu.weight is not UNSET else e.requests.cpu * SHARES_PER_CPU / 1000 or DEFAULT
+def base_of(e: Entitlement, borrowed: int = 0) -> float:
+    """How a workload of ours divides what no floor claims with the others of its tier.
+
+    `borrowed`: millicores that it asks for of what is lent.
+    """
+    asked = (e.requests.cpu + borrowed) * SHARES_PER_CPU / 1000
+    return float(e.cpu.weight) if e.cpu.weight is not UNSET else asked or DEFAULT
 
 
 def present(snap: Snapshot, target: TargetId) -> float:
@@ -97,9 +101,10 @@ def _workload(e: Entitlement, snap: Snapshot) -> Member:
     weight, most = present(snap, e.target), _may_use(e, snap)
     if not e.chosen:
         return Member(weight, counted=min(most, _counted(e, weight)))
-    floor = min(most, float(e.floor.cpu))
-    if e.cpu.weight is not UNSET or snap.groups[e.target].owned:
-        return Member(base_of(e), floor, free=True)
+    floor, w = min(most, float(e.floor.cpu)), snap.workloads.get(e.target)
+    borrowed = lent(w.reclaimable).requests.cpu if w is not None else 0  # of which its maker knows nothing
+    if e.cpu.weight is not UNSET or snap.groups[e.target].owned or borrowed:
+        return Member(base_of(e, borrowed), floor, free=True)
     # Whoever made it weighs it against siblings by a rule of their own: it keeps that, and is raised for its floor.
     had = snap.originals.get(Setting(e.target, "cpu.weight"), weight)
     base = float(had) if isinstance(had, float | int) else weight

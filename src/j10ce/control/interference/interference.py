@@ -137,7 +137,7 @@ class Interference:
 
     def _begin(self, snap: Snapshot, accusation: Accusation, before: Trial | None) -> Trial:
         victim, suspect, resource = accusation.pair
-        suffered = accusation.suffering.level
+        suffered = _over_a_trial(snap, accusation) or accusation.suffering.level
         used = _used(snap, suspect, accusation.suffering.symptom)
         if before is None:
             return trials.begin(victim, suspect, resource, suffered, used, snap.now)
@@ -147,8 +147,8 @@ class Interference:
         accusation = self._accused.get((t.victim, t.suspect, t.resource))
         if accusation is None:
             return t if not t.caps else t._replace(stage="ended")
-        level = level_of(snap, t.victim, accusation.suffering.symptom)
-        return trials.proceed(t, snap.now, level, accusation.suffering.bad)
+        t = _followed(snap, t)
+        return trials.proceed(t, snap.now, _over_a_trial(snap, accusation), accusation.suffering.bad)
 
     def _caps(self, snap: Snapshot) -> Iterator[Proposal]:
         reasons = {}
@@ -234,6 +234,21 @@ def _in_the_way(snap: Snapshot, suspect: TargetId, knob: str) -> str:
     if resizing(snap, suspect):
         return "it is being resized"
     return "a container in it has a quota" if knob == "cpu.max" and has_capped_parts(snap, suspect) else ""
+
+
+def _over_a_trial(snap: Snapshot, a: Accusation) -> float | None:
+    """Before and after are compared over the same time: an antagonist that pauses now and then is no better for it."""
+    return level_of(snap, a.suffering.target, a.suffering.symptom, trials.TRIAL_S)
+
+
+def _followed(snap: Snapshot, t: Trial) -> Trial:
+    """A cap on memory is never written below what is in use, so it follows the use until it is in force."""
+    if t.resource != "memory" or t.stage != "trying":
+        return t
+    value = snap.settings.get(Setting(t.suspect, KNOBS_BY_RESOURCE[t.resource]), math.inf)
+    held = snap.readings.window(t.suspect, "memory.current", LOOK_S).last() or 0.0
+    in_force = isinstance(value, float | int) and value <= trials.cap(t, snap.entitlements[t.suspect], snap)
+    return t if in_force or held <= t.used else t._replace(used=held)
 
 
 def _used(snap: Snapshot, target: TargetId, symptom: Symptom) -> float:

@@ -78,9 +78,9 @@ def suffering(snap: Snapshot, entitled: Entitlement, symptom: Symptom) -> Suffer
     return Suffering(entitled.target, symptom, level, usual, bad)
 
 
-def level_of(snap: Snapshot, target: TargetId, symptom: Symptom) -> float | None:
+def level_of(snap: Snapshot, target: TargetId, symptom: Symptom, span_s: float = RECENT_S) -> float | None:
     """What is measured of it now; None where it is not looked at closely."""
-    recent = snap.readings.timed(target, symptom.metric, RECENT_S)
+    recent = snap.readings.timed(target, symptom.metric, span_s)
     return math.fsum(value for _, value in recent) / len(recent) if len(recent) >= FEWEST_RECENT else None
 
 

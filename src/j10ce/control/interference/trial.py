@@ -25,6 +25,7 @@ KEEP_S: Final = 300.0
 BACK_OFF_S: Final = 600.0
 LONGEST_S: Final = 3600.0
 LEAST_CPUS: Final = 0.1
+STEPS: Final = 64  # of the node's memory: a cap is rounded up to one, since whoever is capped still grows meanwhile
 
 Stage = Literal["trying", "kept", "given up", "ended"]
 
@@ -82,7 +83,7 @@ def cap(trial: Trial, entitled: Entitlement, snap: Snapshot) -> float:
     """The value of the knob: microseconds per period, or bytes."""
     amount = trial.used * RUNGS[trial.resource][trial.rung]
     if trial.resource == "memory":
-        return pages_up(max(amount, float(entitled.floor.memory)), snap.node.page)
+        return pages_up(max(amount, float(entitled.floor.memory)), max(snap.node.page, snap.node.memory // STEPS))
     return float(round(max(amount, entitled.floor.cpu / 1000, LEAST_CPUS) * PERIOD_US))
 
 

@@ -6,7 +6,7 @@ A word that cannot be understood, or that nothing here acts on, is a note; the p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
@@ -24,13 +24,13 @@ from j10ce.dialects.koordinator.classes import (
     label_findings,
     sub_priority,
 )
-from j10ce.dialects.koordinator.config.burst import CpuBurst
+from j10ce.dialects.koordinator.config.burst import BurstWish
 from j10ce.errors import Finding
 from j10ce.model.kinds import CacheSection
 from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay, ProfileOverlay
 from j10ce.model.parts.strategy import BurstSection
 from j10ce.model.quantity import Duration
-from j10ce.model.workload import EvictionHints, EvictionTrigger, NativeClass, Note, Overrides, Workload
+from j10ce.model.workload import CoreWish, EvictionHints, EvictionTrigger, NativeClass, Note, Overrides, Workload
 
 MOST_NOTES: Final = 32  # of one workload
 WHOLE: Final = 100  # percent
@@ -57,6 +57,7 @@ POLICIES: Final[Mapping[str, Any]] = {
     "auto": "auto",
 }
 NO_END_S: Final = 10.0**9  # longer than anything runs
+CORE_POLICIES: Final[Mapping[str, Literal["", "exclusive", "none"]]] = {"exclusive": "exclusive", "none": "none"}
 BINDS: Final[Mapping[str, Any]] = {"FullPCPUs": "full-cores", "SpreadByPCPUs": "spread"}
 
 
@@ -79,13 +80,20 @@ def translate(w: Workload) -> Workload:
         overrides=Overrides(
             sections=_sections(said),
             eviction=_eviction(wishes, w.labels),
-            burst=_burst(wishes.burst) if wishes.burst is not None else BurstSection(),
+            burst=burst_of(wishes.burst) if wishes.burst is not None else BurstSection(),
+            core=_core(w.labels),
             origins=origins | ({"profile": origin} if origin else {}),
             notes=_notes(w, [*label_findings(w.labels), *findings], said, wishes),
             profiles=profiles,
             switched_on=() if profiles else SWITCHED_ON[w.native_class],
         ),
     )
+
+
+def classed(w: Workload) -> Workload:
+    """Which profile it asks for, and nothing else: enough for who looks at a hundred thousand of them."""
+    profiles, origin = chosen(w.labels, w.priority)
+    return replace(w, overrides=Overrides(profiles=profiles, origins={"profile": origin})) if profiles else w
 
 
 def chosen(labels: Labels, priority: int | None) -> tuple[tuple[str, ...], str]:
@@ -103,7 +111,7 @@ def _said(wishes: PodWishes, koord: KoordClass) -> Iterator[Said]:
     if wishes.memory is not None:
         yield _memory(wishes.memory)
     if wishes.burst is not None:
-        yield Said(names.CPU_BURST, {f"burst.{name}": value for name, value in _set(_burst(wishes.burst)).items()})
+        yield Said(names.CPU_BURST, {f"burst.{name}": value for name, value in _set(burst_of(wishes.burst)).items()})
     if wishes.cpu is not None:
         yield _identity(wishes, koord)
     if wishes.resctrl is not None:
@@ -129,7 +137,7 @@ def _memory(wish: MemoryWish) -> Said:
     return Said(names.MEMORY_QOS, fields, rest)
 
 
-def _burst(wish: CpuBurst) -> BurstSection:
+def burst_of(wish: BurstWish) -> BurstSection:
     """Over what the node's strategy says, field by field; no period is one without an end."""
     period = wish.cfs_quota_burst_period_seconds
     return BurstSection(
@@ -196,6 +204,12 @@ def _eviction(wishes: PodWishes, labels: Labels) -> EvictionHints:
     )
 
 
+def _core(labels: Labels) -> CoreWish:
+    """A policy that nobody knows is none of theirs either: the pod shares a core as all do who say nothing."""
+    policy = CORE_POLICIES.get(labels.get(names.CORE_POLICY_LABEL, ""), "")
+    return CoreWish(labels.get(names.CORE_GROUP_LABEL, ""), policy)
+
+
 def _notes(w: Workload, findings: list[Finding], said: list[Said], wishes: PodWishes) -> tuple[Note, ...]:
     wrong = [str(f) for f in findings]
     late = [f"{one.annotation}: {_spelled(name)} is not heeded" for one in said for name in one.unheeded]
@@ -212,7 +226,8 @@ def _not_yet(w: Workload, wishes: PodWishes) -> Iterator[str]:
         yield names.OOM_SCORE_ADJ_SPEC
     if wishes.status is not None and wishes.status.cpuset:
         yield f"cpuset {wishes.status.cpuset} of {names.RESOURCE_STATUS}: the agent chooses CPUs itself, which"
-    yield from (key for key in (names.CORE_GROUP_LABEL, names.CORE_POLICY_LABEL) if key in w.labels)
+    if (policy := w.labels.get(names.CORE_POLICY_LABEL, "")) not in ("", *CORE_POLICIES):
+        yield f"{names.CORE_POLICY_LABEL} {policy!r} (known are {', '.join(CORE_POLICIES)})"
 
 
 def _spelled(name: str) -> str:

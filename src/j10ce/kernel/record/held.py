@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from typing import Final
 
 from j10ce.errors import QosError
@@ -19,8 +19,9 @@ _FIRST_TICK_S: Final = 1.0
 class Held:
     """`values` is what a setting means, `_raw` what its file says; they differ where "as the parent" is spelled out."""
 
-    def __init__(self, routes: Routes) -> None:
+    def __init__(self, routes: Routes, ours: Container[Setting]) -> None:
         self._routes = routes
+        self._ours = ours
         self.values: dict[Setting, Value] = {}
         self._raw: dict[Setting, Value] = {}
         self._made: dict[Setting, tuple[Value, Value]] = {}  # what was written last, and what was made of it
@@ -37,7 +38,7 @@ class Held:
     def read(self, target: TargetId) -> None:
         """All settings of a target afresh."""
         self.drop(target)
-        for setting, value in self._routes.read_all(target):
+        for setting, value in self._routes.read_all(target, self._ours):
             self.take(setting, value)
 
     def take(self, setting: Setting, value: Value, raw: Value | None = None) -> None:

@@ -142,8 +142,11 @@ class TaskBackend:
         return self._handout.bring(trait, given, at, self._elsewhere(trait, given))
 
     def _elsewhere(self, trait: Trait, given: Recipients) -> Callable[[int], bool]:
-        others = [g for (knob, _), g in self._given.items() if knob == trait.knob and g is not given]
-        return lambda task: any(task in other.tasks for other in others)
+        def theirs(task: int) -> bool:
+            every = ((knob, other) for (knob, _), other in self._given.items() if other is not given)
+            return any(knob == trait.knob and task in other.tasks for knob, other in every)
+
+        return theirs
 
     def _known(self, s: Setting, at: Handle) -> Recipients | None:
         """Of this very cgroup: another at its path was given nothing."""

@@ -39,12 +39,24 @@ MOST_NAMED: Final = 1000
 TOGETHER: Final = 500  # pods looked at before others have a turn
 
 
+def as_it_is(w: Workload) -> Workload:
+    return w
+
+
 class Occupants:
-    """`view` tells of our kinds, `source` of Kubernetes' own; what they say goes into `book`, and ends `offers`."""
+    """`view` tells of our kinds, `source` of Kubernetes' own; what they say goes into `book`, and ends `offers`.
+    `translate` understands which profile a pod asks for in other words than ours."""
 
     def __init__(
-        self, source: MirrorSource, view: View, wall: Callable[[], float], book: Occupancy, offers: Offers
+        self,
+        source: MirrorSource,
+        view: View,
+        wall: Callable[[], float],
+        book: Occupancy,
+        offers: Offers,
+        translate: Callable[[Workload], Workload] = as_it_is,
     ) -> None:
+        self._translate = translate
         self._view, self._wall, self._book, self._offers = view, wall, book, offers
         self._pods, self._nodes, self._namespaces = (Mirror(source, kind) for kind in ("Pod", "Node", "Namespace"))
         self._chooser = Chooser(())
@@ -115,7 +127,7 @@ class Occupants:
         return self._chooser.choose(self._member(pod))
 
     def _member(self, pod: Pod) -> Workload:
-        return member(pod, self.known_namespace(pod.metadata.namespace) or {})
+        return self._translate(member(pod, self.known_namespace(pod.metadata.namespace) or {}))
 
     # -- Kubernetes' own kinds
 

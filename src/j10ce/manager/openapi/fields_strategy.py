@@ -25,6 +25,12 @@ STRATEGY: Final[Mapping[str, Mapping[str, str]]] = {
         "overcommit": "How much may be lent to reclaimable workloads; goes over the overcommit file of the manager.",
         "normalization": "What a CPU of these nodes is worth.",
         "interference": "What is done about a workload that slows others down.",
+        "system_cpus": "The CPUs of tier system.",
+    },
+    "SystemCpusSection": {
+        "": "The CPUs of what the node itself lives on: of workloads of tier system.",
+        "cpus": "As the kernel lists them, such as 0-1,8; those that a node lacks do not count there.",
+        "exclusive": "Everyone else of ours keeps off them; true when not set.",
     },
     "SuppressSection": {
         "": "How best effort gives way when the protected need CPU time.",

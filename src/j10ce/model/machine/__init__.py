@@ -3,5 +3,6 @@
 What was read of a machine comes in; facts that decisions look at go out.
 
     topology   says which CPUs share a core, a cache, a memory node, a socket
+    cache      says what the CPU lets us divide of its caches and bandwidth
     facts      is all that is known of the machine itself
 """

@@ -6,6 +6,7 @@ import math
 
 from msgspec import Struct
 
+from j10ce.model.machine.cache import CacheControl
 from j10ce.model.machine.topology import Topology
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
@@ -25,6 +26,7 @@ class NodeFacts(Struct, frozen=True):
     recursive_protection: bool = False  # cgroup2 mounted with memory_recursiveprot
     cpu_quota: float = math.inf  # millicores that everything here may use together, as inside a container
     topology: Topology = Topology()  # of all CPUs that are online, as far as it can be seen
+    cache: CacheControl = CacheControl()  # what can be divided of caches and memory bandwidth
 
     @property
     def capacity(self) -> Resources:

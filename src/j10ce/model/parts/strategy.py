@@ -124,6 +124,13 @@ class InterferenceSection(Strict, frozen=True, kw_only=True):
     mode: Literal["off", "observe", "act"] | UnsetType = UNSET
 
 
+class SystemCpusSection(Strict, frozen=True, kw_only=True):
+    """The CPUs of what the node itself lives on."""
+
+    cpus: Word | UnsetType = UNSET  # as the kernel lists them: 0-1,8
+    exclusive: bool | UnsetType = UNSET  # everyone else of ours keeps off
+
+
 class Strategy(Strict, frozen=True, kw_only=True):
     """All that can be said of a node: by one NodeStrategy, or by all that select it, merged."""
 
@@ -136,3 +143,4 @@ class Strategy(Strict, frozen=True, kw_only=True):
     overcommit: OvercommitSection = OvercommitSection()
     normalization: NormalizationSection = NormalizationSection()
     interference: InterferenceSection = InterferenceSection()
+    system_cpus: SystemCpusSection = SystemCpusSection()

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from j10ce.host import resctrl
 from j10ce.host.files import Files, read_whole
 from j10ce.host.mounts import Hierarchies
 from j10ce.host.topology import topology
@@ -44,6 +45,7 @@ def discover(name: str, hierarchies: Hierarchies, files: Files, root: str = "") 
         kernel=_line(files, root + OSRELEASE),
         boot_id=_line(files, root + BOOT_ID),
         recursive_protection=hierarchies.recursive_protection,
+        cache=resctrl.discover(root + resctrl.ROOT, f"{root}/proc"),
     )
     return refresh(bare, hierarchies, files, root)
 

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from j10ce.errors import Invalid, NotFound
+from j10ce.model.kinds import CacheSection
 from j10ce.model.knob import KNOBS, ROOT, KnobRole, Setting, TargetId, Value, read_name, render
 from j10ce.model.plan import HeldSetting, Plan, Proposal, ValueChange, Verdict
 from j10ce.model.resource import NOTHING, spell
@@ -129,10 +130,8 @@ def raised_limits(target: TargetId, plan: Plan) -> list[str]:
         if s.target != target or not cap or asked is None or asked.owner != LIMITS:
             continue
         if isinstance(asked.value, float | int) and number(verdict.value) > number(asked.value):
-            raises = [c for c in verdict.clamps if c.startswith("raised to ")]
-            notes.append(
-                f"{s.knob}: {asked.reason} {raises[-1] if raises else f'raised to {render(s.knob, verdict.value)}'}"
-            )
+            moved = verdict.clamps[-1] if verdict.clamps else f"raised to {render(s.knob, verdict.value)}"
+            notes.append(f"{s.knob}: {asked.reason} {moved}")
     return notes
 
 
@@ -150,6 +149,8 @@ def _called_for(e: Entitlement) -> Iterator[str]:
         "memory.high": bool(memory.throttling_percent),
         "memory.max": e.ceiling.memory != math.inf,
         "memory.oom.group": bool(memory.oom_group),
+        "resctrl.group": e.cache != CacheSection(),
+        "sched.cookie": cpu.core_sched,
     }
     return (knob for knob, needed in needs.items() if needed and e.chosen)
 
@@ -198,11 +199,6 @@ def _protected_text(entitled: Entitlement | None, judged: Effective | None) -> s
     return f"now {now} of {floor}; {used} are charged to its cgroup"
 
 
-def _lost(p: Proposal, verdict: Verdict) -> bool:
-    """Whether a wish had no part in the value: a bound that moved it stands among the clamps."""
-    return p != verdict.by and not any(clamp.endswith(f"by {p.owner}: {p.reason}") for clamp in verdict.clamps)
-
-
 class _Teller:
     def __init__(
         self, snap: Snapshot, plan: Plan, originals: Mapping[Setting, Value], holds: Mapping[Setting, HeldSetting]
@@ -229,7 +225,9 @@ class _Teller:
             planned=render(s.knob, self.changes[s].new) if s in self.changes else "",
             original=self._shown(s, self.originals),
             winner=Wish.of(winner) if winner else None,
-            losers=tuple(Wish.of(p) for p in verdict.others if _lost(p, verdict)) if verdict else (),
+            losers=tuple(Wish.of(p) for p in verdict.others if p != verdict.by and p not in verdict.moved_by)
+            if verdict
+            else (),
             clamps=verdict.clamps if verdict else (),
             held=self._held(s, verdict),
             problem=str(lack) if lack else "",

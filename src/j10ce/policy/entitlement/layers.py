@@ -118,7 +118,7 @@ def _laid(base: Layers, asked: list[LayerField], tier: Tier, who: Callable[[str]
         asked = [field for field in asked if field not in out]
     merged = _over(base, asked)
     unheeded = set(not_yet(merged.cpu, merged.memory)) - set(not_yet(base.cpu, base.memory))
-    late = [f for f in asked if f.path in unheeded or f.section == "cache"]
+    late = [f for f in asked if f.path in unheeded]
     notes += [Note("Note", who(f.path), f"{_spelled(f)}: not heeded yet") for f in late]
     sources = (*base.sources, *(Source(f.path, who(f.path), f"{_spelled(f)} {why}") for f in asked))
     return merged._replace(sources=sources, notes=(*base.notes, *notes))

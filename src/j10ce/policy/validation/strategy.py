@@ -11,6 +11,7 @@ from typing import Final, Literal
 from msgspec import UNSET, UnsetType
 
 from j10ce.errors import Finding
+from j10ce.model.knob import parse_cpus
 from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.parts.strategy import HostApplication, Strategy
 from j10ce.model.quantity import Duration, Quantity
@@ -68,6 +69,7 @@ def strategy_findings(strategy: Strategy) -> Iterator[Finding]:
     yield from _amount("spec.suppress.bufferCpus", strategy.suppress.buffer_cpus, "CPUs")
     yield from _amount("spec.overcommit.cpu.reserved", strategy.overcommit.cpu.reserved, "CPUs")
     yield from _amount("spec.overcommit.memory.reserved", strategy.overcommit.memory.reserved, "bytes")
+    yield from _cpu_list("spec.systemCpus.cpus", strategy.system_cpus.cpus)
     difference = strategy.overcommit.difference
     if difference is not UNSET and not 0 < difference <= 1:
         yield Finding("spec.overcommit.difference", difference, "out of range", "use more than 0, and at most 1")
@@ -93,6 +95,16 @@ def _amount(path: str, amount: Quantity | UnsetType, of: Literal["CPUs", "bytes"
         yield Finding(path, str(amount), f"no number of {of}", hint)
     elif amount.amount > most:
         yield Finding(path, str(amount), f"more {of} than any machine has", hint)
+
+
+def _cpu_list(path: str, text: str | UnsetType) -> Iterator[Finding]:
+    try:
+        empty = text is not UNSET and not parse_cpus(text)
+    except ValueError as e:
+        yield Finding(path, text, str(e), "write it as 0-1,8")
+    else:
+        if empty:
+            yield Finding(path, text, "no CPU", "write it as 0-1,8, or leave it out")
 
 
 def _profile(name: str, overlay: ProfileOverlay) -> Iterator[Finding]:

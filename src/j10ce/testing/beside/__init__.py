@@ -1,6 +1,7 @@
 """Fakes of what is beside cgroups, by the rules of the kernel.
 
-An empty folder comes in; a machine with tasks goes out.
+An empty folder comes in; a machine with tasks and caches goes out.
 
-    fake_tasks   is tasks that fork, end, move and hand their numbers on, with cookies of core scheduling
+    fake_tasks     is tasks that fork, end, move and hand their numbers on, with cookies of core scheduling
+    fake_resctrl   is the file system of cache groups
 """

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from j10ce.control.cpu.cpusets.reserved import reserve
+from j10ce.control.cpu.cpusets.reserved import closed, reserve
 from j10ce.control.floors import Floors
 from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import Setting, group, part
 from j10ce.model.machine.topology import Topology
+from j10ce.model.parts.strategy import Strategy, SystemCpusSection
 from j10ce.model.plan import Proposal
 from j10ce.model.snapshot import Group, Snapshot
 from j10ce.model.workload import Entitlement, Part, Workload
@@ -47,6 +48,41 @@ def placed(snap: Snapshot, floors: Floors | None = None) -> dict[str, Proposal]:
 
 def cpus(snap: Snapshot, floors: Floors | None = None) -> dict[str, object]:
     return {t.removeprefix("workload/default/"): p.value for t, p in placed(snap, floors).items()}
+
+
+def with_system(snap: Snapshot, **said: Any) -> Snapshot:
+    return replace(snap, strategy=Strategy(system_cpus=SystemCpusSection(**said)))
+
+
+SOME = (
+    claim("kubelet", "0", "none", "system"),
+    claim("db", "1", "exclusive"),
+    claim("web", "0", "none", "sensitive"),
+    idle("job"),
+)
+
+
+def test_tier_system_has_its_cpus_and_everyone_else_keeps_off() -> None:
+    assert cpus(with_system(machine(*SOME), cpus="0,3,77")) == {
+        "group/j10ce/system": {0, 3},
+        "db": {2},
+        "group/j10ce/sensitive": {1},
+        "group/j10ce_besteffort": {1},
+    }
+    nobody_pinned = with_system(machine(SOME[2], SOME[3]), cpus="0")
+    assert cpus(nobody_pinned) == {"group/j10ce/sensitive": {1, 2, 3}, "group/j10ce_besteffort": {1, 2, 3}}
+    assert closed(nobody_pinned) == {0}
+
+
+def test_cpus_of_tier_system_that_are_not_exclusive_are_everybodys() -> None:
+    shared = with_system(machine(*SOME), cpus="0-1", exclusive=False)
+    assert cpus(shared)["group/j10ce/system"] == {0, 1}
+    assert cpus(shared)["group/j10ce/sensitive"] == {0, 1, 2}
+    assert closed(shared) == {3}
+
+
+def test_all_cpus_are_never_kept_for_tier_system() -> None:
+    assert cpus(with_system(machine(*SOME), cpus="0-3"))["group/j10ce/sensitive"] == {0, 1, 2}
 
 
 def test_exclusive_cpus_come_from_the_top_and_everyone_else_keeps_off() -> None:

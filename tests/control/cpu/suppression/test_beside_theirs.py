@@ -15,7 +15,7 @@ from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import PERIOD_US, TargetId
 from j10ce.model.parts.strategy import Strategy
 from j10ce.testing import build
-from tests.control.cpu.world import Demand, World
+from tests.control.cpu.world import Demand, Second, World
 
 CPUS, SECONDS, THRESHOLD = 40, 600, 65
 JOB = TargetId("workload/default/job")
@@ -60,7 +60,11 @@ def theirs(mode: str, wanted: Demand) -> Score:
     return Score(changes, missed, work)
 
 
-def ours(mode: str, wanted: Demand) -> Score:
+def seconds_of(wanted: Demand, **said: object) -> list[Second]:
+    return world_of(wanted, **said).run(SECONDS)
+
+
+def world_of(wanted: Demand, **said: object) -> World:
     web, job = build.workload("web"), build.workload("job")
     besteffort = CpuSection(weight=2, idle=True, suppressible=True)
     snap = build.snapshot(
@@ -69,10 +73,13 @@ def ours(mode: str, wanted: Demand) -> Score:
         workloads=[web, job],
         on=build.node(CPUS, topology=build.topology(CPUS // 2)),
     )
-    said = build.strategy("pool", {"suppress": {"mode": mode, "thresholdPercent": THRESHOLD}}).spec.suppress
+    spoken = build.strategy("pool", {"suppress": said}).spec.suppress
     controllers = [CpuSuppress(CpuSuppress.Config())]
-    world = World(snap, controllers, Strategy(suppress=said), web=wanted, job=lambda _: CPUS)
-    seconds = world.run(SECONDS)
+    return World(snap, controllers, Strategy(suppress=spoken), web=wanted, job=lambda _: CPUS)
+
+
+def ours(mode: str, wanted: Demand) -> Score:
+    seconds = seconds_of(wanted, mode=mode, thresholdPercent=THRESHOLD)
     missed, work = math.fsum(s.missed for s in seconds), math.fsum(s.used[JOB] for s in seconds)
     return Score(sum(s.writes for s in seconds), missed, work)
 
@@ -84,3 +91,22 @@ def test_a_third_of_the_changes_no_more_starving_and_as_much_work(mode: str, loa
     assert here.changes * 3 <= there.changes, (here, there)
     assert here.missed <= there.missed + 1e-6, (here, there)
     assert here.work >= 0.95 * there.work, (here, there)
+
+
+@pytest.mark.parametrize("load", [step, noisy, diurnal])
+def test_a_buffer_stays_idle_but_for_what_the_others_take_of_it_beyond_their_last_peak(load: Demand) -> None:
+    seconds = seconds_of(load, mode="buffer", bufferCpus="4")
+    for n in range(1, SECONDS):
+        free = CPUS - math.fsum(seconds[n].used.values())
+        burst = load(n) - max(load(k) for k in range(max(0, n - 10), n))
+        assert free >= 4 - max(0.0, burst) - 1e-9, n
+    assert math.fsum(s.used[JOB] for s in seconds) > 0.8 * (CPUS - 4 - 13) * SECONDS, "and nearly all else is lent"
+
+
+@pytest.mark.parametrize("mode", ["quota", "cpuset", "buffer"])
+def test_a_constant_load_is_answered_once_and_a_restart_changes_nothing(mode: str) -> None:
+    world = world_of(lambda _: 12.3, mode=mode, thresholdPercent=THRESHOLD, bufferCpus="4")
+    assert sum(s.writes for s in world.run(120)) == 1
+    world.controllers = [CpuSuppress(CpuSuppress.Config())]
+    world.series = {}
+    assert sum(world.second(n).writes for n in range(120, 180)) == 0

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.dialects.koordinator import names
-from j10ce.dialects.koordinator.config.burst import CpuBurst
+from j10ce.dialects.koordinator.config.burst import BurstWish
 from j10ce.dialects.koordinator.config.colocation import Colocation
 from j10ce.dialects.koordinator.config.keys import SHAPES, KeyConfig, accept
 from j10ce.dialects.koordinator.config.layers import Layer, NodeWords, effective, shown
@@ -43,7 +43,7 @@ def test_the_first_entry_that_matches_lies_over_the_cluster_and_later_ones_do_no
         ],
     }
     strategy = effective("cpu-burst-config", config("cpu-burst-config", document), NodeWords({"pool": "a"}, {}))
-    assert isinstance(strategy.strategy, CpuBurst)
+    assert isinstance(strategy.strategy, BurstWish)
     assert (strategy.strategy.policy, strategy.strategy.cpu_burst_percent) == ("auto", 100)
     assert [*shown(strategy)] == [
         ("policy", "auto", "cluster"),

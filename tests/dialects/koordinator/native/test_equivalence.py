@@ -35,6 +35,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "enable": SWITCH,
         "cpuReclaimThresholdPercent": st.integers(0, 2000),  # ours end at 1000
         "batchCPUThresholdPercent": PERCENT,
+        "midReclaimMode": st.sampled_from(["", "static"]),
         "degradeTimeMinutes": st.integers(1, 60),
     },
     "resource-threshold-config": {

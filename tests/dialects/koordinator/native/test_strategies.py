@@ -92,6 +92,21 @@ def test_a_label_of_a_node_goes_before_the_configmap_and_equal_nodes_share_an_ob
     assert by_name == {"n2": 80, "n3": 60}
 
 
+@pytest.mark.parametrize("config", [{"colocation-config": '{"enable": true}'}, {}], ids=["lending", "no word of it"])
+def test_what_a_node_keeps_for_itself_is_not_lent(config: dict[str, str]) -> None:
+    keeps = node("n1", {names.RESERVATION: '{"resources": {"cpu": "1500m", "memory": "2Gi"}}'})
+    result = said(generated(config, [keeps]).all(), **{"kubernetes.io/hostname": "n1"})
+    assert str(result["overcommit.cpu.reserved"]) == "1500m"
+    assert str(result["overcommit.memory.reserved"]) == "2Gi"
+
+
+def test_static_mid_is_said_where_it_is_switched_on() -> None:
+    words = {"enable": True, "midStaticCPUReservedPercent": 20}
+    assert "overcommit.cpu.midStaticPercent" not in said(made("colocation-config", words).all())
+    static = said(made("colocation-config", {**words, "midReclaimMode": "static"}).all())
+    assert (static["overcommit.cpu.midStaticPercent"], static["overcommit.memory.midStaticPercent"]) == (20, 0)
+
+
 def test_an_annotation_of_a_node_that_is_wrong_is_reported_and_the_layers_below_hold() -> None:
     wrong = node("n1", {names.COLOCATION_STRATEGY: "{"})
     result = made("colocation-config", {"enable": True}, nodes=(wrong,))
@@ -123,6 +138,12 @@ def test_percentages_of_memory_that_nobody_wrote_stay_those_of_the_profile() -> 
         "profiles.ls.memory.minPercent": 60,
         "profiles.ls.memory.lowPercent": 60,
     }
+
+
+@pytest.mark.parametrize(("enable", "said_of_it"), [(1, {"profiles.be.memory.oomPriority": 3}), (0, {})])
+def test_a_priority_counts_where_it_is_switched_on(enable: int, said_of_it: dict[str, int]) -> None:
+    block = {"beClass": {"memoryQOS": {"enable": True, "priorityEnable": enable, "priority": 3}}}
+    assert said(made("resource-qos-config", block).all()) == said_of_it
 
 
 def test_lse_has_the_block_of_lsr_and_best_effort_is_idle() -> None:

@@ -40,8 +40,8 @@ def rules(
 ) -> KoordinatorRules:
     client: KubeClient = None  # type: ignore[assignment]
     made = KoordinatorRules(client, lambda _: {}, lambda: nodes, WHERE)
-    made.profiles._take({p["metadata"]["name"]: p for p in profiles})
-    made.priorities._take({p["metadata"]["name"]: p for p in priorities})
+    made.profiles.take({p["metadata"]["name"]: p for p in profiles})
+    made.priorities.take({p["metadata"]["name"]: p for p in priorities})
     return made
 
 
@@ -111,7 +111,7 @@ def test_profiles_that_change_count_at_once() -> None:
     made = rules(BATCH)
     door = Door(made)
     assert door.created(pod(tier="batch")) != pod(tier="batch")
-    made.profiles._take({})
+    made.profiles.take({})
     assert door.ask("mutate", pod(tier="batch")).patch == ""
 
 

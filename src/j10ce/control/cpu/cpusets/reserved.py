@@ -3,8 +3,8 @@
 `exclusive`: the workload runs on its CPUs and everyone else of ours keeps off. `reserved`: likewise, but best effort
 may use what it leaves idle, where best effort gives way: it is idle, or suppressed. CPUs that are near to each other go
 together (`nearest`), and the lowest core stays common; whoever is below a group that is not ours gets those of that
-group. First come CPUs to which nobody is confined by whoever owns it; what someone cannot leave, and what a
-kubelet's static policy gave away, is not handed out at all.
+group. First come CPUs to which nobody is confined by whoever owns it; what someone cannot leave, what a kubelet's
+static policy gave away, and what the node's strategy keeps for tier system, is not handed out at all.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from j10ce.control.besteffort import cover, has_capped_parts
 from j10ce.control.cpu.cpusets.nearest import Machine, pick
 from j10ce.control.cpu.cpusets.owners import Cpus, Stay, above, confined, static, stay, within
 from j10ce.control.cpu.rivals import sheltered
 from j10ce.model.kinds import Tier
-from j10ce.model.knob import Setting, TargetId, format_cpus
+from j10ce.model.knob import Setting, TargetId, format_cpus, parse_cpus
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Entitlement
@@ -57,7 +59,19 @@ def reserve(snap: Snapshot, held: Mapping[TargetId, Cpus]) -> Reserved:
 def closed(snap: Snapshot) -> Cpus:
     """The CPUs that best effort may never use: those that are exclusive to someone, or that a kubelet gave away."""
     reserved = reserve(snap, {})
-    return frozenset[int]().union(*reserved.exclusive.values(), *reserved.static.values())
+    return kept_for_system(snap).union(*reserved.exclusive.values(), *reserved.static.values())
+
+
+def system_cpus(snap: Snapshot) -> Cpus:
+    """Those of tier system, as far as this machine has them."""
+    said = snap.strategy.system_cpus.cpus
+    return frozenset() if said is UNSET else parse_cpus(said) & snap.node.cpus
+
+
+def kept_for_system(snap: Snapshot) -> Cpus:
+    """Those that nobody else may use; none where that would be all."""
+    cpus = system_cpus(snap) if snap.strategy.system_cpus.exclusive is not False else frozenset()
+    return cpus if cpus < snap.node.cpus else frozenset()
 
 
 def _had(snap: Snapshot, e: Entitlement, held: Mapping[TargetId, Cpus]) -> Cpus:
@@ -119,7 +133,7 @@ class _Hand:
 
     def _offer(self, e: Entitlement, among: Cpus) -> _Offer:
         """Where all are taken that nobody is confined to, whoever is confined keeps as many as its promises need."""
-        free = self.snap.node.cpus.difference(*self.got.values(), *self.static.values())
+        free = self.snap.node.cpus.difference(kept_for_system(self.snap), *self.got.values(), *self.static.values())
         here = free & above(self.snap, e.target)
         stuck = confined(self._keep_off(e), self.snap.node.cpus)
         anyone = frozenset[int]().union(*(s.cpus for s in stuck))
@@ -156,7 +170,8 @@ def placements(snap: Snapshot, reserved: Reserved, owner: str) -> Iterator[Propo
     def place(target: TargetId, cpus: Cpus, reason: str) -> Proposal:
         return Proposal(Setting(target, "cpuset.cpus"), Bound.WANT, cpus, owner, Rank.POLICY, reason)
 
-    taken = frozenset[int]().union(*reserved.of.values())
+    kept, system = kept_for_system(snap), system_cpus(snap)
+    taken = kept.union(*reserved.of.values())
     common = (snap.node.cpus - taken).difference(*reserved.static.values()) or snap.node.cpus - taken
     for target, cpus in reserved.exclusive.items():
         yield place(target, cpus, f"floor {len(cpus)} as whole CPUs, exclusive: {format_cpus(cpus)}")
@@ -164,9 +179,13 @@ def placements(snap: Snapshot, reserved: Reserved, owner: str) -> Iterator[Propo
         yield place(target, cpus, f"floor {len(cpus)} as whole CPUs, lent while idle: {format_cpus(cpus)}")
     for target, why in reserved.refused.items():
         yield place(target, common & within(snap, target) or common, f"{why}; the floor is kept by weight alone")
+    others = {t for t, e in snap.entitlements.items() if e.chosen}.difference(reserved.of, reserved.static)
+    apart = {t for t in others if system and snap.entitlements[t].tier is Tier.SYSTEM}
+    for target in cover(snap, apart):
+        yield place(target, system, f"CPUs {format_cpus(system)} are of tier system, by the node's strategy")
     if not taken:
         return
-    others = {t for t, e in snap.entitlements.items() if e.chosen}.difference(reserved.of, reserved.static)
+    others -= apart
     besteffort = {t for t in others if snap.entitlements[t].tier is Tier.BESTEFFORT}
     for target in cover(snap, others - besteffort):
         if target not in reserved.refused:
@@ -179,7 +198,7 @@ def placements(snap: Snapshot, reserved: Reserved, owner: str) -> Iterator[Propo
 
 def _kept_off(snap: Snapshot, reserved: Reserved, target: TargetId, inside: tuple[TargetId, ...]) -> tuple[Cpus, str]:
     """The CPUs that best effort may not even use while they are idle, and why."""
-    exclusive = frozenset[int]().union(*reserved.exclusive.values())
+    exclusive = kept_for_system(snap).union(*reserved.exclusive.values())
     if not reserved.lent or all(_gives_way(snap, target, t) for t in inside):
         return exclusive, "exclusive to others"
     return exclusive.union(*reserved.lent.values()), "CPUs of others, and it is neither idle nor suppressed here"

@@ -36,6 +36,7 @@ class Law(Strict, frozen=True, kw_only=True):
     calm: Duration = Duration(60)
     grow: Annotated[float, Meta(gt=0)] = 0.02  # per second
     dead_band: Share = 0.02
+    prompt: bool = False  # room shrinks however little it is; the dead band is for growing alone
 
 
 class Use(NamedTuple):
@@ -66,7 +67,8 @@ def next_room(law: Law, held: Room | None, now: float, others: float | None, cpu
     noise = smooth(known.noise, abs(others - known.uses[-1].cpus), now - known.at, NOISE_S)
     uses = _since_step(law, known, Use(now, others), max(NOISES * known.noise, law.dead_band * cpus))
     level = quantile([u.cpus for u in uses], law.quantile)
-    room = dead_band(known.cpus, _left(law, level, cpus), law.dead_band * cpus)
+    left = _left(law, level, cpus)
+    room = left if law.prompt and left < known.cpus else dead_band(known.cpus, left, law.dead_band * cpus)
     room = ramp(known.cpus, room, rise=law.grow * cpus * max(0.0, now - known.at))
     return Room(now, room, _reason(level, cpus, room), level, noise, uses)
 

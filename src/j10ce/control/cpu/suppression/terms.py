@@ -23,6 +23,7 @@ PEAK: Final[dict[str, Any]] = {
     "window": Duration(60),
     "calm": Duration(10),
     "grow": 1.0,
+    "prompt": True,
 }
 
 

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 from j10ce.dialects.koordinator import names
 from j10ce.dialects.koordinator.annotations.texts import Reading, cpus, number, path_of, struct, words
 from j10ce.dialects.koordinator.classes import INT32
-from j10ce.dialects.koordinator.config.burst import CpuBurst
+from j10ce.dialects.koordinator.config.burst import BurstWish
 from j10ce.dialects.koordinator.config.fields import Percent
 from j10ce.dialects.koordinator.config.qos import BlkioFields, CpuQos, MemoryFields
 from j10ce.dialects.koordinator.config.qos_rules import blocks
@@ -50,16 +50,16 @@ class CacheWish(Strict, frozen=True, kw_only=True):
     schemata_per_cache: Several[CacheRangeOf] = ()
 
 
-class Bandwidth(Strict, frozen=True, kw_only=True):
+class BandwidthShare(Strict, frozen=True, kw_only=True):
     percent: Percent = UNSET
 
 
-class BandwidthOf(Bandwidth, frozen=True, kw_only=True):
+class BandwidthOf(BandwidthShare, frozen=True, kw_only=True):
     cache_id: Annotated[int, Meta(ge=0, le=2**31)] = field(name="cacheID")
 
 
 class BandwidthWish(Strict, frozen=True, kw_only=True):
-    schemata: Bandwidth = Bandwidth()
+    schemata: BandwidthShare = BandwidthShare()
     schemata_per_cache: Several[BandwidthOf] = ()
 
 
@@ -116,7 +116,7 @@ class PodWishes(NamedTuple):
     """What a pod asks for; None: not said, or not to be heeded."""
 
     memory: MemoryWish | None = None
-    burst: CpuBurst | None = None
+    burst: BurstWish | None = None
     cpu: CpuQos | None = None
     blkio: BlkioFields | None = None
     network: NetworkWish | None = None
@@ -137,7 +137,7 @@ def read_pod(annotations: Mapping[str, str]) -> tuple[PodWishes, list[Finding]]:
     """All that a pod asks for, and all that is wrong with it."""
     readings: dict[str, Reading[Any]] = {
         "memory": struct(annotations, names.MEMORY_QOS, MemoryWish),
-        "burst": struct(annotations, names.CPU_BURST, CpuBurst),
+        "burst": struct(annotations, names.CPU_BURST, BurstWish),
         "cpu": struct(annotations, names.CPU_QOS, CpuQos),
         "blkio": struct(annotations, names.BLKIO_QOS, BlkioFields, lambda wish: blocks("", wish)),
         "network": struct(annotations, names.NETWORK_QOS, NetworkWish, _network),

@@ -10,7 +10,7 @@ from j10ce.dialects.koordinator.config.fields import Percent, Plain
 from j10ce.model.parts.strict import Strict
 
 
-class CpuBurst(Strict, frozen=True, kw_only=True):
+class BurstWish(Strict, frozen=True, kw_only=True):
     policy: Literal["none", "cpuBurstOnly", "cfsQuotaBurstOnly", "auto"] | UnsetType = UNSET
     cpu_burst_percent: Annotated[int, Meta(ge=1, le=10_000)] | UnsetType = UNSET
     cfs_quota_burst_percent: Annotated[int, Meta(ge=100, le=2**31)] | UnsetType = UNSET

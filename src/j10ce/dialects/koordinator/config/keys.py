@@ -54,7 +54,7 @@ SHAPES: Final = {
         threshold.Threshold, threshold.DEFAULTS, CLUSTER, "nodeStrategies", threshold.findings
     ),
     "resource-qos-config": KeyShape(qos.ResourceQos, qos.DEFAULTS, CLUSTER, "nodeStrategies", qos_rules.findings),
-    "cpu-burst-config": KeyShape(burst.CpuBurst, burst.DEFAULTS, CLUSTER, "nodeStrategies", _no_rules),
+    "cpu-burst-config": KeyShape(burst.BurstWish, burst.DEFAULTS, CLUSTER, "nodeStrategies", _no_rules),
     "system-config": KeyShape(system.System, system.DEFAULTS, CLUSTER, "nodeStrategies", system.findings),
     "host-application-config": KeyShape(
         host_apps.HostApplications, host_apps.DEFAULTS, INLINE, "nodeConfigs", host_apps.findings

@@ -13,7 +13,7 @@ from j10ce.dialects.koordinator.annotations.node import read_node
 from j10ce.dialects.koordinator.config.keys import KeyConfig
 from j10ce.dialects.koordinator.config.layers import OF_NODE, RATIO_LABELS, NodeWords, effective
 from j10ce.dialects.koordinator.config.ratios import CpuNormalization
-from j10ce.dialects.koordinator.native.sections import normalization
+from j10ce.dialects.koordinator.native.sections import normalization, reserving
 from j10ce.dialects.koordinator.native.stacking import NativeLayer
 from j10ce.dialects.koordinator.native.translate import Translated, fitted, translated
 from j10ce.errors import Finding
@@ -22,15 +22,16 @@ from j10ce.model.parts.strategy import Strategy
 from j10ce.model.schema import plain
 from j10ce.policy.document.document import HOSTNAME_LABEL
 
+COLOCATION: Final = "colocation-config"
 NORMALIZATION: Final = "cpu-normalization-config"
 MOST_NAMES: Final = 1000  # of nodes in one selector
 # By key, the labels and annotations that make a node speak for itself.
 WORDS: Final[Mapping[str, frozenset[str]]] = {
-    "colocation-config": frozenset({names.COLOCATION_STRATEGY, *RATIO_LABELS}),
+    COLOCATION: frozenset({names.COLOCATION_STRATEGY, names.RESERVATION, *RATIO_LABELS}),
     NORMALIZATION: frozenset({names.NORMALIZATION_ENABLED, names.NORMALIZATION_RATIO, names.CPU_BASIC_INFO}),
 }
 # Annotations that no field of a strategy can say.
-UNHEEDED: Final = (names.RESERVATION, names.SYSTEM_QOS, names.NETWORK_BANDWIDTH)
+UNHEEDED: Final = (names.SYSTEM_QOS, names.NETWORK_BANDWIDTH)
 
 
 class KnownNode(NamedTuple):
@@ -73,12 +74,18 @@ def _speaks(key: str, words: NodeWords) -> bool:
 
 def _translated(key: str, config: KeyConfig | None, words: NodeWords) -> tuple[Translated, list[Finding]]:
     held = effective(key, config, words)
-    if config is None and held.layers.get("enable") is not None and held.layers["enable"].kind == "default":
-        return Translated(Strategy()), [*held.findings]  # neither the cluster nor the node switched it on or off
-    if key == NORMALIZATION and isinstance(held.strategy, CpuNormalization):
-        says, wrong = read_node({k: v for k, v in words.annotations.items() if k in WORDS[NORMALIZATION]})
-        return fitted(normalization(held.strategy, says)), [*held.findings, *wrong]
-    return translated(key, held.plain), [*held.findings]
+    says, wrong = read_node({k: v for k, v in words.annotations.items() if k in WORDS[key]})
+    problems = [*held.findings, *wrong]
+    if config is None and held.layers["enable"].kind == "default":  # neither the cluster nor the node switches it
+        made = Translated(Strategy())
+    elif isinstance(held.strategy, CpuNormalization):
+        return fitted(normalization(held.strategy, says)), problems
+    else:
+        made = translated(key, held.plain)
+    if key != COLOCATION:
+        return made, problems
+    kept = fitted(reserving(made.strategy, says))
+    return Translated(kept.strategy, (*made.findings, *kept.findings)), problems
 
 
 def _digest(strategy: Strategy) -> str:

@@ -63,12 +63,14 @@ def _cpu(profile: str, cpu: CpuQos, cookies: bool) -> CpuOverlay:
 
 
 def _memory(memory: MemoryBlock) -> MemoryOverlay:
-    """Low is at least min, as their law has it; throttling at 0 % is none at all."""
+    """Low is at least min, as their law has it; throttling at 0 % is none at all; of priorities the lowest goes first,
+    as of ours."""
     least, low, throttling = memory.min_limit_percent, memory.low_limit_percent, memory.throttling_percent
     return MemoryOverlay(
         min_percent=least,
         low_percent=_at_least(low, least),
         throttling_percent=WHOLE if throttling == 0 else throttling,
+        oom_priority=memory.priority if memory.priority_enable == 1 else UNSET,
         oom_group=UNSET if memory.oom_kill_group is UNSET else memory.oom_kill_group == 1,
     )
 

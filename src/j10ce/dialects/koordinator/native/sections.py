@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from j10ce.dialects.koordinator.annotations.node import NodeSays
-from j10ce.dialects.koordinator.config.burst import CpuBurst
+from j10ce.dialects.koordinator.config.burst import BurstWish
 from j10ce.dialects.koordinator.config.colocation import Colocation
 from j10ce.dialects.koordinator.config.ratios import CpuNormalization, RatioModel
 from j10ce.dialects.koordinator.config.system import System
 from j10ce.dialects.koordinator.config.threshold import Threshold
+from j10ce.dialects.koordinator.overrides import burst_of
 from j10ce.model.parts.strategy import (
     AllocatableEviction,
-    BurstSection,
     CpuEviction,
     EvictionSection,
     LawSection,
@@ -25,20 +26,12 @@ from j10ce.model.parts.strategy import (
     SuppressSection,
     SysctlSection,
 )
-from j10ce.model.quantity import Duration
+from j10ce.model.quantity import Duration, Quantity
 
 NOTHING: Final = Strategy()
 MODES: Final[dict[str, Any]] = {"cpuset": "cpuset", "cfsQuota": "quota"}
 EVICT_BY: Final[dict[str, Any]] = {"evictByRealLimit": "realLimit", "evictByAllocatable": "allocatable"}
-Burst = Literal["none", "static", "quota", "auto"]
-BURSTS: Final[dict[str, Burst]] = {
-    "none": "none",
-    "cpuBurstOnly": "static",
-    "cfsQuotaBurstOnly": "quota",
-    "auto": "auto",
-}
-WITHOUT_QUOTA: Final[dict[Burst, Burst]] = {"quota": "none", "auto": "static"}
-UNLIMITED: Final = -1
+WITHOUT_QUOTA: Final[dict[Any, Any]] = {"quota": "none", "auto": "static"}
 
 
 def threshold(their: Threshold) -> Strategy:
@@ -80,19 +73,13 @@ def _cpu_eviction(their: Threshold) -> CpuEviction:
     )
 
 
-def burst(their: CpuBurst) -> Strategy:
-    """No time at all at a raised quota is no raised quota."""
-    policy: Burst = "none" if their.policy is UNSET else BURSTS[their.policy]
-    period = their.cfs_quota_burst_period_seconds
-    return Strategy(
-        burst=BurstSection(
-            policy=WITHOUT_QUOTA.get(policy, policy) if period == 0 else policy,
-            static_percent=their.cpu_burst_percent,
-            quota_percent=their.cfs_quota_burst_percent,
-            period=UNSET if period in (UNLIMITED, 0) else _seconds(period),
-            share_pool_percent=their.share_pool_threshold_percent,
-        )
-    )
+def burst(their: BurstWish) -> Strategy:
+    """No time at all at a raised quota is no raised quota; without an end is what is not said."""
+    made, period = burst_of(their), their.cfs_quota_burst_period_seconds
+    if period is not UNSET and period <= 0:
+        policy = WITHOUT_QUOTA.get(made.policy, made.policy) if period == 0 else made.policy
+        made = replace(made, policy=policy, period=UNSET)
+    return Strategy(burst=made)
 
 
 def system(their: System) -> Strategy:
@@ -105,12 +92,13 @@ def system(their: System) -> Strategy:
 
 def colocation(their: Colocation) -> Strategy:
     """Switched off, nothing is lent: a share of 0 says so, since our manager lends unless it is said not to."""
-    lends = their.enable is True
+    lends, static = their.enable is True, their.mid_reclaim_mode == "static"
     cpu = LawSection(
         threshold_percent=their.cpu_reclaim_threshold_percent,
         by=their.cpu_calculate_policy,
         batch_percent=their.batch_cpu_threshold_percent if lends else 0,
         mid_percent=their.mid_cpu_threshold_percent if lends else 0,
+        mid_static_percent=their.mid_static_cpu_reserved_percent if static else UNSET,
         mid_unallocated_percent=their.mid_unallocated_percent,
     )
     memory = LawSection(
@@ -118,6 +106,7 @@ def colocation(their: Colocation) -> Strategy:
         by=their.memory_calculate_policy,
         batch_percent=their.batch_memory_threshold_percent if lends else 0,
         mid_percent=their.mid_memory_threshold_percent if lends else 0,
+        mid_static_percent=their.mid_static_memory_reserved_percent if static else UNSET,
         mid_unallocated_percent=their.mid_unallocated_percent,
     )
     return Strategy(
@@ -129,6 +118,18 @@ def colocation(their: Colocation) -> Strategy:
             difference=their.resource_diff_threshold,
         )
     )
+
+
+def reserving(strategy: Strategy, says: NodeSays) -> Strategy:
+    """With what the node keeps for itself, which is not lent."""
+    kept = says.reservation
+    if kept is None:
+        return strategy
+    lent = strategy.overcommit
+    cpu = Quantity.parse(f"{kept.milli()}m") if kept.milli() else UNSET
+    memory = Quantity(kept.memory()) if kept.memory() else UNSET
+    fresh = replace(lent, cpu=replace(lent.cpu, reserved=cpu), memory=replace(lent.memory, reserved=memory))
+    return replace(strategy, overcommit=fresh)
 
 
 def normalization(their: CpuNormalization, says: NodeSays | None = None) -> Strategy:

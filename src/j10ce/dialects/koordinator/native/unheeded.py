@@ -15,7 +15,7 @@ NOTHING_ACTS: Final = "nothing here acts on it; leave it, or take it out"
 
 # By key, patterns of paths.
 WITHOUT_EQUIVALENT: Final[dict[str, tuple[str, ...]]] = {
-    "colocation-config": ("metric*", "midReclaimMode", "midStatic*", "extensions*"),
+    "colocation-config": ("metric*", "extensions*"),
     "resource-qos-config": (
         "policies.netQOSPolicy",
         "cgroupRoot.*",
@@ -23,7 +23,6 @@ WITHOUT_EQUIVALENT: Final[dict[str, tuple[str, ...]]] = {
         "*.networkQOS.*",
         "*.cpuQOS.coreExpeller",
         "*.memoryQOS.wmark*",
-        "*.memoryQOS.priority*",
         "*.memoryQOS.pageCache*",
     ),
     "system-config": ("memcg*", "sched*", "pageCache*", "totalNetworkBandwidth"),

@@ -313,7 +313,7 @@ class MinimalReservationPolicyStatus(_message.Message):
     def __init__(self, observed_generation: _Optional[int] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., nodes: _Optional[_Union[NodeCount, _Mapping]] = ..., rollout: _Optional[_Union[RolloutStatus, _Mapping]] = ..., phase: _Optional[_Union[MinimalReservationPolicyStatus.Phase, str]] = ..., admitted_generation: _Optional[int] = ..., units: _Optional[_Union[UnitCount, _Mapping]] = ..., witness: _Optional[_Iterable[_Union[Witness, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ...) -> None: ...
 
 class NodeStrategySpec(_message.Message):
-    __slots__ = ("suppress", "burst", "profiles", "eviction", "sysctls", "host_applications", "overcommit", "normalization", "interference", "node_selector", "priority", "rollout")
+    __slots__ = ("suppress", "burst", "profiles", "eviction", "sysctls", "host_applications", "overcommit", "normalization", "interference", "system_cpus", "node_selector", "priority", "rollout")
     class ProfilesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -330,6 +330,7 @@ class NodeStrategySpec(_message.Message):
     OVERCOMMIT_FIELD_NUMBER: _ClassVar[int]
     NORMALIZATION_FIELD_NUMBER: _ClassVar[int]
     INTERFERENCE_FIELD_NUMBER: _ClassVar[int]
+    SYSTEM_CPUS_FIELD_NUMBER: _ClassVar[int]
     NODE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     ROLLOUT_FIELD_NUMBER: _ClassVar[int]
@@ -342,10 +343,11 @@ class NodeStrategySpec(_message.Message):
     overcommit: OvercommitSection
     normalization: NormalizationSection
     interference: InterferenceSection
+    system_cpus: SystemCpusSection
     node_selector: Selector
     priority: int
     rollout: Rollout
-    def __init__(self, suppress: _Optional[_Union[SuppressSection, _Mapping]] = ..., burst: _Optional[_Union[BurstSection, _Mapping]] = ..., profiles: _Optional[_Mapping[str, ProfileOverlay]] = ..., eviction: _Optional[_Union[EvictionSection, _Mapping]] = ..., sysctls: _Optional[_Union[SysctlSection, _Mapping]] = ..., host_applications: _Optional[_Iterable[_Union[HostApplication, _Mapping]]] = ..., overcommit: _Optional[_Union[OvercommitSection, _Mapping]] = ..., normalization: _Optional[_Union[NormalizationSection, _Mapping]] = ..., interference: _Optional[_Union[InterferenceSection, _Mapping]] = ..., node_selector: _Optional[_Union[Selector, _Mapping]] = ..., priority: _Optional[int] = ..., rollout: _Optional[_Union[Rollout, _Mapping]] = ...) -> None: ...
+    def __init__(self, suppress: _Optional[_Union[SuppressSection, _Mapping]] = ..., burst: _Optional[_Union[BurstSection, _Mapping]] = ..., profiles: _Optional[_Mapping[str, ProfileOverlay]] = ..., eviction: _Optional[_Union[EvictionSection, _Mapping]] = ..., sysctls: _Optional[_Union[SysctlSection, _Mapping]] = ..., host_applications: _Optional[_Iterable[_Union[HostApplication, _Mapping]]] = ..., overcommit: _Optional[_Union[OvercommitSection, _Mapping]] = ..., normalization: _Optional[_Union[NormalizationSection, _Mapping]] = ..., interference: _Optional[_Union[InterferenceSection, _Mapping]] = ..., system_cpus: _Optional[_Union[SystemCpusSection, _Mapping]] = ..., node_selector: _Optional[_Union[Selector, _Mapping]] = ..., priority: _Optional[int] = ..., rollout: _Optional[_Union[Rollout, _Mapping]] = ...) -> None: ...
 
 class NodeQoSSpec(_message.Message):
     __slots__ = ("unschedulable", "disarmed", "labels")
@@ -979,6 +981,14 @@ class InterferenceSection(_message.Message):
     MODE_FIELD_NUMBER: _ClassVar[int]
     mode: InterferenceSection.Mode
     def __init__(self, mode: _Optional[_Union[InterferenceSection.Mode, str]] = ...) -> None: ...
+
+class SystemCpusSection(_message.Message):
+    __slots__ = ("cpus", "exclusive")
+    CPUS_FIELD_NUMBER: _ClassVar[int]
+    EXCLUSIVE_FIELD_NUMBER: _ClassVar[int]
+    cpus: str
+    exclusive: bool
+    def __init__(self, cpus: _Optional[str] = ..., exclusive: _Optional[bool] = ...) -> None: ...
 
 class NodeReport(_message.Message):
     __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "usage_over", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "evictions", "tiers", "interference", "left_out")

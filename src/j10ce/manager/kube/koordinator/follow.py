@@ -41,7 +41,7 @@ class Following:
             except Compacted:
                 pause_s = 0.0
             except NotFound:
-                self._take({})
+                self.take({})
                 pause_s = UNKNOWN_S
             except (StoreError, Denied) as e:
                 if str(e) != logged:
@@ -57,12 +57,13 @@ class Following:
             held |= {_name(obj): obj for obj in map(_decoded, texts)}
             at = at or revision
         if held != self.held or not self.synced.is_set():
-            self._take(held)
+            self.take(held)
         async with aclosing(self._client.watch(self._path, at, self._query)) as lines:
             async for line in lines:
                 self._hear(line)
 
-    def _take(self, held: dict[str, Any]) -> None:
+    def take(self, held: dict[str, Any]) -> None:
+        """From now on there is this."""
         moved = held != self.held or not self.synced.is_set()
         self.held = held
         self.synced.set()
@@ -75,7 +76,7 @@ class Following:
             return
         obj = _decoded(line.object)
         rest = {name: other for name, other in self.held.items() if name != _name(obj)}
-        self._take(rest if line.type == "DELETED" else {**rest, _name(obj): obj})
+        self.take(rest if line.type == "DELETED" else {**rest, _name(obj): obj})
 
 
 def _decoded(text: msgspec.Raw) -> Any:

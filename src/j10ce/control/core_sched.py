@@ -1,0 +1,59 @@
+"""`core-sched`: hyperthreads of one core run threads of one group only.
+
+Protected tiers share a group, the others another: so best effort never runs beside a protected workload on one core. A
+workload may have a group with others of its namespace, one of its own, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from j10ce.control.controller import Controller
+from j10ce.model.kinds import Strict, Tier
+from j10ce.model.knob import Setting, group_name
+from j10ce.model.plan import Bound, Proposal, Rank
+from j10ce.model.snapshot import Snapshot
+from j10ce.model.workload import Entitlement, Workload
+
+EXPELLERS: Final = frozenset((Tier.EXCLUSIVE, Tier.RESERVED, Tier.SENSITIVE))  # nobody else's threads beside them
+SHARED: Final = "shared"
+SUFFIX: Final = "-expeller"
+
+
+class CoreSched:
+    name = "core-sched"
+    steady = True
+
+    class Config(Strict, frozen=True, kw_only=True):
+        pass
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
+        if not snap.supports("sched.cookie"):
+            return
+        for target, e in snap.entitlements.items():
+            if e.chosen and e.cpu.core_sched and (group := core_group(e, snap.workloads[target])):
+                why = f"shares a core with group {group} alone, {_source(e)}"
+                setting = Setting(target, "sched.cookie")
+                yield Proposal(setting, Bound.WANT, group, self.name, Rank.POLICY, why)
+
+
+def core_group(e: Entitlement, w: Workload) -> str:
+    """Whose threads may run beside its own; empty: anybody's that has no group. Tier system has none."""
+    wish = w.overrides.core
+    if e.tier is Tier.SYSTEM or wish.policy == "none":
+        return ""
+    if wish.policy == "exclusive":
+        return group_name(f"{w.namespace}_{w.name}")
+    base = f"{w.namespace}_{wish.group}" if wish.group else SHARED
+    return group_name(base + (SUFFIX if e.tier in EXPELLERS else ""))
+
+
+def _source(e: Entitlement) -> str:
+    return f"cpu.coreSched of profile {e.profile}" if e.profile else "cpu.coreSched of the node's strategy"
+
+
+_: Controller = CoreSched(CoreSched.Config())
