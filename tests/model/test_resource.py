@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.model.knob import FREEZER, (
+from j10ce.model.knob import (
     CGROUP,
+    FREEZER,
     KNOBS,
     ROOT,
     KnobRole,
