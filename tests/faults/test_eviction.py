@@ -28,7 +28,7 @@ ANY = 1e-6  # pressure: with as many spinners as this some task always waits
 CPU = {"cpu": {"thresholdPercent": 1, "lowerPercent": 0, "window": "2s"}}
 
 
-def told(agent: AgentProcess, said: dict[str, Any] | None, **law: Any) -> None:
+def instruct(agent: AgentProcess, said: dict[str, Any] | None, **law: Any) -> None:
     """What the node's strategy says, as a control plane would have left it there; None: nothing."""
     agent.run_dir.mkdir(parents=True, exist_ok=True)
     agent.config_dir.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def frozen(agent: AgentProcess) -> bool:
 
 
 def test_a_kill_between_freeze_and_thaw_leaves_nobody_frozen_once_an_agent_is_back(agent: AgentProcess) -> None:
-    told(agent, CPU, freeze="1h", critical="1h")
+    instruct(agent, CPU, freeze="1h", critical="1h")
     agent.start("--node-name", NODE)
     with hog(agent):
         assert eventually(lambda: frozen(agent), 60.0), agent.client.get("/v1/explain", target="node")["text"]
@@ -81,13 +81,13 @@ def test_a_kill_between_freeze_and_thaw_leaves_nobody_frozen_once_an_agent_is_ba
         assert "eviction by cpu: freeze" in explained(agent, "node")
         agent.stop(signal.SIGKILL)
         assert frozen(agent), "nobody was there to thaw it"
-        told(agent, None)
+        instruct(agent, None)
         agent.start("--node-name", NODE)
         assert eventually(lambda: not frozen(agent))
 
 
 def test_an_agent_that_may_not_write_or_stops_in_order_leaves_nobody_frozen(agent: AgentProcess) -> None:
-    told(agent, CPU, freeze="1h", critical="1h")
+    instruct(agent, CPU, freeze="1h", critical="1h")
     agent.start("--node-name", NODE)
     with hog(agent):
         assert eventually(lambda: frozen(agent), 60.0)
@@ -103,7 +103,7 @@ def test_a_kill_in_the_middle_of_an_eviction_asks_nobody_twice_and_grace_goes_on
     agent: AgentProcess, tmp_path: Path
 ) -> None:
     asked = tmp_path / "asked"
-    told(agent, {**CPU, "mode": "enforce"}, freeze="1s", grace="8s")
+    instruct(agent, {**CPU, "mode": "enforce"}, freeze="1s", grace="8s")
     agent.start("--node-name", NODE)
     with hog(agent, f"trap 'echo asked >> {asked}' TERM; {SPIN}") as process:
         assert eventually(asked.exists, 60.0), explained(agent, "node")
