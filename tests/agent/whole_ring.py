@@ -29,7 +29,7 @@ class FakeObserver(SimObserver):
 
     sampled = 0
 
-    def sample(self, now: float, workloads: Collection[Workload]) -> None:
+    def sample(self, now: float, workloads: Collection[Workload], asked: Collection[TargetId] = ()) -> None:
         self.sampled += 1
 
 

@@ -184,6 +184,7 @@ def test_every_controller_is_built_under_its_name() -> None:
         "limits",
         "lent",
         "memory-qos",
+        "oom-order",
         "cpu-idle",
         "cpu-identity",
         "parameters",

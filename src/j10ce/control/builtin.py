@@ -18,7 +18,9 @@ from j10ce.control.interference.interference import Interference
 from j10ce.control.lent import Lent
 from j10ce.control.limits import Limits
 from j10ce.control.memory.cap import MemoryCap
+from j10ce.control.memory.oom import OomOrder
 from j10ce.control.memory.qos import MemoryQos
+from j10ce.control.memory.reclaim import MemoryReclaim
 from j10ce.control.own import Own
 from j10ce.control.parameters import Parameters
 from j10ce.errors import Finding, Invalid
@@ -33,6 +35,8 @@ BUILTIN: Final[Mapping[str, type[Any]]] = {
         Lent,
         MemoryQos,
         MemoryCap,
+        MemoryReclaim,
+        OomOrder,
         CpuIdle,
         CpuIdentity,
         CpuSuppress,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import structlog
 
-from j10ce.control.controller import Actor, Controller, Onlooker, Reader, Staged, Steady
-from j10ce.model.knob import Setting, Value
+from j10ce.control.controller import Actor, Attentive, Controller, Onlooker, Reader, Staged, Steady
+from j10ce.model.knob import Setting, TargetId, Value
 from j10ce.model.parts.reported import InterferenceReport
 from j10ce.model.plan import Action, LadderView, Proposal
 from j10ce.model.snapshot import Snapshot
@@ -66,6 +66,11 @@ class Contained:
                 log.warning("controller.failed", controller=self.name, error=f"{type(e).__name__}: {e}")
             self.fault = f"{type(e).__name__}: {e}"
             return ()
+
+    @property
+    def attends(self) -> Collection[TargetId]:
+        """Whom the controller wants to have measured closely."""
+        return self.controller.attends if isinstance(self.controller, Attentive) else ()
 
     def _moved(self, snap: Snapshot) -> bool:
         """Whether a setting that the controller looks at is another than when it spoke."""

@@ -129,7 +129,7 @@ class Agent:
         if self._entitle(at):
             self._find_places()
         self._look_for_drift(at)
-        self.observer.sample(at.now, self.workloads.values())
+        self.observer.sample(at.now, self.workloads.values(), {t for guard in self.guards for t in guard.attends})
         return self._report(at, "tick", *self._decide(at, "tick"), begun)
 
     def change(self, events: Sequence[WorkloadEvent], at: Instant) -> Report:

@@ -16,6 +16,7 @@ from j10ce.model.knob import Deed, Support
 from j10ce.model.plan import Action, Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
+FILE: Final = "file"  # `only` of an action: page cache alone
 ROUNDS: Final = 20  # of signals to whoever is left: a process that forks meanwhile is met in the next one
 
 
@@ -23,6 +24,7 @@ class CgroupDeeds:
     def __init__(self, hierarchies: Hierarchies, release: tuple[int, int]) -> None:
         self._hierarchies = hierarchies
         self._reclaims = hierarchies.version("memory") == 2 and release >= (5, 19)
+        self._chooses = release >= (6, 9)  # what is taken
         self._kills = release >= (5, 14)  # at once, on cgroup v2
 
     def support(self) -> Mapping[Deed, Support]:
@@ -40,16 +42,18 @@ class CgroupDeeds:
         before = cgroup.number("memory.current")
         if before is None:
             return Gone()
-        path = f"{cgroup.directory}/memory.reclaim"
+        path, asked = f"{cgroup.directory}/memory.reclaim", str(int(action.amount))
+        if action.only == FILE and self._chooses:
+            asked += " swappiness=0"  # older kernels divide it between page cache and the rest as they see fit
         try:
             fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
-                os.write(fd, str(int(action.amount)).encode())
+                os.write(fd, asked.encode())
             finally:
                 os.close(fd)
         except OSError as e:
             if e.errno not in (EAGAIN, EINTR):
-                return file.refusal(path, str(int(action.amount)), e)
+                return file.refusal(path, asked, e)
         after = cgroup.number("memory.current")
         return Gone() if after is None else Applied(max(0.0, before - after))
 

@@ -643,20 +643,34 @@ class CpuSection(_message.Message):
     def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuSection.Latency, str]] = ..., pinning: _Optional[_Union[CpuSection.Pinning, str]] = ..., bind: _Optional[_Union[CpuSection.Bind, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
 
 class MemorySection(_message.Message):
-    __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim")
+    __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim", "watermark_percent", "watermark_scale", "watermark_adjust", "page_cache_limit", "page_cache_sync", "kernel_priority", "kernel_priority_oom")
     MIN_PERCENT_FIELD_NUMBER: _ClassVar[int]
     LOW_PERCENT_FIELD_NUMBER: _ClassVar[int]
     THROTTLING_PERCENT_FIELD_NUMBER: _ClassVar[int]
     OOM_PRIORITY_FIELD_NUMBER: _ClassVar[int]
     OOM_GROUP_FIELD_NUMBER: _ClassVar[int]
     RECLAIM_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_SCALE_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_ADJUST_FIELD_NUMBER: _ClassVar[int]
+    PAGE_CACHE_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_CACHE_SYNC_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_PRIORITY_OOM_FIELD_NUMBER: _ClassVar[int]
     min_percent: int
     low_percent: int
     throttling_percent: int
     oom_priority: int
     oom_group: bool
     reclaim: ReclaimSection
-    def __init__(self, min_percent: _Optional[int] = ..., low_percent: _Optional[int] = ..., throttling_percent: _Optional[int] = ..., oom_priority: _Optional[int] = ..., oom_group: _Optional[bool] = ..., reclaim: _Optional[_Union[ReclaimSection, _Mapping]] = ...) -> None: ...
+    watermark_percent: int
+    watermark_scale: int
+    watermark_adjust: int
+    page_cache_limit: str
+    page_cache_sync: bool
+    kernel_priority: int
+    kernel_priority_oom: bool
+    def __init__(self, min_percent: _Optional[int] = ..., low_percent: _Optional[int] = ..., throttling_percent: _Optional[int] = ..., oom_priority: _Optional[int] = ..., oom_group: _Optional[bool] = ..., reclaim: _Optional[_Union[ReclaimSection, _Mapping]] = ..., watermark_percent: _Optional[int] = ..., watermark_scale: _Optional[int] = ..., watermark_adjust: _Optional[int] = ..., page_cache_limit: _Optional[str] = ..., page_cache_sync: _Optional[bool] = ..., kernel_priority: _Optional[int] = ..., kernel_priority_oom: _Optional[bool] = ...) -> None: ...
 
 class NetworkSection(_message.Message):
     __slots__ = ("traffic_class", "floor", "ceiling")
@@ -1264,20 +1278,34 @@ class CpuOverlay(_message.Message):
     def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuOverlay.Latency, str]] = ..., pinning: _Optional[_Union[CpuOverlay.Pinning, str]] = ..., bind: _Optional[_Union[CpuOverlay.Bind, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
 
 class MemoryOverlay(_message.Message):
-    __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim")
+    __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim", "watermark_percent", "watermark_scale", "watermark_adjust", "page_cache_limit", "page_cache_sync", "kernel_priority", "kernel_priority_oom")
     MIN_PERCENT_FIELD_NUMBER: _ClassVar[int]
     LOW_PERCENT_FIELD_NUMBER: _ClassVar[int]
     THROTTLING_PERCENT_FIELD_NUMBER: _ClassVar[int]
     OOM_PRIORITY_FIELD_NUMBER: _ClassVar[int]
     OOM_GROUP_FIELD_NUMBER: _ClassVar[int]
     RECLAIM_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_SCALE_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_ADJUST_FIELD_NUMBER: _ClassVar[int]
+    PAGE_CACHE_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_CACHE_SYNC_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_PRIORITY_OOM_FIELD_NUMBER: _ClassVar[int]
     min_percent: int
     low_percent: int
     throttling_percent: int
     oom_priority: int
     oom_group: bool
     reclaim: ReclaimSection
-    def __init__(self, min_percent: _Optional[int] = ..., low_percent: _Optional[int] = ..., throttling_percent: _Optional[int] = ..., oom_priority: _Optional[int] = ..., oom_group: _Optional[bool] = ..., reclaim: _Optional[_Union[ReclaimSection, _Mapping]] = ...) -> None: ...
+    watermark_percent: int
+    watermark_scale: int
+    watermark_adjust: int
+    page_cache_limit: str
+    page_cache_sync: bool
+    kernel_priority: int
+    kernel_priority_oom: bool
+    def __init__(self, min_percent: _Optional[int] = ..., low_percent: _Optional[int] = ..., throttling_percent: _Optional[int] = ..., oom_priority: _Optional[int] = ..., oom_group: _Optional[bool] = ..., reclaim: _Optional[_Union[ReclaimSection, _Mapping]] = ..., watermark_percent: _Optional[int] = ..., watermark_scale: _Optional[int] = ..., watermark_adjust: _Optional[int] = ..., page_cache_limit: _Optional[str] = ..., page_cache_sync: _Optional[bool] = ..., kernel_priority: _Optional[int] = ..., kernel_priority_oom: _Optional[bool] = ...) -> None: ...
 
 class MemoryEviction(_message.Message):
     __slots__ = ("threshold_percent", "lower_percent")
