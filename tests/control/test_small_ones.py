@@ -186,6 +186,7 @@ def test_every_controller_is_built_under_its_name() -> None:
         "memory-qos",
         "oom-order",
         "cpu-idle",
+        "cpu-identity",
         "parameters",
         "cache",
         "core-sched",

@@ -103,6 +103,21 @@ def test_what_newcomers_refuse_is_said_with_the_plan(bench: Bench) -> None:
     assert "1 of 2 threads: someone else gave them a cookie" in result.reason
 
 
+def test_threads_that_may_not_be_looked_into_are_said_and_break_nothing(bench: Bench) -> None:
+    bench.core.denied = frozenset(bench.tasks.alive)
+    ((_, result),) = bench.write("ls").results
+    assert isinstance(result, Refused)
+    assert "CAP_SYS_PTRACE" in result.reason
+    bench.core.denied = frozenset()
+    bench.write("ls")
+    bench.kernel.close()
+    bench.core.denied = frozenset(bench.tasks.alive)
+    bench.start()
+    bench.kernel.sweep(bench.tasks.now)
+    bench.kernel.apply(Plan(()))
+    assert bench.kernel.revert().refused()
+
+
 def test_hundreds_of_workloads_are_looked_after_in_turn(bench: Bench) -> None:
     bench.write("ls")
     bench.tasks.now += 1

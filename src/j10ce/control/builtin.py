@@ -9,6 +9,7 @@ from j10ce.control.cache.cache import Caches
 from j10ce.control.controller import Controller
 from j10ce.control.core_sched import CoreSched
 from j10ce.control.cpu.bursting.burst import CpuBurst
+from j10ce.control.cpu.identity import CpuIdentity
 from j10ce.control.cpu.idle import CpuIdle
 from j10ce.control.cpu.suppression.suppress import CpuSuppress
 from j10ce.control.eviction.eviction import Eviction
@@ -37,6 +38,7 @@ BUILTIN: Final[Mapping[str, type[Any]]] = {
         MemoryReclaim,
         OomOrder,
         CpuIdle,
+        CpuIdentity,
         CpuSuppress,
         CpuBurst,
         Interference,

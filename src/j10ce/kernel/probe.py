@@ -29,6 +29,7 @@ _TRIALS: Final[Mapping[str, Value]] = {
     "cpu.max": 50_000.0,
     "cpu.max.burst": 10_000.0,
     "cpu.idle": 1.0,
+    "cpu.bvt_warp_ns": -1.0,
     "memory.min": float(1 << 20),
     "memory.low": float(1 << 20),
     "memory.high": float(1 << 30),

@@ -140,6 +140,8 @@ _KNOBS: Final = (
          meaning="unused quota that may be saved up for a burst; never above cpu.max"),
     Knob("cpuset.cpus", Unit.SET, KnobRole.PLACEMENT, "cpuset", "cpuset.cpus", 0, math.inf, frozenset(),
          systemd="AllowedCPUs", meaning="CPUs that may be used; empty means as the parent"),
+    Knob("cpu.bvt_warp_ns", Unit.NUMBER, KnobRole.LEVEL, "cpu", "cpu.bvt_warp_ns", -1, 2, 0.0, rare=True,
+         meaning="who preempts whom: 2 and 1 whoever has less, -1 nobody"),
     Knob("memory.min", Unit.BYTES, KnobRole.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryMin",
          meaning="memory that is never reclaimed"),
     Knob("memory.low", Unit.BYTES, KnobRole.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryLow",

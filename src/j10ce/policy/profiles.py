@@ -150,6 +150,8 @@ def _cpu_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
             "exclusive": f"a floor of whole CPUs gets CPUs that everyone else keeps off{how}",
         }[cpu.pinning],
     )
+    first = "2: preempts whoever is not" if cpu.latency == "realtime" else "left as it is"
+    yield "cpu.bvt_warp_ns", "-1: everyone preempts it" if cpu.idle else first
 
 
 def _memory_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:

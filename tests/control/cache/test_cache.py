@@ -99,9 +99,7 @@ def test_a_full_cpu_keeps_groups_for_whoever_matters_more() -> None:
     assert home(snap, high[0]) == ("j10ce-default_high", "something is said of its cache alone")
     group, why = home(snap, low[0])
     assert group == "j10ce-be"
-    assert why == (
-        "shares the group of profile be: the CPU has room for 2 groups of ours, and more important ones have them"
-    )
+    assert why == ("shares the group of profile be: the CPU has room for 2 groups of ours, which others need more")
     assert "resctrl/j10ce-default_low resctrl.l3[0]" not in values(snap)
 
 
@@ -111,7 +109,7 @@ def test_classes_find_room_from_the_most_protected_down_and_the_rest_stays_in_th
     assert home(snap, ls[0])[0] == "j10ce-ls"
     group, why = home(snap, be[0])
     assert group == ""
-    assert "room for 1 groups" in why
+    assert "room for 1 group of ours" in why
 
 
 def test_groups_of_others_take_room() -> None:
@@ -142,6 +140,7 @@ def test_what_cannot_be_said_to_the_cpu_makes_no_group_and_is_said(control: Cach
 
 def test_without_resctrl_and_for_whom_nobody_chose_nothing_is_proposed() -> None:
     assert not proposed(snapshot(web("a"), support={}))
+    assert not proposed(snapshot(web("a"), control=CacheControl()))
     assert not proposed(snapshot(web("a", chosen=False)))
     assert not proposed(snapshot(web("a", CacheSection())))
 

@@ -28,18 +28,19 @@ class Caches:
         self.config = config
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
-        if not snap.supports("resctrl.group"):
+        offered = snap.node.cache
+        if not snap.supports("resctrl.group") or not (offered.ways or offered.bandwidth):
             return
         theirs = sum(kind_of(t) == "resctrl" and not piece.owned for t, piece in snap.pieces.items())
-        division = divide(snap, snap.node.cache.groups - theirs)
+        division = divide(snap, offered.groups - theirs)
         valued = {}
         for name, share in division.shares.items():
-            valued[name] = wishes = list(_values(share, snap.node.cache))
+            valued[name] = wishes = list(_values(share, offered))
             for setting, value, why in wishes:
                 yield self._want(setting, value, why)
         for target, (group, why) in division.homes.items():
             empty = group != ROOTS and not valued[group]
-            home, reason = (ROOTS, _unable(snap.node.cache)) if empty else (group, why)
+            home, reason = (ROOTS, _unable(offered)) if empty else (group, why)
             yield self._want(Setting(target, "resctrl.group"), home, reason)
 
     def _want(self, setting: Setting, value: Value, why: str) -> Proposal:

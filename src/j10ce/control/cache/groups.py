@@ -41,7 +41,7 @@ def divide(snap: Snapshot, room: int) -> CacheDivision:
     common = {_class(e): _common(e) for e in sorted(asking, key=_importance) if not _alone(e, snap)}
     apart = {e.target: e for e in sorted(asking, key=lambda e: _own_importance(e, snap)) if _differs(e, snap, common)}
     kept = {share.name: share for share in [*common.values(), *map(_own, apart.values())][: max(0, room)]}
-    full = f"the CPU has room for {max(0, room)} groups of ours, and more important ones have them"
+    full = f"the CPU has room for {max(0, room)} group{'' if room == 1 else 's'} of ours, which others need more"
     homes = {e.target: _home(e, e.target in apart, kept, full) for e in asking}
     system = (e for e in snap.entitlements.values() if e.chosen and e.cache != SILENT and e.tier is Tier.SYSTEM)
     return CacheDivision(_used(kept, homes.values()), {**homes, **{e.target: Home(ROOTS, APART) for e in system}})

@@ -53,6 +53,7 @@ class Eviction:
         reclaim: Duration = Duration(5)  # at each stage, before the next one
         throttle: Duration = Duration(10)
         freeze: Duration = Duration(20)
+        critical: Duration = Duration(2)  # instead, on a node that is nearly full
         settle: Duration = Duration(10)  # of calm, before the stage below
         grace: Duration = Duration(30)  # from an eviction to a kill, of what was started here
 
@@ -62,7 +63,8 @@ class Eviction:
         self._courses: dict[EvictionTrigger, Course] = {}
         self._caps = {"memory": Caps("memory"), "cpu": Caps("cpu")}
         stages = {Rung.RECLAIM: config.reclaim, Rung.THROTTLE: config.throttle, Rung.FREEZE: config.freeze}
-        self._pace = Pace({stage: dwell.seconds for stage, dwell in stages.items()}, config.settle.seconds)
+        dwell = {stage: time.seconds for stage, time in stages.items()}
+        self._pace = Pace(dwell, config.settle.seconds, config.critical.seconds)
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         self._courses = {need.trigger: self._climb(snap, need) for need in needs(snap)}

@@ -14,7 +14,7 @@ from j10ce.control.law import pages_down
 from j10ce.model.kinds import MemorySection
 from j10ce.model.knob import KNOBS
 
-VENDOR_KNOBS: Final = tuple(k.name for k in KNOBS.values() if k.rare)
+VENDOR_KNOBS: Final = tuple(k.name for k in KNOBS.values() if k.rare and k.controller == "memory")
 
 
 def cache_limit(memory: MemorySection, limit: float, page: int) -> float:

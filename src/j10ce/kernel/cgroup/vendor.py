@@ -15,6 +15,7 @@ def _of_a_vendor(spelling: Spelling, instead: str = "") -> Spelling:
 
 
 VENDOR: Final[dict[str, Spelling]] = {
+    "cpu.bvt_warp_ns": _of_a_vendor(integer("cpu.bvt_warp_ns"), "cpu.idle and weights"),
     "memory.wmark_ratio": _of_a_vendor(integer("memory.wmark_ratio"), "the agent takes memory back above the mark"),
     "memory.wmark_scale_factor": _of_a_vendor(integer("memory.wmark_scale_factor")),
     "memory.wmark_min_adj": _of_a_vendor(integer("memory.wmark_min_adj")),

@@ -7,11 +7,12 @@ what the journal says of the workload that has it.
 from __future__ import annotations
 
 import errno
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Final
 
+from j10ce.errors import Denied
 from j10ce.kernel.tasks.prctl import NO_COOKIE, Core, Prctl, aside
 from j10ce.kernel.tasks.trait import TaskValue
 from j10ce.model.knob import Support
@@ -49,21 +50,23 @@ class Cookies:
         return value
 
     def read(self, tasks: Collection[int], /) -> Mapping[int, TaskValue]:
-        held: dict[int, TaskValue] = {}
-        for task in tasks:
-            with suppress(ProcessLookupError):
-                held[task] = self._name(self._core.get(task))
-        return held
+        return {task: self._name(cookie) for task, cookie in self._cookies(tasks)}
 
     def write(self, tasks: Collection[int], value: TaskValue, /) -> Mapping[int, Refused]:
         return aside(partial(self._hand_out, tasks, str(value)))
 
     def recall(self, tasks: Collection[int], value: TaskValue, /) -> None:
-        for task in tasks if value else ():
+        for task, cookie in self._cookies(tasks if value else ()):
+            if self._names.setdefault(cookie, str(value)) == value:
+                self._join(str(value), task)
+
+    def _cookies(self, tasks: Collection[int]) -> Iterator[tuple[int, int]]:
+        for task in tasks:
             with suppress(ProcessLookupError):
-                cookie = self._core.get(task)
-                if self._names.setdefault(cookie, str(value)) == value:
-                    self._join(str(value), task)
+                try:
+                    yield task, self._core.get(task)
+                except PermissionError as e:
+                    raise Denied(f"the cookie of thread {task} cannot be read: it needs {_needs(e)}") from e
 
     def _hand_out(self, tasks: Collection[int], name: str) -> dict[int, Refused]:
         """On a thread that ends afterwards, and is a member of the group meanwhile."""

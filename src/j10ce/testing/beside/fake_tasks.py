@@ -74,7 +74,7 @@ class FakeCore:
     def __init__(self, tasks: FakeTasks, fails: int = 0, denied: frozenset[int] = frozenset()) -> None:
         self._tasks = tasks
         self._fails = fails
-        self._denied = denied
+        self.denied = denied
         self._own: dict[threading.Thread, int] = {}
         self._next = count(0xABC0)
 
@@ -97,7 +97,7 @@ class FakeCore:
     def _may(self, task: int) -> None:
         if self._fails:
             raise OSError(self._fails, os.strerror(self._fails))
-        if task in self._denied:
+        if task in self.denied:
             raise PermissionError(errno.EPERM, "denied")
         if task and task not in self._tasks.alive:
             raise ProcessLookupError(errno.ESRCH, "no such task")
