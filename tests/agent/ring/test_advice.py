@@ -130,6 +130,8 @@ def values(knob: str) -> st.SearchStrategy[Value]:
             return st.sampled_from([1000.0, 50_000.0, 200_000.0, 400_000.0, math.inf])
         case Unit.BYTES:
             return st.sampled_from([0.0, 64.0 * MiB, float(GiB), 7.0 * GiB, 100.0 * GiB, math.inf])
+        case _:
+            return st.sampled_from([CGROUP_KNOBS[knob].low, CGROUP_KNOBS[knob].high])
 
 
 def advice(knob: str) -> st.SearchStrategy[Proposal]:

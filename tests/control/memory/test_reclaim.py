@@ -119,6 +119,11 @@ def test_a_floor_is_left_whole() -> None:
     assert machine.used >= 600 * MI
 
 
+def test_of_something_small_the_smallest_step_that_tells_something_is_taken() -> None:
+    machine = Machine(12 * MI, hot=0)
+    assert machine.run(2)[0].amount == MI / 4
+
+
 MARKED = MemorySection(watermark_percent=90)
 
 

@@ -75,7 +75,7 @@ def test_the_one_with_the_lowest_priority_goes_though_the_other_grew(
     work: Workbench, tmp_path: Path, priority: int, victim: str
 ) -> None:
     pair = Pair(work, tmp_path, priority)
-    pair.ask("last", str(64 * MIB))
+    pair.ask("last", str(48 * MIB))
     until(lambda: bool(pair.dead()))
     assert pair.dead() == {victim}
 

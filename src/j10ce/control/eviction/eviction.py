@@ -188,7 +188,7 @@ def _evictions(snap: Snapshot, course: Course) -> Iterator[Action]:
             victim.frees,
             Rung.EVICT.word,
             enforced(snap),
-            course.need.trigger,
+            trigger=course.need.trigger,
         )
 
 

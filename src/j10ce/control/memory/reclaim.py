@@ -156,7 +156,8 @@ def step(goal: Goal, steps: Steps, seen: Measured) -> tuple[float, str]:
     if not goal.cold:
         return 0.0, ""
     back = spell("memory", int(seen.refaults))
-    return room * steps.fraction, f"{steps.fraction:.0%} of the {used}; {felt_less}, {back}/s read back"
+    least = LEAST_BYTES if room * MOST >= LEAST_BYTES else 0.0  # of something small a smaller step would tell nothing
+    return max(room * steps.fraction, least), f"{steps.fraction:.0%} of the {used}; {felt_less}, {back}/s read back"
 
 
 def _conforms(c: MemoryReclaim) -> tuple[Controller, Actor, Attentive]:

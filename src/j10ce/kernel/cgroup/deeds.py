@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ from j10ce.model.plan import Action, Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
 FILE: Final = "file"  # `only` of an action: page cache alone
+AT_A_TIME: Final = 4 << 20  # bytes: asked for much at once, kernels before 6.9 take back far more than that
 ROUNDS: Final = 20  # of signals to whoever is left: a process that forks meanwhile is met in the next one
 
 
@@ -42,17 +44,20 @@ class CgroupDeeds:
         before = cgroup.number("memory.current")
         if before is None:
             return Gone()
-        path, asked = f"{cgroup.directory}/memory.reclaim", str(int(action.amount))
+        path, only = f"{cgroup.directory}/memory.reclaim", ""
         if action.only == FILE and self._chooses:
-            asked += " swappiness=0"  # older kernels divide it between page cache and the rest as they see fit
-        try:
-            fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            only = " swappiness=0"  # older kernels divide it between page cache and the rest as they see fit
+        for _ in range(math.ceil(action.amount / AT_A_TIME)):  # no more, also of something that grows meanwhile
+            after = cgroup.number("memory.current")
+            left = 0.0 if after is None else action.amount - (before - after)
+            if left <= 0:
+                break
+            asked = f"{int(min(left, AT_A_TIME))}{only}"
             try:
-                os.write(fd, asked.encode())
-            finally:
-                os.close(fd)
-        except OSError as e:
-            if e.errno not in (EAGAIN, EINTR):
+                _ask(path, asked)
+            except OSError as e:
+                if e.errno in (EAGAIN, EINTR):
+                    break
                 return file.refusal(path, asked, e)
         after = cgroup.number("memory.current")
         return Gone() if after is None else Applied(max(0.0, before - after))
@@ -70,6 +75,14 @@ class CgroupDeeds:
             if not left:
                 return Applied(1.0)
         return Refused(f"{directory} still has processes after {ROUNDS} rounds of SIGKILL")
+
+
+def _ask(path: str, asked: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        os.write(fd, asked.encode())
+    finally:
+        os.close(fd)
 
 
 def _inside(directory: str) -> Iterator[tuple[int, str]]:

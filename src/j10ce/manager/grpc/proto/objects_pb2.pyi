@@ -1356,7 +1356,7 @@ class AllocatableEviction(_message.Message):
     def __init__(self, cpu_threshold_percent: _Optional[int] = ..., cpu_lower_percent: _Optional[int] = ..., memory_threshold_percent: _Optional[int] = ..., memory_lower_percent: _Optional[int] = ..., priority_threshold: _Optional[int] = ...) -> None: ...
 
 class LawSection(_message.Message):
-    __slots__ = ("threshold_percent", "by", "batch_percent", "mid_percent", "mid_unallocated_percent", "mid_static_percent", "reserved", "safety_percent")
+    __slots__ = ("threshold_percent", "by", "batch_percent", "mid_percent", "mid_unallocated_percent", "mid_static_percent", "safety_percent", "reserved")
     class By(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         BY_UNSPECIFIED: _ClassVar[LawSection.By]
@@ -1373,17 +1373,17 @@ class LawSection(_message.Message):
     MID_PERCENT_FIELD_NUMBER: _ClassVar[int]
     MID_UNALLOCATED_PERCENT_FIELD_NUMBER: _ClassVar[int]
     MID_STATIC_PERCENT_FIELD_NUMBER: _ClassVar[int]
-    RESERVED_FIELD_NUMBER: _ClassVar[int]
     SAFETY_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_FIELD_NUMBER: _ClassVar[int]
     threshold_percent: int
     by: LawSection.By
     batch_percent: int
     mid_percent: int
     mid_unallocated_percent: int
     mid_static_percent: int
-    reserved: str
     safety_percent: int
-    def __init__(self, threshold_percent: _Optional[int] = ..., by: _Optional[_Union[LawSection.By, str]] = ..., batch_percent: _Optional[int] = ..., mid_percent: _Optional[int] = ..., mid_unallocated_percent: _Optional[int] = ..., mid_static_percent: _Optional[int] = ..., reserved: _Optional[str] = ..., safety_percent: _Optional[int] = ...) -> None: ...
+    reserved: str
+    def __init__(self, threshold_percent: _Optional[int] = ..., by: _Optional[_Union[LawSection.By, str]] = ..., batch_percent: _Optional[int] = ..., mid_percent: _Optional[int] = ..., mid_unallocated_percent: _Optional[int] = ..., mid_static_percent: _Optional[int] = ..., safety_percent: _Optional[int] = ..., reserved: _Optional[str] = ...) -> None: ...
 
 class TopologyReport(_message.Message):
     __slots__ = ("threads", "cores", "sibling_step", "sockets", "numa_nodes", "l3_caches")
