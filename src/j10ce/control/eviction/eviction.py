@@ -69,13 +69,14 @@ class Eviction:
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         self._courses = {need.trigger: self._climb(snap, need) for need in needs(snap)}
         self.ladders = tuple(_view(snap, course) for course in self._courses.values())
+        self._forget_caps()
         gone = leaving(snap, cool_down_s(snap))
         for trigger, course in self._courses.items():
             stays = [v.target for v in course.victims if v.target not in gone]
+            if trigger in CLIMBED and course.climb.stage is Rung.FREEZE and snap.supports("cgroup.freeze"):
+                yield from (_freeze(course, t) for t in stays if not snap.entitlements[t].floor.cpu)
             if trigger in CLIMBED and course.climb.stage >= Rung.THROTTLE:
                 yield from self._throttle(snap, course, stays)
-            if trigger in CLIMBED and course.climb.stage is Rung.FREEZE:
-                yield from (_freeze(course, t) for t in stays if snap.supports("cgroup.freeze"))
 
     def act(self, snap: Snapshot, /) -> Iterator[Action]:
         """As `propose` has just decided."""
@@ -100,6 +101,13 @@ class Eviction:
         if waits is None:
             return None
         return waits >= (self.config.relief if before.pressed else self.config.pressure)
+
+    def _forget_caps(self) -> None:
+        """Who is slowed down again some day is so by what it uses then."""
+        slowing = {trigger for trigger, course in self._courses.items() if course.climb.stage >= Rung.THROTTLE}
+        for resource, caps in self._caps.items():
+            if resource not in slowing:
+                caps.forget()
 
     def _throttle(self, snap: Snapshot, course: Course, victims: Iterable[TargetId]) -> Iterator[Proposal]:
         caps = self._caps["memory" if course.need.trigger == "memory" else "cpu"]
