@@ -25,7 +25,7 @@ def findings(root: Path, hierarchies: Hierarchies, swaps: str = "") -> dict[str,
 def test_every_knob_and_feature_has_a_finding(tmp_path: Path, v1: tuple[str, ...]) -> None:
     capabilities = findings(tmp_path, cgroup_tree(tmp_path / "cg", {"web": fresh(2)}, v1=v1))
     assert capabilities.keys() >= {name for name, knob in CGROUP_KNOBS.items() if not knob.rare} | {
-        "memory of vendors",
+        "knobs of vendors",
         "reclaim",
         "cgroup",
         "privileges",

@@ -126,9 +126,9 @@ def _knobs(tried: Mapping[str, Support]) -> Iterator[Capability]:
     rare = {name: s for name, s in tried.items() if KNOBS[name].rare and not s.ok}
     yield from (_capability(name, s) for name, s in tried.items() if name not in rare)
     if rare:
-        names = ", ".join(name.removeprefix("memory.") for name in rare)
-        instead = "the agent reclaims above marks and limits; oomPriority says who goes first"
-        yield Capability(feature="memory of vendors", ok=False, needs=f"for {names}: {NEEDS}", instead=instead)
+        instead = "cpu.idle and weights; the agent reclaims above marks and limits; oomPriority says who goes first"
+        needs = f"{NEEDS}, for {', '.join(rare)}"
+        yield Capability(feature="knobs of vendors", ok=False, needs=needs, instead=instead)
 
 
 def _capability(feature: str, support: Support) -> Capability:

@@ -69,7 +69,7 @@ def test_the_doctor_has_one_finding_for_all_that_are_missing(tmp_path: Path) -> 
     here = {**fresh(1), **some}
     features = {c.feature: c for c in examine(cgroup_tree(tmp_path, here, v1=V1), proc=str(tmp_path))}
     assert {name for name in RARE if name in features} == {*some}
-    assert "pagecache_limit.size" in features["memory of vendors"].needs
-    assert "wmark" not in features["memory of vendors"].needs
+    assert "pagecache_limit.size" in features["knobs of vendors"].needs
+    assert "wmark" not in features["knobs of vendors"].needs
     assert not features["reclaim"].ok
     assert "5.19" in features["reclaim"].needs
