@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -17,6 +17,7 @@ from j10ce.model.bounds import MOST_DEPTH, MOST_VALUES, may_repeat, repeated_key
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import API_VERSION, Object
 from j10ce.model.quantity import Duration, Quantity
+from j10ce.model.text.items import Items
 from j10ce.model.text.near import near, one_of
 
 S = TypeVar("S", bound=Struct)
@@ -368,22 +369,6 @@ def _original(root: Any, path: str) -> str:
 
 def _shown(value: object) -> object:
     return value if isinstance(value, str | int | float | bool) else None
-
-
-class Items(list[Any]):
-    """A list that remembers where its items were, once one is cut: most lists of most inputs are never looked at."""
-
-    __slots__ = ("_origin",)
-
-    @property
-    def origin(self) -> Sequence[int]:
-        """Where each item was."""
-        return getattr(self, "_origin", None) or range(len(self))
-
-    def cut(self, index: int) -> Any:
-        self._origin = [*self.origin]
-        del self._origin[index]
-        return self.pop(index)
 
 
 class Copies:
