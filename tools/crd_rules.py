@@ -13,7 +13,13 @@ from j10ce.model.knob import KNOBS
 from j10ce.model.parts.strategy import MOST_PROFILES, Strategy
 from j10ce.policy.profiles import builtin
 from j10ce.policy.strategy import ASCENDING
-from j10ce.policy.validation.sections import OWN_CPUS, PROTECTED
+from j10ce.policy.validation.sections import (
+    KERNEL_PRIORITIES,
+    OWN_CPUS,
+    PROTECTED,
+    WATERMARK_ADJUSTS,
+    WATERMARK_SCALES,
+)
 from j10ce.policy.validation.strategy import RANGES, SOME_TIME
 from j10ce.policy.validation.validate import MOST_PRIORITY, MOST_UNITS
 
@@ -80,9 +86,19 @@ FIELDS: Final[dict[tuple[str, str], Json]] = {
     **{
         (memory, name): PERCENT
         for memory in ("MemorySection", "MemoryOverlay")
-        for name in ("minPercent", "lowPercent", "throttlingPercent")
+        for name in ("minPercent", "lowPercent", "throttlingPercent", "watermarkPercent")
     },
-    **{(memory, "oomPriority"): {"minimum": -1000, "maximum": 1000} for memory in ("MemorySection", "MemoryOverlay")},
+    **{
+        (memory, name): {"minimum": low, "maximum": high}
+        for memory in ("MemorySection", "MemoryOverlay")
+        for name, (low, high) in {
+            "oomPriority": (-1000, 1000),
+            "watermarkScale": WATERMARK_SCALES,
+            "watermarkAdjust": WATERMARK_ADJUSTS,
+            "kernelPriority": KERNEL_PRIORITIES,
+        }.items()
+    },
+    **{(memory, "pageCacheLimit"): NO_RATE for memory in ("MemorySection", "MemoryOverlay")},
     ("ReclaimSection", "targetPressure"): PERCENT,
     ("IoSection", "weight"): {"minimum": 1, "maximum": 10_000},
     ("IoSection", "readLimit"): RATE,

@@ -52,6 +52,10 @@ as good the fullest is taken, then the highest numbers, so that the lowest core 
 does. CPUs that a kubelet's static policy gave to containers are left to those, and such a pod is left as it is.
 `j10ce-qos doctor` and `j10ce-qos describe node NAME` tell which CPUs share what.
 """
+MEMORY = """## Memory
+
+[Memory of workloads](memory.md) has the fields of section `memory`, and how memory is taken back.
+"""
 CACHES = """## The last-level cache and memory bandwidth
 
 Section `cache` works where the CPU, the kernel and a mounted `/sys/fs/resctrl` offer it. The agent does not mount it
@@ -86,7 +90,7 @@ SHORT = 40  # letters of a text that stands in the table itself
 
 
 def main() -> int:
-    lines = [HEAD, *matrix(builtin()), "", WHOLE_CPUS, CACHES, *knobs()]
+    lines = [HEAD, *matrix(builtin()), "", WHOLE_CPUS, MEMORY, CACHES, *knobs()]
     (CLONE / "docs/profiles.md").write_text("\n".join(lines) + "\n")
     return 0
 
@@ -95,7 +99,8 @@ def matrix(profiles: Sequence[QoSProfile]) -> Iterator[str]:
     """Profiles as columns, knobs as rows; what takes many words is a letter."""
     columns: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for profile in profiles:
-        effects = (("tier", profile.spec.tier.value), *describe(profile))
+        described = [(knob, text) for knob, text in describe(profile) if not KNOBS[knob].rare]  # none speaks of those
+        effects = (("tier", profile.spec.tier.value), *described)
         columns.setdefault(effects, []).append(f"`{profile.metadata.name}`")
     letters: dict[str, str] = {}
     yield f"| | {' | '.join(', '.join(names) for names in columns.values())} |"

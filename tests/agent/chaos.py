@@ -9,14 +9,16 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from j10ce.adapters.adapter import WorkloadEvent
 from j10ce.agent.ring.ring import Report
-from j10ce.model.kinds import MemorySection, MinimalReservationPolicy, NodeQoSSpec, QoSProfile
-from j10ce.model.knob import CGROUP_KNOBS, ROOT, Setting, Value, group
+from j10ce.model.kinds import MemorySection, MinimalReservationPolicy, NodeQoSSpec, NodeStrategy, QoSProfile, Tier
+from j10ce.model.knob import CGROUP_KNOBS, ROOT, Setting, TargetId, Value, group
 from j10ce.model.plan import Refused, ValueChange
 from j10ce.model.workload import Handle, Workload
 from j10ce.policy.document.document import NodeDocument
-from j10ce.policy.profiles import builtin
+from j10ce.policy.profiles import TRUSTED_LABEL, builtin
 from j10ce.testing import build
+from tests.agent import chance
 from tests.agent.whole_ring import Ring
 from tests.kernel.rig import Killed, Mortal, machine
 
@@ -33,14 +35,20 @@ ADOPTABLE: Final = {
     "svc/deep/web": {"memory.low": 8192.0, "memory.max": 4 * GI},
     "alone": {"cpu.max": 250_000.0, "cpu.max.burst": 50_000.0},
 }
-PROFILES: Final = ("ls", "burstable", "be", "gold", "lsr", "")
-KNOBS_HELD: Final = ("cpu.weight", "cpu.max", "memory.min", "memory.max", "cpu.idle")
+PODS: Final = {  # (of the pod, of its containers)
+    "kubepods/pod1": ({"cpu.max": 200_000.0, "cpu.weight": 512.0, "memory.max": 4 * GI}, {"cpu.max": 100_000.0}),
+    "kubepods/besteffort/pod2": ({"cpu.weight": 2.0}, {"cpu.weight": 2.0}),
+}
+CONTAINERS: Final = ("c1", "c2")
+PROFILES: Final = ("ls", "burstable", "be", "be", "gold", "lsr", "lse", "system", "")
+KNOBS_HELD: Final = ("cpu.weight", "cpu.max", "memory.min", "memory.max", "memory.high", "cpu.idle", "cgroup.freeze")
 
 
 class Chaos:
     def __init__(self, folder: Path, seed: int, *, harsh: bool) -> None:
         """`harsh`: also faults, meddlers, vanishing cgroups and kills."""
         self.random = random.Random(seed)
+        self.harsh = harsh
         self.folder = folder
         self.fake = Mortal(self.random.choice(["v1", "v2"]))
         self._furnish()
@@ -49,6 +57,7 @@ class Chaos:
         self.ring = Ring(folder, fake=self.fake)
         self.known: dict[str, Workload] = {}
         self.gold, self.policies = True, dict[str, MinimalReservationPolicy]()
+        self.strategies: tuple[NodeStrategy, ...] = ()
         self.disarmed = False
         self.theirs: set[tuple[str, str]] = set()  # (path, knob) that a meddler has written
         self.contested: set[Setting] = set()
@@ -57,6 +66,7 @@ class Chaos:
         self.named = 0
         acts = [self.place, self.place, self.leave, self.leave, self.adopt, self.edit, self.promise, self.hold]
         acts += [self.switch, self.order, self.tick, self.tick, self.late, self.restart]
+        acts += [self.say, self.say, self.press, self.press, self.lend, self.pod, self.pod, self.remake]
         self.acts: list[Callable[[], Report]] = [
             *acts,
             *([self.fail, self.meddle, self.vanish, self.kill] if harsh else []),
@@ -64,13 +74,16 @@ class Chaos:
 
     def _furnish(self) -> None:
         self.fake.enable(ROOT, CONTROLLERS)
-        for path, values in {**STRANGERS, **ADOPTABLE}.items():
+        inside = {f"{pod}/{name}": values for pod, (_, values) in PODS.items() for name in CONTAINERS}
+        pods = {pod: values for pod, (values, _) in PODS.items()}
+        for path, values in {**STRANGERS, **ADOPTABLE, **pods, **inside}.items():
             steps = path.split("/")
             for depth in range(1, len(steps)):
                 above = group("/".join(steps[:depth]))
                 self.fake.adopt(above, "/".join(steps[:depth]))
                 self.fake.enable(above, CONTROLLERS)
-            known = {k: v for k, v in values.items() if self.fake.cgroups.support(k).ok}
+            cgroups = self.fake.cgroups
+            known = {k: cgroups.rounded(k, v) for k, v in values.items() if cgroups.support(k).ok}
             self.fake.adopt(group(path), path, known)
         self.fake.places = {ROOT: self.fake.places[ROOT]}
 
@@ -102,6 +115,46 @@ class Chaos:
         handle = Handle(path=self.random.choice(free), made=False)
         self.inherited[handle.path] = self._number(machine(self.fake)[handle.path].get("memory.min", 0.0))
         return self._arrive(replace(self._described(name), handle=handle))
+
+    def pod(self) -> Report:
+        """A kubelet has made one."""
+        path = self.random.choice(sorted(PODS))
+        name = path.rpartition("/")[2]
+        if name in self.known or path not in self.fake.cgroups.by_path:
+            return self.tick()
+        inside = [n for n in CONTAINERS if f"{path}/{n}" in self.fake.cgroups.by_path]
+        parts = chance.containers(self.random, path, inside, name == "pod1")
+        w = replace(self._described(name), handle=Handle(path=path, made=False), parts=parts)
+        if name == "pod1":
+            w = replace(w, limits=build.ceiling("2", "4Gi"))
+        self.inherited[path] = self._number(machine(self.fake)[path].get("memory.min", 0.0))
+        return self._arrive(w)
+
+    def remake(self) -> Report:
+        """Its maker is about to write it, or has done so, or ends it, or describes it anew."""
+        if not self.known:
+            return self.tick()
+        w = self._now(self.known[self.random.choice(sorted(self.known))])
+        flag = self.random.choice(["resizing", "leaving", "overrides"])
+        changed = {"overrides": chance.overrides(self.random)} if flag == "overrides" else {flag: not getattr(w, flag)}
+        self.known[w.name] = w = replace(w, **changed)  # type: ignore[arg-type]
+        self.ring.agent.change([WorkloadEvent("MODIFIED", w)], self.ring.instant(0.01))
+        return self.tick()
+
+    def say(self) -> Report:
+        self.strategies = (chance.strategy(self.random),) if self.random.random() < 0.8 else ()
+        return self._obey()
+
+    def press(self) -> Report:
+        """A while of one load: long enough to climb a ladder, and to come down again."""
+        for _ in range(self.random.randint(1, 12)):
+            report = self.tick()
+            self.check(report)
+        return self.tick()
+
+    def lend(self) -> Report:
+        self.ring.agent.lent = self.random.choice([{}, {"batch-cpu": 0.0}, {"batch-cpu": 4000.0, "mid-cpu": 500.0}])
+        return self.tick()
 
     def leave(self) -> Report:
         """It ends, or it is forgotten and its processes go on."""
@@ -144,7 +197,9 @@ class Chaos:
         return self._obey()
 
     def tick(self) -> Report:
-        return self.ring.tick(self.random.choice([0.5, 1.0]))
+        if self.random.random() < 0.8:
+            self.ring.agent.observer.measure(chance.readings(self.random, self.ring.agent.workloads.values()))  # type: ignore[attr-defined]
+        return self.ring.tick(self.random.choice([0.5, 1.0, 5.0]))
 
     def late(self) -> Report:
         return self.ring.tick(31.0)
@@ -155,6 +210,8 @@ class Chaos:
         self.fake.places = {ROOT: self.fake.places[ROOT]}
         self.ring.agent = fresh = self.ring.start()
         fresh.armed, fresh.holds, fresh.document = old.armed, old.holds, old.document
+        fresh.lent = old.lent
+        fresh.obey(old.document)
         fresh.promised = tuple(old.resolution.ledger) if old.resolution else ()
         if known:
             self.ring.arrive(*known)
@@ -198,6 +255,44 @@ class Chaos:
         if self.ring.agent.resolution is not None and not any(knob == "memory.min" for _, knob in self.theirs):
             self._check_memory()
         assert not report.faults, report.faults
+        self._check_spared(report)
+
+    def _check_spared(self, report: Report) -> None:
+        """Tier system gives nothing; who stands still has a reason, and nobody stands still for longer than that."""
+        tiers = {t: e.tier for t, e in report.snap.entitlements.items() if e.chosen}
+        assert all(tiers.get(a.target, Tier.SYSTEM) is not Tier.SYSTEM for a in report.plan.actions)
+        verdicts = report.plan.verdicts
+        stopped = {s for s, v in verdicts.items() if s.knob == "cgroup.freeze" and v.value == 1.0}
+        assert all(tiers[s.target] is not Tier.SYSTEM for s in stopped)
+        if report.cause == "tick" and not self.harsh:
+            held = {h.setting for h in report.held}
+            frozen = {Setting(t, "cgroup.freeze") for t in report.snap.workloads if self._frozen(t)}
+            assert frozen <= stopped | held, frozen - stopped
+            if report.armed and not self.ring.agent.document.spec.disarmed:
+                # The kernel takes no weight of an idle group: one that an operator keeps idle has to wait for its own.
+                waits = {s._replace(knob="cpu.weight") for s in held if s.knob == "cpu.idle"}
+                refused = [c for c, _ in report.outcome.refused() if getattr(c, "setting", None) not in waits]
+                assert refused == [], report.outcome.refused()
+                self._check_floors(report)
+
+    def _frozen(self, target: TargetId) -> bool:
+        at = self.fake.places.get(target)
+        return at is not None and at.path in self.fake.cgroups.by_path and self._value(at.path, "cgroup.freeze") == 1.0
+
+    def _value(self, path: str, knob: str) -> float:
+        return self._number(self.fake.cgroups.value(knob, path))
+
+    def _check_floors(self, report: Report) -> None:
+        """No cap of ours is below what was promised."""
+        for target, e in report.snap.entitlements.items():
+            at = self.fake.places.get(target)
+            if not e.chosen or at is None or at.path not in self.fake.cgroups.by_path:
+                continue
+            caps = {"cpu.max": e.floor.cpu * 100.0, "memory.max": e.floor.memory, "memory.high": e.floor.memory}
+            for knob, least in caps.items():
+                if Setting(target, knob) in self.ring.agent.kernel.originals and self.fake.cgroups.support(knob).ok:
+                    assert self._value(at.path, knob) >= least // 4096 * 4096 - 1, (target, knob, least)
+            assert not (e.floor.cpu and self._frozen(target)), f"{target} stands still, and has a floor"
 
     def _check_memory(self) -> None:
         """The sum of memory.min in the kernel, by top-level cgroup, is no more than the book and what was there."""
@@ -220,6 +315,8 @@ class Chaos:
         report = self._obey()
         for _ in range(12):
             report = self.ring.tick(31.0)
+        held = [p for p in self.fake.cgroups.by_path if p and self._value(p, "cgroup.freeze")]
+        assert held == [], "nothing is measured, and somebody still stands still"
         return report
 
     def give_back(self) -> None:
@@ -233,7 +330,7 @@ class Chaos:
         for path, values in there.items():
             touched = {knob for at, knob in self.theirs if at == path}
             kept = {k: v for k, v in self.before[path].items() if k not in touched}
-            assert {k: v for k, v in values.items() if k not in touched} == kept, path
+            assert {k: v for k, v in values.items() if k not in touched} == kept, (path, values, kept)
         assert {p: self.fake[p].enabled for p in there} == {p: self.enabled[p] for p in there}
 
     # ------------------------------------------------------------------ small things
@@ -244,6 +341,8 @@ class Chaos:
         fields |= {"min_cpu": pick([0, 0, "200m", "1"]), "min_memory": pick([0, 0, "256Mi", "1Gi", "5Gi"])}
         fields |= {"cpu": pick([0, "500m", "1"]), "memory": pick([0, "512Mi", "4Gi"])}
         fields |= {"cpu_limit": pick([0, "1", "2"]), "memory_limit": pick([0, "6Gi"])}
+        fields |= {"namespace_labels": {TRUSTED_LABEL: "true"}, "priority": pick([None, 5000, 9000])}
+        fields |= {"overrides": chance.overrides(self.random), "reclaimable": chance.lent(self.random)}
         return build.workload(name, **{k: v for k, v in fields.items() if v})  # type: ignore[arg-type]
 
     def _arrive(self, w: Workload) -> Report:
@@ -259,7 +358,11 @@ class Chaos:
         profiles: list[QoSProfile] = [*builtin(), *([gold] if self.gold else [])]
         spec = NodeQoSSpec(disarmed=self.disarmed)
         document = NodeDocument(
-            node="node", profiles=tuple(profiles), policies=tuple(self.policies.values()), spec=spec
+            node="node",
+            profiles=tuple(profiles),
+            policies=tuple(self.policies.values()),
+            spec=spec,
+            strategies=self.strategies,
         )
         self.ring.agent.obey(document)
         return self.tick()

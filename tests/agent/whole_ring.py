@@ -25,12 +25,13 @@ from j10ce.testing.fake_kernel import FakeKernel
 
 
 class FakeObserver(SimObserver):
-    """Measures nothing, and counts how often it was asked to."""
+    """Measures nothing but what a test hands it, and counts how often it was asked to."""
 
     sampled = 0
 
-    def sample(self, now: float, workloads: Collection[Workload]) -> None:
+    def sample(self, now: float, workloads: Collection[Workload], asked: Collection[TargetId] = ()) -> None:
         self.sampled += 1
+        super().sample(now, workloads, asked)
 
 
 class Ring:

@@ -159,7 +159,13 @@ LOOSE = {  # fields that only make sense with others, or whose amounts have no p
     "QoSProfile": {".spec.cache.llcStartPercent", ".spec.cache.llcEndPercent"},
     "MinimalReservationPolicy": {".spec.lending.within", ".spec.minimum.cpu"},
     # no schema speaks of the keys of a mapping
-    "NodeStrategy": {".spec.suppress.bufferCpus", ".spec.overcommit.difference", ".spec.profiles"},
+    "NodeStrategy": {
+        ".spec.suppress.bufferCpus",
+        ".spec.overcommit.difference",
+        ".spec.overcommit.cpu.reserved",
+        ".spec.overcommit.memory.reserved",
+        ".spec.profiles",
+    },
     "Hold": {
         ".spec.value",
         ".spec.target",

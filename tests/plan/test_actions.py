@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -30,6 +31,27 @@ def act(deed: Deed, name: str, amount: float = 1.0, *, enforced: bool = True, ow
 def test_of_two_for_one_workload_the_larger_is_done() -> None:
     wishes = [act(Deed.RECLAIM, "a", 10), act(Deed.RECLAIM, "a", 20)]
     assert [a.amount for a in admit(wishes, snapshot(), ()).actions] == [20]
+
+
+MI = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("used_mi", "asked_mi", "done_mi"),
+    [
+        pytest.param(100, 20, [20], id="well above its floor"),
+        pytest.param(100, 60, [36], id="only what is beyond its floor"),
+        pytest.param(64, 1, [], id="all of it was promised"),
+    ],
+)
+def test_a_reclaim_leaves_what_was_promised(used_mi: int, asked_mi: int, done_mi: list[int]) -> None:
+    """The kernel would not: the memory.min of the very cgroup that is asked does not count."""
+    w = build.workload("a")
+    e = build.entitlement(w, floor_memory="64Mi")
+    tree = build.tree([w], {w.target: e}, current={w.target: float(used_mi * MI)})
+    admitted = admit([act(Deed.RECLAIM, "a", asked_mi * MI)], build.snapshot(e, workloads=[w], groups=tree), ())
+    assert [a.amount / MI for a in admitted.actions] == done_mi
+    assert bool(admitted.notes) is not bool(done_mi)
 
 
 def test_the_system_is_never_squeezed() -> None:

@@ -55,6 +55,8 @@ def test_an_expired_hold_is_forgotten() -> None:
         ("cpu.weight", 1024.0, None),
         ("cpu.idle", 1.0, "cpu.idle 1 leaves 4m when all siblings run, 500m is promised"),
         ("cpuset.cpus", frozenset({0}), None),
+        ("cgroup.freeze", 1.0, "cgroup.freeze 1 leaves no CPU time, 500m is promised"),
+        ("cgroup.freeze", 0.0, None),
     ],
 )
 def test_a_hold_that_cuts_a_floor_is_named_with_the_numbers(knob: str, value: Value, problem: str | None) -> None:

@@ -63,9 +63,10 @@ def wishes_of(*knobs: str) -> st.SearchStrategy[list[Proposal]]:
     return st.lists(st.one_of([proposals_of(k) for k in knobs]), max_size=14)
 
 
+MAINLINE = [name for name, knob in CGROUP_KNOBS.items() if not knob.rare]  # what the fake kernel has
 # Knobs that constrain each other are drawn together, or rules would rarely meet.
 FAMILIES = [wishes_of("cpu.max", "cpu.max.burst"), wishes_of("memory.min", "memory.max"), wishes_of("cpuset.cpus")]
-FAMILIES += [wishes_of("cpu.weight", "cpu.idle"), wishes_of(*CGROUP_KNOBS)]
+FAMILIES += [wishes_of("cpu.weight", "cpu.idle"), wishes_of(*MAINLINE)]
 WISHES = st.one_of(FAMILIES)
 CEILINGS_OF_BOTH = [  # a floor of advice that beats one of them and is cut by the other
     wish(WEB.target, "cpu.weight", 2.0, Bound.AT_MOST, rank=Rank.ADVICE),

@@ -53,7 +53,14 @@ def test_the_description_follows_the_profile() -> None:
         ),
     )
     changed = {knob for (knob, a), (_, b) in zip(describe(plain), describe(other), strict=True) if a != b}
-    assert changed == {"cpu.weight", "cpu.idle", "memory.min", "memory.oom.group", "cgroup.freeze"}
+    assert changed == {
+        "cpu.weight",
+        "cpu.idle",
+        "cpu.bvt_warp_ns",
+        "memory.min",
+        "memory.oom.group",
+        "cgroup.freeze",
+    }
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,7 @@ class Host:
         code = 0
         if self.agent.resolution:
             self._remember(tuple(self.agent.resolution.ledger))
+        await self.shell.on_ring(self.agent.kernel.thaw)
         if how.revert:
             code = await self.shell.on_ring(self._retire)
         if self.plugins:

@@ -204,7 +204,7 @@ def _observer(
     tree, closely = GroupTree(layout, Siblings(hierarchies)), Closely()
     every: list[Sensor] = [
         NodeSensor(files, hierarchies),
-        CgroupSensor(hierarchies, files, tree.own, lambda: closely.targets),
+        CgroupSensor(hierarchies, files, tree.own, lambda: closely.targets, lambda: closely.asked),
         RunQueueSensor(hierarchies, files, lambda: closely.targets),
         ReclaimSensor(),
         CacheSensor(files),

@@ -9,6 +9,7 @@ from j10ce.control.cache.cache import Caches
 from j10ce.control.controller import Controller
 from j10ce.control.core_sched import CoreSched
 from j10ce.control.cpu.bursting.burst import CpuBurst
+from j10ce.control.cpu.identity import CpuIdentity
 from j10ce.control.cpu.idle import CpuIdle
 from j10ce.control.cpu.suppression.suppress import CpuSuppress
 from j10ce.control.eviction.eviction import Eviction
@@ -17,7 +18,9 @@ from j10ce.control.interference.interference import Interference
 from j10ce.control.lent import Lent
 from j10ce.control.limits import Limits
 from j10ce.control.memory.cap import MemoryCap
+from j10ce.control.memory.oom import OomOrder
 from j10ce.control.memory.qos import MemoryQos
+from j10ce.control.memory.reclaim import MemoryReclaim
 from j10ce.control.own import Own
 from j10ce.control.parameters import Parameters
 from j10ce.errors import Finding, Invalid
@@ -32,7 +35,10 @@ BUILTIN: Final[Mapping[str, type[Any]]] = {
         Lent,
         MemoryQos,
         MemoryCap,
+        MemoryReclaim,
+        OomOrder,
         CpuIdle,
+        CpuIdentity,
         CpuSuppress,
         CpuBurst,
         Interference,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Protocol, runtime_checkable
 
-from j10ce.model.knob import Setting
+from j10ce.model.knob import Setting, TargetId
 from j10ce.model.parts.reported import InterferenceReport
 from j10ce.model.plan import Action, LadderView, Proposal
 from j10ce.model.snapshot import Snapshot
@@ -35,6 +35,15 @@ class Actor(Protocol):
     def act(self, snap: Snapshot, /) -> Iterable[Action]:
         """Those that are due at this instant, the most urgent first. Asked on every tick, after `propose`."""
         ...
+
+
+@runtime_checkable
+class Attentive(Protocol):
+    """A controller that needs some workloads measured on the next sample: pressure, refaults and page cache, which
+    are otherwise read now and then."""
+
+    @property
+    def attends(self) -> Collection[TargetId]: ...
 
 
 @runtime_checkable

@@ -23,7 +23,7 @@ from j10ce.kernel.routes import Routes, ancestors, controller_of
 from j10ce.kernel.slow import SlowWrites
 from j10ce.kernel.structure import Structure
 from j10ce.kernel.values import Values
-from j10ce.model.knob import Deed, Setting, Support, TargetId, Value, group, part
+from j10ce.model.knob import Deed, Setting, Support, TargetId, Value, group
 from j10ce.model.plan import (
     Applied,
     Change,
@@ -271,6 +271,11 @@ class Kernel:
         late += self._tending.run(self._clock())
         return Outcome((*results, *late), deeds=(*self._actions.perform(plan.actions, wall), *done))
 
+    def thaw(self) -> None:
+        """Whoever we froze runs on: for when nobody will be there, or allowed, to do so later."""
+        for setting in [s for s in self.originals if s.knob == "cgroup.freeze"]:
+            self._give_back(ValueChange(setting, None, 0.0, "thaw", "nobody would do so later", ends=True))
+
     def revert(self, *, force: bool = False, held: Mapping[Setting, str] | None = None) -> Outcome:
         """Everything as it was before us; what is held, by whose word, or was changed by others since is reported."""
         late = self._values.collect()
@@ -391,7 +396,5 @@ def _at(at: Handle, handle: Handle) -> bool:
 
 def _handles(workload: Workload) -> Iterator[tuple[TargetId, Handle]]:
     """Of the workload and its parts, where they have a place."""
-    named = ((part(workload.namespace, workload.name, p.name), p.handle) for p in workload.parts)
-    for target, handle in ((workload.target, workload.handle), *named):
-        if handle.path or handle.paths:
-            yield target, handle
+    parts = zip(workload.part_targets, (p.handle for p in workload.parts), strict=True)
+    return ((t, at) for t, at in ((workload.target, workload.handle), *parts) if at.path or at.paths)

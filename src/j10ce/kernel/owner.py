@@ -24,6 +24,7 @@ from j10ce.kernel.systemd.tree import SystemdTree
 from j10ce.kernel.systemd.units import Units
 from j10ce.kernel.tasks.backend import TaskBackend
 from j10ce.kernel.tasks.cookie import Cookies
+from j10ce.kernel.tasks.oom import OomScores
 from j10ce.kernel.tasks.roll import Roll
 
 BOOTED: Final = "/run/systemd/system"  # there exactly when systemd is the init of this machine
@@ -112,5 +113,5 @@ def _plain(hierarchies: Hierarchies, top: str) -> TreeOwner:
 def _beside(hierarchies: Hierarchies) -> tuple[tuple[Backend, ...], tuple[Estate, ...]]:
     """What every machine has, whoever owns its cgroups."""
     caches = ResctrlFiles()
-    threads = TaskBackend(Roll(hierarchies), [Cookies(), ResctrlMembership(caches)])
+    threads = TaskBackend(Roll(hierarchies), [Cookies(), ResctrlMembership(caches), OomScores()])
     return (Sysctls(), Schemata(caches, resctrl.discover()), threads), (NodeEstate(), ResctrlEstate(caches))

@@ -11,6 +11,7 @@ from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import file
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
+from j10ce.kernel.cgroup.vendor import NEEDS
 from j10ce.kernel.resctrl.files import ResctrlFiles
 from j10ce.kernel.resctrl.membership import ResctrlMembership
 from j10ce.kernel.resctrl.schemata import Schemata
@@ -18,7 +19,7 @@ from j10ce.kernel.tasks.cookie import Cookies
 from j10ce.kernel.tasks.handout import OUTSIDE
 from j10ce.kernel.tasks.roll import Roll
 from j10ce.model.kinds import Capability
-from j10ce.model.knob import CGROUP_KNOBS, FREEZER, Setting, Support, TargetId, Value, group
+from j10ce.model.knob import CGROUP_KNOBS, FREEZER, KNOBS, Setting, Support, TargetId, Value, group
 from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
@@ -28,11 +29,20 @@ _TRIALS: Final[Mapping[str, Value]] = {
     "cpu.max": 50_000.0,
     "cpu.max.burst": 10_000.0,
     "cpu.idle": 1.0,
+    "cpu.bvt_warp_ns": -1.0,
     "memory.min": float(1 << 20),
     "memory.low": float(1 << 20),
     "memory.high": float(1 << 30),
     "memory.max": float(1 << 30),
     "memory.oom.group": 1.0,
+    "memory.wmark_ratio": 95.0,
+    "memory.wmark_scale_factor": 20.0,
+    "memory.wmark_min_adj": -25.0,
+    "memory.priority": 1.0,
+    "memory.use_priority_oom": 1.0,
+    "memory.pagecache_limit.size": float(1 << 30),
+    "memory.pagecache_limit.sync": 0.0,
+    "memory.pagecache_limit.enable": 1.0,
     "cgroup.freeze": 1.0,
 }
 _TRIGGERS: Final = (("windows of any length", 1_000_000), ("windows of n × 2 s", 2_000_000))
@@ -47,8 +57,9 @@ def examine(hierarchies: Hierarchies | None = None, *, proc: str = "/proc", run:
     return [
         _cgroup(mounted),
         _privileges(mounted),
-        *(_capability(name, s) for name, s in try_knobs(mounted).items()),
+        *_knobs(try_knobs(mounted)),
         *(_capability(name, s) for name, s in _beside_cgroups().items()),
+        *(_capability(deed.value, s) for deed, s in CgroupFiles(mounted).deeds().items()),
         _tasks(mounted, proc),
         *_pressure(mounted, proc),
         _cpi(),
@@ -108,6 +119,16 @@ def _try(backend: CgroupFiles, target: TargetId, knob: str, judged: Support) -> 
             return judged._replace(ok=False, needs=f"a kernel that takes it: {reason}")
         case Applied() | Gone():
             return judged
+
+
+def _knobs(tried: Mapping[str, Support]) -> Iterator[Capability]:
+    """One by one; what mainline kernels lack is one finding, unless this kernel has some of it."""
+    rare = {name: s for name, s in tried.items() if KNOBS[name].rare and not s.ok}
+    yield from (_capability(name, s) for name, s in tried.items() if name not in rare)
+    if rare:
+        instead = "cpu.idle and weights; the agent reclaims above marks and limits; oomPriority says who goes first"
+        needs = f"{NEEDS}, for {', '.join(rare)}"
+        yield Capability(feature="knobs of vendors", ok=False, needs=needs, instead=instead)
 
 
 def _capability(feature: str, support: Support) -> Capability:

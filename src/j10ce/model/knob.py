@@ -126,6 +126,7 @@ class Knob(NamedTuple):
     meaning: str = ""
     on: str = CGROUP  # the kind of target that has it
     several: bool = False  # one value per instance, such as a cache or a disk
+    rare: bool = False  # mainline kernels have none of it
 
 
 _KNOBS: Final = (
@@ -139,6 +140,8 @@ _KNOBS: Final = (
          meaning="unused quota that may be saved up for a burst; never above cpu.max"),
     Knob("cpuset.cpus", Unit.SET, KnobRole.PLACEMENT, "cpuset", "cpuset.cpus", 0, math.inf, frozenset(),
          systemd="AllowedCPUs", meaning="CPUs that may be used; empty means as the parent"),
+    Knob("cpu.bvt_warp_ns", Unit.NUMBER, KnobRole.LEVEL, "cpu", "cpu.bvt_warp_ns", -1, 2, 0.0, rare=True,
+         meaning="who preempts whom: 2 and 1 whoever has less, -1 nobody"),
     Knob("memory.min", Unit.BYTES, KnobRole.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryMin",
          meaning="memory that is never reclaimed"),
     Knob("memory.low", Unit.BYTES, KnobRole.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryLow",
@@ -149,6 +152,22 @@ _KNOBS: Final = (
          systemd="MemoryMax", meaning="above it the workload is reclaimed from, then killed"),
     Knob("memory.oom.group", Unit.FLAG, KnobRole.SWITCH, "memory", "", 0, 1, 0.0,
          meaning="an out-of-memory kill takes the whole workload"),
+    Knob("memory.wmark_ratio", Unit.NUMBER, KnobRole.LEVEL, "memory", "", 0, 100, 0.0, rare=True,
+         meaning="percent of the limit above which the kernel takes memory back in the background; 0 is never"),
+    Knob("memory.wmark_scale_factor", Unit.NUMBER, KnobRole.LEVEL, "memory", "", 1, 1000, 50.0, rare=True,
+         meaning="how far below that mark memory is taken back, in 1/10000 of the limit"),
+    Knob("memory.wmark_min_adj", Unit.NUMBER, KnobRole.LEVEL, "memory", "", -25, 50, 0.0, rare=True,
+         meaning="percent by which the machine's own watermark is moved; below 0 it is reclaimed from later"),
+    Knob("memory.priority", Unit.NUMBER, KnobRole.LEVEL, "memory", "", 0, 12, 0.0, rare=True,
+         meaning="who is killed first when memory runs out, the lowest; where memory.use_priority_oom is 1 above"),
+    Knob("memory.use_priority_oom", Unit.FLAG, KnobRole.SWITCH, "memory", "", 0, 1, 0.0, rare=True,
+         meaning="whether memory.priority decides among the cgroups inside"),
+    Knob("memory.pagecache_limit.enable", Unit.FLAG, KnobRole.SWITCH, "memory", "", 0, 1, 0.0, rare=True,
+         meaning="whether page cache is limited"),
+    Knob("memory.pagecache_limit.size", Unit.BYTES, KnobRole.LEVEL, "memory", "", 0, math.inf, 0.0, rare=True,
+         meaning="how much of the memory may be page cache"),
+    Knob("memory.pagecache_limit.sync", Unit.FLAG, KnobRole.SWITCH, "memory", "", 0, 1, 0.0, rare=True,
+         meaning="whether those who read wait until page cache is below its limit"),
     Knob("cgroup.freeze", Unit.FLAG, KnobRole.SWITCH, FREEZER, "freezer.state", 0, 1, 0.0,
          meaning="no process of the workload runs until it is thawed; its memory stays"),
     Knob("vm.min_free_kbytes", Unit.NUMBER, KnobRole.LEVEL, "", "", 10240, 10485760, 10240.0, on="node",
@@ -163,6 +182,8 @@ _KNOBS: Final = (
          meaning="the group of resctrl that all threads are in; empty means the root's"),
     Knob("sched.cookie", Unit.TEXT, KnobRole.LEVEL, "", "", 0, 0, "", on=THREADS,
          meaning="the group whose threads may share a core at one time; empty means everyone without a group"),
+    Knob("oom.score_adj", Unit.NUMBER, KnobRole.LEVEL, "", "", -1000, 1000, 0.0, on=THREADS,
+         meaning="who is killed first when memory runs out, the highest; thousandths of all memory, of every process"),
 )  # fmt: skip
 
 KNOBS: Final[dict[str, Knob]] = {k.name: k for k in _KNOBS}
@@ -232,7 +253,8 @@ def parse_value(knob: str, text: str) -> Value:
         return parse_cpus(text)
     if about.unit is Unit.TEXT:
         return _text(knob, text.strip())
-    value = math.inf if text.strip() == "max" else _number(text)
+    below = -1.0 if about.low < 0 and text.strip().startswith("-") else 1.0
+    value = math.inf if text.strip() == "max" else below * _number(text.strip().removeprefix("-" if below < 0 else ""))
     whole = about.unit is not Unit.FLAG or value in (0.0, 1.0)
     if not whole or not about.low <= value <= about.high:
         high = "max" if about.high == math.inf else f"{about.high:g}"

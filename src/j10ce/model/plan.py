@@ -101,6 +101,7 @@ class Action(NamedTuple):
     amount: float = 0.0  # bytes to reclaim, or that the end of the workload sets free
     stage: str = ""  # of the ladder that led here
     enforced: bool = True  # False: shown, and not done
+    only: str = ""  # of a reclaim: `file` is page cache alone; empty: whatever the kernel chooses
     trigger: str = ""  # what called for it: memory, cpu, …
 
     @property

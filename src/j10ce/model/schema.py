@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, Final, TypeVar
@@ -17,6 +17,7 @@ from j10ce.model.bounds import MOST_DEPTH, MOST_VALUES, may_repeat, repeated_key
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.kinds import API_VERSION, Object
 from j10ce.model.quantity import Duration, Quantity
+from j10ce.model.text.items import Items
 from j10ce.model.text.near import near, one_of
 
 S = TypeVar("S", bound=Struct)
@@ -38,8 +39,8 @@ def prime() -> None:
 
 
 def decode(raw: object) -> Object:
-    """One object of any kind from plain data; raises Invalid with all findings."""
-    return convert(raw, kind_of(raw).struct)  # type: ignore[return-value]
+    """One object of any kind from plain data of our own, such as a backup; raises Invalid with all findings."""
+    return convert_ours(raw, kind_of(raw).struct)  # type: ignore[return-value]
 
 
 def kind_of(raw: object) -> Kind:
@@ -60,16 +61,24 @@ def kind_of(raw: object) -> Kind:
 
 def parse(text: bytes | str, into: type[S], strays: list[Finding] | None = None) -> S:
     """JSON text into a struct: one pass when it is right, all shape findings when it is not."""
+    if (right := parse_right(text, into)) is not None:
+        return right
+    return _convert(Copies(MOST_VALUES, ours=True).of(parse_sent(text), MOST_DEPTH), into, strays)
+
+
+def parse_right(text: bytes | str, into: type[S]) -> S | None:
+    """The same where it is right at first sight, else None."""
     if too_deep(text):
         raise _nested()
     try:
         return msgspec.json.decode(text, type=into, dec_hook=_decode_custom)
     except (ValueError, RecursionError):
-        return _convert(Copies(MOST_VALUES, ours=True).of(parse_sent(text), MOST_DEPTH), into, strays)
+        return None
 
 
 def parse_once(text: bytes | str, into: type[S]) -> S:
-    """The same, of text that names no field twice."""
+    """The same of what a client sends, which names no field twice."""
+    refuse_crowd(text)
     parsed = parse(text, into)
     refuse_repeated(text, None)
     return parsed
@@ -84,9 +93,14 @@ def parse_plain(text: bytes | str) -> Any:
 
 def parse_sent(text: bytes | str) -> Any:
     """The same of what a client sends, of which too much is refused before it is made."""
+    refuse_crowd(text)
+    return parse_plain(text)
+
+
+def refuse_crowd(text: bytes | str) -> None:
+    """Text of more values than one object may have: raises Malformed, before any of them is made."""
     if too_many(text):
         raise _crowded()
-    return parse_plain(text)
 
 
 def parse_stored(text: bytes, into: type[S], strays: list[Finding]) -> S:
@@ -113,8 +127,7 @@ def refuse_repeated(text: bytes | str, strays: list[Finding] | None) -> None:
     """Fields that valid JSON text names twice, where a decoder takes the last: raises Malformed, or tells `strays`."""
     if not may_repeat(text):
         return
-    if too_many(text):
-        raise _crowded()
+    refuse_crowd(text)
     repeated = [Finding(path, None, REPEATED, "write it once") for path in repeated_keys(text)]
     if strays is not None:
         strays += repeated
@@ -356,22 +369,6 @@ def _original(root: Any, path: str) -> str:
 
 def _shown(value: object) -> object:
     return value if isinstance(value, str | int | float | bool) else None
-
-
-class Items(list[Any]):
-    """A list that remembers where its items were, once one is cut: most lists of most inputs are never looked at."""
-
-    __slots__ = ("_origin",)
-
-    @property
-    def origin(self) -> Sequence[int]:
-        """Where each item was."""
-        return getattr(self, "_origin", None) or range(len(self))
-
-    def cut(self, index: int) -> Any:
-        self._origin = [*self.origin]
-        del self._origin[index]
-        return self.pop(index)
 
 
 class Copies:

@@ -114,6 +114,7 @@ METRICS: Mapping[str, str] = {
     "cpu.throttled": "share of periods throttled in the sample interval, 0 to 1",
     "memory.current": "bytes charged",
     "memory.working_set": "bytes charged less inactive file cache",
+    "memory.file": "bytes of page cache, without shared memory; of those whose memory is taken back",
     "cpu.pressure": "share of time some task waited for a CPU, 0 to 1",
     "memory.pressure": "share of time some task waited for memory, 0 to 1",
     "io.pressure": "share of time some task waited for I/O, 0 to 1",

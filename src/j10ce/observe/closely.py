@@ -7,7 +7,7 @@ what is known of everybody: of the protected those that wait most or use most, a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from j10ce.model.kinds import Tier
@@ -30,6 +30,7 @@ class Closely:
 
     def __init__(self) -> None:
         self.targets: frozenset[TargetId] = frozenset()
+        self.asked: Collection[TargetId] = ()  # whose memory controllers want to have measured on the next sample
         self._epoch = -1
         self._chosen_at = -math.inf
 

@@ -49,11 +49,15 @@ class Observer:
         """Moves when the machine or the tree does: part of what a snapshot's epoch covers."""
         return self._changes + self._tree.version
 
-    def sample(self, now: float, workloads: Collection[Workload]) -> None:
-        """Ask every sensor; not again right after the last time. One that raises is left out until it works."""
+    def sample(self, now: float, workloads: Collection[Workload], asked: Collection[TargetId] = ()) -> None:
+        """Ask every sensor; not again right after the last time. One that raises is left out until it works.
+
+        `asked`: whose memory is measured this time, whosever turn it is.
+        """
         if now - self._sampled < CLOSEST_S:
             return
         self._sampled = now
+        self._closely.asked = asked
         for sensor in self._sensors:
             try:
                 for target, metric, value in sensor.sample(now, workloads):

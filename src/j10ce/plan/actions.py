@@ -2,11 +2,13 @@
 
 A deed cannot be taken back, so that it has to pass more than a value: its target is a workload that a policy chose, or
 for a reclaim a group of ours; nobody of tier system; no hold is on it; it was not done a moment ago, also not by the
-agent before this one; and evictions and kills of a node stay within so many a minute.
+agent before this one; and evictions and kills of a node stay within so many a minute. A reclaim leaves what was
+promised: the kernel heeds the memory.min of whoever is inside the one that is asked, and not its own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
@@ -22,6 +24,7 @@ from j10ce.model.snapshot import Snapshot
 AGAIN_S: Final = {Deed.RECLAIM: 0.0, Deed.EVICT: 120.0, Deed.KILL: 30.0}  # before the same is done to one target again
 ENDINGS: Final = frozenset((Deed.EVICT, Deed.KILL))
 MINUTE_S: Final = 60.0
+MEASURED_S: Final = 5.0  # what was in use within that is known better than by the tree, which is rebuilt now and then
 
 
 class Admitted(NamedTuple):
@@ -52,15 +55,26 @@ def admit(
     for action in _strongest(wishes):
         ends, again = action.deed in ENDINGS and action.enforced, _again(action, snap)
         full = f"no more than {per_minute} evictions and kills a minute" if ends and room <= 0 else ""
+        most = _beyond_floor(action, snap)
+        kept = "all that it uses was promised to it" if most <= 0 else ""
         why = _objection(action, snap, held)
         if not why and again and ends and action.deed is Deed.EVICT:
             pending.append(action)
-        elif why := why or again or full:
+        elif why := why or again or full or kept:
             notes.append(f"{action.deed.value} of {action.target} left out: {why}")
         else:
             room -= ends
-            admitted.append(action)
+            admitted.append(action if action.amount <= most else action._replace(amount=most))
     return Admitted(tuple(admitted), tuple(notes), tuple(pending))
+
+
+def _beyond_floor(action: Action, snap: Snapshot) -> float:
+    """Bytes that may be reclaimed without touching what was promised; infinite for everything else."""
+    entitled, group = snap.entitlements.get(action.target), snap.groups.get(action.target)
+    if action.deed is not Deed.RECLAIM or entitled is None or not entitled.floor.memory or group is None:
+        return math.inf
+    measured = snap.readings.window(action.target, "memory.current", MEASURED_S).last()
+    return (group.memory_current if measured is None else measured) - entitled.floor.memory
 
 
 def _strongest(wishes: Iterable[Action]) -> Iterable[Action]:

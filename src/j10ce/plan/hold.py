@@ -11,7 +11,7 @@ from j10ce.model.knob import KNOBS, Setting, Value, render
 from j10ce.model.plan import Bound, HeldSetting, Proposal, Rank, Verdict
 from j10ce.model.resource import NOTHING, Resources, spell
 from j10ce.model.snapshot import Snapshot
-from j10ce.plan.merge import FLOORED, cpus, least_cap, precedence
+from j10ce.plan.merge import FLOORED, FREEZE, cpus, least_cap, precedence
 from j10ce.plan.rights import Rights
 from j10ce.policy.effect.cpu_share import cpu_times
 from j10ce.policy.lifetime import over
@@ -70,6 +70,8 @@ def _problem(hold: HeldSetting, snap: Snapshot, rights: Rights) -> str | None:
         return _cut(s.knob, value, least_cap(s.knob, floor, snap.node), floor)
     if s.knob == "memory.min" and value < floor.memory // snap.node.page * snap.node.page:
         return _cut(s.knob, value, floor.memory, floor)
+    if s.knob == FREEZE and value and floor.cpu:
+        return f"{s.knob} {value:g} leaves no CPU time, {spell('cpu', floor.cpu)} is promised"
     if s.knob in ("cpu.idle", "cpu.weight") and floor.cpu:
         return _too_little_time(s, value, floor, snap)
     return None

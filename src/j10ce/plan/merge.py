@@ -23,6 +23,7 @@ GUARANTEE, CAP = KnobRole.GUARANTEE, KnobRole.CAP
 TYPES: Final = {Unit.SET: frozenset, Unit.TEXT: str}  # of values that are no numbers
 FORMS: Final = {k.name: TYPES[k.unit] for k in KNOBS.values() if k.unit in TYPES}  # by knob: names are hashed faster
 LAPSED: Final = "journal"  # owner of the wish to go back to the original value; nobody else speaks by that name
+FREEZE: Final = "cgroup.freeze"
 FLOORED: Final = frozenset({"cpu.max", "memory.high", "memory.max"})  # caps that may not cut into a floor
 
 
@@ -100,6 +101,8 @@ def _allow(s: Setting, value: float, floor: Resources, node: NodeFacts) -> tuple
     if not k.low <= value <= most:
         value = min(max(value, k.low), most)
         texts = (f"moved to {render(s.knob, value)}: the range is {k.low:g} to {most:g}",)
+    if s.knob == FREEZE and value and floor.cpu:
+        return 0.0, (*texts, f"not frozen: CPU time of {spell('cpu', floor.cpu)} is promised inside")
     least = least_cap(s.knob, floor, node) if k.role is CAP and floor is not NOTHING else 0.0
     if value < least:
         return least, (*texts, f"raised to {render(s.knob, least)}: {_floor_text(s.knob, floor)}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from j10ce.model.kinds import Tier
 from j10ce.model.knob import KNOBS, MADE_KINDS, ROOT, KnobRole, Setting, TargetId, kind_of
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
@@ -50,7 +51,9 @@ class Rights(Struct, frozen=True):
         """Why nobody's wish for a setting counts, or None."""
         if s.target in self.spent:
             return "nothing needs it any more"
-        kind = kind_of(s.target)
+        kind, entitled = kind_of(s.target), snap.entitlements.get(s.target)
+        if s.knob == "cgroup.freeze" and entitled is not None and entitled.tier is Tier.SYSTEM:
+            return "tier system is never frozen"
         if s.target in self.ours or s.target in snap.pieces or kind in MADE_KINDS:
             return None if snap.supports(s.knob) else str(lacking(snap, s.knob))
         if s.target == ROOT:

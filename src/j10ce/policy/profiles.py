@@ -112,16 +112,14 @@ def unheeded(profile: QoSProfile) -> tuple[str, ...]:
     }
     names = [section for section, (said, silent) in sections.items() if said != silent]
     whole = (f"no controller acts on section {', '.join(names)} of profile {name}",) if names else ()
-    fields = not_yet(spec.cpu, spec.memory)
+    fields = not_yet(spec.cpu)
     return (*whole, *((f"{', '.join(fields)} of profile {name}: not heeded yet",) if fields else ()))
 
 
-def not_yet(cpu: CpuSection, memory: MemorySection) -> tuple[str, ...]:
+def not_yet(cpu: CpuSection) -> tuple[str, ...]:
     """Fields that ask for something, and that no controller acts on so far."""
     asked = {
         "cpu.latency": cpu.latency != "normal",
-        "memory.oomPriority": memory.oom_priority != 0,
-        "memory.reclaim": memory.reclaim is not UNSET and memory.reclaim.enabled,
     }
     return tuple(name for name, wanted in asked.items() if wanted)
 
@@ -152,6 +150,8 @@ def _cpu_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
             "exclusive": f"a floor of whole CPUs gets CPUs that everyone else keeps off{how}",
         }[cpu.pinning],
     )
+    first = "2: preempts whoever is not" if cpu.latency == "realtime" else "left as it is"
+    yield "cpu.bvt_warp_ns", "-1: everyone preempts it" if cpu.idle else first
 
 
 def _memory_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
@@ -174,6 +174,24 @@ def _memory_effects(spec: QoSProfileSpec) -> Iterator[tuple[str, str]]:
         "memory.oom.group",
         ("left as it is" if memory.oom_group is UNSET else "1: killed as a whole" if memory.oom_group else "0"),
     )
+    yield from _vendor_effects(memory)
     system = "never" if spec.tier is Tier.SYSTEM else "0, unless it is willing to be evicted"
     frozen = "1 for a while, before it would be evicted" if spec.tier is Tier.BESTEFFORT else system
     yield "cgroup.freeze", frozen
+
+
+def _vendor_effects(memory: MemorySection) -> Iterator[tuple[str, str]]:
+    limit = memory.page_cache_limit
+    said = {
+        "memory.wmark_ratio": memory.watermark_percent,
+        "memory.wmark_scale_factor": memory.watermark_scale,
+        "memory.wmark_min_adj": memory.watermark_adjust,
+        "memory.priority": memory.kernel_priority,
+        "memory.use_priority_oom": memory.kernel_priority_oom,
+        "memory.pagecache_limit.enable": UNSET if limit is UNSET else bool(limit.amount),
+        "memory.pagecache_limit.size": limit,
+        "memory.pagecache_limit.sync": memory.page_cache_sync,
+    }
+    for knob, value in said.items():
+        shown = str(int(value)) if isinstance(value, bool) else str(value)
+        yield knob, "left as it is" if value is UNSET else shown

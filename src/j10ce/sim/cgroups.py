@@ -58,7 +58,7 @@ class FakeCgroups:
         return (p for p in self.by_path if p and parent(p) == path)
 
     def support(self, name: str) -> Support:
-        if name not in CGROUP_KNOBS or name in self.lacking:
+        if name not in CGROUP_KNOBS or name in self.lacking or KNOBS[name].rare:
             return Support(False, needs="another kernel")
         if self.version == "v1":
             return Support(True, via="cgroup1") if KNOBS[name].v1 else Support(False, needs="cgroup v2")

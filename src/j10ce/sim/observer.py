@@ -29,7 +29,7 @@ class SimObserver:
     def measure(self, samples: Iterable[Sample]) -> None:
         self._measured = tuple(samples)
 
-    def sample(self, now: float, workloads: Collection[Workload]) -> None:
+    def sample(self, now: float, workloads: Collection[Workload], asked: Collection[TargetId] = ()) -> None:
         for target, metric, value in self._measured:
             self._book.add(now, target, metric, value)
         self._measured = ()

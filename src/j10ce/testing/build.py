@@ -325,9 +325,10 @@ def settings(groups: Groups, values: Mapping[Setting, Value] | None = None) -> d
     return {**fresh, **(values or {})}
 
 
-def support(*lacking: str, via: str = "cgroup2") -> dict[str, Support]:
-    """Every knob is there except those named."""
-    return {k: Support(False, needs="another kernel") if k in lacking else Support(True, via) for k in KNOBS}
+def support(*lacking: str, via: str = "cgroup2", having: Iterable[str] = ()) -> dict[str, Support]:
+    """Every knob of mainline kernels is there except those named, and `having` of the others."""
+    missing = {k.name for k in KNOBS.values() if k.rare}.difference(having).union(lacking)
+    return {k: Support(False, needs="another kernel") if k in missing else Support(True, via) for k in KNOBS}
 
 
 def snapshot(
@@ -338,6 +339,7 @@ def snapshot(
     values: Mapping[Setting, Value] | None = None,
     readings: Readings | Mapping[tuple[TargetId, str], float | Sequence[float]] | None = None,
     lacking: Iterable[str] = (),
+    having: Iterable[str] = (),
     now: float = 1000.0,
     wall: float = WALL,
     epoch: int = 1,
@@ -356,6 +358,6 @@ def snapshot(
         workloads=present,
         entitlements=given,
         settings=settings(where, values),
-        support=support(*lacking),
+        support=support(*lacking, having=having),
         epoch=epoch,
     )

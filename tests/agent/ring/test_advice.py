@@ -67,6 +67,8 @@ class Allotted:
         """Millicores on each CPU."""
         if not path:
             return dict.fromkeys(CPUS, 1000.0)
+        if self.value(path, "cgroup.freeze") == 1.0:
+            return dict.fromkeys(CPUS, 0.0)
         parent = path.rpartition("/")[0]
         above, own = self.cpu(parent), self.spread(path)
         rivals = [self.spread(p) for p in self.groups.children(parent)]
@@ -130,6 +132,8 @@ def values(knob: str) -> st.SearchStrategy[Value]:
             return st.sampled_from([1000.0, 50_000.0, 200_000.0, 400_000.0, math.inf])
         case Unit.BYTES:
             return st.sampled_from([0.0, 64.0 * MiB, float(GiB), 7.0 * GiB, 100.0 * GiB, math.inf])
+        case _:
+            return st.sampled_from([CGROUP_KNOBS[knob].low, CGROUP_KNOBS[knob].high])
 
 
 def advice(knob: str) -> st.SearchStrategy[Proposal]:
@@ -144,6 +148,14 @@ VERSIONS = pytest.mark.parametrize("version", ["v1", "v2"])
 
 def wish(target: TargetId, knob: str, bound: Bound, value: Value, instance: str = "") -> Proposal:
     return Proposal(Setting(target, knob, instance), bound, value, "adviser", Rank.ADVICE, "so it seems")
+
+
+@VERSIONS
+def test_no_plugin_freezes_who_was_promised_cpu_time(tmp_path: Path, version: str) -> None:
+    wishes = tuple(wish(target, "cgroup.freeze", Bound.WANT, 1.0) for target in TARGETS)
+    ring = settled(tmp_path, version, wishes)
+    frozen = {path for path in FLOORS if ring.fake[path].values.get("cgroup.freeze")}
+    assert not frozen
 
 
 def assert_kept(version: str, wishes: Sequence[Proposal]) -> None:

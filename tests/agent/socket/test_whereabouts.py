@@ -88,3 +88,10 @@ def test_a_process_that_waits_is_over_once_another_has_its_number(places: Wherea
     here = os.getpid()
     assert places.pids(replace(build.workload("db"), pids=(here,))) == [here]
     assert places.pids(replace(build.workload("db"), pids=(here,), proofs=("1/0",))) is None
+
+
+def test_one_without_a_process_is_not_over_before_the_ring_has_found_a_place_for_it(places: Whereabouts) -> None:
+    adapter = StaticAdapter([], places)
+    adapter.add(early := build.workload("early"))
+    assert adapter.sweep() == []
+    assert early.target in adapter

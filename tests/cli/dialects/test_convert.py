@@ -48,7 +48,7 @@ def test_what_is_printed_can_be_applied(tmp_path: Path, style: str) -> None:
 def test_what_is_not_heeded_is_said_on_standard_error_and_is_no_failure() -> None:
     result = convert(CONFIG)
     assert result.exit_code == 0
-    assert "beClass.memoryQOS.wmarkMinAdj = 50: not heeded" in result.stderr
+    assert "beClass.networkQOS.egressLimit = 40: not heeded" in result.stderr
     assert "note:" not in result.stdout
 
 

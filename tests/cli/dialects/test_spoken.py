@@ -21,6 +21,7 @@ POD = {
         "labels": {"koordinator.sh/qosClass": "LSE"},
         "annotations": {
             "koordinator.sh/memoryQOS": '{"minLimitPercent": 50, "wmarkRatio": 90}',
+            "koordinator.sh/networkQOS": '{"egressLimit": "100M"}',
             "koordinator.sh/cpuBurst": "{",
         },
     },
@@ -73,7 +74,8 @@ def test_class_profile_annotations_and_what_is_not_heeded_are_named() -> None:
     said = {o["field"]: o["by"] for o in facts["overrides"]}
     assert said["memory.minPercent"] == "annotation koordinator.sh/memoryQOS"
     assert said["memory.throttlingPercent"] == "NodeStrategy"
-    assert any("wmarkRatio is not heeded" in text for text in facts["unheeded"])
+    assert said["memory.watermarkPercent"] == "annotation koordinator.sh/memoryQOS"
+    assert any("networkQOS is not heeded" in text for text in facts["unheeded"])
     assert any("cpuBurst" in text and "not JSON" in text for text in facts["unheeded"])
     assert "Differs from its profile:" in facts["text"]
 

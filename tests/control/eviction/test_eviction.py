@@ -198,3 +198,26 @@ def test_cpu_time_is_halved_once_and_the_cap_stays() -> None:
         readings = {(NODE, "cpu.usage"): 7.0, (NODE, "cpu.pressure"): 0.5, (A.target, "cpu.usage"): used}
         proposals, _ = look(controller, replace(snap, readings=build.FixedReadings(readings)))
     assert [(p.setting.target, p.value) for p in proposals["cpu.max"]] == [(A.target, 150_000.0)]
+
+
+def test_who_is_slowed_down_again_is_so_by_what_it_uses_then() -> None:
+    controller = Eviction(Eviction.Config())
+    for now in range(8):
+        look(controller, snapshot(float(now), 85, pressure=0.0))
+    for now in range(8, 80):
+        look(controller, snapshot(float(now), 60, pressure=0.0))
+    for now in range(80, 90):
+        snap = snapshot(float(now), 85, pressure=0.0)
+        readings = {(NODE, "memory.working_set"): 0.85 * 16 * GIB, (A.target, "memory.current"): 6.0 * GIB}
+        proposals, _ = look(controller, replace(snap, readings=build.FixedReadings(readings)))
+    assert {p.setting.target: p.value for p in proposals["memory.high"]} == {A.target: 6.0 * GIB}
+
+
+def test_who_was_promised_cpu_time_does_not_stand_still() -> None:
+    controller = Eviction(Eviction.Config())
+    for now in range(16):
+        snap = snapshot(float(now), 85)
+        promised = build.entitlement(A, tier="besteffort", floor_cpu="500m")
+        proposals, _ = look(controller, replace(snap, entitlements={**snap.entitlements, A.target: promised}))
+    assert controller.ladders[0].stage == "freeze"
+    assert proposals.keys() == {"memory.high"}

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from j10ce.control.interference.interference import Interference
 from j10ce.control.interference.trial import TRIAL_S
 from j10ce.model.kinds import Tier
-from j10ce.model.knob import PERIOD_US, Setting
+from j10ce.model.knob import NODE, PERIOD_US, Setting
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
 from j10ce.testing.build import entitlement
@@ -161,3 +161,12 @@ def test_a_cap_on_memory_follows_what_is_in_use_until_it_is_in_force() -> None:
             values[setting] = proposal.value
         loop.t += 1
     assert values
+
+
+@pytest.mark.parametrize("of_node", [0.0, 0.5], ids=["nobody on the machine waits", "somebody does"])
+def test_what_the_machine_does_not_have_no_workload_has(of_node: float) -> None:
+    loop = Loop(mode="observe")
+    for _ in range(180):
+        loop.machine.book.add(float(loop.t), NODE, "cpu.pressure", of_node)
+        next(loop.seconds(1))
+    assert bool(loop.controller.seen) is (of_node > 0)

@@ -12,6 +12,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from j10ce.dialects.koordinator.overrides import translate
+from j10ce.model.kinds import ReclaimSection
 from j10ce.model.workload import MOST_ANNOTATIONS, EvictionHints, Workload, heeded, unheeded
 from j10ce.policy.choose import Chooser
 from j10ce.policy.entitlement.layers import layers
@@ -71,7 +72,8 @@ def spoken(koord: str, **annotations: Any) -> dict[str, Any]:
     overrides = translate(pod({CLASS: koord}, True, **annotations)).overrides
     sections = overrides.sections
     every = {"cpu": sections.cpu, "memory": sections.memory, "cache": sections.cache, "burst": overrides.burst}
-    return {f"{k}.{n}": v for k, s in every.items() for n, v in asdict(s).items() if v is not UNSET}
+    silent = (UNSET, ReclaimSection())
+    return {f"{k}.{n}": v for k, s in every.items() for n, v in asdict(s).items() if v not in silent}
 
 
 @pytest.mark.parametrize(
@@ -80,13 +82,54 @@ def spoken(koord: str, **annotations: Any) -> dict[str, Any]:
         pytest.param({}, {}, id="nothing"),
         pytest.param(
             {"memoryQOS": {"policy": "auto", "minLimitPercent": 40, "lowLimitPercent": 20, "throttlingPercent": 80}},
-            {"memory.min_percent": 40, "memory.low_percent": 40, "memory.throttling_percent": 80},
-            id="memory: low is at least min",
+            {
+                "memory.min_percent": 40,
+                "memory.low_percent": 40,
+                "memory.throttling_percent": 80,
+                "memory.watermark_percent": 95,
+            },
+            id="memory: low is at least min, and auto has a watermark",
         ),
         pytest.param(
             {"memoryQOS": {"policy": "none"}},
-            {"memory.min_percent": 0, "memory.low_percent": 0, "memory.throttling_percent": 100},
+            {
+                "memory.min_percent": 0,
+                "memory.low_percent": 0,
+                "memory.throttling_percent": 100,
+                "memory.watermark_percent": 0,
+            },
             id="memory: none is off",
+        ),
+        pytest.param(
+            {"memoryQOS": {"wmarkRatio": 90, "wmarkScalePermill": 30, "wmarkMinAdj": 10}},
+            {"memory.watermark_percent": 90, "memory.watermark_scale": 30, "memory.watermark_adjust": 10},
+            id="watermarks",
+        ),
+        pytest.param(
+            {"memoryQOS": {"priorityEnable": 1, "priority": 3}},
+            {"memory.kernel_priority": 3, "memory.kernel_priority_oom": True},
+            id="priorities",
+        ),
+        pytest.param(
+            {"memoryQOS": {"pageCacheLimitPercent": 30, "pageCacheReclaimSync": True}},
+            {"memory.page_cache_limit": "30%", "memory.page_cache_sync": True},
+            id="page cache, by percent of the limit",
+        ),
+        pytest.param(
+            {"memoryQOS": {"pageCacheLimitPercent": 30, "pageCacheLimitSize": 4096}},
+            {"memory.page_cache_limit": "4Ki"},
+            id="a size beats a percentage",
+        ),
+        pytest.param(
+            {"memoryQOS": {"pageCacheEnable": False, "pageCacheLimitSize": 4096}},
+            {"memory.page_cache_limit": "0"},
+            id="the switch beats both",
+        ),
+        pytest.param({"oom_score_adj": "500"}, {"memory.oom_priority": -500}, id="who is killed first"),
+        pytest.param(
+            {"oom_score_adj": "500", "oom_score_adj_spec": {"a": 100, "b": 200}},
+            {"memory.oom_priority": -200},
+            id="containers have the last word, the first to go for all of them",
         ),
         pytest.param({"memoryQOS": {"oomKillGroup": 1}}, {"memory.oom_group": True}, id="killed as a whole"),
         pytest.param({"cpuBurst": {"policy": "none"}}, {"burst.policy": "none"}, id="no burst"),
@@ -153,9 +196,8 @@ def test_what_a_tier_cannot_have_is_said_and_left_out() -> None:
     [
         pytest.param({"memoryQOS": "{"}, "koordinator.sh/memoryQOS", id="no JSON"),
         pytest.param({"memoryQOS": {"minLimitPercent": 101}}, "minLimitPercent", id="out of range"),
-        pytest.param({"memoryQOS": {"wmarkRatio": 90}}, "wmarkRatio is not heeded", id="watermarks"),
         pytest.param({"networkQOS": {"egressLimit": "50M"}}, "koordinator.sh/networkQOS is not heeded", id="network"),
-        pytest.param({"oom_score_adj": "500"}, "koordinator.sh/oom-score-adj is not heeded", id="score"),
+        pytest.param({"oom_score_adj_spec": {"a": 1, "b": 2}}, "the highest counts for all", id="score by container"),
         pytest.param(
             {"scheduling.koordinator.sh__resource_status": {"cpuset": "0-1"}}, "cpuset 0-1", id="CPUs of a scheduler"
         ),

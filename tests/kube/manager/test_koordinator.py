@@ -58,6 +58,11 @@ def strategies(cluster: Cluster) -> dict[str, Any]:
     return {s["metadata"]["name"]: s for s in listed}
 
 
+def annotations(cluster: Cluster, name: str) -> dict[str, str]:
+    said: dict[str, str] = strategies(cluster)[name]["metadata"].get("annotations", {})
+    return said
+
+
 def written(cluster: Cluster, **keys: str) -> None:
     data = {key.replace("_", "-"): text for key, text in keys.items()}
     cluster.call("PATCH", CONFIG, {"data": data}, content=MERGE)
@@ -91,9 +96,7 @@ def test_a_key_that_breaks_keeps_its_last_good_value_and_the_others_count(
     before = whole(cluster)["koordinator-cpu-burst-cluster"]["spec"]
     written(cluster, cpu_burst_config="{", system_config='{"clusterStrategy": {"watermarkScaleFactor": 40}}')
     cluster.wait("the other key", lambda: "koordinator-system-cluster" in strategies(cluster))
-    cluster.wait(
-        "its word", lambda: SAID in strategies(cluster)["koordinator-cpu-burst-cluster"]["metadata"]["annotations"]
-    )
+    cluster.wait("its word", lambda: SAID in annotations(cluster, "koordinator-cpu-burst-cluster"))
     assert strategies(cluster)["koordinator-cpu-burst-cluster"]["spec"] == before
     cluster.wait("an event", lambda: any(m.startswith("cpu-burst-config") for m in events(cluster, "Refused")))
 

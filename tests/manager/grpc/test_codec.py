@@ -68,7 +68,7 @@ def test_a_message_of_very_many_parts_is_not_looked_through(field: str) -> None:
     meta = pb.Meta()
     for _ in range(70_000):
         getattr(meta, field).add()
-    with pytest.raises(Malformed, match="too many parts; send at most 65536"):
+    with pytest.raises(Malformed, match="too many parts; send at most 8192"):
         plain_of(pb.QoSProfile(metadata=meta), QoSProfile)
 
 

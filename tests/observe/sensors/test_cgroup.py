@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from j10ce.host.files import Files
 from j10ce.host.mounts import Hierarchies
 from j10ce.model import knob
-from j10ce.model.knob import part
+from j10ce.model.knob import TargetId, part
 from j10ce.model.workload import Handle, Part, Workload
 from j10ce.observe.sensors.cgroup import SLOW_EVERY, CgroupSensor
 from j10ce.testing.build import ceiling, handle, workload
@@ -248,3 +248,30 @@ def test_refaults_and_direct_reclaim_are_rates_of_memory_stat(tmp_path: Path, v1
         seen |= {s.metric: s.value for s in sensor.sample(float(n), [WEB])}
     assert seen["memory.refaults"] == pytest.approx(100.0)
     assert seen.get("memory.direct_reclaim") == (None if v1 else pytest.approx(100.0))
+
+
+@pytest.mark.parametrize("v1", [False, True], ids=["v2", "v1"])
+def test_memory_that_a_controller_asks_for_is_measured_on_that_sample(tmp_path: Path, v1: bool) -> None:
+    tree, asked = Tree(tmp_path, v1=v1), set[TargetId]()
+    sensor = CgroupSensor(tree.hierarchies, Files(), asked=lambda: asked)
+    file = tmp_path / ("memory" if v1 else "unified") / "web" / "memory.stat"
+    total = "total_" if v1 else ""
+    cache = "cache" if v1 else "file"
+    counts = {cache: 3500, "shmem": 500, "inactive_file": 7, "workingset_refault_file": 3}
+    file.write_text("anon 1\n" + "".join(f"{total}{name} {count}\n" for name, count in counts.items()))
+    rest = {"memory.working_set", "memory.refaults", "memory.pressure"}
+
+    def rounds(since: float) -> list[dict[str, float]]:
+        every = (sensor.sample(since + n, [WEB]) for n in range(SLOW_EVERY))
+        return [{s.metric: s.value for s in samples} for samples in every]
+
+    rounds(0.0)
+    usual = rounds(20.0)
+    assert [rest <= seen.keys() for seen in usual].count(True) == 1
+    assert not any("memory.file" in seen for seen in usual), "nobody asked for it"
+    asked.add(WEB.target)
+    wanted = rounds(40.0)
+    assert all(rest <= seen.keys() and seen["memory.file"] == 3000.0 for seen in wanted)
+    assert ["io.pressure" in seen for seen in wanted].count(True) == 1, "of memory alone"
+    asked.clear()
+    assert not any("memory.file" in seen for seen in rounds(60.0))

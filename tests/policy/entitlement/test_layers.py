@@ -128,16 +128,45 @@ def test_without_a_profile_or_a_policy_nothing_is_changed_and_a_note_says_so() -
 
 
 def test_fields_that_no_controller_acts_on_are_told() -> None:
-    asked = build.profile(
-        "web",
-        cpu=CpuSection(latency="realtime"),
-        memory=MemorySection(oom_priority=5, reclaim=ReclaimSection(enabled=True)),
-    )
-    said = "cpu.latency, memory.oomPriority, memory.reclaim of profile web: not heeded yet"
-    assert notes(entitled(profile=asked)) == [said]
+    asked = build.profile("web", cpu=CpuSection(latency="realtime"))
+    assert notes(entitled(profile=asked)) == ["cpu.latency of profile web: not heeded yet"]
     assert notes(entitled(ProfileOverlay(cpu=CpuOverlay(latency="realtime")))) == [
         "Workload/default/a: cpu.latency realtime: not heeded yet"
     ]
+
+
+def test_a_section_inside_a_section_is_laid_over_field_by_field() -> None:
+    profile = build.profile("web", memory=MemorySection(reclaim=ReclaimSection(enabled=True, target_pressure=0.5)))
+    strategy = {"web": ProfileOverlay(memory=MemoryOverlay(reclaim=ReclaimSection(target_pressure=2.0)))}
+    own = ProfileOverlay(memory=MemoryOverlay(reclaim=ReclaimSection(enabled=False)))
+    granted = entitled(own, profile=profile, overlays=strategy, origins={"memory.reclaim.enabled": "annotation x"})
+    assert granted.memory.reclaim == ReclaimSection(enabled=False, target_pressure=2.0)
+    assert granted.sources[1:] == (
+        Source("memory.reclaim.targetPressure", "NodeStrategy", "memory.reclaim.targetPressure 2.0 for profile web"),
+        Source("memory.reclaim.enabled", "annotation x", "memory.reclaim.enabled false of this workload alone"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("own", "path"),
+    [
+        pytest.param(MemoryOverlay(oom_priority=1), "memory.oomPriority 1", id="killed after others"),
+        pytest.param(MemoryOverlay(kernel_priority=1), "memory.kernelPriority 1", id="the same, by a vendor's kernel"),
+        pytest.param(MemoryOverlay(watermark_adjust=-1), "memory.watermarkAdjust -1", id="reclaimed after others"),
+    ],
+)
+def test_to_be_spared_at_the_cost_of_others_is_for_trusted_namespaces(own: MemoryOverlay, path: str) -> None:
+    overlay = ProfileOverlay(memory=own)
+    refused = entitled(overlay)
+    assert refused.memory == PROFILE.spec.memory
+    assert notes(refused) == [f"Workload/default/a: {path}: namespace 'default' may not choose it"]
+    assert notes(entitled(overlay, trusted="true")) == []
+
+
+def test_to_go_before_others_is_for_everybody() -> None:
+    own = MemoryOverlay(oom_priority=-500, watermark_adjust=50)
+    granted = entitled(ProfileOverlay(memory=own))
+    assert (granted.memory.oom_priority, granted.memory.watermark_adjust, notes(granted)) == (-500, 50, [])
 
 
 def test_a_namespace_that_may_not_have_the_profile_whose_selector_matches_is_told() -> None:

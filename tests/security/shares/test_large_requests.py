@@ -163,13 +163,17 @@ def at_most(size: int) -> Iterator[None]:
     assert most < size
 
 
+OWNED = b'{"kind":"QoSProfile","metadata":{"name":"p","managedFields":[{"fieldsV1":{%s}}]}}'
+
+
 @pytest.mark.parametrize(
     ("text", "most"),
     [
         pytest.param(b'{"a":[' + b"{}," * 330_000 + b"0]}", 4 * MB, id="empty objects"),
         pytest.param(b'{"a":[' + b"[[]]," * 200_000 + b"0]}", 4 * MB, id="lists of a list"),
         pytest.param(b'{"a":["' + b'y","' * 200_000 + b'"]}', 4 * MB, id="short texts"),
-        pytest.param(b"{%s}" % b",".join(b'"k%d":{}' % n for n in range(80_000)), 20 * MB, id="unknown fields"),
+        pytest.param(b"{%s}" % b",".join(b'"k%d":{}' % n for n in range(79_000)), 4 * MB, id="unknown fields"),
+        pytest.param(OWNED % b",".join(b'"f:%d":{}' % n for n in range(79_000)), 4 * MB, id="fields that someone owns"),
     ],
 )
 async def test_what_a_megabyte_of_values_is_made_into_is_bounded(manager: Manager, text: bytes, most: int) -> None:

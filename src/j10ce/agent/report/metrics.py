@@ -17,6 +17,7 @@ from j10ce.model.kinds import Tier
 from j10ce.model.knob import NODE
 from j10ce.model.plan import ValueChange
 
+STAGES: Final = ("calm", "reclaim", "throttle", "freeze", "evict")
 PRESSURES: Final = ("cpu", "memory", "io")
 CONTESTED: Final = (*PRESSURES, "cache")
 
@@ -40,6 +41,9 @@ class Metrics:
         self.cpu = counter("ring_cpu_seconds", "CPU time of the ring")
         self.writes = counter("changes", "Changes by what was changed and what became of it", "knob", "outcome")
         self.faults = counter("controller_faults", "Runs in which a controller had nothing fresh to say", "controller")
+        self.deeds = counter("deeds", "Reclaims, evictions, kills", "deed", "trigger", "outcome")
+        self.stage = gauge("eviction_stage", "0 calm, 1 reclaim, 2 throttle, 3 freeze, 4 evict", "trigger")
+        self.frozen = gauge("frozen_workloads", "Workloads that stand still")
         self.drift = gauge("drifted_settings", "Settings that someone else has changed")
         self.armed = gauge("armed", "1 when decisions are written")
         self.workloads = gauge("workloads", "Managed workloads", "tier")
@@ -62,6 +66,9 @@ class Metrics:
         counted = Count((name_of(change), type(result).__name__.lower()) for change, result in report.outcome.results)
         for (knob, outcome), times in counted.items():
             self.writes.labels(knob, outcome).inc(times)
+        for action, result in report.outcome.deeds:
+            outcome = type(result).__name__.lower() if action.enforced else "proposed"
+            self.deeds.labels(action.deed.value, action.trigger, outcome).inc()
         for controller in report.faults:
             self.faults.labels(controller).inc()
 
@@ -87,10 +94,17 @@ class Metrics:
         suffering = Count(i.resource for i in report.interference)
         for resource in CONTESTED:
             self.interference.labels(resource).set(suffering[resource])
+        self._evictions(report)
         self._caches(report)
         self.armed.set(report.armed)
         self.holds.set(len(report.held))
         self.drift.set(len(report.drifts))
+
+    def _evictions(self, report: Report) -> None:
+        for ladder in report.ladders:
+            self.stage.labels(ladder.about).set(STAGES.index(ladder.stage))
+        settings = report.snap.settings.items()
+        self.frozen.set(sum(1 for s, value in settings if s.knob == "cgroup.freeze" and value == 1.0))
 
     def _caches(self, report: Report) -> None:
         for gauge, metric in ((self.occupancy, "cache.occupancy"), (self.bandwidth, "memory.bandwidth")):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import structlog
 
-from j10ce.control.controller import Actor, Controller, Onlooker, Reader, Staged, Steady
-from j10ce.model.knob import Setting, Value
+from j10ce.control.controller import Actor, Attentive, Controller, Onlooker, Reader, Staged, Steady
+from j10ce.model.knob import Setting, TargetId, Value
 from j10ce.model.parts.reported import InterferenceReport
 from j10ce.model.plan import Action, LadderView, Proposal
 from j10ce.model.snapshot import Snapshot
@@ -25,6 +25,12 @@ class Contained:
         self.fault = ""  # why it has nothing fresh to say; empty when it has
         self.last: tuple[Proposal, ...] = ()
         self.steady = isinstance(controller, Steady) and controller.steady
+        # What else it does is found out once: asking on every tick costs as much as what most of them do there.
+        self._actor = controller if isinstance(controller, Actor) else None
+        self._attentive = controller if isinstance(controller, Attentive) else None
+        self._onlooker = controller if isinstance(controller, Onlooker) else None
+        self._reader = controller if isinstance(controller, Reader) else None
+        self._staged = controller if isinstance(controller, Staged) else None
         self._grace_s = grace_s
         self._said_at = -math.inf
         self._epoch: int | None = None  # of the last answer
@@ -48,31 +54,36 @@ class Contained:
     @property
     def ladders(self) -> tuple[LadderView, ...]:
         """How far it has gone, where it goes in stages; one that fails is nowhere."""
-        return self.controller.ladders if isinstance(self.controller, Staged) and not self.fault else ()
+        return self._staged.ladders if self._staged and not self.fault else ()
 
     @property
     def seen(self) -> tuple[InterferenceReport, ...]:
         """Who suffers from whom, as far as the controller looks for it."""
-        return self.controller.seen if isinstance(self.controller, Onlooker) else ()
+        return self._onlooker.seen if self._onlooker else ()
 
     def act(self, snap: Snapshot) -> tuple[Action, ...]:
         """The deeds that the controller asks for; none of one that fails, and none is kept for later."""
-        if not isinstance(self.controller, Actor):
+        if self._actor is None:
             return ()
         try:
-            return tuple(self.controller.act(snap))
+            return tuple(self._actor.act(snap))
         except Exception as e:  # whatever a controller raises stays inside it
             if not self.fault:
                 log.warning("controller.failed", controller=self.name, error=f"{type(e).__name__}: {e}")
             self.fault = f"{type(e).__name__}: {e}"
             return ()
 
+    @property
+    def attends(self) -> Collection[TargetId]:
+        """Whom the controller wants to have measured closely."""
+        return self._attentive.attends if self._attentive else ()
+
     def _moved(self, snap: Snapshot) -> bool:
         """Whether a setting that the controller looks at is another than when it spoke."""
         before, after = self._settings, snap.settings
-        if before is after or not isinstance(self.controller, Reader):
+        if before is after or self._reader is None:
             return False
-        if any(before.get(s) != after.get(s) for s in self.controller.reads):
+        if any(before.get(s) != after.get(s) for s in self._reader.reads):
             return True
         self._settings = snap.settings
         return False

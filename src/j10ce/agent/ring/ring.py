@@ -129,7 +129,7 @@ class Agent:
         if self._entitle(at):
             self._find_places()
         self._look_for_drift(at)
-        self.observer.sample(at.now, self.workloads.values())
+        self.observer.sample(at.now, self.workloads.values(), {t for guard in self.guards for t in guard.attends})
         return self._report(at, "tick", *self._decide(at, "tick"), begun)
 
     def change(self, events: Sequence[WorkloadEvent], at: Instant) -> Report:
@@ -172,6 +172,8 @@ class Agent:
         plan = self._arbiter.arbitrate(proposals, snap, self._held(at), originals=self.kernel.owed)
         if asked:  # deeds follow from what was measured, never from who came
             plan = with_actions(plan, [a for guard in self.guards for a in guard.act(snap)], snap, self._held(at))
+        if not self.writes:
+            self.kernel.thaw()
         outcome = self.kernel.apply(plan, at.wall) if self.writes else Outcome.planned(plan)
         self._note_joined(outcome)
         return snap, plan, outcome

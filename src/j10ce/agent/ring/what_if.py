@@ -40,7 +40,7 @@ from j10ce.policy.validation.validate import validate
 Object = TypeVar("Object", QoSProfile, MinimalReservationPolicy, NodeStrategy)
 MOST_CONTAINERS: Final = 8192  # of all pods of a plan; a body of ordinary ones has fewer
 TOP: Final = "j10ce"
-EVERY_KNOB: Final = {name: Support(True, via="cgroup2") for name in KNOBS}
+EVERY_KNOB: Final = {name: Support(True, via="cgroup2") for name, knob in KNOBS.items() if not knob.rare}
 
 
 class Paper(NamedTuple):

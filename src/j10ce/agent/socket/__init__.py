@@ -12,5 +12,6 @@ Requests on a unix socket come in; listings, explanations and changes of the rin
     holding       makes and ends holds
     minimum       says whether a workload has its own minimum
     shortfall     says what was asked for and is not in force
+    evicting      says who has to give way, and how far that has gone
     answers       shows a report as listings, usage and status
 """

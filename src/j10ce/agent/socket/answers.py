@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from j10ce.agent.report.report import effective_floors
 from j10ce.agent.ring.objects import quantities, to_object
 from j10ce.agent.ring.ring import Report
+from j10ce.agent.socket import evicting
 from j10ce.kernel.kernel import Kernel
 from j10ce.model import kinds, knob, schema
 from j10ce.model.kinds import API_VERSION, Condition, WorkloadStatus
@@ -24,6 +25,7 @@ from j10ce.model.workload import Workload
 from j10ce.plan.explanation.explain import explain
 from j10ce.plan.explanation.text import render_text
 from j10ce.policy.strategy import EffectiveStrategy, rows
+from j10ce.policy.validation.validate import DEEDS
 
 RECENT_S: Final = 5.0
 KNOWN_S: Final = 60.0  # how old the last value of what is read seldom may be
@@ -95,6 +97,7 @@ def top(report: Report) -> dict[str, Any]:
             "effective": {"cpu": f.cpu, "memory": f.memory} if (f := report.effective.get(w.target)) else None,
             "pressure": _known(w.target, "cpu.pressure", report),
             "throttled": _known(w.target, "cpu.throttled", report) or 0.0,
+            "state": evicting.state(report, w.target),
             "cgroup": w.handle.path,
         }
         for w in snap.workloads.values()
@@ -191,7 +194,9 @@ def explanation(
     `said` is what strategies say of the node, and what explains it while no setting is its own.
     """
     if target == NODE and report.snap.groups.get(NODE) is None:
-        return _node_explanation(said or EffectiveStrategy())
+        return _node_explanation(said or EffectiveStrategy(), evicting.ladders(report))
+    if name in DEEDS:
+        return evicting.explanation(report, target, name)
     explained = explain(
         target,
         name,
@@ -206,11 +211,11 @@ def explanation(
     return {**schema.plain(explained), "text": render_text(explained, wide=wide)}
 
 
-def _node_explanation(said: EffectiveStrategy) -> dict[str, Any]:
+def _node_explanation(said: EffectiveStrategy, stages: list[str]) -> dict[str, Any]:
     shown = [{"field": path, "value": value, "saidBy": origin} for path, value, origin in rows(said)]
     lines = [f"  {s['field']} = {s['value']}  ({s['saidBy']})" for s in shown]
     text = ["node: what its strategies say, all of them merged", *lines] if lines else ["node: no strategy selects it"]
-    return {"target": NODE, "strategy": shown, "text": "\n".join(text)}
+    return {"target": NODE, "strategy": shown, "eviction": stages, "text": "\n".join([*text, *stages])}
 
 
 def interference_notes(report: Report, target: TargetId) -> Iterator[str]:

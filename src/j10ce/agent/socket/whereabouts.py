@@ -37,6 +37,8 @@ class Whereabouts:
     def pids(self, workload: Workload, /) -> list[int] | None:
         """All processes in or below the cgroup; before it is there, those that wait. None: all of it is gone."""
         handle = workload.handle
+        if not handle.path and not workload.pids:
+            return []  # the ring has yet to find a place for it
         if workload.pids or not handle.path or not self._controllers:
             return _waiting(workload) or None
         for controller in self._controllers:

@@ -34,8 +34,9 @@ def top_command(peers: Peers, watch: bool, once: bool, output: str) -> None:
 
     On a terminal it is live: q quits, and c, m, w and n sort by CPU, memory, waiting and name. A floor that is not
     effective is shown with what is kept of it: 0/256Mi. WAIT is the share of time in which a task waited for a CPU (-
-    before it is known), CAPPED the share in which its limit kept it from running. Where a workload suffers from another
-    one, a second table says which, over what, what is done about it, and why it is thought so.
+    before it is known), CAPPED the share in which its limit kept it from running. STATE is there while somebody has to
+    give way: frozen, evicting, leaving. Where a workload suffers from another one, a second table says which, over
+    what, what is done about it, and why it is thought so.
 
     \b
     Example:
@@ -75,8 +76,10 @@ def _live(peers: Peers, wide: bool) -> None:
 def listing(usage: dict[str, Any], *, wide: bool, order: str = "c") -> str:
     """The node and a line per workload, as people read them."""
     headings = ["NAME", "PROFILE", "CPU", "FLOOR-CPU", "MEMORY", "FLOOR-MEM", "WAIT", "CAPPED"]
-    rows = [_row(w, wide) for w in sorted(usage["workloads"], key=SORTS[order][1])]
-    lines = table([*headings, *(["TIER", "CGROUP"] if wide else [])], rows) if rows else "no workloads"
+    states = any(w.get("state") for w in usage["workloads"])  # most of the time nobody has to go
+    rows = [_row(w, wide, states) for w in sorted(usage["workloads"], key=SORTS[order][1])]
+    more = [*(["STATE"] if states else []), *(["TIER", "CGROUP"] if wide else [])]
+    lines = table([*headings, *more], rows) if rows else "no workloads"
     return "\n\n".join([_node(usage["node"]), lines, *_interference(usage.get("interference", []))])
 
 
@@ -109,7 +112,7 @@ def _bar(share: float) -> str:
     return f"[{'#' * full}{'.' * (BAR - full)}]"
 
 
-def _row(w: dict[str, Any], wide: bool) -> list[object]:
+def _row(w: dict[str, Any], wide: bool, states: bool) -> list[object]:
     return [
         w["name"] if w["namespace"] == "default" else f"{w['namespace']}/{w['name']}",
         w["profile"],
@@ -119,6 +122,7 @@ def _row(w: dict[str, Any], wide: bool) -> list[object]:
         _floor("memory", w),
         None if w["pressure"] is None else f"{w['pressure']:.0%}",
         f"{w['throttled']:.0%}",
+        *([w.get("state") or None] if states else []),
         *([w["tier"], w["cgroup"]] if wide else []),
     ]
 

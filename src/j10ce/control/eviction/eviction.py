@@ -53,6 +53,7 @@ class Eviction:
         reclaim: Duration = Duration(5)  # at each stage, before the next one
         throttle: Duration = Duration(10)
         freeze: Duration = Duration(20)
+        critical: Duration = Duration(2)  # instead, on a node that is nearly full
         settle: Duration = Duration(10)  # of calm, before the stage below
         grace: Duration = Duration(30)  # from an eviction to a kill, of what was started here
 
@@ -62,18 +63,20 @@ class Eviction:
         self._courses: dict[EvictionTrigger, Course] = {}
         self._caps = {"memory": Caps("memory"), "cpu": Caps("cpu")}
         stages = {Rung.RECLAIM: config.reclaim, Rung.THROTTLE: config.throttle, Rung.FREEZE: config.freeze}
-        self._pace = Pace({stage: dwell.seconds for stage, dwell in stages.items()}, config.settle.seconds)
+        dwell = {stage: time.seconds for stage, time in stages.items()}
+        self._pace = Pace(dwell, config.settle.seconds, config.critical.seconds)
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         self._courses = {need.trigger: self._climb(snap, need) for need in needs(snap)}
         self.ladders = tuple(_view(snap, course) for course in self._courses.values())
+        self._forget_caps()
         gone = leaving(snap, cool_down_s(snap))
         for trigger, course in self._courses.items():
             stays = [v.target for v in course.victims if v.target not in gone]
+            if trigger in CLIMBED and course.climb.stage is Rung.FREEZE and snap.supports("cgroup.freeze"):
+                yield from (_freeze(course, t) for t in stays if not snap.entitlements[t].floor.cpu)
             if trigger in CLIMBED and course.climb.stage >= Rung.THROTTLE:
                 yield from self._throttle(snap, course, stays)
-            if trigger in CLIMBED and course.climb.stage is Rung.FREEZE:
-                yield from (_freeze(course, t) for t in stays if snap.supports("cgroup.freeze"))
 
     def act(self, snap: Snapshot, /) -> Iterator[Action]:
         """As `propose` has just decided."""
@@ -98,6 +101,13 @@ class Eviction:
         if waits is None:
             return None
         return waits >= (self.config.relief if before.pressed else self.config.pressure)
+
+    def _forget_caps(self) -> None:
+        """Who is slowed down again some day is so by what it uses then."""
+        slowing = {trigger for trigger, course in self._courses.items() if course.climb.stage >= Rung.THROTTLE}
+        for resource, caps in self._caps.items():
+            if resource not in slowing:
+                caps.forget()
 
     def _throttle(self, snap: Snapshot, course: Course, victims: Iterable[TargetId]) -> Iterator[Proposal]:
         caps = self._caps["memory" if course.need.trigger == "memory" else "cpu"]
@@ -178,7 +188,7 @@ def _evictions(snap: Snapshot, course: Course) -> Iterator[Action]:
             victim.frees,
             Rung.EVICT.word,
             enforced(snap),
-            course.need.trigger,
+            trigger=course.need.trigger,
         )
 
 

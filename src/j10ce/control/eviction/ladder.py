@@ -7,7 +7,7 @@
 
 **Up.** At the threshold the first stage is entered at once, each further one after the dwell of the one before. Without
 pressure it goes no further than throttle: usage alone hurts nobody. Above the critical mark, and on machines without
-PSI, pressure is not asked, and a critical node waits `CRITICAL_S` only.
+PSI, pressure is not asked, and a critical node waits `critical_s` only.
 
 **Down.** Below the lower mark, after `settle_s` of calm, one stage at a time. Freeze and evict are left for throttle as
 well when the pressure is gone. Whoever comes back up within `MEMORY_S` stays calm twice as long before the next step
@@ -33,7 +33,6 @@ class Rung(IntEnum):
         return self.name.lower()
 
 
-CRITICAL_S: Final = 2.0
 MEMORY_S: Final = 600.0
 LONGEST_S: Final = 300.0
 
@@ -66,6 +65,7 @@ class Climb(NamedTuple):
 class Pace(NamedTuple):
     dwell_s: Mapping[Rung, float]  # at least, before the next stage
     settle_s: float  # of calm, before the stage below
+    critical_s: float = 2.0  # instead of the dwell, where that is longer, on a critical node
 
 
 def step(pace: Pace, climb: Climb, signs: Signs, now: float, stages: Collection[Rung]) -> Climb:
@@ -77,7 +77,7 @@ def step(pace: Pace, climb: Climb, signs: Signs, now: float, stages: Collection[
         return _down(pace, climb, now, stages)
     climb = climb._replace(calm_since=None)
     dwell = pace.dwell_s.get(climb.stage, 0.0)
-    due = now - climb.since >= (min(dwell, CRITICAL_S) if signs.critical else dwell)
+    due = now - climb.since >= (min(dwell, pace.critical_s) if signs.critical else dwell)
     after = _above(climb.stage, signs, stages)
     return _entered(climb, after, now) if due and after != climb.stage else climb
 

@@ -40,6 +40,10 @@ class Caps:
             how = f"kept at {spell('memory', cap)}" if self._resource == "memory" else slowed
             yield Setting(target, self.knob), cap, how
 
+    def forget(self) -> None:
+        """Nobody is slowed down any more."""
+        self._caps = {}
+
     def _memory(self, snap: Snapshot, target: TargetId) -> float | None:
         used = snap.readings.window(target, "memory.current", FRESH_S).last()
         return None if used is None else pages_up(used, snap.node.page)

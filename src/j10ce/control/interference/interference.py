@@ -20,6 +20,7 @@ from j10ce.control.interference.symptoms import (
     capacity,
     least_effect,
     level_of,
+    somewhere,
     suffering,
 )
 from j10ce.control.interference.trial import KNOBS_BY_RESOURCE, LONGEST_S, Trial
@@ -94,6 +95,8 @@ class Interference:
         if snap.now - self._looked.get(symptom, -math.inf) < LOOK_S:
             return
         self._looked[symptom] = snap.now
+        if not somewhere(snap, symptom):
+            return
         protected = [e for e in snap.entitlements.values() if e.chosen and e.tier is not Tier.BESTEFFORT]
         victims = [s for e in protected if (s := suffering(snap, e, symptom)) is not None]
         for victim in sorted(victims, key=lambda s: (-s.level, s.target))[:MOST_VICTIMS]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from j10ce.model.knob import TargetId
+from j10ce.model.knob import NODE, TargetId
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Entitlement
@@ -21,6 +21,7 @@ USUAL: Final = 0.1  # quantile
 OWN_LIMIT: Final = 0.05  # share of periods in which its quota stopped it
 NEARLY: Final = 0.95  # of its memory limit
 KNOWN_S: Final = 60.0
+LEAST_OF_NODE: Final = 0.002  # of a pressure: one busy CPU of many is still more
 
 
 class Symptom(NamedTuple):
@@ -76,6 +77,12 @@ def suffering(snap: Snapshot, entitled: Entitlement, symptom: Symptom) -> Suffer
     if level < bad or own_limit(snap, entitled, symptom.resource):
         return None
     return Suffering(entitled.target, symptom, level, usual, bad)
+
+
+def somewhere(snap: Snapshot, symptom: Symptom) -> bool:
+    """Whether anybody on the machine may suffer by it: what is not there at all need not be looked for in workloads."""
+    peak = snap.readings.window(NODE, symptom.metric, RECENT_S).peak()
+    return peak is None or peak >= LEAST_OF_NODE
 
 
 def level_of(snap: Snapshot, target: TargetId, symptom: Symptom, span_s: float = RECENT_S) -> float | None:

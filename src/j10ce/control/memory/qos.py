@@ -1,4 +1,8 @@
-"""`memory-qos`: memory.min, memory.low and memory.high as percentages of the request."""
+"""`memory-qos`: memory.min, memory.low and memory.high as percentages of the request, and what some kernels add.
+
+Watermarks, priorities and limits of page cache are the kernel's own where it has files for them; elsewhere
+`memory-reclaim` does what it can of it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Iterator
 from msgspec import UNSET
 
 from j10ce.control.controller import Controller
+from j10ce.control.memory.page_cache import VENDOR_KNOBS, vendor_values
 from j10ce.control.memory.parts import allowed, asked, part_shares
 from j10ce.control.memory.protection import by_percent, claimed, slowed
 from j10ce.model.kinds import Strict
@@ -33,6 +38,7 @@ class MemoryQos:
                 for knob, value, reason in self._wishes(e, snap):
                     yield from self._want(snap, e.target, knob, value, reason)
                 yield from self._of_parts(e, snap)
+                yield from self._of_vendors(e, snap)
 
     def _want(self, snap: Snapshot, target: TargetId, knob: str, value: float, reason: str) -> Iterator[Proposal]:
         if snap.supports(knob):
@@ -48,6 +54,16 @@ class MemoryQos:
             if slows:
                 value = _high(e, share.part, snap, share.of(claimed(e, page), page).min)
                 yield from self._want(snap, share.target, "memory.high", value, _slows(e))
+
+    def _of_vendors(self, e: Entitlement, snap: Snapshot) -> Iterator[Proposal]:
+        """For the workload and each of its parts; of page cache by the limit of each."""
+        if not any(knob in snap.support and snap.supports(knob) for knob in VENDOR_KNOBS):
+            return
+        w, why = snap.workloads[e.target], f"profile {e.profile}"
+        places = [(e.target, allowed(w)), *((s.target, allowed(s.part)) for s in part_shares(snap, w))]
+        for target, limit in places:
+            for knob, value in vendor_values(e.memory, limit, snap.node.page).items():
+                yield from self._want(snap, target, knob, value, why)
 
     def _wishes(self, e: Entitlement, snap: Snapshot) -> Iterator[tuple[str, float, str]]:
         m, page = e.memory, snap.node.page

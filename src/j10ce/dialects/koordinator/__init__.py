@@ -8,6 +8,7 @@ microseconds of a period of 100,000, memory is bytes. Unlimited is -1 where a la
     reading        reads JSON that others wrote, strictly
     classes        says which class and priority a pod has, and which profile of ours that is
     gates          says which controllers of ours its feature gates switch off
+    memory         says what memoryQOS means beyond its percentages
     overrides      says what a pod's labels and annotations change of what it gets
     config/        is the ConfigMap: keys, defaults, layers, what is refused
     annotations/   are what pods and nodes say about themselves

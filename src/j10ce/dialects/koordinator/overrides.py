@@ -25,6 +25,7 @@ from j10ce.dialects.koordinator.classes import (
     sub_priority,
 )
 from j10ce.dialects.koordinator.config.burst import BurstWish
+from j10ce.dialects.koordinator.memory import beyond_percentages
 from j10ce.errors import Finding
 from j10ce.model.kinds import CacheSection
 from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay, ProfileOverlay
@@ -34,6 +35,7 @@ from j10ce.model.workload import CoreWish, EvictionHints, EvictionTrigger, Nativ
 
 MOST_NOTES: Final = 32  # of one workload
 WHOLE: Final = 100  # percent
+WATERMARK_PERCENT: Final = 95  # of the limit, with policy auto; SYSTEM has none
 LENT_BANDS: Final = (Band.BATCH, Band.FREE)  # who names one of them and no class is best effort
 # A namespace that may have neither still has a pod that is sensitive to latency.
 OTHERWISE: Final = {KoordClass.LSE: ("ls",), KoordClass.LSR: ("ls",)}
@@ -109,7 +111,7 @@ def chosen(labels: Labels, priority: int | None) -> tuple[tuple[str, ...], str]:
 
 def _said(wishes: PodWishes, koord: KoordClass) -> Iterator[Said]:
     if wishes.memory is not None:
-        yield _memory(wishes.memory)
+        yield _memory(wishes.memory, koord)
     if wishes.burst is not None:
         yield Said(names.CPU_BURST, {f"burst.{name}": value for name, value in _set(burst_of(wishes.burst)).items()})
     if wishes.cpu is not None:
@@ -118,9 +120,13 @@ def _said(wishes: PodWishes, koord: KoordClass) -> Iterator[Said]:
         yield _cache(wishes.resctrl)
     if wishes.binding is not None:
         yield _binding(wishes.binding)
+    if wishes.oom_score_adj is not None:
+        yield Said(names.OOM_SCORE_ADJ, {"memory.oom_priority": -wishes.oom_score_adj})
+    if wishes.oom_scores:
+        yield _oom_scores(wishes.oom_scores)
 
 
-def _memory(wish: MemoryWish) -> Said:
+def _memory(wish: MemoryWish, koord: KoordClass) -> Said:
     """`auto` leaves the profile's percentages: their defaults protect nothing. Throttling at 0 % is none at all."""
     off = {"min": 0, "low": 0, "throttling": 0} if wish.policy == "none" else {}
     named = {"min": wish.min_limit_percent, "low": wish.low_limit_percent, "throttling": wish.throttling_percent}
@@ -132,9 +138,20 @@ def _memory(wish: MemoryWish) -> Said:
     fields: dict[str, Any] = {f"memory.{name}_percent": value for name, value in percent.items()}
     if wish.oom_kill_group is not UNSET:
         fields["memory.oom_group"] = wish.oom_kill_group == 1
-    heeded = {"policy", "min_limit_percent", "low_limit_percent", "throttling_percent", "oom_kill_group"}
-    rest = tuple(name for name, value in _set(wish).items() if name not in heeded)
-    return Said(names.MEMORY_QOS, fields, rest)
+    marks = {"none": 0, "auto": 0 if koord is KoordClass.SYSTEM else WATERMARK_PERCENT}
+    more = {"watermark_percent": marks[wish.policy]} if wish.policy in marks else {}
+    fields |= {f"memory.{name}": value for name, value in {**more, **beyond_percentages(wish)}.items()}
+    return Said(names.MEMORY_QOS, fields)
+
+
+def _oom_scores(scores: Mapping[str, int]) -> Said:
+    """A workload has one; the highest spares nobody at the cost of others."""
+    differing = ("containers have different numbers, the highest counts for all: what each says for itself",)
+    return Said(
+        names.OOM_SCORE_ADJ_SPEC,
+        {"memory.oom_priority": -max(scores.values())},
+        differing if len({*scores.values()}) > 1 else (),
+    )
 
 
 def burst_of(wish: BurstWish) -> BurstSection:
@@ -220,10 +237,6 @@ def _notes(w: Workload, findings: list[Finding], said: list[Said], wishes: PodWi
 
 def _not_yet(w: Workload, wishes: PodWishes) -> Iterator[str]:
     """What no controller here acts on so far."""
-    if wishes.oom_score_adj is not None:
-        yield names.OOM_SCORE_ADJ
-    if wishes.oom_scores is not None:
-        yield names.OOM_SCORE_ADJ_SPEC
     if wishes.status is not None and wishes.status.cpuset:
         yield f"cpuset {wishes.status.cpuset} of {names.RESOURCE_STATUS}: the agent chooses CPUs itself, which"
     if (policy := w.labels.get(names.CORE_POLICY_LABEL, "")) not in ("", *CORE_POLICIES):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,8 @@ from j10ce.model.knob import Deed, Support
 from j10ce.model.plan import Action, Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
+FILE: Final = "file"  # `only` of an action: page cache alone
+AT_A_TIME: Final = 4 << 20  # bytes: asked for much at once, kernels before 6.9 take back far more than that
 ROUNDS: Final = 20  # of signals to whoever is left: a process that forks meanwhile is met in the next one
 
 
@@ -23,6 +26,7 @@ class CgroupDeeds:
     def __init__(self, hierarchies: Hierarchies, release: tuple[int, int]) -> None:
         self._hierarchies = hierarchies
         self._reclaims = hierarchies.version("memory") == 2 and release >= (5, 19)
+        self._chooses = release >= (6, 9)  # what is taken
         self._kills = release >= (5, 14)  # at once, on cgroup v2
 
     def support(self) -> Mapping[Deed, Support]:
@@ -40,16 +44,21 @@ class CgroupDeeds:
         before = cgroup.number("memory.current")
         if before is None:
             return Gone()
-        path = f"{cgroup.directory}/memory.reclaim"
-        try:
-            fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        path, only = f"{cgroup.directory}/memory.reclaim", ""
+        if action.only == FILE and self._chooses:
+            only = " swappiness=0"  # older kernels divide it between page cache and the rest as they see fit
+        for _ in range(math.ceil(action.amount / AT_A_TIME)):  # no more, also of something that grows meanwhile
+            after = cgroup.number("memory.current")
+            left = 0.0 if after is None else action.amount - (before - after)
+            if left <= 0:
+                break
+            asked = f"{int(min(left, AT_A_TIME))}{only}"
             try:
-                os.write(fd, str(int(action.amount)).encode())
-            finally:
-                os.close(fd)
-        except OSError as e:
-            if e.errno not in (EAGAIN, EINTR):
-                return file.refusal(path, str(int(action.amount)), e)
+                _ask(path, asked)
+            except OSError as e:
+                if e.errno in (EAGAIN, EINTR):
+                    break
+                return file.refusal(path, asked, e)
         after = cgroup.number("memory.current")
         return Gone() if after is None else Applied(max(0.0, before - after))
 
@@ -66,6 +75,14 @@ class CgroupDeeds:
             if not left:
                 return Applied(1.0)
         return Refused(f"{directory} still has processes after {ROUNDS} rounds of SIGKILL")
+
+
+def _ask(path: str, asked: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        os.write(fd, asked.encode())
+    finally:
+        os.close(fd)
 
 
 def _inside(directory: str) -> Iterator[tuple[int, str]]:

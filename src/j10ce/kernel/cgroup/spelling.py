@@ -79,7 +79,7 @@ def number(v: Value) -> float:
     return float(v)
 
 
-# The four shapes of a knob; a table row adds what is special with `_replace`.
+# The shapes of a knob; a table row adds what is special with `_replace`.
 
 
 def flag(name: str) -> Spelling:
@@ -100,6 +100,23 @@ def whole(name: str) -> Spelling:
         return n if n == math.inf else float(max(0, math.floor(n)))
 
     return bytes_(name)._replace(quantise=quantise)
+
+
+def integer(name: str) -> Spelling:
+    """A number that may be negative, and that is never unlimited."""
+
+    def parse(c: Cgroup) -> Value | None:
+        text = c.text(name)
+        return float(int(text)) if text else None
+
+    def spell(v: Value, _: Cgroup) -> Files:
+        return {name: str(int(number(v)))}
+
+    def quantise(v: Value) -> Value:
+        n = number(v)
+        return n if n == math.inf else float(math.floor(n + 0.5))
+
+    return Spelling((name,), parse, spell, quantise)
 
 
 def bytes_(name: str, unlimited: str = "max") -> Spelling:

@@ -6,6 +6,7 @@ import math
 from typing import Final
 
 from j10ce.kernel.cgroup.spelling import Cgroup, Files, Spelling, bytes_, cpus, flag, number, per_period, quota, whole
+from j10ce.kernel.cgroup.vendor import VENDOR
 from j10ce.model.knob import KNOBS, PERIOD_US, Value
 from j10ce.model.plan import Refused
 
@@ -108,4 +109,5 @@ TABLE: Final[dict[str, Spelling]] = {
     ),
     "memory.oom.group": flag("memory.oom.group")._replace(needs=_V2, instead="one process is killed at a time"),
     "cgroup.freeze": flag("freezer.state")._replace(parse=_read_frozen, spell=_spell_frozen),
+    **VENDOR,
 }

@@ -7,6 +7,7 @@ from typing import Final
 
 from j10ce.kernel import file
 from j10ce.kernel.cgroup.spelling import Cgroup, Files, Spelling, bytes_, cpus, flag, number, per_period, quota, whole
+from j10ce.kernel.cgroup.vendor import VENDOR
 from j10ce.model.knob import IDLE_SHARES, PERIOD_US, Value, shares_of, weight_of
 from j10ce.model.plan import Refused
 
@@ -73,4 +74,5 @@ TABLE: Final[dict[str, Spelling]] = {
     "memory.max": bytes_("memory.max")._replace(since=(4, 5), usage="memory.current"),
     "memory.oom.group": flag("memory.oom.group")._replace(since=(4, 19)),
     "cgroup.freeze": flag("cgroup.freeze")._replace(since=(5, 2)),
+    **VENDOR,
 }

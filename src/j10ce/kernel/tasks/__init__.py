@@ -7,5 +7,6 @@ One value of a workload comes in; every task of it has it, also those that come 
     handout   brings a value to all tasks, and to newcomers
     backend   is the back end: one value for all, each task's own back in the end
     cookie    is the trait of core scheduling
+    oom       is the trait of who is killed first
     prctl     asks the kernel for the cookies of core scheduling
 """

@@ -11,7 +11,7 @@ from j10ce.daemon.config_file import MOST_BYTES, plain_of
 from j10ce.errors import Denied, Finding, Invalid
 from j10ce.manager.access.tokens import Keyring, KeyringEntry, entry
 from j10ce.model.kinds import CredentialSpec, Strict
-from j10ce.model.schema import convert
+from j10ce.model.schema import convert_ours
 from j10ce.policy.validation import syntax
 from j10ce.policy.validation.credential import credential
 
@@ -46,7 +46,7 @@ def parse(text: bytes) -> AuthFile:
     """YAML or JSON; raises Invalid with every finding."""
     plain = plain_of(text, "auth file") or {}
     try:
-        tokens_file = convert(plain, AuthFile)
+        tokens_file = convert_ours(plain, AuthFile)
     except Invalid as e:
         # A value that does not belong may be a token that was pasted into the wrong place.
         raise Invalid([finding._replace(value=None) for finding in e.findings], "auth file") from None

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from j10ce.daemon.pace import SLICE, Slices
-from j10ce.errors import AlreadyExists, Conflict, Denied, Finding, Invalid, Malformed, NotFound, StoreError, cut, shown
+from j10ce.errors import AlreadyExists, Conflict, Denied, Finding, Invalid, NotFound, StoreError, cut, shown
 from j10ce.http.status import Refusal
 from j10ce.manager.access.roles import admit
 from j10ce.manager.api.dependents import DeleteOptions, Preconditions, let_go
@@ -28,7 +28,16 @@ from j10ce.manager.identity import Role, current
 from j10ce.model.bounds import MOST_OBJECT, MOST_REPORT
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import NodeQoS, Object
-from j10ce.model.schema import convert, encode, parse, parse_plain, parse_sent, plain, refuse_repeated
+from j10ce.model.schema import (
+    convert,
+    encode,
+    parse_plain,
+    parse_right,
+    parse_sent,
+    plain,
+    refuse_crowd,
+    refuse_repeated,
+)
 from j10ce.model.stored import Key, Listing, Part, key_of
 from j10ce.policy.validation.reported import report_findings
 from j10ce.store.mirror import Mirror
@@ -319,20 +328,10 @@ def _refuse_repeated(raw: bytes, part: Part, by: Author) -> None:
 
 def _parsed(raw: bytes, kind: Kind, by: Author) -> Object:
     """Clients written in Go send `creationTimestamp: null` with whatever they create, templates `labels: null`."""
-    strays: list[Finding] | None = None if by.strays is None else []
-    try:
-        obj = parse(raw, kind.struct, strays)
-    except Malformed:
-        raise
-    except Invalid as e:
-        e.__traceback__ = None  # its frames hold all that the text says, which is about to be made again
-        sent = parse_sent(raw)
-        given = fields_given(sent, kind.struct)
-        if given == sent:
-            raise
-        obj = convert(given, kind.struct, strays := None if strays is None else [])
-    if by.strays is not None:
-        by.strays.extend(strays or ())
+    refuse_crowd(raw)
+    obj = parse_right(raw, kind.struct)
+    if obj is None:  # it is looked at value by value, once
+        obj = convert(fields_given(parse_sent(raw), kind.struct), kind.struct, by.strays)
     return obj  # type: ignore[return-value]
 
 

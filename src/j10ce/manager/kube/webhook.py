@@ -23,7 +23,7 @@ from j10ce.manager.asgi.status import status
 from j10ce.manager.kube.doors import Bodies, reply
 from j10ce.manager.kube.koordinator.admission import KoordinatorRules
 from j10ce.manager.kube.metrics import DoorMetrics, Verdict
-from j10ce.model.bounds import MOST_DEPTH, MOST_VALUES, Number, Word, too_deep
+from j10ce.model.bounds import MOST_DEPTH, Number, Word, too_deep
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import (
     GROUP,
@@ -47,7 +47,7 @@ PREFIX: Final = "/webhooks/"
 MOST_BYTES: Final = 8 << 20  # an object of 3 MiB, before and after
 MOST_TOGETHER: Final = 64 << 20  # of all requests that are on their way: anyone may knock
 DEEPEST: Final = 2 * MOST_DEPTH  # levels of a review: an object, and what is around it
-MOST_PARTS: Final = 2 * MOST_VALUES  # of an object and what it was before
+MOST_PARTS: Final = 1 << 18  # of an object, any pod, and what it was before
 DEADLINE_S: Final = 2.0  # API servers wait for three
 API_VERSION: Final = "admission.k8s.io/v1"
 UNJUDGED: Final = "j10ce-qos did not look at it"

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from j10ce.manager.openapi.fields_answered import ANSWERED
+from j10ce.manager.openapi.fields_memory import MEMORY
 from j10ce.manager.openapi.fields_strategy import STRATEGY
 
 
@@ -135,20 +136,7 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "core_sched": "Shares a core only with workloads that trust it.",
         "suppressible": "May be squeezed when the protected tiers need the CPUs.",
     },
-    "MemorySection": {
-        "": "Memory of a workload.",
-        "min_percent": "Percent of its request that is never reclaimed.",
-        "low_percent": "Percent of its request that is reclaimed last.",
-        "throttling_percent": "Where between request and limit it begins to be slowed down, in percent.",
-        "oom_priority": "Who goes first when memory runs out: the lowest.",
-        "oom_group": "When memory runs out its processes go together.",
-        "reclaim": "Getting back memory that it does not use.",
-    },
-    "ReclaimSection": {
-        "": "Getting back memory that a workload does not use.",
-        "enabled": "Whether it happens.",
-        "target_pressure": "Percent of time it may be stalled for it.",
-    },
+    **MEMORY,
     "NetworkSection": {
         "": "Network traffic of a workload.",
         "class_": "Whose packets go first.",

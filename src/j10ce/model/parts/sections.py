@@ -24,17 +24,24 @@ class CpuSection(Strict, frozen=True, kw_only=True):
 
 
 class ReclaimSection(Strict, frozen=True, kw_only=True):
-    enabled: bool = False
-    target_pressure: float = 0.1  # percent of time stalled
+    enabled: bool | UnsetType = UNSET
+    target_pressure: float | UnsetType = UNSET  # percent of time stalled
 
 
 class MemorySection(Strict, frozen=True, kw_only=True):
     min_percent: int | UnsetType = UNSET  # of the request, never reclaimed
     low_percent: int | UnsetType = UNSET  # of the request, reclaimed last
     throttling_percent: int | UnsetType = UNSET  # where between request and limit slowing down begins
-    oom_priority: int = 0
+    oom_priority: int | UnsetType = UNSET  # the lowest goes first
     oom_group: bool | UnsetType = UNSET
-    reclaim: ReclaimSection | UnsetType = UNSET
+    reclaim: ReclaimSection = ReclaimSection()
+    watermark_percent: int | UnsetType = UNSET  # of the limit, above which memory is taken back in the background
+    watermark_scale: int | UnsetType = UNSET  # of kernels that have watermarks: ten-thousandths between the two
+    watermark_adjust: int | UnsetType = UNSET  # of those: percent by which the machine's own watermark is moved
+    page_cache_limit: Quantity | UnsetType = UNSET  # percent of the limit, or bytes
+    page_cache_sync: bool | UnsetType = UNSET  # of kernels that limit page cache: whoever reads waits for it
+    kernel_priority: int | UnsetType = UNSET  # of kernels that have memory.priority: the lowest goes first
+    kernel_priority_oom: bool | UnsetType = UNSET  # of those: whether it decides inside the workload
 
 
 class NetworkSection(Strict, frozen=True, kw_only=True):
@@ -69,15 +76,8 @@ class CpuOverlay(Strict, frozen=True, kw_only=True):
     suppressible: bool | UnsetType = UNSET
 
 
-class MemoryOverlay(Strict, frozen=True, kw_only=True):
-    """Likewise."""
-
-    min_percent: int | UnsetType = UNSET
-    low_percent: int | UnsetType = UNSET
-    throttling_percent: int | UnsetType = UNSET
-    oom_priority: int | UnsetType = UNSET
-    oom_group: bool | UnsetType = UNSET
-    reclaim: ReclaimSection | UnsetType = UNSET
+class MemoryOverlay(MemorySection, frozen=True, kw_only=True):
+    """Likewise; a profile's section has no defaults either."""
 
 
 class ProfileOverlay(Strict, frozen=True, kw_only=True):

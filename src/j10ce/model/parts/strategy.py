@@ -102,8 +102,8 @@ class LawSection(Strict, frozen=True, kw_only=True):
     mid_percent: int | UnsetType = UNSET
     mid_unallocated_percent: int | UnsetType = UNSET
     mid_static_percent: int | UnsetType = UNSET  # of the capacity, whatever is used or predicted
-    reserved: Quantity | UnsetType = UNSET  # for the machine itself: CPUs or bytes
     safety_percent: int | UnsetType = UNSET
+    reserved: Quantity | UnsetType = UNSET  # for the machine itself: CPUs or bytes
 
 
 class OvercommitSection(Strict, frozen=True, kw_only=True):

@@ -37,11 +37,14 @@ class CgroupSensor:
         files: Files,
         others: Callable[[], Mapping[TargetId, Handle]] = dict,
         closely: Callable[[], Collection[TargetId]] = frozenset,
+        asked: Callable[[], Collection[TargetId]] = frozenset,
     ) -> None:
+        """`asked`: whose memory a controller wants to have measured on this very sample."""
         self._hierarchies = hierarchies
         self._files = files
         self._others = others
         self._closely = closely
+        self._asked = asked
         self._meters: dict[TargetId, _Meter] = {}
         self._parts: dict[TargetId, _Parts] = {}
         self._turns = count()
@@ -50,7 +53,8 @@ class CgroupSensor:
     def sample(self, now: float, workloads: Collection[Workload], /) -> Iterable[Sample]:
         self._sampled += 1
         samples: list[Sample] = []
-        handles, others, closely = {w.target: w.handle for w in workloads}, self._others(), self._closely()
+        handles, others = {w.target: w.handle for w in workloads}, self._others()
+        closely, asked = self._closely(), self._asked()
         for target, handle in (*handles.items(), *others.items()):
             meter = self._meters.get(target)
             if meter is None or (meter.handle is not handle and meter.handle != handle):
@@ -60,6 +64,10 @@ class CgroupSensor:
                 meter.sample_slowly(now, samples)
             elif target in closely and (meter.turn - self._sampled) % CLOSE_EVERY == 0:
                 meter.sample_closely(now, samples)
+            elif target in asked:
+                meter.sample_memory(now, samples)
+            if target in asked:
+                meter.put_file(samples)
         if len(self._meters) > len(handles) + len(others):
             for gone in self._meters.keys() - handles.keys() - others.keys():
                 self._meters.pop(gone).close()
@@ -77,7 +85,7 @@ class CgroupSensor:
                 if limited or meter.turn == turn:
                     meter.sample_cpu(now, samples)
                 if meter.turn == turn:
-                    meter.sample_memory(samples)
+                    meter.sample_size(samples)
 
     def _of(self, w: Workload, known: _Parts | None) -> _Parts:
         """The same as long as the parts are; a part that changed is measured afresh."""
@@ -142,6 +150,8 @@ class _Meter:
         self._memory_stat = file("memory", "memory.stat", "memory.stat")
         self._inactive = b"\ntotal_inactive_file " if hierarchies.version("memory") == 1 else b"\ninactive_file "
         of_all = b"\ntotal_" if hierarchies.version("memory") == 1 else b"\n"  # v1 counts those below apart
+        self._file_keys = (of_all + (b"cache " if of_all == b"\ntotal_" else b"file "), of_all + b"shmem ")
+        self._file: int | None = None  # bytes of page cache, once read
         self._refault_keys = [of_all + b"workingset_refault_%b " % kind for kind in (b"anon", b"file")]
         self._pressures = [
             (f"{p}.pressure", path, Rate()) for p in PRESSURES if (path := file(UNIFIED, "", f"{p}.pressure"))
@@ -171,9 +181,20 @@ class _Meter:
                 self._put_usage(now, usage_us, 1e6, samples)
             self._put_throttled(text, samples)
 
-    def sample_memory(self, samples: list[Sample]) -> None:
+    def sample_size(self, samples: list[Sample]) -> None:
+        """Of a part: how much memory it has, and how much of that it needs."""
         self._put_current(samples)
         self._put_working_set(samples)
+
+    def sample_memory(self, now: float, samples: list[Sample]) -> None:
+        """Whether it could do with less: what is read again, and whether it waits for memory."""
+        self._put_reclaim(now, self._put_working_set(samples), samples)
+        self._put_pressures(now, [p for p in self._pressures if p[0] == "memory.pressure"], samples)
+
+    def put_file(self, samples: list[Sample]) -> None:
+        """Page cache, by what was read of its memory last."""
+        if self._file is not None:
+            samples.append(Sample(self._target, "memory.file", float(self._file)))
 
     def sample_slowly(self, now: float, samples: list[Sample]) -> None:
         """After `sample`: the working set is part of what that found."""
@@ -184,14 +205,16 @@ class _Meter:
 
     def sample_closely(self, now: float, samples: list[Sample]) -> None:
         """What tells whether it suffers: what it waits for, and what its memory has to be read again."""
-        read = self._files.read
         self._put_reclaim(now, self._put_working_set(samples), samples)
-        for metric, path, rate in self._pressures:
-            stalled = rate.of(now, total_us(text)) if (text := read(path)) else None
+        self._put_pressures(now, self._pressures, samples)
+        if self._io_stat and (text := self._files.read(self._io_stat)) is not None:
+            self._put("io.usage", self._io.of(now, transferred(text)), samples)
+
+    def _put_pressures(self, now: float, pressures: list[tuple[str, str, Rate]], samples: list[Sample]) -> None:
+        for metric, path, rate in pressures:
+            stalled = rate.of(now, total_us(text)) if (text := self._files.read(path)) else None
             if stalled is not None:
                 samples.append(Sample(self._target, metric, min(1.0, stalled / 1e6)))
-        if self._io_stat and (text := read(self._io_stat)) is not None:
-            self._put("io.usage", self._io.of(now, transferred(text)), samples)
 
     def _put_current(self, samples: list[Sample]) -> None:
         if self._memory and (text := self._files.read(self._memory)):
@@ -211,6 +234,8 @@ class _Meter:
             self._put("memory.refaults", self._refaults.of(now, sum(refaults)), samples)
         if (scanned := pick(memory_stat, b"\npgscan_direct ")) is not None:
             self._put("memory.direct_reclaim", self._scanned.of(now, scanned), samples)
+        cached, shared = (pick(memory_stat, key) for key in self._file_keys)
+        self._file = None if cached is None else max(0, cached - (shared or 0))
 
     def _put(self, metric: str, value: float | None, samples: list[Sample]) -> None:
         if value is not None:

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from j10ce.errors import Invalid, NotFound
-from j10ce.model.kinds import CacheSection
-from j10ce.model.knob import KNOBS, ROOT, KnobRole, Setting, TargetId, Value, read_name, render
-from j10ce.model.plan import HeldSetting, Plan, Proposal, ValueChange, Verdict
+from j10ce.model.kinds import CacheSection, MemorySection, Tier
+from j10ce.model.knob import KNOBS, ROOT, Deed, KnobRole, Setting, TargetId, Value, read_name, render
+from j10ce.model.plan import Action, HeldSetting, Plan, Proposal, ValueChange, Verdict
 from j10ce.model.resource import NOTHING, spell
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Entitlement
@@ -77,6 +77,7 @@ class Explanation(Struct, frozen=True):
     effective: str = ""  # whether the floor really holds
     protected: str = ""  # how much memory of the floor is in use and kept at this moment
     notes: tuple[str, ...] = ()
+    deeds: tuple[str, ...] = ()  # what is done to it at this moment besides setting values
     knob: str = ""  # the one that was asked for; empty: an overview
     settings: tuple[SettingExplanation, ...] = ()
 
@@ -115,7 +116,8 @@ def explain(
         sources=tuple(f"{s.object}: {s.why}" for s in entitled.sources) if entitled else (),
         effective=_effective_text(entitled, effective),
         protected=_protected_text(entitled, effective),
-        notes=tuple(map(str, entitled.notes)) if entitled else (),
+        notes=(*map(str, entitled.notes), *_unable(entitled, snap)) if entitled else (),
+        deeds=tuple(_deed(a) for a in plan.actions if a.target == target),
         knob=knob or "",
         settings=tuple(teller.setting(Setting(target, *(read_name(k) or (k, "")))) for k in shown),
     )
@@ -149,10 +151,43 @@ def _called_for(e: Entitlement) -> Iterator[str]:
         "memory.high": bool(memory.throttling_percent),
         "memory.max": e.ceiling.memory != math.inf,
         "memory.oom.group": bool(memory.oom_group),
+        "memory.wmark_ratio": bool(memory.watermark_percent),
+        "memory.wmark_scale_factor": memory.watermark_scale is not UNSET,
+        "memory.wmark_min_adj": bool(memory.watermark_adjust),
+        "memory.priority": bool(memory.kernel_priority),
+        "memory.use_priority_oom": bool(memory.kernel_priority_oom),
+        "memory.pagecache_limit.size": _limits_cache(memory),
+        "memory.pagecache_limit.sync": bool(memory.page_cache_sync),
+        "oom.score_adj": bool(memory.oom_priority),
         "resctrl.group": e.cache != CacheSection(),
         "sched.cookie": cpu.core_sched,
     }
     return (knob for knob, needed in needs.items() if needed and e.chosen)
+
+
+def _unable(e: Entitlement, snap: Snapshot) -> Iterator[str]:
+    """Deeds that its profile asks for and this machine cannot do."""
+    memory, support = e.memory, snap.support.get(Deed.RECLAIM.value)
+    asked = {
+        "memory.reclaim": memory.reclaim.enabled is True,
+        "memory.watermarkPercent": bool(memory.watermark_percent) and not snap.supports("memory.wmark_ratio"),
+        "memory.pageCacheLimit": _limits_cache(memory) and not snap.supports("memory.pagecache_limit.size"),
+    }
+    fields = ", ".join(name for name, wanted in asked.items() if wanted and e.chosen)
+    if fields and (support is None or not support.ok):
+        yield f"{fields}: nothing is reclaimed here: needs {support.needs if support else 'another kernel'}"
+    elif fields and e.tier is Tier.SYSTEM:
+        yield f"{fields}: nothing is ever reclaimed from tier system"
+
+
+def _limits_cache(memory: MemorySection) -> bool:
+    return memory.page_cache_limit is not UNSET and memory.page_cache_limit.amount > 0
+
+
+def _deed(action: Action) -> str:
+    amount = f" {spell('memory', int(action.amount))}" if action.deed is Deed.RECLAIM else ""
+    done = "" if action.enforced else " (proposed only)"
+    return f"{action.deed.value}{amount}{done}, {action.owner}: {action.reason}"
 
 
 def _summary(target: TargetId, entitled: Entitlement | None, judged: Effective | None) -> str:

@@ -28,6 +28,7 @@ def _overview(e: Explanation, wide: bool) -> Iterator[str]:
         ("effective", e.effective if wide else _once(e)),
         ("protected", e.protected),
         *(("note", note) for note in e.notes),
+        *(("now", deed) for deed in e.deeds),
     )
     rows = [
         (s.knob, _value(s), _reason(s) if wide else ARITHMETIC.sub("", _reason(s))) for s in e.settings if not s.problem

@@ -7,7 +7,7 @@ it was, with a note; each change that counts is a source.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import UNSET
 from msgspec.structs import fields, replace
@@ -16,11 +16,13 @@ from j10ce.errors import Finding
 from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, QoSProfileSpec, Tier
 from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.parts.strategy import BurstSection
+from j10ce.model.parts.strict import Strict
 from j10ce.model.workload import Note, Source, Workload
 from j10ce.policy.choose import Choice
 from j10ce.policy.profiles import BURSTS, not_yet, trusted
 from j10ce.policy.validation.sections import OWN_CPUS, sections
 
+S = TypeVar("S", bound=Strict)
 STRATEGY: Final = "NodeStrategy"
 SILENT: Final = ProfileOverlay()
 UNSAID: Final = BurstSection()
@@ -30,7 +32,7 @@ class LayerField(NamedTuple):
     """One field of a layer."""
 
     section: str  # cpu, memory, cache
-    name: str  # as the struct has it
+    name: str  # as the struct has it: `core_sched`, `reclaim.enabled`
     path: str  # as people write it: `cpu.coreSched`
     value: Any
 
@@ -95,17 +97,29 @@ def switched_on(w: Workload, choice: Choice, overlays: Mapping[str, ProfileOverl
 def said(overlay: ProfileOverlay) -> list[LayerField]:
     """Every field that a layer sets."""
     parts = (("cpu", overlay.cpu), ("memory", overlay.memory), ("cache", overlay.cache))
-    return [
-        LayerField(section, f.name, f"{section}.{f.encode_name}", value)
-        for section, layer in parts
-        for f in fields(layer)
-        if (value := getattr(layer, f.name)) is not UNSET
-    ]
+    return [field for section, layer in parts for field in _said(section, layer, section)]
+
+
+def _said(section: str, layer: Strict, path: str, inside: str = "") -> Iterator[LayerField]:
+    for f in fields(layer):
+        value, here = getattr(layer, f.name), f"{path}.{f.encode_name}"
+        if isinstance(value, Strict):
+            yield from _said(section, value, here, f"{inside}{f.name}.")
+        elif value is not UNSET:
+            yield LayerField(section, f"{inside}{f.name}", here, value)
 
 
 def _privileged(field: LayerField) -> bool:
-    """CPUs of its own cost others theirs."""
-    return field.path == "cpu.pinning" and field.value in OWN_CPUS
+    """CPUs of its own cost others theirs, and who is spared when memory runs out is spared at the cost of others."""
+    match field.path:
+        case "cpu.pinning":
+            return field.value in OWN_CPUS
+        case "memory.oomPriority" | "memory.kernelPriority":
+            return bool(field.value > 0)
+        case "memory.watermarkAdjust":
+            return bool(field.value < 0)
+        case _:
+            return False
 
 
 def _laid(base: Layers, asked: list[LayerField], tier: Tier, who: Callable[[str], str], why: str) -> Layers:
@@ -117,7 +131,7 @@ def _laid(base: Layers, asked: list[LayerField], tier: Tier, who: Callable[[str]
         notes += [Note("Note", who(f.path), f"{_spelled(f)}: {wrong[0].problem}; {wrong[0].hint}") for f in out]
         asked = [field for field in asked if field not in out]
     merged = _over(base, asked)
-    unheeded = set(not_yet(merged.cpu, merged.memory)) - set(not_yet(base.cpu, base.memory))
+    unheeded = set(not_yet(merged.cpu)) - set(not_yet(base.cpu))
     late = [f for f in asked if f.path in unheeded]
     notes += [Note("Note", who(f.path), f"{_spelled(f)}: not heeded yet") for f in late]
     sources = (*base.sources, *(Source(f.path, who(f.path), f"{_spelled(f)} {why}") for f in asked))
@@ -129,10 +143,19 @@ def _over(base: Layers, asked: list[LayerField]) -> Layers:
         return {field.name: field.value for field in asked if field.section == section}
 
     return base._replace(
-        cpu=replace(base.cpu, **of("cpu")),
-        memory=replace(base.memory, **of("memory")),
-        cache=replace(base.cache, **of("cache")),
+        cpu=_replaced(base.cpu, of("cpu")),
+        memory=_replaced(base.memory, of("memory")),
+        cache=_replaced(base.cache, of("cache")),
     )
+
+
+def _replaced(layer: S, values: Mapping[str, Any]) -> S:
+    """With the values in it, or in the sections inside it (`reclaim.enabled`)."""
+    own = {name: value for name, value in values.items() if "." not in name}
+    for section in dict.fromkeys(name.partition(".")[0] for name in values if "." in name):
+        inside = {name.partition(".")[2]: v for name, v in values.items() if name.startswith(f"{section}.")}
+        own[section] = _replaced(getattr(layer, section), inside)
+    return replace(layer, **own)
 
 
 def _findings(merged: Layers, tier: Tier) -> Iterator[Finding]:

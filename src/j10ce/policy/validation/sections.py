@@ -19,11 +19,15 @@ from j10ce.model.kinds import (
     Tier,
 )
 from j10ce.model.knob import KNOBS
-from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay
+from j10ce.model.parts.sections import CpuOverlay
 from j10ce.model.quantity import Quantity
 
 PROTECTED: Final = frozenset({Tier.SYSTEM, Tier.EXCLUSIVE, Tier.RESERVED, Tier.SENSITIVE})
 OWN_CPUS: Final = ("reserved", "exclusive")
+# As the kernels that have them take them.
+WATERMARK_SCALES: Final = (1, 1000)
+WATERMARK_ADJUSTS: Final = (-25, 50)
+KERNEL_PRIORITIES: Final = (0, 12)
 
 
 def sections(spec: QoSProfileSpec) -> Iterator[Finding]:
@@ -74,7 +78,7 @@ def cpu_findings(path: str, cpu: CpuSection | CpuOverlay) -> Iterator[Finding]:
         yield Finding(f"{path}.burst", str(cpu.burst), "not a percentage", "write a share of the limit, such as 50%")
 
 
-def memory_findings(path: str, memory: MemorySection | MemoryOverlay) -> Iterator[Finding]:
+def memory_findings(path: str, memory: MemorySection) -> Iterator[Finding]:
     yield from outside(f"{path}.minPercent", memory.min_percent, 0, 100)
     yield from outside(f"{path}.lowPercent", memory.low_percent, 0, 100)
     yield from outside(f"{path}.throttlingPercent", memory.throttling_percent, 0, 100)
@@ -82,8 +86,23 @@ def memory_findings(path: str, memory: MemorySection | MemoryOverlay) -> Iterato
     if memory.min_percent is not UNSET and memory.low_percent is not UNSET and memory.low_percent < memory.min_percent:
         hint = f"leave it out or use at least minPercent, {memory.min_percent}"
         yield Finding(f"{path}.lowPercent", memory.low_percent, "below minPercent it changes nothing", hint)
-    if memory.reclaim is not UNSET:
-        yield from outside(f"{path}.reclaim.targetPressure", memory.reclaim.target_pressure, 0, 100)
+    yield from outside(f"{path}.reclaim.targetPressure", memory.reclaim.target_pressure, 0, 100)
+    for name, value, (low, high) in (
+        ("watermarkPercent", memory.watermark_percent, (0, 100)),
+        ("watermarkScale", memory.watermark_scale, WATERMARK_SCALES),
+        ("watermarkAdjust", memory.watermark_adjust, WATERMARK_ADJUSTS),
+        ("kernelPriority", memory.kernel_priority, KERNEL_PRIORITIES),
+    ):
+        yield from outside(f"{path}.{name}", value, low, high)
+    if memory.page_cache_limit is not UNSET:
+        yield from _page_cache(f"{path}.pageCacheLimit", memory.page_cache_limit)
+
+
+def _page_cache(path: str, limit: Quantity) -> Iterator[Finding]:
+    if limit.percent:
+        yield from percentage(path, limit)
+    elif limit.rate:
+        yield Finding(path, str(limit), "a rate", "write 2Gi, or 50% of the limit")
 
 
 def _network(network: NetworkSection) -> Iterator[Finding]:

@@ -112,14 +112,15 @@ def config_maps(draw: st.DrawFn) -> dict[str, str]:
 
 
 def spoken(key: str, held: Layered) -> Plain:
-    """Without the percentages of memory that nobody wrote: those of our profiles stay."""
+    """Without what nobody wrote of memory: our profiles have percentages of their own. Watermarks they have none."""
 
     def kept(path: str, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
         below = {name: (f"{path}.{name}".lstrip("."), v) for name, v in value.items()}
         silent = {n for n, (p, _) in below.items() if ".memoryQOS." in p and held.layers[p].kind == "default"}
-        return {n: kept(p, v) for n, (p, v) in below.items() if n not in silent - {"enable"}}
+        heeded = {"enable", "wmarkRatio", "wmarkScalePermill", "wmarkMinAdj"}
+        return {n: kept(p, v) for n, (p, v) in below.items() if n not in silent - heeded}
 
     whole: Plain = kept("", held.plain)
     return whole if key == "resource-qos-config" else held.plain

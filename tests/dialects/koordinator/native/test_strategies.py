@@ -137,13 +137,20 @@ def test_percentages_of_memory_that_nobody_wrote_stay_those_of_the_profile() -> 
     assert said(made("resource-qos-config", block).all()) == {
         "profiles.ls.memory.minPercent": 60,
         "profiles.ls.memory.lowPercent": 60,
+        "profiles.ls.memory.watermarkPercent": 95,
+        "profiles.ls.memory.watermarkScale": 20,
+        "profiles.ls.memory.watermarkAdjust": -25,
     }
 
 
 @pytest.mark.parametrize(("enable", "said_of_it"), [(1, {"profiles.be.memory.oomPriority": 3}), (0, {})])
 def test_a_priority_counts_where_it_is_switched_on(enable: int, said_of_it: dict[str, int]) -> None:
+    """Of processes everywhere; a kernel that has files for it gets them as they are."""
     block = {"beClass": {"memoryQOS": {"enable": True, "priorityEnable": enable, "priority": 3}}}
-    assert said(made("resource-qos-config", block).all()) == said_of_it
+    every = said(made("resource-qos-config", block).all())
+    assert {path: value for path, value in every.items() if path.endswith("oomPriority")} == said_of_it
+    assert every["profiles.be.memory.kernelPriority"] == 3
+    assert every["profiles.be.memory.kernelPriorityOom"] is bool(enable)
 
 
 def test_lse_has_the_block_of_lsr_and_best_effort_is_idle() -> None:

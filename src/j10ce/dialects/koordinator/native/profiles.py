@@ -1,6 +1,7 @@
 """`resource-qos-config` as what differs from our profiles on a node. A block that is off says nothing.
 
-Percentages of memory that nobody wrote stay those of the profile: their defaults protect nothing.
+Percentages of memory that nobody wrote stay those of the profile: their defaults protect nothing. Watermarks have the
+defaults of the class.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from j10ce.dialects.koordinator.config.fields import Plain
 from j10ce.dialects.koordinator.config.qos import DEFAULTS, ClassQos, CpuQos, MemoryBlock, ResctrlQos, ResourceQos
+from j10ce.dialects.koordinator.memory import beyond_percentages
 from j10ce.model.kinds import CacheSection
 from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay, ProfileOverlay
 from j10ce.model.parts.strategy import Strategy
@@ -21,10 +23,12 @@ ASIDE: Final = "system"  # in no rule of core scheduling
 
 
 def _spoken(name: str, block: Plain) -> Plain:
-    return {"enable": False} if name == "memoryQOS" else block
+    if name != "memoryQOS":
+        return block
+    return {field: value for field, value in block.items() if field == "enable" or field.startswith("wmark")}
 
 
-SPOKEN_DEFAULTS: Final[Plain] = {  # without the percentages of memory
+SPOKEN_DEFAULTS: Final[Plain] = {  # of memory its watermarks alone
     field: {name: _spoken(name, block) for name, block in blocks.items()} for field, blocks in DEFAULTS.items()
 }
 
@@ -72,6 +76,7 @@ def _memory(memory: MemoryBlock) -> MemoryOverlay:
         throttling_percent=WHOLE if throttling == 0 else throttling,
         oom_priority=memory.priority if memory.priority_enable == 1 else UNSET,
         oom_group=UNSET if memory.oom_kill_group is UNSET else memory.oom_kill_group == 1,
+        **beyond_percentages(memory),
     )
 
 

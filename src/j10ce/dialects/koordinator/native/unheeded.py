@@ -22,8 +22,6 @@ WITHOUT_EQUIVALENT: Final[dict[str, tuple[str, ...]]] = {
         "*.blkioQOS.*",
         "*.networkQOS.*",
         "*.cpuQOS.coreExpeller",
-        "*.memoryQOS.wmark*",
-        "*.memoryQOS.pageCache*",
     ),
     "system-config": ("memcg*", "sched*", "pageCache*", "totalNetworkBandwidth"),
     "resource-amplification-config": ("*",),

@@ -643,20 +643,34 @@ class CpuSection(_message.Message):
     def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuSection.Latency, str]] = ..., pinning: _Optional[_Union[CpuSection.Pinning, str]] = ..., bind: _Optional[_Union[CpuSection.Bind, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
 
 class MemorySection(_message.Message):
-    __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim")
+    __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim", "watermark_percent", "watermark_scale", "watermark_adjust", "page_cache_limit", "page_cache_sync", "kernel_priority", "kernel_priority_oom")
     MIN_PERCENT_FIELD_NUMBER: _ClassVar[int]
     LOW_PERCENT_FIELD_NUMBER: _ClassVar[int]
     THROTTLING_PERCENT_FIELD_NUMBER: _ClassVar[int]
     OOM_PRIORITY_FIELD_NUMBER: _ClassVar[int]
     OOM_GROUP_FIELD_NUMBER: _ClassVar[int]
     RECLAIM_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_SCALE_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_ADJUST_FIELD_NUMBER: _ClassVar[int]
+    PAGE_CACHE_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_CACHE_SYNC_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_PRIORITY_OOM_FIELD_NUMBER: _ClassVar[int]
     min_percent: int
     low_percent: int
     throttling_percent: int
     oom_priority: int
     oom_group: bool
     reclaim: ReclaimSection
-    def __init__(self, min_percent: _Optional[int] = ..., low_percent: _Optional[int] = ..., throttling_percent: _Optional[int] = ..., oom_priority: _Optional[int] = ..., oom_group: _Optional[bool] = ..., reclaim: _Optional[_Union[ReclaimSection, _Mapping]] = ...) -> None: ...
+    watermark_percent: int
+    watermark_scale: int
+    watermark_adjust: int
+    page_cache_limit: str
+    page_cache_sync: bool
+    kernel_priority: int
+    kernel_priority_oom: bool
+    def __init__(self, min_percent: _Optional[int] = ..., low_percent: _Optional[int] = ..., throttling_percent: _Optional[int] = ..., oom_priority: _Optional[int] = ..., oom_group: _Optional[bool] = ..., reclaim: _Optional[_Union[ReclaimSection, _Mapping]] = ..., watermark_percent: _Optional[int] = ..., watermark_scale: _Optional[int] = ..., watermark_adjust: _Optional[int] = ..., page_cache_limit: _Optional[str] = ..., page_cache_sync: _Optional[bool] = ..., kernel_priority: _Optional[int] = ..., kernel_priority_oom: _Optional[bool] = ...) -> None: ...
 
 class NetworkSection(_message.Message):
     __slots__ = ("traffic_class", "floor", "ceiling")
@@ -1264,20 +1278,34 @@ class CpuOverlay(_message.Message):
     def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuOverlay.Latency, str]] = ..., pinning: _Optional[_Union[CpuOverlay.Pinning, str]] = ..., bind: _Optional[_Union[CpuOverlay.Bind, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
 
 class MemoryOverlay(_message.Message):
-    __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim")
+    __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim", "watermark_percent", "watermark_scale", "watermark_adjust", "page_cache_limit", "page_cache_sync", "kernel_priority", "kernel_priority_oom")
     MIN_PERCENT_FIELD_NUMBER: _ClassVar[int]
     LOW_PERCENT_FIELD_NUMBER: _ClassVar[int]
     THROTTLING_PERCENT_FIELD_NUMBER: _ClassVar[int]
     OOM_PRIORITY_FIELD_NUMBER: _ClassVar[int]
     OOM_GROUP_FIELD_NUMBER: _ClassVar[int]
     RECLAIM_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_SCALE_FIELD_NUMBER: _ClassVar[int]
+    WATERMARK_ADJUST_FIELD_NUMBER: _ClassVar[int]
+    PAGE_CACHE_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_CACHE_SYNC_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_PRIORITY_OOM_FIELD_NUMBER: _ClassVar[int]
     min_percent: int
     low_percent: int
     throttling_percent: int
     oom_priority: int
     oom_group: bool
     reclaim: ReclaimSection
-    def __init__(self, min_percent: _Optional[int] = ..., low_percent: _Optional[int] = ..., throttling_percent: _Optional[int] = ..., oom_priority: _Optional[int] = ..., oom_group: _Optional[bool] = ..., reclaim: _Optional[_Union[ReclaimSection, _Mapping]] = ...) -> None: ...
+    watermark_percent: int
+    watermark_scale: int
+    watermark_adjust: int
+    page_cache_limit: str
+    page_cache_sync: bool
+    kernel_priority: int
+    kernel_priority_oom: bool
+    def __init__(self, min_percent: _Optional[int] = ..., low_percent: _Optional[int] = ..., throttling_percent: _Optional[int] = ..., oom_priority: _Optional[int] = ..., oom_group: _Optional[bool] = ..., reclaim: _Optional[_Union[ReclaimSection, _Mapping]] = ..., watermark_percent: _Optional[int] = ..., watermark_scale: _Optional[int] = ..., watermark_adjust: _Optional[int] = ..., page_cache_limit: _Optional[str] = ..., page_cache_sync: _Optional[bool] = ..., kernel_priority: _Optional[int] = ..., kernel_priority_oom: _Optional[bool] = ...) -> None: ...
 
 class MemoryEviction(_message.Message):
     __slots__ = ("threshold_percent", "lower_percent")
@@ -1328,7 +1356,7 @@ class AllocatableEviction(_message.Message):
     def __init__(self, cpu_threshold_percent: _Optional[int] = ..., cpu_lower_percent: _Optional[int] = ..., memory_threshold_percent: _Optional[int] = ..., memory_lower_percent: _Optional[int] = ..., priority_threshold: _Optional[int] = ...) -> None: ...
 
 class LawSection(_message.Message):
-    __slots__ = ("threshold_percent", "by", "batch_percent", "mid_percent", "mid_unallocated_percent", "mid_static_percent", "reserved", "safety_percent")
+    __slots__ = ("threshold_percent", "by", "batch_percent", "mid_percent", "mid_unallocated_percent", "mid_static_percent", "safety_percent", "reserved")
     class By(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         BY_UNSPECIFIED: _ClassVar[LawSection.By]
@@ -1345,17 +1373,17 @@ class LawSection(_message.Message):
     MID_PERCENT_FIELD_NUMBER: _ClassVar[int]
     MID_UNALLOCATED_PERCENT_FIELD_NUMBER: _ClassVar[int]
     MID_STATIC_PERCENT_FIELD_NUMBER: _ClassVar[int]
-    RESERVED_FIELD_NUMBER: _ClassVar[int]
     SAFETY_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_FIELD_NUMBER: _ClassVar[int]
     threshold_percent: int
     by: LawSection.By
     batch_percent: int
     mid_percent: int
     mid_unallocated_percent: int
     mid_static_percent: int
-    reserved: str
     safety_percent: int
-    def __init__(self, threshold_percent: _Optional[int] = ..., by: _Optional[_Union[LawSection.By, str]] = ..., batch_percent: _Optional[int] = ..., mid_percent: _Optional[int] = ..., mid_unallocated_percent: _Optional[int] = ..., mid_static_percent: _Optional[int] = ..., reserved: _Optional[str] = ..., safety_percent: _Optional[int] = ...) -> None: ...
+    reserved: str
+    def __init__(self, threshold_percent: _Optional[int] = ..., by: _Optional[_Union[LawSection.By, str]] = ..., batch_percent: _Optional[int] = ..., mid_percent: _Optional[int] = ..., mid_unallocated_percent: _Optional[int] = ..., mid_static_percent: _Optional[int] = ..., safety_percent: _Optional[int] = ..., reserved: _Optional[str] = ...) -> None: ...
 
 class TopologyReport(_message.Message):
     __slots__ = ("threads", "cores", "sibling_step", "sockets", "numa_nodes", "l3_caches")
