@@ -20,7 +20,7 @@ from j10ce.errors import Conflict, QosError
 from tests.etcd.cluster import Cluster, running
 from tests.fleet.managers import BASE, Manager, Managers, eventually, free_port, policies, reservation
 
-TOKEN = "a token of this test, and of no other"
+TOKEN = "a-token-of-this-test-and-of-no-other"
 HOLDS = f"{BASE}/namespaces/soak/holds"
 PAUSE_S = 0.02  # between two writes of a writer: load, not a benchmark
 
