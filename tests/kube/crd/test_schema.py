@@ -195,7 +195,6 @@ def test_defaults_are_those_of_the_model(crds: Cluster) -> None:
         "priority": 0,
         "rollout": {"canaryPercent": 100, "paused": False, "stopOnFailures": True, "attempt": 0},
         "cpu": {"latency": "normal", "pinning": "none", "idle": False, "coreSched": False, "suppressible": False},
-        "memory": {"oomPriority": 0},
     }
     made = create(crds, edited("MinimalReservationPolicy", {"spec": {"minimum": {"cpu": 1}}}))
     assert made["spec"] == {"minimum": {"cpu": 1}, "units": 0, "lending": {"mode": "None"}}
