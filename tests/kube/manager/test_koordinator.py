@@ -83,7 +83,7 @@ def test_the_example_becomes_strategies_and_they_do_not_move_again(
 ) -> None:
     made = whole(cluster)
     assert made["koordinator-resource-threshold-online"]["spec"]["suppress"]["thresholdPercent"] == 50
-    cluster.wait("a note", lambda: any("wmarkMinAdj" in m for m in events(cluster, "NotHeeded")))
+    cluster.wait("a note", lambda: any("networkQOS" in m for m in events(cluster, "NotHeeded")))
     written(cluster, system_config=json.dumps({"clusterStrategy": {"watermarkScaleFactor": 30}}))
     cluster.wait("a sixth", lambda: len(strategies(cluster)) == 6)
     after = strategies(cluster)
@@ -148,7 +148,10 @@ def test_explain_says_what_a_pod_gets_of_its_words(
     meta = {
         "name": "lse",
         "labels": {"koordinator.sh/qosClass": "LSE"},
-        "annotations": {"koordinator.sh/memoryQOS": '{"minLimitPercent": 50, "wmarkRatio": 90}'},
+        "annotations": {
+            "koordinator.sh/memoryQOS": '{"minLimitPercent": 50}',
+            "koordinator.sh/networkQOS": '{"egressLimit": "100M"}',
+        },
     }
     spec = {"nodeName": "fake-0001", "containers": [{"name": "c", "image": "none"}]}
     cluster.call("POST", f"/api/v1/namespaces/{namespace}/pods", {"metadata": meta, "spec": spec})
@@ -156,7 +159,7 @@ def test_explain_says_what_a_pod_gets_of_its_words(
     assert "profile ls, tier sensitive, by label koordinator.sh/qosClass=LSE" in text
     assert "label the namespace j10ce.io/trusted=true" in text
     assert "annotation koordinator.sh/memoryQOS" in text
-    assert "wmarkRatio is not heeded" in text
+    assert "networkQOS is not heeded" in text
 
 
 def test_a_leader_that_starts_with_a_broken_key_leaves_the_last_good_value(
