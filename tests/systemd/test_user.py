@@ -14,7 +14,7 @@ SCRIPT = """
 import json, os, subprocess
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel.owner import choose
-from j10ce.model.knob import Setting, group, workload
+from j10ce.model.knob import KNOBS, Setting, group, workload
 
 owner = choose(Hierarchies.discover(), "systemd")
 tree, (backend, *_) = owner.tree, owner.backends
@@ -31,7 +31,7 @@ seen = {
     "in": open(f"/proc/{child.pid}/cgroup").read().strip(),
     "held": {k: backend.read(Setting(target, k), at) for k in wanted},
     "answers": answers,
-    "needs": {k: s.needs for k, s in backend.knobs().items() if not s.ok},
+    "needs": {k: s.needs for k, s in backend.knobs().items() if not s.ok and not KNOBS[k].rare},
 }
 child.kill()
 child.wait()

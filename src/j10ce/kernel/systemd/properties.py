@@ -23,7 +23,7 @@ from j10ce.kernel.cgroup.spelling import number
 from j10ce.kernel.systemd.dbus import CallFailed
 from j10ce.kernel.systemd.spelling import TABLE, Property, Raw, properties
 from j10ce.kernel.systemd.units import GONE, Units, answer
-from j10ce.model.knob import KNOBS, Deed, KnobRole, Setting, Support, Value, parse_cpus, render
+from j10ce.model.knob import FREEZER, KNOBS, Deed, KnobRole, Setting, Support, Value, parse_cpus, render
 from j10ce.model.plan import Action, Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
@@ -171,7 +171,7 @@ class UnitProperties:
         root, controller = self._units.root, KNOBS[knob].controller
         if not root:
             return ""
-        if controller not in self._delegated():
+        if controller != FREEZER and controller not in self._delegated():
             return f"the {controller} controller delegated to {root}"
         bare = self._unprotected(knob, root) if KNOBS[knob].role is KnobRole.GUARANTEE else ""
         return f"{knob} of {bare}, which root alone can set" if bare else ""
