@@ -187,8 +187,31 @@ def test_what_is_out_of_our_range_is_left_out_alone_with_a_note() -> None:
 
 
 def test_annotations_of_nodes_that_no_strategy_can_say_are_notes() -> None:
-    result = generated({}, [node("n1", {names.SYSTEM_QOS: '{"cpuset": "0"}'})])
-    assert [f.path for f in result.notes] == [f"node n1: {names.SYSTEM_QOS}"]
+    result = generated({}, [node("n1", {names.NETWORK_BANDWIDTH: "10G"})])
+    assert [f.path for f in result.notes] == [f"node n1: {names.NETWORK_BANDWIDTH}"]
+
+
+def test_the_cpus_of_system_are_those_that_the_node_says() -> None:
+    """Nodes that say the same share one object; without the annotation nobody is set apart."""
+    own = node("n1", {names.SYSTEM_QOS: '{"cpuset": "0-1"}'}), node("n2", {names.SYSTEM_QOS: '{"cpuset": "0-1"}'})
+    shared = node("n3", {names.SYSTEM_QOS: '{"cpuset": "3", "cpusetExclusive": false}'})
+    result = generated({}, [*own, shared, node("n4", {names.SYSTEM_QOS: '{"cpuset": ""}'})])
+    hosts = {name: said(result.all(), **{"kubernetes.io/hostname": name}) for name in ("n1", "n2", "n3", "n4")}
+    assert hosts["n1"] == hosts["n2"] == {"systemCpus.cpus": "0-1", "systemCpus.exclusive": True}
+    assert hosts["n3"] == {"systemCpus.cpus": "3", "systemCpus.exclusive": False}
+    assert (hosts["n4"], len(result.all()), result.notes, result.findings) == ({}, 2, (), ())
+
+
+@pytest.mark.parametrize("text", ["{", '{"cpuset": "3-1"}', '{"cpuset": " "}', '{"cpuset": 3}'])
+def test_cpus_of_system_that_are_wrong_are_reported_and_nobody_is_set_apart(text: str) -> None:
+    result = generated({}, [node("n1", {names.SYSTEM_QOS: text})])
+    assert result.all() == []
+    assert [f.path.split(":")[0] for f in result.findings] == ["node n1"]
+
+
+def test_cpus_of_system_go_with_the_annotation() -> None:
+    """The key is among those that were read, so that its objects are deleted."""
+    assert generated({}).objects["system-qos-resource"] == ()
 
 
 def test_a_key_that_nobody_knows_is_reported_with_the_one_that_was_meant() -> None:

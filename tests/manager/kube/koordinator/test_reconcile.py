@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from j10ce.dialects.koordinator.native.strategies import generated
-from j10ce.manager.kube.koordinator.reconcile import GONE, SAID_ANNOTATION, StrategyChanges, changes, orphaned
+from j10ce.manager.kube.koordinator.reconcile import GONE, SAID_ANNOTATION, StrategyChanges, changes, deleted
 from j10ce.model.kinds import Meta, NodeStrategy, NodeStrategySpec, Rollout
 
 BURST, SYSTEM = "cpu-burst-config", "system-config"
@@ -86,7 +86,8 @@ def test_objects_without_the_label_are_neither_changed_nor_deleted() -> None:
 
 
 def test_after_the_configmap_was_deleted_everything_stays_and_says_so() -> None:
-    todo = orphaned(stored())
-    assert {s.metadata.annotations[SAID_ANNOTATION] for s in todo.update} == {GONE}
+    todo = changes(stored(), deleted([]))
+    assert len(todo.update) == 2
+    assert all(GONE in s.metadata.annotations[SAID_ANNOTATION] for s in todo.update)
     assert todo.create == todo.delete == ()
-    assert not orphaned(todo.update)
+    assert not changes(todo.update, deleted([]))

@@ -129,6 +129,17 @@ async def test_a_node_that_speaks_for_itself_gets_an_object_until_it_is_silent()
         assert [*await r.write(config)] == ["koordinator-colocation-cluster"]
 
 
+async def test_cpus_of_system_follow_the_node_with_and_without_a_configmap() -> None:
+    async with rig() as r:
+        said = {"node.koordinator.sh/system-qos-resource": '{"cpuset": "0-1"}'}
+        r.nodes = [Node(metadata=NativeMeta(name="n1", annotations=said))]
+        (alone,) = (await r.write(None)).values()
+        assert alone.spec.system_cpus.cpus == "0-1"
+        assert len(await r.write({"cpu-burst-config": AUTO})) == 2
+        r.nodes = []
+        assert [*await r.write(None)] == ["koordinator-cpu-burst-cluster"], "the annotation is gone, the key stays"
+
+
 async def test_an_object_of_that_name_that_is_somebody_elses_is_left_alone() -> None:
     async with rig() as r:
         theirs = await r.store.put(NodeStrategy(metadata=Meta(name="koordinator-cpu-burst-cluster")))

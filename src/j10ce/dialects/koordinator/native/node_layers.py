@@ -18,7 +18,7 @@ from j10ce.dialects.koordinator.native.stacking import NativeLayer
 from j10ce.dialects.koordinator.native.translate import Translated, fitted, translated
 from j10ce.errors import Finding
 from j10ce.model.kinds import Requirement, Selector
-from j10ce.model.parts.strategy import Strategy
+from j10ce.model.parts.strategy import Strategy, SystemCpusSection
 from j10ce.model.schema import plain
 from j10ce.policy.document.document import HOSTNAME_LABEL
 
@@ -30,8 +30,10 @@ WORDS: Final[Mapping[str, frozenset[str]]] = {
     COLOCATION: frozenset({names.COLOCATION_STRATEGY, names.RESERVATION, *RATIO_LABELS}),
     NORMALIZATION: frozenset({names.NORMALIZATION_ENABLED, names.NORMALIZATION_RATIO, names.CPU_BASIC_INFO}),
 }
+SYSTEM_CPUS: Final = "system-qos-resource"  # of the annotation alone: no key of the ConfigMap says it
+ALONE: Final = frozenset({names.SYSTEM_QOS})
 # Annotations that no field of a strategy can say.
-UNHEEDED: Final = (names.SYSTEM_QOS, names.NETWORK_BANDWIDTH)
+UNHEEDED: Final = (names.NETWORK_BANDWIDTH,)
 
 
 class KnownNode(NamedTuple):
@@ -53,12 +55,31 @@ def own_layers(key: str, config: KeyConfig | None, nodes: Iterable[KnownNode], p
             findings += [f._replace(path=f"node {node.name}: {f.path}") for f in (*problems, *made.findings)]
             if config is not None or made.strategy != Strategy():
                 groups.setdefault(_digest(made.strategy), (made.strategy, []))[1].append(node.name)
-    layers = [
+    return OwnLayers(_layers(groups, priority), findings)
+
+
+def system_cpus(nodes: Iterable[KnownNode], priority: int) -> OwnLayers:
+    """The CPUs of class SYSTEM, which nodes say for themselves alone."""
+    groups: dict[str, tuple[Strategy, list[str]]] = {}
+    findings: list[Finding] = []
+    for node in nodes:
+        says, wrong = read_node({k: v for k, v in node.words.annotations.items() if k in ALONE})
+        if says.system is not None and says.system.cpuset:
+            section = SystemCpusSection(cpus=says.system.cpuset, exclusive=says.system.cpuset_exclusive)
+            made = fitted(Strategy(system_cpus=section))
+            wrong += made.findings
+            if not made.findings:
+                groups.setdefault(_digest(made.strategy), (made.strategy, []))[1].append(node.name)
+        findings += [f._replace(path=f"node {node.name}: {f.path}") for f in wrong]
+    return OwnLayers(_layers(groups, priority), findings)
+
+
+def _layers(groups: Mapping[str, tuple[Strategy, list[str]]], priority: int) -> list[NativeLayer]:
+    return [
         NativeLayer(f"nodes-{digest}", selector, priority, strategy)
         for digest, (strategy, group) in sorted(groups.items())
         for selector in _selectors(sorted(group))
     ]
-    return OwnLayers(layers, findings)
 
 
 def not_heeded(nodes: Iterable[KnownNode]) -> Iterator[Finding]:

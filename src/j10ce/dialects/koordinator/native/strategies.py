@@ -1,4 +1,5 @@
 """From a ConfigMap to NodeStrategies: a cluster's strategy, one per entry, one for nodes that speak for themselves.
+What nodes alone can say, the CPUs of class SYSTEM, is beside the keys.
 
 Objects of a key that cannot be read are not made anew: whoever keeps them leaves them as they are, and they are the
 last good value. All priorities are below 0, where a strategy that somebody writes stands by default.
@@ -12,7 +13,7 @@ from typing import Final, NamedTuple
 from msgspec import UNSET
 
 from j10ce.dialects.koordinator.config.keys import INLINE, SHAPES, KeyConfig, merged, read_key
-from j10ce.dialects.koordinator.native.node_layers import KnownNode, not_heeded, own_layers
+from j10ce.dialects.koordinator.native.node_layers import SYSTEM_CPUS, KnownNode, not_heeded, own_layers, system_cpus
 from j10ce.dialects.koordinator.native.stacking import NativeLayer, TooTangled, stacked
 from j10ce.dialects.koordinator.native.translate import TRANSLATORS, Translated, base, translated
 from j10ce.dialects.koordinator.native.unheeded import unheeded
@@ -47,6 +48,7 @@ def generated(data: Mapping[str, str], nodes: Sequence[KnownNode] = (), extensio
     """All objects of a ConfigMap on these nodes."""
     unknown = [Finding(key, None, "unknown key", one_of(key, SHAPES)) for key in data if key not in SHAPES]
     made = {key: _key(key, data.get(key), nodes) for key in SHAPES}
+    made[SYSTEM_CPUS] = _annotated(nodes)
     findings = [f for f in unknown if f.path not in extensions] + [f for m in made.values() for f in m.findings]
     notes = [f for m in made.values() for f in m.notes] + [*not_heeded(nodes)]
     objects = {key: m.objects for key, m in made.items() if m.objects is not None}
@@ -71,6 +73,11 @@ def _key(key: str, text: str | None, nodes: Iterable[KnownNode]) -> _Made:
     except TooTangled:
         hint = "let one label have different values in each of them"
         return _Made(None, [*findings, Finding(key, None, "entries overlap in too many ways", hint)], notes)
+
+
+def _annotated(nodes: Iterable[KnownNode]) -> _Made:
+    own = system_cpus(nodes, OF_NODES)
+    return _Made(_objects(SYSTEM_CPUS, stacked(own.layers)), own.findings, [])
 
 
 def _configured(key: str, config: KeyConfig) -> tuple[list[NativeLayer], list[Finding]]:

@@ -5,12 +5,14 @@ The objects are the last good value of their key: of a key that cannot be read t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from j10ce.dialects.koordinator.native.strategies import Generated
+from j10ce.dialects.koordinator.config.keys import SHAPES
+from j10ce.dialects.koordinator.native.node_layers import SYSTEM_CPUS, KnownNode
+from j10ce.dialects.koordinator.native.strategies import Generated, generated
 from j10ce.dialects.koordinator.native.words import DIALECT, DIALECT_LABEL, KEY_LABEL
 from j10ce.errors import Finding
 from j10ce.model.kinds import NodeStrategy
@@ -48,11 +50,11 @@ def changes(existing: Iterable[NodeStrategy], made: Generated) -> StrategyChange
     )
 
 
-def orphaned(existing: Iterable[NodeStrategy]) -> StrategyChanges:
-    """After the ConfigMap was deleted."""
-    ours = [s for s in existing if is_ours(s)]
-    said = ((s, _complaining(s, GONE)) for s in ours)
-    return StrategyChanges(update=tuple(after for before, after in said if after != before))
+def deleted(nodes: Sequence[KnownNode]) -> Generated:
+    """While there is no ConfigMap: what was made of its keys stays and says why; what nodes say alone still counts."""
+    made = generated({}, nodes)
+    stays = (Finding(key, None, GONE, "create it again, or delete the strategies") for key in SHAPES)
+    return Generated({SYSTEM_CPUS: made.objects[SYSTEM_CPUS]}, (*stays, *made.findings))
 
 
 def is_ours(strategy: NodeStrategy) -> bool:

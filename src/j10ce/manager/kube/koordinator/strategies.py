@@ -12,15 +12,16 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
+from j10ce.dialects.koordinator.config.keys import SHAPES
 from j10ce.dialects.koordinator.config.layers import NodeWords
-from j10ce.dialects.koordinator.native.node_layers import UNHEEDED, WORDS, KnownNode
+from j10ce.dialects.koordinator.native.node_layers import ALONE, UNHEEDED, WORDS, KnownNode
 from j10ce.dialects.koordinator.native.strategies import Generated, generated
 from j10ce.errors import Conflict, Invalid, NotFound
 from j10ce.kube.client import KubeClient
 from j10ce.manager.documents.view import View
 from j10ce.manager.kube.events import Subject
 from j10ce.manager.kube.koordinator.follow import Following
-from j10ce.manager.kube.koordinator.reconcile import GONE, StrategyChanges, changes, orphaned
+from j10ce.manager.kube.koordinator.reconcile import GONE, StrategyChanges, changes, deleted
 from j10ce.manager.policies.transitions import Happening
 from j10ce.model.kinds import NodeStrategy
 from j10ce.model.kube.native import Node
@@ -29,7 +30,7 @@ from j10ce.store.store import ABSENT, Store
 log = structlog.get_logger()
 LOOK_S: Final = 5.0  # between looks at nodes, and at objects that somebody else may have changed
 MOST_EVENTS: Final = 8  # of one reading
-OWN_WORDS: Final[frozenset[str]] = frozenset().union(*WORDS.values(), UNHEEDED)
+OWN_WORDS: Final[frozenset[str]] = frozenset().union(*WORDS.values(), ALONE, UNHEEDED)
 Tell = Callable[[Subject, Happening], None]
 
 
@@ -67,7 +68,7 @@ class StrategyKeeper:
         self._store, self._view, self._nodes, self._tell = store, view, nodes, tell
         self._config_map, self._where = config_map, where
         self._seen: tuple[ConfigMapText, tuple[KnownNode, ...]] | None = None
-        self._made: Generated | None = None
+        self._made = Generated({})
         self._uid = ""  # of the ConfigMap that was there last
 
     async def run(self) -> None:
@@ -94,10 +95,9 @@ class StrategyKeeper:
         speaking = tuple(known for known in map(_known, self._nodes()) if _speaks(known))
         if (reading, speaking) != self._seen:
             before, self._seen = self._seen, (reading, speaking)
-            self._made = None if reading.data is None else generated(reading.data, speaking)
+            self._made = deleted(speaking) if reading.data is None else generated(reading.data, speaking)
             self._say(before[0] if before else None, reading)
-        existing = self._view.all(NodeStrategy)
-        await self._write(orphaned(existing) if self._made is None else changes(existing, self._made))
+        await self._write(changes(self._view.all(NodeStrategy), self._made))
 
     def _say(self, before: ConfigMapText | None, now: ConfigMapText) -> None:
         self._uid = now.uid or self._uid
@@ -106,8 +106,10 @@ class StrategyKeeper:
                 log.warning("koordinator.config", config_map=str(self._where), problem="there is none")
             if before is not None and before.data is not None:
                 self._event(Happening("Warning", "ConfigMapDeleted", GONE))
+            for finding in self._made.findings[len(SHAPES) :]:  # those of nodes: each key has one that it is gone
+                log.warning("koordinator.node", error=str(finding))
             return
-        made = self._made or Generated({})
+        made = self._made
         for finding in made.findings[:MOST_EVENTS]:
             self._event(Happening("Warning", "Refused", str(finding)))
         if made.notes:
