@@ -6,12 +6,14 @@ import os
 import secrets
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from j10ce.agent.config import load
+from j10ce.agent.dialects import DIALECTS
 from j10ce.cli.host.doctor import short_doctor
 from j10ce.cli.host.launch import refuse_taken, start, start_agent
 from j10ce.cli.host.left_over import LeftOver, left_over
@@ -28,8 +30,15 @@ from j10ce.http.addresses import confidential
 @click.option(
     "--listen", default="127.0.0.1:7443", show_default=True, envvar="J10CE_LISTEN", help="Loopback address of the API."
 )
+@click.option(
+    "--dialect",
+    "dialects",
+    multiple=True,
+    type=click.Choice([*DIALECTS]),
+    help="Let the agent understand another system's labels and annotations.",
+)
 @click.pass_obj
-def up_command(peers: Peers, listen: str) -> None:
+def up_command(peers: Peers, listen: str, dialects: tuple[str, ...]) -> None:
     """Run the embedded stack in the foreground; Ctrl-C restores every value it changed.
 
     A value that is held, or that someone else changed since, is left alone and reported; then the exit code is 1.
@@ -37,9 +46,10 @@ def up_command(peers: Peers, listen: str) -> None:
     \b
     Example:
       j10ce-qos up
+      j10ce-qos up --dialect koordinator
     """
     listen = _address(listen)
-    stack = Stack(peers, listen)
+    stack = Stack(peers, listen, dialects)
     waited = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
     signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     stack.start()
@@ -102,10 +112,11 @@ Next, in another terminal:
 class Stack:
     """Two children, watched over: the manager and the agent."""
 
-    def __init__(self, peers: Peers, listen: str) -> None:
+    def __init__(self, peers: Peers, listen: str, dialects: Sequence[str] = ()) -> None:
         self.dirs = peers.dirs
         self.peers = peers
         self.listen = listen
+        self.dialects = dialects
         self.restarts = 0
         self._claimed = -1
         self.manager: subprocess.Popen[bytes]
@@ -206,7 +217,8 @@ class Stack:
 
     def _agent(self) -> subprocess.Popen[bytes]:
         server = f"http://{self.listen}"
-        return start_agent(self.dirs, "--server", server, "--token-file", str(self.dirs.token), "--takeover")
+        words = [f"--dialect={name}" for name in self.dialects]
+        return start_agent(self.dirs, "--server", server, "--token-file", str(self.dirs.token), "--takeover", *words)
 
     @staticmethod
     def _end(process: subprocess.Popen[bytes], how: signal.Signals) -> int:
