@@ -29,7 +29,7 @@ from j10ce.agent.ring.evictions import Evictions
 from j10ce.agent.ring.own_cgroup import OwnCgroup
 from j10ce.agent.ring.pressure import Pressure
 from j10ce.agent.ring.ring import Agent, Report
-from j10ce.agent.ring.runner import Shell, Stop
+from j10ce.agent.ring.runner import Runner, Shell, Stop
 from j10ce.agent.socket import answers
 from j10ce.agent.socket.operations import Operations
 from j10ce.agent.socket.routes import Context
@@ -105,7 +105,7 @@ class Host:
                 self._after_run,
                 Evictions(self.shell.adapters, self.plane.changed.set if self.plane else lambda: None),
             ]
-            how = await self.shell.run(listeners, [self.metrics.failed])
+            how = await Runner(self.shell, listeners, [self.metrics.failed]).run()
             notify("STOPPING=1")
             for task in beside:
                 task.cancel()

@@ -19,7 +19,7 @@ from j10ce.agent.cache import Cache
 from j10ce.agent.config import AgentConfig
 from j10ce.agent.ring.holds import HoldRequest
 from j10ce.agent.ring.ring import Report
-from j10ce.agent.ring.runner import Shell, Stop
+from j10ce.agent.ring.runner import Runner, Shell, Stop
 from j10ce.agent.socket.admission import AdmitRequest, Caller
 from j10ce.agent.socket.left_limits import Limit
 from j10ce.agent.socket.operations import Operations
@@ -82,7 +82,7 @@ class Scene:
 async def running(folder: Path) -> AsyncIterator[Scene]:
     scene = Scene(folder)
     async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        tasks.create_task(scene.shell.run(scene.after_run, scene.on_failure))
+        tasks.create_task(Runner(scene.shell, scene.after_run, scene.on_failure).run())
         await scene.shell.ready.wait()
         yield scene
         scene.shell.stop(Stop())
