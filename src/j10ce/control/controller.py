@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Protocol, runtime_checkable
 
+from j10ce.model.kinds import Strict
 from j10ce.model.knob import Setting, TargetId
 from j10ce.model.parts.reported import InterferenceReport
 from j10ce.model.plan import Action, LadderView, Proposal
@@ -26,6 +27,16 @@ class Controller(Protocol):
         call frequency: time is `snap.now`. Raising keeps the last proposals in force for a grace time.
         """
         ...
+
+
+class Unconfigured:
+    """What controllers share that have no settings of their own: whatever somebody sets for one is refused."""
+
+    class Config(Strict, frozen=True, kw_only=True):
+        pass
+
+    def __init__(self, _: Config) -> None:
+        pass
 
 
 @runtime_checkable

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from j10ce.control.controller import Controller
-from j10ce.model.kinds import Strict, Tier
+from j10ce.control.controller import Controller, Unconfigured
+from j10ce.model.kinds import Tier
 from j10ce.model.knob import Setting, group_name
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
@@ -21,15 +21,9 @@ SHARED: Final = "shared"
 SUFFIX: Final = "-expeller"
 
 
-class CoreSched:
+class CoreSched(Unconfigured):
     name = "core-sched"
     steady = True
-
-    class Config(Strict, frozen=True, kw_only=True):
-        pass
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         if not snap.supports("sched.cookie"):

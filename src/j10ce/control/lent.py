@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from j10ce.control.allowance import quota_us, worth
-from j10ce.control.controller import Controller
-from j10ce.model.kinds import Strict
+from j10ce.control.controller import Controller, Unconfigured
 from j10ce.model.knob import KNOBS, Setting, TargetId
 from j10ce.model.knob import part as part_target
 from j10ce.model.plan import Bound, Proposal, Rank
@@ -23,17 +22,11 @@ from j10ce.model.workload import Entitlement, Reclaimable, Workload, lent
 SHARES_PER_CPU: Final = 1024
 
 
-class Lent:
+class Lent(Unconfigured):
     """A container that has no limit of what is lent is not limited, and nor is its pod then."""
 
     name = "lent"
     steady = True
-
-    class Config(Strict, frozen=True, kw_only=True):
-        pass
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         for e in snap.entitlements.values():

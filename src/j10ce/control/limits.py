@@ -9,8 +9,7 @@ from typing import TypeAlias
 from msgspec import UNSET, UnsetType
 
 from j10ce.control.allowance import BurstAllowed, allowed, limited_parts, quota_us, worth
-from j10ce.control.controller import Controller
-from j10ce.model.kinds import Strict
+from j10ce.control.controller import Controller, Unconfigured
 from j10ce.model.knob import PERIOD_US, Setting, TargetId
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.quantity import Quantity
@@ -21,7 +20,7 @@ from j10ce.model.workload import Entitlement
 Wish: TypeAlias = tuple[str, Bound, float, str]  # knob, bound, value, reason
 
 
-class Limits:
+class Limits(Unconfigured):
     """Wants each limit as declared; nobody may go further, except that cpu.max may rise by what a burst allows.
 
     A container's own quota is what throttles it, so it has its limit and its burst, too; but one that its maker left
@@ -32,11 +31,8 @@ class Limits:
     name = "limits"
     steady = True
 
-    class Config(Strict, frozen=True, kw_only=True):
-        pass
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
+    def __init__(self, config: Unconfigured.Config) -> None:
+        super().__init__(config)
         self.reads: frozenset[Setting] = frozenset()
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:

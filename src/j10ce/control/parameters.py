@@ -7,8 +7,7 @@ from typing import Final
 
 from msgspec import UNSET
 
-from j10ce.control.controller import Controller
-from j10ce.model.kinds import Strict
+from j10ce.control.controller import Controller, Unconfigured
 from j10ce.model.knob import NODE, Setting
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
@@ -17,17 +16,11 @@ OF_MEMORY: Final = 10_000  # the factor is in 1/10000 of memory, as the kernel's
 MOST_FREE: Final = 20  # what is kept free is taken from everybody: no word of a strategy takes more than 5 %
 
 
-class Parameters:
+class Parameters(Unconfigured):
     """Proposes on the node alone; whatever the strategy stops saying goes back to what it was."""
 
     name = "parameters"
     steady = True
-
-    class Config(Strict, frozen=True, kw_only=True):
-        pass
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         said = snap.strategy.sysctls

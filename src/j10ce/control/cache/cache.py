@@ -6,26 +6,20 @@ from collections.abc import Iterator
 
 from j10ce.control.cache.groups import ROOTS, CacheShare, divide
 from j10ce.control.cache.shares import WHOLE, bandwidth, ways
-from j10ce.control.controller import Controller
-from j10ce.model.kinds import CacheSection, Strict
+from j10ce.control.controller import Controller, Unconfigured
+from j10ce.model.kinds import CacheSection
 from j10ce.model.knob import Setting, Value, format_cpus, kind_of, resctrl
 from j10ce.model.machine.cache import CacheControl
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
 
 
-class Caches:
+class Caches(Unconfigured):
     """Speaks anew when workloads or strategies change. Groups that others make in between are heeded from then on;
     until then the kernel refuses what is too much, in its own words."""
 
     name = "cache"
     steady = True
-
-    class Config(Strict, frozen=True, kw_only=True):
-        pass
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         offered = snap.node.cache

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from j10ce.control.besteffort import cover, idlers
-from j10ce.control.controller import Controller
-from j10ce.model.kinds import Strict
+from j10ce.control.controller import Controller, Unconfigured
 from j10ce.model.knob import Setting, TargetId
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
@@ -20,17 +19,11 @@ FIRST: Final = 2.0
 LAST: Final = -1.0
 
 
-class CpuIdentity:
+class CpuIdentity(Unconfigured):
     """Idle work is the last, and what its profile calls realtime the first; all others are left as they are."""
 
     name = "cpu-identity"
     steady = True
-
-    class Config(Strict, frozen=True, kw_only=True):
-        pass
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         if not snap.supports(KNOB):

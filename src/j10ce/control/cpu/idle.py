@@ -5,26 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from j10ce.control.besteffort import idlers
-from j10ce.control.controller import Controller
+from j10ce.control.controller import Controller, Unconfigured
 from j10ce.control.cpu.rivals import sheltered
 from j10ce.control.cpu.weights import grid
-from j10ce.model.kinds import Strict
 from j10ce.model.knob import Setting, TargetId
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
 
 
-class CpuIdle:
+class CpuIdle(Unconfigured):
     """Where the kernel lacks cpu.idle, the smallest weight stands in. Never both: an idle group refuses a weight."""
 
     name = "cpu-idle"
     steady = True
-
-    class Config(Strict, frozen=True, kw_only=True):
-        pass
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         if snap.supports("cpu.idle"):

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from msgspec import UNSET
 
 from j10ce.control.besteffort import has_capped_parts, resizing
-from j10ce.control.controller import Controller
+from j10ce.control.controller import Controller, Unconfigured
 from j10ce.control.interference import trial as trials
 from j10ce.control.interference.correlation import TimedValue
 from j10ce.control.interference.detector import Case, Evidence, antagonists
@@ -24,7 +24,7 @@ from j10ce.control.interference.symptoms import (
     suffering,
 )
 from j10ce.control.interference.trial import KNOBS_BY_RESOURCE, LONGEST_S, Trial
-from j10ce.model.kinds import Strict, Tier
+from j10ce.model.kinds import Tier
 from j10ce.model.knob import Setting, TargetId
 from j10ce.model.parts.reported import InterferenceReport
 from j10ce.model.plan import Bound, Proposal, Rank
@@ -55,14 +55,11 @@ class Accusation(NamedTuple):
         return self.suffering.target, self.evidence.suspect, self.suffering.symptom.resource
 
 
-class Interference:
+class Interference(Unconfigured):
     name = "interference"
 
-    class Config(Strict, frozen=True, kw_only=True):
-        pass
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
+    def __init__(self, config: Unconfigured.Config) -> None:
+        super().__init__(config)
         self.seen: tuple[InterferenceReport, ...] = ()
         self._looked: dict[Symptom, float] = {}
         self._accused: dict[Pair, Accusation] = {}

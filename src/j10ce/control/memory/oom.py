@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from j10ce.control.controller import Controller
-from j10ce.model.kinds import Strict
+from j10ce.control.controller import Controller, Unconfigured
 from j10ce.model.knob import Setting
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
@@ -20,15 +19,9 @@ from j10ce.model.snapshot import Snapshot
 KNOB: Final = "oom.score_adj"
 
 
-class OomOrder:
+class OomOrder(Unconfigured):
     name = "oom-order"
     steady = True
-
-    class Config(Strict, frozen=True, kw_only=True):
-        pass
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         for e in snap.entitlements.values() if snap.supports(KNOB) else ():

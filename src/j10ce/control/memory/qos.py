@@ -10,11 +10,10 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from j10ce.control.controller import Controller
+from j10ce.control.controller import Controller, Unconfigured
 from j10ce.control.memory.page_cache import VENDOR_KNOBS, vendor_values
 from j10ce.control.memory.parts import allowed, asked, part_shares
 from j10ce.control.memory.protection import by_percent, claimed, slowed
-from j10ce.model.kinds import Strict
 from j10ce.model.knob import Setting, TargetId
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.resource import spell
@@ -22,15 +21,9 @@ from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Entitlement, Part, Workload
 
 
-class MemoryQos:
+class MemoryQos(Unconfigured):
     name = "memory-qos"
     steady = True
-
-    class Config(Strict, frozen=True, kw_only=True):
-        pass
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
         for e in snap.entitlements.values():

@@ -19,12 +19,12 @@ from typing import Final, NamedTuple
 
 from msgspec import UNSET
 
-from j10ce.control.controller import Actor, Attentive, Controller
+from j10ce.control.controller import Actor, Attentive, Controller, Unconfigured
 from j10ce.control.memory.page_cache import cache_limit
 from j10ce.control.memory.parts import allowed
 from j10ce.control.memory.protection import claimed
 from j10ce.control.memory.steps import LEAST_BYTES, MOST, Measured, Steps, felt
-from j10ce.model.kinds import Strict, Tier
+from j10ce.model.kinds import Tier
 from j10ce.model.knob import Deed, TargetId
 from j10ce.model.plan import Action, Proposal
 from j10ce.model.resource import spell
@@ -50,14 +50,11 @@ class Goal(NamedTuple):
     target_percent: float
 
 
-class MemoryReclaim:
+class MemoryReclaim(Unconfigured):
     name = "memory-reclaim"
 
-    class Config(Strict, frozen=True, kw_only=True):
-        pass
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
+    def __init__(self, config: Unconfigured.Config) -> None:
+        super().__init__(config)
         self.attends: frozenset[TargetId] = frozenset()
         self._epoch = -1
         self._goals: dict[TargetId, Goal] = {}

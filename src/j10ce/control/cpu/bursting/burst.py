@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from j10ce.control.allowance import BurstAllowed, allowed, limited, quota_us
-from j10ce.control.controller import Controller
+from j10ce.control.controller import Controller, Unconfigured
 from j10ce.control.cpu.bursting.pool import pool_use, state
 from j10ce.control.cpu.bursting.quota import Quota, QuotaNeeds, next_quota
 from j10ce.control.cpu.bursting.tokens import Bucket, after, first, resized
-from j10ce.model.kinds import Strict
 from j10ce.model.knob import Setting, TargetId, render
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
@@ -24,16 +23,13 @@ from j10ce.policy.profiles import BURSTS
 FRESH_S: Final = 10.0  # an older reading says nothing about the present
 
 
-class CpuBurst:
+class CpuBurst(Unconfigured):
     """Raises the quotas of containers, and those of their pods along with them."""
 
     name = "cpu-burst"
 
-    class Config(Strict, frozen=True, kw_only=True):
-        pass
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
+    def __init__(self, config: Unconfigured.Config) -> None:
+        super().__init__(config)
         self._epoch = -1
         self._may: dict[TargetId, BurstAllowed] = {}  # workloads whose quota may rise
         self._quotas: dict[TargetId, Quota] = {}
