@@ -18,6 +18,7 @@ from j10ce.errors import Invalid
 from j10ce.model.kinds import Hold, Meta, MinimalReservationPolicy, Owner, Policy, PolicyRevision, PolicySpec
 from j10ce.model.plan import HeldSetting
 from j10ce.model.schema import convert, plain
+from j10ce.model.stored import Key
 from j10ce.policy.reach import SYSTEM_NAMESPACE
 
 Ending: TypeAlias = Hold | HeldSetting | MinimalReservationPolicy
@@ -97,6 +98,13 @@ def revision_of(policy: Policy) -> PolicyRevision:
     """
     meta = policy.metadata
     owner = Owner(api_version=policy.api_version, kind=policy.kind, name=meta.name, uid=meta.uid)
-    name = f"{meta.name[:200].rstrip('-.')}-{meta.uid[:8]}-{meta.generation}"
-    kept = Meta(name=name, namespace=meta.namespace or SYSTEM_NAMESPACE, owner_references=(owner,))
+    _, namespace, name = revision_key(policy)
+    kept = Meta(name=name, namespace=namespace, owner_references=(owner,))
     return PolicyRevision(metadata=kept, revision=meta.generation, data=plain(policy.spec))
+
+
+def revision_key(policy: Policy) -> Key:
+    """Under which the history keeps its present generation."""
+    meta = policy.metadata
+    name = f"{meta.name[:200].rstrip('-.')}-{meta.uid[:8]}-{meta.generation}"
+    return Key("PolicyRevision", meta.namespace or SYSTEM_NAMESPACE, name)

@@ -14,9 +14,10 @@ from j10ce.agent.sync.kube_sync import KINDS, KubeSync
 from j10ce.errors import Compacted, NotFound
 from j10ce.kube.access import KubeAccess
 from j10ce.kube.light import KubeApi, Watched
-from j10ce.model.kinds import Condition, Hold, NodeReport, Object
+from j10ce.model.kinds import Condition, Hold, MinimalReservationPolicy, NodeReport, Object, Rollout
 from j10ce.model.stored import Event, Listing
 from j10ce.policy.document.document import NodeDocument
+from j10ce.policy.lifetime import revision_of
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 
@@ -58,6 +59,10 @@ class FakeApi(KubeApi):
         self.held[kind].remove(obj)
         self.deleted.add(obj.metadata.uid)
         self.feeds[kind].put_nowait(Event("DELETED", obj, "2"))
+
+    def put(self, obj: Object) -> None:
+        """Before the eyes of whoever watches."""
+        self.feeds[obj.kind].put_nowait(Event("MODIFIED", obj, "2"))
 
     def lose(self, *kinds: str) -> None:
         """While nobody looks."""
@@ -145,6 +150,30 @@ async def test_a_deletion_that_was_watched_is_obeyed_to_the_last_object(api: Fak
         api.delete("QoSProfile", api.held["QoSProfile"][0])
         await node.next()
         assert sync.conditions() == ()
+
+
+def generation(number: int, cpu: str, **how: Rollout) -> MinimalReservationPolicy:
+    made = build.reservation("web", cpu=cpu, **how)
+    return replace(made, metadata=replace(made.metadata, uid="r-2", generation=number, resource_version=str(number)))
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["nobody leads", "the leader records what was before"])
+async def test_a_canary_that_follows_its_policy_at_once_does_not_reach_a_node_that_is_none(
+    api: FakeApi, recorded: bool
+) -> None:
+    """The first generation is in no history when the second comes; the agent has seen it."""
+    first, canary = generation(1, "1"), generation(2, "2", rollout=Rollout(canary_percent=0))
+    api.held["MinimalReservationPolicy"] = [first]
+    async with synced(api) as (_, node):
+        assert [p.metadata.generation for p in (await node.next()).policies] == [1]
+        api.put(canary)
+        if recorded:
+            api.put(revision_of(first))
+        api.put(build.profile("silver"))
+        document = await node.next()
+        while "silver" not in names(document)[0]:
+            document = await node.next()
+    assert [(p.metadata.generation, str(p.spec.minimum.cpu)) for p in document.policies] == [(1, "1")]
 
 
 async def test_an_api_server_that_is_suddenly_empty_is_not_obeyed(api: FakeApi) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 import structlog
@@ -19,11 +20,13 @@ from j10ce.agent.sync.sync import lost, uids
 from j10ce.http.client import Client
 from j10ce.kube.light import APPLY, KubeApi
 from j10ce.model import kinds
-from j10ce.model.kinds import Condition, Hold, Meta, MinimalReservationPolicy, NodeQoS, NodeStrategy, QoSProfile
+from j10ce.model.kinds import Condition, Hold, Meta, MinimalReservationPolicy, NodeQoS, NodeStrategy, Policy, QoSProfile
 from j10ce.model.kube import native
 from j10ce.model.quantity import Quantity
 from j10ce.model.stored import Key
 from j10ce.policy.document.document import NodeDocument, render
+from j10ce.policy.document.unrecorded import Unrecorded
+from j10ce.policy.lifetime import revision_key
 from j10ce.policy.profiles import builtin
 from j10ce.store.mirror import Mirror
 
@@ -49,6 +52,7 @@ class KubeSync:
         self._api, self._name, self._node, self._lend = api, name, node, lend
         self._known = known or NodeDocument(node=name)
         self._mirrors = {kind: Mirror(api, kind) for kind in KINDS}
+        self._unrecorded = Unrecorded(self._recorded)
         self._moved = asyncio.Event()
         self._reporter = Reporter(name, node)
         self._pushing = Client(api.peer)
@@ -88,8 +92,12 @@ class KubeSync:
     # ------------------------------------------------------------------ what is obeyed
 
     async def _follow(self, each: Mirror) -> None:
-        async for _ in each.changes():
+        async for event in each.changes():
+            self._unrecorded.take(event)
             self._moved.set()
+
+    def _recorded(self, policy: Policy) -> bool:
+        return revision_key(policy) in self._mirrors["PolicyRevision"].held
 
     async def _render(self) -> None:
         for each in self._mirrors.values():
@@ -102,13 +110,18 @@ class KubeSync:
             await asyncio.sleep(SETTLE_S)
 
     def _document(self) -> NodeDocument:
+        profiles = self._held("QoSProfile", QoSProfile) or builtin()  # the manager is yet to store them
+        policies = self._held("MinimalReservationPolicy", MinimalReservationPolicy)
+        strategies = self._held("NodeStrategy", NodeStrategy)
+        every: tuple[Policy, ...] = (*profiles, *policies, *strategies)
+        before = chain.from_iterable(map(self._unrecorded.before, every))
         return render(
             self._own(),
-            profiles=self._held("QoSProfile", QoSProfile) or builtin(),  # the manager is yet to store them
-            policies=self._held("MinimalReservationPolicy", MinimalReservationPolicy),
-            strategies=self._held("NodeStrategy", NodeStrategy),
+            profiles=profiles,
+            policies=policies,
+            strategies=strategies,
             holds=self._held("Hold", Hold),
-            revisions=self._held("PolicyRevision", kinds.PolicyRevision),
+            revisions=(*self._held("PolicyRevision", kinds.PolicyRevision), *before),
         )
 
     def _own(self) -> NodeQoS:

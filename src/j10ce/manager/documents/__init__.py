@@ -2,7 +2,6 @@
 
 Events of the store come in; node documents and their changes go out.
 
-    unrecorded      remembers generations that are not in the history yet
     silence         knows how long nodes have been silent
     fragments       are the pieces that documents are joined from
     documents       keeps the document of every node

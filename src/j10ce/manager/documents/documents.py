@@ -37,7 +37,7 @@ from j10ce.policy.document.document import (
     spread,
 )
 from j10ce.policy.document.rollout import Near
-from j10ce.policy.lifetime import decided, revision_of
+from j10ce.policy.lifetime import decided
 from j10ce.policy.reach import reaches
 from j10ce.policy.select import Labels
 from j10ce.policy.strategy import EffectiveStrategy, merged
@@ -87,10 +87,10 @@ class Pinned(NamedTuple):
 
 
 class Documents:
-    """`unrecorded` are the generations of a policy that were seen and are in no history yet."""
+    """`before` says what a policy was before that is in no history yet."""
 
-    def __init__(self, unrecorded: Callable[[Policy], Iterable[Policy]] = lambda _: ()) -> None:
-        self._unrecorded = unrecorded
+    def __init__(self, before: Callable[[Policy], Iterable[PolicyRevision]] = lambda _: ()) -> None:
+        self._before = before
         self._nodes: dict[str, NodeQoS] = {}  # known ones, and stand-ins for those that are followed
         self._followed: Counter[str] = Counter()
         self._policies: dict[str, Policy] = {}  # by uid
@@ -173,8 +173,7 @@ class Documents:
 
     def known(self, policy: Policy) -> tuple[PolicyRevision, ...]:
         """Its history, and what it was before that nobody has recorded yet: edits of one moment, or that nobody led."""
-        earlier = (p for p in self._unrecorded(policy) if p.metadata.generation < policy.metadata.generation)
-        return (*self.revisions(policy), *map(revision_of, earlier))
+        return (*self.revisions(policy), *self._before(policy))
 
     def recorded(self, policy: Policy) -> bool:
         """Whether its present revision is in the history."""

@@ -17,7 +17,6 @@ from j10ce.daemon.bell import Bell
 from j10ce.errors import Denied, NotFound, StoreError
 from j10ce.manager.documents.documents import Document, Documents, Nodes, changes_a_wish
 from j10ce.manager.documents.silence import Silence
-from j10ce.manager.documents.unrecorded import Unrecorded
 from j10ce.model.kinds import (
     Hold,
     MinimalReservationPolicy,
@@ -30,6 +29,7 @@ from j10ce.model.kinds import (
 )
 from j10ce.model.stored import Event
 from j10ce.policy.document.document import FORMAT
+from j10ce.policy.document.unrecorded import Unrecorded
 from j10ce.policy.validation.reported import report_findings
 from j10ce.store.mirror import Mirror
 from j10ce.store.store import Store
@@ -71,7 +71,7 @@ class View:
         self._touched: set[str] | None = set()  # nodes to wake; None: all
         self._listeners: list[Listener] = []
         self.unrecorded = Unrecorded(lambda policy: self.documents.recorded(policy))
-        self.documents = Documents(self.unrecorded.of)
+        self.documents = Documents(self.unrecorded.before)
         self.silence = Silence(clock)
         self.nonsense: dict[str, str] = {}  # by node: what is wrong with its report
         self._bare: dict[str, NodeQoS] = {}  # those nodes, without their reports

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from j10ce.manager.documents.unrecorded import KEPT
 from j10ce.manager.identity import Act, Role
 from j10ce.model.kinds import Object, Policy
 from j10ce.model.schema import encode
+from j10ce.policy.document.unrecorded import KEPT
 
 MOST_REVISIONS: Final = KEPT + 2  # of one policy: the last ones, the stable and the admitted one
 

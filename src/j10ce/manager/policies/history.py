@@ -13,11 +13,11 @@ import structlog
 from msgspec.structs import replace
 
 from j10ce.errors import Conflict, NotFound
-from j10ce.manager.documents.unrecorded import KEPT as KEPT
 from j10ce.manager.documents.view import View
 from j10ce.model.kinds import BUILT_IN_LABEL, MinimalReservationPolicy, Policy, PolicyRevision, QoSProfile
 from j10ce.model.schema import encode
 from j10ce.model.stored import Event, Key, Unreadable, key_of
+from j10ce.policy.document.unrecorded import KEPT as KEPT
 from j10ce.policy.lifetime import revision_of
 from j10ce.store.store import ABSENT, Store
 

@@ -1,15 +1,17 @@
 """Generations that this process has seen and that are not in the history yet.
 
-Every manager remembers them, leader or not: whoever leads next records what was edited while nobody led.
+Every manager remembers them, leader or not: whoever leads next records what was edited while nobody led. So does an
+agent on Kubernetes: a canary that follows its policy at once takes nothing from nodes that are none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from j10ce.model.kinds import Policy, PolicyRevision
 from j10ce.model.stored import Event
+from j10ce.policy.lifetime import revision_of
 
 KEPT: Final = 10  # revisions of each policy, in the history and here
 
@@ -25,8 +27,12 @@ class Unrecorded:
         """The oldest first."""
         return tuple(self._seen.get(policy.metadata.uid, {}).values())
 
+    def before(self, policy: Policy) -> Iterator[PolicyRevision]:
+        """What it was before, as the history will have it."""
+        return (revision_of(p) for p in self.of(policy) if p.metadata.generation < policy.metadata.generation)
+
     def take(self, event: Event) -> None:
-        """Before the documents do, which go by it."""
+        """Before documents are rendered, which go by it."""
         obj = event.object
         if isinstance(obj, Policy):
             self._policy(obj, gone=event.type == "DELETED")
