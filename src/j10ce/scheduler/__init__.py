@@ -3,6 +3,8 @@
 Nodes, policies and workloads come in; placements, pledges and refusals in numbers go out.
 
     cluster     is the fleet in arrays, one row per node
+    book/       is what runs where, kept by events
+    cycle/      decides one pod after another
     ledger/     is the book of reservations of a fleet
     place/      says where a workload should run
     extender/   says which nodes kube-scheduler may take

@@ -1,0 +1,75 @@
+"""What a scheduler knows of a pod and of a node: read once from their objects, and never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple
+
+from j10ce.scheduler.book.shape import Effect, Pairs, Shape
+
+NO_SHAPE: Final = Shape()
+
+
+class NodeTaint(NamedTuple):
+    key: str
+    value: str
+    effect: Effect
+
+
+class NodeFacts(NamedTuple):
+    """`allocatable` in millicores, else in whole units; `images` by name: bytes."""
+
+    name: str
+    labels: Mapping[str, str]
+    allocatable: Mapping[str, int]
+    taints: tuple[NodeTaint, ...] = ()
+    unschedulable: bool = False
+    images: Mapping[str, int] = {}
+
+
+class OwnerFacts(NamedTuple):
+    """The object at the top of a pod's owners: its Deployment, not its ReplicaSet; its CronJob's Job."""
+
+    kind: str
+    namespace: str
+    name: str
+    slots: int = 1  # pods that are to run at a time: replicas or parallelism
+    slo: str = ""  # its annotation, as written
+    completions: int = 0
+
+
+class PodFacts(NamedTuple):
+    """`node`: where it is bound, or assumed to be. Times are seconds since 1970."""
+
+    uid: str
+    namespace: str
+    name: str
+    shape: Shape = NO_SHAPE
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    scheduler: str = ""
+    priority: int = 0
+    preempts: bool = True  # preemptionPolicy is not Never
+    created: float = 0.0
+    node: str = ""
+    nominated: str = ""
+    phase: Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"] = "Pending"
+    started: float | None = None  # of its containers that run: the first
+    deleted: float | None = None  # when it was asked to end
+    gates: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()  # names of PersistentVolumeClaims
+    unjudged: tuple[str, ...] = ()  # what it asks for that this scheduler cannot judge, such as resource claims
+    owner: OwnerFacts | None = None
+    critical: bool = False  # a mirror pod, or of a system priority class
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def ended(self) -> bool:
+        return self.phase in ("Succeeded", "Failed")
+
+
+def pairs(mapping: Mapping[str, str]) -> Pairs:
+    return tuple(sorted(mapping.items()))
