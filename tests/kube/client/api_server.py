@@ -22,13 +22,15 @@ Script = list[Reply | Literal["hang up"]]
 
 
 class ApiServer:
-    """`heard` are the requests: method, path and header, in lower case, and body."""
+    """`heard` are the requests: method, path and header, in lower case, and body. Answers wait for `answering`."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
         self.heard: list[tuple[str, str]] = []
         self.clients: list[KubeClient] = []
         self.address = ""
+        self.answering = asyncio.Event()
+        self.answering.set()
 
     def client(self, patience_s: float = 60, **access: Any) -> KubeClient:
         """Closed with the server."""
@@ -41,6 +43,7 @@ class ApiServer:
             head, _, body = request.decode().partition("\r\n\r\n")
             self.heard.append((head, body))
             reply = self._script.pop(0)
+            await self.answering.wait()
             if reply == "hang up":
                 break
             writer.write(spelled(reply))

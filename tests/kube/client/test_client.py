@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from j10ce.errors import Compacted, Conflict, Denied, Invalid, NotFound, QosError, StoreError, Unavailable, Unsure
 from j10ce.kube.access import KubeAccess
 from j10ce.kube.client import KubeClient
+from j10ce.kube.transport import KubeHttp, KubeRequest
 from tests.kube.client.api_server import Reply, serving, status
 
 PATH = "/apis/j10ce.io/v1alpha1/nodeqoses/n"
@@ -81,6 +84,22 @@ async def test_patience_ends() -> None:
     async with serving(BROKEN) as api:
         with pytest.raises(Unsure, match="timed out"):
             await change(api.client(patience_s=0))
+
+
+async def test_a_patient_client_waits_for_a_slow_answer_instead_of_doubting_what_it_asked() -> None:
+    """Beside other work a server may take longer than users wait for."""
+    request = KubeRequest("POST", PATH, body=b"{}", attempt_s=0.1, repeatable=False)
+    async with serving(OK, OK) as api, asyncio.TaskGroup() as group:
+        access = KubeAccess(f"http://{api.address}", "the tester")
+        hasty, patient = KubeHttp(access, patience_s=0.1), KubeHttp(access, patience_s=60)
+        api.answering.clear()
+        answered = group.create_task(patient.ask(request))
+        with pytest.raises(Unsure, match="read it again"):
+            await hasty.ask(request)
+        api.answering.set()
+        assert json.loads(await answered) == OK.body
+        await hasty.close()
+        await patient.close()
 
 
 async def test_a_server_that_is_not_there_is_named() -> None:
