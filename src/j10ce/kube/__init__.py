@@ -10,5 +10,6 @@ A URL or a kubeconfig and the kinds that are asked for come in; objects, events 
     wire              reads listings and changes, whoever carries the bytes
     transport         carries requests by aiohttp, with fresh tokens and patience
     client            is the verbs of an API server
+    events            writes Events, and bounds their number
     light             is lists and watches over the agent's own HTTP client
 """

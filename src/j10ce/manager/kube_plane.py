@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from j10ce.dialects.koordinator.overrides import classed
 from j10ce.errors import Denied, NotFound
+from j10ce.kube.events import Recorder
 from j10ce.manager.access.auth import is_loopback
 from j10ce.manager.access.tls import follow_files, reload_certificate, server_context
 from j10ce.manager.app import document, fixed
@@ -29,7 +30,6 @@ from j10ce.manager.keepers.run import Keep, Surroundings, persist
 from j10ce.manager.kube import extender, webhook
 from j10ce.manager.kube.cluster_feed import Occupants, as_it_is
 from j10ce.manager.kube.doors import Doors, KubernetesDoor
-from j10ce.manager.kube.events import Recorder
 from j10ce.manager.kube.evictions.evictor import Evictor
 from j10ce.manager.kube.extender import ExtenderDoor
 from j10ce.manager.kube.koordinator.admission import KoordinatorRules
@@ -74,7 +74,7 @@ class KubePlane:
         self._occupancy, self._offers = Occupancy(), Offers()
         translate = classed if "koordinator" in config.dialects else as_it_is
         self._occupants = Occupants(self._base.store, self._base.view, wall, self._occupancy, self._offers, translate)
-        self._events = Recorder(store.client, config.identity, wall)
+        self._events = Recorder(store.client, SERVICE, config.identity, wall)
         self._plane = Plane(self._base, elector, self._occupants.synced, store.refused)
         if certificates := self._own_certificates():
             self._base.metrics.also(lambda: fleet_metrics.certificates(certificates.ends))

@@ -1,4 +1,4 @@
-"""What every store tells of objects: by which key they are kept, what changed, and what cannot be read."""
+"""What is said of objects that are kept: by which key, what changed, what cannot be read, and what became of them."""
 
 from __future__ import annotations
 
@@ -30,6 +30,14 @@ class Event(NamedTuple):
     object: Object
     revision: str
     old: Object | None = None  # what it was before, where the store knows
+
+
+class Happening(NamedTuple):
+    """What became of an object, for people: a turn, not a number."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str  # one word, as Kubernetes wants it
+    message: str
 
 
 class Listing(NamedTuple):

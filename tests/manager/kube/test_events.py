@@ -9,10 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.errors import NotFound, Unavailable
-from j10ce.manager.kube.events import BURST, Recorder
-from j10ce.manager.policies.transitions import Happening, happenings
+from j10ce.kube.events import BURST, Recorder
+from j10ce.manager.policies.transitions import happenings
 from j10ce.model.kinds import Condition, MinimalReservationPolicy, MinimalReservationPolicyStatus, UnitCount
 from j10ce.model.parts.progress import RolloutStatus
+from j10ce.model.stored import Happening
 from j10ce.testing.build import WALL, reservation
 
 LOST = Happening("Warning", "NodeLost", "1 units have no place")
@@ -81,7 +82,7 @@ async def settled(recorder: Recorder) -> None:
 def test_equal_events_are_counted_and_one_that_has_ended_is_made_anew(policy: MinimalReservationPolicy) -> None:
     async def run() -> None:
         api = Api()
-        recorder = Recorder(api, "m", lambda: WALL)  # type: ignore[arg-type]
+        recorder = Recorder(api, "j10ce-controller-manager", "m", lambda: WALL)  # type: ignore[arg-type]
         recorder.tell(policy, LOST)
         recorder.tell(policy, LOST)
         await settled(recorder)
@@ -99,7 +100,7 @@ def test_equal_events_are_counted_and_one_that_has_ended_is_made_anew(policy: Mi
 def test_one_object_cannot_flood_and_gets_its_word_back_in_time(policy: MinimalReservationPolicy) -> None:
     async def run() -> None:
         api, now = Api(), [WALL]
-        recorder = Recorder(api, "m", lambda: now[0])  # type: ignore[arg-type]
+        recorder = Recorder(api, "j10ce-controller-manager", "m", lambda: now[0])  # type: ignore[arg-type]
         for n in range(3 * BURST):
             recorder.tell(policy, LOST._replace(message=str(n)))
         await settled(recorder)
@@ -115,7 +116,7 @@ def test_one_object_cannot_flood_and_gets_its_word_back_in_time(policy: MinimalR
 def test_an_api_server_that_is_away_costs_the_event_and_no_more(policy: MinimalReservationPolicy) -> None:
     async def run() -> None:
         api = Api()
-        recorder = Recorder(api, "m", lambda: WALL)  # type: ignore[arg-type]
+        recorder = Recorder(api, "j10ce-controller-manager", "m", lambda: WALL)  # type: ignore[arg-type]
         api.away = True
         recorder.tell(policy, LOST)
         await settled(recorder)

@@ -9,11 +9,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from j10ce.kube.events import Subject
 from j10ce.manager.documents.view import View
 from j10ce.manager.kube.cluster_feed import Occupants
-from j10ce.manager.kube.events import Subject
 from j10ce.manager.kube.narrator import Narrator
-from j10ce.manager.policies.transitions import Happening
 from j10ce.model.kinds import (
     Condition,
     EffectiveFloor,
@@ -24,7 +23,7 @@ from j10ce.model.kinds import (
     ReservationReport,
 )
 from j10ce.model.quantity import Quantity
-from j10ce.model.stored import Event
+from j10ce.model.stored import Event, Happening
 from j10ce.policy.choose import Chooser
 from j10ce.policy.profiles import builtin
 from j10ce.scheduler.extender.occupancy import Occupancy

@@ -9,7 +9,6 @@ Pods, nodes and questions of kube-scheduler and of API servers come in; answers,
     webhook          answers API servers before they store something, and judges pods
     roster           says which nodes the fleet has, and how full they are
     nodes            writes what may be lent on each node
-    events           writes Events, and bounds their number
     narrator         tells pods and nodes what their agents report
     evictions/       carries out the evictions that agents ask for
     leader_address   leads the extender's Service to the leader

@@ -9,15 +9,14 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
+from j10ce.kube.events import Subject
 from j10ce.manager.documents.documents import Nodes
 from j10ce.manager.documents.view import View
 from j10ce.manager.kube.cluster_feed import Occupants
-from j10ce.manager.kube.events import Subject
 from j10ce.manager.policies.reports import falls_short
-from j10ce.manager.policies.transitions import Happening
 from j10ce.model.kinds import EffectiveFloor, NodeQoS, ReservationReport
 from j10ce.model.kube.pod import Pod
-from j10ce.model.stored import Event
+from j10ce.model.stored import Event, Happening
 
 LOOK_S: Final = 5.0  # between looks at pods that name a profile: it may have been made a moment before
 Floor: TypeAlias = tuple[str, str, str]  # workload, resource, source

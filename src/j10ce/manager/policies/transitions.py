@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from j10ce.model.kinds import Condition, MinimalReservationPolicy, MinimalReservationPolicyStatus, Policy, PolicyStatus
+from j10ce.model.stored import Happening
 from j10ce.policy.document.rollout import done
 
 # Conditions that something is wrong in when they have this status; events carry their reason.
 WRONG: Final = {"Admitted": "False", "Degraded": "True", "Protected": "False", "Effective": "False"}
-
-
-class Happening(NamedTuple):
-    type: Literal["Normal", "Warning"]
-    reason: str  # one word, as Kubernetes wants it
-    message: str
 
 
 Tell: TypeAlias = Callable[[Policy, Happening], None]

@@ -30,17 +30,20 @@ class KubeClaim(NamedTuple):
     asked_at: float
 
 
-def kube_elector(client: KubeClient, identity: str, wall: Wall, *, ttl_s: int = TTL_S) -> ClaimElector[KubeClaim]:
-    return ClaimElector(KubeClaims(client, identity, wall, ttl_s), identity, ttl_s=ttl_s)
+def kube_elector(
+    client: KubeClient, identity: str, wall: Wall, *, ttl_s: int = TTL_S, name: str = NAME
+) -> ClaimElector[KubeClaim]:
+    """`name`: of the Lease. Those who ask for the same one elect one leader."""
+    return ClaimElector(KubeClaims(client, identity, wall, ttl_s, name), identity, ttl_s=ttl_s)
 
 
 class KubeClaims:
-    def __init__(self, client: KubeClient, identity: str, wall: Wall, ttl_s: int) -> None:
+    def __init__(self, client: KubeClient, identity: str, wall: Wall, ttl_s: int, name: str = NAME) -> None:
         self.holder = ""
         self._client, self._wall, self._ttl_s = client, wall, ttl_s
         self._identity = f"{identity}_{uuid.uuid4().hex[:8]}"  # its own, also after a restart under the same name
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{client.namespace}/leases"
-        self._path = f"{self._collection}/{NAME}"
+        self._name, self._path = name, f"{self._collection}/{name}"
         self._seen = LeaseSpec()
         self._seen_at = 0.0  # by the event loop's clock
 
@@ -92,7 +95,7 @@ class KubeClaims:
 
     async def _changed(self, lease: Lease, within_s: float) -> None:
         """Returns once the Lease has changed, or might have, or time is up."""
-        query, since = {"fieldSelector": f"metadata.name={NAME}"}, lease.metadata.resource_version
+        query, since = {"fieldSelector": f"metadata.name={self._name}"}, lease.metadata.resource_version
         with suppress(TimeoutError):
             async with (
                 asyncio.timeout(within_s),
@@ -112,7 +115,12 @@ class KubeClaims:
         """Raises Conflict when it is not what it was."""
         asked_at = asyncio.get_running_loop().time()
         if lease is None:
-            body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": NAME}, "spec": spec}
+            body = {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"name": self._name},
+                "spec": spec,
+            }
             return KubeClaim(_decoded(await self._client.create(self._collection, body)), asked_at)
         # Not a PUT: that would create a Lease that somebody has deleted, to have another leader.
         body = {"metadata": {"resourceVersion": lease.metadata.resource_version}, "spec": spec}

@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from j10ce.errors import Later, NotFound, QosError
+from j10ce.kube.events import Subject
 from j10ce.manager.documents.view import View
 from j10ce.manager.kube.cluster_feed import Occupants
-from j10ce.manager.kube.events import Subject
 from j10ce.manager.kube.evictions.evictor import Evictor
 from j10ce.manager.kube.evictions.queue import FIRST_S
-from j10ce.manager.policies.transitions import Happening
 from j10ce.model.kinds import EvictionRequest, Meta, NodeQoS, NodeQoSStatus, NodeReport
-from j10ce.model.stored import Key
+from j10ce.model.stored import Happening, Key
 from j10ce.policy.choose import Chooser
 from j10ce.policy.profiles import builtin
 from j10ce.scheduler.extender.occupancy import Occupancy

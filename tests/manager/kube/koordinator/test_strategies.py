@@ -10,13 +10,13 @@ from typing import Any
 
 from j10ce.errors import Invalid
 from j10ce.kube.client import KubeClient
+from j10ce.kube.events import Subject
 from j10ce.manager.documents.view import View
-from j10ce.manager.kube.events import Subject
 from j10ce.manager.kube.koordinator.follow import Following
 from j10ce.manager.kube.koordinator.strategies import ConfigMapName, StrategyKeeper, following
-from j10ce.manager.policies.transitions import Happening
 from j10ce.model.kinds import Meta, NodeStrategy
 from j10ce.model.kube.native import NativeMeta, Node
+from j10ce.model.stored import Happening
 from j10ce.store.memory import MemoryStore
 
 WHERE = ConfigMapName("koordinator-system", "slo-controller-config")

@@ -16,15 +16,15 @@ from msgspec import UNSET
 
 from j10ce.errors import Conflict, Later, NotFound, StoreError
 from j10ce.kube.client import KubeClient
+from j10ce.kube.events import Subject
 from j10ce.manager.documents.view import View
 from j10ce.manager.kube.cluster_feed import Occupants
-from j10ce.manager.kube.events import Subject
 from j10ce.manager.kube.evictions.queue import EvictionQueue, Requested
 from j10ce.manager.kube.narrator import subject_of
-from j10ce.manager.policies.transitions import Happening
 from j10ce.model.kinds import EvictionRequest, NodeQoS, Tier
 from j10ce.model.kube.pod import Pod
 from j10ce.model.parts.strategy import EVICTIONS_PER_MINUTE
+from j10ce.model.stored import Happening
 
 log = structlog.get_logger()
 LOOK_S: Final = 1.0

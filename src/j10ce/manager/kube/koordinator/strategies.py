@@ -18,13 +18,13 @@ from j10ce.dialects.koordinator.native.node_layers import ALONE, UNHEEDED, WORDS
 from j10ce.dialects.koordinator.native.strategies import Generated, generated
 from j10ce.errors import Conflict, Invalid, NotFound
 from j10ce.kube.client import KubeClient
+from j10ce.kube.events import Subject
 from j10ce.manager.documents.view import View
-from j10ce.manager.kube.events import Subject
 from j10ce.manager.kube.koordinator.follow import Following
 from j10ce.manager.kube.koordinator.reconcile import GONE, StrategyChanges, changes, deleted
-from j10ce.manager.policies.transitions import Happening
 from j10ce.model.kinds import NodeStrategy
 from j10ce.model.kube.native import Node
+from j10ce.model.stored import Happening
 from j10ce.store.store import ABSENT, Store
 
 log = structlog.get_logger()

@@ -16,11 +16,10 @@ import structlog
 
 from j10ce.errors import NotFound, QosError
 from j10ce.kube.client import KubeClient
-from j10ce.manager.policies.transitions import Happening
 from j10ce.model.kinds import Policy
+from j10ce.model.stored import Happening
 
 log = structlog.get_logger()
-COMPONENT: Final = "j10ce-controller-manager"
 LONGEST: Final = 1024  # characters of a message that an API server takes
 LONGEST_NAME: Final = 200
 MOST_WAITING: Final = 1000
@@ -46,8 +45,8 @@ class Subject(NamedTuple):
 
 
 class Recorder:
-    def __init__(self, client: KubeClient, identity: str, wall: Callable[[], float]) -> None:
-        self._client, self._identity, self._wall = client, identity, wall
+    def __init__(self, client: KubeClient, component: str, identity: str, wall: Callable[[], float]) -> None:
+        self._client, self._component, self._identity, self._wall = client, component, identity, wall
         self._waiting: asyncio.Queue[tuple[Subject, Happening]] = asyncio.Queue(MOST_WAITING)
         self._known: OrderedDict[tuple[str, Happening], Known] = OrderedDict()
         self._budgets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # by uid: events left, and when
@@ -119,8 +118,8 @@ class Recorder:
             "type": happening.type,
             "reason": happening.reason,
             "message": happening.message[:LONGEST],
-            "source": {"component": COMPONENT},
-            "reportingComponent": COMPONENT,
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
             "reportingInstance": self._identity,
             "firstTimestamp": now,
             "lastTimestamp": now,
