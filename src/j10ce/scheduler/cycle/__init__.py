@@ -1,7 +1,16 @@
 """One decision after another: which pod is next, which node it gets, and who has to go for it. Pure.
 
 Events and `now` come in; bindings, evictions, nominations and waits go out. Process, simulator, `place` and extender
-drive the same code.
+drive the same code:
+
+    scheduler = Scheduler([profile("default-scheduler", plugins, weights)])
+    scheduler.put_node(node, now)        remove_node(name, now)
+    scheduler.put_pod(pod, now)          remove_pod(uid, now)       every pod of the cluster, whoever schedules it
+    scheduler.put_fact(fact, now)        remove_fact(fact, now)     owners, namespaces, budgets, pledges, quotas …
+    for decision in scheduler.step(now): ...                        all pods that are due, or as many as `most`
+    scheduler.bound(uid, now)            bind_failed(uid, why, now)       evict_failed(uid, why, now)
+    scheduler.next_at(now)               when to step again if nothing happens; infinite: never
+    scheduler.pending()                  every pod that has no node yet, and why
 
     framework   is what plugins are asked and answer: the extension points
     decisions   is what a step decides, for a driver to carry out

@@ -9,7 +9,7 @@ are numbers of nodes in the book. Nothing here does I/O, and time comes in as `n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -24,6 +24,7 @@ class Reach(Enum):
     """What the answer of a filter or a score depends on, and so how long it can be kept."""
 
     NODE = "node"  # the pod's shape and the node's object
+    SUMS = "sums"  # and the book's sums of the node: allocatable, used, weighed. It may be asked of an imagined book
     ROOM = "room"  # and the pods on that node
     CLUSTER = "cluster"  # and pods on other nodes, or the pod's labels and namespace: it is asked anew each time
 
@@ -92,6 +93,8 @@ class PreFilter(Protocol):
 
 @runtime_checkable
 class Filter(Protocol):
+    """In the order of a profile: a node is counted for the first one that refuses it."""
+
     name: str
     reach: Reach
 
@@ -151,7 +154,8 @@ class Score(Protocol):
 @runtime_checkable
 class Normalised(Protocol):
     def normalise(self, raw: Scores, /) -> Scores:
-        """0 to 100, of the nodes that the pod may have."""
+        """0 to 100, of the nodes that the pod may have. Each answer depends on its own raw score and on the least and
+        the largest of all, and on nothing else."""
         ...
 
 
@@ -198,6 +202,35 @@ class PostBind(Protocol):
     name: str
 
     def post_bind(self, pod: PodFacts, node: str, now: float, /) -> None: ...
+
+
+@runtime_checkable
+class Groups(Protocol):
+    """A filter that explains many refusals at once."""
+
+    def whys(self, pod: PodFacts, book: Book, rows: Rows, /) -> Iterable[tuple[Turned, Rows]]:
+        """As `why` of each of `rows`, which `filter` does not allow: each reason with its rows."""
+        ...
+
+
+@runtime_checkable
+class Retries(Protocol):
+    """A post_filter, pre_enqueue or queue_sort that may answer otherwise once time has passed."""
+
+    def again_at(self, pod: PodFacts, now: float, /) -> float:
+        """When to try a pod again that found no node or was not let in; infinite: when something changes."""
+        ...
+
+
+@runtime_checkable
+class FactWatcher(Protocol):
+    """A plugin that follows what is neither pod nor node: owners, namespaces, pledges, groups, quotas."""
+
+    facts: tuple[type, ...]  # it hears of these alone
+
+    def fact_seen(self, fact: Any, now: float, /) -> None: ...
+
+    def fact_gone(self, fact: Any, now: float, /) -> None: ...
 
 
 @runtime_checkable
