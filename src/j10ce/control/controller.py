@@ -35,8 +35,8 @@ class Unconfigured:
     class Config(Strict, frozen=True, kw_only=True):
         pass
 
-    def __init__(self, _: Config) -> None:
-        pass
+    def __init__(self, config: Config) -> None:
+        self.config = config  # whoever makes another one of its kind, for a what-if, passes it on
 
 
 @runtime_checkable
