@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from j10ce.scheduler.book.around import Around
 from j10ce.scheduler.book.columns import PODS, Columns
 from j10ce.scheduler.book.facts import NodeFacts, PodFacts
 from j10ce.scheduler.cluster import Amounts, Mask
@@ -38,6 +39,7 @@ class Book:
 
     def __init__(self) -> None:
         self.columns = Columns()
+        self.around = Around()
         self.names: list[str] = []
         self.row: dict[str, int] = {}
         self.nodes: list[NodeFacts | None] = []  # None: the node is gone

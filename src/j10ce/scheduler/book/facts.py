@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
-from j10ce.scheduler.book.shape import Effect, Pairs, Shape
+from j10ce.scheduler.book.shape import Effect, LabelTest, Pairs, Shape
 
 NO_SHAPE: Final = Shape()
 
@@ -36,6 +36,7 @@ class OwnerFacts(NamedTuple):
     slots: int = 1  # pods that are to run at a time: replicas or parallelism
     slo: str = ""  # its annotation, as written
     completions: int = 0
+    selector: LabelTest | None = None  # of the pods of its direct owner: what defaults of spreading count
 
 
 class PodFacts(NamedTuple):
