@@ -95,6 +95,8 @@ def test_each_kind_of_error_has_its_exit_code(error: QosError, code: int, capsys
         (["migrate", "a", "sqlite:///b"], "SOURCE = 'a': unknown store"),
         (["hold", "web", "cpu.max", "--why", "x", "--for", "banana"], "--for = 'banana': not a duration"),
         (["place", "--for", "banana", "-f", "examples/fleet/workload.yaml"], "--for = 'banana': not a duration"),
+        (["token", "create", "a", "--role", "viewer", "--for", "banana"], "--for = 'banana': not a duration"),
+        (["certs", "init", "--dir", "/nonexistent", "--for", "10"], "--for = '10': not a duration"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

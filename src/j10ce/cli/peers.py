@@ -15,9 +15,9 @@ from j10ce.cli.accounts import Account
 from j10ce.cli.client import Client
 from j10ce.cli.dirs import Dirs
 from j10ce.cli.output import FORMATS, warn
+from j10ce.cli.paths import path
 from j10ce.errors import Denied, Finding, Invalid, QosError, Unreachable
 from j10ce.model.catalogue import KINDS, Kind
-from j10ce.model.kinds import GROUP, VERSION
 from j10ce.model.knob import KNOBS
 from j10ce.model.quantity import Duration
 from j10ce.model.text.near import near
@@ -87,13 +87,13 @@ class Peers:
     def _kept(self) -> Account:
         if self.kubeconfig:
             return kubeconfig.read(Path(self.kubeconfig))
-        for path in kubeconfig.find(self.dirs.kubeconfig, os.environ):
+        for file in kubeconfig.find(self.dirs.kubeconfig, os.environ):
             try:
-                return kubeconfig.read(path)
+                return kubeconfig.read(file)
             except FileNotFoundError:
                 continue
             except PermissionError:
-                raise Denied(f"{path} is not yours to read; use sudo, or be the user who runs `up`") from None
+                raise Denied(f"{file} is not yours to read; use sudo, or be the user who runs `up`") from None
         if elsewhere := self.dirs.roots_own("use sudo"):
             raise Denied(f"no control plane of yours; {elsewhere}")
         raise Unreachable("no control plane on this host; start one with `j10ce-qos up`, or give --server")
@@ -119,7 +119,7 @@ class Peers:
         peer = self.for_kind(kind)
         peer.timeout = timeout_s
         holds_here = kind.name == "Hold" and self.of_host(kind)
-        listing = peer.get("/v1/holds" if holds_here else f"/apis/{GROUP}/{VERSION}/{kind.plural}")
+        listing = peer.get("/v1/holds" if holds_here else path(kind, None))
         return list(listing["items"])
 
 
@@ -190,6 +190,9 @@ def kinds_for_people() -> str:
 
 namespace_option = click.option("-n", "--namespace", default="default", show_default=True, help="Namespace.")
 all_namespaces = click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
+files_option = click.option(
+    "-f", "--filename", "files", multiple=True, required=True, help="File, directory, or - for standard input."
+)
 output_option = click.option(
     "-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True, help="Format."
 )

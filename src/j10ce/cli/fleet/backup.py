@@ -13,11 +13,12 @@ import click
 
 from j10ce.cli.client import Client
 from j10ce.cli.output import say
+from j10ce.cli.paths import path
 from j10ce.cli.peers import Peers
 from j10ce.daemon.secret_files import create_private
 from j10ce.errors import Conflict, Invalid, NotFound, StoreError
 from j10ce.model.catalogue import KINDS
-from j10ce.model.kinds import GROUP, VERSION, Object
+from j10ce.model.kinds import Object
 from j10ce.model.schema import decode
 from j10ce.model.stored import Key, Listing, key_of
 from j10ce.store import backup
@@ -120,7 +121,7 @@ def _pass(api: Client) -> tuple[tuple[Object, ...], int]:
     revision = 0
     for kind in KINDS.values():
         if kind.stored:
-            listing: dict[str, Any] = api.get(f"/apis/{GROUP}/{VERSION}/{kind.plural}")
+            listing: dict[str, Any] = api.get(path(kind, None))
             items += map(decode, listing["items"])
             revision = max(revision, int(listing["metadata"]["resourceVersion"]))
     return tuple(items), revision

@@ -10,11 +10,10 @@ import click
 
 from j10ce.agent.config import config_folder
 from j10ce.cli.client import address
-from j10ce.cli.fleet.tokens import ROLES, add_known, expiry
+from j10ce.cli.fleet.tokens import ROLES, add_known, expiry, life_s
 from j10ce.cli.output import say, table, warn
 from j10ce.cli.peers import Subcommands
 from j10ce.errors import Finding, Invalid, NotFound, Unsupported
-from j10ce.model.quantity import Duration
 
 if TYPE_CHECKING:
     from j10ce.cli.fleet.authority import Authority
@@ -52,7 +51,7 @@ def init_command(folder: Path | None, name: str, life: str) -> None:
       j10ce-qos certs init --dir ./pki
     """
     authority = _authority(folder)
-    authority.create(name, _seconds(life))
+    authority.create(name, life_s(life))
     say(f"{authority.certificate}: give it to agents and clients; keep {authority.folder / 'ca.key'} to yourself")
 
 
@@ -75,7 +74,7 @@ def server_command(folder: Path | None, hosts: tuple[str, ...], life: str, renew
     names = hosts or (authority.hosts("server") if renew else ())
     if not names:
         raise Invalid([Finding("--host", None, "missing", "name what clients will call the server")], "option")
-    authority.issue("server", CertificateWish(names[0], _seconds(life), names), renew=renew)
+    authority.issue("server", CertificateWish(names[0], life_s(life), names), renew=renew)
     say(f"{authority.folder / 'server.crt'}: for {', '.join(names)}")
 
 
@@ -103,7 +102,7 @@ def client_command(name: str, role: str, folder: Path | None, life: str, renew: 
         hint = "such names are those of nodes, bootstrap tokens and the manager; choose another"
         raise Invalid([Finding("NAME", name, f"not the name of a caller of role {role}", hint)], "argument")
     authority = _authority(folder)
-    authority.issue(name, CertificateWish(name, _seconds(life), role=role), renew=renew)
+    authority.issue(name, CertificateWish(name, life_s(life), role=role), renew=renew)
     say(f"{authority.folder / f'{name}.crt'}: {name}, {role}")
 
 
@@ -167,13 +166,6 @@ def _authority(folder: Path | None) -> Authority:
     except ImportError:
         raise Unsupported("certs", needs="the package `cryptography`: pip install 'j10ce-qos[fleet]'") from None
     return Authority(folder or config_folder() / "pki", _wall())
-
-
-def _seconds(life: str) -> float:
-    seconds = Duration.parse(life).seconds
-    if seconds <= 0:
-        raise Invalid([Finding("--for", life, "no time at all", "write it as 90d")], "option")
-    return seconds
 
 
 def _wall() -> float:

@@ -12,7 +12,7 @@ from j10ce.cli.manifests import load
 from j10ce.cli.meant import kinds_and_names, suggesting
 from j10ce.cli.output import Verbatim, dump, say
 from j10ce.cli.paths import apart, name_of, namespace_of, path, title
-from j10ce.cli.peers import Peers, complete_words, namespace_option
+from j10ce.cli.peers import Peers, complete_words, files_option, namespace_option
 from j10ce.errors import Conflict, Finding, Invalid, NotFound, QosError
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.text.cells import dig
@@ -20,9 +20,6 @@ from j10ce.policy.profiles import builtin
 
 MOST_NAMED: Final = 5
 DISCARD: Final = "ignoreStoreReadErrorWithClusterBreakingPotential"  # Kubernetes' name for it
-files_option = click.option(
-    "-f", "--filename", "files", multiple=True, required=True, help="File, directory, or - for standard input."
-)
 
 
 @click.command("apply")

@@ -11,12 +11,11 @@ import click
 
 from j10ce.cli.output import dump, say, show_objects, table, warn
 from j10ce.cli.paths import path
-from j10ce.cli.peers import Peers, Subcommands
+from j10ce.cli.peers import Peers, Subcommands, seconds
 from j10ce.daemon.secret_files import create_private
 from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import API_VERSION
-from j10ce.model.quantity import Duration
 
 ROLES = ("viewer", "editor", "node", "admin")
 KIND = KINDS["Credential"]
@@ -134,11 +133,14 @@ def add_known(file: Path, name: str, spec: dict[str, Any]) -> str:
     return token
 
 
-def expiry(life: str) -> str:
-    seconds = Duration.parse(life).seconds
-    if seconds <= 0:
+def life_s(life: str) -> float:
+    if (time_s := seconds("--for", life)) <= 0:
         raise Invalid([Finding("--for", life, "no time at all", "write it as 90d")], "option")
-    ends = time.clock_gettime(time.CLOCK_REALTIME) + seconds
+    return time_s
+
+
+def expiry(life: str) -> str:
+    ends = time.clock_gettime(time.CLOCK_REALTIME) + life_s(life)
     return datetime.fromtimestamp(int(ends), UTC).isoformat().replace("+00:00", "Z")
 
 

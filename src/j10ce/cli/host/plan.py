@@ -13,7 +13,7 @@ from j10ce.agent.ring.what_if import as_plain, whatif
 from j10ce.cli.dialects.config_map import CONFIG_MAP, DIALECT, converted, is_strange, is_theirs, manifest
 from j10ce.cli.manifests import load_checked
 from j10ce.cli.output import dump, say, warn
-from j10ce.cli.peers import Peers, output_option
+from j10ce.cli.peers import Peers, files_option, output_option
 from j10ce.errors import Denied, Invalid, Unreachable
 from j10ce.host.files import Files
 from j10ce.host.mounts import Hierarchies
@@ -34,9 +34,7 @@ FOREIGN: Final = frozenset({"Pod", "Node", "Namespace", *TEMPLATES}) | BESIDE
 
 
 @click.command("plan")
-@click.option(
-    "-f", "--filename", "files", multiple=True, required=True, help="File, directory, or - for standard input."
-)
+@files_option
 @click.option("--alone", is_flag=True, help="Only these objects: leave out what is in force on this host.")
 @click.option(
     "--dialect",
