@@ -9,7 +9,8 @@ from j10ce.dialects.koordinator.classes import class_or_default, priority_or_def
 from j10ce.dialects.koordinator.webhook.mutate import PriorityClass, mutate
 from j10ce.dialects.koordinator.webhook.pods import facts
 from j10ce.dialects.koordinator.webhook.profile import read_profile
-from j10ce.dialects.koordinator.webhook.validate import EnhancedRules, validate
+from j10ce.dialects.koordinator.webhook.required import NONE_REQUIRED, RequiredLabels
+from j10ce.dialects.koordinator.webhook.validate import validate
 from j10ce.errors import Invalid
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import convert
@@ -51,9 +52,9 @@ def validate_pod(case: Case) -> Any:
     update = case["operation"] == "UPDATE"
     old = kube_pod(case["old_pod"]) if update and case.get("old_pod") is not None else None
     gates = [name for name, on in (case.get("feature_gates") or {}).items() if on]
-    rules = convert(case["enhanced_config"], EnhancedRules) if case.get("enhanced_config") else None
+    rules = convert(case["enhanced_config"], RequiredLabels) if case.get("enhanced_config") else NONE_REQUIRED
     namespace = case["pod"].get("namespace", "default")
-    refused = validate(kube_pod(case["pod"]), old, gates=gates, namespace=namespace, enhanced=rules, literal=True)
+    refused = validate(kube_pod(case["pod"]), old, gates=gates, namespace=namespace, required=rules, literal=True)
     return {"allowed": not refused}
 
 

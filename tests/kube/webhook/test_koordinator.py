@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -103,6 +104,21 @@ def test_a_configmap_is_checked_and_others_are_not(hooked: Hooked) -> None:
     body = {"data": {"system-config": "{"}}
     with pytest.raises(Answer, match="ParseConfigFail"):
         hooked.cluster.call("PATCH", f"{CONFIG_MAPS}/slo-controller-config", body, content=MERGE)
+
+
+def test_labels_that_a_cluster_requires_count_at_once_and_not_for_pods_that_run(hooked: Hooked) -> None:
+    cluster, where = hooked.cluster, f"{CONFIG_MAPS}/pod-enhanced-validator-config"
+    cluster.call("POST", PODS, pod("unlabelled"))
+    rule = {"name": "owner", "requiredLabels": ["team"], "namespaceWhitelist": ["kube-public"]}
+    data = {"enable": "true", "rules": json.dumps([rule])}
+    cluster.call("POST", CONFIG_MAPS, {"metadata": {"name": "pod-enhanced-validator-config"}, "data": data})
+    cluster.wait("the rule", lambda: "rule owner requires it" in refusal(cluster))
+    created(cluster, pod(team="a"))
+    cluster.call("PATCH", f"{PODS}/unlabelled", {"metadata": {"labels": {"other": "x"}}}, content=MERGE)
+    with pytest.raises(Answer, match=r"rules.*not JSON"):
+        cluster.call("PATCH", where, {"data": {"rules": "["}}, content=MERGE)
+    cluster.call("DELETE", where)
+    cluster.wait("no rule", lambda: not refusal(cluster))
 
 
 def test_a_profile_counts_once_its_kind_is_installed_and_a_missing_priority_refuses_the_pod(hooked: Hooked) -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.dialects.koordinator import names
-from j10ce.dialects.koordinator.webhook.validate import EnhancedRules, LabelRule, oddities, validate
+from j10ce.dialects.koordinator.webhook.required import LabelRule, RequiredLabels
+from j10ce.dialects.koordinator.webhook.validate import oddities, validate
 
 QOS, SUB = names.QOS_LABEL, names.SUB_PRIORITY_LABEL
 
@@ -105,7 +106,7 @@ def test_what_may_not_change(now: dict[str, Any], before: dict[str, Any], paths:
     assert len(skipped) == len([path for path in paths if path != SUB])
 
 
-RULES = EnhancedRules(
+RULES = RequiredLabels(
     enable=True, rules=(LabelRule(name="owner", required_labels=("team", "app"), namespace_whitelist=("infra",)),)
 )
 
@@ -121,8 +122,15 @@ RULES = EnhancedRules(
     ],
 )
 def test_labels_that_a_cluster_requires(labels: dict[str, str], namespace: str, missing: int) -> None:
-    assert len(validate(pod(labels=labels), namespace=namespace, enhanced=RULES)) == missing
-    assert validate(pod(labels=labels), namespace=namespace, enhanced=EnhancedRules(rules=RULES.rules)) == []
+    assert len(validate(pod(labels=labels), namespace=namespace, required=RULES)) == missing
+    assert validate(pod(labels=labels), namespace=namespace, required=RequiredLabels(rules=RULES.rules)) == []
+
+
+def test_a_pod_that_runs_may_go_on_without_a_label_that_is_required_since_and_not_lose_one() -> None:
+    assert validate(pod(), pod(), namespace="shop", required=RULES) == []
+    assert len(validate(pod(), pod(), namespace="shop", required=RULES, literal=True)) == 2
+    (lost,) = validate(pod(labels={"app": "b"}), pod(labels={"team": "a", "app": "b"}), required=RULES)
+    assert lost.finding.path == "metadata.labels.team"
 
 
 def test_what_is_admitted_and_hardly_meant_is_told() -> None:
@@ -148,5 +156,5 @@ JSON = st.recursive(
 @given(JSON, JSON)
 def test_no_pod_breaks_the_rules(meta: Any, spec: Any) -> None:
     raw = {"metadata": meta, "spec": spec}
-    assert all(refusal.finding.hint for refusal in validate(raw, raw, enhanced=RULES))
+    assert all(refusal.finding.hint for refusal in validate(raw, raw, required=RULES))
     assert isinstance(oddities(raw), list)

@@ -12,7 +12,7 @@ import pytest
 from j10ce.errors import Invalid, Unreachable
 from j10ce.kube.client import KubeClient
 from j10ce.manager.changes.patches import patched, read_operations
-from j10ce.manager.kube.koordinator.admission import KoordinatorRules
+from j10ce.manager.kube.koordinator.admission import REQUIRED_LABELS, KoordinatorRules
 from j10ce.manager.kube.koordinator.strategies import ConfigMapName
 from j10ce.manager.kube.metrics import DoorMetrics
 from j10ce.manager.kube.webhook import AdmissionRequest, GroupKind, PodRules, Response, WebhookDoor, pod_difference
@@ -42,6 +42,7 @@ def rules(
     made = KoordinatorRules(client, lambda _: {}, lambda: nodes, WHERE)
     made.profiles.take({p["metadata"]["name"]: p for p in profiles})
     made.priorities.take({p["metadata"]["name"]: p for p in priorities})
+    made.labels.take({})
     return made
 
 
@@ -145,6 +146,46 @@ def test_a_class_that_its_priority_forbids_is_refused_and_one_that_is_odd_is_sai
     answer = Door(rules()).ask("validate", odd)
     assert answer.allowed
     assert "kubernetes.io/batch-cpu" in answer.warnings[0]
+
+
+OWNER = {"enable": "true", "rules": '[{"name": "owner", "requiredLabels": ["team"]}]'}
+
+
+def labelled(**data: str) -> dict[str, Any]:
+    return {REQUIRED_LABELS: {"metadata": {"name": REQUIRED_LABELS, "uid": "u"}, "data": data}}
+
+
+def test_labels_that_the_cluster_requires_follow_their_configmap() -> None:
+    """One that breaks leaves what was right; without it nothing is required."""
+    made = rules()
+    door = Door(made)
+    made.labels.take(labelled(**OWNER))
+    refused = door.ask("validate", pod())
+    assert not refused.allowed
+    assert refused.status is not None
+    assert "metadata.labels.team: missing; rule owner requires it" in refused.status["message"]
+    assert door.ask("validate", pod(team="a")).allowed
+    made.labels.take(labelled(enable="true", rules="["))
+    assert not door.ask("validate", pod()).allowed
+    made.labels.take({})
+    assert door.ask("validate", pod()).allowed
+
+
+def test_while_required_labels_are_being_read_other_rules_count_and_the_rest_is_admitted_with_a_warning() -> None:
+    client: KubeClient = None  # type: ignore[assignment]
+    door = Door(KoordinatorRules(client, lambda _: {}, tuple, WHERE))
+    answer = door.ask("validate", pod())
+    assert answer.allowed
+    assert "still being read" in answer.warnings[0]
+    labels = {"koordinator.sh/qosClass": "BE", "koordinator.sh/priority-class": "koord-prod"}
+    assert not door.ask("validate", pod(**labels)).allowed
+
+
+def test_rules_of_labels_that_are_wrong_are_refused() -> None:
+    fresh = {"metadata": {"name": REQUIRED_LABELS}, "data": {**OWNER, "rules": "["}}
+    assert not judged(fresh).allowed
+    assert judged(fresh, namespace="elsewhere").allowed
+    assert judged({**fresh, "data": OWNER}).allowed
 
 
 def test_the_class_of_a_pod_may_not_change() -> None:

@@ -7,5 +7,6 @@ A pod as JSON, profiles and priority classes come in; the pod as it should be, o
     patch       merges a patch into a pod, as Kubernetes does
     resources   rewrites amounts to those of batch and mid
     mutate      applies profiles to a pod that is created
+    required    reads which labels a cluster requires, and says which a pod lacks
     validate    says why a pod is refused, and what is odd about one that is not
 """

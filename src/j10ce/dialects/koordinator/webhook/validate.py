@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Final, Literal, NamedTuple
 
-from msgspec import field
-
 from j10ce.dialects.koordinator.classes import Band, KoordClass, label_findings
 from j10ce.dialects.koordinator.names import (
     BATCH_CPU,
     BATCH_MEMORY,
     QOS_LABEL,
     RESERVATION_POD,
-    SKIP_VALIDATION_LABEL,
     SUB_PRIORITY_LABEL,
 )
 from j10ce.dialects.koordinator.webhook.pods import PodFacts, facts
+from j10ce.dialects.koordinator.webhook.required import NONE_REQUIRED, RequiredLabels
 from j10ce.errors import Finding, Invalid
-from j10ce.model.bounds import Several, Word, Words
-from j10ce.model.parts.strict import Strict
+from j10ce.policy.select import Labels
 
 Raw = dict[str, Any]
 RefusalKind = Literal["Required", "Invalid", "Forbidden"]
@@ -38,31 +35,19 @@ class PodRefusal(NamedTuple):
     finding: Finding
 
 
-class LabelRule(Strict, frozen=True, kw_only=True):
-    name: Word = ""
-    required_labels: Words = ()
-    namespace_whitelist: Words = ()
-
-
-class EnhancedRules(Strict, frozen=True, kw_only=True):
-    """ConfigMap `pod-enhanced-validator-config`."""
-
-    enable: bool = False
-    rules: Several[LabelRule] = field(default_factory=tuple)
-
-
 def validate(
     pod: Raw,
     old: Raw | None = None,
     *,
     gates: Collection[str] = (),
     namespace: str = "",
-    enhanced: EnhancedRules | None = None,
+    required: RequiredLabels = NONE_REQUIRED,
     literal: bool = False,
 ) -> list[PodRefusal]:
     """All reasons to refuse a pod; `old` is what it was before an update.
 
-    `literal`: a class that goes with some priorities only is refused where none is given, too, as theirs does.
+    `literal`: as theirs does, a class that goes with some priorities only is refused where none is given, and a pod
+    that runs without a label that is required since may not be touched.
     """
     try:
         now, before = facts(pod), facts(old) if old is not None else None
@@ -74,7 +59,7 @@ def validate(
         *_combination(now, literal),
         *_own_cpus(now),
         *_reservation(now),
-        *(_enhanced(now, namespace, enhanced) if enhanced is not None else ()),
+        *_required(now, namespace, required, None if before is None or literal else before.labels),
     ]
 
 
@@ -126,14 +111,9 @@ def _reservation(pod: PodFacts) -> Iterator[PodRefusal]:
         yield PodRefusal("Forbidden", finding)
 
 
-def _enhanced(pod: PodFacts, namespace: str, rules: EnhancedRules) -> Iterator[PodRefusal]:
-    if not rules.enable or pod.labels.get(SKIP_VALIDATION_LABEL) == "true":
-        return
-    for rule in rules.rules:
-        for label in rule.required_labels if namespace not in rule.namespace_whitelist else ():
-            if label not in pod.labels:
-                problem = f"missing; rule {rule.name} requires it"
-                yield PodRefusal("Forbidden", Finding(f"metadata.labels.{label}", None, problem, "label the pod"))
+def _required(now: PodFacts, namespace: str, rules: RequiredLabels, had: Labels | None) -> Iterator[PodRefusal]:
+    for finding in rules.missing(now.labels, namespace, had):
+        yield PodRefusal("Forbidden", finding)
 
 
 def oddities(pod: Raw) -> list[Finding]:

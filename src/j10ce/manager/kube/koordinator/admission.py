@@ -19,17 +19,19 @@ from j10ce.dialects.koordinator.native.strategies import generated
 from j10ce.dialects.koordinator.overrides import chosen
 from j10ce.dialects.koordinator.webhook.mutate import PriorityClass, mutate
 from j10ce.dialects.koordinator.webhook.profile import ColocationProfile, read_profile
+from j10ce.dialects.koordinator.webhook.required import NONE_REQUIRED, RequiredLabels, read_rules
 from j10ce.dialects.koordinator.webhook.validate import oddities, validate
 from j10ce.errors import Finding, Invalid, Unreachable
 from j10ce.kube.client import KubeClient
 from j10ce.manager.kube.koordinator.follow import Following
-from j10ce.manager.kube.koordinator.strategies import ConfigMapName
+from j10ce.manager.kube.koordinator.strategies import ConfigMapName, following, read
 from j10ce.model.kube.native import Node
 from j10ce.policy.select import Labels
 
 log = structlog.get_logger()
 PROFILES_PATH: Final = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
 PRIORITIES_PATH: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
+REQUIRED_LABELS: Final = "pod-enhanced-validator-config"  # a ConfigMap beside the other one
 Raw = dict[str, Any]
 
 
@@ -57,14 +59,16 @@ class KoordinatorRules:
         where: ConfigMapName,
     ) -> None:
         self.profiles, self.priorities = Following(client, PROFILES_PATH), Following(client, PRIORITIES_PATH)
+        self.labels = following(client, where._replace(name=REQUIRED_LABELS))
         self._namespaces, self._nodes, self._where = namespaces, nodes, where
         self._known: ReadProfiles | None = None
+        self._required, self._required_at = NONE_REQUIRED, -1
 
     async def run(self) -> None:
-        """Follow profiles and priorities, for ever. Without their CRD there is no profile."""
+        """Follow profiles, priorities and labels that are required, for ever. Without their CRD there is no profile."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.profiles.run())
-            group.create_task(self.priorities.run())
+            for following in (self.profiles, self.priorities, self.labels):
+                group.create_task(following.run())
 
     def speaks_of(self, labels: Labels) -> bool:
         """Whether a pod says its class in Koordinator's words: no other default counts then."""
@@ -84,10 +88,12 @@ class KoordinatorRules:
         return Mutated(made.pod, tuple(map(str, made.findings)))
 
     def check_pod(self, namespace: str, pod: Raw, old: Raw | None) -> tuple[str, ...]:
-        """What is odd about it. Raises Invalid with all reasons to refuse it."""
-        refused = validate(pod, old, namespace=namespace)
+        """What is odd about it. Raises Invalid with all reasons to refuse it, Unreachable where not all are known."""
+        refused = validate(pod, old, namespace=namespace, required=self._required_labels())
         if refused:
             raise Invalid([r.finding for r in refused], f"Pod {namespace}/{_name(pod)}")
+        if not self.labels.synced.is_set():
+            raise Unreachable("labels that are required are still being read")
         return tuple(map(str, oddities(pod))) if old is None else ()
 
     def check_config(self, namespace: str, name: str, raw: Raw, old: Raw | None) -> tuple[str, ...]:
@@ -95,6 +101,8 @@ class KoordinatorRules:
 
         Keys that an update does not touch are not judged again: one old mistake must not keep others from being mended.
         """
+        if (namespace, name) == self._where._replace(name=REQUIRED_LABELS):
+            return _check_labels(raw, f"ConfigMap {namespace}/{name}")
         if (namespace, name) != self._where:
             return ()
         fresh, before = _texts(raw), _texts(old or {})
@@ -106,6 +114,16 @@ class KoordinatorRules:
         made = generated(changed)
         return tuple(str(f) for f in (*made.findings, *made.notes))
 
+    def _required_labels(self) -> RequiredLabels:
+        """As they were last written right; none where the ConfigMap is not there."""
+        if self._required_at != self.labels.changed.epoch:
+            self._required_at = self.labels.changed.epoch
+            rules, findings = read_rules(read(self.labels.held.get(REQUIRED_LABELS)).data or {})
+            for finding in findings:
+                log.warning("koordinator.labels", config_map=REQUIRED_LABELS, error=str(finding))
+            self._required = self._required if rules is None else rules
+        return self._required
+
     def _read(self) -> ReadProfiles:
         if not (self.profiles.synced.is_set() and self.priorities.synced.is_set()):
             raise Unreachable("profiles and priority classes are still being read")
@@ -114,6 +132,13 @@ class KoordinatorRules:
             priorities = {name: _priority(raw) for name, raw in self.priorities.held.items()}
             self._known = ReadProfiles(epochs, tuple(_profiles(self.profiles.held)), priorities)
         return self._known
+
+
+def _check_labels(raw: Raw, what: str) -> tuple[str, ...]:
+    rules, findings = read_rules(_texts(raw))
+    if rules is None:
+        raise Invalid([*findings], what)
+    return tuple(map(str, findings))
 
 
 def _profiles(held: Mapping[str, Raw]) -> Iterable[ColocationProfile]:
