@@ -71,3 +71,10 @@ def test_this_machine_has_a_topology() -> None:
     here = of_this_machine()
     assert here.cpus
     assert all(cpu in here.siblings(cpu) for cpu in here.cpus)
+
+
+def test_memory_of_each_node_is_read_where_the_kernel_says_it(tmp_path: Path) -> None:
+    root = machine(tmp_path)
+    put(root, "node/node0/meminfo", "Node 0 MemTotal:       16 kB\nNode 0 MemFree:        8 kB")
+    put(root, "node/node1/meminfo", "nonsense")
+    assert topology(CPUS, str(root)).memory == {0: 16384}

@@ -13,10 +13,12 @@ from j10ce.policy.overcommit import (
     Inputs,
     Law,
     OvercommitStrategy,
+    ZoneTerms,
     batch,
     degraded,
     mid,
     reclaimable,
+    reclaimable_zones,
     results,
     total,
     worth_telling,
@@ -190,3 +192,46 @@ def test_a_silent_node_lends_nothing_and_says_since_when() -> None:
     terms = degraded(OvercommitStrategy(degrade=Duration(900)), 960.0, ["batch-cpu"])
     assert results(terms) == amounts_of("0")
     assert terms[0].why == "no report for 960 s, more than 15m"
+
+
+def zoned(law: Law, i: Inputs, **zones: ZoneTerms) -> dict[str, int]:
+    strategy = OvercommitStrategy(cpu=law)
+    made = reclaimable_zones(strategy, {"cpu": i}, {zone: {"cpu": bound} for zone, bound in zones.items()})
+    return {zone: amounts["batch-cpu"].millicores() for zone, amounts in made.items()}
+
+
+@pytest.mark.parametrize(
+    ("law", "first", "second"),
+    [
+        # 50 − margin 17.5 − half of the system 3.5 − half of what is bound nowhere − what is bound here
+        pytest.param(Law(threshold_percent=65), 10_000, 15_000, id="by usage: 28 bound nowhere, 5 in one"),
+        pytest.param(Law(threshold_percent=65, by="maxUsageRequest"), 3_000, 13_000, id="the larger: 32 and 10"),
+        pytest.param(Law(threshold_percent=65, batch_percent=25), 10_000, 12_500, id="capped by its own capacity"),
+        pytest.param(Law(threshold_percent=30), 0, 0, id="never below nothing"),
+    ],
+)
+def test_who_is_bound_to_a_memory_node_counts_there_and_all_others_in_all_alike(
+    law: Law, first: int, second: int
+) -> None:
+    bound = ZoneTerms(50_000, usage=5_000, request=10_000, larger=10_000)
+    assert zoned(law, CPU, a=bound, b=ZoneTerms(50_000)) == {"a": first, "b": second}
+
+
+@given(
+    st.integers(0, 100_000),
+    st.lists(st.tuples(st.integers(1, 100_000), st.integers(0, 30_000)), min_size=1, max_size=8),
+)
+def test_memory_nodes_lend_no_more_than_the_machine_unless_one_of_them_has_nothing_left(
+    usage: int, parts: list[tuple[int, int]]
+) -> None:
+    zones = {f"{n}": ZoneTerms(capacity, usage=use) for n, (capacity, use) in enumerate(parts)}
+    i = Inputs(sum(capacity for capacity, _ in parts), usage=max(usage, sum(use for _, use in parts)))
+    each = zoned(Law(), i, **zones)
+    assert all(0 <= amount <= zones[zone].capacity for zone, amount in each.items())
+    assert min(each.values()) == 0 or sum(each.values()) <= total(batch(Law(), i))
+
+
+def test_a_memory_node_of_which_a_resource_is_not_known_lends_none_of_it() -> None:
+    zones = {"0": {"cpu": ZoneTerms(50_000), "memory": ZoneTerms(60 * G)}, "1": {"cpu": ZoneTerms(50_000)}}
+    made = reclaimable_zones(DEFAULT, {"cpu": CPU, "memory": MEMORY}, zones)
+    assert {zone: [*amounts] for zone, amounts in made.items()} == {"0": ["batch-cpu"], "1": ["batch-cpu"]}

@@ -25,8 +25,16 @@ def of_this_machine() -> Topology:
 
 def topology(cpus: Cpus, root: str = "") -> Topology:
     """Of these CPUs, below `root`: empty for this machine. No descriptor is kept: it is read when CPUs come or go."""
-    numa = {cpu: node for node in _list(f"{root}{NODES}/online") for cpu in _list(f"{root}{NODES}/node{node}/cpulist")}
-    return Topology({cpu: _site(cpu, numa.get(cpu, 0), f"{root}{CPUS}/cpu{cpu}") for cpu in sorted(cpus)})
+    nodes = sorted(_list(f"{root}{NODES}/online"))
+    numa = {cpu: node for node in nodes for cpu in _list(f"{root}{NODES}/node{node}/cpulist")}
+    memory = {node: size for node in nodes if (size := _memory(f"{root}{NODES}/node{node}/meminfo"))}
+    return Topology({cpu: _site(cpu, numa.get(cpu, 0), f"{root}{CPUS}/cpu{cpu}") for cpu in sorted(cpus)}, memory)
+
+
+def _memory(path: str) -> int:
+    """Bytes; its first line is `Node 0 MemTotal:  16263592 kB`."""
+    words = _text(path).split(maxsplit=4)
+    return int(words[3]) * 1024 if len(words) > 3 and words[2] == "MemTotal:" and words[3].isdecimal() else 0
 
 
 def _site(cpu: int, numa: int, here: str) -> Site:

@@ -222,6 +222,7 @@ class NodeReport(Strict, frozen=True, kw_only=True):
     # 5m, 10m, 30m -> resource -> avg, p50, p90, p95, p99
     usage_over: Named[Named[Named[Quantity]]] = field(default_factory=dict)
     demand: Named[Named[Quantity]] = field(default_factory=dict)  # resource -> what best effort leaves alone
+    zones: Named[Named[Named[Quantity]]] = field(default_factory=dict)  # memory node -> resource -> capacity, bound
     predicted: Named[Named[Quantity]] = field(default_factory=dict)  # resource -> peak of all, of the protected
     pressure: Named[float] = field(default_factory=dict)
     capabilities: Several[Capability] = ()
@@ -241,6 +242,7 @@ class NodeReport(Strict, frozen=True, kw_only=True):
 class NodeQoSStatus(Strict, frozen=True, kw_only=True):
     node: NodeReport = NodeReport()
     overcommit: Named[Quantity] = field(default_factory=dict)  # result -> what may be lent to reclaimable workloads
+    overcommit_zones: Named[Named[Quantity]] = field(default_factory=dict)  # the same of each memory node
     overcommit_strategy: Word = ""
     overcommit_terms: tuple[OvercommitTerm, ...] = ()
     overcommit_time: datetime | UnsetType = UNSET

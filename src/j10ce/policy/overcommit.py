@@ -79,6 +79,15 @@ class Inputs(NamedTuple):
     worth: float = 1.0  # of one CPU here, in CPUs of the slowest of the fleet
 
 
+class ZoneTerms(NamedTuple):
+    """One resource of one memory node: what there is, and what of the protected runs there alone."""
+
+    capacity: int
+    usage: int = 0
+    request: int = 0
+    larger: int = 0
+
+
 class Term(NamedTuple):
     step: Step
     name: str
@@ -181,6 +190,45 @@ def reclaimable(strategy: OvercommitStrategy, inputs: Mapping[str, Inputs]) -> t
         if resource in inputs
         for t in formula(law, kept_back(law, resource, inputs[resource]))
     )
+
+
+def reclaimable_zones(
+    strategy: OvercommitStrategy, inputs: Mapping[str, Inputs], zones: Mapping[str, Mapping[str, ZoneTerms]]
+) -> dict[str, dict[str, Quantity]]:
+    """Batch of each memory node. `inputs`: of the whole machine."""
+    laws = {"cpu": strategy.cpu, "memory": strategy.memory}
+    made: dict[str, dict[str, Quantity]] = {zone: {} for zone in zones}
+    for resource, law in laws.items():
+        there = {zone: bound[resource] for zone, bound in zones.items() if resource in bound}
+        if resource in inputs and len(there) == len(zones):
+            for zone, i in divided(kept_back(law, resource, inputs[resource]), there).items():
+                made[zone][f"batch-{resource}"] = spelled(resource, total(batch(law, i)))
+    return {zone: amounts for zone, amounts in made.items() if amounts}
+
+
+def divided(whole: Inputs, zones: Mapping[str, ZoneTerms]) -> dict[str, Inputs]:
+    """Who is bound counts where it is; everybody else, and the machine itself, in all of them alike."""
+    n = max(1, len(zones))
+
+    def share(amount: int) -> int:
+        return -(-max(0, amount) // n)
+
+    free = {
+        name: share(getattr(whole, name) - sum(getattr(bound, name) for bound in zones.values()))
+        for name in ("usage", "request", "larger")
+    }
+    alike = whole._replace(
+        headroom=share(whole.headroom), system=share(whole.system), withheld=share(whole.withheld), **free
+    )
+    return {
+        zone: alike._replace(
+            capacity=bound.capacity,
+            usage=alike.usage + bound.usage,
+            request=alike.request + bound.request,
+            larger=alike.larger + bound.larger,
+        )
+        for zone, bound in zones.items()
+    }
 
 
 def kept_back(law: Law, resource: str, i: Inputs) -> Inputs:

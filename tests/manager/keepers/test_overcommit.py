@@ -74,6 +74,25 @@ def test_a_report_becomes_amounts_with_every_term() -> None:
     ]
 
 
+def test_each_memory_node_lends_its_own_part_and_nothing_once_the_node_is_silent() -> None:
+    made = used()
+    zones = {
+        "0": {"cpu": quantities({"capacity": "5", "usage": "1500m", "request": "2", "larger": "2"})},
+        "1": {"cpu": quantities({"capacity": "5"})},
+    }
+    report = replace(made.status.node, zones=zones)
+    known = lending_node(replace(made, status=replace(made.status, node=report)))
+    # 5 − margin 2 − half of the headroom 0.25 − half of what is bound nowhere 0.25 − what is bound here
+    assert known.status.overcommit_zones == {
+        "0": quantities({"batch-cpu": "1"}),
+        "1": quantities({"batch-cpu": "2500m"}),
+    }
+    shown = describe_node(plain(known))
+    assert "MEMORY NODE   BATCH-CPU" in shown
+    silent = lending_node(known, WALL + 3600)
+    assert {str(q) for lent in silent.status.overcommit_zones.values() for q in lent.values()} == {"0"}
+
+
 def test_a_small_change_is_not_reported_and_a_large_one_is() -> None:
     before = lending_node(used("2"))
     moved = used("2200m")

@@ -19,6 +19,7 @@ ROOM: Final = MOST_REPORT - 2048  # what travels around a report is not part of 
 MOST_REASON: Final = 500  # characters of one reason, where there are many
 MOST_TOPOLOGY: Final = 8192  # bytes of a topology, likewise; every machine that is built has less
 
+MOST_ZONES: Final = 32  # memory nodes, likewise: each takes a quarter of a kilobyte
 MOST_PAIRS: Final = 8  # of who suffers from whom, likewise; the worst come first
 MOST_NAMES: Final = 16  # of workloads that one policy does not protect, likewise
 
@@ -49,6 +50,8 @@ def fitted(report: NodeReport) -> NodeReport:
         return report
     left = dict[str, int]()
     bare = replace(report, effective=(), failing={}, reservations=(), claimed={}, topology=_brief(report, left))
+    if len(report.zones) > MOST_ZONES:
+        bare, left["zones"] = replace(bare, zones={}), len(report.zones)
     if beyond := report.interference[MOST_PAIRS:]:
         bare, left["interference"] = replace(bare, interference=report.interference[:MOST_PAIRS]), len(beyond)
     room, taken = ROOM - len(encode(bare)), list[Item]()

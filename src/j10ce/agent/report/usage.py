@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from j10ce.agent.cache import Histories
 from j10ce.agent.report.peaks import Peaks
 from j10ce.agent.report.report import amount
+from j10ce.agent.report.zones import Taken, by_zone
 from j10ce.agent.ring.ring import Report
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import NODE, TargetId
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import RESOURCES
+from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Entitlement, Workload
 from j10ce.observe.ring import rank
 from j10ce.policy.predict import CPU_BUCKETS, MEMORY_BUCKETS, Buckets, Checkpoint, Histogram
@@ -120,6 +122,24 @@ class Usage:
             if recent
         }
 
+    def zones(self, report: Report) -> dict[str, ByWhose]:
+        """By memory node and resource: what there is, and what of the protected is bound to it."""
+        return {
+            zone: {
+                resource: {name: amount(resource, n) for name, n in sums.items()}
+                for resource, sums in resources.items()
+            }
+            for zone, resources in by_zone(report.snap, lambda: self._claims(report.snap)).items()
+        }
+
+    def _claims(self, snap: Snapshot) -> Iterator[Taken]:
+        for n, resource in enumerate(RESOURCES):
+            recent = self._recent.get(resource, ())
+            for target, entitled in snap.entitlements.items():
+                if recent and not gives_way(entitled, snap.workloads.get(target)):
+                    use = _high([m.each.get(target, 0.0) for m in recent])
+                    yield Taken(target, resource, max(use, _kept(resource, entitled)), _wanted(entitled, n))
+
     def predicted(self, report: Report) -> ByWhose:
         """By resource: the peak to expect of the whole node, and of all but best effort, and what the latter leave of
         their requests, each by itself; nothing while it is young."""
@@ -165,12 +185,19 @@ def _mean(report: Report, resource: str, meter: Meter) -> Mean | None:
             besteffort += use
             continue
         each[target] = use
-        wanted = float(max(entitled.requests[n], entitled.floor[n]))
-        # CPUs of the exclusive are nobody else's, used or not.
-        kept = wanted if resource == "cpu" and entitled.tier is Tier.EXCLUSIVE else 0.0
-        protected += max(use, kept)
-        larger += max(use, wanted)
+        protected += max(use, _kept(resource, entitled))
+        larger += max(use, _wanted(entitled, n))
     return Mean(node, besteffort, protected, larger, each)
+
+
+def _wanted(entitled: Entitlement, n: int) -> float:
+    return float(max(entitled.requests[n], entitled.floor[n]))
+
+
+def _kept(resource: str, entitled: Entitlement) -> float:
+    """CPUs of the exclusive are nobody else's, used or not."""
+    alone = resource == "cpu" and entitled.tier is Tier.EXCLUSIVE
+    return _wanted(entitled, RESOURCES.index(resource)) if alone else 0.0
 
 
 def _asked(report: Report, n: int) -> tuple[int, int]:

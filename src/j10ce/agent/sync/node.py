@@ -54,6 +54,7 @@ class LocalNode:
             replace(
                 made,
                 demand=self._usage.demand(report),
+                zones=self._usage.zones(report),
                 predicted=self._usage.predicted(report),
                 applied=self._trail.applied,
                 evictions=self._evictions(),

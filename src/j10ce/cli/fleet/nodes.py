@@ -140,8 +140,17 @@ def _overcommit(status: dict[str, Any]) -> str:
             for t in terms
             if t["result"] == result
         ]
+    zones = _zones(status.get("overcommitZones") or {})
     by = f"by the strategy {status['overcommitStrategy']}\n" if status.get("overcommitStrategy") else ""
-    return by + table(["RECLAIMABLE", "AMOUNT", "WHY"], rows) if rows else ""
+    return by + table(["RECLAIMABLE", "AMOUNT", "WHY"], rows) + zones if rows else ""
+
+
+def _zones(lent: dict[str, dict[str, str]]) -> str:
+    """What may be lent on each memory node, where there are several."""
+    rows = [
+        (zone, *(_amount(r, amounts.get(f"batch-{r}")) for r in ("cpu", "memory"))) for zone, amounts in lent.items()
+    ]
+    return "\n\n" + table(["MEMORY NODE", "BATCH-CPU", "BATCH-MEMORY"], rows) if rows else ""
 
 
 def _amount(resource: str, text: str | None) -> str | None:

@@ -17,14 +17,23 @@ from j10ce.errors import Conflict, NotFound
 from j10ce.manager.documents.silence import Word
 from j10ce.manager.documents.view import View
 from j10ce.manager.keepers.overcommit_file import Strategies
-from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, NodeQoSStatus, OvercommitTerm
+from j10ce.model.kinds import MinimalReservationPolicy, NodeQoS, NodeQoSStatus
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
 from j10ce.policy.document.document import reference
 from j10ce.policy.entitlement.ledger import guaranteeable
 from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import in_force
-from j10ce.policy.overcommit import Inputs, OvercommitStrategy, adjusted, degraded, reclaimable, results, worth_telling
+from j10ce.policy.overcommit import (
+    Inputs,
+    ZoneTerms,
+    adjusted,
+    degraded,
+    reclaimable,
+    reclaimable_zones,
+    results,
+    worth_telling,
+)
 from j10ce.policy.strategy import EffectiveStrategy
 from j10ce.scheduler.cluster import ZERO, resources
 from j10ce.store.store import Store
@@ -114,14 +123,47 @@ def judged(
     status = node.status
     name, strategy = strategies.of(node)
     name, strategy = named(name, said), adjusted(strategy, said.strategy.overcommit)
-    terms = _terms(node, policies, silent_s, strategy, said.strategy.normalization.ratio)
+    known = _known_inputs(node, policies, said.strategy.normalization.ratio)
+    silent = silent_s > strategy.degrade.seconds
+    terms = degraded(strategy, silent_s, status.overcommit) if silent else reclaimable(strategy, known)
+    zones = _nothing(status.overcommit_zones) if silent else reclaimable_zones(strategy, known, _zones(node))
     fresh = results(terms)
     age_s = math.inf if status.overcommit_time is UNSET else abs(wall - status.overcommit_time.timestamp())
     renamed = bool(fresh) and status.overcommit_strategy != name
-    if not renamed and not worth_telling(status.overcommit, fresh, strategy, age_s):
+    before = _flat(status.overcommit, status.overcommit_zones)
+    if not renamed and not worth_telling(before, _flat(fresh, zones), strategy, age_s):
         return None
     now = datetime.fromtimestamp(int(wall), UTC)
-    return replace(status, overcommit=fresh, overcommit_strategy=name, overcommit_terms=terms, overcommit_time=now)
+    return replace(
+        status,
+        overcommit=fresh,
+        overcommit_zones=zones,
+        overcommit_strategy=name,
+        overcommit_terms=terms,
+        overcommit_time=now,
+    )
+
+
+ByZone = Mapping[str, Mapping[str, Quantity]]
+
+
+def _flat(amounts: Mapping[str, Quantity], zones: ByZone) -> dict[str, Quantity]:
+    """All amounts of a node under one name each."""
+    return {**amounts, **{f"{zone}/{name}": q for zone, lent in zones.items() for name, q in lent.items()}}
+
+
+def _nothing(zones: ByZone) -> dict[str, dict[str, Quantity]]:
+    return {zone: dict.fromkeys(lent, ZERO) for zone, lent in zones.items()}
+
+
+def _zones(node: NodeQoS) -> dict[str, dict[str, ZoneTerms]]:
+    return {
+        zone: {
+            resource: ZoneTerms(**{name: _amount(resource, amounts.get(name, ZERO)) for name in ZoneTerms._fields})
+            for resource, amounts in resources.items()
+        }
+        for zone, resources in node.status.node.zones.items()
+    }
 
 
 def named(file_entry: str, said: EffectiveStrategy) -> str:
@@ -131,15 +173,11 @@ def named(file_entry: str, said: EffectiveStrategy) -> str:
     return " + ".join((file_entry, *over[:MOST_NAMED])) + more
 
 
-def _terms(
-    node: NodeQoS, policies: Policies, silent_s: float, strategy: OvercommitStrategy, worth: float | UnsetType
-) -> tuple[OvercommitTerm, ...]:
-    if silent_s > strategy.degrade.seconds:
-        return degraded(strategy, silent_s, node.status.overcommit)
+def _known_inputs(node: NodeQoS, policies: Policies, worth: float | UnsetType) -> dict[str, Inputs]:
     by_resource = inputs(node, withheld(node, policies))
     if "cpu" in by_resource and worth is not UNSET:
         by_resource["cpu"] = by_resource["cpu"]._replace(worth=worth)
-    return reclaimable(strategy, by_resource)
+    return by_resource
 
 
 def inputs(node: NodeQoS, kept: Resources = NOTHING) -> dict[str, Inputs]:

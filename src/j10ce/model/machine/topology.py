@@ -28,6 +28,7 @@ class Topology(Struct, frozen=True):
     a container or a virtual machine may hide what it runs on."""
 
     sites: Mapping[int, Site] = field(default_factory=dict)
+    memory: Mapping[int, int] = field(default_factory=dict)  # memory node to bytes, as far as the kernel says it
 
     @property
     def cpus(self) -> Cpus:

@@ -67,7 +67,8 @@ def _amounts(report: NodeReport) -> Iterator[Finding]:
         yield from _named(f"{PATH}.claimed.{name}", claimed)
     over = ((f"usageOver.{span}", measured) for span, measured in report.usage_over.items())
     fixed = (("usage", report.usage), ("demand", report.demand), ("predicted", report.predicted))
-    for field, measured in (*fixed, *over):
+    zones = ((f"zones.{zone}", measured) for zone, measured in report.zones.items())
+    for field, measured in (*fixed, *over, *zones):
         for resource, amounts in measured.items():
             yield from _resource(f"{PATH}.{field}.{resource}", resource)
             for name, q in amounts.items():

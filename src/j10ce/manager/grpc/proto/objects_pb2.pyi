@@ -367,7 +367,7 @@ class NodeQoSSpec(_message.Message):
     def __init__(self, unschedulable: _Optional[bool] = ..., disarmed: _Optional[bool] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class NodeQoSStatus(_message.Message):
-    __slots__ = ("node", "overcommit", "overcommit_strategy", "overcommit_terms", "overcommit_time", "conditions")
+    __slots__ = ("node", "overcommit", "overcommit_zones", "overcommit_strategy", "overcommit_terms", "overcommit_time", "conditions")
     class OvercommitEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -375,19 +375,28 @@ class NodeQoSStatus(_message.Message):
         key: str
         value: str
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class OvercommitZonesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: StringMap
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[StringMap, _Mapping]] = ...) -> None: ...
     NODE_FIELD_NUMBER: _ClassVar[int]
     OVERCOMMIT_FIELD_NUMBER: _ClassVar[int]
+    OVERCOMMIT_ZONES_FIELD_NUMBER: _ClassVar[int]
     OVERCOMMIT_STRATEGY_FIELD_NUMBER: _ClassVar[int]
     OVERCOMMIT_TERMS_FIELD_NUMBER: _ClassVar[int]
     OVERCOMMIT_TIME_FIELD_NUMBER: _ClassVar[int]
     CONDITIONS_FIELD_NUMBER: _ClassVar[int]
     node: NodeReport
     overcommit: _containers.ScalarMap[str, str]
+    overcommit_zones: _containers.MessageMap[str, StringMap]
     overcommit_strategy: str
     overcommit_terms: _containers.RepeatedCompositeFieldContainer[OvercommitTerm]
     overcommit_time: _timestamp_pb2.Timestamp
     conditions: _containers.RepeatedCompositeFieldContainer[Condition]
-    def __init__(self, node: _Optional[_Union[NodeReport, _Mapping]] = ..., overcommit: _Optional[_Mapping[str, str]] = ..., overcommit_strategy: _Optional[str] = ..., overcommit_terms: _Optional[_Iterable[_Union[OvercommitTerm, _Mapping]]] = ..., overcommit_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ...) -> None: ...
+    def __init__(self, node: _Optional[_Union[NodeReport, _Mapping]] = ..., overcommit: _Optional[_Mapping[str, str]] = ..., overcommit_zones: _Optional[_Mapping[str, StringMap]] = ..., overcommit_strategy: _Optional[str] = ..., overcommit_terms: _Optional[_Iterable[_Union[OvercommitTerm, _Mapping]]] = ..., overcommit_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ...) -> None: ...
 
 class HoldSpec(_message.Message):
     __slots__ = ("target", "knobs", "expires", "why", "who", "node", "value", "breaks_reservation")
@@ -1005,7 +1014,7 @@ class SystemCpusSection(_message.Message):
     def __init__(self, cpus: _Optional[str] = ..., exclusive: _Optional[bool] = ...) -> None: ...
 
 class NodeReport(_message.Message):
-    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "usage_over", "demand", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "evictions", "tiers", "interference", "left_out")
+    __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "usage_over", "demand", "zones", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "evictions", "tiers", "interference", "left_out")
     class CapacityEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1055,6 +1064,13 @@ class NodeReport(_message.Message):
         key: str
         value: StringMap
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[StringMap, _Mapping]] = ...) -> None: ...
+    class ZonesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: StringMapMap
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[StringMapMap, _Mapping]] = ...) -> None: ...
     class PredictedEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1110,6 +1126,7 @@ class NodeReport(_message.Message):
     USAGE_FIELD_NUMBER: _ClassVar[int]
     USAGE_OVER_FIELD_NUMBER: _ClassVar[int]
     DEMAND_FIELD_NUMBER: _ClassVar[int]
+    ZONES_FIELD_NUMBER: _ClassVar[int]
     PREDICTED_FIELD_NUMBER: _ClassVar[int]
     PRESSURE_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
@@ -1137,6 +1154,7 @@ class NodeReport(_message.Message):
     usage: _containers.MessageMap[str, StringMap]
     usage_over: _containers.MessageMap[str, StringMapMap]
     demand: _containers.MessageMap[str, StringMap]
+    zones: _containers.MessageMap[str, StringMapMap]
     predicted: _containers.MessageMap[str, StringMap]
     pressure: _containers.ScalarMap[str, float]
     capabilities: _containers.RepeatedCompositeFieldContainer[Capability]
@@ -1151,7 +1169,7 @@ class NodeReport(_message.Message):
     tiers: _containers.MessageMap[str, TierTotal]
     interference: _containers.RepeatedCompositeFieldContainer[InterferenceReport]
     left_out: _containers.ScalarMap[str, int]
-    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., topology: _Optional[_Union[TopologyReport, _Mapping]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., usage_over: _Optional[_Mapping[str, StringMapMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ..., evictions: _Optional[_Iterable[_Union[EvictionRequest, _Mapping]]] = ..., tiers: _Optional[_Mapping[str, TierTotal]] = ..., interference: _Optional[_Iterable[_Union[InterferenceReport, _Mapping]]] = ..., left_out: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    def __init__(self, heartbeat: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., boot_id: _Optional[str] = ..., agent_version: _Optional[str] = ..., armed: _Optional[bool] = ..., document: _Optional[str] = ..., capacity: _Optional[_Mapping[str, str]] = ..., topology: _Optional[_Union[TopologyReport, _Mapping]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., claimed: _Optional[_Mapping[str, StringMap]] = ..., best_effort: _Optional[_Mapping[str, str]] = ..., usage: _Optional[_Mapping[str, StringMap]] = ..., usage_over: _Optional[_Mapping[str, StringMapMap]] = ..., demand: _Optional[_Mapping[str, StringMap]] = ..., zones: _Optional[_Mapping[str, StringMapMap]] = ..., predicted: _Optional[_Mapping[str, StringMap]] = ..., pressure: _Optional[_Mapping[str, float]] = ..., capabilities: _Optional[_Iterable[_Union[Capability, _Mapping]]] = ..., workloads: _Optional[int] = ..., reservations: _Optional[_Iterable[_Union[ReservationReport, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ..., failing: _Optional[_Mapping[str, str]] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., last_plan: _Optional[_Mapping[str, int]] = ..., applied: _Optional[_Iterable[_Union[AppliedChange, _Mapping]]] = ..., evictions: _Optional[_Iterable[_Union[EvictionRequest, _Mapping]]] = ..., tiers: _Optional[_Mapping[str, TierTotal]] = ..., interference: _Optional[_Iterable[_Union[InterferenceReport, _Mapping]]] = ..., left_out: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class OvercommitTerm(_message.Message):
     __slots__ = ("result", "step", "name", "amount", "why")
