@@ -45,6 +45,14 @@ def test_a_mutant_whose_tests_did_not_run_is_neither_caught_nor_broken_and_says_
     assert ending.tail.startswith("none of its tests ran" if verdict == TOOL.UNTRIED else "")
 
 
+def test_a_mutant_whose_tests_do_not_end_is_not_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine would be taken for a test that notices."""
+    monkeypatch.setattr(TOOL, "LONGEST_S", 0.0)
+    ending = tried(tmp_path, "x = 1", "x = 2")
+    assert ending.verdict == TOOL.UNENDED
+    assert "have one of them fail at once" in ending.tail
+
+
 def test_without_any_mutant_tests_that_do_not_run_are_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
