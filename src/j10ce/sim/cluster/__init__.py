@@ -1,0 +1,10 @@
+"""A cluster that exists only in memory, under the scheduler's real core.
+
+A scenario, a trace or a live cluster comes in; how available each owner was, and what that took, goes out.
+
+    given/     is what a simulation begins with
+    chance     draws numbers that depend on nothing but their names
+    tally      sums up what became of owners
+    outcome    is what runs with several seeds say together
+    plot       draws it
+"""
