@@ -45,12 +45,12 @@ off.
 |---|---|
 | not set | whole cores first, then CPUs of one last-level cache, one memory node, one socket |
 | `full-cores` | whole cores only; where none make up the number, the floor is kept by weight alone |
-| `spread` | one CPU of each core, as near to each other; a second one of a core when all have one |
+| `spread` | one CPU of each core, as near to each other as possible; a second one of a core when all have one |
 
-Whoever has CPUs keeps them: a larger floor adds what is next to them, a smaller one gives some back. Of places that are
-as good the fullest is taken, then the highest numbers, so that the lowest core stays common for longest; one CPU always
-does. CPUs that a kubelet's static policy gave to containers are left to those, and such a pod is left as it is.
-`j10ce-qos doctor` and `j10ce-qos describe node NAME` tell which CPUs share what.
+A workload keeps the CPUs that it has: a larger floor adds what is next to them, a smaller one gives some back. Of
+equally good places the fullest is taken, then the one with the highest numbers, so that the lowest core stays common
+for longest; one CPU always does. CPUs that a kubelet's static policy gave to containers stay theirs, and such a pod is
+left as it is. `j10ce-qos doctor` and `j10ce-qos describe node NAME` show which CPUs share what.
 """
 MEMORY = """## Memory
 
@@ -61,30 +61,30 @@ CACHES = """## The last-level cache and memory bandwidth
 Section `cache` works where the CPU, the kernel and a mounted `/sys/fs/resctrl` offer it. The agent does not mount it
 (`mount -t resctrl resctrl /sys/fs/resctrl`); `doctor` and `explain` say what is missing. Controller `cache`:
 
-| field | unit | not said |
+| field | unit | default |
 |---|---|---|
 | `llcStartPercent` | percent of the ways of each last-level cache, 0 to 100 | 0 |
 | `llcEndPercent` | the same, above the start | 100 |
 | `memoryBandwidthPercent` | percent, 1 to 100 | no limit |
 
 Of *w* ways a group has those from ⌈w · start⌉ to ⌈w · end⌉, and at least as many as the CPU needs. Bandwidth is rounded
-up to the step of the CPU (Intel 10, ARM its own); on AMD it is ⌊160 · percent⌋ eighths of a GB/s, and 2048 at 100;
-where resctrl is mounted with `mba_MBps` a percentage means nothing, and `explain` says so.
+up to the step of the CPU (Intel 10, ARM its own); on AMD it is ⌊160 · percent⌋ eighths of a GB/s, and 2048 at 100. If
+resctrl is mounted with `mba_MBps`, a percentage means nothing, and `explain` says so.
 
-All workloads of a profile are in one group, `j10ce-<profile>`; one of which something else is said alone has a group of
-its own, `j10ce-<namespace>_<name>`. A CPU has few groups (often 15 besides the root's). Profiles come first, from the
-best tier down, then single workloads by tier and priority; whoever finds none left shares its profile's group, else the
-root's, and `explain` says why. Tier system, and whoever has no section `cache`, stays in the root's group. Groups of
-others are left alone. Every thread is put in, newcomers when their workload is looked at again (32 of
-them in a tick); a group that nobody needs is removed.
+All workloads of a profile share one group, `j10ce-<profile>`; a workload with cache settings of its own has its own
+group, `j10ce-<namespace>_<name>`. A CPU has few groups (often 15 besides the root's). Profiles get theirs first, from
+the best tier down, then single workloads by tier and priority. If no group is left, a workload shares that of its
+profile, or else the root's, and `explain` says why. Tier system, and all that have no section `cache`, stay in the
+root's group. Groups of others are left alone. Every thread is put into its group, new ones when their workload is
+looked at again (32 of them in a tick); a group that nobody needs is removed.
 
 ## Who shares a core
 
-With `cpu.coreSched: true` hyperthreads of one core run threads of one group at a time. It needs a kernel ≥ 5.14 with
-`CONFIG_SCHED_CORE`, and SMT; without them nothing changes, and `doctor` and `explain` say so. Controller `core-sched`:
-tiers exclusive, reserved and sensitive are one group (`shared-expeller`), standard and besteffort another (`shared`):
-the second never runs beside the first; tier system has none. Every thread gets the cookie of its group, newcomers
-likewise, and a revert takes it back. A workload to which someone else gave a cookie is left alone.
+With `cpu.coreSched: true`, the hyperthreads of one core run threads of only one group at a time. It needs a kernel ≥
+5.14 with `CONFIG_SCHED_CORE`, and SMT; without them nothing changes, and `doctor` and `explain` say so. Controller
+`core-sched`: tiers exclusive, reserved and sensitive are one group (`shared-expeller`), standard and besteffort another
+(`shared`): the second never runs beside the first; tier system has none. Every thread, new ones included, gets the
+cookie of its group, and a revert takes it back. A workload to which someone else gave a cookie is left alone.
 """
 SHORT = 40  # letters of a text that stands in the table itself
 
