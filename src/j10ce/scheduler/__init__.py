@@ -4,6 +4,7 @@ Nodes, policies and workloads come in; placements, pledges and refusals in numbe
 
     cluster     is the fleet in arrays, one row per node
     book/       is what runs where, kept by events
+    reading/    makes facts of Kubernetes' objects
     cycle/      decides one pod after another
     ledger/     is the book of reservations of a fleet
     place/      says where a workload should run

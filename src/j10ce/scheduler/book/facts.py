@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from j10ce.scheduler.book.shape import Effect, LabelTest, Pairs, Shape
 
+Phase: TypeAlias = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
 NO_SHAPE: Final = Shape()
 
 
@@ -54,7 +55,7 @@ class PodFacts(NamedTuple):
     created: float = 0.0
     node: str = ""
     nominated: str = ""
-    phase: Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"] = "Pending"
+    phase: Phase = "Pending"
     started: float | None = None  # of its containers that run: the first
     deleted: float | None = None  # when it was asked to end
     gates: tuple[str, ...] = ()
