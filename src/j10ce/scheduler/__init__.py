@@ -7,6 +7,7 @@ Nodes, policies and workloads come in; placements, pledges and refusals in numbe
     reading/    makes facts of Kubernetes' objects
     cycle/      decides one pod after another
     ledger/     is the book of reservations of a fleet
+    plugins/    say what is looked at for it
     place/      says where a workload should run
     extender/   says which nodes kube-scheduler may take
 """

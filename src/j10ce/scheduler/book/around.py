@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, get_args
 
 from j10ce.scheduler.book.facts import OwnerFacts, PodFacts
 from j10ce.scheduler.book.selecting import chosen
@@ -70,6 +70,7 @@ class ServiceFacts(NamedTuple):
 Fact: TypeAlias = (
     OwnerFacts | NamespaceFacts | BudgetFacts | ClaimFacts | VolumeFacts | GroupFacts | QuotaFacts | ServiceFacts
 )
+FACTS: Final = get_args(Fact)
 F = TypeVar("F", bound=Fact)
 NO_LABELS: Final = MappingProxyType[str, str]({})
 

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
 from j10ce.scheduler.book.around import Around
 from j10ce.scheduler.book.columns import PODS, Columns
 from j10ce.scheduler.book.facts import NodeFacts, PodFacts
-from j10ce.scheduler.cluster import Amounts, Mask
+from j10ce.scheduler.cluster import Amounts, Mask, Rows
+
+Requests: TypeAlias = tuple[tuple[str, int], ...]  # by name
+Vector: TypeAlias = tuple[tuple[int, int], ...]  # by column
 
 MORE_ROWS: Final = 64
+MOST_VECTORS: Final = 10_000  # of requests, remembered
 MOST_AMOUNT: Final = 1 << 50  # of one resource of one pod or node: sums stay within 64 bits
 
 
@@ -33,8 +37,8 @@ class PodListener(Protocol):
 class Book:
     """`allocatable` and `used`: [row, column] of `columns`, in millicores and else whole units.
 
-    `moved` and `changed` are logs of rows, appended to for ever and cut by nobody but `trim`: where pods came or went,
-    and where the node itself is another. Whoever caches remembers how far it has read.
+    Whoever caches remembers the `version` that he has seen: `touched_at` says when pods last came or went on a row or
+    its node became another, `changed_at` the latter alone, and `changed` when any node did.
     """
 
     def __init__(self) -> None:
@@ -49,8 +53,12 @@ class Book:
         self.weighed: Amounts = np.zeros((0, 2), np.int64, order="F")  # cpu and memory as scores count them
         self.pods: dict[str, PodFacts] = {}  # by uid: those that have a node
         self.assumed: set[str] = set()  # uids
-        self.moved: list[int] = []
-        self.changed: list[int] = []
+        self.version = 0
+        self.changed = 0
+        self.touched_at: Rows = np.zeros(0, np.int64)
+        self.changed_at: Rows = np.zeros(0, np.int64)
+        self._order: Rows = np.zeros(0, np.int64)
+        self._vectors: dict[Requests, Vector] = {}
         self._there: list[dict[str, PodFacts]] = []
         self._listeners: list[PodListener] = []
 
@@ -73,11 +81,11 @@ class Book:
             return
         self.nodes[row] = node
         self.alive[row] = True
-        amounts = self._vector(node.allocatable.items())
+        amounts = self._numbered(node.allocatable.items())
         self.allocatable[row] = 0
         for column, amount in amounts:
             self.allocatable[row, column] = amount
-        self.changed.append(row)
+        self._changed(row)
 
     def remove_node(self, name: str) -> None:
         """Pods that are still there keep their places."""
@@ -86,16 +94,19 @@ class Book:
             self.nodes[row] = None
             self.alive[row] = False
             self.allocatable[row] = 0
-            self.changed.append(row)
+            self._changed(row)
 
     def put_pod(self, pod: PodFacts) -> None:
         """As the API server has it. One without a node keeps the place that is assumed for it."""
         before = self.pods.get(pod.uid)
         if not pod.node and pod.uid in self.assumed and not pod.ended:
             return
+        self.assumed.discard(pod.uid)
+        if before is not None and _alike(before, pod):
+            self._there[self.row[pod.node]][pod.uid] = self.pods[pod.uid] = pod
+            return
         if before is not None:
             self._take_away(before)
-        self.assumed.discard(pod.uid)
         if pod.node and not pod.ended:
             self._put_there(pod)
 
@@ -121,6 +132,14 @@ class Book:
     def there(self, row: int) -> Collection[PodFacts]:
         return self._there[row].values()
 
+    def order(self) -> Rows:
+        """By row: how many names come after its own. Another array once there are more names."""
+        if len(self._order) != len(self.names):
+            by_name = sorted(range(len(self.names)), key=self.names.__getitem__, reverse=True)
+            self._order = np.zeros(len(by_name), np.int64)
+            self._order[by_name] = np.arange(len(by_name))
+        return self._order
+
     @contextmanager
     def without(self, pods: Iterable[PodFacts]) -> Iterator[None]:
         """As if they were gone: for the time of a question."""
@@ -132,6 +151,29 @@ class Book:
         finally:
             for pod in gone:
                 self._put_there(pod)
+
+    @contextmanager
+    def besides(self, pods: Iterable[PodFacts], row: int) -> Iterator[None]:
+        """As if they were there, too: for the time of a question."""
+        come = [pod._replace(node=self.names[row]) for pod in pods if pod.uid not in self.pods]
+        for pod in come:
+            self._put_there(pod)
+        try:
+            yield
+        finally:
+            for pod in come:
+                self._take_away(pod)
+
+    def imagined(self, pod: PodFacts, rows: Rows, times: Rows) -> Book:
+        """The sums of rows, one by one, with so many more of a pod: nothing else of it is true."""
+        book = Book()
+        book.columns = self.columns
+        book.allocatable, book.used, book.weighed = (t[rows] for t in (self.allocatable, self.used, self.weighed))
+        for column, amount in (*self.vector(pod.shape.requests), (PODS, 1)):
+            book.used[:, column] += times * amount
+        book.weighed += times[:, None] * np.array(pod.shape.weighed, np.int64)
+        book.alive = self.alive[rows]
+        return book
 
     def row_of(self, name: str) -> int:
         """A new one for a node that nobody has heard of."""
@@ -162,15 +204,33 @@ class Book:
             listener.removed(pod, row)
 
     def _charge(self, row: int, pod: PodFacts, times: int) -> None:
-        for column, amount in self._vector(pod.shape.requests):
+        for column, amount in self.vector(pod.shape.requests):
             self.used[row, column] += times * amount
         self.used[row, PODS] += times
-        self.weighed[row, 0] += times * pod.shape.weighed[0]
-        self.weighed[row, 1] += times * pod.shape.weighed[1]
-        self.moved.append(row)
+        cpu, memory = pod.shape.weighed
+        self.weighed[row, 0] += times * cpu
+        self.weighed[row, 1] += times * memory
+        self.version += 1
+        self.touched_at[row] = self.version
 
-    def _vector(self, amounts: Iterable[tuple[str, int]]) -> list[tuple[int, int]]:
-        numbered = [(column, min(amount, MOST_AMOUNT)) for column, amount in self.columns.vector(amounts)]
+    def _changed(self, row: int) -> None:
+        self.version += 1
+        self.changed = self.touched_at[row] = self.changed_at[row] = self.version
+
+    def column(self, name: str) -> int:
+        return self.vector(((name, 0),))[0][0]
+
+    def vector(self, requests: Requests) -> Vector:
+        """(column, amount) of each."""
+        vector = self._vectors.get(requests)
+        if vector is None:
+            if len(self._vectors) >= MOST_VECTORS:
+                self._vectors.clear()
+            vector = self._vectors[requests] = self._numbered(requests)
+        return vector
+
+    def _numbered(self, amounts: Iterable[tuple[str, int]]) -> Vector:
+        numbered = tuple((column, min(amount, MOST_AMOUNT)) for column, amount in self.columns.vector(amounts))
         if len(self.columns) > self.used.shape[1]:
             self._grow(len(self.alive), len(self.columns))
         return numbered
@@ -178,9 +238,22 @@ class Book:
     def _grow(self, rows: int, columns: int) -> None:
         self.allocatable, self.used = _grown(self.allocatable, rows, columns), _grown(self.used, rows, columns)
         self.weighed = _grown(self.weighed, rows, 2)
-        alive = np.zeros(rows, np.bool_)
-        alive[: len(self.alive)] = self.alive
-        self.alive = alive
+        more = rows - len(self.alive)
+        self.alive = np.concatenate([self.alive, np.zeros(more, np.bool_)])
+        self.touched_at = np.concatenate([self.touched_at, np.zeros(more, np.int64)])
+        self.changed_at = np.concatenate([self.changed_at, np.zeros(more, np.int64)])
+
+
+def _alike(before: PodFacts, pod: PodFacts) -> bool:
+    """Nobody who counts pods would count it otherwise."""
+    return (
+        not pod.ended
+        and before.node == pod.node
+        and before.shape == pod.shape
+        and before.labels == pod.labels
+        and before.priority == pod.priority
+        and (before.deleted is None) == (pod.deleted is None)
+    )
 
 
 def _grown(table: Amounts, rows: int, columns: int) -> Amounts:

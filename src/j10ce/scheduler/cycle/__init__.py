@@ -14,4 +14,13 @@ drive the same code:
 
     framework   is what plugins are asked and answer: the extension points
     decisions   is what a step decides, for a driver to carry out
+    profile     is an ordered set of plugins with weights
+    outlook     is how pods of one shape stand with every node, kept from one of them to the next
+    ladder      tells where many equal pods go
+    refusals    counts why no node will do
+    nominated   knows the pods for which others had to go
+    engine      chooses a node
+    queue       knows who is next, and who waits for what
+    placing     leads a pod from the choice of a node to its binding, and back
+    scheduler   joins them: events in, decisions out
 """

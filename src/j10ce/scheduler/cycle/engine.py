@@ -1,0 +1,198 @@
+"""Which node a pod gets, by the plugins of one profile. The book is read, and never changed."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from j10ce.scheduler.book.book import Book
+from j10ce.scheduler.book.facts import PodFacts
+from j10ce.scheduler.cluster import Rows
+from j10ce.scheduler.cycle.framework import Filter, Preemptor, PreScore, Refused, Skip
+from j10ce.scheduler.cycle.ladder import Ladder
+from j10ce.scheduler.cycle.nominated import Nominated
+from j10ce.scheduler.cycle.outlook import NAMES, PARTS, Outlook, answers, encoded, lasting, normalised, room_for
+from j10ce.scheduler.cycle.profile import Profile, WeightedScore
+from j10ce.scheduler.cycle.refusals import NoFit, Refusals, refused_whole
+
+MOST_CELLS: Final = 8_000_000  # nodes times shapes that are remembered
+LEAST_SHAPES: Final = 16
+
+
+class Choice(NamedTuple):
+    row: int
+    points: int
+
+    @property
+    def score(self) -> float:
+        return self.points // NAMES / PARTS
+
+
+class Asking(NamedTuple):
+    """What must be asked anew for a pod."""
+
+    filters: tuple[Filter, ...]
+    scores: tuple[WeightedScore, ...]
+    silent: bool  # nobody whose answer may be another for the next pod
+
+
+class Engine:
+    def __init__(self, profile: Profile, book: Book, nominated: Nominated) -> None:
+        self.profile, self.book, self.nominated = profile, book, nominated
+        self._outlooks: OrderedDict[int, Outlook] = OrderedDict()  # by identity of the shape, which they hold
+        self._no_fit: dict[int, tuple[int, NoFit]] = {}
+        self._turned: dict[int, tuple[int, Refusals]] = {}  # by filters of reach NODE
+        self._anew = [p for p in profile.pre_filters if not lasting(p)]
+
+    # -- decisions
+
+    def choose(self, pod: PodFacts) -> Choice | NoFit:
+        outlook = self.outlook(pod)
+        asking = self._ask(pod, outlook)
+        if isinstance(asking, NoFit):
+            return asking
+        if asking.filters or asking.scores:
+            return self._choose_anew(pod, outlook, asking)
+        return self._first(pod, outlook.points, None) or self._none(pod, outlook, asking)
+
+    def equal(self, pod: PodFacts, most: int) -> list[Choice]:
+        """Where so many pods equal to this one go, one after the other. Nothing, where they have to be decided one by
+        one."""
+        outlook = self.outlook(pod)
+        if not outlook.asked.of_sums or len(self.nominated):
+            return []
+        asking = self._ask(pod, outlook)
+        if isinstance(asking, NoFit) or not asking.silent or asking.filters or asking.scores:
+            return []
+        ladder, choices = Ladder(outlook, pod, self.book, most), list[Choice]()
+        while len(choices) < most and (taken := ladder.take()) is not None:
+            choices.append(Choice(*taken))
+        return choices
+
+    def allowed(self, pod: PodFacts, row: int) -> bool:
+        """By all filters, as the book is."""
+        outlook = self.outlook(pod)
+        return bool(outlook.allowed[row]) and self._room(pod, outlook, row)
+
+    def fits(self, pod: PodFacts, row: int) -> bool:
+        """And beside all that are awaited there and do not give way."""
+        if not self.allowed(pod, row):
+            return False
+        if not (ahead := self.nominated.ahead(pod, row)):
+            return True
+        with self.book.besides(ahead, row):
+            return self._room(pod, self.outlook(pod), row)
+
+    def budgets(self, victims: Sequence[PodFacts]) -> int:
+        """How many of them a disruption budget does not allow to go, in their order; one that is counted as gone by a
+        budget costs it nothing."""
+        left, over = dict[tuple[str, str], int](), 0
+        for victim in victims:
+            broken = False
+            for budget in self.book.around.budgets_of(victim):
+                if victim.name in budget.disrupted:
+                    continue
+                key = (budget.namespace, budget.name)
+                left[key] = left.get(key, budget.allowed) - 1
+                broken |= left[key] < 0
+            over += broken
+        return over
+
+    def hopes(self, pod: PodFacts) -> bool:
+        """Whether a node may do, as far as is known without asking anew."""
+        return bool((self.outlook(pod).points >= 0).any())
+
+    def outlook(self, pod: PodFacts) -> Outlook:
+        key = id(pod.shape)
+        outlook = self._outlooks.get(key)
+        if outlook is None:
+            outlook = self._outlooks[key] = Outlook(self.profile, pod, self.book)
+            while len(self._outlooks) > max(LEAST_SHAPES, MOST_CELLS // max(1, len(self.book))):
+                old, _ = self._outlooks.popitem(last=False)
+                self._no_fit.pop(old, None)
+                self._turned.pop(old, None)
+        else:
+            self._outlooks.move_to_end(key)
+        outlook.look(pod, self.book)
+        return outlook
+
+    # -- inside
+
+    def _room(self, pod: PodFacts, outlook: Outlook, row: int) -> bool:
+        rows = np.array([row])
+        if not room_for(outlook.asked, pod, self.book, rows).all():
+            return False
+        asking = self._ask(pod, outlook)
+        return not isinstance(asking, NoFit) and all(answers(f, pod, self.book, rows).all() for f in asking.filters)
+
+    def _ask(self, pod: PodFacts, outlook: Outlook) -> Asking | NoFit:
+        silent = set()
+        for plugin in self._anew:
+            match plugin.pre_filter(pod, self.book):
+                case Skip():
+                    silent.add(id(plugin))
+                case Refused(reason, resolvable):
+                    return refused_whole(pod, self.book, plugin.name, reason, resolvable)
+                case None:
+                    pass
+        asked = outlook.asked
+        filters = tuple(f for f in asked.cluster_filters if id(f) not in silent)
+        return Asking(filters, asked.cluster_scores, len(silent) == len(self._anew))
+
+    def _first(self, pod: PodFacts, points: Rows, rows: Rows | None) -> Choice | None:
+        """The best of them that does not stand in the way of others who are awaited there; its own place before all."""
+        if not len(points):
+            return None
+        if not len(self.nominated):
+            best = int(points.argmax())
+            return Choice(best if rows is None else int(rows[best]), int(points[best])) if points[best] >= 0 else None
+        left, own = points.copy(), self.nominated.row(pod)
+        if own is not None:
+            at = own if rows is None else int(np.searchsorted(rows, own))
+            if at < len(left) and left[at] >= 0 and (rows is None or rows[at] == own) and self.fits(pod, own):
+                return Choice(own, int(left[at]))
+        while left[best := int(left.argmax())] >= 0:
+            row = best if rows is None else int(rows[best])
+            if not self.nominated.ahead(pod, row) or self.fits(pod, row):
+                return Choice(row, int(left[best]))
+            left[best] = -1
+        return None
+
+    def _choose_anew(self, pod: PodFacts, outlook: Outlook, asking: Asking) -> Choice | NoFit:
+        rows: Rows = np.flatnonzero(outlook.points >= 0)
+        for f in asking.filters:
+            rows = rows[answers(f, pod, self.book, rows)]
+        if not len(rows):
+            return self._none(pod, outlook, asking)
+        total = outlook.total(rows)
+        for plugin, weight in asking.scores:
+            if not (isinstance(plugin, PreScore) and isinstance(plugin.pre_score(pod, self.book, rows), Skip)):
+                total = total + normalised(plugin, plugin.score(pod, self.book, rows)) * weight
+        points = encoded(total, self.book.order()[rows])
+        return self._first(pod, points, rows) or self._none(pod, outlook, asking)
+
+    def _none(self, pod: PodFacts, outlook: Outlook, asking: Asking) -> NoFit:
+        """Of equal pods that nothing else is asked for, once for each state of the book."""
+        key, plain = id(pod.shape), not asking.filters and not len(self.nominated)
+        version, before = self._no_fit.get(key, (-1, None))
+        if plain and before is not None and version == self.book.version:
+            return before
+        refusals = self._turned_by_nodes(pod, outlook).copied()
+        no_fit = refusals.ask((*outlook.asked.room_filters, *asking.filters), pod, self.book).result()
+        if plain:
+            self._no_fit[key] = (self.book.version, no_fit)
+        return no_fit
+
+    def _turned_by_nodes(self, pod: PodFacts, outlook: Outlook) -> Refusals:
+        version, refusals = self._turned.get(id(pod.shape), (-1, None))
+        if refusals is None or version != self.book.changed:
+            refusals = Refusals(np.flatnonzero(self.book.alive[: len(self.book)]))
+            refusals.ask(outlook.asked.node_filters, pod, self.book)
+            self._turned[id(pod.shape)] = (self.book.changed, refusals)
+        return refusals
+
+
+_: type[Preemptor] = Engine

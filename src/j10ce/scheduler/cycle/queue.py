@@ -1,0 +1,174 @@
+"""Pods without a node: who is next, who waits for its turn, and for what.
+
+active         is tried at the next step, in the order of its profile
+back-off       has failed lately, and something that may help has happened since
+unschedulable  has failed, and nothing that may help has happened since
+gated          is not let in
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from enum import Enum
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Final, NamedTuple
+
+from j10ce.scheduler.book.facts import PodFacts
+from j10ce.scheduler.cycle.framework import Key
+
+FIRST_BACKOFF_S: Final = 1.0
+MOST_BACKOFF_S: Final = 10.0
+LONGEST_S: Final = 300.0  # without a try
+
+
+class Place(Enum):
+    ACTIVE = "active"
+    BACKOFF = "back-off"
+    UNSCHEDULABLE = "unschedulable"
+    GATED = "gated"
+
+
+class Entry:
+    """One pod in the queue. `turn` tells its present place in a heap from those that it has left."""
+
+    __slots__ = ("attempts", "failed", "place", "plugins", "pod", "turn", "until", "why")
+
+    def __init__(self, pod: PodFacts) -> None:
+        self.pod = pod
+        self.place = Place.GATED
+        self.attempts = 0
+        self.failed = -math.inf  # when it was last tried
+        self.until = math.inf  # when it is tried again, come what may
+        self.plugins: frozenset[str] = frozenset()  # that refused it
+        self.why = ""
+        self.turn = 0
+
+    @property
+    def backed_off(self) -> float:
+        """When it may be tried again at the earliest."""
+        if not self.attempts:
+            return -math.inf
+        return self.failed + min(MOST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(self.attempts - 1, 10))
+
+
+class Due(NamedTuple):
+    key: Key
+    created: float
+    uid: str
+    turn: int
+
+
+class Queue:
+    """`key`: as the profile of a pod sorts. Where keys move, they are asked for at every step."""
+
+    def __init__(self, key: Callable[[PodFacts, float], Key], *, moves: bool) -> None:
+        self._key, self._moves = key, moves
+        self.entries: dict[str, Entry] = {}
+        self._active: list[Due] = []
+        self._timed: list[tuple[float, str, int]] = []
+        self._sorted_at = -math.inf
+        self._turns = count(1)  # never twice the same, also of a pod that comes back
+
+    def put(self, pod: PodFacts) -> Entry:
+        """A pod that is new, or another than before; where it stands is for the caller to say."""
+        entry = self.entries.get(pod.uid)
+        if entry is None:
+            entry = self.entries[pod.uid] = Entry(pod)
+        entry.pod = pod
+        return entry
+
+    def remove(self, uid: str) -> Entry | None:
+        return self.entries.pop(uid, None)
+
+    def activate(self, entry: Entry, now: float) -> None:
+        """At once, or when it has been backed off for long enough."""
+        if entry.backed_off > now:
+            self._move(entry, Place.BACKOFF, entry.backed_off)
+            return
+        self._move(entry, Place.ACTIVE, math.inf)
+        heappush(self._active, self._due(entry, now))
+
+    def gate(self, entry: Entry, why: str, until: float) -> None:
+        entry.why = why
+        self._move(entry, Place.GATED, until)
+
+    def fail(self, entry: Entry, plugins: frozenset[str], why: str, now: float, until: float) -> None:
+        """It was tried, and found no node."""
+        entry.attempts += 1
+        entry.failed, entry.plugins, entry.why = now, plugins, why
+        self._move(entry, Place.UNSCHEDULABLE, min(max(until, entry.backed_off), now + LONGEST_S))
+
+    def wake(self, now: float) -> list[Entry]:
+        """Those whose time has come: pods that are gated are for the caller to look at, others are active."""
+        gated = []
+        while self._timed and self._timed[0][0] <= now:
+            _, uid, turn = heappop(self._timed)
+            entry = self.entries.get(uid)
+            if entry is None or entry.turn != turn:
+                continue
+            if entry.place is Place.GATED:
+                gated.append(entry)
+            else:
+                self.activate(entry, now)
+        return gated
+
+    def pop(self, now: float) -> Entry | None:
+        """The next one, which stays in the queue until it is failed or removed."""
+        if (due := self._next(now)) is None:
+            return None
+        heappop(self._active)
+        return self.entries[due.uid]
+
+    def pop_equal(self, entry: Entry, most: int, now: float) -> list[Entry]:
+        """And those right behind it that are of the same shape."""
+        pod, equal = entry.pod, [entry]
+        while len(equal) < most and (due := self._next(now)) is not None:
+            other = self.entries[due.uid]
+            if other.pod.shape is not pod.shape or other.pod.scheduler != pod.scheduler:
+                break
+            heappop(self._active)
+            equal.append(other)
+        return equal
+
+    def next_at(self) -> float:
+        """When something is due that is not yet."""
+        while self._timed:
+            at, uid, turn = self._timed[0]
+            entry = self.entries.get(uid)
+            if entry is not None and entry.turn == turn:
+                return at
+            heappop(self._timed)
+        return math.inf
+
+    def has_active(self) -> bool:
+        return self._next(self._sorted_at) is not None
+
+    def within(self, place: Place) -> Iterator[Entry]:
+        return (e for e in self.entries.values() if e.place is place)
+
+    # -- inside
+
+    def _due(self, entry: Entry, now: float) -> Due:
+        pod = entry.pod
+        return Due(self._key(pod, now), pod.created, pod.uid, entry.turn)
+
+    def _next(self, now: float) -> Due | None:
+        if self._moves and self._sorted_at != now:
+            self._active = [self._due(e, now) for e in self.within(Place.ACTIVE)]
+            heapify(self._active)
+        self._sorted_at = now
+        while self._active:
+            due = self._active[0]
+            entry = self.entries.get(due.uid)
+            if entry is not None and entry.turn == due.turn:
+                return due
+            heappop(self._active)
+        return None
+
+    def _move(self, entry: Entry, place: Place, until: float) -> None:
+        entry.place, entry.until = place, until
+        entry.turn = next(self._turns)
+        if until < math.inf:
+            heappush(self._timed, (until, entry.pod.uid, entry.turn))

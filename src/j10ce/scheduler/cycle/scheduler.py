@@ -1,0 +1,327 @@
+"""Events in, decisions out. It has no clock, asks nobody and waits for nothing: what it decides, a driver carries out.
+
+The same events in the same order give the same decisions; nodes of equal score are taken in the order of their names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from j10ce.scheduler.book.around import FACTS
+from j10ce.scheduler.book.book import Book
+from j10ce.scheduler.book.facts import NodeFacts, PodFacts
+from j10ce.scheduler.book.shape import Shape
+from j10ce.scheduler.cycle.decisions import Decision, Defer, Evict, Nominate
+from j10ce.scheduler.cycle.engine import Choice, Engine
+from j10ce.scheduler.cycle.framework import Candidate, FactWatcher, Key, PodWatcher, Reach, Retries
+from j10ce.scheduler.cycle.nominated import Nominated
+from j10ce.scheduler.cycle.placing import Placed, Placing, TurnedDown
+from j10ce.scheduler.cycle.profile import Profile
+from j10ce.scheduler.cycle.queue import Entry, Place, Queue
+from j10ce.scheduler.cycle.refusals import NoFit
+
+EQUAL: Final = 256  # pods that are decided together
+MOST_SHAPES: Final = 20_000  # remembered, so that equal ones are one
+UNTRACKED: Final = "kube-system"
+
+
+class Pending(NamedTuple):
+    """A pod without a node. `place`: as in the queue, or waiting, or binding."""
+
+    pod: PodFacts
+    place: str
+    why: str
+    until: float
+
+
+class Scheduler:
+    def __init__(self, profiles: Sequence[Profile], book: Book | None = None) -> None:
+        """The first profile says how the queue of all is sorted."""
+        self.book = Book() if book is None else book
+        self.nominated = Nominated(self.book)
+        self.engines = {p.name: Engine(p, self.book, self.nominated) for p in profiles}
+        self._sort = profiles[0].queue_sort if profiles else None
+        self._queue = Queue(self._key, moves=self._sort is not None and self._sort.moves)
+        self._placing = Placing(self.book)
+        self._evicting: dict[str, str] = {}  # uid of a victim: of the pod for which it goes
+        self._awaits: dict[str, set[str]] = {}  # uid of a pod: of the victims that it waits for
+        plugins = {id(p): p for profile in profiles for p in profile.plugins}.values()
+        self._pod_watchers = [p for p in plugins if isinstance(p, PodWatcher)]
+        self._fact_watchers = [p for p in plugins if isinstance(p, FactWatcher)]
+        self._judged = {
+            name: {f.name for f in e.profile.filters if f.reach is not Reach.CLUSTER}
+            for name, e in self.engines.items()
+        }
+        self._shapes: dict[Shape, Shape] = {}
+        self._out: list[Decision] = []  # decided between two steps
+        self._room = self._other = False  # since the last step: nodes or room came; or something else
+
+    # -- events
+
+    def put_node(self, node: NodeFacts, now: float) -> None:
+        self.book.put_node(node)
+        self._room = self._other = True
+
+    def remove_node(self, name: str, now: float) -> None:
+        self.book.remove_node(name)
+        self._other = True
+
+    def put_fact(self, fact: Any, now: float) -> None:
+        """An owner, namespace, budget, pledge: whatever is neither pod nor node."""
+        if isinstance(fact, FACTS):
+            self.book.around.put(fact)
+        for plugin in self._fact_watchers:
+            if isinstance(fact, plugin.facts):
+                plugin.fact_seen(fact, now)
+        self._other = True
+
+    def remove_fact(self, fact: Any, now: float) -> None:
+        if isinstance(fact, FACTS):
+            self.book.around.remove(fact)
+        for plugin in self._fact_watchers:
+            if isinstance(fact, plugin.facts):
+                plugin.fact_gone(fact, now)
+        self._other = True
+
+    def put_pod(self, pod: PodFacts, now: float) -> None:
+        pod = self._with_known_shape(pod)
+        if pod.namespace != UNTRACKED:
+            for plugin in self._pod_watchers:
+                plugin.pod_seen(pod, now)
+        self.book.put_pod(pod)
+        self._other = True
+        if pod.node or pod.ended:
+            self._settled(pod, now)
+        elif pod.scheduler in self.engines and not self._placing.has(pod.uid):
+            self._wants(pod, now)
+
+    def remove_pod(self, uid: str, now: float) -> None:
+        pod = self.book.pods.get(uid)
+        entry = self._queue.remove(uid)
+        self._placing.drop(uid, now)
+        self._leave(uid)
+        self.nominated.remove(uid)
+        self.book.remove_pod(uid)
+        if pod is None and entry is not None:
+            pod = entry.pod
+        if pod is not None and pod.namespace != UNTRACKED:
+            for plugin in self._pod_watchers:
+                plugin.pod_gone(pod, now)
+        self._room = self._other = True
+
+    def bound(self, uid: str, now: float) -> None:
+        self._placing.bound(uid, now)
+
+    def bind_failed(self, uid: str, why: str, now: float) -> None:
+        if (down := self._placing.failed(uid, why, now)) is not None:
+            self._put_back(down, now, self._out)
+
+    def evict_failed(self, uid: str, why: str, now: float) -> None:
+        """The victim stays, so whoever waits for it looks for another way."""
+        waiting = self._evicting.get(uid)
+        self._leave(uid)
+        if waiting is not None and (entry := self._queue.entries.get(waiting)) is not None:
+            self._unnominate(entry.pod, self._out)
+            self._queue.activate(entry, now)
+
+    # -- decisions
+
+    def step(self, now: float, most: int = 1 << 30) -> list[Decision]:
+        """Of all pods that are due; of so many at most, where something else waits. Times never go back."""
+        out, self._out = self._out, []
+        for woken in self._queue.wake(now):
+            self._let_in(woken, now, out)
+        self._heed_events(now, out)
+        self._release(now, out)
+        tried = 0
+        while tried < most and (entry := self._queue.pop(now)) is not None:
+            equal = self._queue.pop_equal(entry, min(EQUAL, most - tried), now)
+            tried += len(equal)
+            self._decide(equal, now, out)
+        self._release(now, out)
+        return out
+
+    def next_at(self, now: float) -> float:
+        """When to step again if nothing happens."""
+        if self._out or self._room or self._other or self._queue.has_active():
+            return now
+        return min(self._queue.next_at(), self._placing.next_at())
+
+    def pending(self) -> Iterator[Pending]:
+        for e in self._queue.entries.values():
+            yield Pending(e.pod, e.place.value, e.why, e.until)
+        for w in self._placing.waiting.values():
+            yield Pending(w.placed.pod, "waiting", "; ".join(w.reasons), min(w.until.values(), default=-math.inf))
+        for p in self._placing.binding.values():
+            yield Pending(p.pod, "binding", p.why, math.inf)
+
+    # -- who is tried
+
+    def _key(self, pod: PodFacts, now: float) -> Key:
+        return self._sort.queue_key(pod, now) if self._sort is not None else 0
+
+    def _with_known_shape(self, pod: PodFacts) -> PodFacts:
+        """Equal shapes are one, so that to tell them apart costs nothing."""
+        if len(self._shapes) > MOST_SHAPES:
+            self._shapes.clear()
+        shape = self._shapes.setdefault(pod.shape, pod.shape)
+        return pod if shape is pod.shape else pod._replace(shape=shape)
+
+    def _settled(self, pod: PodFacts, now: float) -> None:
+        """It has a node, or needs none any more."""
+        self._queue.remove(pod.uid)
+        self.nominated.remove(pod.uid)
+        self._awaits.pop(pod.uid, None)
+        if pod.ended:
+            self._placing.drop(pod.uid, now)
+            self._leave(pod.uid)
+            self._room = True
+        else:
+            self._placing.bound(pod.uid, now)
+
+    def _wants(self, pod: PodFacts, now: float) -> None:
+        known = self._queue.entries.get(pod.uid)
+        if pod.deleted is not None:
+            self._queue.remove(pod.uid)
+            self.nominated.remove(pod.uid)
+            return
+        if known is None and pod.nominated:
+            self.nominated.put(pod, pod.nominated)
+        same = known is not None and _same_wishes(known.pod, pod)
+        entry = self._queue.put(pod)
+        if not same:
+            self._let_in(entry, now, self._out)
+
+    def _let_in(self, entry: Entry, now: float, out: list[Decision]) -> None:
+        pod = entry.pod
+        for plugin in self.engines[pod.scheduler].profile.pre_enqueues:
+            if why := plugin.pre_enqueue(pod, now):
+                until = plugin.again_at(pod, now) if isinstance(plugin, Retries) else math.inf
+                if entry.why != why:
+                    out.append(Defer(pod, "SchedulingGated", why, until))
+                self._queue.gate(entry, why, until)
+                return
+        self._queue.activate(entry, now)
+
+    def _heed_events(self, now: float, out: list[Decision]) -> None:
+        if not (self._room or self._other):
+            return
+        hopes = dict[tuple[str, int], bool]()
+        for entry in list(self._queue.within(Place.UNSCHEDULABLE)):
+            pod, judged = entry.pod, self._judged[entry.pod.scheduler]
+            if not entry.plugins <= judged:
+                self._queue.activate(entry, now)
+            elif self._room:
+                key = (pod.scheduler, id(pod.shape))
+                if key not in hopes:
+                    hopes[key] = self.engines[pod.scheduler].hopes(pod)
+                if hopes[key]:
+                    self._queue.activate(entry, now)
+        for entry in list(self._queue.within(Place.GATED)):
+            if not entry.pod.gates:
+                self._let_in(entry, now, out)
+        self._room = self._other = False
+
+    # -- what becomes of them
+
+    def _decide(self, entries: list[Entry], now: float, out: list[Decision]) -> None:
+        done = 0
+        if len(entries) > 1:
+            pod = entries[0].pod
+            for entry, choice in zip(entries, self.engines[pod.scheduler].equal(pod, len(entries)), strict=False):
+                done += 1
+                if not self._place(entry, choice, now, out):
+                    break
+        for entry in entries[done:]:
+            answer = self.engines[entry.pod.scheduler].choose(entry.pod)
+            if isinstance(answer, Choice):
+                self._place(entry, answer, now, out)
+            else:
+                self._unfit(entry, answer, now, out)
+
+    def _place(self, entry: Entry, choice: Choice, now: float, out: list[Decision]) -> bool:
+        pod, node = entry.pod, self.book.names[choice.row]
+        self._queue.remove(pod.uid)
+        self.nominated.remove(pod.uid)
+        self._awaits.pop(pod.uid, None)
+        why = f"score {choice.score:.2f} is the best of {len(self.book)} nodes"
+        down = self._placing.place(Placed(pod, node, why, self.engines[pod.scheduler].profile), now, out)
+        if down is not None:
+            self._put_back(down, now, out, entry.attempts)
+        return down is None
+
+    def _put_back(self, down: TurnedDown, now: float, out: list[Decision], attempts: int = 0) -> None:
+        entry = self._queue.put(down.pod)
+        entry.attempts = attempts
+        why = f"{down.plugin}: {down.why}"
+        self._queue.fail(entry, frozenset((down.plugin,)), why, now, -math.inf)
+        out.append(Defer(down.pod, "FailedScheduling", why, entry.until))
+        self._room = True
+
+    def _release(self, now: float, out: list[Decision]) -> None:
+        for down in self._placing.release(now, out):
+            self._put_back(down, now, out)
+
+    def _unfit(self, entry: Entry, no_fit: NoFit, now: float, out: list[Decision]) -> None:
+        pod, profile, why = entry.pod, self.engines[entry.pod.scheduler].profile, str(no_fit)
+        until = math.inf
+        if waited := self._awaits.get(pod.uid):
+            why += f" It waits for {len(waited)} pods to go."
+        else:
+            for plugin in profile.post_filters if len(no_fit.helpful) else ():
+                answer = plugin.post_filter(pod, no_fit.helpful, self.engines[pod.scheduler], now)
+                if isinstance(answer, Candidate):
+                    self._preempt(entry, answer, now, out)
+                    break
+                why += f" {answer}" if answer else ""
+                until = min(until, plugin.again_at(pod, now) if isinstance(plugin, Retries) else math.inf)
+            else:
+                self._unnominate(pod, out)
+        self._queue.fail(entry, no_fit.plugins, why, now, until)
+        out.append(Defer(pod, "FailedScheduling", why, entry.until))
+
+    def _preempt(self, entry: Entry, candidate: Candidate, now: float, out: list[Decision]) -> None:
+        """Others that are awaited there and give way look for another place."""
+        pod, node = entry.pod, candidate.node
+        for other in self.nominated.behind(pod, self.book.row[node]):
+            self._unnominate(other, out)
+            if (waiting := self._queue.entries.get(other.uid)) is not None:
+                self._queue.activate(waiting, now)
+        for victim in candidate.victims:
+            why = candidate.why.get(victim.uid, "")
+            if victim.uid in self._placing.waiting:
+                self._put_back(self._placing.reject(victim.uid, "Preempted", why, now), now, out)
+            elif victim.uid not in self._evicting:
+                self._evicting[victim.uid] = pod.uid
+                self._awaits.setdefault(pod.uid, set()).add(victim.uid)
+                out.append(Evict(victim, pod, node, why))
+        self.nominated.put(pod, node)
+        out.append(Nominate(pod, node))
+        self._room = True
+
+    def _unnominate(self, pod: PodFacts, out: list[Decision]) -> None:
+        if self.nominated.row(pod) is not None:
+            self.nominated.remove(pod.uid)
+            out.append(Nominate(pod, ""))
+
+    def _leave(self, uid: str) -> None:
+        """A victim is gone, or stays; or the pod is gone that waited for others."""
+        waiting = self._evicting.pop(uid, None)
+        if waiting is not None and waiting in self._awaits:
+            self._awaits[waiting].discard(uid)
+        for victim in self._awaits.pop(uid, ()):
+            self._evicting.pop(victim, None)
+
+
+def _same_wishes(before: PodFacts, pod: PodFacts) -> bool:
+    return (
+        before.shape is pod.shape
+        and before.gates == pod.gates
+        and before.labels == pod.labels
+        and before.annotations == pod.annotations
+        and before.priority == pod.priority
+        and before.claims == pod.claims
+        and before.unjudged == pod.unjudged
+    )

@@ -1,0 +1,6 @@
+"""What a scheduler looks at, one opinion at a time.
+
+A plugin answers the questions of `cycle/framework`, and knows no room of plugins but its own.
+
+    resources/   is about what fits beside what is there
+"""

@@ -1,0 +1,8 @@
+"""What fits beside what is there, and where it leaves the most, or the least, or an even rest.
+
+Pods and the book's sums come in; masks and scores go out, by the integer arithmetic of Kubernetes.
+
+    fit         is NodeResourcesFit: room for every resource that a pod asks for; its score is a strategy
+    strategies  are LeastAllocated, MostAllocated, RequestedToCapacityRatio
+    balanced    is NodeResourcesBalancedAllocation: resources run out together
+"""
