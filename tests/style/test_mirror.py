@@ -24,6 +24,7 @@ FEATURES = {
         "koordinator",
         "kubectl",
         "lab",
+        "qos_scheduler",
         "reservations",
         "rollout",
         "security",

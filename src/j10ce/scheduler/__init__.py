@@ -5,6 +5,7 @@ Nodes, policies and workloads come in; placements, pledges and refusals in numbe
     cluster     is the fleet in arrays, one row per node
     book/       is what runs where, kept by events
     reading/    makes facts of Kubernetes' objects
+    accounts/   is how well the pods of each owner are served
     cycle/      decides one pod after another
     ledger/     is the book of reservations of a fleet
     plugins/    say what is looked at for it

@@ -2,5 +2,6 @@
 
 A plugin answers the questions of `cycle/framework`, and knows no room of plugins but its own.
 
+    qos/         orders and moves pods by their SLOs
     resources/   is about what fits beside what is there
 """

@@ -1,0 +1,112 @@
+"""Whose account a pod is on, what its SLO is, and how it is measured: by its annotations, else by its owner."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from j10ce.errors import shown
+from j10ce.scheduler.book.facts import PodFacts
+
+CONTROLLER: Final = "controller"
+SLO: Final = "slo"
+MEASURING: Final = "qosMeasuring"
+OVERHEAD: Final = "acceptablePreemptionOverhead"
+DEFAULT_SLO: Final = 0.80
+NOBODY: Final = ""  # the account that pods without an annotation share, in classic mode
+SYSTEM: Final = "kube-system"  # never followed, never preempted
+
+Approach: TypeAlias = Literal["independent", "average", "aggregate", "concurrent"]
+APPROACHES: Final[Mapping[str, Approach]] = {
+    "independent": "independent",
+    "average": "average",
+    "aggregate": "aggregate",
+    "concurrent": "concurrent",
+    "time_aggregated": "average",  # two names of old
+    "task_aggregated": "aggregate",
+}
+_FLOAT: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)|nan", re.IGNORECASE | re.ASCII)
+
+
+class Identity(NamedTuple):
+    """`acceptable`: share of its time that preemptions may cost it, as its annotation says; None: it says nothing."""
+
+    key: str
+    slo: float
+    approach: Approach
+    acceptable: float | None
+    slots: int
+    completions: int
+    faults: tuple[str, ...] = ()
+
+
+def identified(pod: PodFacts, default_slo: float = DEFAULT_SLO, shared: bool = False) -> Identity:
+    """What is wrong in its annotations is as if it were not there, and a fault."""
+    slo, slo_faults = _share(_slo_text(pod), default_slo, f"annotation {SLO}")
+    acceptable, overhead_faults = _share(pod.annotations.get(OVERHEAD, ""), None, f"annotation {OVERHEAD}")
+    kind = pod.owner.kind if pod.owner else None
+    word = approach_written(pod.annotations, kind)
+    approach = APPROACHES.get(word)
+    faults = [*slo_faults, *overhead_faults]
+    if approach is None:
+        approach = by_kind(kind)
+        faults.append(f"annotation {MEASURING} = {shown(word)}: use one of {', '.join(sorted({*APPROACHES.values()}))}")
+    slots, completions = (max(pod.owner.slots, 0), pod.owner.completions) if pod.owner else (1, 0)
+    return Identity(
+        key_of(pod, shared), DEFAULT_SLO if slo is None else slo, approach, acceptable, slots, completions, (*faults,)
+    )
+
+
+def key_of(pod: PodFacts, shared: bool = False) -> str:
+    """`shared`: pods without the annotation have one account together."""
+    if (key := pod.annotations.get(CONTROLLER)) is not None and (key or shared):
+        return key
+    if shared:
+        return NOBODY
+    if pod.owner is None:
+        return f"{pod.namespace}/Pod/{pod.name}"
+    return f"{pod.owner.namespace or pod.namespace}/{pod.owner.kind}/{pod.owner.name}"
+
+
+def approach_written(annotations: Mapping[str, str], kind: str | None) -> str:
+    return annotations.get(MEASURING) or by_kind(kind)
+
+
+def by_kind(kind: str | None) -> Approach:
+    match kind:
+        case None:
+            return "independent"
+        case "Job":
+            return "aggregate"
+        case _:
+            return "average"
+
+
+def slo_written(text: str, default: float = DEFAULT_SLO) -> float:
+    """The number that is written, be it a share or not."""
+    number = number_in(text)
+    return default if number is None else number
+
+
+def number_in(text: str) -> float | None:
+    return float(text) if len(text) <= 64 and _FLOAT.fullmatch(text) else None
+
+
+def acceptable_overhead(slo: float, annotated: float | None, default: float) -> float:
+    """Nobody accepts to lose more than its SLO leaves."""
+    return min(1 - slo, default if annotated is None else annotated)
+
+
+def _slo_text(pod: PodFacts) -> str:
+    return pod.annotations.get(SLO, "") or (pod.owner.slo if pod.owner else "")
+
+
+def _share(text: str, default: float | None, name: str) -> tuple[float | None, tuple[str, ...]]:
+    if not text:
+        return default, ()
+    number = number_in(text)
+    if number is not None and 0 <= number <= 1:
+        return number, ()
+    instead = "as if it were not there" if default is None else f"{default:.2f} is taken"
+    return default, (f"{name} = {shown(text)}: a number from 0 to 1 is needed, such as 0.95; {instead}",)

@@ -1,0 +1,1 @@
+"""Case files of the QoS-driven scheduler, run against its rules: `python -m tests.qos_scheduler DIR`."""

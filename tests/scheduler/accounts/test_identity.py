@@ -1,0 +1,69 @@
+"""Whose account a pod is on, and what a bad annotation means."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from j10ce.scheduler.accounts.identity import acceptable_overhead, identified
+from j10ce.scheduler.accounts.measure import PodCounts, ServiceSums, metric
+from j10ce.scheduler.book.facts import OwnerFacts, PodFacts
+
+WEB = OwnerFacts("StatefulSet", "shop", "web", slots=3, slo="0.6")
+
+
+def pod(owner: OwnerFacts | None = WEB, **annotations: str) -> PodFacts:
+    return PodFacts("u", "shop", "web-0", annotations=annotations, owner=owner)
+
+
+@pytest.mark.parametrize(
+    ("of", "shared", "key"),
+    [
+        pytest.param(pod(), False, "shop/StatefulSet/web", id="its owner, in any namespace"),
+        pytest.param(pod(None), False, "shop/Pod/web-0", id="a pod of nobody"),
+        pytest.param(pod(controller="mine"), False, "mine", id="an annotation"),
+        pytest.param(pod(controller="mine"), True, "mine", id="an annotation, classic"),
+        pytest.param(pod(), True, "", id="no annotation, classic"),
+        pytest.param(pod(controller=""), True, "", id="an empty one, classic"),
+        pytest.param(pod(controller=""), False, "shop/StatefulSet/web", id="an empty one"),
+    ],
+)
+def test_the_key_of_an_account(of: PodFacts, shared: bool, key: str) -> None:
+    assert identified(of, shared=shared).key == key
+
+
+@pytest.mark.parametrize(
+    ("of", "slo", "faults"),
+    [
+        pytest.param(pod(slo="0.9"), 0.9, 0, id="its own"),
+        pytest.param(pod(), 0.6, 0, id="of its owner"),
+        pytest.param(pod(None), 0.7, 0, id="of its profile"),
+        pytest.param(pod(slo="abc"), 0.7, 1, id="no number"),
+        pytest.param(pod(slo="nan"), 0.7, 1, id="not a number"),
+        pytest.param(pod(slo="-1"), 0.7, 1, id="negative"),
+        pytest.param(pod(slo="7"), 0.7, 1, id="above one"),
+        pytest.param(pod(slo="0.9", acceptablePreemptionOverhead="x", qosMeasuring="y"), 0.9, 2, id="two other faults"),
+    ],
+)
+def test_a_bad_annotation_is_a_fault_and_as_if_it_were_not_there(of: PodFacts, slo: float, faults: int) -> None:
+    identity = identified(of, default_slo=0.7)
+    assert (identity.slo, len(identity.faults)) == (slo, faults)
+    assert identity.acceptable is None
+
+
+@pytest.mark.parametrize(
+    ("slo", "annotated", "default", "acceptable"),
+    [(0.8, None, 1.0, 0.2), (0.8, 0.05, 1.0, 0.05), (0.8, 0.5, 1.0, 0.2), (0.8, None, 0.1, 0.1), (1.0, 0.5, 1.0, 0.0)],
+)
+def test_nobody_accepts_to_lose_more_than_its_slo_leaves(
+    slo: float, annotated: float | None, default: float, acceptable: float
+) -> None:
+    assert acceptable_overhead(slo, annotated, default) == pytest.approx(acceptable)
+
+
+@pytest.mark.parametrize("approach", ["independent", "average", "aggregate", "concurrent"])
+def test_who_asks_for_nothing_has_no_violation_ahead_and_the_metric_is_a_number(approach: str) -> None:
+    pods = PodCounts(0, 1, 0, 1)
+    assert metric(approach, ServiceSums(0.0, 0.0, 5.0, 0.0, 1), 0.0, pods) <= 0.0
+    assert metric(approach, ServiceSums(9.0, 0.0, 5.0, 0.0, 1), 0.0, pods) == math.inf
