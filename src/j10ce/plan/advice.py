@@ -22,7 +22,8 @@ from j10ce.plan.wishes import Batch
 from j10ce.policy.effect.cpu_share import cpu_times
 from j10ce.policy.effect.effective import effective
 
-Decide = Callable[[tuple[Batch, ...]], Plan]
+Verdicts = Mapping[Setting, Verdict]
+Decide = Callable[[tuple[Batch, ...]], Verdicts]
 
 
 class Heard(NamedTuple):
@@ -47,20 +48,23 @@ class FloorKept(NamedTuple):
     memory: float  # bytes
 
 
-def heed(batches: tuple[Batch, ...], snap: Snapshot, decide: Decide) -> Heard:
-    """`decide`: the plan of some batches, whatever was decided before."""
+def heed(batches: tuple[Batch, ...], verdicts: Verdicts, snap: Snapshot, decide: Decide) -> Heard:
+    """`verdicts`: those of these batches. `decide`: the verdicts of others, whatever was decided before."""
     topics = sorted({Topic.of(p) for batch in batches for p in batch if p.rank is Rank.ADVICE})
     floored = {t for t, e in snap.entitlements.items() if e.chosen and (e.floor.cpu or e.floor.memory)}
     if not topics or not floored & snap.groups.by_target.keys():
         return Heard(batches)
-    without = _kept(snap, decide(_with(batches, ())), floored)
-    if not _harmed(snap, without, _kept(snap, decide(batches), floored)):
+    bare, whole = _in_force(snap, decide(_with(batches, ()))), _in_force(snap, verdicts)
+    if bare == whole:
+        return Heard(batches)  # it comes to the same, and what it is worth need not be judged
+    without = _kept(snap, bare, floored)
+    if not _harmed(snap, without, _kept(snap, whole, floored)):
         return Heard(batches)
     heard: list[Topic] = []
     notes = []
     for topic in topics:
-        tried = _with(batches, (*heard, topic))
-        if harm := _harmed(snap, without, _kept(snap, decide(tried), floored)):
+        tried = _in_force(snap, decide(_with(batches, (*heard, topic))))
+        if harm := _harmed(snap, without, _kept(snap, tried, floored)):
             notes.append(f"advice of {topic.owner} on {topic.resource} left out: {harm}")
         else:
             heard.append(topic)
@@ -90,9 +94,11 @@ def _with(batches: tuple[Batch, ...], topics: Iterable[Topic]) -> tuple[Batch, .
     return tuple(b if all(map(passes, b)) else tuple(filter(passes, b)) for b in batches)
 
 
-def _kept(snap: Snapshot, plan: Plan, floored: Iterable[TargetId]) -> Mapping[TargetId, FloorKept]:
-    """What the floors are worth once the plan is in force."""
-    after = replace(snap, settings=_in_force(snap, plan))
+def _kept(
+    snap: Snapshot, settings: Mapping[Setting, Value], floored: Iterable[TargetId]
+) -> Mapping[TargetId, FloorKept]:
+    """What the floors are worth once these are the settings."""
+    after = replace(snap, settings=settings)
     judged, times = effective(after), cpu_times(after)
     kept = {}
     for target in floored:
@@ -104,9 +110,9 @@ def _kept(snap: Snapshot, plan: Plan, floored: Iterable[TargetId]) -> Mapping[Ta
     return kept
 
 
-def _in_force(snap: Snapshot, plan: Plan) -> Mapping[Setting, Value]:
-    """Every setting once the plan is applied; a group that is woken up has a fresh one's weight unless it gets one."""
-    decided = {s: v.value for s, v in plan.verdicts.items()}
+def _in_force(snap: Snapshot, verdicts: Verdicts) -> Mapping[Setting, Value]:
+    """Every setting once they are applied; a group that is woken up has a fresh one's weight unless it gets one."""
+    decided = {s: v.value for s, v in verdicts.items()}
     woken = (s for s, v in decided.items() if s.knob == "cpu.idle" and not v and snap.settings.get(s) == 1.0)
     fresh = {Setting(s.target, "cpu.weight"): KNOBS["cpu.weight"].default for s in woken}
     return {**snap.settings, **fresh, **decided}

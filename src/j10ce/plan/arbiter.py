@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from itertools import chain
 from typing import NamedTuple
 
@@ -90,19 +91,18 @@ class Arbiter:
         if before == self.inputs and settled and proposed == self.proposed:
             return self.plan
         self.proposed = proposed
-        self.heard = heed(proposed, snap, lambda batches: self._afresh(batches, snap))
-        for s in self._touched(before, self.heard.batches, snap):
-            self._decide(s, snap)
-        self.plan = self._plan(snap)
+        board = self._board(before, proposed, snap)
+        self.heard = heed(proposed, board.verdicts, snap, lambda batches: self._instead(batches, snap))
+        if self.heard.batches is not proposed:
+            board = self._board(self.inputs, self.heard.batches, snap)
+        self.plan = self._plan(board, snap)
         return self.plan
 
-    def _afresh(self, batches: tuple[Batch, ...], snap: Snapshot) -> Plan:
-        """The plan of other batches, without a trace here."""
-        other = Arbiter(self.quantise)
-        other.inputs = self.inputs
-        for s in other._touched(Inputs(), batches, snap):
-            other._decide(s, snap)
-        return other._plan(snap)
+    def _instead(self, batches: tuple[Batch, ...], snap: Snapshot) -> Mapping[Setting, Verdict]:
+        """The verdicts on other batches, without a trace here: only what differs from these is decided."""
+        other = copy(self)
+        other.wishes, other.merged, other.dropped = copy(self.wishes), dict(self.merged), dict(self.dropped)
+        return other._board(self.inputs, batches, snap).verdicts
 
     def _touched(self, before: Inputs, proposed: tuple[Batch, ...], snap: Snapshot) -> set[Setting]:
         """The settings whose verdict may be another than last time."""
@@ -163,7 +163,10 @@ class Arbiter:
         present = default if idle else snap.settings.get(s, default)  # an idle group shows a weight that nobody set
         return self.inputs.originals.get(s, present)
 
-    def _plan(self, snap: Snapshot) -> Plan:
+    def _board(self, before: Inputs, batches: tuple[Batch, ...], snap: Snapshot) -> Board:
+        """What these batches come to, every rule that spans settings applied."""
+        for s in self._touched(before, batches, snap):
+            self._decide(s, snap)
         unused = self._unused(snap)
         decided = {s: v for s, v in self.merged.items() if s.target not in unused} if unused else dict(self.merged)
         board = Board(snap, self.rights, decided, self.inputs.originals)
@@ -173,9 +176,12 @@ class Arbiter:
         fit_quotas(board)
         fit_placements(board)
         fit_guarantees(board)
+        return board
+
+    def _plan(self, board: Board, snap: Snapshot) -> Plan:
         difference = Difference(board, self.quantise)
         self.waits_on = snap.groups if difference.restless else None
-        removes = [Remove(target, "nobody wants anything there") for target in sorted(unused)]
+        removes = [Remove(target, "nobody wants anything there") for target in sorted(self._unused(snap))]
         steps = [*structure(snap, difference.changes, self.rights), *removes]
         ordered = order(difference.changes, steps, snap)
         return Plan(

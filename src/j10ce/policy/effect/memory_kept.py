@@ -33,6 +33,7 @@ class MemoryKept:
         present, full = present_usage(snap), full_usage(snap)
         self.now = [distribute(snap, knob, present, full=False) for knob in KNOBS]
         self.needed = [distribute(snap, knob, full, full=True) for knob in KNOBS]
+        self._limits: dict[TargetId, list[tuple[float, str]]] = {}  # of each group on somebody's way
 
     def of(self, path: Sequence[TargetId], promised: int) -> Kept:
         """`path`: from below the root down to the workload."""
@@ -59,15 +60,21 @@ class MemoryKept:
         """Limits on the way: below what is promised to one, or to all of those inside together."""
         page = self.snap.node.page
         for target in path:
+            if not (limits := self._limits_of(target)):
+                continue
             inside = page * max(p.claimed.get(target, 0) for p in self.needed)
-            for knob in CAPS:
-                cap = _number(self.snap, target, knob)
-                if cap == math.inf:
-                    continue
-                text = f"{knob} of {target} is {spell('memory', cap)}"
+            for cap, text in limits:
                 yield cap, text
                 if promised <= cap < inside:
                     yield cap * promised / inside, f"{text}, and {spell('memory', inside)} are protected inside"
+
+    def _limits_of(self, target: TargetId) -> list[tuple[float, str]]:
+        """Read once, however many are inside."""
+        if (known := self._limits.get(target)) is None:
+            caps = ((knob, _number(self.snap, target, knob)) for knob in CAPS)
+            known = [(cap, f"{knob} of {target} is {spell('memory', cap)}") for knob, cap in caps if cap != math.inf]
+            self._limits[target] = known
+        return known
 
     def _caps_of_parts(self, target: TargetId) -> Iterator[tuple[float, str]]:
         """Whoever made its parts limits them, and together they cannot have more than that."""
@@ -91,8 +98,10 @@ class MemoryKept:
         return group.memory_current - below - math.fsum(f.memory_current for f in group.foreign)
 
     def _bare_inside(self, target: TargetId, promised: int) -> Iterator[tuple[float, str]]:
+        if not promised:
+            return
         bare, used = self._bare(target), self.snap.groups[target].memory_current
-        if promised and bare > max(STRAY_BYTES, promised * STRAY_SHARE):
+        if bare > max(STRAY_BYTES, promised * STRAY_SHARE):
             what = f"{spell('memory', bare)} are in cgroups inside {target}, beyond their own memory.min"
             yield max(0.0, promised - bare, used - bare), f"{what}; cgroup2 is mounted without memory_recursiveprot"
 
