@@ -76,7 +76,7 @@ def test_what_a_strategy_says_of_a_profile_is_in_force_on_its_node(ring: Ring) -
     ring.agent.obey(document(strategy("pool", {"profiles": {"ls": {"cpu": {"weight": 3000}}}})))
     entitled = ring.tick().resolution.entitlements[workload("web").target]
     assert entitled.cpu.weight == 3000
-    assert ("cpu.weight", "NodeStrategy") in {(s.field, s.object) for s in entitled.sources}
+    assert ("cpu.weight", "NodeStrategy/pool") in {(s.field, s.object) for s in entitled.sources}
 
 
 def test_a_parameter_that_this_machine_cannot_set_is_named_in_a_note(ring: Ring) -> None:

@@ -73,7 +73,7 @@ def test_class_profile_annotations_and_what_is_not_heeded_are_named() -> None:
     assert (facts["profile"], facts["why"]) == ("lse", "label koordinator.sh/qosClass=LSE")
     said = {o["field"]: o["by"] for o in facts["overrides"]}
     assert said["memory.minPercent"] == "annotation koordinator.sh/memoryQOS"
-    assert said["memory.throttlingPercent"] == "NodeStrategy"
+    assert said["memory.throttlingPercent"] == "NodeStrategy/s"
     assert said["memory.watermarkPercent"] == "annotation koordinator.sh/memoryQOS"
     assert any("networkQOS is not heeded" in text for text in facts["unheeded"])
     assert any("cpuBurst" in text and "not JSON" in text for text in facts["unheeded"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from j10ce.model.workload import Entitlement, Note, Overrides, Source, Workload
 from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.entitlement.resolve import admit, resolve
 from j10ce.policy.profiles import TRUSTED_LABEL
+from j10ce.policy.strategy import merged
 from j10ce.testing import build
 
 PROFILE = build.profile("web", "sensitive", cpu=CpuSection(weight=10), memory=MemorySection(low_percent=50))
@@ -31,9 +33,10 @@ def entitled(
 ) -> Entitlement:
     w = workload(own, profile, trusted, **overrides)
     document = NodeDocument(node="n1", profiles=(profile,))
-    granted = resolve([w], document, build.node(), wall=build.WALL, overlays=overlays or {})
-    empty = resolve([], document, build.node(), wall=build.WALL, overlays=overlays or {})
-    late = admit([w], document, build.node(), wall=build.WALL, before=empty, overlays=overlays or {})
+    said = merged([build.strategy("pool", {"profiles": msgspec.to_builtins(overlays or {})})])
+    granted = resolve([w], document, build.node(), wall=build.WALL, strategy=said)
+    empty = resolve([], document, build.node(), wall=build.WALL, strategy=said)
+    late = admit([w], document, build.node(), wall=build.WALL, before=empty, strategy=said)
     assert late.entitlements == granted.entitlements, "an arrival is no different"
     return granted.entitlements[w.target]
 
@@ -57,8 +60,8 @@ def test_the_workload_has_the_last_word_then_the_strategy_then_the_profile() -> 
     granted = entitled(ProfileOverlay(cpu=CpuOverlay(weight=30)), overlays=strategy, origins={"cpu.weight": CPU_BURST})
     assert (granted.cpu.weight, granted.memory.low_percent) == (30, 60)
     assert granted.sources[1:] == (
-        Source("cpu.weight", "NodeStrategy", "cpu.weight 20 for profile web"),
-        Source("memory.lowPercent", "NodeStrategy", "memory.lowPercent 60 for profile web"),
+        Source("cpu.weight", "NodeStrategy/pool", "cpu.weight 20 for profile web"),
+        Source("memory.lowPercent", "NodeStrategy/pool", "memory.lowPercent 60 for profile web"),
         Source("cpu.weight", CPU_BURST, "cpu.weight 30 of this workload alone"),
     )
     assert granted.notes == ()
@@ -142,7 +145,9 @@ def test_a_section_inside_a_section_is_laid_over_field_by_field() -> None:
     granted = entitled(own, profile=profile, overlays=strategy, origins={"memory.reclaim.enabled": "annotation x"})
     assert granted.memory.reclaim == ReclaimSection(enabled=False, target_pressure=2.0)
     assert granted.sources[1:] == (
-        Source("memory.reclaim.targetPressure", "NodeStrategy", "memory.reclaim.targetPressure 2.0 for profile web"),
+        Source(
+            "memory.reclaim.targetPressure", "NodeStrategy/pool", "memory.reclaim.targetPressure 2.0 for profile web"
+        ),
         Source("memory.reclaim.enabled", "annotation x", "memory.reclaim.enabled false of this workload alone"),
     )
 

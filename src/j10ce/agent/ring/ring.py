@@ -192,10 +192,10 @@ class Agent:
         last, before, arrivals = self._last, self.resolution, self._few(events)
         if last is None or before is None or not arrivals or last.outcome.refused():
             return None  # where something was refused, the kernel may keep what the book has given away
-        overlays, facts = self.strategy.strategy.profiles, self.observer.facts
-        fresh = admit(arrivals, self.document, facts, wall=at.wall, before=before, overlays=overlays)
+        said, facts = self.strategy, self.observer.facts
+        fresh = admit(arrivals, self.document, facts, wall=at.wall, before=before, strategy=said)
         placed = [self._placed(w, fresh.entitlements[w.target].tier.value) for w in arrivals]
-        settings, strategy = self.kernel.settings, self.strategy.strategy
+        settings, strategy = self.kernel.settings, said.strategy
         now = replace(last.snap, now=at.now, wall=at.wall, settings=settings, strategy=strategy)
         snap = arrival.around(now, placed, fresh.entitlements)
         if snap is None:
@@ -268,8 +268,8 @@ class Agent:
             return False
         ledger = before.ledger if before else Ledger(NOTHING, self.promised)
         workloads = list(self.workloads.values())
-        overlays = self.strategy.strategy.profiles
-        fresh = resolve(workloads, self.document, facts, wall=at.wall, before=ledger, beside=beside, overlays=overlays)
+        said = self.strategy
+        fresh = resolve(workloads, self.document, facts, wall=at.wall, before=ledger, beside=beside, strategy=said)
         changed = before is None or fresh.entitlements != before.entitlements
         self._epoch += changed
         self.resolution, self._resolved_for, self._resolve_at = fresh, (facts, beside), at.now + RESOLVE_S

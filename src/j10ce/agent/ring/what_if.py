@@ -103,7 +103,7 @@ def whatif(
     local = (chosen(translate(w), document.profiles) for w in paper.workloads)  # as `run` would
     asked = (*local, *(in_kubelets_tree(translate(w), living.values()) for w in paper.pods))
     workloads = {**living, **{w.target: _since(w, living.get(w.target), wall) for w in asked}}
-    strategy = merged(document.strategies).strategy
+    said = merged(document.strategies)
     resolution = resolve(
         list(workloads.values()),
         document,
@@ -111,7 +111,7 @@ def whatif(
         wall=wall,
         before=present.ledger,
         beside=present.beside,
-        overlays=strategy.profiles,
+        strategy=said,
     )
     placed = {t: _placed(w, resolution, present) for t, w in workloads.items()}
     snap = replace(
@@ -121,7 +121,7 @@ def whatif(
         workloads=placed,
         entitlements=resolution.entitlements,
         epoch=present.snap.epoch + 1,
-        strategy=strategy,
+        strategy=said.strategy,
     )
     proposals = [p for controller in present.controllers for p in controller.propose(snap)]
     plan = arbitrate(proposals, snap, present.holds, present.quantise, originals=present.originals)

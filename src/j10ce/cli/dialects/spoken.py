@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from j10ce.agent.dialects import DIALECTS, dialect
 from j10ce.cli.client import Client
 from j10ce.errors import Denied, NotFound
-from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.text.cells import dig
 from j10ce.model.workload import Workload
 from j10ce.policy.choose import Choice
 from j10ce.policy.entitlement.layers import layers
+from j10ce.policy.strategy import EffectiveStrategy
 
 AGENTS: Final = "/apis/apps/v1/namespaces/j10ce-system/daemonsets/j10ce-qos-agent"
 GENERATED: Final = "/apis/j10ce.io/v1alpha1/nodestrategies"
@@ -46,9 +45,9 @@ def words_of(pod: Workload) -> list[str]:
     return sorted(key for key in said if any(key.split("/")[0].endswith(f"{name}.sh") for name in DIALECTS))
 
 
-def spoken(pod: Workload, choice: Choice, overlays: Mapping[str, ProfileOverlay]) -> dict[str, Any]:
+def spoken(pod: Workload, choice: Choice, strategy: EffectiveStrategy) -> dict[str, Any]:
     """What differs from the profile, who said so, and what is not heeded and why."""
-    laid = layers(pod, choice, overlays)
+    laid = layers(pod, choice, strategy)
     return {
         "overrides": [{"field": s.field, "by": s.object, "why": s.why} for s in laid.sources],
         "unheeded": [str(n) for n in laid.notes],

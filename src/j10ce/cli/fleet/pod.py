@@ -23,7 +23,6 @@ from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import MinimalReservationPolicy, QoSProfile
 from j10ce.model.kube.native import read_amount
 from j10ce.model.kube.pod import Pod
-from j10ce.model.parts.strategy import Strategy
 from j10ce.model.resource import NOTHING
 from j10ce.model.schema import convert
 from j10ce.model.text.cells import dig
@@ -31,6 +30,7 @@ from j10ce.model.workload import Handle, Workload
 from j10ce.policy.choose import Chooser
 from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.select import compiled
+from j10ce.policy.strategy import EffectiveStrategy
 
 PREFIX: Final = "pod/"
 MRP: Final = "MinimalReservationPolicy"
@@ -47,7 +47,7 @@ def explain_pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
     profiles = _items(api, "QoSProfile", None)
     choice = Chooser([convert(p, QoSProfile, []) for p in profiles]).choose(member)
     report = _report(api, pod.spec.node_name)
-    said = strategy_of(api, report).strategy if report else Strategy()
+    said = strategy_of(api, report) if report else EffectiveStrategy()
     facts: dict[str, Any] = {
         "pod": f"{namespace}/{name}",
         "node": pod.spec.node_name,
@@ -55,7 +55,7 @@ def explain_pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
         "profile": choice.profile.metadata.name if choice.profile else "",
         "why": choice.why,
         "notes": [*choice.notes, *_not_understood(member, understood)],
-        **spoken(member, choice, said.profiles),
+        **spoken(member, choice, said),
         "policies": [] if choice.ignored else [_policy(p) for p in _items(api, MRP, namespace) if _selects(p, member)],
         **_reported(report, f"{namespace}/{name}"),
     }

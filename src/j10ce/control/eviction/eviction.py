@@ -5,7 +5,7 @@ calm again. Too much that is lent, and best effort that gets too little, is mend
 one stage.
 
 A frozen workload is thawed before it is evicted: a frozen process cannot end itself. Evictions and kills are proposed
-only, unless the node's strategy says `enforce`.
+only, unless the node's strategy says `enforce`; until then whoever would have to leave stands still instead.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Eviction:
         gone = leaving(snap, cool_down_s(snap))
         for trigger, course in self._courses.items():
             stays = [v.target for v in course.victims if v.target not in gone]
-            if trigger in CLIMBED and course.climb.stage is Rung.FREEZE and snap.supports("cgroup.freeze"):
+            if trigger in CLIMBED and _stands_still(snap, course) and snap.supports("cgroup.freeze"):
                 yield from (_freeze(course, t) for t in stays if not snap.entitlements[t].floor.cpu)
             if trigger in CLIMBED and course.climb.stage >= Rung.THROTTLE:
                 yield from self._throttle(snap, course, stays)
@@ -167,6 +167,12 @@ def _victims(snap: Snapshot, need: Need, before: Iterable[Victim]) -> tuple[Vict
     others = [v for v in ordered.values() if v.target not in {k.target for k in kept}]
     counted = sum(v.frees for v in kept if v.target in gone or v.target not in asked)
     return (*kept, *choose(others, need.amount - counted, gone))
+
+
+def _stands_still(snap: Snapshot, course: Course) -> bool:
+    """Where nobody has to leave, to stand still is the last stage."""
+    stage = course.climb.stage
+    return stage is Rung.FREEZE or (stage is Rung.EVICT and not enforced(snap))
 
 
 def _freeze(course: Course, target: TargetId) -> Proposal:

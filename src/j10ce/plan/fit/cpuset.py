@@ -42,4 +42,15 @@ def _fit_children(board: Board, sets: dict[TargetId, frozenset[int]]) -> None:
         wanted = above if follows else usable[target] if sets[target] or spelled_out else sets[target]
         usable[target] = wanted or above
         if wanted != sets[target] and (follows or sets[target] or Setting(target, KNOB) in board.verdicts):
-            board.move(target, KNOB, wanted, f"set to {render(KNOB, wanted)}: within its parent")
+            board.move(target, KNOB, wanted, f"set to {render(KNOB, wanted)}: within its parent{_because(board, up)}")
+
+
+def _because(board: Board, up: TargetId | None) -> str:
+    """What somebody asks for of the nearest group above is why those inside have no more."""
+    while up is not None:
+        verdict = board.verdicts.get(Setting(up, KNOB))
+        asked = verdict.winner if verdict is not None else None
+        if asked is not None and asked.owner != LAPSED and cpus(asked.value):
+            return f", {asked.owner}: {asked.reason}"
+        up = board.snap.groups.parent(up)
+    return ""

@@ -20,10 +20,11 @@ from j10ce.model.parts.strict import Strict
 from j10ce.model.workload import Note, Source, Workload
 from j10ce.policy.choose import Choice
 from j10ce.policy.profiles import BURSTS, not_yet, trusted
+from j10ce.policy.strategy import EffectiveStrategy
 from j10ce.policy.validation.sections import OWN_CPUS, sections
 
 S = TypeVar("S", bound=Strict)
-STRATEGY: Final = "NodeStrategy"
+STRATEGY: Final = "NodeStrategy"  # where nobody knows which one said it
 SILENT: Final = ProfileOverlay()
 UNSAID: Final = BurstSection()
 
@@ -48,17 +49,17 @@ class Layers(NamedTuple):
     switched_on: bool = False  # the node's strategy speaks of it, though no profile chooses it
 
 
-def layers(w: Workload, choice: Choice, overlays: Mapping[str, ProfileOverlay]) -> Layers:
-    """`overlays`: what the node's strategy says, by profile."""
-    base, profile = Layers(), choice.profile
+def layers(w: Workload, choice: Choice, of_node: EffectiveStrategy) -> Layers:
+    """Profile, what the node's strategies say of it, and what the workload says itself."""
+    base, profile, overlays = Layers(), choice.profile, of_node.strategy.profiles
     if profile is not None:
         base = Layers(profile.spec.cpu, profile.spec.memory, profile.spec.cache)
         if overlay := overlays.get(profile.metadata.name):
             why = f"for profile {profile.metadata.name}"
-            base = _laid(base, said(overlay), choice.tier, lambda _: STRATEGY, why)
+            base = _laid(base, said(overlay), choice.tier, _who(of_node, profile.metadata.name), why)
     elif name := switched_on(w, choice, overlays):
         why = f"for {name}, as which it counts without a label"
-        base = _laid(base, said(overlays[name]), choice.tier, lambda _: STRATEGY, why)._replace(switched_on=True)
+        base = _laid(base, said(overlays[name]), choice.tier, _who(of_node, name), why)._replace(switched_on=True)
     own = w.overrides
     if own.sections != SILENT and (asked := said(own.sections)):
         mine = f"Workload/{w.namespace}/{w.name}"
@@ -72,6 +73,11 @@ def layers(w: Workload, choice: Choice, overlays: Mapping[str, ProfileOverlay]) 
     if own.burst != UNSAID:
         base = _bursting(base, w, choice.tier)
     return base._replace(notes=(*base.notes, *own.notes)) if own.notes else base
+
+
+def _who(of_node: EffectiveStrategy, profile: str) -> Callable[[str], str]:
+    """The strategy that said a field of a profile, by its path there."""
+    return lambda path: of_node.origins.get(f"profiles.{profile}.{path}", STRATEGY)
 
 
 def _bursting(base: Layers, w: Workload, tier: Tier) -> Layers:

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, MinimalReservationPolicy, Minimum, Tier
 from j10ce.model.knob import TargetId
-from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.quantity import Bytes, Quantity
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.model.snapshot import NodeFacts
@@ -29,6 +28,7 @@ from j10ce.policy.lifetime import created, ends, over
 from j10ce.policy.payer import measured, rank
 from j10ce.policy.profiles import RESERVES_REQUEST
 from j10ce.policy.select import compiled
+from j10ce.policy.strategy import EffectiveStrategy
 
 NO_QUANTITY: Final = Quantity(0)
 NO_CACHE: Final = CacheSection()
@@ -64,6 +64,7 @@ class Asking(NamedTuple):
 
 
 NOTHING_BESIDE: Final = Beside()
+UNSAID: Final = EffectiveStrategy()
 
 
 def resolve(
@@ -75,16 +76,16 @@ def resolve(
     before: Ledger | None = None,
     headroom: Headroom = HEADROOM,
     beside: Beside = NOTHING_BESIDE,
-    overlays: Mapping[str, ProfileOverlay] | None = None,
+    strategy: EffectiveStrategy = UNSAID,
 ) -> Resolution:
-    """Entitlements of all workloads, and the ledger behind them. `overlays`: what the node's strategy says, by profile.
+    """Entitlements of all workloads, and the ledger behind them. `strategy`: of this node.
 
     `before` is the ledger in force: its promises are kept as long as they are wanted, whatever was added or edited,
     and are cut by tier where the machine has shrunk below them.
     """
     capacity = node.capacity
     promises = _promises(document, capacity, wall)
-    asking = _asking(workloads, document, promises, capacity, overlays or {})
+    asking = _asking(workloads, document, promises, capacity, strategy)
     book = Book(Ledger(guaranteeable(capacity, headroom), beside=beside.others), promises)
     claims: Mapping[str, Sequence[Claim]] = {a.target: a.claims for a in asking if a.claims}
     if before is not None:
@@ -122,14 +123,14 @@ def admit(
     *,
     wall: float,
     before: Resolution,
-    overlays: Mapping[str, ProfileOverlay] | None = None,
+    strategy: EffectiveStrategy = UNSAID,
 ) -> Resolution:
     """`before`, and on top of it workloads that came after all others: nobody else is looked at again.
 
     Where the claims of later comers are served last, that is what `resolve` would say.
     """
     promises = _promises(document, node.capacity, wall)
-    asking = _asking(arrivals, document, promises, node.capacity, overlays or {})
+    asking = _asking(arrivals, document, promises, node.capacity, strategy)
     book = Book(before.ledger.copy(), promises)
     for back in asking:  # one that was here before starts over
         book.forget(back.target)
@@ -148,7 +149,7 @@ def _asking(
     document: NodeDocument,
     promises: Sequence[Promise],
     capacity: Resources,
-    overlays: Mapping[str, ProfileOverlay],
+    strategy: EffectiveStrategy,
 ) -> list[Asking]:
     near = {ns: [p for p in promises if p.namespace == ns] for ns in {p.namespace for p in promises}}
     chooser = Chooser(document.profiles)
@@ -157,7 +158,7 @@ def _asking(
         target, choice, here = w.target, chooser.choose(w), near.get(w.namespace, [])
         if here and not w.vouched:
             choice, here = choice._replace(notes=(*choice.notes, *_not_for(w, here))), []
-        laid = layers(w, choice, overlays)
+        laid = layers(w, choice, strategy)
         asking.append(Asking(target, w, choice, _claims(target, w, choice, here, capacity, laid.memory), laid))
     return asking
 
