@@ -9,6 +9,7 @@ import click
 from j10ce.cli.output import dump, say, table
 from j10ce.cli.peers import Peers, output_option
 from j10ce.errors import Denied, Unreachable
+from j10ce.model.knob import KNOBS
 
 
 @click.command("doctor")
@@ -55,8 +56,9 @@ def long_doctor(report: dict[str, Any]) -> str:
 
 
 def short_doctor(report: dict[str, Any], *, privileged: bool) -> str:
-    """One line of what works, one per reason why something does not."""
-    caps = report["capabilities"]
+    """One line of what works, one per reason why something does not; what no mainline kernel has is not missing."""
+    rare = {name for name, knob in KNOBS.items() if knob.rare}
+    caps = [c for c in report["capabilities"] if c.get("ok") or c["feature"] not in rare]
     good = ", ".join(c["feature"] for c in caps if c.get("ok"))
     able = "can enforce" if privileged else "could enforce as root"
     lines = [f"{able}: {good or 'nothing'}", *_missing(caps)]
