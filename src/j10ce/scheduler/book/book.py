@@ -16,6 +16,7 @@ import numpy as np
 from j10ce.scheduler.book.around import Around
 from j10ce.scheduler.book.columns import PODS, Columns
 from j10ce.scheduler.book.facts import NodeFacts, PodFacts
+from j10ce.scheduler.book.index import NodeIndex
 from j10ce.scheduler.cluster import Amounts, Mask, Rows
 
 Requests: TypeAlias = tuple[tuple[str, int], ...]  # by name
@@ -44,6 +45,7 @@ class Book:
     def __init__(self) -> None:
         self.columns = Columns()
         self.around = Around()
+        self.index = NodeIndex(self)
         self.names: list[str] = []
         self.row: dict[str, int] = {}
         self.nodes: list[NodeFacts | None] = []  # None: the node is gone
