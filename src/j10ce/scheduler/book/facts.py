@@ -64,6 +64,10 @@ class PodFacts(NamedTuple):
     owner: OwnerFacts | None = None
     critical: bool = False  # a mirror pod, or of a system priority class
 
+    def at(self, node: str) -> PodFacts:
+        """As `_replace(node=node)`, which takes four times as long."""
+        return PodFacts._make((*self[:NODE], node, *self[NODE + 1 :]))
+
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -71,6 +75,9 @@ class PodFacts(NamedTuple):
     @property
     def ended(self) -> bool:
         return self.phase in ("Succeeded", "Failed")
+
+
+NODE: Final = PodFacts._fields.index("node")
 
 
 def pairs(mapping: Mapping[str, str]) -> Pairs:

@@ -14,7 +14,7 @@ from j10ce.scheduler.cluster import Rows
 from j10ce.scheduler.cycle.framework import Filter, Preemptor, PreScore, Refused, Skip
 from j10ce.scheduler.cycle.ladder import Ladder
 from j10ce.scheduler.cycle.nominated import Nominated
-from j10ce.scheduler.cycle.outlook import NAMES, PARTS, Outlook, answers, encoded, lasting, normalised, room_for
+from j10ce.scheduler.cycle.outlook import NAMES, PARTS, Outlook, answers, encoded, lasting, normaliser, room_for
 from j10ce.scheduler.cycle.profile import Profile, WeightedScore
 from j10ce.scheduler.cycle.refusals import NoFit, Refusals, refused_whole
 
@@ -28,7 +28,14 @@ class Choice(NamedTuple):
 
     @property
     def score(self) -> float:
-        return self.points // NAMES / PARTS
+        return self.parts / PARTS
+
+    @property
+    def parts(self) -> int:
+        return self.points // NAMES
+
+    def why(self, nodes: int) -> str:
+        return f"score {self.score:.2f} is the best of {nodes} nodes"
 
 
 class Asking(NamedTuple):
@@ -67,10 +74,7 @@ class Engine:
         asking = self._ask(pod, outlook)
         if isinstance(asking, NoFit) or not asking.silent or asking.filters or asking.scores:
             return []
-        ladder, choices = Ladder(outlook, pod, self.book, most), list[Choice]()
-        while len(choices) < most and (taken := ladder.take()) is not None:
-            choices.append(Choice(*taken))
-        return choices
+        return [Choice(*taken) for taken in Ladder(outlook, pod, self.book, most).climb(most)]
 
     def allowed(self, pod: PodFacts, row: int) -> bool:
         """By all filters, as the book is."""
@@ -129,7 +133,7 @@ class Engine:
         return not isinstance(asking, NoFit) and all(answers(f, pod, self.book, rows).all() for f in asking.filters)
 
     def _ask(self, pod: PodFacts, outlook: Outlook) -> Asking | NoFit:
-        silent = set()
+        silent = set[int]()
         for plugin in self._anew:
             match plugin.pre_filter(pod, self.book):
                 case Skip():
@@ -139,6 +143,8 @@ class Engine:
                 case None:
                     pass
         asked = outlook.asked
+        if not silent:
+            return Asking(asked.cluster_filters, asked.cluster_scores, silent=not self._anew)
         filters = tuple(f for f in asked.cluster_filters if id(f) not in silent)
         return Asking(filters, asked.cluster_scores, len(silent) == len(self._anew))
 
@@ -168,9 +174,10 @@ class Engine:
         if not len(rows):
             return self._none(pod, outlook, asking)
         total = outlook.total(rows)
-        for plugin, weight in asking.scores:
+        for scored in asking.scores:
+            plugin = scored.plugin
             if not (isinstance(plugin, PreScore) and isinstance(plugin.pre_score(pod, self.book, rows), Skip)):
-                total = total + normalised(plugin, plugin.score(pod, self.book, rows)) * weight
+                total = total + normaliser(scored)(plugin.score(pod, self.book, rows))
         points = encoded(total, self.book.order()[rows])
         return self._first(pod, points, rows) or self._none(pod, outlook, asking)
 

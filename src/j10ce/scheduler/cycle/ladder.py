@@ -7,7 +7,7 @@ many nodes where pods spread, for many pods where they pile up.
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heapreplace
+from heapq import heappop, heapreplace
 from typing import Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cycle.outlook import NAMES, Outlook
 
 AT_A_TIME: Final = 512  # rungs
+FIRST_WIDTH: Final = 256  # nodes
 
 
 class Ladder:
@@ -27,41 +28,43 @@ class Ladder:
         best = np.argpartition(points, len(points) - count)[len(points) - count :] if count else np.zeros(0, np.int64)
         values = points[best].tolist()
         self._row = {point % NAMES: row for point, row in zip(values, best.tolist(), strict=True) if point >= 0}
-        self._heap = [-point for point in values if point >= 0]  # the best first
-        heapify(self._heap)
-        self._placed: dict[int, int] = {}
+        self._heap = sorted(-point for point in values if point >= 0)  # the best first
+        self._placed: dict[int, int] = {}  # by row
         self._rungs: dict[int, list[int]] = {}  # by row: its next points, the last first
-        self._lately: set[int] = set()
 
-    def take(self) -> tuple[int, int] | None:
-        """The next pod's row, and its points there. None: no other pod of the kind fits, or nobody knows where."""
-        if not self._heap:
-            return None
-        point = -self._heap[0]
-        row = self._row[point % NAMES]
-        self._placed[row] = self._placed.get(row, 0) + 1
-        self._lately.add(row)
-        rungs = self._rungs.get(row)
-        if not rungs:
-            self._imagine(row)
-            rungs = self._rungs[row]
-        following = rungs.pop()
-        if following >= 0:
-            heapreplace(self._heap, -following)
-        else:
-            heappop(self._heap)
+    def climb(self, most: int) -> list[tuple[int, int]]:
+        """(row, points) of one pod after the other; fewer than `most` where no other fits, or nobody knows where."""
+        heap, row_of, placed, rungs = self._heap, self._row, self._placed, self._rungs
+        taken: list[tuple[int, int]] = []
+        since = 0
+        while heap and len(taken) < most:
+            point = -heap[0]
+            row = row_of[point % NAMES]
+            taken.append((row, point))
+            placed[row] = placed.get(row, 0) + 1
+            if not rungs.get(row):
+                lately = len({r for r, _ in taken[since:]}) if since else FIRST_WIDTH // 2  # as if pods spread
+                self._imagine(row, 2 * lately)
+                since = len(taken)
+            following = rungs[row].pop()
+            if following >= 0:
+                heapreplace(heap, -following)
+                continue
+            heappop(heap)
             if not self._outlook.steady_bands:
-                self._heap.clear()
-        return row, point
+                break
+        return taken
 
-    def _imagine(self, row: int) -> None:
-        width = min(AT_A_TIME, 2 * len(self._lately))
+    def _imagine(self, row: int, width: int) -> None:
+        """This row's next rungs, and those of the rows that are likely to be next."""
+        width = min(AT_A_TIME, width)
         depth = AT_A_TIME // width
-        self._lately.clear()
         likely = (self._row[-point % NAMES] for point in self._heap[: 2 * width])
         rows = [row, *[r for r in likely if r != row and not self._rungs.get(r)][: width - 1]]
-        first = [max(self._placed.get(r, 0), 1) if r == row else self._placed.get(r, 0) + 1 for r in rows]
-        times = np.array(first)[:, None] + np.arange(depth)
-        points = self._outlook.imagine(self._pod, self._book, np.repeat(rows, depth), times.ravel())
+        first = np.array([self._placed.get(r, 0) + 1 for r in rows])
+        first[0] -= 1  # it has been counted for the pod that goes there next
+        points = self._outlook.imagine(
+            self._pod, self._book, np.repeat(rows, depth), (first[:, None] + np.arange(depth)).ravel()
+        )
         for r, rungs in zip(rows, points.reshape(len(rows), depth)[:, ::-1].tolist(), strict=True):
             self._rungs[r] = rungs

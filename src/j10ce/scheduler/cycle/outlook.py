@@ -9,7 +9,7 @@ answers, until the row is touched. Each look asks anew about those rows alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -116,41 +116,40 @@ class Outlook:
         self._steady[rows] = weighed(self.asked.node_scores, pod, book, rows)
         for band in self._bands:
             band.learn(rows, pod, book)
+            band.level(self.allowed, self.points >= 0)
 
     def _look_at_room(self, pod: PodFacts, book: Book, rows: Rows) -> None:
-        allowed = self.allowed[rows]
         self.points[rows] = NONE
         for band in self._bands:
             band.leave(rows)
-        rows = rows[allowed]
-        fits = room_for(self.asked, pod, book, rows)
-        if not fits.all():
+        if not (allowed := self.allowed[rows]).all():
+            rows = rows[allowed]
+        if not (fits := room_for(self.asked, pod, book, rows)).all():
             rows = rows[fits]
         if len(rows):
-            total = self._steady[rows] + weighed(self.asked.room_scores, pod, book, rows)
-            self._total[rows] = total
-            self.points[rows] = encoded(total, self._order[rows])
-        if self._bands:
-            self._normalise(pod, book, rows)
-
-    def _normalise(self, pod: PodFacts, book: Book, rows: Rows) -> None:
+            self._total[rows] = self._weighed(pod, book, rows, rows)
         for band in self._bands:
             band.enter(rows, pod, book)
         if [band for band in self._bands if band.moved()]:
+            self.points[rows] = 0
             rows = np.flatnonzero(self.points >= 0)
         if len(rows):
-            total = self._total[rows]
-            for band in self._bands:
-                total = total + band.normal(rows)
-            self.points[rows] = encoded(total, self._order[rows])
+            self.points[rows] = self._points(self._total[rows], rows)
+
+    def _weighed(self, pod: PodFacts, book: Book, rows: Rows, kept: Rows) -> Scores:
+        """Of all scores that are not normalised; `kept`: rows of what is remembered."""
+        total = weighed(self.asked.room_scores, pod, book, rows)
+        return total + self._steady[kept] if self.asked.node_scores else total
+
+    def _points(self, total: Scores, rows: Rows) -> Rows:
+        for band in self._bands:
+            total = total + band.normal(rows)
+        return encoded(total, self._order[rows])
 
     def imagine(self, pod: PodFacts, book: Book, rows: Rows, times: Rows) -> Rows:
         """Points of rows with so many more of the pod, if no other pod comes or goes. Asked only of plugins of sums."""
         imagined, there = book.imagined(pod, rows, times), np.arange(len(rows))
-        total = self._steady[rows] + weighed(self.asked.room_scores, pod, imagined, there)
-        for band in self._bands:
-            total = total + band.normal(rows)
-        points = encoded(total, self._order[rows])
+        points = self._points(self._weighed(pod, imagined, there, rows), rows)
         points[~room_for(self.asked, pod, imagined, there)] = NONE
         return points
 
@@ -172,12 +171,15 @@ class Band:
 
     def __init__(self, scored: WeightedScore) -> None:
         self._plugin, self._weight = scored
+        self._normalised = normaliser(scored)
         self._of_nodes = self._plugin.reach is Reach.NODE
         self._raw: Scores = np.zeros(0)
         self._low: Scores = np.zeros(0)  # raw, where the pod fits
         self._high: Scores = np.zeros(0)
         self._bounds = (math.inf, -math.inf)
-        self._one = 0.0
+        self._one = 0.0  # what all get, where all are equal
+        self._flat = False  # whichever nodes are left, they are equal
+        self._shifted = False  # and to something else than before
 
     def grow(self, more: int) -> None:
         self._raw = np.concatenate([self._raw, np.zeros(more)])
@@ -189,15 +191,36 @@ class Band:
         if self._of_nodes:
             self._raw[rows] = self._plugin.score(pod, book, rows)
 
+    def level(self, allowed: Mask, fits: Mask) -> None:
+        """Nodes have changed. While all that are allowed are equal, nobody is kept account of."""
+        if not self._of_nodes:
+            return
+        raw, before = self._raw[allowed], self._bounds
+        was_flat, self._flat = self._flat, len(raw) > 0 and bool((raw == raw[0]).all())
+        if self._flat:
+            self._bounds = (float(raw[0]), float(raw[0]))
+            self._one = float(self._normalised(raw[:1])[0])
+            self._shifted |= before != self._bounds
+        elif was_flat:
+            self._bounds = (math.nan, math.nan)  # to be looked at
+            self._low, self._high = np.where(fits, self._raw, math.inf), np.where(fits, self._raw, -math.inf)
+
     def leave(self, rows: Rows) -> None:
-        self._low[rows], self._high[rows] = math.inf, -math.inf
+        if not self._flat:
+            self._low[rows], self._high[rows] = math.inf, -math.inf
 
     def enter(self, rows: Rows, pod: PodFacts, book: Book) -> None:
+        if self._flat:
+            return
         if not self._of_nodes:
             self._raw[rows] = self._plugin.score(pod, book, rows)
         self._low[rows] = self._high[rows] = self._raw[rows]
 
     def moved(self) -> bool:
+        """Whether the least or the largest is another, and so what all get."""
+        if self._flat:
+            shifted, self._shifted = self._shifted, False
+            return shifted
         before = self._bounds
         self._bounds = (float(self._low.min(initial=math.inf)), float(self._high.max(initial=-math.inf)))
         if before == self._bounds:
@@ -219,8 +242,14 @@ class Band:
         """Of nodes that alone are left."""
         return self._normalised(self._raw[rows])
 
-    def _normalised(self, raw: Scores) -> Scores:
-        return normalised(self._plugin, raw) * self._weight
+
+def normaliser(scored: WeightedScore) -> Callable[[Scores], Scores]:
+    """Raw scores of the nodes that are left, as they count."""
+    plugin, weight = scored
+    if isinstance(plugin, Normalised):
+        normalise = plugin.normalise
+        return lambda raw: normalise(raw) * weight
+    return lambda raw: raw * weight
 
 
 def answers(f: Filter, pod: PodFacts, book: Book, rows: Rows) -> Mask:
@@ -231,25 +260,27 @@ def answers(f: Filter, pod: PodFacts, book: Book, rows: Rows) -> Mask:
 
 
 def room_for(asked: Asked, pod: PodFacts, book: Book, rows: Rows) -> Mask:
-    fits: Mask = np.ones(len(rows), np.bool_)
+    fits: Mask | None = None
     for f in asked.room_filters:
-        fits &= answers(f, pod, book, rows)
-    return fits
+        mask = answers(f, pod, book, rows)
+        fits = mask if fits is None else fits & mask
+    return np.ones(len(rows), np.bool_) if fits is None else fits
 
 
 def weighed(scores: Sequence[WeightedScore], pod: PodFacts, book: Book, rows: Rows) -> Scores:
-    total = np.zeros(len(rows))
+    total: Scores | None = None
     for plugin, weight in scores:
-        total += plugin.score(pod, book, rows) * weight
-    return total
-
-
-def normalised(plugin: Score, raw: Scores) -> Scores:
-    return plugin.normalise(raw) if isinstance(plugin, Normalised) else raw
+        points = plugin.score(pod, book, rows)
+        if weight != 1.0:
+            points = points * weight
+        total = points if total is None else total + points
+    return np.zeros(len(rows)) if total is None else total
 
 
 def encoded(total: Scores, order: Rows) -> Rows:
-    if not np.isfinite(total).all():
-        raise ValueError("a score is no number")
-    parts: Rows = np.rint(np.clip(total * PARTS, 0, MOST_TOTAL)).astype(np.int64)
-    return parts * NAMES + order
+    parts = np.rint(total * PARTS)
+    if len(parts) and not (parts.min() >= 0 and parts.max() <= MOST_TOTAL):
+        if not np.isfinite(parts).all():
+            raise ValueError("a score is no number")
+        parts = np.clip(parts, 0, MOST_TOTAL)
+    return parts.astype(np.int64) * NAMES + order

@@ -7,7 +7,7 @@ went.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -73,6 +73,13 @@ class Placing:
         self.waiting[pod.uid] = Waits(placed, until, tuple(reasons))
         out.append(Defer(pod, "Waiting", "; ".join(reasons), min(until.values())))
         return None
+
+    def place_all(self, all_of: Sequence[Placed], rows: Sequence[int], now: float, out: list[Decision]) -> None:
+        """Pods of one shape and of a profile that asks nobody else: as `place` of each."""
+        self._book.assume_all([placed.pod for placed in all_of], rows)
+        for placed in all_of:
+            self.binding[placed.pod.uid] = placed
+            out.append(Bind(placed.pod, placed.node, NO_ANNOTATIONS, placed.why))
 
     def release(self, now: float, out: list[Decision]) -> Iterator[TurnedDown]:
         """Binds those that wait no longer; yields those that have waited for too long."""

@@ -47,6 +47,10 @@ class Profile(NamedTuple):
     post_binds: tuple[PostBind, ...] = ()
 
     @property
+    def asks_before_binding(self) -> bool:
+        return bool(self.reserves or self.permits or self.pre_binds or self.binders)
+
+    @property
     def plugins(self) -> tuple[object, ...]:
         """Each once."""
         asked: list[object] = [

@@ -171,9 +171,7 @@ class Scheduler:
 
     def _settled(self, pod: PodFacts, now: float) -> None:
         """It has a node, or needs none any more."""
-        self._queue.remove(pod.uid)
-        self.nominated.remove(pod.uid)
-        self._awaits.pop(pod.uid, None)
+        self._forget(pod)
         if pod.ended:
             self._placing.drop(pod.uid, now)
             self._leave(pod.uid)
@@ -224,16 +222,18 @@ class Scheduler:
                 self._let_in(entry, now, out)
         self._room = self._other = False
 
+    def _forget(self, pod: PodFacts) -> None:
+        """It looks for no node any more."""
+        self._queue.remove(pod.uid)
+        if len(self.nominated):
+            self.nominated.remove(pod.uid)
+        if self._awaits:
+            self._awaits.pop(pod.uid, None)
+
     # -- what becomes of them
 
     def _decide(self, entries: list[Entry], now: float, out: list[Decision]) -> None:
-        done = 0
-        if len(entries) > 1:
-            pod = entries[0].pod
-            for entry, choice in zip(entries, self.engines[pod.scheduler].equal(pod, len(entries)), strict=False):
-                done += 1
-                if not self._place(entry, choice, now, out):
-                    break
+        done = self._decide_equal(entries, now, out) if len(entries) > 1 else 0
         for entry in entries[done:]:
             answer = self.engines[entry.pod.scheduler].choose(entry.pod)
             if isinstance(answer, Choice):
@@ -241,13 +241,34 @@ class Scheduler:
             else:
                 self._unfit(entry, answer, now, out)
 
+    def _decide_equal(self, entries: list[Entry], now: float, out: list[Decision]) -> int:
+        """How many of them are decided."""
+        pod = entries[0].pod
+        engine = self.engines[pod.scheduler]
+        choices = engine.equal(pod, len(entries))
+        if choices and not engine.profile.asks_before_binding:
+            self._place_all(entries[: len(choices)], choices, now, out)
+            return len(choices)
+        for n, (entry, choice) in enumerate(zip(entries, choices, strict=False)):
+            if not self._place(entry, choice, now, out):
+                return n + 1
+        return len(choices)
+
+    def _place_all(self, entries: list[Entry], choices: list[Choice], now: float, out: list[Decision]) -> None:
+        names, profile, whys = self.book.names, self.engines[entries[0].pod.scheduler].profile, dict[int, str]()
+        placed = list[Placed]()
+        for entry, choice in zip(entries, choices, strict=True):
+            self._forget(entry.pod)
+            if (why := whys.get(choice.parts)) is None:
+                why = whys[choice.parts] = choice.why(len(self.book))
+            placed.append(Placed(entry.pod, names[choice.row], why, profile))
+        self._placing.place_all(placed, [choice.row for choice in choices], now, out)
+
     def _place(self, entry: Entry, choice: Choice, now: float, out: list[Decision]) -> bool:
         pod, node = entry.pod, self.book.names[choice.row]
-        self._queue.remove(pod.uid)
-        self.nominated.remove(pod.uid)
-        self._awaits.pop(pod.uid, None)
-        why = f"score {choice.score:.2f} is the best of {len(self.book)} nodes"
-        down = self._placing.place(Placed(pod, node, why, self.engines[pod.scheduler].profile), now, out)
+        self._forget(pod)
+        placed = Placed(pod, node, choice.why(len(self.book)), self.engines[pod.scheduler].profile)
+        down = self._placing.place(placed, now, out)
         if down is not None:
             self._put_back(down, now, out, entry.attempts)
         return down is None

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from j10ce.scheduler.book.book import Book
+from j10ce.scheduler.book.book import Book, Vector
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Rows, Scores
 from j10ce.scheduler.cycle.framework import MOST_SCORE, PreScore, Reach, Score, Skip
@@ -25,6 +25,7 @@ class BalancedAllocation:
 
     def __init__(self, resources: Sequence[ResourceWeight] = CPU_AND_MEMORY) -> None:
         self._resources = tuple(r.resource for r in resources)
+        self._usual = self._resources == tuple(r.resource for r in CPU_AND_MEMORY)
 
     def pre_score(self, pod: PodFacts, book: Book, rows: Rows, /) -> Skip | None:
         """Who asks for none of the resources shifts no balance."""
@@ -32,12 +33,11 @@ class BalancedAllocation:
         return None if asked.intersection(self._resources) else Skip()
 
     def score(self, pod: PodFacts, book: Book, rows: Rows, /) -> Scores:
-        shares = [self._share(name, pod, book, rows) for name in self._resources]
-        if len(shares) == 2 and not any(np.isnan(s).any() for s in shares):
-            spread = np.abs(shares[0] - shares[1]) / 2
-        else:
-            spread = _deviation(np.array(shares))
-        return np.floor((1.0 - spread) * MOST_SCORE + NOTHING)
+        if self._usual:
+            whole = book.allocatable.T[:2].take(rows, axis=1)
+            if whole.all():
+                return _points(_half_apart(book.used.T[:2].take(rows, axis=1), whole, book.vector(pod.shape.requests)))
+        return _points(_deviation(np.array([self._share(name, pod, book, rows) for name in self._resources])))
 
     def _share(self, name: str, pod: PodFacts, book: Book, rows: Rows) -> Scores:
         """NaN: the node does not have it."""
@@ -47,6 +47,20 @@ class BalancedAllocation:
         asked = book.used[:, column].take(rows) + own
         share = np.minimum(asked / np.maximum(whole, 1), 1.0)
         return share if whole.all() else np.where(whole > 0, share, np.nan)
+
+
+def _half_apart(used: Rows, whole: Rows, own: Vector) -> Scores:
+    """The deviation of two shares, [resource, node], that all nodes have."""
+    for column, amount in own:
+        if column < len(used):
+            used[column] += amount
+    shares = np.minimum(used / whole, 1.0)
+    apart: Scores = np.abs(shares[0] - shares[1])
+    return apart / 2
+
+
+def _points(deviation: Scores) -> Scores:
+    return np.floor((1.0 - deviation) * MOST_SCORE + NOTHING)
 
 
 def _deviation(shares: Scores) -> Scores:

@@ -7,13 +7,14 @@ from typing import Final
 
 import numpy as np
 
-from j10ce.scheduler.book.book import Book, Vector
+from j10ce.scheduler.book.book import MOST_VECTORS, Book, Requests, Vector
 from j10ce.scheduler.book.columns import PODS
 from j10ce.scheduler.book.facts import PodFacts
-from j10ce.scheduler.cluster import Mask, Rows, Scores
+from j10ce.scheduler.cluster import Amounts, Mask, Rows, Scores
 from j10ce.scheduler.cycle.framework import Filter, Groups, Reach, Score, Turned
 from j10ce.scheduler.plugins.resources.strategies import Allocated, Strategy
 
+LACKS: Final = -(1 << 62)
 NO_IGNORED: Final[frozenset[str]] = frozenset()
 
 
@@ -26,12 +27,13 @@ class NodeResourcesFit:
     def __init__(self, strategy: Strategy | None = None, ignored: frozenset[str] = NO_IGNORED) -> None:
         self._strategy = strategy if strategy is not None else Allocated()
         self._ignored = ignored
+        self._remembered: dict[Requests, Amounts] = {}
 
     def filter(self, pod: PodFacts, book: Book, rows: Rows, /) -> Mask:
-        fits = book.used[:, PODS].take(rows) < book.allocatable[:, PODS].take(rows)
-        for column, amount in self._asked(pod, book):
-            fits &= book.allocatable[:, column].take(rows) - book.used[:, column].take(rows) >= amount
-        return fits
+        needs = self._needs(pod, book)
+        last = len(needs)
+        free = book.allocatable.T[:last].take(rows, axis=1) - book.used.T[:last].take(rows, axis=1)
+        return np.asarray((free >= needs).all(axis=0), np.bool_)
 
     def why(self, pod: PodFacts, book: Book, row: int, /) -> Turned:
         return next(iter(self.whys(pod, book, np.array([row]))))[0]
@@ -58,6 +60,17 @@ class NodeResourcesFit:
         if self._ignored:
             return tuple((column, n) for column, n in vector if book.columns.names[column] not in self._ignored)
         return vector
+
+    def _needs(self, pod: PodFacts, book: Book) -> Amounts:
+        """By column, as far as any is asked for; of those that are not, no lack is too great."""
+        needs = self._remembered.get(pod.shape.requests)
+        if needs is None:
+            asked = dict(self._asked(pod, book)) | {PODS: 1}
+            needs = np.array([[asked.get(column, LACKS)] for column in range(max(asked) + 1)], np.int64)
+            if len(self._remembered) >= MOST_VECTORS:
+                self._remembered.clear()
+            self._remembered[pod.shape.requests] = needs
+        return needs
 
 
 _f: Filter = NodeResourcesFit()

@@ -24,7 +24,7 @@ Asked: TypeAlias = tuple[Rows, Rows]  # by node: with one pod more, of how much
 Towards: TypeAlias = Literal["least", "most"]
 
 MOST: Final = 100
-WEIGHED: Final = (CPU, MEMORY)
+WEIGHED: Final = (CPU, MEMORY)  # the first two
 
 
 class ResourceWeight(NamedTuple):
@@ -44,8 +44,15 @@ class Allocated:
 
     def __init__(self, towards: Towards = "least", resources: Sequence[ResourceWeight] = CPU_AND_MEMORY) -> None:
         self._towards, self._resources = towards, tuple(resources)
+        self._usual = self._resources == CPU_AND_MEMORY
 
     def score(self, pod: PodFacts, book: Book, rows: Rows, /) -> Scores:
+        if self._usual:
+            asked, whole = cpu_and_memory(pod, book, rows)
+            if whole.all():
+                points = self._points(asked, whole)
+                mean: Rows = (points[0] + points[1]) // 2
+                return mean.astype(np.float64)
         return _mean(self._resources, pod, book, rows, self._points)
 
     def _points(self, asked: Rows, whole: Rows) -> Rows:
@@ -53,6 +60,15 @@ class Allocated:
             points: Rows = (whole - asked) * MOST // np.maximum(whole, 1)
             return np.maximum(points, 0)
         return np.minimum(asked, whole) * MOST // np.maximum(whole, 1)
+
+
+def cpu_and_memory(pod: PodFacts, book: Book, rows: Rows) -> Asked:
+    """Of both at once, which is what nearly everybody asks for: [resource, node]."""
+    whole = book.allocatable.T[: len(WEIGHED)].take(rows, axis=1)
+    asked = book.weighed.T.take(rows, axis=1)
+    for column in WEIGHED:
+        asked[column] += pod.shape.weighed[column]
+    return asked, whole
 
 
 class ShapePoint(NamedTuple):
