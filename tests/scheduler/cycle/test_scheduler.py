@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from j10ce.scheduler.book.facts import NodeFacts, PodFacts
 from j10ce.scheduler.book.shape import Shape
-from j10ce.scheduler.cycle.decisions import Bind, Decision, Defer
+from j10ce.scheduler.cluster import Rows
+from j10ce.scheduler.cycle.decisions import Bind, Decision, Defer, Evict
+from j10ce.scheduler.cycle.framework import Candidate, Preemptor
 from j10ce.scheduler.cycle.profile import profile
 from j10ce.scheduler.cycle.scheduler import Scheduler
 from j10ce.scheduler.plugins.resources.balanced import BalancedAllocation
@@ -66,3 +68,26 @@ def test_a_binding_that_failed_is_tried_again() -> None:
     assert deferred.until == 2.1
     assert not s.book.pods
     assert bindings(s.step(2.1)) == {"p": "n0"}
+
+
+class Everyone:
+    """Sends all of a node away, for whoever finds no room."""
+
+    name = "everyone"
+
+    def post_filter(self, pod: PodFacts, rows: Rows, cycle: Preemptor, now: float, /) -> Candidate | str:
+        row = int(rows[0])
+        return Candidate(cycle.book.names[row], tuple(cycle.book.there(row)), {})
+
+
+def test_a_pod_is_tried_without_delay_once_all_that_had_to_go_for_it_are_gone() -> None:
+    s = Scheduler([profile(NAME, [NodeResourcesFit(), Everyone()])])
+    s.put_node(NodeFacts("n0", {}, {"cpu": 1000, "memory": 1 << 30, "pods": 10}), 0.0)
+    for name in ("p0", "p1"):
+        s.put_pod(pod(name, node="n0"), 0.0)
+    s.put_pod(pod("p2"), 1.0)
+    assert [d.victim.name for d in s.step(1.0) if isinstance(d, Evict)] == ["p0", "p1"]
+    s.remove_pod("p0", 1.1)
+    assert not bindings(s.step(1.1))
+    s.remove_pod("p1", 1.2)
+    assert bindings(s.step(1.2)) == {"p2": "n0"}

@@ -101,7 +101,7 @@ class Scheduler:
         pod = self.book.pods.get(uid)
         entry = self._queue.remove(uid)
         self._placing.drop(uid, now)
-        self._leave(uid)
+        self._leave(uid, now)
         self.nominated.remove(uid)
         self.book.remove_pod(uid)
         if pod is None and entry is not None:
@@ -121,7 +121,7 @@ class Scheduler:
     def evict_failed(self, uid: str, why: str, now: float) -> None:
         """The victim stays, so whoever waits for it looks for another way."""
         waiting = self._evicting.get(uid)
-        self._leave(uid)
+        self._leave(uid, now)
         if waiting is not None and (entry := self._queue.entries.get(waiting)) is not None:
             self._unnominate(entry.pod, self._out)
             self._queue.activate(entry, now)
@@ -174,7 +174,7 @@ class Scheduler:
         self._forget(pod)
         if pod.ended:
             self._placing.drop(pod.uid, now)
-            self._leave(pod.uid)
+            self._leave(pod.uid, now)
             self._room = True
         else:
             self._placing.bound(pod.uid, now)
@@ -327,11 +327,15 @@ class Scheduler:
             self.nominated.remove(pod.uid)
             out.append(Nominate(pod, ""))
 
-    def _leave(self, uid: str) -> None:
-        """A victim is gone, or stays; or the pod is gone that waited for others."""
+    def _leave(self, uid: str, now: float) -> None:
+        """A victim is gone, or stays; or the pod is gone that waited for others. Whoever waits for nobody any more is
+        tried without delay: its room was made for it."""
         waiting = self._evicting.pop(uid, None)
         if waiting is not None and waiting in self._awaits:
             self._awaits[waiting].discard(uid)
+            if not self._awaits[waiting] and (entry := self._queue.entries.get(waiting)) is not None:
+                entry.attempts = 0
+                self._queue.activate(entry, now)
         for victim in self._awaits.pop(uid, ()):
             self._evicting.pop(victim, None)
 
