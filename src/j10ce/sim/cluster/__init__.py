@@ -6,5 +6,7 @@ A scenario, a trace or a live cluster comes in; how available each owner was, an
     chance     draws numbers that depend on nothing but their names
     tally      sums up what became of owners
     outcome    is what runs with several seeds say together
-    plot       draws it
+    actors     is the owners and pods of a run
+    replay     is one run: events by time, and the scheduler after each instant
+    plot       draws what came out
 """
