@@ -5,4 +5,5 @@ A plugin answers the questions of `cycle/framework`, and knows no room of plugin
     qos/         orders and moves pods by their SLOs
     resources/   is about what fits beside what is there
     nodes/       is about what nodes say of themselves
+    neighbours/  is about who is on a node and around it already
 """
