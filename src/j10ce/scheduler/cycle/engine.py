@@ -11,7 +11,7 @@ import numpy as np
 from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Rows
-from j10ce.scheduler.cycle.framework import Filter, Preemptor, PreScore, Refused, Skip
+from j10ce.scheduler.cycle.framework import Filter, Preemptor, Refused, Skip
 from j10ce.scheduler.cycle.ladder import Ladder
 from j10ce.scheduler.cycle.nominated import Nominated
 from j10ce.scheduler.cycle.outlook import NAMES, PARTS, Outlook, answers, encoded, lasting, normaliser, room_for
@@ -52,6 +52,7 @@ class Engine:
         self._outlooks: OrderedDict[int, Outlook] = OrderedDict()  # by identity of the shape, which they hold
         self._no_fit: dict[int, tuple[int, NoFit]] = {}
         self._turned: dict[int, tuple[int, Refusals]] = {}  # by filters of reach NODE
+        self._pre_scores = {id(p): p for p in profile.pre_scores}
         self._anew = [p for p in profile.pre_filters if not lasting(p)]
 
     # -- decisions
@@ -143,10 +144,16 @@ class Engine:
                 case None:
                     pass
         asked = outlook.asked
-        if not silent:
-            return Asking(asked.cluster_filters, asked.cluster_scores, silent=not self._anew)
-        filters = tuple(f for f in asked.cluster_filters if id(f) not in silent)
-        return Asking(filters, asked.cluster_scores, len(silent) == len(self._anew))
+        filters = tuple(f for f in asked.cluster_filters if id(f) not in silent) if silent else asked.cluster_filters
+        scores = tuple(s for s in asked.cluster_scores if not self._mute(s, pod))
+        return Asking(filters, scores, len(silent) == len(self._anew))
+
+    def _mute(self, scored: WeightedScore, pod: PodFacts) -> bool:
+        asked_before = self._pre_scores.get(id(scored.plugin))
+        if asked_before is None:
+            return False
+        all_rows = self.book.order()  # each once
+        return isinstance(asked_before.pre_score(pod, self.book, all_rows), Skip)
 
     def _first(self, pod: PodFacts, points: Rows, rows: Rows | None) -> Choice | None:
         """The best of them that does not stand in the way of others who are awaited there; its own place before all."""
@@ -175,9 +182,7 @@ class Engine:
             return self._none(pod, outlook, asking)
         total = outlook.total(rows)
         for scored in asking.scores:
-            plugin = scored.plugin
-            if not (isinstance(plugin, PreScore) and isinstance(plugin.pre_score(pod, self.book, rows), Skip)):
-                total = total + normaliser(scored)(plugin.score(pod, self.book, rows))
+            total = total + normaliser(scored)(scored.plugin.score(pod, self.book, rows))
         points = encoded(total, self.book.order()[rows])
         return self._first(pod, points, rows) or self._none(pod, outlook, asking)
 

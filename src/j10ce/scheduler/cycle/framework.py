@@ -137,7 +137,7 @@ class PreScore(Protocol):
     name: str
 
     def pre_score(self, pod: PodFacts, book: Book, rows: Rows, /) -> Skip | None:
-        """`rows`: where the pod fits."""
+        """`rows`: every node that is known, whether the pod fits there or not. Asked before the filters."""
         ...
 
 

@@ -122,11 +122,11 @@ class Queue:
         return self.entries[due.uid]
 
     def pop_equal(self, entry: Entry, most: int, now: float) -> list[Entry]:
-        """And those right behind it that are of the same shape."""
+        """And those right behind it that every plugin takes for the same."""
         pod, equal = entry.pod, [entry]
         while len(equal) < most and (due := self._next(now)) is not None:
             other = self.entries[due.uid]
-            if other.pod.shape is not pod.shape or other.pod.scheduler != pod.scheduler:
+            if not _alike(pod, other.pod):
                 break
             heappop(self._active)
             equal.append(other)
@@ -172,3 +172,15 @@ class Queue:
         entry.turn = next(self._turns)
         if until < math.inf:
             heappush(self._timed, (until, entry.pod.uid, entry.turn))
+
+
+def _alike(pod: PodFacts, other: PodFacts) -> bool:
+    return (
+        pod.shape is other.shape
+        and pod.scheduler == other.scheduler
+        and pod.namespace == other.namespace
+        and pod.labels == other.labels
+        and pod.owner == other.owner
+        and pod.claims == other.claims
+        and pod.unjudged == other.unjudged
+    )
