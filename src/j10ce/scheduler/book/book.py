@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 
 from j10ce.scheduler.book.around import Around
-from j10ce.scheduler.book.columns import PODS, Columns
+from j10ce.scheduler.book.columns import CPU, MEMORY, PODS, Columns
 from j10ce.scheduler.book.facts import NodeFacts, PodFacts
 from j10ce.scheduler.book.index import NodeIndex
 from j10ce.scheduler.cluster import Amounts, Mask, Rows
@@ -53,6 +53,7 @@ class Book:
         self.allocatable: Amounts = np.zeros((0, len(self.columns)), np.int64, order="F")
         self.used: Amounts = np.zeros((0, len(self.columns)), np.int64, order="F")
         self.weighed: Amounts = np.zeros((0, 2), np.int64, order="F")  # cpu and memory as scores count them
+        self.lacking: set[int] = set()  # rows of nodes without any cpu, or without memory
         self.pods: dict[str, PodFacts] = {}  # by uid: those that have a node
         self.assumed: set[str] = set()  # uids
         self.version = 0
@@ -87,6 +88,7 @@ class Book:
         self.allocatable[row] = 0
         for column, amount in amounts:
             self.allocatable[row, column] = amount
+        self._judge(row)
         self._changed(row)
 
     def remove_node(self, name: str) -> None:
@@ -96,6 +98,7 @@ class Book:
             self.nodes[row] = None
             self.alive[row] = False
             self.allocatable[row] = 0
+            self.lacking.discard(row)
             self._changed(row)
 
     def put_pod(self, pod: PodFacts) -> None:
@@ -190,7 +193,7 @@ class Book:
     def imagined(self, pod: PodFacts, rows: Rows, times: Rows) -> Book:
         """The sums of rows, one by one, with so many more of a pod: nothing else of it is true."""
         book = Book()
-        book.columns = self.columns
+        book.columns, book.lacking = self.columns, self.lacking
         tables = (self.allocatable, self.used, self.weighed)
         book.allocatable, book.used, book.weighed = (t.T.take(rows, axis=1).T for t in tables)
         for column, amount in (*self.vector(pod.shape.requests), (PODS, 1)):
@@ -237,6 +240,12 @@ class Book:
         self.weighed[row, 1] += times * memory
         self.version += 1
         self.touched_at[row] = self.version
+
+    def _judge(self, row: int) -> None:
+        if self.allocatable[row, CPU] > 0 and self.allocatable[row, MEMORY] > 0:
+            self.lacking.discard(row)
+        else:
+            self.lacking.add(row)
 
     def _changed(self, row: int) -> None:
         self.version += 1

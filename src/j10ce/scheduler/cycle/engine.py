@@ -14,8 +14,8 @@ from j10ce.scheduler.cluster import Rows
 from j10ce.scheduler.cycle.framework import Filter, Preemptor, Refused, Skip
 from j10ce.scheduler.cycle.ladder import Ladder
 from j10ce.scheduler.cycle.nominated import Nominated
-from j10ce.scheduler.cycle.outlook import NAMES, PARTS, Outlook, answers, encoded, lasting, normaliser, room_for
-from j10ce.scheduler.cycle.profile import Profile, WeightedScore
+from j10ce.scheduler.cycle.outlook import NAMES, PARTS, Outlook, answers, encoded, room_for
+from j10ce.scheduler.cycle.profile import Profile, Roster, WeightedScore
 from j10ce.scheduler.cycle.refusals import NoFit, Refusals, refused_whole
 
 MOST_CELLS: Final = 8_000_000  # nodes times shapes that are remembered
@@ -52,8 +52,7 @@ class Engine:
         self._outlooks: OrderedDict[int, Outlook] = OrderedDict()  # by identity of the shape, which they hold
         self._no_fit: dict[int, tuple[int, NoFit]] = {}
         self._turned: dict[int, tuple[int, Refusals]] = {}  # by filters of reach NODE
-        self._pre_scores = {id(p): p for p in profile.pre_scores}
-        self._anew = [p for p in profile.pre_filters if not lasting(p)]
+        self._roster = Roster(profile)
 
     # -- decisions
 
@@ -114,7 +113,7 @@ class Engine:
         key = id(pod.shape)
         outlook = self._outlooks.get(key)
         if outlook is None:
-            outlook = self._outlooks[key] = Outlook(self.profile, pod, self.book)
+            outlook = self._outlooks[key] = Outlook(self._roster, pod, self.book)
             while len(self._outlooks) > max(LEAST_SHAPES, MOST_CELLS // max(1, len(self.book))):
                 old, _ = self._outlooks.popitem(last=False)
                 self._no_fit.pop(old, None)
@@ -135,7 +134,7 @@ class Engine:
 
     def _ask(self, pod: PodFacts, outlook: Outlook) -> Asking | NoFit:
         silent = set[int]()
-        for plugin in self._anew:
+        for plugin in self._roster.anew:
             match plugin.pre_filter(pod, self.book):
                 case Skip():
                     silent.add(id(plugin))
@@ -146,10 +145,10 @@ class Engine:
         asked = outlook.asked
         filters = tuple(f for f in asked.cluster_filters if id(f) not in silent) if silent else asked.cluster_filters
         scores = tuple(s for s in asked.cluster_scores if not self._mute(s, pod))
-        return Asking(filters, scores, len(silent) == len(self._anew))
+        return Asking(filters, scores, len(silent) == len(self._roster.anew))
 
     def _mute(self, scored: WeightedScore, pod: PodFacts) -> bool:
-        asked_before = self._pre_scores.get(id(scored.plugin))
+        asked_before = self._roster.pre_scores.get(id(scored.plugin))
         if asked_before is None:
             return False
         all_rows = self.book.order()  # each once
@@ -182,7 +181,7 @@ class Engine:
             return self._none(pod, outlook, asking)
         total = outlook.total(rows)
         for scored in asking.scores:
-            total = total + normaliser(scored)(scored.plugin.score(pod, self.book, rows))
+            total = total + self._roster.counts[id(scored.plugin)](scored.plugin.score(pod, self.book, rows))
         points = encoded(total, self.book.order()[rows])
         return self._first(pod, points, rows) or self._none(pod, outlook, asking)
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Mask, Rows, Scores
-from j10ce.scheduler.cycle.framework import Filter, Normalised, Reach, Score, Skip
-from j10ce.scheduler.cycle.profile import Profile, WeightedScore
+from j10ce.scheduler.cycle.framework import Filter, Reach
+from j10ce.scheduler.cycle.profile import Asked, Roster, WeightedScore
 
 PARTS: Final = 10_000.0  # of a point: what is closer than that is equal
 NAMES: Final = 1 << 20
@@ -26,61 +26,17 @@ MOST_TOTAL: Final = 8e12  # parts: with a name, within 64 bits
 NONE: Final = -1
 
 
-class Asked(NamedTuple):
-    """The plugins of a profile that have something to say about a shape, by reach."""
-
-    node_filters: tuple[Filter, ...]
-    room_filters: tuple[Filter, ...]
-    cluster_filters: tuple[Filter, ...]
-    node_scores: tuple[WeightedScore, ...]
-    room_scores: tuple[WeightedScore, ...]
-    normalised: tuple[WeightedScore, ...]  # of reach NODE, SUMS or ROOM
-    cluster_scores: tuple[WeightedScore, ...]
-
-    @property
-    def of_sums(self) -> bool:
-        """What the pods on a row answer for is in the book's sums."""
-        scores = (*self.room_scores, *self.normalised)
-        reaches = {f.reach for f in self.room_filters} | {s.plugin.reach for s in scores}
-        return reaches <= {Reach.NODE, Reach.SUMS}
-
-
-def asked(profile: Profile, pod: PodFacts, book: Book) -> Asked:
-    rows = np.arange(len(book))
-    silent = {id(p) for p in profile.pre_filters if lasting(p) and isinstance(p.pre_filter(pod, book), Skip)}
-    mute = {id(p) for p in profile.pre_scores if lasting(p) and isinstance(p.pre_score(pod, book, rows), Skip)}
-    filters = [f for f in profile.filters if id(f) not in silent]
-    scores = [s for s in profile.scores if s.weight and id(s.plugin) not in mute]
-    plain = [s for s in scores if s.plugin.reach is not Reach.CLUSTER and not isinstance(s.plugin, Normalised)]
-    return Asked(
-        tuple(f for f in filters if f.reach is Reach.NODE),
-        tuple(f for f in filters if f.reach in (Reach.SUMS, Reach.ROOM)),
-        tuple(f for f in filters if f.reach is Reach.CLUSTER),
-        tuple(s for s in plain if s.plugin.reach is Reach.NODE),
-        tuple(s for s in plain if s.plugin.reach is not Reach.NODE),
-        tuple(s for s in scores if s.plugin.reach is not Reach.CLUSTER and isinstance(s.plugin, Normalised)),
-        tuple(s for s in scores if s.plugin.reach is Reach.CLUSTER),
-    )
-
-
-def lasting(plugin: object) -> bool:
-    """Whether what it says of a shape holds as long as the shape does: it looks at the shape alone."""
-    if isinstance(plugin, Filter):
-        return plugin.reach is not Reach.CLUSTER
-    return isinstance(plugin, Score) and plugin.reach is not Reach.CLUSTER
-
-
 class Outlook:
-    def __init__(self, profile: Profile, pod: PodFacts, book: Book) -> None:
+    def __init__(self, roster: Roster, pod: PodFacts, book: Book) -> None:
         self.shape = pod.shape
-        self.asked = asked(profile, pod, book)
+        self.asked = roster.asked(pod, book)
         self.version = -1
         self.rows = 0
         self.allowed: Mask = np.zeros(0, np.bool_)  # by filters of reach NODE
         self.points: Rows = np.zeros(0, np.int64)
         self._steady: Scores = np.zeros(0)  # weighed scores of reach NODE
         self._total: Scores = np.zeros(0)  # and of all others that are not normalised
-        self._bands = [Band(s) for s in self.asked.normalised]
+        self._bands = [Band(s, roster.counts[id(s.plugin)]) for s in self.asked.normalised]
         self._order: Rows = np.zeros(0, np.int64)
 
     def look(self, pod: PodFacts, book: Book) -> None:
@@ -169,9 +125,8 @@ class Outlook:
 class Band:
     """Raw scores that are normalised by the least and the largest of the nodes where a pod fits."""
 
-    def __init__(self, scored: WeightedScore) -> None:
-        self._plugin, self._weight = scored
-        self._normalised = normaliser(scored)
+    def __init__(self, scored: WeightedScore, normalised: Callable[[Scores], Scores]) -> None:
+        self._plugin, self._normalised = scored.plugin, normalised
         self._of_nodes = self._plugin.reach is Reach.NODE
         self._raw: Scores = np.zeros(0)
         self._low: Scores = np.zeros(0)  # raw, where the pod fits
@@ -241,15 +196,6 @@ class Band:
     def among(self, rows: Rows) -> Scores:
         """Of nodes that alone are left."""
         return self._normalised(self._raw[rows])
-
-
-def normaliser(scored: WeightedScore) -> Callable[[Scores], Scores]:
-    """Raw scores of the nodes that are left, as they count."""
-    plugin, weight = scored
-    if isinstance(plugin, Normalised):
-        normalise = plugin.normalise
-        return lambda raw: normalise(raw) * weight
-    return lambda raw: raw * weight
 
 
 def answers(f: Filter, pod: PodFacts, book: Book, rows: Rows) -> Mask:

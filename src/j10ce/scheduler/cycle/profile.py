@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+import numpy as np
+
+from j10ce.scheduler.book.book import Book
+from j10ce.scheduler.book.facts import PodFacts
+from j10ce.scheduler.cluster import Scores
 from j10ce.scheduler.cycle.framework import (
     Binder,
     Filter,
+    Normalised,
     Permit,
     PostBind,
     PostFilter,
@@ -17,8 +23,10 @@ from j10ce.scheduler.cycle.framework import (
     PreFilter,
     PreScore,
     QueueSort,
+    Reach,
     Reserve,
     Score,
+    Skip,
 )
 
 NO_WEIGHTS: Final = MappingProxyType[str, float]({})
@@ -78,3 +86,69 @@ def profile(name: str, plugins: Sequence[object], weights: Mapping[str, float] =
         tuple(p for p in plugins if isinstance(p, Binder)),
         tuple(p for p in plugins if isinstance(p, PostBind)),
     )
+
+
+class Asked(NamedTuple):
+    """The plugins of a profile that have something to say about a shape, by reach."""
+
+    node_filters: tuple[Filter, ...]
+    room_filters: tuple[Filter, ...]
+    cluster_filters: tuple[Filter, ...]
+    node_scores: tuple[WeightedScore, ...]
+    room_scores: tuple[WeightedScore, ...]
+    normalised: tuple[WeightedScore, ...]  # of reach NODE, SUMS or ROOM
+    cluster_scores: tuple[WeightedScore, ...]
+
+    @property
+    def of_sums(self) -> bool:
+        """What the pods on a row answer for is in the book's sums."""
+        scores = (*self.room_scores, *self.normalised)
+        reaches = {f.reach for f in self.room_filters} | {s.plugin.reach for s in scores}
+        return reaches <= {Reach.NODE, Reach.SUMS}
+
+
+class Roster:
+    """What is the same for every pod of a profile."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self.anew = tuple(p for p in profile.pre_filters if not _lasting(p))  # asked about each pod
+        self.pre_scores = {id(p): p for p in profile.pre_scores}
+        self.counts = {id(s.plugin): _normaliser(s) for s in profile.scores}
+        self._once = tuple(p for p in profile.pre_filters if _lasting(p))
+        self._once_scored = tuple(p for p in profile.pre_scores if _lasting(p))
+        self._normalised = {id(s.plugin) for s in profile.scores if isinstance(s.plugin, Normalised)}
+
+    def asked(self, pod: PodFacts, book: Book) -> Asked:
+        rows = np.arange(len(book))
+        silent = {id(p) for p in self._once if isinstance(p.pre_filter(pod, book), Skip)}
+        mute = {id(p) for p in self._once_scored if isinstance(p.pre_score(pod, book, rows), Skip)}
+        filters = [f for f in self._profile.filters if id(f) not in silent]
+        scores = [s for s in self._profile.scores if s.weight and id(s.plugin) not in mute]
+        kept = [s for s in scores if s.plugin.reach is not Reach.CLUSTER]
+        plain = [s for s in kept if id(s.plugin) not in self._normalised]
+        return Asked(
+            tuple(f for f in filters if f.reach is Reach.NODE),
+            tuple(f for f in filters if f.reach in (Reach.SUMS, Reach.ROOM)),
+            tuple(f for f in filters if f.reach is Reach.CLUSTER),
+            tuple(s for s in plain if s.plugin.reach is Reach.NODE),
+            tuple(s for s in plain if s.plugin.reach is not Reach.NODE),
+            tuple(s for s in kept if id(s.plugin) in self._normalised),
+            tuple(s for s in scores if s.plugin.reach is Reach.CLUSTER),
+        )
+
+
+def _lasting(plugin: object) -> bool:
+    """Whether what it says of a shape holds as long as the shape does: it looks at the shape alone."""
+    if isinstance(plugin, Filter):
+        return plugin.reach is not Reach.CLUSTER
+    return isinstance(plugin, Score) and plugin.reach is not Reach.CLUSTER
+
+
+def _normaliser(scored: WeightedScore) -> Callable[[Scores], Scores]:
+    """Raw scores of the nodes that are left, as they count."""
+    plugin, weight = scored
+    if isinstance(plugin, Normalised):
+        normalise = plugin.normalise
+        return lambda raw: normalise(raw) * weight
+    return lambda raw: raw * weight

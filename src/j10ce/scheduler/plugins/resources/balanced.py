@@ -33,10 +33,9 @@ class BalancedAllocation:
         return None if asked.intersection(self._resources) else Skip()
 
     def score(self, pod: PodFacts, book: Book, rows: Rows, /) -> Scores:
-        if self._usual:
-            whole = book.allocatable.T[:2].take(rows, axis=1)
-            if whole.all():
-                return _points(_half_apart(book.used.T[:2].take(rows, axis=1), whole, book.vector(pod.shape.requests)))
+        if self._usual and not book.lacking:
+            used, whole = book.used.T[:2].take(rows, axis=1), book.allocatable.T[:2].take(rows, axis=1)
+            return _points(_half_apart(used, whole, book.vector(pod.shape.requests)))
         return _points(_deviation(np.array([self._share(name, pod, book, rows) for name in self._resources])))
 
     def _share(self, name: str, pod: PodFacts, book: Book, rows: Rows) -> Scores:

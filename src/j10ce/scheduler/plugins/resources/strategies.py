@@ -47,12 +47,10 @@ class Allocated:
         self._usual = self._resources == CPU_AND_MEMORY
 
     def score(self, pod: PodFacts, book: Book, rows: Rows, /) -> Scores:
-        if self._usual:
-            asked, whole = cpu_and_memory(pod, book, rows)
-            if whole.all():
-                points = self._points(asked, whole)
-                mean: Rows = (points[0] + points[1]) // 2
-                return mean.astype(np.float64)
+        if self._usual and not book.lacking:
+            points = self._points(*cpu_and_memory(pod, book, rows))
+            mean: Rows = points[0] + points[1] >> 1
+            return mean.astype(np.float64)
         return _mean(self._resources, pod, book, rows, self._points)
 
     def _points(self, asked: Rows, whole: Rows) -> Rows:
