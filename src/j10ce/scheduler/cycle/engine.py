@@ -76,19 +76,17 @@ class Engine:
             return []
         return [Choice(*taken) for taken in Ladder(outlook, pod, self.book, most).climb(most)]
 
-    def allowed(self, pod: PodFacts, row: int) -> bool:
-        """By all filters, as the book is."""
-        outlook = self.outlook(pod)
-        return bool(outlook.allowed[row]) and self._room(pod, outlook, row)
-
     def fits(self, pod: PodFacts, row: int) -> bool:
-        """And beside all that are awaited there and do not give way."""
-        if not self.allowed(pod, row):
+        """By all filters as the book is, also beside all that are awaited there and do not give way."""
+        outlook = self._remembered(pod)
+        if outlook.version < self.book.changed:
+            outlook.look(pod, self.book)
+        if not outlook.allowed[row] or not self._room(pod, outlook, row):
             return False
         if not (ahead := self.nominated.ahead(pod, row)):
             return True
         with self.book.besides(ahead, row):
-            return self._room(pod, self.outlook(pod), row)
+            return self._room(pod, outlook, row)
 
     def budgets(self, victims: Sequence[PodFacts]) -> int:
         """How many of them a disruption budget does not allow to go, in their order; one that is counted as gone by a
@@ -110,20 +108,25 @@ class Engine:
         return bool((self.outlook(pod).points >= 0).any())
 
     def outlook(self, pod: PodFacts) -> Outlook:
-        key = id(pod.shape)
-        outlook = self._outlooks.get(key)
-        if outlook is None:
-            outlook = self._outlooks[key] = Outlook(self._roster, pod, self.book)
-            while len(self._outlooks) > max(LEAST_SHAPES, MOST_CELLS // max(1, len(self.book))):
-                old, _ = self._outlooks.popitem(last=False)
-                self._no_fit.pop(old, None)
-                self._turned.pop(old, None)
-        else:
-            self._outlooks.move_to_end(key)
+        outlook = self._remembered(pod)
         outlook.look(pod, self.book)
         return outlook
 
     # -- inside
+
+    def _remembered(self, pod: PodFacts) -> Outlook:
+        """As it was when it was last looked at."""
+        key = id(pod.shape)
+        outlook = self._outlooks.get(key)
+        if outlook is not None:
+            self._outlooks.move_to_end(key)
+            return outlook
+        outlook = self._outlooks[key] = Outlook(self._roster, pod, self.book)
+        while len(self._outlooks) > max(LEAST_SHAPES, MOST_CELLS // max(1, len(self.book))):
+            old, _ = self._outlooks.popitem(last=False)
+            self._no_fit.pop(old, None)
+            self._turned.pop(old, None)
+        return outlook
 
     def _room(self, pod: PodFacts, outlook: Outlook, row: int) -> bool:
         rows = np.array([row])

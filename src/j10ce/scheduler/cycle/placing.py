@@ -50,29 +50,12 @@ class Placing:
         self.binding: dict[str, Placed] = {}
 
     def place(self, placed: Placed, now: float, out: list[Decision]) -> TurnedDown | None:
-        """Decides that the pod is bound, or waits."""
-        pod, node, _, profile = placed
-        self._book.assume(pod, node)
-        for reserve in profile.reserves:
-            if isinstance(refused := reserve.reserve(pod, node, now), Refused):
-                return self._give_back(placed, reserve.name, refused.reason, now)
-        if not profile.permits:
-            return self._bind(placed, now, out)
-        until, reasons = dict[str, float](), list[str]()
-        for permit in profile.permits:
-            match permit.permit(pod, node, now):
-                case Refused(reason, _):
-                    return self._give_back(placed, permit.name, reason, now)
-                case Await(at, reason):
-                    until[permit.name] = at
-                    reasons.append(reason)
-                case None:
-                    pass
-        if not until:
-            return self._bind(placed, now, out)
-        self.waiting[pod.uid] = Waits(placed, until, tuple(reasons))
-        out.append(Defer(pod, "Waiting", "; ".join(reasons), min(until.values())))
-        return None
+        """Decides that the pod is bound, or waits. A plugin that fails turns it down."""
+        self._book.assume(placed.pod, placed.node)
+        try:
+            return self._reserve(placed, now) or self._permit(placed, now, out)
+        except Exception as fault:
+            return self._give_back(placed, "a plugin failed", f"{type(fault).__name__}: {fault}", now)
 
     def place_all(self, all_of: Sequence[Placed], rows: Sequence[int], now: float, out: list[Decision]) -> None:
         """Pods of one shape and of a profile that asks nobody else: as `place` of each."""
@@ -108,6 +91,14 @@ class Placing:
             for plugin in placed.profile.post_binds:
                 plugin.post_bind(placed.pod, placed.node, now)
 
+    def seen(self, pod: PodFacts, now: float) -> None:
+        """It has a node: the one that was chosen, or somebody else's choice."""
+        placed = self.binding.get(pod.uid)
+        if placed is not None and placed.node == pod.node:
+            self.bound(pod.uid, now)
+        else:
+            self.drop(pod.uid, now)
+
     def failed(self, uid: str, why: str, now: float) -> TurnedDown | None:
         """A binding. None: nobody waits for it."""
         placed = self.binding.pop(uid, None)
@@ -127,6 +118,29 @@ class Placing:
         return min((at for waits in self.waiting.values() for at in waits.until.values()), default=math.inf)
 
     # -- inside
+
+    def _reserve(self, placed: Placed, now: float) -> TurnedDown | None:
+        for plugin in placed.profile.reserves:
+            if isinstance(refused := plugin.reserve(placed.pod, placed.node, now), Refused):
+                return self._give_back(placed, plugin.name, refused.reason, now)
+        return None
+
+    def _permit(self, placed: Placed, now: float, out: list[Decision]) -> TurnedDown | None:
+        until, reasons = dict[str, float](), list[str]()
+        for plugin in placed.profile.permits:
+            match plugin.permit(placed.pod, placed.node, now):
+                case Refused(reason, _):
+                    return self._give_back(placed, plugin.name, reason, now)
+                case Await(at, reason):
+                    until[plugin.name] = at
+                    reasons.append(reason)
+                case None:
+                    pass
+        if not until:
+            return self._bind(placed, now, out)
+        self.waiting[placed.pod.uid] = Waits(placed, until, tuple(reasons))
+        out.append(Defer(placed.pod, "Waiting", "; ".join(reasons), min(until.values())))
+        return None
 
     def _bind(self, placed: Placed, now: float, out: list[Decision]) -> TurnedDown | None:
         pod, node, why, profile = placed

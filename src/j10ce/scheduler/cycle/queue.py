@@ -16,6 +16,7 @@ from itertools import count
 from typing import Final, NamedTuple
 
 from j10ce.scheduler.book.facts import PodFacts
+from j10ce.scheduler.book.shape import Shape
 from j10ce.scheduler.cycle.framework import Key
 
 FIRST_BACKOFF_S: Final = 1.0
@@ -30,10 +31,18 @@ class Place(Enum):
     GATED = "gated"
 
 
+class Group(NamedTuple):
+    """Unschedulable pods of one shape, that the same plugins refused."""
+
+    scheduler: str
+    shape: Shape
+    plugins: frozenset[str]
+
+
 class Entry:
     """One pod in the queue. `turn` tells its present place in a heap from those that it has left."""
 
-    __slots__ = ("attempts", "failed", "place", "plugins", "pod", "turn", "until", "why")
+    __slots__ = ("attempts", "failed", "group", "place", "plugins", "pod", "turn", "until", "why")
 
     def __init__(self, pod: PodFacts) -> None:
         self.pod = pod
@@ -44,6 +53,7 @@ class Entry:
         self.plugins: frozenset[str] = frozenset()  # that refused it
         self.why = ""
         self.turn = 0
+        self.group: Group | None = None
 
     @property
     def backed_off(self) -> float:
@@ -68,6 +78,7 @@ class Queue:
         self.entries: dict[str, Entry] = {}
         self._active: list[Due] = []
         self._timed: list[tuple[float, str, int]] = []
+        self._groups: dict[Group, dict[str, Entry]] = {}
         self._sorted_at = -math.inf
         self._turns = count(1)  # never twice the same, also of a pod that comes back
 
@@ -80,7 +91,10 @@ class Queue:
         return entry
 
     def remove(self, uid: str) -> Entry | None:
-        return self.entries.pop(uid, None)
+        entry = self.entries.pop(uid, None)
+        if entry is not None:
+            self._ungroup(entry)
+        return entry
 
     def activate(self, entry: Entry, now: float) -> None:
         """At once, or when it has been backed off for long enough."""
@@ -148,6 +162,13 @@ class Queue:
     def within(self, place: Place) -> Iterator[Entry]:
         return (e for e in self.entries.values() if e.place is place)
 
+    def groups(self) -> list[Group]:
+        """Pods that are unschedulable, those together whom the same may help."""
+        return list(self._groups)
+
+    def group(self, group: Group) -> list[Entry]:
+        return list(self._groups[group].values())
+
     # -- inside
 
     def _due(self, entry: Entry, now: float) -> Due:
@@ -168,10 +189,23 @@ class Queue:
         return None
 
     def _move(self, entry: Entry, place: Place, until: float) -> None:
+        self._ungroup(entry)
         entry.place, entry.until = place, until
+        if place is Place.UNSCHEDULABLE:
+            pod = entry.pod
+            entry.group = Group(pod.scheduler, pod.shape, entry.plugins)
+            self._groups.setdefault(entry.group, {})[pod.uid] = entry
         entry.turn = next(self._turns)
         if until < math.inf:
             heappush(self._timed, (until, entry.pod.uid, entry.turn))
+
+    def _ungroup(self, entry: Entry) -> None:
+        if entry.group is not None:
+            members = self._groups[entry.group]
+            del members[entry.pod.uid]
+            if not members:
+                del self._groups[entry.group]
+            entry.group = None
 
 
 def _alike(pod: PodFacts, other: PodFacts) -> bool:

@@ -19,11 +19,12 @@ from j10ce.scheduler.cycle.framework import Candidate, FactWatcher, Key, PodWatc
 from j10ce.scheduler.cycle.nominated import Nominated
 from j10ce.scheduler.cycle.placing import Placed, Placing, TurnedDown
 from j10ce.scheduler.cycle.profile import Profile
-from j10ce.scheduler.cycle.queue import Entry, Place, Queue
+from j10ce.scheduler.cycle.queue import Entry, Group, Place, Queue
 from j10ce.scheduler.cycle.refusals import NoFit
 
 EQUAL: Final = 256  # pods that are decided together
 MOST_SHAPES: Final = 20_000  # remembered, so that equal ones are one
+FAULT: Final = "fault"  # in place of a plugin's name
 UNTRACKED: Final = "kube-system"
 
 
@@ -177,7 +178,7 @@ class Scheduler:
             self._leave(pod.uid, now)
             self._room = True
         else:
-            self._placing.bound(pod.uid, now)
+            self._placing.seen(pod, now)
 
     def _wants(self, pod: PodFacts, now: float) -> None:
         known = self._queue.entries.get(pod.uid)
@@ -206,16 +207,10 @@ class Scheduler:
     def _heed_events(self, now: float, out: list[Decision]) -> None:
         if not (self._room or self._other):
             return
-        hopes = dict[tuple[str, int], bool]()
-        for entry in list(self._queue.within(Place.UNSCHEDULABLE)):
-            pod, judged = entry.pod, self._judged[entry.pod.scheduler]
-            if not entry.plugins <= judged:
-                self._queue.activate(entry, now)
-            elif self._room:
-                key = (pod.scheduler, id(pod.shape))
-                if key not in hopes:
-                    hopes[key] = self.engines[pod.scheduler].hopes(pod)
-                if hopes[key]:
+        for group in self._queue.groups():
+            entries = self._queue.group(group)
+            if self._helped(group, entries[0].pod):
+                for entry in entries:
                     self._queue.activate(entry, now)
         for entry in list(self._queue.within(Place.GATED)):
             if not entry.pod.gates:
@@ -230,22 +225,40 @@ class Scheduler:
         if self._awaits:
             self._awaits.pop(pod.uid, None)
 
+    def _helped(self, group: Group, pod: PodFacts) -> bool:
+        """Whether what has happened may help them. What filters said of single nodes is looked up; all else may be
+        otherwise whatever happens."""
+        if not group.plugins <= self._judged[group.scheduler]:
+            return True
+        return self._room and self.engines[group.scheduler].hopes(pod)
+
     # -- what becomes of them
 
     def _decide(self, entries: list[Entry], now: float, out: list[Decision]) -> None:
         done = self._decide_equal(entries, now, out) if len(entries) > 1 else 0
         for entry in entries[done:]:
-            answer = self.engines[entry.pod.scheduler].choose(entry.pod)
-            if isinstance(answer, Choice):
-                self._place(entry, answer, now, out)
-            else:
-                self._unfit(entry, answer, now, out)
+            try:
+                answer = self.engines[entry.pod.scheduler].choose(entry.pod)
+                if isinstance(answer, Choice):
+                    self._place(entry, answer, now, out)
+                else:
+                    self._unfit(entry, answer, now, out)
+            except Exception as fault:  # a plugin's: it costs this pod its turn, and nobody else
+                self._at_fault(entry, fault, now, out)
+
+    def _at_fault(self, entry: Entry, fault: Exception, now: float, out: list[Decision]) -> None:
+        why = f"a plugin of profile {entry.pod.scheduler} failed: {type(fault).__name__}: {fault}"
+        self._queue.fail(entry, frozenset((FAULT,)), why, now, -math.inf)
+        out.append(Defer(entry.pod, "SchedulerError", why, entry.until))
 
     def _decide_equal(self, entries: list[Entry], now: float, out: list[Decision]) -> int:
         """How many of them are decided."""
         pod = entries[0].pod
         engine = self.engines[pod.scheduler]
-        choices = engine.equal(pod, len(entries))
+        try:
+            choices = engine.equal(pod, len(entries))
+        except Exception:  # it is met again, pod by pod, and said there
+            return 0
         if choices and not engine.profile.asks_before_binding:
             self._place_all(entries[: len(choices)], choices, now, out)
             return len(choices)
