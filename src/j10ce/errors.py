@@ -142,6 +142,10 @@ class Unavailable(StoreError):
     """The store does not answer. Nothing was changed."""
 
 
+class NotServed(Unavailable):
+    """The API server has no such kind. Nothing was changed."""
+
+
 class Later(Unavailable, Unreachable):
     """The peer is there and asks to be left alone for `after_s` seconds. Nothing was changed."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from j10ce.errors import Compacted, Denied, Invalid, Later, NotFound, QosError, StoreError, Unavailable, Unsure
+from j10ce.errors import Compacted, Denied, Invalid, Later, NotFound, NotServed, QosError, StoreError, Unsure
 from j10ce.http.status import TOO_MANY, UNAUTHORIZED, UNAVAILABLE, Details, Status, error_of
 
 RETRY_S: Final = 1.0  # where the server does not say
@@ -20,7 +20,7 @@ def failure(code: int, status: Status, what: str, who: str, retry_after: str = "
     if code >= 500:
         return Unsure(text)
     if kind is NotFound and not details.name:
-        return Unavailable(f"{text}: this kind is not served; install its CRD: kubectl apply -k deploy/")
+        return NotServed(f"{text}: this kind is not served; install its CRD: kubectl apply -k deploy/")
     if kind is Compacted:
         return Compacted(f"{text}: list again")
     if kind is Invalid:

@@ -75,11 +75,12 @@ class KubePlane:
         translate = classed if "koordinator" in config.dialects else as_it_is
         self._occupants = Occupants(self._base.store, self._base.view, wall, self._occupancy, self._offers, translate)
         self._events = Recorder(store.client, SERVICE, config.identity, wall)
-        self._plane = Plane(self._base, elector, self._occupants.synced, store.refused)
+        self._koordinator = self._dialect()
+        awaited = [*self._occupants.synced, *(self._koordinator.answered if self._koordinator else ())]
+        self._plane = Plane(self._base, elector, awaited, store.refused)
         if certificates := self._own_certificates():
             self._base.metrics.also(lambda: fleet_metrics.certificates(certificates.ends))
         self._certificates = certificates
-        self._koordinator = self._dialect()
         self._tls = self._certificates.context if self._certificates else tls_of(config)
         self._server = Server(self._app(elector), self._tls)
 

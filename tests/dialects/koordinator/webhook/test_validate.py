@@ -139,6 +139,9 @@ def test_what_is_admitted_and_hardly_meant_is_told() -> None:
         "spec.containers[*].resources.requests.cpu"
     ]
     assert len(oddities(pod("LSE", 5500, cpu="1"))) == 2
+    whole = {"limits": {"cpu": "4", "memory": "8Gi"}, "requests": {"cpu": "4", "memory": "8Gi"}}
+    guide = {"priority": 0, "containers": [{"name": "c", "resources": whole}]}  # 0: as the API server fills it in
+    assert oddities({"metadata": {"labels": {QOS: "LSE"}}, "spec": guide}) == []
     assert [finding.value for finding in oddities(pod("LSX"))] == ["LSX"]
     assert oddities({"spec": 1})
 

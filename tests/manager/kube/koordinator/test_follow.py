@@ -11,6 +11,8 @@ import msgspec
 import pytest
 
 from j10ce.errors import Compacted, Denied, NotFound, Unavailable
+from j10ce.http.status import Status
+from j10ce.kube.failure import failure
 from j10ce.kube.wire import WatchLine
 from j10ce.manager.kube.koordinator import follow
 from j10ce.manager.kube.koordinator.follow import Following
@@ -66,12 +68,22 @@ async def test_what_changes_is_heard_and_a_bookmark_is_no_change(monkeypatch: py
 
 
 async def test_a_kind_that_is_not_installed_is_empty_until_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    api = Api(NotFound("no such kind"), NotFound("no such kind"), [raw("a")])
+    """An API server answers 404 without a name for a kind that it does not know."""
+    unknown = failure(404, Status(), "GET /apis/x", "me")
+    api = Api(unknown, NotFound("no such kind"), [raw("a")])
     async with followed(api, monkeypatch) as held:
         await held.synced.wait()
         assert held.held == {}
         await held.changed.moved(1)
         assert [*held.held] == ["a"]
+
+
+async def test_without_the_right_to_know_it_is_not_empty_and_nobody_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with followed(Api(Denied("no right")), monkeypatch) as held:
+        await held.answered.wait()
+        assert not held.synced.is_set()
 
 
 @pytest.mark.parametrize("trouble", [Unavailable("away"), Denied("no right"), Compacted("too long ago")], ids=repr)

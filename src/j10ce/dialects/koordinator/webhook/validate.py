@@ -126,8 +126,8 @@ def oddities(pod: Raw) -> list[Finding]:
 
 
 def _odd(pod: PodFacts) -> Iterator[Finding]:
-    if pod.koord is KoordClass.LSE and pod.band in FORBIDDEN[KoordClass.LSR]:
-        yield Finding(QOS_PATH, "LSE", f"priority class {pod.band.value or 'none'}", "use a priority of koord-prod")
+    if pod.koord is KoordClass.LSE and pod.band is not Band.NONE and pod.band in FORBIDDEN[KoordClass.LSR]:
+        yield Finding(QOS_PATH, "LSE", f"priority class {pod.band.value}", "use a priority of koord-prod")
     if pod.koord in OWN_CPUS and pod.native != "Guaranteed":
         problem = f"class {pod.koord.value}, and {pod.native} to Kubernetes"
         yield Finding(QOS_PATH, pod.koord.value, problem, "let limits equal requests, of CPU and memory")

@@ -70,6 +70,11 @@ class KoordinatorRules:
             for following in (self.profiles, self.priorities, self.labels):
                 group.create_task(following.run())
 
+    @property
+    def answered(self) -> tuple[asyncio.Event, ...]:
+        """What is to be waited for before pods are judged."""
+        return self.profiles.answered, self.priorities.answered, self.labels.answered
+
     def speaks_of(self, labels: Labels) -> bool:
         """Whether a pod says its class in Koordinator's words: no other default counts then."""
         return bool(chosen(labels, None)[0])

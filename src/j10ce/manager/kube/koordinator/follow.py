@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 import structlog
 
-from j10ce.errors import Compacted, Denied, NotFound, StoreError
+from j10ce.errors import Compacted, Denied, NotFound, NotServed, StoreError
 from j10ce.http.retry import pauses
 from j10ce.kube.client import KubeClient
 from j10ce.kube.transport import NO_QUERY
@@ -29,6 +29,7 @@ class Following:
         self._client, self._path, self._query = client, path, query
         self.held: dict[str, Any] = {}
         self.synced = asyncio.Event()  # set once it is known what there is, or that there is no such kind
+        self.answered = asyncio.Event()  # set once the server said that, or that we have no right to know
         self.changed = Signal()
 
     async def run(self) -> None:
@@ -40,10 +41,12 @@ class Following:
                 tries, logged, pause_s = pauses(), "", 0.0
             except Compacted:
                 pause_s = 0.0
-            except NotFound:
+            except (NotFound, NotServed):
                 self.take({})
                 pause_s = UNKNOWN_S
             except (StoreError, Denied) as e:
+                if isinstance(e, Denied):
+                    self.answered.set()
                 if str(e) != logged:
                     log.warning("koordinator.follow", path=self._path, error=str(e))
                 logged, pause_s = str(e), min(next(tries), MOST_PAUSE_S)
@@ -67,6 +70,7 @@ class Following:
         moved = held != self.held or not self.synced.is_set()
         self.held = held
         self.synced.set()
+        self.answered.set()
         if moved:
             self.changed.move()
 
