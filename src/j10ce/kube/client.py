@@ -47,13 +47,16 @@ class KubeClient:
         return int(page_of(await self._http.ask(KubeRequest("GET", path, {"limit": "1"}))).metadata.resource_version)
 
     async def pages(
-        self, path: str, query: Mapping[str, str] = NO_QUERY, *, size: int = PAGE
+        self, path: str, query: Mapping[str, str] = NO_QUERY, *, size: int = PAGE, once: bool = False
     ) -> AsyncIterator[tuple[str, Sequence[msgspec.Raw]]]:
-        """(revision, objects) of all pages, of one instant. Raises Compacted when that instant became too long ago."""
-        more = ""
+        """(revision, objects) of all pages, of one instant. Raises Compacted when that instant became too long ago.
+
+        `once`: no page is asked for again, so that a kind that is not there is NotServed at once.
+        """
+        ask, more = self._http.ask_once if once else self._http.ask, ""
         while True:
             wanted = {**query, "limit": str(size), **({"continue": more} if more else {})}
-            page = page_of(await self._http.ask(KubeRequest("GET", path, wanted, attempt_s=PAGE_S)))
+            page = page_of(await ask(KubeRequest("GET", path, wanted, attempt_s=PAGE_S)))
             yield page.metadata.resource_version, page.items or ()
             more = page.metadata.continue_
             if not more:

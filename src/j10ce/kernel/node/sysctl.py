@@ -13,14 +13,15 @@ from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
 PROC_SYS: Final = Path("/proc/sys")
+OF_HOST: Final = Path("/host/proc/sys")  # parts of it, where a pod has them writable: its own is not
 VIA: Final = "sysctl"
 
 
 class Sysctls:
     """A name with dots is a path with slashes. Nothing but the knobs of the table is ever read or written."""
 
-    def __init__(self, root: Path = PROC_SYS) -> None:
-        self._root = root
+    def __init__(self, root: Path = PROC_SYS, of_host: Path = OF_HOST) -> None:
+        self._root, self._of_host = root, of_host
         self._support = {name: self._judge(name) for name, k in KNOBS.items() if k.on == "node"}
 
     def knobs(self) -> Mapping[str, Support]:
@@ -47,7 +48,8 @@ class Sysctls:
         return refused or (Gone() if held is None else Applied(held))
 
     def _path(self, knob: str) -> Path:
-        return self._root / knob.replace(".", "/")
+        name = knob.replace(".", "/")
+        return self._of_host / name if (self._of_host / name).exists() else self._root / name
 
     def _judge(self, knob: str) -> Support:
         path = self._path(knob)

@@ -29,7 +29,9 @@ class Api:
         self.answers = [*answers]
         self.lines: asyncio.Queue[WatchLine | Exception | None] = asyncio.Queue()
 
-    async def pages(self, path: str, query: Mapping[str, str]) -> AsyncIterator[tuple[str, Sequence[msgspec.Raw]]]:
+    async def pages(
+        self, path: str, query: Mapping[str, str], *, once: bool
+    ) -> AsyncIterator[tuple[str, Sequence[msgspec.Raw]]]:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer

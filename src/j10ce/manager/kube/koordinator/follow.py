@@ -56,7 +56,7 @@ class Following:
         """One listing, and what changes until the server ends the watch."""
         held: dict[str, Any] = {}
         at = ""
-        async for revision, texts in self._client.pages(self._path, self._query):
+        async for revision, texts in self._client.pages(self._path, self._query, once=True):
             held |= {_name(obj): obj for obj in map(_decoded, texts)}
             at = at or revision
         if held != self.held or not self.synced.is_set():

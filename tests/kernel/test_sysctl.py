@@ -1,0 +1,34 @@
+"""Kernel parameters: those of a host that a pod has beside its own, which are read-only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from j10ce.kernel.node.sysctl import Sysctls
+from j10ce.model.knob import NODE, Setting
+from j10ce.model.plan import Applied
+from j10ce.model.workload import Handle
+
+FACTOR = Setting(NODE, "vm.watermark_scale_factor")
+HERE = Handle("")
+
+
+def put(folder: Path, value: str) -> Path:
+    file = folder / "vm/watermark_scale_factor"
+    file.parent.mkdir(parents=True)
+    file.write_text(value)
+    return file
+
+
+def test_a_parameter_of_the_host_goes_before_that_of_the_pod(tmp_path: Path) -> None:
+    own, of_host = put(tmp_path / "own", "10"), put(tmp_path / "host", "10")
+    sysctls = Sysctls(tmp_path / "own", tmp_path / "host")
+    assert sysctls.knobs()[FACTOR.knob].ok
+    assert sysctls.write(FACTOR, 50, HERE) == Applied(50.0)
+    assert (own.read_text().strip(), of_host.read_text().strip()) == ("10", "50")
+
+
+def test_without_a_part_of_the_host_the_own_one_counts(tmp_path: Path) -> None:
+    own = put(tmp_path / "own", "10")
+    assert Sysctls(tmp_path / "own", tmp_path / "none").write(FACTOR, 50, HERE) == Applied(50.0)
+    assert own.read_text().strip() == "50"
