@@ -10,7 +10,7 @@ import numpy as np
 
 from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.facts import PodFacts
-from j10ce.scheduler.cluster import Rows
+from j10ce.scheduler.cluster import Mask, Rows
 from j10ce.scheduler.cycle.framework import Filter, Preemptor, Refused, Skip
 from j10ce.scheduler.cycle.ladder import Ladder
 from j10ce.scheduler.cycle.nominated import Nominated
@@ -87,6 +87,14 @@ class Engine:
             return True
         with self.book.besides(ahead, row):
             return self._room(pod, outlook, row)
+
+    def alike(self, pod: PodFacts, rows: Rows) -> Mask:
+        """Where nothing but the book's sums decides whether it fits, whoever of those that are there goes."""
+        outlook = self.outlook(pod)
+        asking = self._ask(pod, outlook)
+        if not outlook.asked.of_sums or isinstance(asking, NoFit) or asking.filters:
+            return np.zeros(len(rows), np.bool_)
+        return outlook.allowed[rows] & np.isin(rows, self.nominated.rows(), invert=True)
 
     def budgets(self, victims: Sequence[PodFacts]) -> int:
         """How many of them a disruption budget does not allow to go, in their order; one that is counted as gone by a

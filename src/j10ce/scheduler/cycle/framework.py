@@ -122,6 +122,13 @@ class Preemptor(Protocol):
 
 
 @runtime_checkable
+class Alike(Protocol):
+    """A Preemptor that knows of which nodes a pod sees sums alone: of equal sums the answers are equal."""
+
+    def alike(self, pod: PodFacts, rows: Rows, /) -> Mask: ...
+
+
+@runtime_checkable
 class PostFilter(Protocol):
     """Asked when no node will do. `rows`: where evictions may help."""
 

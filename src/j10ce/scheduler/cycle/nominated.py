@@ -27,6 +27,10 @@ class Nominated:
             if not self._rows[row]:
                 del self._rows[row]
 
+    def rows(self) -> list[int]:
+        """Where somebody is awaited."""
+        return list(self._rows)
+
     def row(self, pod: PodFacts) -> int | None:
         """Where it is awaited."""
         return self._row.get(pod.uid)

@@ -6,4 +6,5 @@ A plugin answers the questions of `cycle/framework`, and knows no room of plugin
     resources/   is about what fits beside what is there
     nodes/       is about what nodes say of themselves
     neighbours/  is about who is on a node and around it already
+    queueing/    is about who is next, who waits, and who has to go for whom
 """

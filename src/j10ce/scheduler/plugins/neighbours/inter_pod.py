@@ -23,7 +23,7 @@ from j10ce.scheduler.cycle.framework import (
     Turned,
 )
 from j10ce.scheduler.plugins.neighbours.counts import PerRow, PodCounts, PodKind, by_domain, which_pods
-from j10ce.scheduler.plugins.neighbours.wishes import Wish, WishCounts, rather
+from j10ce.scheduler.plugins.neighbours.wishes import PodWish, WishCounts, rather
 
 NOT_NEAR: Final = Turned(("node(s) didn't match pod affinity rules",), resolvable=False)
 TOO_NEAR: Final = Turned(("node(s) didn't match pod anti-affinity rules",))
@@ -82,7 +82,7 @@ class InterPodAffinity:
         for wish in self._forbidding(pod, tallies):
             yield UNWELCOME, _around(book, wish.topology_key, tallies.wishes.of(wish), rows) > 0
 
-    def _forbidding(self, pod: PodFacts, tallies: Tallies) -> list[Wish]:
+    def _forbidding(self, pod: PodFacts, tallies: Tallies) -> list[PodWish]:
         return [w for w in tallies.wishes.about(pod) if w.force == "never" and tallies.wishes.had(w)]
 
     # -- score
@@ -103,7 +103,7 @@ class InterPodAffinity:
         scores: Scores = np.trunc(MOST_SCORE * ((raw - low) / (high - low)))
         return scores
 
-    def _wished(self, pod: PodFacts, tallies: Tallies) -> list[tuple[Wish, int]]:
+    def _wished(self, pod: PodFacts, tallies: Tallies) -> list[tuple[PodWish, int]]:
         """What those who are there wish, and how much."""
         if self._own_wishes_alone and not _prefers(pod.shape.affinity):
             return []

@@ -16,7 +16,7 @@ MOST_IDLE: Final = 1024  # wishes that nobody has any more, kept because somebod
 Force: TypeAlias = Literal["never", "always", "rather"]
 
 
-class Wish(NamedTuple):
+class PodWish(NamedTuple):
     """About pods in the same domain of `topology_key`. `weight` of those that are no more than preferences; below zero:
     rather not."""
 
@@ -29,14 +29,14 @@ class Wish(NamedTuple):
 class WishCounts:
     def __init__(self, book: Book) -> None:
         self._book = book
-        self._rows: dict[Wish, PerRow] = {}
-        self._total: dict[Wish, int] = {}
-        self._read: dict[tuple[int, str], tuple[Affinity, tuple[Wish, ...]]] = {}  # by identity of the affinity
-        self._about: dict[Hashable, tuple[Wish, ...]] = {}
+        self._rows: dict[PodWish, PerRow] = {}
+        self._total: dict[PodWish, int] = {}
+        self._read: dict[tuple[int, str], tuple[Affinity, tuple[PodWish, ...]]] = {}  # by identity of the affinity
+        self._about: dict[Hashable, tuple[PodWish, ...]] = {}
         self._around = book.around.version
         book.listen(self)
 
-    def about(self, pod: PodFacts) -> tuple[Wish, ...]:
+    def about(self, pod: PodFacts) -> tuple[PodWish, ...]:
         """Those that others have about a newcomer like this."""
         if not self._rows:
             return ()
@@ -51,14 +51,14 @@ class WishCounts:
             wishes = self._about[key] = tuple(w for w in self._rows if w.which.chooses(pod, self._book.around))
         return wishes
 
-    def of(self, wish: Wish) -> PerRow:
+    def of(self, wish: PodWish) -> PerRow:
         """How many pods of each row have it."""
         rows = self._rows[wish]
         if len(rows) < len(self._book):
             rows = self._rows[wish] = grown(rows, len(self._book))
         return rows[: len(self._book)]
 
-    def had(self, wish: Wish) -> bool:
+    def had(self, wish: PodWish) -> bool:
         return self._total.get(wish, 0) > 0
 
     def added(self, pod: PodFacts, row: int, /) -> None:
@@ -76,14 +76,14 @@ class WishCounts:
             self._rows[wish][row] -= 1
             self._total[wish] -= 1
 
-    def _begin(self, wish: Wish) -> None:
+    def _begin(self, wish: PodWish) -> None:
         idle = [w for w, total in self._total.items() if not total] if len(self._rows) >= MOST_IDLE else []
         for gone in idle:
             del self._rows[gone], self._total[gone]
         self._rows[wish], self._total[wish] = np.zeros(len(self._book), np.int64), 0
         self._about.clear()
 
-    def _wishes_of(self, pod: PodFacts) -> tuple[Wish, ...]:
+    def _wishes_of(self, pod: PodFacts) -> tuple[PodWish, ...]:
         affinity = pod.shape.affinity
         if affinity is NO_AFFINITY:
             return ()
@@ -96,19 +96,19 @@ class WishCounts:
         return known[1]
 
 
-def wishes(affinity: Affinity, namespace: str) -> tuple[Wish, ...]:
+def wishes(affinity: Affinity, namespace: str) -> tuple[PodWish, ...]:
     """Of a pod of that namespace. One that is written twice counts twice."""
     return (
-        *(Wish("never", t.topology_key, which_pods(t, namespace)) for t in affinity.anti_pods),
-        *(Wish("always", t.topology_key, which_pods(t, namespace)) for t in affinity.pods),
+        *(PodWish("never", t.topology_key, which_pods(t, namespace)) for t in affinity.anti_pods),
+        *(PodWish("always", t.topology_key, which_pods(t, namespace)) for t in affinity.pods),
         *rather(affinity, namespace),
     )
 
 
-def rather(affinity: Affinity, namespace: str) -> tuple[Wish, ...]:
+def rather(affinity: Affinity, namespace: str) -> tuple[PodWish, ...]:
     return (
-        *(Wish("rather", t.topology_key, which_pods(t, namespace), w) for w, t in affinity.preferred_pods),
-        *(Wish("rather", t.topology_key, which_pods(t, namespace), -w) for w, t in affinity.preferred_anti_pods),
+        *(PodWish("rather", t.topology_key, which_pods(t, namespace), w) for w, t in affinity.preferred_pods),
+        *(PodWish("rather", t.topology_key, which_pods(t, namespace), -w) for w, t in affinity.preferred_anti_pods),
     )
 
 

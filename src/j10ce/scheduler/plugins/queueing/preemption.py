@@ -1,0 +1,96 @@
+"""DefaultPreemption: where no node will do, pods of lower priority go, as few and as unimportant as can be.
+
+It does not look at every node: at a tenth of them, and a hundred at least, beginning after those that it looked at the
+time before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from j10ce.scheduler.book.book import Book
+from j10ce.scheduler.book.facts import PodFacts
+from j10ce.scheduler.cluster import Rows
+from j10ce.scheduler.cycle.framework import Alike, Candidate, PostFilter, Preemptor
+from j10ce.scheduler.plugins.queueing.reprieve import Evictees, importance, looks, select
+
+NEVER: Final = "preemption: not eligible due to preemptionPolicy=Never."
+PERCENT: Final = 10
+LEAST: Final = 100
+
+
+class DefaultPreemption:
+    """`percent` and `least` of the nodes are looked at."""
+
+    name = "DefaultPreemption"
+
+    def __init__(self, percent: int = PERCENT, least: int = LEAST) -> None:
+        self._percent, self._least = percent, least
+        self._after = 0
+
+    def post_filter(self, pod: PodFacts, rows: Rows, cycle: Preemptor, now: float, /) -> Candidate | str:
+        if not pod.preempts:
+            return NEVER
+        best = self._best(pod, rows, cycle)
+        if best is None:
+            nodes = int(cycle.book.alive[: len(cycle.book)].sum())
+            return f"preemption: 0/{nodes} nodes are available: {nodes} No preemption victims found for incoming pod."
+        why = f"priority {{}} is below {pod.priority} of {pod.key}, which needs its room"
+        node = cycle.book.names[best.row]
+        return Candidate(node, best.pods, MappingProxyType({p.uid: why.format(p.priority) for p in best.pods}))
+
+    def _best(self, pod: PodFacts, rows: Rows, cycle: Preemptor) -> Evictees | None:
+        alike = cycle.alike(pod, rows) if isinstance(cycle, Alike) else np.zeros(len(rows), np.bool_)
+        wanted = max(self._least, len(cycle.book) * self._percent // 100)
+        start = int(np.searchsorted(rows, self._after))
+        known: dict[Hashable, Evictees | None] = {}
+        best: Evictees | None = None
+        for at in (*range(start, len(rows)), *range(start)):
+            row = int(rows[at])
+            victims = _victims(pod, row, cycle, known, bool(alike[at]))
+            if victims is None:
+                continue
+            if best is None or (victims.order, cycle.book.names[row]) < (best.order, cycle.book.names[best.row]):
+                best = victims
+            wanted -= 1
+            if not wanted:
+                self._after = row + 1
+                break
+        return best
+
+
+def _victims(
+    pod: PodFacts, row: int, cycle: Preemptor, known: dict[Hashable, Evictees | None], alike: bool
+) -> Evictees | None:
+    """What was worked out for a node that looks the same is not worked out again."""
+    going = _lower(pod, row, cycle.book)
+    if not going:
+        return None
+    uids = {p.uid for p in going}
+    if not alike or _guarded(going, cycle.book):
+        return select(pod, row, uids, cycle)
+    look = looks(row, going, cycle.book)
+    if look not in known:
+        known[look] = select(pod, row, uids, cycle)
+    pattern = known[look]
+    if pattern is None or pattern.row == row:
+        return pattern
+    victims = {p.uid for p in pattern.pods}
+    pairs = zip(going, _lower(pod, pattern.row, cycle.book), strict=True)
+    return Evictees(row, tuple(p for p, other in pairs if other.uid in victims), pattern.broken)
+
+
+def _lower(pod: PodFacts, row: int, book: Book) -> list[PodFacts]:
+    """The most important first."""
+    return sorted((p for p in book.there(row) if p.priority < pod.priority), key=importance)
+
+
+def _guarded(pods: list[PodFacts], book: Book) -> bool:
+    return any(True for pod in pods for _ in book.around.budgets_of(pod))
+
+
+_: type[PostFilter] = DefaultPreemption
