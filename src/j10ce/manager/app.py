@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -111,6 +110,8 @@ class Exchange(Passage[Response]):
     """One HTTP request: what it sends is weighed as it arrives, and of a long answer no piece goes to a caller whose
     token has ended."""
 
+    __slots__ = ("_access", "_body", "_large", "_receive", "_scope", "_send")
+
     def __init__(self, scope: Scope, receive: Receive, send: Send, access: Access, gate: Gate, large: Large) -> None:
         self._scope, self._receive, self._send, self._access, self._large = scope, receive, send, access, large
         self._body: RequestBody | None = None
@@ -128,8 +129,10 @@ class Exchange(Passage[Response]):
 
     async def serve(self, app: ASGIApp) -> None:
         weighed = self.limited and self.writes
-        with suppress(Revoked):
+        try:
             await app(self._scope, self.receive if weighed else self._receive, self.send)
+        except Revoked:
+            return  # its answer was ended where that was noticed
 
     def refusal(self, error: QosError) -> Response:
         return answer(error)
@@ -169,8 +172,10 @@ class Exchange(Passage[Response]):
 
 def _large_size(headers: Iterable[tuple[bytes, bytes]]) -> int:
     """Of an answer that its connection does not take at once; 0 for others."""
-    size = next((int(value) for name, value in headers if name == b"content-length"), 0)
-    return size if size > LARGE else 0
+    for name, value in headers:
+        if name == b"content-length":
+            return size if (size := int(value)) > LARGE else 0
+    return 0
 
 
 def fixed(path: str, make: Callable[[], Response], kind: str = "") -> Route:

@@ -63,7 +63,8 @@ class Gate:
             if (ticket := await passage.identify()) is not None:
                 await passage.enter(ticket)
             done = await act()
-            passage.begin(200)
+            if not passage.code:  # of a front end that sends its answer when all is over
+                passage.begin(200)
             return done
         except QosError as e:
             if passage.code:
@@ -95,6 +96,11 @@ class Passage(ABC, Generic[R]):
     Nothing gets out that nobody allowed: no answer to a request that asked for no right, no watch beyond its caller's
     share. The audit log also hears of a write that never came to an answer. A front end derives its own.
     """
+
+    __slots__ = (
+        "_anyone", "_began", "_counted", "_deletes", "_gate", "_leave", "_size", "_watches", "_watching", "act", "code",
+        "limited", "meter", "method", "path", "ticket", "took_s", "writes",
+    )  # fmt: skip
 
     def __init__(
         self,
