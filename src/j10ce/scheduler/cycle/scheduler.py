@@ -46,7 +46,7 @@ class Scheduler:
         self._sort = profiles[0].queue_sort if profiles else None
         self._queue = Queue(self._key, moves=self._sort is not None and self._sort.moves)
         self._placing = Placing(self.book)
-        self._evicting: dict[str, str] = {}  # uid of a victim: of the pod for which it goes
+        self._evicting: dict[str, set[str]] = {}  # uid of a victim: of the pods that wait for it to go
         self._awaits: dict[str, set[str]] = {}  # uid of a pod: of the victims that it waits for
         plugins = {id(p): p for profile in profiles for p in profile.plugins}.values()
         self._pod_watchers = [p for p in plugins if isinstance(p, PodWatcher)]
@@ -121,17 +121,18 @@ class Scheduler:
 
     def evict_failed(self, uid: str, why: str, now: float) -> None:
         """The victim stays, so whoever waits for it looks for another way."""
-        waiting = self._evicting.get(uid)
-        self._leave(uid, now)
-        if waiting is not None and (entry := self._queue.entries.get(waiting)) is not None:
-            self._unnominate(entry.pod, self._out)
-            self._queue.activate(entry, now)
+        for waiting in self._evicting.pop(uid, ()):
+            self._await_nobody(waiting)
+            if (entry := self._queue.entries.get(waiting)) is not None:
+                entry.why = f"an eviction was refused: {why}"
+                self._unnominate(entry.pod, self._out)
+                self._queue.activate(entry, now)
 
     # -- decisions
 
     def step(self, now: float, most: int = 1 << 30) -> list[Decision]:
         """Of all pods that are due; of so many at most, where something else waits. Times never go back."""
-        out, self._out = self._out, []
+        out, self._out = [d for d in self._out if d.pod.uid in self._queue.entries], []
         for woken in self._queue.wake(now):
             self._let_in(woken, now, out)
         self._heed_events(now, out)
@@ -223,7 +224,7 @@ class Scheduler:
         if len(self.nominated):
             self.nominated.remove(pod.uid)
         if self._awaits:
-            self._awaits.pop(pod.uid, None)
+            self._await_nobody(pod.uid)
 
     def _helped(self, group: Group, pod: PodFacts) -> bool:
         """Whether what has happened may help them. What filters said of single nodes is looked up; all else may be
@@ -327,10 +328,11 @@ class Scheduler:
             why = candidate.why.get(victim.uid, "")
             if victim.uid in self._placing.waiting:
                 self._put_back(self._placing.reject(victim.uid, "Preempted", why, now), now, out)
-            elif victim.uid not in self._evicting:
-                self._evicting[victim.uid] = pod.uid
-                self._awaits.setdefault(pod.uid, set()).add(victim.uid)
+                continue
+            if victim.uid not in self._evicting:
                 out.append(Evict(victim, pod, node, why))
+            self._evicting.setdefault(victim.uid, set()).add(pod.uid)
+            self._awaits.setdefault(pod.uid, set()).add(victim.uid)
         self.nominated.put(pod, node)
         out.append(Nominate(pod, node))
         self._room = True
@@ -341,16 +343,22 @@ class Scheduler:
             out.append(Nominate(pod, ""))
 
     def _leave(self, uid: str, now: float) -> None:
-        """A victim is gone, or stays; or the pod is gone that waited for others. Whoever waits for nobody any more is
-        tried without delay: its room was made for it."""
-        waiting = self._evicting.pop(uid, None)
-        if waiting is not None and waiting in self._awaits:
-            self._awaits[waiting].discard(uid)
-            if not self._awaits[waiting] and (entry := self._queue.entries.get(waiting)) is not None:
+        """A pod is gone. Whoever waits for no other any more is tried without delay: its room was made for it."""
+        for waiting in self._evicting.pop(uid, ()):
+            others = self._awaits.get(waiting)
+            if others is None:
+                continue
+            others.discard(uid)
+            if not others and (entry := self._queue.entries.get(waiting)) is not None:
                 entry.attempts = 0
                 self._queue.activate(entry, now)
+        self._await_nobody(uid)
+
+    def _await_nobody(self, uid: str) -> None:
+        """Its victims go nevertheless."""
         for victim in self._awaits.pop(uid, ()):
-            self._evicting.pop(victim, None)
+            if victim in self._evicting:
+                self._evicting[victim].discard(uid)
 
 
 def _same_wishes(before: PodFacts, pod: PodFacts) -> bool:
