@@ -151,5 +151,4 @@ class SystemdTree:
         return self._hierarchies.directory(UNIFIED, at.path)
 
 
-def _conforms(t: SystemdTree) -> Tree:
-    return t
+_: type[Tree] = SystemdTree

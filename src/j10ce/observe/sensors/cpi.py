@@ -89,5 +89,4 @@ class CpiSensor:
         self._counters.clear()
 
 
-def _conforms(sensor: CpiSensor) -> Sensor:
-    return sensor
+_: type[Sensor] = CpiSensor

@@ -53,8 +53,3 @@ def amplification_findings(strategy: Amplification) -> Iterator[Finding]:
         if not number or not LEAST_RATIO <= ratio <= MOST_RATIO:
             hint = f"use a number from {LEAST_RATIO:g} to {MOST_RATIO:g}"
             yield Finding(f"resourceAmplificationRatio.{name}", ratio, "out of range", hint)
-
-
-def amplified(raw: int, ratio: float) -> int:
-    """What a node offers of a resource of which it has `raw`."""
-    return int(raw * ratio) if ratio > LEAST_RATIO else raw

@@ -20,7 +20,6 @@ COOLING_PERMILL: Final = 900  # of the threshold
 FACTORS: Final[Mapping[Op, tuple[int, int]]] = {"up": (12, 10), "down": (8, 10), "remain": (1, 1)}
 BUSY_PERCENT: Final = 100  # of the base: at and above it tokens are spent
 CALM_PERCENT: Final = 60  # below it they come back
-UNLIMITED_PERIOD: Final = -1
 
 
 def may_burst(koord: KoordClass) -> bool:

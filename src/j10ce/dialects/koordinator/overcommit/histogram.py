@@ -14,10 +14,6 @@ from j10ce.policy.predict import CPU_BUCKETS, FURTHEST, MEMORY_BUCKETS, Buckets
 
 EPSILON: Final = 1e-4
 KEPT_WEIGHT: Final = 10_000  # of the heaviest bucket in a checkpoint
-CPU_HALF_LIFE_S: Final = 12 * 3600.0
-MEMORY_HALF_LIFE_S: Final = 24 * 3600.0
-CPU_SHARE: Final = 0.95
-MEMORY_SHARE: Final = 0.98
 
 
 class Scale(Protocol):
