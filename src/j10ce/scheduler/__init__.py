@@ -9,6 +9,8 @@ Nodes, policies and workloads come in; placements, pledges and refusals in numbe
     cycle/      decides one pod after another
     ledger/     is the book of reservations of a fleet
     plugins/    say what is looked at for it
+    config/     says which plugins are asked, and what they are told
+    process/    is what runs around all of it
     place/      says where a workload should run
     extender/   says which nodes kube-scheduler may take
 """

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, field
 
 from j10ce.model.kube.native import Native, NativeMeta, NativeObject, read_amount, without_nulls
-from j10ce.model.kube.pod import Container, PodSpec
+from j10ce.model.kube.pod import Container, ContainerState, PodSpec
 
 NO_TEXT: Final = Raw(b"")
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
@@ -46,16 +46,8 @@ class WidePodSpec(PodSpec, frozen=True, kw_only=True):
     resource_claims: Raw = NO_TEXT
 
 
-class RunningSince(Native, frozen=True, kw_only=True):
-    started_at: datetime | None = None
-
-
-class WideState(Native, frozen=True, kw_only=True):
-    running: RunningSince | None = None
-
-
 class WideContainerStatus(Native, frozen=True, kw_only=True):
-    state: WideState = WideState()
+    state: ContainerState = ContainerState()
 
 
 class WidePodStatus(Native, frozen=True, kw_only=True):

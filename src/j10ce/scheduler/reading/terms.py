@@ -9,6 +9,7 @@ from j10ce.model.kube.placing import (
     NativeExpression,
     NativeNodeTerm,
     NativePodTerm,
+    NativePreferredNode,
     NativeSelector,
     NativeSpread,
     NativeToleration,
@@ -41,12 +42,16 @@ def node_term(native: NativeNodeTerm) -> NodeTerm:
     return NodeTerm(expressions(native.match_expressions), expressions(native.match_fields))
 
 
+def preferred_node(native: NativePreferredNode) -> PreferredNodeTerm:
+    return PreferredNodeTerm(native.weight, node_term(native.preference))
+
+
 def affinity(native: NativeAffinity) -> Affinity:
     nodes, pods, apart = native.node_affinity, native.pod_affinity, native.pod_anti_affinity
     required = None if nodes.required is None else tuple(map(node_term, nodes.required.node_selector_terms))
     return Affinity(
         required,
-        tuple(PreferredNodeTerm(p.weight, node_term(p.preference)) for p in nodes.preferred),
+        tuple(map(preferred_node, nodes.preferred)),
         tuple(map(_pod_term, pods.required)),
         tuple(WeightedPodTerm(p.weight, _pod_term(p.pod_affinity_term)) for p in pods.preferred),
         tuple(map(_pod_term, apart.required)),

@@ -62,7 +62,7 @@ def look(pod: PodFacts) -> Hashable:
     return pod.namespace, tuple(pod.labels.items())
 
 
-class PodCounts:
+class KindCounts:
     def __init__(self, book: Book) -> None:
         self._book = book
         self._kinds: OrderedDict[PodKind, PerRow] = OrderedDict()
@@ -147,4 +147,4 @@ def by_domain(counts: PerRow, codes: Rows, domains: int) -> PerRow:
     return sums
 
 
-_: type[PodListener] = PodCounts
+_: type[PodListener] = KindCounts

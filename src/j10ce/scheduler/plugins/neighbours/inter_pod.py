@@ -22,7 +22,7 @@ from j10ce.scheduler.cycle.framework import (
     Skip,
     Turned,
 )
-from j10ce.scheduler.plugins.neighbours.counts import PerRow, PodCounts, PodKind, by_domain, which_pods
+from j10ce.scheduler.plugins.neighbours.counts import KindCounts, PerRow, PodKind, by_domain, which_pods
 from j10ce.scheduler.plugins.neighbours.wishes import PodWish, WishCounts, rather
 
 NOT_NEAR: Final = Turned(("node(s) didn't match pod affinity rules",), resolvable=False)
@@ -31,7 +31,7 @@ UNWELCOME: Final = Turned(("node(s) didn't satisfy existing pods anti-affinity r
 
 
 class Tallies(NamedTuple):
-    pods: PodCounts
+    pods: KindCounts
     wishes: WishCounts
 
 
@@ -112,7 +112,7 @@ class InterPodAffinity:
 
     def _tallies(self, book: Book) -> Tallies:
         if self._kept is None or self._book is not book:
-            self._book, self._kept = book, Tallies(PodCounts(book), WishCounts(book))
+            self._book, self._kept = book, Tallies(KindCounts(book), WishCounts(book))
         return self._kept
 
 
@@ -127,7 +127,7 @@ def _around(book: Book, topology_key: str, counts: PerRow, rows: Rows) -> PerRow
     return around
 
 
-def _near(pod: PodFacts, book: Book, terms: tuple[PodTerm, ...], counts: PodCounts, rows: Rows) -> Mask:
+def _near(pod: PodFacts, book: Book, terms: tuple[PodTerm, ...], counts: KindCounts, rows: Rows) -> Mask:
     """Somebody who is all that the terms ask for is in the domain of each. The first of a series that wants to be
     beside its own kind may be alone."""
     kind = PodKind(tuple(which_pods(term, pod.namespace) for term in terms))

@@ -30,7 +30,7 @@ from j10ce.scheduler.cycle.framework import (
     Skip,
     Turned,
 )
-from j10ce.scheduler.plugins.neighbours.counts import PerRow, PodCounts, PodKind, WhichPods, by_domain
+from j10ce.scheduler.plugins.neighbours.counts import KindCounts, PerRow, PodKind, WhichPods, by_domain
 from j10ce.scheduler.plugins.neighbours.defaults import HOSTNAME, NOBODY, OF_THE_SYSTEM, alike
 
 LOPSIDED: Final = Turned(("node(s) didn't match pod topology spread constraints",))
@@ -71,7 +71,7 @@ class PodTopologySpread:
         self._soft_defaults = any(c.when_unsatisfiable == "ScheduleAnyway" for c in defaults)
         self._hard_defaults = any(c.when_unsatisfiable == "DoNotSchedule" for c in defaults)
         self._book: Book | None = None
-        self._counts: PodCounts | None = None
+        self._counts: KindCounts | None = None
         self._suits: dict[tuple[int, str], tuple[Shape, int, Mask]] = {}
 
     # -- filter
@@ -185,7 +185,7 @@ class PodTopologySpread:
         if constraint.selector is None or constraint.selector == LabelTest():
             return np.zeros(len(book), np.int64)
         if self._counts is None or self._book is not book:
-            self._book, self._counts = book, PodCounts(book)
+            self._book, self._counts = book, KindCounts(book)
             self._suits.clear()
         kind = PodKind((WhichPods(constraint.selector, (pod.namespace,)),), living=True)
         return self._counts.of(kind)

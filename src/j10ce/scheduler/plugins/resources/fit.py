@@ -19,14 +19,19 @@ NO_IGNORED: Final[frozenset[str]] = frozenset()
 
 
 class NodeResourcesFit:
-    """`ignored`: extended resources that are looked at by others."""
+    """`ignored`: extended resources that are looked at by others, by name or by the group before their slash."""
 
     name = "NodeResourcesFit"
     reach = Reach.SUMS
 
-    def __init__(self, strategy: Strategy | None = None, ignored: frozenset[str] = NO_IGNORED) -> None:
+    def __init__(
+        self,
+        strategy: Strategy | None = None,
+        ignored: frozenset[str] = NO_IGNORED,
+        ignored_groups: frozenset[str] = NO_IGNORED,
+    ) -> None:
         self._strategy = strategy if strategy is not None else Allocated()
-        self._ignored = ignored
+        self._ignored, self._ignored_groups = ignored, ignored_groups
         self._remembered: dict[Requests, Amounts] = {}
 
     def filter(self, pod: PodFacts, book: Book, rows: Rows, /) -> Mask:
@@ -57,9 +62,14 @@ class NodeResourcesFit:
 
     def _asked(self, pod: PodFacts, book: Book) -> Vector:
         vector = book.vector(pod.shape.requests)
-        if self._ignored:
-            return tuple((column, n) for column, n in vector if book.columns.names[column] not in self._ignored)
-        return vector
+        if not self._ignored and not self._ignored_groups:
+            return vector
+        names = book.columns.names
+        return tuple((column, n) for column, n in vector if not self._is_ignored(names[column]))
+
+    def _is_ignored(self, resource: str) -> bool:
+        group, slash, _ = resource.partition("/")
+        return bool(slash) and (resource in self._ignored or group in self._ignored_groups)
 
     def _needs(self, pod: PodFacts, book: Book) -> Amounts:
         """By column, as far as any is asked for; of those that are not, no lack is too great."""
