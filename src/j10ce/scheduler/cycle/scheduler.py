@@ -19,7 +19,7 @@ from j10ce.scheduler.cycle.framework import Candidate, FactWatcher, Key, PodWatc
 from j10ce.scheduler.cycle.nominated import Nominated
 from j10ce.scheduler.cycle.placing import Placed, Placing, TurnedDown
 from j10ce.scheduler.cycle.profile import Profile
-from j10ce.scheduler.cycle.queue import Entry, Group, Place, Queue
+from j10ce.scheduler.cycle.queue import FIRST_BACKOFF_S, Entry, Group, Place, Queue
 from j10ce.scheduler.cycle.refusals import NoFit
 
 EQUAL: Final = 256  # pods that are decided together
@@ -314,6 +314,8 @@ class Scheduler:
                 until = min(until, plugin.again_at(pod, now) if isinstance(plugin, Retries) else math.inf)
             else:
                 self._unnominate(pod, out)
+        if now + FIRST_BACKOFF_S <= until < math.inf:
+            entry.attempts = 0  # a time that a plugin knows is kept to
         self._queue.fail(entry, no_fit.plugins, why, now, until)
         out.append(Defer(pod, "FailedScheduling", why, entry.until))
 
