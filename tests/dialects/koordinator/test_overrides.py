@@ -17,6 +17,7 @@ from j10ce.model.workload import MOST_ANNOTATIONS, EvictionHints, Workload, heed
 from j10ce.policy.choose import Chooser
 from j10ce.policy.entitlement.layers import layers
 from j10ce.policy.profiles import builtin
+from j10ce.policy.strategy import EffectiveStrategy
 
 SHOP = {"kubernetes.io/metadata.name": "shop"}
 TRUSTED = {**SHOP, "j10ce.io/trusted": "true"}
@@ -170,7 +171,7 @@ def test_annotations_become_fields_of_this_workload_alone(annotations: dict[str,
 
 def test_every_field_names_its_annotation_in_the_entitlement() -> None:
     w = translate(pod({CLASS: "LS"}, False, memoryQOS={"lowLimitPercent": 70}))
-    laid = layers(w, Chooser(builtin()).choose(w), {})
+    laid = layers(w, Chooser(builtin()).choose(w), EffectiveStrategy())
     assert laid.memory.low_percent == 70
     assert [(s.field, s.object) for s in laid.sources] == [("memory.lowPercent", "annotation koordinator.sh/memoryQOS")]
 
@@ -178,7 +179,7 @@ def test_every_field_names_its_annotation_in_the_entitlement() -> None:
 @pytest.mark.parametrize(("koord", "heeded"), [("LS", True), ("BE", False)])
 def test_a_burst_names_its_annotation_and_who_has_none_hears_of_it(koord: str, heeded: bool) -> None:
     w = translate(pod({CLASS: koord}, False, cpuBurst={"policy": "auto"}))
-    laid = layers(w, Chooser(builtin()).choose(w), {})
+    laid = layers(w, Chooser(builtin()).choose(w), EffectiveStrategy())
     sources = [(s.field, s.object) for s in laid.sources]
     assert sources == ([("burst.policy", "annotation koordinator.sh/cpuBurst")] if heeded else [])
     assert bool(laid.notes) is not heeded
@@ -186,7 +187,7 @@ def test_a_burst_names_its_annotation_and_who_has_none_hears_of_it(koord: str, h
 
 def test_what_a_tier_cannot_have_is_said_and_left_out() -> None:
     w = translate(pod({CLASS: "LS"}, False, cpuQOS={"enable": True, "schedIdle": 1}))
-    laid = layers(w, Chooser(builtin()).choose(w), {})
+    laid = layers(w, Chooser(builtin()).choose(w), EffectiveStrategy())
     assert not laid.cpu.idle
     assert "never held back" in " ".join(map(str, laid.notes))
 
@@ -253,5 +254,5 @@ def test_whatever_is_written_the_pod_runs_and_a_second_reading_changes_nothing(
     assert translate(once) == once
     choice = Chooser(builtin()).choose(once)
     assert trusted or choice.profile is None or choice.profile.metadata.name in ("ls", "be")
-    laid = layers(once, choice, {})
+    laid = layers(once, choice, EffectiveStrategy())
     assert trusted or laid.cpu.pinning in ("none", "shared")
