@@ -45,6 +45,16 @@ def host(tmp_path_factory: pytest.TempPathFactory, clone: Path) -> Iterator[Prod
         yield one
 
 
+@pytest.fixture(autouse=True)
+def _tidy(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test that failed left behind fails no other."""
+    yield
+    if "host" in request.fixturenames:
+        shared: Product = request.getfixturevalue("host")
+        if left := set(shared.names()) - {"keeper"}:
+            shared.end(*left)
+
+
 @pytest.fixture
 def fresh(tmp_path: Path, clone: Path) -> Iterator[Product]:
     """One for a test that ends its agent."""
@@ -60,11 +70,17 @@ def test_a_cpu_floor_holds_beside_hogs_of_other_tiers(host: Product) -> None:
     host.launch("crunch", "--profile", "be", "--", *hogs(CPUS + 1))
     host.launch("build", "--profile", "burstable", "--", *hogs(CPUS + 1))
     assert eventually(lambda: host.cpu_s(web) > 0.5, PATIENCE_S)
-    host.tick()
-    got = host.cpus(web, WINDOW_S)
-    print(f"floor 750m beside {2 * CPUS + 2} hogs on {CPUS} CPUs: {got * 1000:.0f}m")
-    assert got >= 0.75
-    assert "the floor holds" in host.says("explain", "web")
+    parts: list[float] = []
+
+    def has_its_floor() -> bool:
+        """What else begins to run on the machine counts when it was seen, within three seconds."""
+        parts.append(host.cpus(web, WINDOW_S))
+        return parts[-1] >= 0.75
+
+    held = eventually(has_its_floor, PATIENCE_S)
+    print(f"floor 750m beside {2 * CPUS + 2} hogs on {CPUS} CPUs: {', '.join(f'{part * 1000:.0f}m' for part in parts)}")
+    assert held
+    assert eventually(lambda: "the floor holds" in host.says("explain", "web")), host.says("explain", "web")
     host.end("web", "crunch", "build")
 
 
