@@ -14,19 +14,41 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from benchmarks.facts import machine_facts
+from j10ce.agent.cache import Cache
 from j10ce.cli.client import Client
 from j10ce.host.mounts import Hierarchies
+from j10ce.policy.document.document import FORMAT, NodeDocument, digest
+from j10ce.policy.profiles import builtin
+from j10ce.testing.build import strategy
 
 SIZES = (50, 200, 1000)
+MEASURED = 200
 ARRIVALS = 200
 PROFILES = ("ls", "burstable", "be", "ls")
 QUIET_TICKS = 10
+MOST_MS, MOST_ALL_ON_MS, MOST_MIB = 10.0, 14.0, 50.0  # of a quiet tick at 200 workloads
+# Every controller that a strategy can switch on and that this machine has the files for; nothing of it evicts anybody.
+ALL_ON = {
+    "suppress": {"mode": "quota", "thresholdPercent": 90},
+    "burst": {"policy": "auto"},
+    "eviction": {
+        "memory": {"thresholdPercent": 95},
+        "cpu": {"thresholdPercent": 95, "satisfactionLowerPercent": 30, "satisfactionUpperPercent": 60},
+    },
+    "interference": {"mode": "act"},
+    "profiles": {
+        name: {"memory": {"lowPercent": 20, "throttlingPercent": 90, "reclaim": {"enabled": True}, "oomPriority": -1}}
+        for name in ("ls", "burstable", "be")
+    },
+}
 
 
 class Agent:
@@ -47,6 +69,16 @@ class Agent:
             self.process = subprocess.Popen(command, env={**environ, "NOTIFY_SOCKET": address, "PYTHONPATH": "src"})
             while b"READY=1" not in s.recv(4096):
                 pass
+
+    def configure(self, said: Mapping[str, Any], dialects: Sequence[str]) -> None:
+        (self.folder / "etc").mkdir()
+        config = {"nodeName": "bench", "dialects": [*dialects]}
+        (self.folder / "etc/bench.yaml").write_text(json.dumps(config))
+        document = NodeDocument(
+            node="bench", format=FORMAT, profiles=builtin(), strategies=(strategy("bench", said),) if said else ()
+        )
+        (self.folder / "state").mkdir(mode=0o700)
+        Cache(self.folder / "run", self.folder / "state").keep_document(replace(document, hash=digest(document)))
 
     def place(self, n: int, *, inhabited: bool = True) -> float:
         """Seconds until every knob is written and, unless nobody lives in it, the process is in."""
@@ -112,9 +144,11 @@ class Tick(NamedTuple):
 
 
 @contextmanager
-def running() -> Iterator[Agent]:
+def running(said: Mapping[str, Any] | None = None, dialects: Sequence[str] = ()) -> Iterator[Agent]:
+    """`said`: what a strategy says of this node, as if a control plane had sent it. `dialects`: whose words count."""
     with tempfile.TemporaryDirectory(prefix="j10cebench-") as folder:
         agent = Agent(Path(folder))
+        agent.configure(said or {}, dialects)
         agent.start()
         try:
             yield agent
@@ -153,11 +187,30 @@ def main() -> int:
                 agent.place(n)
             here = size
             ticks.append(quiet_tick(agent, size))
-            if size == 200:
+            if size == MEASURED:
                 report_arrivals("all knobs written", arrivals(agent, size, inhabited=False), size)
                 report_arrivals("and its process moved in", arrivals(agent, size, inhabited=True), size)
-    report_ticks(ticks)
-    return 0
+    all_on = everything_on()
+    report_ticks([*ticks, all_on])
+    return _missed(next(t for t in ticks if t.workloads == MEASURED), all_on)
+
+
+def everything_on() -> Tick:
+    with running(ALL_ON) as agent:
+        for n in range(MEASURED):
+            agent.place(n)
+        return quiet_tick(agent, MEASURED)
+
+
+def _missed(default: Tick, all_on: Tick) -> bool:
+    goals = (
+        (f"default controllers at {MEASURED}: CPU ms", default.cpu_ms, MOST_MS),
+        (f"all switched on at {MEASURED}: CPU ms", all_on.cpu_ms, MOST_ALL_ON_MS),
+        (f"all switched on at {MEASURED}: MiB", all_on.memory_mib, MOST_MIB),
+    )
+    for what, got, most in goals:
+        print(f"  {'met   ' if got <= most else 'MISSED'} {what} {got:.1f}  (at most {most:g})")
+    return any(got > most for _, got, most in goals)
 
 
 def report_arrivals(what: str, taken: list[float], others: int) -> None:
@@ -172,7 +225,7 @@ def report_ticks(ticks: list[Tick]) -> None:
         print(
             f"{t.workloads:9}   {t.cpu_ms:15.2f} ms   {each:9.1f} µs   {t.cpu_ms / 10:14.2f} %   {t.memory_mib:.1f} MiB"
         )
-    small, large = ticks[0], ticks[-1]
+    small, large = min(ticks), max(ticks)
     ratio = (large.cpu_ms / small.cpu_ms) / (large.workloads / small.workloads)
     print(f"growth from {small.workloads} to {large.workloads}: {ratio:.2f} of linear  (wanted: 1, and 10 ms at 200)")
 

@@ -50,11 +50,11 @@ class FloorKept(NamedTuple):
 
 def heed(batches: tuple[Batch, ...], verdicts: Verdicts, snap: Snapshot, decide: Decide) -> Heard:
     """`verdicts`: those of these batches. `decide`: the verdicts of others, whatever was decided before."""
-    topics = sorted({Topic.of(p) for batch in batches for p in batch if p.rank is Rank.ADVICE})
+    topics = sorted({Topic.of(p) for batch in batches for p in batch if p.rank is Rank.ADVICE and not _moot(p, snap)})
     floored = {t for t, e in snap.entitlements.items() if e.chosen and (e.floor.cpu or e.floor.memory)}
     if not topics or not floored & snap.groups.by_target.keys():
         return Heard(batches)
-    bare, whole = _in_force(snap, decide(_with(batches, ()))), _in_force(snap, verdicts)
+    bare, whole = _in_force(snap, decide(_with(batches, (), snap))), _in_force(snap, verdicts)
     if bare == whole:
         return Heard(batches)  # it comes to the same, and what it is worth need not be judged
     without = _kept(snap, bare, floored)
@@ -63,12 +63,12 @@ def heed(batches: tuple[Batch, ...], verdicts: Verdicts, snap: Snapshot, decide:
     heard: list[Topic] = []
     notes = []
     for topic in topics:
-        tried = _in_force(snap, decide(_with(batches, (*heard, topic))))
+        tried = _in_force(snap, decide(_with(batches, (*heard, topic), snap)))
         if harm := _harmed(snap, without, _kept(snap, tried, floored)):
             notes.append(f"advice of {topic.owner} on {topic.resource} left out: {harm}")
         else:
             heard.append(topic)
-    return Heard(_with(batches, heard), tuple(notes))
+    return Heard(_with(batches, heard, snap), tuple(notes))
 
 
 def advised(plan: Plan, knob: str) -> frozenset[TargetId]:
@@ -84,12 +84,20 @@ def _is_advice(p: Proposal) -> bool:
     return p.rank is Rank.ADVICE and p.owner != LAPSED
 
 
-def _with(batches: tuple[Batch, ...], topics: Iterable[Topic]) -> tuple[Batch, ...]:
+def _moot(p: Proposal, snap: Snapshot) -> bool:
+    """To follow the group above is what a group of ours does where nobody asks for anything else."""
+    if p.setting.knob != "cpuset.cpus" or p.value != frozenset():
+        return False
+    group = snap.groups.get(p.setting.target)
+    return group is not None and group.owned
+
+
+def _with(batches: tuple[Batch, ...], topics: Iterable[Topic], snap: Snapshot) -> tuple[Batch, ...]:
     """The batches without other advice than on these topics; a batch without any stays the same object."""
     kept = frozenset(topics)
 
     def passes(p: Proposal) -> bool:
-        return p.rank is not Rank.ADVICE or Topic.of(p) in kept
+        return p.rank is not Rank.ADVICE or _moot(p, snap) or Topic.of(p) in kept
 
     return tuple(b if all(map(passes, b)) else tuple(filter(passes, b)) for b in batches)
 

@@ -105,6 +105,7 @@ class Agent:
         self._beside = Beside()
         self._last: Report | None = None
         self._judged: tuple[float, int, Mapping[TargetId, Effective]] = (-math.inf, -1, {})
+        self._judged_by: tuple[object, ...] = ()
         self._yielded: dict[object, HeldSetting] = {}
         self._reloaded = False
         self._doubted: set[TargetId] = set()  # whose maker may have written them again
@@ -392,6 +393,8 @@ class Agent:
         """Judged at ticks: an arrival does not wait for it."""
         judged_at, epoch, judged = self._judged
         if cause == "tick" and (epoch != snap.epoch or snap.now - judged_at >= EFFECTIVE_S):
-            judged = effective(replace(snap, settings=self.kernel.settings), self.kernel.counted_late)
-            self._judged = (snap.now, snap.epoch, judged)
+            inputs = (snap.epoch, snap.groups, dict(self.kernel.settings), {*self.kernel.counted_late})
+            if judged_at == -math.inf or inputs != self._judged_by:  # figures of the tree move twice as seldom
+                judged = effective(replace(snap, settings=self.kernel.settings), self.kernel.counted_late)
+            self._judged, self._judged_by = (snap.now, snap.epoch, judged), inputs
         return judged

@@ -107,12 +107,12 @@ def said(overlay: ProfileOverlay) -> list[LayerField]:
 
 
 def _said(section: str, layer: Strict, path: str, inside: str = "") -> Iterator[LayerField]:
-    for f in fields(layer):
-        value, here = getattr(layer, f.name), f"{path}.{f.encode_name}"
+    for name, key in zip(layer.__struct_fields__, layer.__struct_encode_fields__, strict=True):
+        value, here = getattr(layer, name), f"{path}.{key}"
         if isinstance(value, Strict):
-            yield from _said(section, value, here, f"{inside}{f.name}.")
+            yield from _said(section, value, here, f"{inside}{name}.")
         elif value is not UNSET:
-            yield LayerField(section, f"{inside}{f.name}", here, value)
+            yield LayerField(section, f"{inside}{name}", here, value)
 
 
 def _privileged(field: LayerField) -> bool:
