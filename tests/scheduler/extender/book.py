@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from j10ce.model.kinds import Selector
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
+from j10ce.scheduler.book.units import Guest, HeldPledge
 from j10ce.scheduler.extender.extender import Extender
-from j10ce.scheduler.extender.occupancy import Guest, HeldPledge, Occupancy
+from j10ce.scheduler.extender.occupancy import Occupancy
 from j10ce.scheduler.extender.offers import Offers
 
 GIB = 1 << 30

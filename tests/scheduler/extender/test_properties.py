@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from j10ce.scheduler.extender.occupancy import Guest
+from j10ce.scheduler.book.units import Guest
 from tests.scheduler.extender.book import amount, bind, extender, pod, policy
 
 NODES = {name: amount(8, 32) for name in "abc"}

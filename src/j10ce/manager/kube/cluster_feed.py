@@ -27,8 +27,9 @@ from j10ce.policy.document.document import placed, reference
 from j10ce.policy.entitlement.resolve import amounts
 from j10ce.policy.lifetime import admitted, ends, over
 from j10ce.policy.select import Labels
+from j10ce.scheduler.book.units import Guest, HeldPledge
 from j10ce.scheduler.cluster import resources, row
-from j10ce.scheduler.extender.occupancy import Guest, HeldPledge, Occupancy
+from j10ce.scheduler.extender.occupancy import Occupancy
 from j10ce.scheduler.extender.offers import Offers
 from j10ce.scheduler.ledger.layout import MOST
 from j10ce.store.mirror import Mirror, MirrorSource
@@ -209,7 +210,7 @@ class Occupants:
         while True:
             await asyncio.sleep(LOOK_S)
             now = self._wall()
-            for source in [source for source, pledge in book.pledges.items() if pledge.until <= now]:
+            for source in [source for source, pledge in book.units.pledges.items() if pledge.until <= now]:
                 book.remove_pledge(source)
 
 

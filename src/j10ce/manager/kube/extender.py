@@ -23,9 +23,9 @@ from j10ce.manager.access.auth import from_here
 from j10ce.manager.kube.cluster_feed import Occupants
 from j10ce.manager.kube.doors import Bodies, reply
 from j10ce.manager.kube.metrics import DoorMetrics
+from j10ce.scheduler.book.units import Guest
 from j10ce.scheduler.extender import wire
 from j10ce.scheduler.extender.extender import Extender, Filtered
-from j10ce.scheduler.extender.occupancy import Guest
 
 log = structlog.get_logger()
 PREFIX: Final = "/extender/"

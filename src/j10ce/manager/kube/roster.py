@@ -23,8 +23,9 @@ from j10ce.policy.entitlement.ledger import guaranteeable
 from j10ce.policy.lifetime import over
 from j10ce.policy.payer import rank
 from j10ce.policy.select import Labels, Test
+from j10ce.scheduler.book.units import Guest
 from j10ce.scheduler.cluster import resources
-from j10ce.scheduler.extender.occupancy import Guest, Occupancy
+from j10ce.scheduler.extender.occupancy import Occupancy
 from j10ce.scheduler.ledger.pledge import Charge, FleetNode, Pledge
 
 AGENT_GONE_S: Final = 300.0  # a node whose agent is silent for longer takes no more units

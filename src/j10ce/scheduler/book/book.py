@@ -15,14 +15,15 @@ import numpy as np
 
 from j10ce.scheduler.book.around import Around
 from j10ce.scheduler.book.columns import CPU, MEMORY, PODS, Columns
-from j10ce.scheduler.book.facts import NodeFacts, PodFacts
+from j10ce.scheduler.book.facts import LoadFacts, NodeFacts, PodFacts
 from j10ce.scheduler.book.index import NodeIndex
-from j10ce.scheduler.cluster import Amounts, Mask, Rows
+from j10ce.scheduler.cluster import Amounts, Mask, Rows, Scores
 
 Requests: TypeAlias = tuple[tuple[str, int], ...]  # by name
 Vector: TypeAlias = tuple[tuple[int, int], ...]  # by column
 
 MORE_ROWS: Final = 64
+LOADS: Final = 20
 MOST_VECTORS: Final = 10_000  # of requests, remembered
 MOST_AMOUNT: Final = 1 << 50  # of one resource of one pod or node: sums stay within 64 bits
 
@@ -52,6 +53,7 @@ class Book:
         self.alive: Mask = np.zeros(0, np.bool_)
         self.allocatable: Amounts = np.zeros((0, len(self.columns)), np.int64, order="F")
         self.used: Amounts = np.zeros((0, len(self.columns)), np.int64, order="F")
+        self.load: Scores = np.zeros(0)  # the peak to expect, 0 to 1
         self.weighed: Amounts = np.zeros((0, 2), np.int64, order="F")  # cpu and memory as scores count them
         self.lacking: set[int] = set()  # rows of nodes without any cpu, or without memory
         self.pods: dict[str, PodFacts] = {}  # by uid: those that have a node
@@ -99,6 +101,13 @@ class Book:
             self.alive[row] = False
             self.allocatable[row] = 0
             self.lacking.discard(row)
+            self._changed(row)
+
+    def put_load(self, of: LoadFacts) -> None:
+        """Kept in twentieths, so that it is seldom another."""
+        row, load = self.row_of(of.node), min(1.0, max(0.0, round(of.load * LOADS) / LOADS))
+        if self.load[row] != load:
+            self.load[row] = load
             self._changed(row)
 
     def put_pod(self, pod: PodFacts) -> None:
@@ -274,6 +283,7 @@ class Book:
         self.weighed = _grown(self.weighed, rows, 2)
         more = rows - len(self.alive)
         self.alive = np.concatenate([self.alive, np.zeros(more, np.bool_)])
+        self.load = np.concatenate([self.load, np.zeros(more)])
         self.touched_at = np.concatenate([self.touched_at, np.zeros(more, np.int64)])
         self.changed_at = np.concatenate([self.changed_at, np.zeros(more, np.int64)])
 

@@ -28,6 +28,13 @@ class NodeFacts(NamedTuple):
     images: Mapping[str, int] = {}
 
 
+class LoadFacts(NamedTuple):
+    """What the agent of a node expects: the dominant share of the peak, 0 to 1."""
+
+    node: str
+    load: float
+
+
 class OwnerFacts(NamedTuple):
     """The object at the top of a pod's owners: its Deployment, not its ReplicaSet; its CronJob's Job."""
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from j10ce.scheduler.book.around import FACTS
 from j10ce.scheduler.book.book import Book
-from j10ce.scheduler.book.facts import NodeFacts, PodFacts
+from j10ce.scheduler.book.facts import LoadFacts, NodeFacts, PodFacts
 from j10ce.scheduler.book.shape import Shape
 from j10ce.scheduler.cycle.decisions import Decision, Defer, Evict, Nominate
 from j10ce.scheduler.cycle.engine import Choice, Engine
@@ -73,6 +73,8 @@ class Scheduler:
         """An owner, namespace, budget, pledge: whatever is neither pod nor node."""
         if isinstance(fact, FACTS):
             self.book.around.put(fact)
+        elif isinstance(fact, LoadFacts):
+            self.book.put_load(fact)
         for plugin in self._fact_watchers:
             if isinstance(fact, plugin.facts):
                 plugin.fact_seen(fact, now)
@@ -81,6 +83,8 @@ class Scheduler:
     def remove_fact(self, fact: Any, now: float) -> None:
         if isinstance(fact, FACTS):
             self.book.around.remove(fact)
+        elif isinstance(fact, LoadFacts):
+            self.book.put_load(fact._replace(load=0.0))
         for plugin in self._fact_watchers:
             if isinstance(fact, plugin.facts):
                 plugin.fact_gone(fact, now)

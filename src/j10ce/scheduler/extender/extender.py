@@ -14,8 +14,9 @@ import numpy as np
 from j10ce.model.kinds import Minimum
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.policy.entitlement.ledger import NAMED_HOLDERS
+from j10ce.scheduler.book.units import Count, Guest, HeldPledge, room_beside
 from j10ce.scheduler.cluster import Amounts, Cluster, Mask, Rows, Scores, share_of
-from j10ce.scheduler.extender.occupancy import Count, Guest, HeldPledge, Occupancy
+from j10ce.scheduler.extender.occupancy import Occupancy
 from j10ce.scheduler.extender.offers import Offers
 from j10ce.scheduler.place.demand import Demand, Request
 from j10ce.scheduler.place.place import total, weigh
@@ -77,7 +78,7 @@ class Extender:
     def _seats(self, guest: Guest, known: Rows) -> dict[int, HeldPledge]:
         """By row: the unit that it would take there."""
         book, ways = self.occupancy, dict[int, list[HeldPledge]]()
-        offered = set(known.tolist()) if (matching := book.matching(guest)) else set()
+        offered = set(known.tolist()) if (matching := book.units.matching(guest)) else set()
         for pledge in matching:
             rows = [book.row[node] for node in pledge.units if node in book.row]
             free = [r for r in rows if r in offered and self._unused(pledge, r) > 0]
@@ -86,7 +87,7 @@ class Extender:
             for row, fit in zip(free, fits.tolist(), strict=True):
                 if fit:
                     ways.setdefault(row, []).append(pledge)
-        return {row: payer for row, pledges in ways.items() if (payer := book.payer(row, pledges)) is not None}
+        return {row: payer for row, pledges in ways.items() if (payer := book.units.payer(row, pledges)) is not None}
 
     def _unused(self, pledge: HeldPledge, row: int) -> int:
         return self.occupancy.counts[row].unused.get(pledge.source, 0) - self._offered(pledge, row)
@@ -128,7 +129,7 @@ class Extender:
                 left = book.allocatable[:, r].take(rows)
                 for table in taken:
                     left -= table[:, r].take(rows)
-                fits &= _room(left, held, wanted)
+                fits &= room_beside(left, held, wanted)
         return fits
 
     @property
@@ -142,10 +143,12 @@ class Extender:
         count = self.occupancy.counted(row, victims)
         held = count.held.minus(count.lent) if guest.gives_way else count.held
         left = self.occupancy.allocatable[row] - _vector(count.used) - self.offers.charged(row + 1)[row]
-        units = [s for s in self.occupancy.matching(guest) if count.unused.get(s.source, 0) > self._offered(s, row)]
+        units = [
+            s for s in self.occupancy.units.matching(guest) if count.unused.get(s.source, 0) > self._offered(s, row)
+        ]
         ways = [(guest.request, NOTHING), *((guest.request.at_least(s.shape), s.shape) for s in units)]
         return any(
-            ((_vector(need) <= 0) | _room(left, _vector(held) - _vector(own), _vector(need))).all()
+            ((_vector(need) <= 0) | room_beside(left, _vector(held) - _vector(own), _vector(need))).all()
             for need, own in ways
         )
 
@@ -196,11 +199,6 @@ def _words(count: Count, asked: tuple[bool, ...], guest: Guest) -> str:
     holders = sorted(count.unused, key=lambda source: (-count.unused[source], source))[:NAMED_HOLDERS]
     count.words[asked] = f"{amounts} reserved by {', '.join(holders) or 'pods that ask for less than their unit'}"
     return count.words[asked]
-
-
-def _room(left: Amounts, held: Amounts, needed: Amounts | int) -> Mask:
-    """Where nobody holds a part of a resource, it is the scheduler's own business."""
-    return (held <= 0) | (held + needed <= left)
 
 
 def _vector(amount: Resources) -> Amounts:

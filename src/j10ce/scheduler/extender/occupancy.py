@@ -6,57 +6,13 @@ what it asks for, at least the unit's shape; units that nobody stands on are hel
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from j10ce.model.kinds import Selector
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
-from j10ce.policy.payer import rank
-from j10ce.policy.select import Labels, Test, compiled
+from j10ce.scheduler.book.units import NO_COUNT, Count, Guest, HeldPledge, Units
 from j10ce.scheduler.cluster import Amounts, Mask, Rows, Scores
-
-
-class HeldPledge(NamedTuple):
-    """What one policy holds, as far as its units have a place."""
-
-    source: str
-    namespace: str
-    selector: Selector
-    shape: Resources
-    units: Mapping[str, int]  # by node, those in use included
-    lends: bool = False  # to pods that give way
-    until: float = math.inf  # wall clock
-
-
-class Guest(NamedTuple):
-    """A pod as it counts. Those that came first are seated first."""
-
-    uid: str
-    namespace: str
-    name: str
-    labels: Labels
-    request: Resources
-    node: str = ""  # empty until it is bound
-    since: float = 0.0
-    gives_way: bool = False  # best effort: runs on what is lent, and goes when that is wanted back
-    ignored: bool = False  # by its labels: no policy counts for it
-
-
-class Count(NamedTuple):
-    """One node."""
-
-    used: Resources
-    held: Resources  # by units that nobody uses, and by what those in use are short of their shape
-    lent: Resources  # the part of it that pods which give way may use
-    unused: Mapping[str, int]  # units, by policy
-    standing: frozenset[str]  # uids of the pods on units
-    words: dict[tuple[bool, ...], str]  # why pods are refused, by which resources they ask for; made when needed
-
-
-NO_COUNT: Final = Count(NOTHING, NOTHING, NOTHING, {}, frozenset(), {})
 
 
 class Occupancy:
@@ -72,10 +28,8 @@ class Occupancy:
         self.counts: list[Count] = []
         self.moves: list[int] = []  # by row: how often a pod came, went or changed
         self.guests: dict[str, Guest] = {}
-        self.pledges: dict[str, HeldPledge] = {}
         self._there: list[dict[str, Guest]] = []
-        self._placed: list[dict[str, int]] = []  # units by row and policy
-        self._by_namespace: dict[str, dict[str, tuple[Test, HeldPledge]]] = {}
+        self.units = Units(self._row, self.whole)
 
     # -- events
 
@@ -115,23 +69,11 @@ class Occupancy:
             self._recount(row)
 
     def put_pledge(self, pledge: HeldPledge) -> None:
-        if self.pledges.get(pledge.source) == pledge:
-            return
-        touched = self._unplace(pledge.source) | {self._row(node) for node, units in pledge.units.items() if units > 0}
-        self.pledges[pledge.source] = pledge
-        self._by_namespace.setdefault(pledge.namespace, {})[pledge.source] = (compiled(pledge.selector), pledge)
-        for node, units in pledge.units.items():
-            if units > 0:
-                self._placed[self.row[node]][pledge.source] = units
-        for row in touched:
+        for row in self.units.put(pledge):
             self._recount(row)
 
     def remove_pledge(self, source: str) -> None:
-        touched = self._unplace(source)
-        pledge = self.pledges.pop(source, None)
-        if pledge is not None:
-            del self._by_namespace[pledge.namespace][source]
-        for row in touched:
+        for row in self.units.remove(source):
             self._recount(row)
 
     # -- questions
@@ -143,19 +85,6 @@ class Occupancy:
         except KeyError:
             return np.fromiter((self.row.get(name, -1) for name in names), np.int64, len(names))
 
-    def matching(self, guest: Guest) -> list[HeldPledge]:
-        """Policies whose units the pod may take."""
-        if guest.ignored:
-            return []
-        return [s for test, s in self._by_namespace.get(guest.namespace, {}).values() if test(guest.labels)]
-
-    def payer(self, row: int, pledges: Sequence[HeldPledge]) -> HeldPledge | None:
-        """Of these, the policy that pays on a node."""
-        if len(pledges) <= 1:
-            return pledges[0] if pledges else None
-        whole = self.whole(row)
-        return min(pledges, key=lambda s: rank(s.shape, s.source, whole))
-
     def whole(self, row: int) -> Resources:
         """All that a node has, as far as is known."""
         capacity = self.capacity.get(row, NOTHING)
@@ -163,50 +92,18 @@ class Occupancy:
 
     def counted(self, row: int, without: Collection[str] = ()) -> Count:
         """A row as it is, or as it would be once some pods are gone."""
-        left, there = dict(self._placed[row]), self._there[row].values()
-        used, short, standing = NOTHING, NOTHING, set()
-        for guest in sorted(there, key=lambda g: (g.since, g.uid)) if left else there:
-            if guest.uid in without:
-                continue
-            used = used.plus(guest.request)
-            if (payer := self._unit_for(row, guest, left)) is not None:
-                left[payer.source] -= 1
-                short = short.plus(payer.shape.minus(guest.request))
-                standing.add(guest.uid)
-        held, lent = self._sums(left)
-        unused = {s: n for s, n in left.items() if n}
-        return Count(used, held.plus(short), lent, unused, frozenset(standing), {})
+        there = self._there[row].values()
+        return self.units.counted(row, [guest for guest in there if guest.uid not in without] if without else there)
 
     def there(self, row: int) -> Collection[Guest]:
         return self._there[row].values()
 
     # -- inside
 
-    def _unit_for(self, row: int, guest: Guest, left: Mapping[str, int]) -> HeldPledge | None:
-        if not any(left.values()):
-            return None
-        return self.payer(row, [pledge for pledge in self.matching(guest) if left.get(pledge.source)])
-
-    def _sums(self, left: Mapping[str, int]) -> tuple[Resources, Resources]:
-        held = lent = NOTHING
-        for source, units in left.items():
-            pledge = self.pledges[source]
-            amount = Resources._make(n * units for n in pledge.shape)
-            held = held.plus(amount)
-            lent = lent.plus(amount) if pledge.lends else lent
-        return held, lent
-
     def _recount(self, row: int) -> None:
         count = self.counts[row] = self.counted(row)
         self.used[row], self.held[row], self.lent[row] = count.used, count.held, count.lent
         self.holding[row] = any(count.held)
-
-    def _unplace(self, source: str) -> set[int]:
-        pledge = self.pledges.get(source)
-        rows = {self.row[node] for node, units in pledge.units.items() if units > 0} if pledge else set()
-        for row in rows:
-            self._placed[row].pop(source, None)
-        return rows
 
     def _row(self, name: str) -> int:
         if name not in self.row:
@@ -215,7 +112,6 @@ class Occupancy:
             self.counts.append(NO_COUNT)
             self.moves.append(0)
             self._there.append({})
-            self._placed.append({})
             if row == len(self.allocatable):
                 tables = (self.allocatable, self.used, self.held, self.lent)
                 more = max(64, row)
