@@ -23,10 +23,8 @@ def _widen_parents(board: Board, sets: dict[TargetId, frozenset[int]]) -> None:
         if sets[target] and not inside <= sets[target] and board.movable(target, KNOB):
             sets[target] |= inside
             board.move(target, KNOB, sets[target], f"widened to {render(KNOB, sets[target])} for those inside")
-        verdict = board.verdicts.get(Setting(target, KNOB))
         # A set that nobody asks for any more follows its parent; it does not widen it.
-        explicit = verdict is not None and not (verdict.winner and verdict.winner.owner == LAPSED)
-        asked[target] = inside | (sets[target] if explicit else frozenset())
+        asked[target] = inside | (sets[target] if _explicit(board, target) else frozenset())
 
 
 def _fit_children(board: Board, sets: dict[TargetId, frozenset[int]]) -> None:
@@ -38,11 +36,21 @@ def _fit_children(board: Board, sets: dict[TargetId, frozenset[int]]) -> None:
         usable[target] = sets[target] & above or above
         if not board.movable(target, KNOB):
             continue
-        follows = spelled_out and Setting(up, KNOB) in board.verdicts and Setting(target, KNOB) not in board.verdicts
+        follows = spelled_out and Setting(up, KNOB) in board.verdicts and not _kept(board, target)
         wanted = above if follows else usable[target] if sets[target] or spelled_out else sets[target]
         usable[target] = wanted or above
         if wanted != sets[target] and (follows or sets[target] or Setting(target, KNOB) in board.verdicts):
             board.move(target, KNOB, wanted, f"set to {render(KNOB, wanted)}: within its parent{_because(board, up)}")
+
+
+def _explicit(board: Board, target: TargetId) -> bool:
+    verdict = board.verdicts.get(Setting(target, KNOB))
+    return verdict is not None and not (verdict.winner and verdict.winner.owner == LAPSED)
+
+
+def _kept(board: Board, target: TargetId) -> bool:
+    """Somebody asks for it, or it goes back to a set that was not ours; one of ours began as its parent's was then."""
+    return _explicit(board, target) or (Setting(target, KNOB) in board.verdicts and not board.snap.groups[target].owned)
 
 
 def _because(board: Board, up: TargetId | None) -> str:
