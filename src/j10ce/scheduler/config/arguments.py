@@ -93,7 +93,7 @@ class QosArguments(Arguments, frozen=True, kw_only=True):
     minimum_running_time: Duration = Duration(0)  # classic
     acceptable_preemption_overhead: Share = 1.0
     periods: tuple[Duration, ...] = (Duration(600), Duration(1500), Duration(3600))  # lazy
-    margin: Duration = Duration(4)  # lazy
-    hysteresis: Duration = Duration(20)  # lazy
+    margin: Duration = Duration(8)  # lazy
+    hysteresis: Duration = Duration(12)  # lazy
     budget: Share = 0.02  # lazy
     admission: Literal["off", "greedy", "predictive"] = "off"

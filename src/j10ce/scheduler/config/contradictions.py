@@ -29,6 +29,11 @@ def contradictions(value: Struct, path: str) -> Iterable[Finding]:
                     yield Finding(f"{where}.maxSkew", constraint.max_skew, "too small", "use 1 or more")
         case given.PreemptionArguments(min_candidate_nodes_percentage=0, min_candidate_nodes_absolute=0):
             yield Finding(path, None, "no node would be looked at", "set one of the two above zero")
+        case given.QosArguments(periods=periods):
+            ends = [period.seconds for period in periods]
+            if not ends or ends[0] <= 0 or ends != sorted(set(ends)):
+                hint = "write when SLOs are to be met, in ascending order, such as [10m, 25m, 1h]"
+                yield Finding(f"{path}.periods", [str(period) for period in periods], "no order of times", hint)
         case _:
             return
 

@@ -19,6 +19,8 @@ from j10ce.scheduler.plugins.nodes.named import NodeName
 from j10ce.scheduler.plugins.nodes.taints import TaintToleration
 from j10ce.scheduler.plugins.nodes.unschedulable import NodeUnschedulable
 from j10ce.scheduler.plugins.nodes.volumes import VolumeBinding
+from j10ce.scheduler.plugins.qos.aware import QosAware
+from j10ce.scheduler.plugins.qos.settings import QosSettings
 from j10ce.scheduler.plugins.queueing.gates import SchedulingGates
 from j10ce.scheduler.plugins.queueing.groups import Coscheduling
 from j10ce.scheduler.plugins.queueing.preemption import DefaultPreemption
@@ -93,6 +95,23 @@ def groups(args: given.GroupArguments) -> Coscheduling:
     return Coscheduling(float(args.permit_waiting_time_seconds))
 
 
+def qos(args: given.QosArguments) -> QosAware:
+    return QosAware(
+        QosSettings(
+            args.mode,
+            args.slo,
+            args.safety_margin.seconds,
+            args.minimum_running_time.seconds,
+            args.acceptable_preemption_overhead,
+            tuple(period.seconds for period in args.periods),
+            args.margin.seconds,
+            args.hysteresis.seconds,
+            args.budget,
+            args.admission,
+        )
+    )
+
+
 BUILTIN: Final[Mapping[str, Registered]] = {
     "SchedulingGates": Registered(SchedulingGates),
     "PrioritySort": Registered(PrioritySort),
@@ -110,6 +129,7 @@ BUILTIN: Final[Mapping[str, Registered]] = {
     "ImageLocality": Registered(ImageLocality),
     "Coscheduling": Registered(groups, given.GroupArguments),
     "ElasticQuota": Registered(ElasticQuota),
+    "QosAware": Registered(qos, given.QosArguments),
 }
 # In force unless a profile says otherwise, in this order: filters are reasons in it.
 DEFAULTS: Final = tuple(BUILTIN)[:14]

@@ -241,6 +241,15 @@ class FactWatcher(Protocol):
 
 
 @runtime_checkable
+class BookReader(Protocol):
+    """A plugin that looks at the cluster also where it is not handed the book."""
+
+    def read(self, book: Book, /) -> None:
+        """Once, before anything else: the book of all answers to come."""
+        ...
+
+
+@runtime_checkable
 class PodWatcher(Protocol):
     """A plugin that follows pods: every one that is not of kube-system, whoever schedules it."""
 

@@ -15,7 +15,7 @@ from j10ce.scheduler.book.facts import LoadFacts, NodeFacts, PodFacts
 from j10ce.scheduler.book.shape import Shape
 from j10ce.scheduler.cycle.decisions import Decision, Defer, Evict, Nominate
 from j10ce.scheduler.cycle.engine import Choice, Engine
-from j10ce.scheduler.cycle.framework import Candidate, FactWatcher, Key, PodWatcher, Reach, Retries
+from j10ce.scheduler.cycle.framework import BookReader, Candidate, FactWatcher, Key, PodWatcher, Reach, Retries
 from j10ce.scheduler.cycle.nominated import Nominated
 from j10ce.scheduler.cycle.placing import Placed, Placing, TurnedDown
 from j10ce.scheduler.cycle.profile import Profile
@@ -49,12 +49,16 @@ class Scheduler:
         self._evicting: dict[str, set[str]] = {}  # uid of a victim: of the pods that wait for it to go
         self._awaits: dict[str, set[str]] = {}  # uid of a pod: of the victims that it waits for
         plugins = {id(p): p for profile in profiles for p in profile.plugins}.values()
+        for plugin in plugins:
+            if isinstance(plugin, BookReader):
+                plugin.read(self.book)
         self._pod_watchers = [p for p in plugins if isinstance(p, PodWatcher)]
         self._fact_watchers = [p for p in plugins if isinstance(p, FactWatcher)]
         self._judged = {
             name: {f.name for f in e.profile.filters if f.reach is not Reach.CLUSTER}
             for name, e in self.engines.items()
         }
+        self._aside: dict[str, PodFacts] = {}  # of others, or ended: whoever watches pods hears when they go
         self._shapes: dict[Shape, Shape] = {}
         self._out: list[Decision] = []  # decided between two steps
         self._room = self._other = False  # since the last step: nodes or room came; or something else
@@ -101,6 +105,11 @@ class Scheduler:
             self._settled(pod, now)
         elif pod.scheduler in self.engines and not self._placing.has(pod.uid):
             self._wants(pod, now)
+        if self._pod_watchers:
+            if pod.uid in self.book.pods or pod.uid in self._queue.entries:
+                self._aside.pop(pod.uid, None)
+            else:
+                self._aside[pod.uid] = pod
 
     def remove_pod(self, uid: str, now: float) -> None:
         pod = self.book.pods.get(uid)
@@ -109,8 +118,9 @@ class Scheduler:
         self._leave(uid, now)
         self.nominated.remove(uid)
         self.book.remove_pod(uid)
-        if pod is None and entry is not None:
-            pod = entry.pod
+        aside = self._aside.pop(uid, None)
+        if pod is None:
+            pod = aside if entry is None else entry.pod
         if pod is not None and pod.namespace != UNTRACKED:
             for plugin in self._pod_watchers:
                 plugin.pod_gone(pod, now)

@@ -9,7 +9,6 @@ from itertools import count
 from typing import Any, Final
 
 from j10ce.scheduler.accounts.accounts import Accounts
-from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.facts import NodeFacts, OwnerFacts, PodFacts
 from j10ce.scheduler.book.shape import Shape
 from j10ce.scheduler.cycle.decisions import Bind, Evict
@@ -41,10 +40,9 @@ class Cluster:
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
-        book = Book()
         self.accounts = Accounts(self.settings.mode, self.settings.slo, self.settings.acceptable_overhead)
-        self.plugin = QosAware(self.settings, self.accounts, book, self.spared)
-        self.scheduler = Scheduler([profile("s", [self.plugin, NodeResourcesFit()])], book)
+        self.plugin = QosAware(self.settings, self.accounts, self.spared)
+        self.scheduler = Scheduler([profile("s", [self.plugin, NodeResourcesFit()])])
         self.events: list[tuple[float, int, Any]] = []
         self.pods: dict[str, PodFacts] = {}
         self._numbers = count()
@@ -78,7 +76,7 @@ class Cluster:
     def create(self, owner: str, slo: float, now: float) -> None:
         uid = f"p{next(self._numbers)}"
         facts = OwnerFacts("Deployment", "shop", owner)
-        annotations = {"slo": str(slo), "qosMeasuring": "independent"}
+        annotations = {"slo": str(slo), "qosMeasuring": "independent", "controller": owner}
         self._put(
             PodFacts(uid, "shop", uid, SHAPE, annotations=annotations, scheduler="s", created=now, owner=facts), now
         )

@@ -37,11 +37,16 @@ class Asked(NamedTuple):
 
 
 class Admission:
-    def __init__(self, accounts: Accounts, settings: QosSettings, book: Book) -> None:
-        self._accounts, self._settings, self._book = accounts, settings, book
+    def __init__(self, accounts: Accounts, settings: QosSettings) -> None:
+        self._accounts, self._settings = accounts, settings
+        self._book = Book()
         self._in: dict[str, Asked] = {}
         self._samples = deque[dict[str, int]](maxlen=MOST_SAMPLES)
         self._sampled_at = float("-inf")
+
+    def read(self, book: Book) -> None:
+        """Capacity is what its nodes have."""
+        self._book = book
 
     def admitted(self, pod: PodFacts) -> bool:
         account = self._accounts.account(pod.uid)

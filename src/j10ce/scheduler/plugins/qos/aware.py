@@ -28,7 +28,7 @@ def _nobody(_: PodFacts) -> bool:
 
 
 class QosAware(QosFollower):
-    """`book` is what admission counts capacity in. `spared`: who is never a victim, such as pods on reserved units."""
+    """`spared`: who is never a victim, such as pods on reserved units."""
 
     moves = True
 
@@ -36,7 +36,6 @@ class QosAware(QosFollower):
         self,
         settings: QosSettings = DEFAULTS,
         accounts: Accounts | None = None,
-        book: Book | None = None,
         spared: Spared = _nobody,
     ) -> None:
         if accounts is None:
@@ -45,9 +44,11 @@ class QosAware(QosFollower):
         self.settings = settings
         self._lazy = Lazy(self.accounts, settings, spared)
         self._victims = Victims(self.accounts, settings.safety_margin_s, settings.minimum_running_s, spared)
-        self._admission: Admission | None = None
-        if settings.admission != "off":
-            self._admission = Admission(accounts, settings, Book() if book is None else book)
+        self._admission = None if settings.admission == "off" else Admission(accounts, settings)
+
+    def read(self, book: Book, /) -> None:
+        if self._admission is not None:
+            self._admission.read(book)
 
     def pod_gone(self, pod: PodFacts, now: float, /) -> None:
         super().pod_gone(pod, now)
