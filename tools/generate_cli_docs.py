@@ -19,7 +19,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 GROUPS = {
     "Run workloads": ("up", "run", "adopt", "forget"),
     "Declare": ("apply", "diff", "convert", "plan", "get", "describe", "delete", "rollout"),
-    "Fleet": ("place", "cordon", "uncordon"),
+    "Fleet": ("place", "cordon", "uncordon", "sim"),
     "Look": ("explain", "top", "status", "doctor"),
     "Steer": ("hold", "release", "disarm", "arm", "revert"),
     "Keep": ("backup", "restore", "migrate"),

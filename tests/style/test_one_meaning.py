@@ -24,7 +24,25 @@ OF_EACH_END = {
     "Health": {"manager.telemetry.health", "manager.grpc.health"},
     "Writer": {"store.etcd.writer", "store.sqlite.writer"},
 }
-KNOWN = {name: {f"j10ce.{home}" for home in homes} for name, homes in (OF_A_FORMAT | OF_EACH_END).items()}
+# Words of scheduling, as Kubernetes has them, beside those of the ring on a node: only `sim` comes to import both.
+OF_SCHEDULING = {
+    "Asked": {"scheduler.cycle.profile", "scheduler.plugins.qos.admission"},
+    "Asking": {"policy.entitlement.resolve", "scheduler.cycle.engine"},
+    "Band": {"dialects.koordinator.classes", "scheduler.cycle.outlook"},
+    "Book": {"policy.entitlement.claims", "scheduler.book.book"},
+    "Choice": {"policy.choose", "scheduler.cycle.engine"},
+    "Group": {"model.snapshot", "scheduler.cycle.queue"},
+    "Groups": {"model.snapshot", "scheduler.cycle.framework"},
+    "NodeFacts": {"model.machine.facts", "scheduler.book.facts"},
+    "Pending": {"model.plan", "scheduler.cycle.scheduler"},
+    "Refused": {"model.plan", "scheduler.cycle.framework"},
+    "Rival": {"control.cpu.rivals", "scheduler.plugins.qos.standing"},
+    "Strategy": {"model.parts.strategy", "scheduler.plugins.resources.strategies"},
+    "Wish": {"plan.explanation.explain", "scheduler.plugins.qos.rules"},
+}
+KNOWN = {
+    name: {f"j10ce.{home}" for home in homes} for name, homes in (OF_A_FORMAT | OF_EACH_END | OF_SCHEDULING).items()
+}
 
 
 def modules() -> dict[str, Source]:

@@ -7,6 +7,7 @@ Words of a command line come in; text, exit codes and requests go out.
     host/        is the commands about this host
     fleet/       is the commands about objects and the fleet
     dialects/    is other systems' configuration, turned into objects of ours
+    simulate/    is clusters that are tried before they are touched
     completion   prints what teaches a shell to complete, and the help of a command
     amounts      reads options that take an amount
     meant        knows what people mean by the words that name objects

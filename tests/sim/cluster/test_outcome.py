@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from j10ce.sim.cluster.chance import Spans, share
 from j10ce.sim.cluster.given.scenario import Refund
-from j10ce.sim.cluster.outcome import RunResult, differences, estimate, outcome
+from j10ce.sim.cluster.outcome import RunResult, changes, estimate, outcome
 from j10ce.sim.cluster.plot import plotted
 from j10ce.sim.cluster.tally import OwnerSums, Tally, gini
 
@@ -78,7 +78,21 @@ def test_runs_of_several_seeds_make_one_outcome() -> None:
     assert plain["totals"] == {"starts": {"mean": 3.0, "within": 0.0}}
     assert plain["owners"][0]["class"] == "web"
     before = outcome("", "lazy", [run(0.9)])
-    assert differences([before, made]) == [(before, made)]
+    (of_all, *of_web) = changes([before, outcome("nodes=-10%", "lazy", [run(0.8)])])
+    assert (of_all.name, of_all.by.mean, of_all.certain) == ("starts", 0.0, False)
+    (availability,) = [change for change in of_web if change.name == "availability"]
+    assert availability.by.mean == pytest.approx(-0.1)
+    assert availability.certain
+    assert availability.plain()["class"] == "web"
+
+
+def test_what_chance_does_to_both_runs_is_no_part_of_a_change() -> None:
+    before = outcome("", "lazy", [run(0.9), run(0.5)])
+    (change,) = [c for c in changes([before, outcome("x", "lazy", [run(0.89), run(0.49)])]) if c.name == "availability"]
+    assert change.by.mean == pytest.approx(-0.01)
+    assert change.certain
+    assert change.before.within is not None
+    assert change.before.within > 1
 
 
 def test_the_same_outcomes_make_the_same_picture() -> None:

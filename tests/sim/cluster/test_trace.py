@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from j10ce.errors import Invalid
 from j10ce.sim.cluster.given.scenario import ScenarioClass
-from j10ce.sim.cluster.given.trace import Extent, Trace
+from j10ce.sim.cluster.given.trace import Trace
 
 CLASSES = {"web": ScenarioClass(slo=0.95, priority=7)}
 EXAMPLE = Path(__file__).parents[3] / "examples/sim/trace.csv"
@@ -32,7 +32,10 @@ def mistakes(path: Path, text: str) -> list[str]:
 
 def test_the_example_is_a_trace() -> None:
     trace = Trace(EXAMPLE, {})
-    assert trace.extent() == Extent(rows=4, last=60.0, end=310.0)
+    classes, *extent = trace.extent()
+    assert extent == [4, 60.0, 310.0]
+    assert {name: of.slo for name, of in classes.items()} == {"web": 1.0, "report": 0.9, "crawl": 0.5}
+    assert [a.slo for a in trace.arrivals({"report": 0.95})] == [1.0, 0.95, 0.5, 0.95]
     assert [(a.at, a.class_, a.slots, a.kind) for a in trace.arrivals()] == [
         (0, "web", 4, "Deployment"), (10, "report", 2, "Job"), (12.5, "crawl", 8, "Job"), (60, "report", 1, "Job"),
     ]  # fmt: skip

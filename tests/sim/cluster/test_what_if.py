@@ -7,7 +7,14 @@ import pytest
 from j10ce.errors import Invalid
 from j10ce.model.quantity import Quantity
 from j10ce.sim.cluster.given.limits import node_names
-from j10ce.sim.cluster.given.scenario import Duration, Scenario, ScenarioClass, ScenarioNodes
+from j10ce.sim.cluster.given.scenario import (
+    Duration,
+    PolicyArguments,
+    QosArguments,
+    Scenario,
+    ScenarioClass,
+    ScenarioNodes,
+)
 from j10ce.sim.cluster.given.what_if import changed
 
 AMOUNTS = {"cpu": Quantity(1), "memory": Quantity(1)}
@@ -15,7 +22,7 @@ BASE = Scenario(
     horizon=Duration(60),
     nodes=(ScenarioNodes(name="a", count=20, **AMOUNTS), ScenarioNodes(name="b", **AMOUNTS)),
     classes={"batch": ScenarioClass(slo=0.9), "free": ScenarioClass(slo=0.5)},
-    policies={"classic": {"minimumRunningTime": "5m"}},
+    policies=PolicyArguments(classic=QosArguments(minimum_running_time=Duration(300))),
 )
 
 
@@ -33,9 +40,9 @@ def test_there_are_fewer_or_more_nodes(wish: str, nodes: int) -> None:
 
 
 def test_the_margin_is_that_of_every_policy() -> None:
-    new = changed(BASE, ["margin=45s"])
-    assert new.policies["classic"] == {"minimumRunningTime": "5m", "safetyMargin": "45s"}
-    assert new.policies["lazy"] == {"safetyMargin": "45s"}
+    policies = changed(BASE, ["margin=45s"]).policies
+    assert policies.classic == QosArguments(minimum_running_time=Duration(300), safety_margin=Duration(45))
+    assert policies.lazy == QosArguments(margin=Duration(45))
 
 
 def test_starts_take_longer_by_the_sum_of_all_wishes() -> None:

@@ -12,12 +12,12 @@ from j10ce.sim.cluster.given.scenario import Scenario
 from j10ce.sim.cluster.tally import OwnerSums
 
 
-class Incarnation:
+class SimPod:
     """One pod, from its making until nothing is left of it."""
 
     __slots__ = ("deleted", "of", "pod", "slot", "started")
 
-    def __init__(self, of: Actor, slot: int, pod: PodFacts) -> None:
+    def __init__(self, of: SimOwner, slot: int, pod: PodFacts) -> None:
         self.of, self.slot, self.pod = of, slot, pod
         self.started = math.inf
         self.deleted = False
@@ -26,7 +26,7 @@ class Incarnation:
         return max(0.0, now - self.started)
 
 
-class Actor:
+class SimOwner:
     """An owner that is there."""
 
     __slots__ = ("annotations", "arrival", "cpu", "done", "facts", "gone", "lives", "pods", "sums")
@@ -34,7 +34,7 @@ class Actor:
     def __init__(self, arrival: Arrival) -> None:
         self.arrival = arrival
         self.sums = OwnerSums()
-        self.pods: dict[str, Incarnation] = {}  # by uid
+        self.pods: dict[str, SimPod] = {}  # by uid
         self.lives = 0
         self.done = 0  # pods of a Job that succeeded
         self.gone = False
@@ -44,7 +44,7 @@ class Actor:
         owner = OwnerFacts(*named, arrival.slots, self.annotations["slo"], arrival.completions)
         self.facts = None if arrival.kind == "Pod" else owner
 
-    def next(self, slot: int, now: float) -> Incarnation:
+    def next(self, slot: int, now: float) -> SimPod:
         """Its next pod."""
         arrival, life = self.arrival, self.lives
         self.lives += 1
@@ -61,7 +61,7 @@ class Actor:
             created=now,
             owner=self.facts,
         )
-        made = self.pods[pod.uid] = Incarnation(self, slot, pod)
+        made = self.pods[pod.uid] = SimPod(self, slot, pod)
         return made
 
     @property
@@ -82,4 +82,4 @@ def nodes(scenario: Scenario) -> Iterator[NodeFacts]:
         taints = tuple(NodeTaint(t.key, t.value, t.effect) for t in group.taints)
         for name in names(group.name, group.count):
             labels = {"kubernetes.io/hostname": name, **group.labels}
-            yield NodeFacts(name, labels, amount, taints, unschedulable=name in scenario.drain)
+            yield NodeFacts(name, labels, amount, taints, group.unschedulable or name in scenario.drain)

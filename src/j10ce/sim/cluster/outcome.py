@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from j10ce.sim.cluster.tally import OwnerResult
@@ -32,7 +32,7 @@ class RunResult(NamedTuple):
     owners: Sequence[OwnerResult]
 
 
-class Outcome(NamedTuple):
+class PolicyOutcome(NamedTuple):
     """Of one policy under one what-if; `what_if` is empty as long as nothing is changed. `owners` are of one seed."""
 
     what_if: str
@@ -41,6 +41,7 @@ class Outcome(NamedTuple):
     classes: Mapping[str, Mapping[str, Estimate]]
     curves: Mapping[str, Sequence[float]]
     owners: Sequence[OwnerResult]
+    runs: Sequence[RunResult]  # one for each seed
 
     def plain(self) -> dict[str, Any]:
         return {
@@ -58,16 +59,17 @@ class Outcome(NamedTuple):
         }
 
 
-def outcome(what_if: str, policy: str, runs: Sequence[RunResult]) -> Outcome:
+def outcome(what_if: str, policy: str, runs: Sequence[RunResult]) -> PolicyOutcome:
     """`runs`: one for each seed, at least one."""
     classes = list(dict.fromkeys(name for run in runs for name in run.classes))
-    return Outcome(
+    return PolicyOutcome(
         what_if,
         policy,
         _estimates([run.totals for run in runs]),
         {name: _estimates([run.classes[name] for run in runs if name in run.classes]) for name in classes},
         {name: _mean_curve([run.curves[name] for run in runs if run.curves.get(name)]) for name in classes},
         runs[0].owners,
+        runs,
     )
 
 
@@ -102,8 +104,45 @@ def _camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def differences(outcomes: Iterable[Outcome]) -> list[tuple[Outcome, Outcome]]:
-    """Each what-if beside the same policy without it."""
+class Change(NamedTuple):
+    """Of one number, by a what-if. Seed by seed, so that what chance does to both is left out."""
+
+    what_if: str
+    policy: str
+    class_: str  # empty: of all together
+    name: str
+    before: Estimate
+    after: Estimate
+    by: Estimate
+
+    @property
+    def certain(self) -> bool:
+        """It is another number, whatever chance does."""
+        return abs(self.by.mean) > max(self.by.within or 0.0, 1e-9)
+
+    def plain(self) -> dict[str, Any]:
+        names = {"whatIf": self.what_if, "policy": self.policy, "class": self.class_, "name": self.name}
+        numbers = {"before": self.before, "after": self.after, "change": self.by}
+        return {**names, **{name: _plain(number) for name, number in numbers.items()}, "certain": self.certain}
+
+
+def changes(outcomes: Iterable[PolicyOutcome]) -> list[Change]:
+    """Of every number, by each what-if beside the same policy without it."""
     kept = list(outcomes)
     before = {o.policy: o for o in kept if not o.what_if}
-    return [(before[o.policy], o) for o in kept if o.what_if and o.policy in before]
+    return [change for o in kept if o.what_if for change in _changes(before[o.policy], o)]
+
+
+def _changes(before: PolicyOutcome, after: PolicyOutcome) -> Iterator[Change]:
+    for name in after.totals:
+        by = [other.totals[name] - one.totals[name] for one, other in zip(before.runs, after.runs, strict=True)]
+        yield Change(after.what_if, after.policy, "", name, before.totals[name], after.totals[name], estimate(by))
+    for of in after.classes:
+        pairs = [
+            (one.classes[of], other.classes[of])
+            for one, other in zip(before.runs, after.runs, strict=True)
+            if of in one.classes and of in other.classes
+        ]
+        for name in after.classes[of] if pairs else ():
+            both = before.classes[of][name], after.classes[of][name]
+            yield Change(after.what_if, after.policy, of, name, *both, estimate([b[name] - a[name] for a, b in pairs]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 
-from j10ce.sim.cluster.outcome import Outcome
+from j10ce.sim.cluster.outcome import PolicyOutcome
 
 WIDTH, HEIGHT, GAP, LEFT, TOP = 320, 200, 56, 56, 64
 LINES: Final = ("#0969da", "#cf222e", "#1a7f37", "#9a6700", "#8250df", "#bf3989", "#57606a", "#0550ae")
@@ -17,7 +17,7 @@ MOST_PANELS: Final = 12
 TICKS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def plotted(name: str, outcomes: Sequence[Outcome], promised: Mapping[str, float]) -> str:
+def plotted(name: str, outcomes: Sequence[PolicyOutcome], promised: Mapping[str, float]) -> str:
     """`promised`: the SLO of each class that has one. The same outcomes give the same bytes."""
     panels = list(dict.fromkeys(of for outcome in outcomes for of, curve in outcome.curves.items() if curve))
     shown = panels[:MOST_PANELS]
@@ -35,7 +35,7 @@ def plotted(name: str, outcomes: Sequence[Outcome], promised: Mapping[str, float
     return "\n".join((head, f"<title>{escape(name)}</title>", page, *parts, "</svg>\n"))
 
 
-def _panel(left: float, of: str, slo: float | None, outcomes: Sequence[Outcome]) -> Iterator[str]:
+def _panel(left: float, of: str, slo: float | None, outcomes: Sequence[PolicyOutcome]) -> Iterator[str]:
     yield _text(left, TOP - 10, of if slo is None else f"{of} (SLO {slo:g})", bold=True)
     for tick in TICKS:
         yield _line(left, _down(tick), left + WIDTH, _down(tick), GRID)
@@ -50,7 +50,7 @@ def _panel(left: float, of: str, slo: float | None, outcomes: Sequence[Outcome])
             yield f'<polyline points="{points}" fill="none" stroke="{_colour(n)}" stroke-width="2"/>'
 
 
-def _legend(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def _legend(outcomes: Sequence[PolicyOutcome]) -> Iterator[str]:
     for n, outcome in enumerate(outcomes):
         down = TOP + HEIGHT + 44 + 20 * n
         yield f'<rect x="{LEFT}" y="{down - 6}" width="24" height="4" fill="{_colour(n)}"/>'

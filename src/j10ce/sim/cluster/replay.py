@@ -13,7 +13,7 @@ from j10ce.scheduler.book.facts import NodeFacts
 from j10ce.scheduler.cycle.decisions import Bind, Decision, Evict
 from j10ce.scheduler.cycle.scheduler import Scheduler
 from j10ce.sim.cluster import chance
-from j10ce.sim.cluster.actors import Actor, Incarnation, nodes
+from j10ce.sim.cluster.actors import SimOwner, SimPod, nodes
 from j10ce.sim.cluster.given.arrivals import Arrival
 from j10ce.sim.cluster.given.scenario import Outage, Scenario
 from j10ce.sim.cluster.outcome import RunResult
@@ -23,7 +23,7 @@ FINEST_S: Final = 0.001  # no two instants at which nothing happens but time are
 MOST_ROUNDS: Final = 10_000  # of decisions within one instant
 
 
-class Event(NamedTuple):
+class Occurrence(NamedTuple):
     at: float
     number: int  # those of one instant go by it
     happen: Callable[[Any], None]
@@ -35,17 +35,16 @@ class Replay:
 
     def __init__(self, scenario: Scenario, arrivals: Iterator[Arrival], scheduler: Scheduler, seed: int) -> None:
         self.now = 0.0
-        self.instants = 0
         self._scenario, self._scheduler, self._seed = scenario, scheduler, seed
         self._horizon = scenario.horizon.seconds
         self._grace = scenario.termination_grace.seconds
         histogram = {Duration.parse(span).seconds: times for span, times in scenario.start_overhead.items()}
         self._starts = chance.Spans(histogram, scenario.more_overhead.seconds)
         self._arrivals = arrivals
-        self._events: list[Event] = []
+        self._events: list[Occurrence] = []
         self._count = 0
-        self._actors: dict[int, Actor] = {}
-        self._pods: dict[str, Incarnation] = {}
+        self._actors: dict[int, SimOwner] = {}
+        self._pods: dict[str, SimPod] = {}
         self._tally = Tally(scenario.tariff)
         self._nodes = {node.name: node for node in nodes(scenario)}
         self._up = dict.fromkeys(self._nodes, 0.0)  # since when each node is there
@@ -71,7 +70,7 @@ class Replay:
 
     def run(self) -> RunResult:
         for _ in self.instants_of():
-            self.instants += 1
+            pass
         return self.result()
 
     def _next_at(self) -> float:
@@ -105,7 +104,7 @@ class Replay:
     def _at(self, at: float, happen: Callable[[Any], None], what: Any) -> None:
         if at <= self._horizon:
             self._count += 1
-            heapq.heappush(self._events, Event(at, self._count, happen, what))
+            heapq.heappush(self._events, Occurrence(at, self._count, happen, what))
 
     # -- owners come and go
 
@@ -116,7 +115,7 @@ class Replay:
 
     def _arrive(self, arrival: Arrival) -> None:
         self._next_arrival()
-        actor = self._actors[arrival.number] = Actor(arrival)
+        actor = self._actors[arrival.number] = SimOwner(arrival)
         if actor.facts is not None:
             self._scheduler.put_fact(actor.facts, self.now)
         for slot in range(min(arrival.slots, arrival.completions or arrival.slots)):
@@ -124,7 +123,7 @@ class Replay:
         if arrival.kind != "Job" and arrival.duration < math.inf:
             self._at(self.now + arrival.duration, self._depart, actor)
 
-    def _depart(self, actor: Actor) -> None:
+    def _depart(self, actor: SimOwner) -> None:
         actor.gone = True
         for pod in list(actor.pods.values()):
             self._vanish(pod)
@@ -133,7 +132,7 @@ class Replay:
             self._scheduler.remove_fact(actor.facts, self.now)
         del self._actors[actor.arrival.number]
 
-    def _fold(self, actor: Actor) -> None:
+    def _fold(self, actor: SimOwner) -> None:
         arrival = actor.arrival
         if not arrival.fixed:
             where = (arrival.name, arrival.class_, arrival.slo, arrival.price)
@@ -141,7 +140,7 @@ class Replay:
 
     # -- pods
 
-    def _create(self, actor: Actor, slot: int, node: str = "") -> None:
+    def _create(self, actor: SimOwner, slot: int, node: str = "") -> None:
         """`node`: where it runs already."""
         made = actor.next(slot, self.now)
         actor.sums.lives += 1
@@ -166,7 +165,7 @@ class Replay:
         draw = self._starts.draw(self._seed, made.of.arrival.number, made.of.sums.starts)
         self._after(draw, self._run, made)
 
-    def _run(self, made: Incarnation) -> None:
+    def _run(self, made: SimPod) -> None:
         if made.deleted:
             return
         made.started = self.now
@@ -175,7 +174,7 @@ class Replay:
         if made.of.arrival.kind == "Job":
             self._at(self.now + made.of.arrival.duration, self._succeed, made)
 
-    def _succeed(self, made: Incarnation) -> None:
+    def _succeed(self, made: SimPod) -> None:
         actor = made.of
         if made.deleted:
             return
@@ -200,7 +199,7 @@ class Replay:
             self._vanish(made)
             self._replace(made)
 
-    def _end_gracefully(self, made: Incarnation) -> None:
+    def _end_gracefully(self, made: SimPod) -> None:
         made.deleted = True
         made.pod = made.pod._replace(deleted=self.now)
         self._scheduler.put_pod(made.pod, self.now)
@@ -209,20 +208,20 @@ class Replay:
         if not ordered:
             self._replace(made)
 
-    def _vanish_at_last(self, made: Incarnation) -> None:
+    def _vanish_at_last(self, made: SimPod) -> None:
         self._vanish(made)
         self._replace(made)
 
-    def _replace(self, made: Incarnation) -> None:
+    def _replace(self, made: SimPod) -> None:
         if made.of.recreates:
             self._after(self._scenario.recreate_after.seconds, self._recreate, made)
 
-    def _recreate(self, made: Incarnation) -> None:
+    def _recreate(self, made: SimPod) -> None:
         if made.of.recreates:
             made.of.sums.there += self._scenario.recreate_after.seconds  # its place was empty for so long
             self._create(made.of, made.slot)
 
-    def _vanish(self, made: Incarnation, done: bool = False) -> None:
+    def _vanish(self, made: SimPod, done: bool = False) -> None:
         """Nothing is left of it. What a Job's pod did is lost, unless it is `done`."""
         if self._pods.pop(made.pod.uid, None) is None:
             return
@@ -235,7 +234,7 @@ class Replay:
             made.of.sums.unrun += 1
         self._scheduler.remove_pod(made.pod.uid, self.now)
 
-    def _count_in(self, made: Incarnation) -> None:
+    def _count_in(self, made: SimPod) -> None:
         ran = made.ran(self.now)
         made.of.sums.there += self.now - made.pod.created
         made.of.sums.running += ran

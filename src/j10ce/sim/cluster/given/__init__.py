@@ -8,4 +8,5 @@ Text comes in; a Scenario and arrivals by time go out.
     what_if    is a scenario with something else about it
     arrivals   says who comes when
     trace      reads that from CSV
+    live       makes it of the objects of a cluster
 """

@@ -87,6 +87,14 @@ def _in_turn(scenario: Scenario, owners: list[Arrival], seed: int) -> Iterator[A
         at += wait * how.every.seconds
 
 
+def promised_anew(arrival: Arrival, promised: Mapping[str, float]) -> Arrival:
+    """With the SLO that its class has now, and the price where the SLO is the price."""
+    if arrival.class_ not in promised:
+        return arrival
+    slo = promised[arrival.class_]
+    return arrival._replace(slo=slo, price=slo if arrival.price == arrival.slo else arrival.price)
+
+
 def shape(cpu: int, memory: int, others: Mapping[str, int] = {}) -> Shape:
     """Of a pod that asks for so many millicores, bytes and other units."""
     asked = {"cpu": cpu, "memory": memory, **others}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType, field
 
 from j10ce.model.parts.strict import Strict
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.scheduler.book.shape import Effect, TolerationOperator
+from j10ce.scheduler.config.arguments import QosArguments
 
 Kind: TypeAlias = Literal["Deployment", "StatefulSet", "Job", "Pod"]
 NOTHING = Duration(0)
@@ -39,6 +40,7 @@ class ScenarioNodes(Strict, frozen=True, kw_only=True):
     resources: Mapping[str, Quantity] = {}
     labels: Mapping[str, str] = {}
     taints: tuple[ScenarioTaint, ...] = ()
+    unschedulable: bool = False
 
 
 class ScenarioClass(Strict, frozen=True, kw_only=True):
@@ -97,6 +99,13 @@ class Refund(Strict, frozen=True, kw_only=True):
     share: float
 
 
+class PolicyArguments(Strict, frozen=True, kw_only=True):
+    """Of QosAware, where they are to be others than its defaults. It does not decide under `priority`."""
+
+    lazy: QosArguments = QosArguments()
+    classic: QosArguments = QosArguments()
+
+
 class Scenario(Strict, frozen=True, kw_only=True):
     name: str = "scenario"
     horizon: Duration
@@ -115,5 +124,5 @@ class Scenario(Strict, frozen=True, kw_only=True):
         Refund(short=0.01, share=0.25),
         Refund(short=0.05, share=1.0),
     )
-    policies: Mapping[str, Mapping[str, Any]] = {}  # arguments of QosAware for each policy
+    policies: PolicyArguments = PolicyArguments()
     drain: tuple[str, ...] = ()  # nodes that take no pod and give away those they have

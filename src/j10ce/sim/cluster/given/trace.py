@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple, TypeVar, get_args
 from j10ce.errors import MOST_FINDINGS, Finding, Invalid
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.model.text.near import near, one_of
-from j10ce.sim.cluster.given.arrivals import Arrival, shape
+from j10ce.sim.cluster.given.arrivals import Arrival, promised_anew, shape
 from j10ce.sim.cluster.given.limits import LONGEST_S, MOST_OWNERS, MOST_REPLICAS
 from j10ce.sim.cluster.given.scenario import Kind, ScenarioClass
 
@@ -40,6 +40,7 @@ DEFAULT_SLO: Final = 0.8
 
 
 class Extent(NamedTuple):
+    classes: Mapping[str, ScenarioClass]  # of the scenario, and those that only rows name
     rows: int
     last: float  # arrival
     end: float  # when the last one that has an end is over, if nobody ever waits
@@ -54,12 +55,13 @@ class Trace:
     def extent(self) -> Extent:
         """Of a file without a mistake; raises Invalid with the first fifty."""
         findings = list[Finding]()
-        rows, last, end, named = 0, 0.0, 0.0, set[str]()
+        rows, last, end, classes = 0, 0.0, 0.0, dict(self._classes)
         for arrival in self._rows(findings):
             rows, last = rows + 1, arrival.at
             end = max(end, arrival.at + (arrival.duration if arrival.duration < math.inf else 0.0))
-            named.add(arrival.class_)
-            if len(named) > MOST_CLASSES:
+            if arrival.class_ not in classes:
+                classes[arrival.class_] = ScenarioClass(slo=arrival.slo, priority=arrival.priority)
+            if len(classes) > MOST_CLASSES:
                 findings.append(self._finding(arrival.number + 2, "class", arrival.class_, "too many classes", ""))
             if len(findings) > MOST_FINDINGS:
                 break
@@ -67,15 +69,15 @@ class Trace:
             findings.append(Finding(str(self.path), None, "no row", "write one for each owner"))
         if findings:
             raise Invalid(findings, "trace")
-        return Extent(rows, last, end)
+        return Extent(classes, rows, last, end)
 
-    def arrivals(self) -> Iterator[Arrival]:
-        """Of a file that `extent` has read."""
+    def arrivals(self, promised: Mapping[str, float] = {}) -> Iterator[Arrival]:
+        """Of a file that `extent` has read. `promised`: classes whose SLO is another one than rows say."""
         findings = list[Finding]()
         for arrival in self._rows(findings):
             if findings:
                 break
-            yield arrival
+            yield promised_anew(arrival, promised)
         if findings:
             raise Invalid(findings, "trace")
 

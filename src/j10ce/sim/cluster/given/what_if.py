@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from j10ce.errors import Finding, Invalid
 from j10ce.model.quantity import Duration
 from j10ce.model.text.near import one_of
-from j10ce.sim.cluster.given.limits import MOST_NODES, POLICIES, names, no_such_node, node_names
+from j10ce.sim.cluster.given.limits import MOST_NODES, names, no_such_node, node_names
 from j10ce.sim.cluster.given.scenario import Scenario, ScenarioNodes
 
 NODES: Final = re.compile(r"(?P<sign>[+-]?)(?P<count>[0-9]{1,6})(?P<percent>%?)", re.ASCII)
@@ -88,9 +88,10 @@ def _scaled(nodes: tuple[ScenarioNodes, ...], whole: int, wanted: int) -> tuple[
 
 
 def _margin(scenario: Scenario, value: str) -> Scenario:
-    margin = str(Duration.parse(value))
-    policies = {name: {**scenario.policies.get(name, {}), "safetyMargin": margin} for name in POLICIES}
-    return replace(scenario, policies=policies)
+    """Lazy and classic mode have each their own."""
+    margin, of = Duration.parse(value), scenario.policies
+    lazy, classic = replace(of.lazy, margin=margin), replace(of.classic, safety_margin=margin)
+    return replace(scenario, policies=replace(of, lazy=lazy, classic=classic))
 
 
 def _slower(scenario: Scenario, value: str) -> Scenario:
