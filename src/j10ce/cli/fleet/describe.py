@@ -7,6 +7,8 @@ from typing import Any
 from j10ce.cli.output import dump, table
 from j10ce.model.catalogue import Kind
 from j10ce.model.kinds import QoSProfile
+from j10ce.model.quantity import Quantity
+from j10ce.model.resource import spell
 from j10ce.model.schema import convert
 from j10ce.model.text.cells import dig, shown
 from j10ce.policy import profiles
@@ -58,12 +60,18 @@ def conditions(conditions: list[dict[str, Any]]) -> list[str]:
 
 
 def effective(floors: list[dict[str, Any]]) -> list[str]:
-    rows = [
-        (f["node"], f["workload"], f["resource"], f["promised"], f["effective"], f.get("reason") or "holds")
-        for f in floors
-    ]
     heading = ["NODE", "WORKLOAD", "RESOURCE", "PROMISED", "EFFECTIVE", "WHY"]
-    return ["Floors:", indented(table(heading, rows))] if rows else []
+    return ["Floors:", indented(table(heading, list(map(_floor, floors))))] if floors else []
+
+
+def _floor(floor: dict[str, Any]) -> tuple[str | None, ...]:
+    promised, given = (readable(floor["resource"], floor[part]) for part in ("promised", "effective"))
+    return floor["node"], floor["workload"], floor["resource"], promised, given, floor.get("reason") or "holds"
+
+
+def readable(resource: str, text: str | None) -> str | None:
+    """Bytes are rounded to what people read; everything exact is in -o yaml."""
+    return spell(resource, Quantity.parse(text).bytes()) if text and resource == "memory" else text
 
 
 def indented(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from j10ce.cli.fleet.describe import conditions, effective, indented
+from j10ce.cli.fleet.describe import conditions, effective, indented, readable
 from j10ce.cli.output import say, table
 from j10ce.cli.paths import path
 from j10ce.cli.peers import ALIASES, Peers, complete_names
@@ -14,8 +14,6 @@ from j10ce.errors import Conflict
 from j10ce.model.catalogue import KINDS
 from j10ce.model.machine.topology import in_words
 from j10ce.model.parts.totals import TopologyReport
-from j10ce.model.quantity import Quantity
-from j10ce.model.resource import spell
 from j10ce.model.schema import convert
 from j10ce.model.text.cells import dig, shown
 from j10ce.policy.strategy import EffectiveStrategy, rows
@@ -122,7 +120,7 @@ def _resources(report: dict[str, Any]) -> str:
         "predicted.{}.node", "predicted.{}.protected",
     )  # fmt: skip
     rows = [
-        (name, *(_amount(name, dig(report, path.format(name))) for path in paths))
+        (name, *(readable(name, dig(report, path.format(name))) for path in paths))
         for name in report.get("capacity", {})
     ]
     headings = ["RESOURCE", "CAPACITY", "RESERVED", "P50", "P95", "P98", "MAX", "PEAK", "PEAK-PROTECTED"]
@@ -134,9 +132,9 @@ def _overcommit(status: dict[str, Any]) -> str:
     rows: list[tuple[str, str | None, str | None]] = []
     for result, amount in status.get("overcommit", {}).items():
         resource, terms = result.partition("-")[2], status.get("overcommitTerms", [])
-        rows.append((result, _amount(resource, amount), None))
+        rows.append((result, readable(resource, amount), None))
         rows += [
-            (f"  {SIGNS[t['step']]} {t['name']}", _amount(resource, t["amount"]), t.get("why"))
+            (f"  {SIGNS[t['step']]} {t['name']}", readable(resource, t["amount"]), t.get("why"))
             for t in terms
             if t["result"] == result
         ]
@@ -148,14 +146,9 @@ def _overcommit(status: dict[str, Any]) -> str:
 def _zones(lent: dict[str, dict[str, str]]) -> str:
     """What may be lent on each memory node, where there are several."""
     rows = [
-        (zone, *(_amount(r, amounts.get(f"batch-{r}")) for r in ("cpu", "memory"))) for zone, amounts in lent.items()
+        (zone, *(readable(r, amounts.get(f"batch-{r}")) for r in ("cpu", "memory"))) for zone, amounts in lent.items()
     ]
     return "\n\n" + table(["MEMORY NODE", "BATCH-CPU", "BATCH-MEMORY"], rows) if rows else ""
-
-
-def _amount(resource: str, text: str | None) -> str | None:
-    """Bytes are rounded to what people read; everything exact is in -o yaml."""
-    return spell(resource, Quantity.parse(text).bytes()) if text and resource == "memory" else text
 
 
 def _reservations(report: dict[str, Any]) -> str:
