@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from j10ce.model.quantity import Duration
-from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.config.arguments import QosArguments
 from j10ce.scheduler.config.profiles import stock
 from j10ce.scheduler.cycle.profile import Profile, profile
@@ -33,16 +32,16 @@ FIELDS: Final[Mapping[str, str]] = {
 
 def scheduler_of(policy: str, scenario: Scenario) -> Scheduler:
     """A new one."""
-    book, plain = Book(), stock(SCHEDULER)
-    return Scheduler([plain if policy == PRIORITY else _by_slos(plain, policy, scenario, book)], book)
+    plain = stock(SCHEDULER)
+    return Scheduler([plain if policy == PRIORITY else _by_slos(plain, policy, scenario)])
 
 
-def _by_slos(plain: Profile, mode: str, scenario: Scenario, book: Book) -> Profile:
+def _by_slos(plain: Profile, mode: str, scenario: Scenario) -> Profile:
     arguments: QosArguments = getattr(scenario.policies, mode)
     settings = settings_of(arguments)._replace(mode="classic" if mode == "classic" else "lazy")
     kept = [plugin for plugin in plain.plugins if getattr(plugin, "name", "") not in REPLACED]
     weights = {scored.plugin.name: scored.weight for scored in plain.scores}
-    return profile(SCHEDULER, [QosAware(settings, book=book), *kept], weights)
+    return profile(SCHEDULER, [QosAware(settings), *kept], weights)
 
 
 def settings_of(arguments: QosArguments) -> QosSettings:
