@@ -11,10 +11,10 @@ import numpy as np
 from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Mask, Rows
-from j10ce.scheduler.cycle.framework import Filter, Preemptor, Refused, Skip
+from j10ce.scheduler.cycle.framework import Filter, Preemptor, Skip
 from j10ce.scheduler.cycle.ladder import Ladder
 from j10ce.scheduler.cycle.nominated import Nominated
-from j10ce.scheduler.cycle.outlook import NAMES, PARTS, Outlook, answers, encoded, room_for
+from j10ce.scheduler.cycle.outlook import Outlook, answers, encoded, room_for, score_of
 from j10ce.scheduler.cycle.profile import Profile, Roster, WeightedScore
 from j10ce.scheduler.cycle.refusals import NoFit, Refusals, refused_whole
 
@@ -28,11 +28,7 @@ class Choice(NamedTuple):
 
     @property
     def score(self) -> float:
-        return self.parts / PARTS
-
-    @property
-    def parts(self) -> int:
-        return self.points // NAMES
+        return score_of(self.points)
 
     def why(self, nodes: int) -> str:
         return f"score {self.score:.2f} is the best of {nodes} nodes"
@@ -144,19 +140,19 @@ class Engine:
         return not isinstance(asking, NoFit) and all(answers(f, pod, self.book, rows).all() for f in asking.filters)
 
     def _ask(self, pod: PodFacts, outlook: Outlook) -> Asking | NoFit:
-        silent = set[int]()
-        for plugin in self._roster.anew:
-            match plugin.pre_filter(pod, self.book):
-                case Skip():
-                    silent.add(id(plugin))
-                case Refused(reason, resolvable):
-                    return refused_whole(pod, self.book, plugin.name, reason, resolvable)
-                case None:
-                    pass
-        asked = outlook.asked
-        filters = tuple(f for f in asked.cluster_filters if id(f) not in silent) if silent else asked.cluster_filters
-        scores = tuple(s for s in asked.cluster_scores if not self._mute(s, pod))
-        return Asking(filters, scores, len(silent) == len(self._roster.anew))
+        silent, roster = list[int](), self._roster
+        for plugin in roster.anew:
+            answer = plugin.pre_filter(pod, self.book)
+            if isinstance(answer, Skip):
+                silent.append(id(plugin))
+            elif answer is not None:
+                return refused_whole(pod, self.book, plugin.name, answer.reason, answer.resolvable)
+        filters, scores = outlook.asked.cluster_filters, outlook.asked.cluster_scores
+        if silent and filters:
+            filters = tuple([f for f in filters if id(f) not in silent])
+        if scores:
+            scores = tuple([s for s in scores if not self._mute(s, pod)])
+        return Asking(filters, scores, len(silent) == len(roster.anew))
 
     def _mute(self, scored: WeightedScore, pod: PodFacts) -> bool:
         asked_before = self._roster.pre_scores.get(id(scored.plugin))

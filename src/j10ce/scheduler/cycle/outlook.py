@@ -3,7 +3,7 @@
 What a filter or a score of reach NODE answers holds until the node's object changes; what one of reach SUMS or ROOM
 answers, until the row is touched. Each look asks anew about those rows alone.
 
-    points = ⌊10000 · Σ weight · score⌋ · 2²⁰ + how early the node's name stands in the alphabet;  −1: it does not fit
+    points = (⌊10000 · Σ weight · score⌋ + 2⁴¹) · 2²⁰ + how early the name stands in the alphabet;  −1: no fit
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from j10ce.scheduler.cycle.profile import Asked, Roster, WeightedScore
 
 PARTS: Final = 10_000.0  # of a point: what is closer than that is equal
 NAMES: Final = 1 << 20
-MOST_TOTAL: Final = 8e12  # parts: with a name, within 64 bits
+MOST_TOTAL: Final = 2.0**41  # parts: with a name, within 64 bits
+MOST_SQUARED: Final = MOST_TOTAL**2
+BELOW_ZERO: Final = (1 << 41) * NAMES  # scores of others may be
 NONE: Final = -1
 
 
@@ -34,6 +36,7 @@ class Outlook:
         self.rows = 0
         self.allowed: Mask = np.zeros(0, np.bool_)  # by filters of reach NODE
         self.points: Rows = np.zeros(0, np.int64)
+        self._everywhere = False  # whether all rows are allowed
         self._steady: Scores = np.zeros(0)  # weighed scores of reach NODE
         self._total: Scores = np.zeros(0)  # and of all others that are not normalised
         self._bands = [Band(s, roster.counts[id(s.plugin)]) for s in self.asked.normalised]
@@ -57,6 +60,7 @@ class Outlook:
         self.allowed = np.concatenate([self.allowed, np.zeros(more, np.bool_)])
         self.points = np.concatenate([self.points, np.full(more, NONE, np.int64)])
         self.points = np.where(self.points >= 0, self.points // NAMES * NAMES + order, NONE)
+        self._everywhere = bool(self.allowed.all())
         self._steady = np.concatenate([self._steady, np.zeros(more)])
         self._total = np.concatenate([self._total, np.zeros(more)])
         for band in self._bands:
@@ -69,6 +73,7 @@ class Outlook:
         for f in self.asked.node_filters:
             allowed &= answers(f, pod, book, rows)
         self.allowed[rows] = allowed
+        self._everywhere = bool(self.allowed.all())
         self._steady[rows] = weighed(self.asked.node_scores, pod, book, rows)
         for band in self._bands:
             band.learn(rows, pod, book)
@@ -78,12 +83,15 @@ class Outlook:
         self.points[rows] = NONE
         for band in self._bands:
             band.leave(rows)
-        if not (allowed := self.allowed[rows]).all():
+        if not self._everywhere and not (allowed := self.allowed[rows]).all():
             rows = rows[allowed]
         if not (fits := room_for(self.asked, pod, book, rows)).all():
             rows = rows[fits]
-        if len(rows):
-            self._total[rows] = self._weighed(pod, book, rows, rows)
+        total = self._weighed(pod, book, rows, rows) if len(rows) else np.zeros(0)
+        if not self._bands:
+            self.points[rows] = encoded(total, self._order[rows])
+            return
+        self._total[rows] = total
         for band in self._bands:
             band.enter(rows, pod, book)
         if [band for band in self._bands if band.moved()]:
@@ -116,6 +124,8 @@ class Outlook:
 
     def total(self, rows: Rows) -> Scores:
         """Of nodes that alone are left to choose from."""
+        if not self._bands:
+            return (self.points[rows] - BELOW_ZERO) // NAMES / PARTS
         total = self._total[rows]
         for band in self._bands:
             total = total + band.among(rows)
@@ -223,10 +233,16 @@ def weighed(scores: Sequence[WeightedScore], pod: PodFacts, book: Book, rows: Ro
     return np.zeros(len(rows)) if total is None else total
 
 
+def score_of(points: int) -> float:
+    return (points - BELOW_ZERO) // NAMES / PARTS
+
+
 def encoded(total: Scores, order: Rows) -> Rows:
     parts = np.rint(total * PARTS)
-    if len(parts) and not (parts.min() >= 0 and parts.max() <= MOST_TOTAL):
+    if not np.dot(parts, parts) <= MOST_SQUARED:  # which no number is that is not one
         if not np.isfinite(parts).all():
             raise ValueError("a score is no number")
-        parts = np.clip(parts, 0, MOST_TOTAL)
-    return parts.astype(np.int64) * NAMES + order
+        parts = np.clip(parts, -MOST_TOTAL, MOST_TOTAL)
+    points: Rows = parts.astype(np.int64) * NAMES
+    points += order + BELOW_ZERO
+    return points

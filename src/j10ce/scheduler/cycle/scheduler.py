@@ -287,8 +287,8 @@ class Scheduler:
         placed = list[Placed]()
         for entry, choice in zip(entries, choices, strict=True):
             self._forget(entry.pod)
-            if (why := whys.get(choice.parts)) is None:
-                why = whys[choice.parts] = choice.why(len(self.book))
+            if (why := whys.get(choice.points >> 20)) is None:
+                why = whys[choice.points >> 20] = choice.why(len(self.book))
             placed.append(Placed(entry.pod, names[choice.row], why, profile))
         self._placing.place_all(placed, [choice.row for choice in choices], now, out)
 

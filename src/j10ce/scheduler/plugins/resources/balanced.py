@@ -35,8 +35,9 @@ class BalancedAllocation:
     def score(self, pod: PodFacts, book: Book, rows: Rows, /) -> Scores:
         if self._usual and not book.lacking:
             used, whole = book.used.T[:2].take(rows, axis=1), book.allocatable.T[:2].take(rows, axis=1)
-            return _points(_half_apart(used, whole, book.vector(pod.shape.requests)))
-        return _points(_deviation(np.array([self._share(name, pod, book, rows) for name in self._resources])))
+            return _of_two(used, whole, book.vector(pod.shape.requests))
+        deviation = _deviation(np.array([self._share(name, pod, book, rows) for name in self._resources]))
+        return np.floor((1.0 - deviation) * MOST_SCORE + NOTHING)
 
     def _share(self, name: str, pod: PodFacts, book: Book, rows: Rows) -> Scores:
         """NaN: the node does not have it."""
@@ -48,18 +49,14 @@ class BalancedAllocation:
         return share if whole.all() else np.where(whole > 0, share, np.nan)
 
 
-def _half_apart(used: Rows, whole: Rows, own: Vector) -> Scores:
-    """The deviation of two shares, [resource, node], that all nodes have."""
+def _of_two(used: Rows, whole: Rows, own: Vector) -> Scores:
+    """Of [resource, node], which all nodes have: σ is half of what lies between the two shares."""
     for column, amount in own:
         if column < len(used):
             used[column] += amount
     shares = np.minimum(used / whole, 1.0)
     apart: Scores = np.abs(shares[0] - shares[1])
-    return apart / 2
-
-
-def _points(deviation: Scores) -> Scores:
-    return np.floor((1.0 - deviation) * MOST_SCORE + NOTHING)
+    return np.floor(MOST_SCORE + NOTHING - MOST_SCORE / 2 * apart)
 
 
 def _deviation(shares: Scores) -> Scores:

@@ -64,8 +64,7 @@ def cpu_and_memory(pod: PodFacts, book: Book, rows: Rows) -> Asked:
     """Of both at once, which is what nearly everybody asks for: [resource, node]."""
     whole = book.allocatable.T[: len(WEIGHED)].take(rows, axis=1)
     asked = book.weighed.T.take(rows, axis=1)
-    for column in WEIGHED:
-        asked[column] += pod.shape.weighed[column]
+    asked += np.array(pod.shape.weighed, np.int64)[:, None]
     return asked, whole
 
 
