@@ -9,6 +9,8 @@ import pytest
 
 from tests.kube.e2e.site import SYSTEM, TAG, Site
 from tests.kube.manifests import CLONE
+from tests.kubectl.kubectl import Kubectl
+from tests.lab.debian import program
 from tests.lab.image import images
 from tests.lab.kube.cluster import running
 from tests.lab.kube.kubernetes import Version
@@ -25,6 +27,8 @@ def site(version: Version, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     with running(folder, version, scheduler=True, controllers=True, for_pods=True) as cluster, joined(cluster) as node:
         node.load(archive)
         made = Site(cluster, node, tmp_path_factory.mktemp("home"))
+        # Options are kustomize components, which kubectl knows since 1.21.
+        made.kubectl = Kubectl(program("kubectl"), cluster.kubeconfig("admin"), tmp_path_factory.mktemp("home"), "")
         made.kubectl("apply", "-k", str(overlay))
         made.kubectl("-n", SYSTEM, "rollout", "status", "deployment/j10ce-qos-controller-manager")
         cluster.wait("the agent", made.has_agent)
