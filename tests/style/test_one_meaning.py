@@ -38,6 +38,7 @@ OF_SCHEDULING = {
     "Refused": {"model.plan", "scheduler.cycle.framework"},
     "Rival": {"control.cpu.rivals", "scheduler.plugins.qos.standing"},
     "Strategy": {"model.parts.strategy", "scheduler.plugins.resources.strategies"},
+    "Units": {"kernel.systemd.units", "scheduler.book.units"},
     "Wish": {"plan.explanation.explain", "scheduler.plugins.qos.rules"},
 }
 KNOWN = {

@@ -116,7 +116,7 @@ def test_what_is_built_in_comes_first() -> None:
     assert routes.backend(HIGH) is fake
 
 
-@pytest.mark.parametrize("template", ["plugin", "sensor", "backend"])
+@pytest.mark.parametrize("template", ["plugin", "sensor", "backend", "scheduler-plugin"])
 def test_a_template_passes_its_own_tests(template: str, clone: Path) -> None:
     folder = clone / f"examples/{template}-template"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", "."]

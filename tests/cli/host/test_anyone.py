@@ -188,11 +188,13 @@ def test_a_bundle_that_cannot_be_written_says_where(cli: Session) -> None:
 
 def test_an_installed_plugin_is_listed(cli: Session, clone: Path) -> None:
     site = cli.folder / "site"
-    for template in ("plugin", "sensor", "backend"):
+    for template in ("plugin", "sensor", "backend", "scheduler-plugin"):
         install(clone / f"examples/{template}-template", site)
     cli.environ["PYTHONPATH"] += f":{site}"
     rows = [line.split() for line in cli.says("plugins").splitlines()]
     assert ["night-shift", "controller", "j10ce-night-shift", "0.1.0"] in rows
+    assert ["CheapNodes", "scheduler", "j10ce-cheap-nodes", "0.1.0"] in rows
+    assert ["NodeResourcesFit", "scheduler", "built", "in"] in rows
     assert ["heat", "sensor", "j10ce-heat", "0.1.0"] in rows
     assert ["soft-limit", "back", "end", "j10ce-soft-limit", "0.1.0"] in rows
 

@@ -10,64 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.errors import Invalid
-from j10ce.scheduler.book.facts import PodFacts
+from j10ce.scheduler.config.names import DEFAULTS, NAMES
 from j10ce.scheduler.config.points import POINTS
 from j10ce.scheduler.config.profiles import stock
-from j10ce.scheduler.config.registry import BUILTIN, DEFAULTS, Registered
+from j10ce.scheduler.config.registry import BUILTIN
 from j10ce.scheduler.config.sections import API_VERSIONS, KIND
 from j10ce.scheduler.config.settings import SchedulerSettings, configured
-from j10ce.scheduler.cycle.profile import Profile
 from j10ce.scheduler.process.installed import installed
+from tests.scheduler.config.files import HEAD, Mine, enable, findings, names, profile_of, wrong
 
 FILTERS = (
     "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit",
     "VolumeBinding", "PodTopologySpread", "InterPodAffinity",
 )  # fmt: skip
-HEAD = {"apiVersion": API_VERSIONS[0], "kind": KIND}
-
-
-class Mine:
-    """Answers at three points."""
-
-    name = "Mine"
-    moves = False
-
-    def queue_key(self, pod: PodFacts, now: float, /) -> int:
-        return 0
-
-    def pre_bind(self, pod: PodFacts, node: str, now: float, /) -> None: ...
-
-    def post_bind(self, pod: PodFacts, node: str, now: float, /) -> None: ...
-
-    def pre_enqueue(self, pod: PodFacts, now: float, /) -> str:
-        return ""
-
-
-OTHERS = {"Mine": Registered(Mine)}
-
-
-def profile_of(plugins: Any = None, *args: dict[str, Any], name: str = "ours") -> Profile:
-    section = {"schedulerName": name, "plugins": plugins or {}, "pluginConfig": list(args)}
-    return configured(HEAD | {"profiles": [section]}, OTHERS).profiles[0]
-
-
-def names(profile: Profile) -> dict[str, list[str]]:
-    fields = profile._asdict() | {"scores": [s.plugin for s in profile.scores]}
-    return {at: [p.name for p in plugins] for at, plugins in fields.items() if isinstance(plugins, list | tuple)}
-
-
-def enable(*plugins: str, disabled: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {"enabled": [{"name": p} for p in plugins], "disabled": [{"name": p} for p in disabled]}
-
-
-def findings(raw: object) -> dict[str, str]:
-    with pytest.raises(Invalid) as raised:
-        configured(raw, OTHERS)
-    return {f.path: f.advice for f in raised.value.findings}
-
-
-def wrong(**section: Any) -> dict[str, str]:
-    return findings(HEAD | {"profiles": [section]})
 
 
 def test_without_plugins_a_profile_is_that_of_kubernetes() -> None:
@@ -363,6 +318,7 @@ def test_plugins_of_other_distributions_come_by_their_entry_points() -> None:
 
 
 def test_every_plugin_has_the_name_by_which_it_is_registered() -> None:
-    for name, registered in BUILTIN.items():
-        plugin = registered.make() if registered.args is None else registered.make(registered.args())
-        assert getattr(plugin, "name", None) == name
+    assert tuple(BUILTIN) == NAMES
+    all_but_one = enable(*(name for name in BUILTIN if name != "PrioritySort"), disabled=("PrioritySort",))
+    profile = profile_of({"multiPoint": all_but_one})
+    assert {getattr(p, "name", "") for p in profile.plugins} == {*BUILTIN} - {"PrioritySort"}

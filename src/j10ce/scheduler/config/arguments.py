@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta
 
 from j10ce.model.kube.placing import NativeNodeAffinity, NativeSpread
 from j10ce.model.parts.strict import Strict
 from j10ce.model.quantity import Duration
+from j10ce.scheduler.plugins.qos.settings import QosSettings
 
+QOS: Final = QosSettings()
 Percent: TypeAlias = Annotated[int, Meta(ge=0, le=100)]
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Seconds: TypeAlias = Annotated[int, Meta(ge=0, le=86_400)]
@@ -87,13 +89,13 @@ class GroupArguments(Arguments, frozen=True, kw_only=True):
 
 
 class QosArguments(Arguments, frozen=True, kw_only=True):
-    mode: Literal["lazy", "classic"] = "lazy"
-    slo: Share = 0.8  # of owners that do not say
-    safety_margin: Duration = Duration(0)  # classic
-    minimum_running_time: Duration = Duration(0)  # classic
-    acceptable_preemption_overhead: Share = 1.0
-    periods: tuple[Duration, ...] = (Duration(600), Duration(1500), Duration(3600))  # lazy
-    margin: Duration = Duration(8)  # lazy
-    hysteresis: Duration = Duration(12)  # lazy
-    budget: Share = 0.02  # lazy
-    admission: Literal["off", "greedy", "predictive"] = "off"
+    mode: Literal["lazy", "classic"] = QOS.mode
+    slo: Share = QOS.slo  # of owners that do not say
+    safety_margin: Duration = Duration(QOS.safety_margin_s)  # classic
+    minimum_running_time: Duration = Duration(QOS.minimum_running_s)  # classic
+    acceptable_preemption_overhead: Share = QOS.acceptable_overhead
+    periods: tuple[Duration, ...] = tuple(map(Duration, QOS.periods_s))  # lazy
+    margin: Duration = Duration(QOS.margin_s)  # lazy
+    hysteresis: Duration = Duration(QOS.hysteresis_s)  # lazy
+    budget: Share = QOS.budget  # lazy
+    admission: Literal["off", "greedy", "predictive"] = QOS.admission

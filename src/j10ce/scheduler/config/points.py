@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from j10ce.errors import Finding
 from j10ce.model.text.near import one_of
-from j10ce.scheduler.config.registry import DEFAULTS, SILENT
+from j10ce.scheduler.config.names import DEFAULTS, SILENT
 from j10ce.scheduler.config.sections import PluginSet, PluginsSection
 from j10ce.scheduler.cycle.framework import (
     Binder,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
+from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.book.shape import SpreadConstraint
 from j10ce.scheduler.config import arguments as given
 from j10ce.scheduler.plugins.neighbours.defaults import OF_THE_SYSTEM
@@ -28,6 +30,8 @@ from j10ce.scheduler.plugins.queueing.priority import PrioritySort
 from j10ce.scheduler.plugins.queueing.quota import ElasticQuota
 from j10ce.scheduler.plugins.resources.balanced import BalancedAllocation
 from j10ce.scheduler.plugins.resources.fit import NodeResourcesFit
+from j10ce.scheduler.plugins.resources.load import LoadAware
+from j10ce.scheduler.plugins.resources.reserved import Reservation, Standing, ordinary
 from j10ce.scheduler.plugins.resources.strategies import (
     Allocated,
     ResourceWeight,
@@ -40,12 +44,25 @@ from j10ce.scheduler.reading.terms import node_term, preferred_node, spread
 TENTH: Final = 10  # Kubernetes' points of a shape go to 10, scores to 100
 
 
+class Companions(NamedTuple):
+    """What plugins share: all of their profile by name, once they are made, and what profiles of pods say of
+    reservations."""
+
+    made: Mapping[str, object]
+    standing: Callable[[PodFacts], Standing] = ordinary
+
+
+ALONE: Final = Companions(MappingProxyType[str, object]({}))
+
+
 class Registered(NamedTuple):
-    """`make` gets `args`, read strictly; without `args` it gets nothing. `weight`: of its score, where none is said."""
+    """`make` gets `args`, read strictly, if there are any, and what is around it, if it asks to be `beside` that.
+    `weight`: of its score, where none is said."""
 
     make: Callable[..., object]
     args: type[Struct] | None = None
     weight: int = 1
+    beside: bool = False
 
 
 def fit(args: given.FitArguments) -> NodeResourcesFit:
@@ -95,21 +112,34 @@ def groups(args: given.GroupArguments) -> Coscheduling:
     return Coscheduling(float(args.permit_waiting_time_seconds))
 
 
-def qos(args: given.QosArguments) -> QosAware:
-    return QosAware(
-        QosSettings(
-            args.mode,
-            args.slo,
-            args.safety_margin.seconds,
-            args.minimum_running_time.seconds,
-            args.acceptable_preemption_overhead,
-            tuple(period.seconds for period in args.periods),
-            args.margin.seconds,
-            args.hysteresis.seconds,
-            args.budget,
-            args.admission,
-        )
+def qos(args: given.QosArguments, beside: Companions = ALONE) -> QosAware:
+    settings = QosSettings(
+        args.mode,
+        args.slo,
+        args.safety_margin.seconds,
+        args.minimum_running_time.seconds,
+        args.acceptable_preemption_overhead,
+        tuple(period.seconds for period in args.periods),
+        args.margin.seconds,
+        args.hysteresis.seconds,
+        args.budget,
+        args.admission,
     )
+    return QosAware(settings, spared=spared_by(beside))
+
+
+def spared_by(beside: Companions) -> Callable[[PodFacts], bool]:
+    """Nobody sends a pod away that stands on a reserved unit."""
+
+    def spared(pod: PodFacts) -> bool:
+        reservation = beside.made.get(Reservation.name)
+        return isinstance(reservation, Reservation) and reservation.stands(pod)
+
+    return spared
+
+
+def reservation(beside: Companions) -> Reservation:
+    return Reservation(beside.standing)
 
 
 BUILTIN: Final[Mapping[str, Registered]] = {
@@ -129,15 +159,13 @@ BUILTIN: Final[Mapping[str, Registered]] = {
     "ImageLocality": Registered(ImageLocality),
     "Coscheduling": Registered(groups, given.GroupArguments),
     "ElasticQuota": Registered(ElasticQuota),
-    "QosAware": Registered(qos, given.QosArguments),
+    "Reservation": Registered(reservation, beside=True),
+    "LoadAware": Registered(LoadAware),
+    "QosAware": Registered(qos, given.QosArguments, beside=True),
 }
-# In force unless a profile says otherwise, in this order: filters are reasons in it.
-DEFAULTS: Final = tuple(BUILTIN)[:14]
-# Of Kubernetes, and of no effect here: bindings are the process's own work, and VolumeBinding judges all volumes.
-SILENT: Final = (
-    "DefaultBinder", "VolumeRestrictions", "VolumeZone", "NodeVolumeLimits", "EBSLimits", "GCEPDLimits",
-    "AzureDiskLimits", "CinderLimits", "NonCSILimits", "DynamicResources", "NodeDeclaredFeatures", "GangScheduling",
-)  # fmt: skip
+
+
+NO_OTHERS: Final = MappingProxyType[str, Registered]({})
 
 
 def of_class(made: Any) -> Registered:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from j10ce.errors import Finding, Invalid
+from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.config.profiles import read_profile, read_struct
-from j10ce.scheduler.config.registry import BUILTIN, Registered
+from j10ce.scheduler.config.registry import BUILTIN, NO_OTHERS, Companions, Registered
 from j10ce.scheduler.config.sections import (
     API_VERSIONS,
     KIND,
@@ -18,8 +18,8 @@ from j10ce.scheduler.config.sections import (
     SchedulerConfiguration,
 )
 from j10ce.scheduler.cycle.profile import Profile
+from j10ce.scheduler.plugins.resources.reserved import Standing, ordinary
 
-NO_OTHERS: Final = MappingProxyType[str, Registered]({})
 LONGEST_BACK_OFF_S: Final = 3600
 WHAT: Final = "scheduler configuration"
 
@@ -34,16 +34,21 @@ class SchedulerSettings(NamedTuple):
     metrics_address: str = ""
 
 
-def configured(raw: object, others: Mapping[str, Registered] = NO_OTHERS) -> SchedulerSettings:
-    """`raw` is plain data of a file; `others` are plugins of other distributions. Raises Invalid with every finding."""
+def configured(
+    raw: object,
+    others: Mapping[str, Registered] = NO_OTHERS,
+    standing: Callable[[PodFacts], Standing] = ordinary,
+) -> SchedulerSettings:
+    """`raw` is plain data of a file; `others` are plugins of other distributions; `standing` is what the profiles of
+    pods say of reservations. Raises Invalid with every finding."""
     config, findings = read_struct(raw, SchedulerConfiguration, "")
     if config is None:
         raise Invalid(findings or [Finding("", None, "no object", f"write a {KIND}")], WHAT)
-    known = {**BUILTIN, **others}
+    known, beside = {**BUILTIN, **others}, Companions(NO_OTHERS, standing)
     findings += [*_heads(config), *_behaviour(config)]
     profiles = list[Profile]()
     for n, section in enumerate(config.profiles):
-        made, wrong = read_profile(section, f"profiles[{n}]", known)
+        made, wrong = read_profile(section, f"profiles[{n}]", known, beside)
         findings += wrong
         profiles += [made] if made is not None else []
     findings += _together(config.profiles, profiles)

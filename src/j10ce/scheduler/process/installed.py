@@ -6,7 +6,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Final, NamedTuple
 
 from j10ce.errors import Finding
-from j10ce.scheduler.config.registry import BUILTIN, SILENT, Registered, of_class
+from j10ce.scheduler.config.names import SILENT
+from j10ce.scheduler.config.registry import BUILTIN, Registered, of_class
 
 GROUP: Final = "j10ce.scheduler"
 

@@ -6,12 +6,13 @@ time before.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
+from j10ce.scheduler.book.around import BudgetFacts
 from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Rows
@@ -48,14 +49,17 @@ class DefaultPreemption:
         wanted = max(self._least, len(cycle.book) * self._percent // 100)
         start = int(np.searchsorted(rows, self._after))
         known: dict[Hashable, Evictees | None] = {}
+        guarded = {budget.namespace for budget in cycle.book.around.every(BudgetFacts)}
         best: Evictees | None = None
+        least: tuple[float, ...] = ()
         for at in (*range(start, len(rows)), *range(start)):
             row = int(rows[at])
-            victims = _victims(pod, row, cycle, known, bool(alike[at]))
+            victims = _victims(pod, row, cycle, known, guarded, bool(alike[at]))
             if victims is None:
                 continue
-            if best is None or (victims.order, cycle.book.names[row]) < (best.order, cycle.book.names[best.row]):
-                best = victims
+            order = victims.order
+            if best is None or order < least or (order == least and cycle.book.names[row] < cycle.book.names[best.row]):
+                best, least = victims, order
             wanted -= 1
             if not wanted:
                 self._after = row + 1
@@ -64,18 +68,23 @@ class DefaultPreemption:
 
 
 def _victims(
-    pod: PodFacts, row: int, cycle: Preemptor, known: dict[Hashable, Evictees | None], alike: bool
+    pod: PodFacts,
+    row: int,
+    cycle: Preemptor,
+    known: dict[Hashable, Evictees | None],
+    guarded: Container[str],
+    alike: bool,
 ) -> Evictees | None:
-    """What was worked out for a node that looks the same is not worked out again."""
+    """What was worked out for a node that looks the same is not worked out again: unless a budget of one of the
+    namespaces `guarded` may tell its pods apart."""
     going = _lower(pod, row, cycle.book)
     if not going:
         return None
-    uids = {p.uid for p in going}
-    if not alike or _guarded(going, cycle.book):
-        return select(pod, row, uids, cycle)
+    if not alike or any(p.namespace in guarded for p in going):
+        return select(pod, row, {p.uid for p in going}, cycle)
     look = looks(row, going, cycle.book)
     if look not in known:
-        known[look] = select(pod, row, uids, cycle)
+        known[look] = select(pod, row, {p.uid for p in going}, cycle)
     pattern = known[look]
     if pattern is None or pattern.row == row:
         return pattern
@@ -87,10 +96,6 @@ def _victims(
 def _lower(pod: PodFacts, row: int, book: Book) -> list[PodFacts]:
     """The most important first."""
     return sorted((p for p in book.there(row) if p.priority < pod.priority), key=importance)
-
-
-def _guarded(pods: list[PodFacts], book: Book) -> bool:
-    return any(True for pod in pods for _ in book.around.budgets_of(pod))
 
 
 _: type[PostFilter] = DefaultPreemption

@@ -27,10 +27,9 @@ class Evictees(NamedTuple):
     def order(self) -> tuple[float, ...]:
         """The smallest is the one: fewest broken budgets, lowest priority of the most important victim, smallest sum of
         priorities, fewest victims, latest start of the most important."""
-        highest = self.pods[0].priority
-        first = min(since(pod) for pod in self.pods if pod.priority == highest)
-        total = sum(pod.priority + (1 << 31) for pod in self.pods)
-        return (self.broken, highest, total, len(self.pods), -first)
+        most = self.pods[0]  # the most important, and of its equals the one that started first
+        total = sum([pod.priority for pod in self.pods]) + (len(self.pods) << 31)
+        return (self.broken, most.priority, total, len(self.pods), -since(most))
 
 
 def importance(pod: PodFacts) -> tuple[float, float, str]:
