@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.qos_scheduler.scenarios import sentences
 from tests.qos_scheduler.sections import SECTIONS, Unmet
 
 
@@ -44,7 +45,7 @@ def outcomes(file: Path) -> Iterator[str | None]:
 def cases(document: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Name, rule and case."""
     if "acceptance" in document.get("expected", {}):
-        yield "acceptance", SECTIONS.get("acceptance", unknown("acceptance")), document
+        yield from ((name, SECTIONS["acceptance"], case) for name, case in sentences(document))
         return
     for section, held in document.items():
         if isinstance(held, list):

@@ -15,6 +15,7 @@ from j10ce.scheduler.book.facts import OwnerFacts, PodFacts
 from j10ce.scheduler.extender.wire import question, read_filter, read_preempt
 from j10ce.scheduler.plugins.qos.rules import Wish, may_preempt, precedes
 from tests.qos_scheduler.measured import measured
+from tests.qos_scheduler.scenarios import holds
 
 TOLERANCE: Final = 1e-6
 Case = Mapping[str, Any]
@@ -98,6 +99,11 @@ def semantics(case: Case) -> None:
     equal("an effect is said", bool(case["case"] and case["effect"]), True)
 
 
+def acceptance(case: Case) -> None:
+    if why := holds(case):
+        raise Unmet(why)
+
+
 def equal(name: str, got: Any, want: Any) -> None:
     if isinstance(want, bool) or not isinstance(got, int | float):
         same = got == want
@@ -127,4 +133,5 @@ SECTIONS: Final[Mapping[str, Callable[[Any], None]]] = {
     "order": order,
     "texts": texts,
     "semantics": semantics,
+    "acceptance": acceptance,
 }

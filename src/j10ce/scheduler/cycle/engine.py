@@ -11,7 +11,7 @@ import numpy as np
 from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Mask, Rows
-from j10ce.scheduler.cycle.framework import Filter, Preemptor, Skip
+from j10ce.scheduler.cycle.framework import Filter, Preemptor, Skip, Spares
 from j10ce.scheduler.cycle.ladder import Ladder
 from j10ce.scheduler.cycle.nominated import Nominated
 from j10ce.scheduler.cycle.outlook import Outlook, answers, encoded, room_for, score_of
@@ -45,6 +45,7 @@ class Asking(NamedTuple):
 class Engine:
     def __init__(self, profile: Profile, book: Book, nominated: Nominated) -> None:
         self.profile, self.book, self.nominated = profile, book, nominated
+        self._sparing = [plugin for plugin in profile.plugins if isinstance(plugin, Spares)]
         self._outlooks: OrderedDict[int, Outlook] = OrderedDict()  # by identity of the shape, which they hold
         self._no_fit: dict[int, tuple[int, NoFit]] = {}
         self._turned: dict[int, tuple[int, Refusals]] = {}  # by filters of reach NODE
@@ -91,6 +92,9 @@ class Engine:
         if not outlook.asked.of_sums or isinstance(asking, NoFit) or asking.filters:
             return np.zeros(len(rows), np.bool_)
         return outlook.allowed[rows] & np.isin(rows, self.nominated.rows(), invert=True)
+
+    def spared(self, pod: PodFacts) -> bool:
+        return any(plugin.stands(pod) for plugin in self._sparing)
 
     def budgets(self, victims: Sequence[PodFacts]) -> int:
         """How many of them a disruption budget does not allow to go, in their order; one that is counted as gone by a

@@ -120,6 +120,10 @@ class Preemptor(Protocol):
         """How many of them a disruption budget does not allow to go."""
         ...
 
+    def spared(self, pod: PodFacts, /) -> bool:
+        """Whether a plugin of the profile says that it has to go for nobody."""
+        ...
+
 
 @runtime_checkable
 class Alike(Protocol):
@@ -238,6 +242,13 @@ class FactWatcher(Protocol):
     def fact_seen(self, fact: Any, now: float, /) -> None: ...
 
     def fact_gone(self, fact: Any, now: float, /) -> None: ...
+
+
+@runtime_checkable
+class Spares(Protocol):
+    """A plugin that knows of pods which have to go for nobody: they stand on what is held for them."""
+
+    def stands(self, pod: PodFacts, /) -> bool: ...
 
 
 @runtime_checkable

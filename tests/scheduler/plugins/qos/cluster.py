@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
@@ -16,7 +17,6 @@ from j10ce.scheduler.cycle.profile import profile
 from j10ce.scheduler.cycle.scheduler import Scheduler
 from j10ce.scheduler.plugins.qos.aware import QosAware
 from j10ce.scheduler.plugins.qos.settings import QosSettings
-from j10ce.scheduler.plugins.qos.standing import Spared
 from j10ce.scheduler.plugins.resources.fit import NodeResourcesFit
 
 START: Final = 1_790_000_000.0
@@ -28,21 +28,33 @@ def nobody(_: PodFacts) -> bool:
     return False
 
 
+@dataclass(frozen=True)
+class Units:
+    """Of a reservation, as far as preemption asks for them."""
+
+    stands: Callable[[PodFacts], bool]
+
+    def pre_bind(self, pod: PodFacts, node: str, now: float, /) -> None:
+        return None
+
+    name: str = "Units"
+
+
 @dataclass
 class Cluster:
     settings: QosSettings
     nodes: int = 20
     seed: int = 1
     longer: float = 0.0  # each start takes so much longer
-    spared: Spared = nobody
+    stands: Callable[[PodFacts], bool] = nobody
     starts: int = 0
     evictions: list[Evict] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self.accounts = Accounts(self.settings.mode, self.settings.slo, self.settings.acceptable_overhead)
-        self.plugin = QosAware(self.settings, self.accounts, self.spared)
-        self.scheduler = Scheduler([profile("s", [self.plugin, NodeResourcesFit()])])
+        self.plugin = QosAware(self.settings, self.accounts)
+        self.scheduler = Scheduler([profile("s", [self.plugin, NodeResourcesFit(), Units(self.stands)])])
         self.events: list[tuple[float, int, Any]] = []
         self.pods: dict[str, PodFacts] = {}
         self._numbers = count()

@@ -45,8 +45,8 @@ def test_nobody_goes_when_the_budget_is_used_up() -> None:
     assert len(free.evictions) > len(tight.evictions) <= 2
 
 
-def test_pods_that_are_spared_are_no_victims() -> None:
-    cluster = Cluster(QosSettings(), nodes=4, spared=lambda pod: bool(pod.owner) and pod.owner.name < "o3")
+def test_pods_that_stand_on_units_are_no_victims() -> None:
+    cluster = Cluster(QosSettings(), nodes=4, stands=lambda pod: bool(pod.owner) and pod.owner.name < "o3")
     cluster.arrive(list(EQUAL))
     cluster.run(1000.0)
     owners = [evict.victim.owner.name for evict in cluster.evictions if evict.victim.owner]

@@ -15,7 +15,6 @@ from j10ce.scheduler.plugins.qos.following import QosFollower
 from j10ce.scheduler.plugins.qos.lazy import Lazy
 from j10ce.scheduler.plugins.qos.rules import sort_key
 from j10ce.scheduler.plugins.qos.settings import QosSettings
-from j10ce.scheduler.plugins.qos.standing import Spared
 from j10ce.scheduler.plugins.qos.victims import Victims
 
 AGAIN_S: Final = 1.0
@@ -23,27 +22,20 @@ ADMIT_AGAIN_S: Final = 10.0
 DEFAULTS: Final = QosSettings()
 
 
-def _nobody(_: PodFacts) -> bool:
-    return False
-
-
 class QosAware(QosFollower):
-    """`spared`: who is never a victim, such as pods on reserved units."""
-
     moves = True
 
     def __init__(
         self,
         settings: QosSettings = DEFAULTS,
         accounts: Accounts | None = None,
-        spared: Spared = _nobody,
     ) -> None:
         if accounts is None:
             accounts = Accounts(settings.mode, settings.slo, settings.acceptable_overhead)
         super().__init__(accounts)
         self.settings = settings
-        self._lazy = Lazy(self.accounts, settings, spared)
-        self._victims = Victims(self.accounts, settings.safety_margin_s, settings.minimum_running_s, spared)
+        self._lazy = Lazy(self.accounts, settings)
+        self._victims = Victims(self.accounts, settings.safety_margin_s, settings.minimum_running_s)
         self._admission = None if settings.admission == "off" else Admission(accounts, settings)
 
     def read(self, book: Book, /) -> None:

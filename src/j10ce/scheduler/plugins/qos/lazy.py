@@ -17,7 +17,7 @@ from j10ce.scheduler.cycle.framework import Candidate, Preemptor
 from j10ce.scheduler.plugins.qos.budget import PreemptionBudget
 from j10ce.scheduler.plugins.qos.laxity import laxity, left_of_period
 from j10ce.scheduler.plugins.qos.settings import QosSettings
-from j10ce.scheduler.plugins.qos.standing import Rival, Spared, rival, rivals
+from j10ce.scheduler.plugins.qos.standing import Rival, rival, rivals
 
 MOST_ROWS: Final = 512  # that are looked at for one pod; the next one goes on behind them
 GOING_S: Final = 30.0  # a victim that is still there after so long did not go
@@ -40,8 +40,8 @@ class Option(NamedTuple):
 
 
 class Lazy:
-    def __init__(self, accounts: Accounts, settings: QosSettings, spared: Spared) -> None:
-        self._accounts, self._settings, self._spared = accounts, settings, spared
+    def __init__(self, accounts: Accounts, settings: QosSettings) -> None:
+        self._accounts, self._settings = accounts, settings
         self._budget = PreemptionBudget(settings.budget)
         self._going: dict[str, float] = {}  # by uid: when it was chosen
         self._first = 0
@@ -105,7 +105,7 @@ class Lazy:
         staying = (pod for pod in there if pod.uid not in self._going)
         may_go = (
             Waiting(each, self._laxity(each, True, now))
-            for each in rivals(self._accounts, staying, self._spared, now)
+            for each in rivals(self._accounts, staying, cycle.spared, now)
             if each.measure.ran > 0
         )
         for each in sorted((each for each in may_go if self._may_go(it, each)), key=_longest):

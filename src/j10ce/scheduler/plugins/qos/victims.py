@@ -19,7 +19,7 @@ from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Rows
 from j10ce.scheduler.cycle.framework import Candidate, Preemptor
 from j10ce.scheduler.plugins.qos.rules import Wish, may_preempt, precedes, sort_key
-from j10ce.scheduler.plugins.qos.standing import Rival, Spared, rival, rivals
+from j10ce.scheduler.plugins.qos.standing import Rival, rival, rivals
 
 
 class Toll(NamedTuple):
@@ -33,8 +33,8 @@ class Toll(NamedTuple):
 class Victims:
     """`margin` and `minimum` are those of the plugin's arguments."""
 
-    def __init__(self, accounts: Accounts, margin: float, minimum: float, spared: Spared) -> None:
-        self._accounts, self._margin, self._minimum, self._spared = accounts, margin, minimum, spared
+    def __init__(self, accounts: Accounts, margin: float, minimum: float) -> None:
+        self._accounts, self._margin, self._minimum = accounts, margin, minimum
 
     def choose(self, pod: PodFacts, rows: Rows, cycle: Preemptor, now: float) -> Candidate | str:
         mine = rival(self._accounts, pod, now)
@@ -48,7 +48,7 @@ class Victims:
 
     def _toll(self, mine: Rival, row: int, cycle: Preemptor, now: float) -> Toll | None:
         book, reasons, may_go = cycle.book, dict[str, str](), list[Rival]()
-        for each in rivals(self._accounts, iter(tuple(book.there(row))), self._spared, now):
+        for each in rivals(self._accounts, iter(tuple(book.there(row))), cycle.spared, now):
             if (rule := self._may_go(mine, each)) is not None:
                 may_go.append(each)
                 reasons[each.pod.uid] = f"classic: {rule}"
