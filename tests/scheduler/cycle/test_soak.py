@@ -25,7 +25,7 @@ def test_a_million_events() -> None:
 
 
 def one_world(seed: int) -> None:
-    world = World(seed, moody=seed % 2 == 1)
+    world = World(seed, moody=seed % 2 == 1, reserving=seed % 4 > 1)
     try:
         for _ in range(A_WORLD):
             world.anything()

@@ -8,8 +8,11 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+from j10ce.model.kinds import Selector
+from j10ce.model.resource import Resources
 from j10ce.scheduler.book.facts import NodeFacts, PodFacts
 from j10ce.scheduler.book.shape import Shape
+from j10ce.scheduler.book.units import HeldPledge
 from j10ce.scheduler.cycle.decisions import Bind, Decision, Defer, Evict, Nominate
 from j10ce.scheduler.cycle.profile import Profile, profile
 from j10ce.scheduler.cycle.scheduler import Scheduler
@@ -19,9 +22,11 @@ from j10ce.scheduler.plugins.queueing.preemption import DefaultPreemption
 from j10ce.scheduler.plugins.queueing.priority import PrioritySort
 from j10ce.scheduler.plugins.resources.balanced import BalancedAllocation
 from j10ce.scheduler.plugins.resources.fit import NodeResourcesFit
+from j10ce.scheduler.plugins.resources.reserved import Reservation
 
 NAME = "ours"
 ZONES = ("a", "b")
+APPS = ("other", "web", "db")
 MOST_NODES, MOST_PODS = 8, 60
 QUIET_S = 700.0  # longer than anything waits without an event
 SHAPES = tuple(
@@ -50,7 +55,7 @@ class Moody:
 
 
 class World:
-    def __init__(self, seed: int, *, moody: bool = False) -> None:
+    def __init__(self, seed: int, *, moody: bool = False, reserving: bool = False) -> None:
         self.chance = random.Random(seed)
         self.now = 0.0
         self.nodes: dict[str, NodeFacts] = {}
@@ -59,12 +64,14 @@ class World:
         self.going: set[str] = set()  # uids whose eviction was asked for
         self.done: Counter[str] = Counter()
         self._serial = 0
+        self.pledges: dict[str, HeldPledge] = {}
+        self._reserving = reserving
         self.scheduler = Scheduler([self._profile(moody)])
 
     def _profile(self, moody: bool) -> Profile:
         plugins = [
             PrioritySort(), NodeUnschedulable(), NodeAffinity(), NodeResourcesFit(), BalancedAllocation(),
-            DefaultPreemption(),
+            Reservation(), DefaultPreemption(),
         ]  # fmt: skip
         return profile(NAME, [*plugins, *([Moody(self.chance)] if moody else [])])
 
@@ -74,6 +81,7 @@ class World:
         operations = (
             (8, self.new_pod), (4, self.delete_pod), (1, self.new_node), (1, self.lose_node), (1, self.change_node),
             (8, self.bind), (1, self.refuse_binding), (3, self.evict), (1, self.refuse_eviction), (2, self.end_pod),
+            (int(self._reserving), self.change_pledge),
         )  # fmt: skip
         weights = [weight for weight, _ in operations]
         operation = self.chance.choices([o for _, o in operations], weights)[0]
@@ -93,7 +101,8 @@ class World:
             for _ in range(self.chance.choice((1, 1, 4))):
                 self._serial += 1
                 shape, priority = self.chance.choice(SHAPES), self.chance.choice((0, 0, 5, 10))
-                self.put(PodFacts(f"u{self._serial}", "d", f"p{self._serial}", shape, scheduler=NAME,
+                labels = {"app": self.chance.choice(APPS)}
+                self.put(PodFacts(f"u{self._serial}", "d", f"p{self._serial}", shape, labels, scheduler=NAME,
                                   priority=priority, created=self.now))  # fmt: skip
 
     def delete_pod(self) -> None:
@@ -118,6 +127,17 @@ class World:
         cordoned = self.chance.random() < 0.2
         self.nodes[name] = NodeFacts(name, {"zone": self.chance.choice(ZONES)}, amounts, (), cordoned)
         self.scheduler.put_node(self.nodes[name], self.now)
+
+    def change_pledge(self) -> None:
+        app = self.chance.choice(APPS[1:])
+        old = self.pledges.pop(app, None)
+        if old is not None and self.chance.random() < 0.4:
+            self.scheduler.remove_fact(old, self.now)
+            return
+        shape = Resources._make((self.chance.choice((100, 700)), self.chance.choice((300, 700)), 0, 0, 0))
+        units = {name: self.chance.choice((1, 2)) for name in self.nodes if self.chance.random() < 0.4}
+        self.pledges[app] = HeldPledge(f"d/{app}", "d", Selector(match_labels={"app": app}), shape, units)
+        self.scheduler.put_fact(self.pledges[app], self.now)
 
     def lose_node(self) -> None:
         if self.nodes:
@@ -176,7 +196,9 @@ class World:
                 assert not mine.node, f"{pod.name} is bound twice"
                 assert pod.uid not in self.bindings, f"{pod.name} is bound twice"
                 assert self.lacks(mine, node) == "", f"{pod.name} on {node}"
+                whole = self.whole(node)
                 self.bindings[pod.uid] = node
+                assert self.whole(node) or not whole, f"{pod.name} took of a unit on {node}"
                 self.done["bound"] += 1
             case Evict(victim, pod, node):
                 assert victim.priority < pod.priority
@@ -217,6 +239,23 @@ class World:
                 return f"{resource} {asked} of {node.allocatable[resource]}"
         return "too many pods" if len(there) >= node.allocatable["pods"] else ""
 
+    def whole(self, name: str, more: PodFacts | None = None) -> bool:
+        """All pods, each unit that somebody stands on at its full size, and the units that nobody stands on, have
+        room: those that came first are seated first."""
+        units = {app: pledge.units.get(name, 0) for app, pledge in self.pledges.items()}
+        cpu = memory = 0
+        for pod in sorted((*self.there(name), *((more,) if more else ())), key=lambda p: (p.created, p.uid)):
+            asked, app = dict(pod.shape.requests), pod.labels["app"]
+            if units.get(app):
+                units[app] -= 1
+                unit = self.pledges[app].shape
+                asked = {"cpu": max(asked["cpu"], unit.cpu), "memory": max(asked["memory"], unit.memory)}
+            cpu, memory = cpu + asked["cpu"], memory + asked["memory"]
+        for app, left in units.items():
+            unit = self.pledges[app].shape
+            cpu, memory = cpu + left * unit.cpu, memory + left * unit.memory
+        return cpu <= self.nodes[name].allocatable["cpu"] and memory <= self.nodes[name].allocatable["memory"]
+
     def check(self) -> None:
         """No pod is forgotten, and the book says what is."""
         waiting = {uid for uid, pod in self.pods.items() if not pod.node and not pod.ended}
@@ -242,4 +281,4 @@ class World:
         for pod in self.pods.values():
             if not pod.node and not pod.ended:
                 for name in self.nodes:
-                    assert self.lacks(pod, name), f"{pod.name} fits on {name}, and waits"
+                    assert self.lacks(pod, name) or not self.whole(name, pod), f"{pod.name} fits on {name}, and waits"

@@ -84,13 +84,16 @@ class Reservation:
             return mask
         mask = np.ones(len(rows), np.bool_)
         for n in there:
-            mask[n] = self._fits(guest, int(rows[n]), guest.request, NOTHING)
+            row = int(rows[n])
+            mask[n] = self._fits(guest, row, guest.request, NOTHING) and self._unseats_nobody(guest, row)
         return mask
 
     def why(self, pod: PodFacts, book: Book, row: int, /) -> Turned:
         """Evictions help where the pod would fit beside what is held, if nobody were there."""
         guest, count = self._guest(pod), self._count(row)
         held = _in_force(count, guest)
+        if not self._unseats_nobody(guest, row):
+            return Turned(("node(s) had units on which pods stand that came later",))
         if self._fits(guest, row, guest.request, NOTHING):
             return Turned(("node(s) had no unit that is held for the pod",), resolvable=False)
         amounts = ", ".join(f"{RESOURCES[r]} {spell(RESOURCES[r], held[r])}" for r in NATIVE if held[r])
@@ -127,7 +130,18 @@ class Reservation:
             for pledge in self._units.matching(guest)
             if unused.get(pledge.source, 0) > 0
             and self._fits(guest, row, guest.request.at_least(pledge.shape), pledge.shape)
+            and self._unseats_nobody(guest, row)
         ]
+
+    def _unseats_nobody(self, guest: Guest, row: int) -> bool:
+        """Who was created first is seated first, also if it comes last: then whoever it takes the unit from must still
+        have room."""
+        before, there = self._count(row), [self._guest(pod) for pod in self._book.there(row)]
+        if not any(g.uid in before.standing and (g.since, g.uid) > (guest.since, guest.uid) for g in there):
+            return True
+        after, whole = self._units.counted(row, [*there, guest]), self._whole(row)
+        now, then = after.used.plus(after.held), before.used.plus(before.held)
+        return all(now[r] <= max(whole[r], then[r]) for r in NATIVE)
 
     def _fits(self, guest: Guest, row: int, needed: Resources, covered: Resources) -> bool:
         held = _in_force(self._count(row), guest)
