@@ -13,7 +13,7 @@ from j10ce.model.text.near import one_of
 from j10ce.scheduler.config.contradictions import contradictions
 from j10ce.scheduler.config.names import SILENT
 from j10ce.scheduler.config.points import Weighted, asked, check, check_points, names
-from j10ce.scheduler.config.registry import BUILTIN, Companions, Registered
+from j10ce.scheduler.config.registry import ALONE, BUILTIN, Companions, Registered
 from j10ce.scheduler.config.sections import PluginArguments, ProfileSection
 from j10ce.scheduler.cycle.profile import Profile, WeightedScore
 
