@@ -112,7 +112,7 @@ def groups(args: given.GroupArguments) -> Coscheduling:
     return Coscheduling(float(args.permit_waiting_time_seconds))
 
 
-def qos(args: given.QosArguments, beside: Companions = ALONE) -> QosAware:
+def qos(args: given.QosArguments) -> QosAware:
     settings = QosSettings(
         args.mode,
         args.slo,
@@ -125,17 +125,7 @@ def qos(args: given.QosArguments, beside: Companions = ALONE) -> QosAware:
         args.budget,
         args.admission,
     )
-    return QosAware(settings, spared=spared_by(beside))
-
-
-def spared_by(beside: Companions) -> Callable[[PodFacts], bool]:
-    """Nobody sends a pod away that stands on a reserved unit."""
-
-    def spared(pod: PodFacts) -> bool:
-        reservation = beside.made.get(Reservation.name)
-        return isinstance(reservation, Reservation) and reservation.stands(pod)
-
-    return spared
+    return QosAware(settings)
 
 
 def reservation(beside: Companions) -> Reservation:
@@ -161,7 +151,7 @@ BUILTIN: Final[Mapping[str, Registered]] = {
     "ElasticQuota": Registered(ElasticQuota),
     "Reservation": Registered(reservation, beside=True),
     "LoadAware": Registered(LoadAware),
-    "QosAware": Registered(qos, given.QosArguments, beside=True),
+    "QosAware": Registered(qos, given.QosArguments),
 }
 
 
