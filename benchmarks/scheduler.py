@@ -69,13 +69,13 @@ def main() -> int:
 
 
 def cases(size: int) -> dict[str, list[PodFacts]]:
-    count = min(8_000, 40 * size)
+    count = min(8_000, 20 * size)
     return {
         "mixed": mixed(count),
-        "equal": alike(5 * count, shape(7)),
+        "equal": alike(min(5 * count, 20 * size), shape(7)),
         "node affinity": alike(count // 4, choosy(7)),
         "spread": alike(count // 4, spread(shape(7))),
-        "anti-affinity": alike(min(size, count // 4), apart(shape(7))),
+        "anti-affinity": alike(min(size * 9 // 10, count // 4), apart(shape(7))),
     }
 
 
