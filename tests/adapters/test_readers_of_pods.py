@@ -14,7 +14,7 @@ from j10ce.adapters.kubernetes_workload import workload
 from j10ce.agent.ring import what_if
 from j10ce.agent.ring.kubelets_tree import in_kubelets_tree
 from j10ce.cli.client import Client
-from j10ce.cli.fleet.pod import explain_pod
+from j10ce.cli.pods.pod import explain_pod
 from j10ce.errors import NotFound
 from j10ce.manager.documents.view import View
 from j10ce.manager.kube.cluster_feed import Occupants

@@ -6,6 +6,7 @@ Words of a command line come in; text, exit codes and requests go out.
     look/        is the commands that show what this host's agent does, and why
     host/        is the commands about this host
     fleet/       is the commands about objects and the fleet
+    pods/        is what people ask about a pod of Kubernetes
     dialects/    is other systems' configuration, turned into objects of ours
     simulate/    is clusters that are tried before they are touched
     completion   prints what teaches a shell to complete, and the help of a command

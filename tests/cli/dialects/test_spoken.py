@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from j10ce.cli.dialects.spoken import AGENTS, GENERATED, dialects_of
-from j10ce.cli.fleet.pod import explain_pod
+from j10ce.cli.pods.pod import explain_pod
 from j10ce.errors import Denied, NotFound
 from j10ce.model.schema import plain
 from j10ce.policy.profiles import builtin

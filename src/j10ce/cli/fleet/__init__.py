@@ -7,7 +7,6 @@ Options and files come in; requests to the API go out, and their answers are pri
     strategy    asks what strategies say of a node
     nodes       is cordon and uncordon, and one node for a person
     get         is get and describe
-    pod         explains a pod of Kubernetes
     place       chooses a node for a workload
     rollout     follows, stops and undoes changes of policies
     tokens      makes, lists and revokes tokens

@@ -33,7 +33,7 @@ def explain_command(peers: Peers, name: str, knob: str | None, namespace: str, o
       j10ce-qos explain pod/web-0 -n shop     # on Kubernetes, from anywhere
     """
     if name.startswith("pod/"):
-        from j10ce.cli.fleet.pod import PREFIX, explain_pod
+        from j10ce.cli.pods.pod import PREFIX, explain_pod
 
         answer = explain_pod(peers.api(), namespace, name.removeprefix(PREFIX))
         facts = {key: value for key, value in answer.items() if key != "text"}

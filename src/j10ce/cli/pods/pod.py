@@ -18,6 +18,7 @@ from j10ce.cli.fleet.describe import effective, indented
 from j10ce.cli.fleet.strategy import strategy_of
 from j10ce.cli.output import table
 from j10ce.cli.paths import path
+from j10ce.cli.pods.scheduled import lines, scheduling_of
 from j10ce.errors import NotFound, QosError
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import MinimalReservationPolicy, QoSProfile
@@ -57,6 +58,7 @@ def explain_pod(api: Client, namespace: str, name: str) -> dict[str, Any]:
         "notes": [*choice.notes, *_not_understood(member, understood)],
         **spoken(member, choice, said),
         "policies": [] if choice.ignored else [_policy(p) for p in _items(api, MRP, namespace) if _selects(p, member)],
+        "scheduling": scheduling_of(api, raw, namespace, name),
         **_reported(report, f"{namespace}/{name}"),
     }
     return facts | {"text": "\n".join(_text(facts))}
@@ -131,6 +133,7 @@ def _text(facts: dict[str, Any]) -> Iterator[str]:
     yield f"pod {facts['pod']}" + (f" on node {node}" if node else ", not bound to a node yet")
     chosen = f"profile {facts['profile']}, tier {facts['tier']}" if facts["profile"] else f"no profile; {facts['tier']}"
     yield f"{chosen}, by {facts['why']}"
+    yield from lines(facts["scheduling"])
     yield from (f"note: {note}" for note in facts["notes"])
     if facts["overrides"]:
         yield "Differs from its profile:"
