@@ -23,11 +23,10 @@ from j10ce.model.resource import NOTHING, Resources
 from j10ce.model.stored import Event, Key
 from j10ce.model.workload import Workload
 from j10ce.policy.choose import Choice, Chooser
-from j10ce.policy.document.document import placed, reference
-from j10ce.policy.entitlement.resolve import amounts
-from j10ce.policy.lifetime import admitted, ends, over
+from j10ce.policy.document.document import reference
 from j10ce.policy.select import Labels
-from j10ce.scheduler.book.units import Guest, HeldPledge
+from j10ce.scheduler.book.pledged import pledge_of
+from j10ce.scheduler.book.units import Guest
 from j10ce.scheduler.cluster import resources, row
 from j10ce.scheduler.extender.occupancy import Occupancy
 from j10ce.scheduler.extender.offers import Offers
@@ -191,19 +190,8 @@ class Occupants:
             known = row(obj)
             book.put_report(known.name, 0.0 if gone else known.load, NOTHING if gone else known.capacity)
         elif isinstance(obj, MinimalReservationPolicy):
-            pledge = None if gone else self._pledge(obj)
+            pledge = None if gone else pledge_of(obj, self._view.documents.revisions(obj), self._wall())
             book.remove_pledge(reference(obj)) if pledge is None else book.put_pledge(pledge)
-
-    def _pledge(self, policy: MinimalReservationPolicy) -> HeldPledge | None:
-        """What is in force of it; None where it holds nothing."""
-        held = admitted(policy, self._view.documents.revisions(policy))
-        if held is None or not held.spec.units or over(policy, self._wall()):
-            return None
-        spec, units = held.spec, placed(policy)
-        shape, lends = amounts(spec.minimum, NOTHING), spec.lending.mode == "Reclaimable"
-        return HeldPledge(
-            reference(policy), policy.metadata.namespace, spec.selector, shape, units, lends, ends(policy)
-        )
 
     async def _expire(self) -> None:
         book = self._book

@@ -10,5 +10,6 @@ Nodes and pods come in as they change; sums per node and resource go out, and wh
     index       is what nodes have in common
     book        is the book itself: pods that are bound, and pods that are assumed to be
     units       is who stands on units of policies, and what the others hold
+    pledged     is what of a policy is in force
     suiting     is which nodes suit a shape by their labels, names and taints
 """

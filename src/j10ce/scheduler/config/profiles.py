@@ -13,7 +13,7 @@ from j10ce.model.text.near import one_of
 from j10ce.scheduler.config.contradictions import contradictions
 from j10ce.scheduler.config.names import SILENT
 from j10ce.scheduler.config.points import Weighted, asked, check, check_points, names
-from j10ce.scheduler.config.registry import ALONE, BUILTIN, Companions, Registered
+from j10ce.scheduler.config.registry import BUILTIN, Registered
 from j10ce.scheduler.config.sections import PluginArguments, ProfileSection
 from j10ce.scheduler.cycle.profile import Profile, WeightedScore
 
@@ -27,22 +27,18 @@ class ProfileRead(NamedTuple):
 
 def stock(name: str) -> Profile:
     """What Kubernetes does without a configuration."""
-    read = read_profile(ProfileSection(scheduler_name=name), "", BUILTIN, ALONE)
+    read = read_profile(ProfileSection(scheduler_name=name), "", BUILTIN)
     if read.profile is None:
         raise ValueError("the defaults are no profile")
     return read.profile
 
 
-def read_profile(
-    section: ProfileSection, path: str, known: Mapping[str, Registered], beside: Companions
-) -> ProfileRead:
+def read_profile(section: ProfileSection, path: str, known: Mapping[str, Registered]) -> ProfileRead:
     findings = check(section.plugins, f"{path}.plugins", known)
     if not section.scheduler_name:
         findings.append(Finding(f"{path}.schedulerName", "", "empty", "write a name"))
     args, wrong = _arguments(section.plugin_config, f"{path}.pluginConfig", known)
-    made = dict[str, object]()
-    beside = beside._replace(made=made)
-    made.update({n: _made(known[n], args.get(n), beside) for n in names(section.plugins) if n in known})
+    made = {n: _made(known[n], args.get(n)) for n in names(section.plugins) if n in known}
     findings += [*wrong, *check_points(section.plugins, f"{path}.plugins", made)]
     points = asked(section.plugins, made)
     sorts = [w.name for w in points["queueSort"]]
@@ -106,9 +102,10 @@ def _arguments(
     return args, findings
 
 
-def _made(registered: Registered, args: Struct | None, beside: Companions) -> object:
-    own = () if registered.args is None else (args if args is not None else registered.args(),)
-    return registered.make(*own, *((beside,) if registered.beside else ()))
+def _made(registered: Registered, args: Struct | None) -> object:
+    if registered.args is None:
+        return registered.make()
+    return registered.make(args if args is not None else registered.args())
 
 
 def read_struct(raw: object, into: type[Any], path: str) -> tuple[Any, list[Finding]]:

@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.book.shape import SpreadConstraint
 from j10ce.scheduler.config import arguments as given
 from j10ce.scheduler.plugins.neighbours.defaults import OF_THE_SYSTEM
@@ -31,7 +30,7 @@ from j10ce.scheduler.plugins.queueing.quota import ElasticQuota
 from j10ce.scheduler.plugins.resources.balanced import BalancedAllocation
 from j10ce.scheduler.plugins.resources.fit import NodeResourcesFit
 from j10ce.scheduler.plugins.resources.load import LoadAware
-from j10ce.scheduler.plugins.resources.reserved import Reservation, Standing, ordinary
+from j10ce.scheduler.plugins.resources.reserved import Reservation
 from j10ce.scheduler.plugins.resources.strategies import (
     Allocated,
     ResourceWeight,
@@ -44,25 +43,12 @@ from j10ce.scheduler.reading.terms import node_term, preferred_node, spread
 TENTH: Final = 10  # Kubernetes' points of a shape go to 10, scores to 100
 
 
-class Companions(NamedTuple):
-    """What plugins share: all of their profile by name, once they are made, and what profiles of pods say of
-    reservations."""
-
-    made: Mapping[str, object]
-    standing: Callable[[PodFacts], Standing] = ordinary
-
-
-ALONE: Final = Companions(MappingProxyType[str, object]({}))
-
-
 class Registered(NamedTuple):
-    """`make` gets `args`, read strictly, if there are any, and what is around it, if it asks to be `beside` that.
-    `weight`: of its score, where none is said."""
+    """`make` gets `args`, read strictly, if there are any. `weight`: of its score, where none is said."""
 
     make: Callable[..., object]
     args: type[Struct] | None = None
     weight: int = 1
-    beside: bool = False
 
 
 def fit(args: given.FitArguments) -> NodeResourcesFit:
@@ -128,10 +114,6 @@ def qos(args: given.QosArguments) -> QosAware:
     return QosAware(settings)
 
 
-def reservation(beside: Companions) -> Reservation:
-    return Reservation(beside.standing)
-
-
 BUILTIN: Final[Mapping[str, Registered]] = {
     "SchedulingGates": Registered(SchedulingGates),
     "PrioritySort": Registered(PrioritySort),
@@ -149,7 +131,7 @@ BUILTIN: Final[Mapping[str, Registered]] = {
     "ImageLocality": Registered(ImageLocality),
     "Coscheduling": Registered(groups, given.GroupArguments),
     "ElasticQuota": Registered(ElasticQuota),
-    "Reservation": Registered(reservation, beside=True),
+    "Reservation": Registered(Reservation),
     "LoadAware": Registered(LoadAware),
     "QosAware": Registered(qos, given.QosArguments),
 }

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from j10ce.errors import Finding, Invalid
-from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.config.profiles import read_profile, read_struct
-from j10ce.scheduler.config.registry import BUILTIN, NO_OTHERS, Companions, Registered
+from j10ce.scheduler.config.registry import BUILTIN, NO_OTHERS, Registered
 from j10ce.scheduler.config.sections import (
     API_VERSIONS,
     KIND,
@@ -18,7 +17,6 @@ from j10ce.scheduler.config.sections import (
     SchedulerConfiguration,
 )
 from j10ce.scheduler.cycle.profile import Profile
-from j10ce.scheduler.plugins.resources.reserved import Standing, ordinary
 
 LONGEST_BACK_OFF_S: Final = 3600
 WHAT: Final = "scheduler configuration"
@@ -37,18 +35,16 @@ class SchedulerSettings(NamedTuple):
 def configured(
     raw: object,
     others: Mapping[str, Registered] = NO_OTHERS,
-    standing: Callable[[PodFacts], Standing] = ordinary,
 ) -> SchedulerSettings:
-    """`raw` is plain data of a file; `others` are plugins of other distributions; `standing` is what the profiles of
-    pods say of reservations. Raises Invalid with every finding."""
+    """`raw` is plain data of a file; `others` are plugins of other distributions. Raises Invalid with every finding."""
     config, findings = read_struct(raw, SchedulerConfiguration, "")
     if config is None:
         raise Invalid(findings or [Finding("", None, "no object", f"write a {KIND}")], WHAT)
-    known, beside = {**BUILTIN, **others}, Companions(NO_OTHERS, standing)
+    known = {**BUILTIN, **others}
     findings += [*_heads(config), *_behaviour(config)]
     profiles = list[Profile]()
     for n, section in enumerate(config.profiles):
-        made, wrong = read_profile(section, f"profiles[{n}]", known, beside)
+        made, wrong = read_profile(section, f"profiles[{n}]", known)
         findings += wrong
         profiles += [made] if made is not None else []
     findings += _together(config.profiles, profiles)

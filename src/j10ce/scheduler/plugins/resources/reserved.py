@@ -6,11 +6,11 @@ count, as nodes of Kubernetes have no measure of the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
+from j10ce.model.kinds import QoSProfile
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.columns import CPU, MEMORY
@@ -18,42 +18,41 @@ from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.book.units import NO_COUNT, Count, Guest, HeldPledge, Units, room_beside
 from j10ce.scheduler.cluster import Mask, Rows
 from j10ce.scheduler.cycle.framework import FactWatcher, Filter, PreFilter, Reach, Skip, Turned
+from j10ce.scheduler.plugins.resources.standing import Standings
 
 NATIVE: Final = (CPU, MEMORY)  # the first two in the book as in Resources
 
 
-class Standing(NamedTuple):
-    """What a pod's profile says of it."""
-
-    gives_way: bool = False  # best effort: it runs on what is lent
-    ignored: bool = False  # no policy counts for it
-
-
-def ordinary(_: PodFacts) -> Standing:
-    return Standing()
-
-
 class Reservation:
-    """Hears of policies as facts, and of pods from the book; a row is counted again when somebody came or went."""
+    """Hears of policies and profiles as facts, and of pods from the book; a row is counted again when somebody came or
+    went."""
 
     name = "Reservation"
     reach = Reach.CLUSTER
-    facts: tuple[type, ...] = (HeldPledge,)
+    facts: tuple[type, ...] = (HeldPledge, QoSProfile)
 
-    def __init__(self, standing: Callable[[PodFacts], Standing] = ordinary) -> None:
-        self._standing = standing
+    def __init__(self) -> None:
+        self._standings = Standings()
         self._book = Book()
         self._units = Units(self._book.row_of, self._whole)
         self._counts: dict[int, Count] = {}  # of rows with units, until somebody comes or goes
 
     # -- events
 
-    def fact_seen(self, pledge: HeldPledge, now: float, /) -> None:
-        for row in self._units.put(pledge):
+    def fact_seen(self, fact: HeldPledge | QoSProfile, now: float, /) -> None:
+        if isinstance(fact, QoSProfile):
+            self._standings.seen(fact)
+            self._counts.clear()
+            return
+        for row in self._units.put(fact):
             self._counts.pop(row, None)
 
-    def fact_gone(self, pledge: HeldPledge, now: float, /) -> None:
-        for row in self._units.remove(pledge.source):
+    def fact_gone(self, fact: HeldPledge | QoSProfile, now: float, /) -> None:
+        if isinstance(fact, QoSProfile):
+            self._standings.gone(fact)
+            self._counts.clear()
+            return
+        for row in self._units.remove(fact.source):
             self._counts.pop(row, None)
 
     def added(self, pod: PodFacts, row: int, /) -> None:
@@ -154,7 +153,7 @@ class Reservation:
     def _guest(self, pod: PodFacts) -> Guest:
         asked = dict(pod.shape.requests)
         request = Resources._make((asked.get("cpu", 0), asked.get("memory", 0), 0, 0, 0))
-        gives_way, ignored = self._standing(pod)
+        gives_way, ignored = self._standings.of(pod, self._book.around)
         return Guest(pod.uid, pod.namespace, pod.name, pod.labels, request, pod.node, pod.created, gives_way, ignored)
 
     def _whole(self, row: int) -> Resources:
