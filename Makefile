@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 LAB := $(BIN)/python -m tests.lab
 RUN := $(BIN)/python -m tools.testing
-COMMANDS := j10ce-qos j10ce-qos-agent j10ce-qos-controller-manager
+COMMANDS := j10ce-qos j10ce-qos-agent j10ce-qos-controller-manager j10ce-qos-scheduler
 JOBS ?= 2
 PINNED := pyproject.toml requirements/host.txt requirements/dev.txt
 # What is downloaded is what its pin says, to the last bit; our own package is built here, by what was pinned.

@@ -23,6 +23,7 @@ SETS: Final = {  # file: extras of pyproject.toml, and whether our own package i
     BUILD: ((), True),
     "agent": (("systemd", "cli"), False),  # images, each by the name of its Dockerfile
     "controller-manager": (("manager", "kubernetes"), False),
+    "scheduler": (("scheduler",), False),
 }
 OPTIONS: Final = ("--universal", "--python-version=3.11", "--generate-hashes", "--no-header", "--no-annotate", "-q")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import signal
 import socket
@@ -99,6 +100,9 @@ def test_an_image_has_pinned_packages_alone(image: tuple[str, Path]) -> None:
 
 def test_what_an_image_runs_starts_and_ends(image: tuple[str, Path], tmp_path: Path) -> None:
     name, venv = image
+    if name == "j10ce-qos-scheduler":
+        waits_for_an_api_server(venv / "bin" / name, tmp_path)
+        return
     started = {
         "j10ce-qos-agent": ["--unarmed"],
         "j10ce-qos-controller-manager": [
@@ -111,6 +115,21 @@ def test_what_an_image_runs_starts_and_ends(image: tuple[str, Path], tmp_path: P
         ],
     }
     with running(venv / "bin" / name, started[name], tmp_path) as process:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
+def waits_for_an_api_server(executable: Path, box: Path) -> None:
+    """It has nothing to do before there is one, and ends all the same."""
+    cluster = {"name": "lab", "cluster": {"server": "https://127.0.0.1:9"}}
+    context = {"name": "lab", "context": {"cluster": "lab", "user": "lab"}}
+    user = {"name": "lab", "user": {"token": "none"}}
+    config = {"current-context": "lab", "clusters": [cluster], "contexts": [context], "users": [user]}
+    (box / "kubeconfig").write_text(json.dumps(config))
+    argv = [executable, "--kubeconfig", str(box / "kubeconfig"), "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(argv, env={"HOME": str(box)}, cwd=box, text=True, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert any("api.away" in line for line in process.stderr), "it ended"
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
 
@@ -143,5 +162,6 @@ def test_an_image_can_talk_to_kubernetes(image: tuple[str, Path]) -> None:
     module = {
         "j10ce-qos-agent": "j10ce.agent.sync.kube_node",
         "j10ce-qos-controller-manager": "j10ce.manager.kube_plane",
+        "j10ce-qos-scheduler": "j10ce.scheduler.process.main",
     }
     subprocess.run([venv / "bin/python", "-c", f"import {module[name]}"], env={"HOME": "/"}, cwd="/", check=True)

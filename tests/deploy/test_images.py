@@ -14,21 +14,24 @@ from tests.deploy.dockerfiles import CLONE, FILES, instructions, program, stages
 
 PROJECT = tomllib.loads((CLONE / "pyproject.toml").read_text())["project"]
 EACH = pytest.mark.parametrize("file", [pytest.param(file, id=file.stem) for file in FILES])
+TOOLS = {"scheduler": ["curl"]}  # of Debian, for people who look from within
 LABELS = {"title", "description", "licenses", "source", "version", "revision"}
 
 
 def test_every_process_of_a_cluster_has_an_image() -> None:
-    assert [file.stem for file in FILES] == ["agent", "controller-manager"]
+    assert [file.stem for file in FILES] == ["agent", "controller-manager", "scheduler"]
     assert [program(file) for file in FILES] == [f"j10ce-qos-{file.stem}" for file in FILES]
 
 
 @EACH
 def test_what_builds_is_not_what_runs(file: Path) -> None:
     build, run = stages(file)
-    removed = ["pip uninstall --yes pip setuptools wheel"]
-    assert [i.text for i in run if i.word == "RUN"] == removed, (
-        "nothing is fetched or compiled, and nothing left to do so"
-    )
+    removed, *added = [i.text for i in run if i.word == "RUN"]
+    assert removed == "pip uninstall --yes pip setuptools wheel", "nothing is compiled, and nothing left to do so"
+    assert added == [
+        f"apt-get update -qq && apt-get install -qq -y --no-install-recommends {tool} && rm -rf /var/lib/apt/lists/*"
+        for tool in TOOLS.get(file.stem, ())
+    ]
     copied = [i.words for i in run if i.word == "COPY"]
     assert copied == [["--from=build", "/opt/j10ce-qos", "/opt/j10ce-qos"]]
     assert build[0].text == f"{run[0].text} AS build", "a venv works with the interpreter it was made with"
@@ -71,7 +74,7 @@ def test_it_tells_what_it_is(file: Path) -> None:
 
 def test_only_the_agent_is_root() -> None:
     users = {file.stem: [i.text for i in stages(file)[-1] if i.word == "USER"] for file in FILES}
-    assert users == {"agent": ["0:0"], "controller-manager": ["65532:65532"]}
+    assert users == {"agent": ["0:0"], "controller-manager": ["65532:65532"], "scheduler": ["65532:65532"]}
 
 
 @EACH
@@ -104,13 +107,13 @@ def build_images(box: Path, engines: dict[str, int], **environ: str) -> tuple[su
     return done, (box / "calls").read_text()
 
 
-def test_the_first_engine_that_answers_builds_both(tmp_path: Path) -> None:
+def test_the_first_engine_that_answers_builds_all(tmp_path: Path) -> None:
     done, calls = build_images(tmp_path, {"docker": 1, "podman": 0, "buildah": 0})
     assert done.returncode == 0, done.stderr
     built = [line for line in calls.splitlines() if " build " in line]
     assert [line.split()[:6] for line in built] == [
         ["podman", "build", "-f", f"build/{name}.Dockerfile", "-t", f"j10ce-qos-{name}:{PROJECT['version']}"]
-        for name in ("agent", "controller-manager")
+        for name in ("agent", "controller-manager", "scheduler")
     ]
 
 

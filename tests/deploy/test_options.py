@@ -10,7 +10,11 @@ import pytest
 import yaml
 
 from j10ce.manager import config as settings
+from j10ce.scheduler.config.settings import configured
+from j10ce.scheduler.process import options
+from j10ce.scheduler.process.compose import DEFAULT
 from tests.deploy.dockerfiles import CLONE
+from tests.deploy.rights import columns_of, table
 from tests.kube.manifests import built, second_scheduler
 
 pytestmark = pytest.mark.lab
@@ -18,7 +22,7 @@ pytestmark = pytest.mark.lab
 DEPLOY = CLONE / "deploy"
 PAGE = (CLONE / "docs/kubernetes.md").read_text()
 OLD = "kubernetes-1.20"
-OPTIONS = ("small", "fail-closed", "scheduler", "strict", "network-policy", "koordinator")
+OPTIONS = ("small", "fail-closed", "scheduler", "strict", "network-policy", "koordinator", "qos-scheduler")
 BEFORE = {"strict": ["scheduler"]}  # components that one comes after
 READ_BY = {"v1beta1": range(19, 23), "v1beta3": range(23, 29), "v1": range(25, 99)}  # minor versions of kube-scheduler
 EITHER = pytest.mark.parametrize("prefix", ["", f"{OLD}-"], ids=["current", "old"])
@@ -99,6 +103,39 @@ def test_the_kustomization_of_the_page_is_built_as_it_stands(tmp_path: Path) -> 
 
 
 # ------------------------------------------------------------------ the others
+
+
+@EITHER
+def test_the_qos_driven_scheduler_reads_the_configuration_that_it_is_given(prefix: str) -> None:
+    named = {(o["kind"], o["metadata"]["name"]): o for o in overlay(f"{prefix}qos-scheduler")}
+    spec = named["Deployment", "j10ce-qos-scheduler"]["spec"]
+    assert spec["replicas"] == 2
+    pod = spec["template"]["spec"]
+    (container,) = pod["containers"]
+    chosen = options.read(container["args"])
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    mounts = {mount["mountPath"]: volumes[mount["name"]] for mount in container["volumeMounts"]}
+    assert chosen.config is not None
+    held = named["ConfigMap", mounts[str(chosen.config.parent)]["configMap"]["name"]]["data"]
+    assert yaml.safe_load(held[chosen.config.name]) == DEFAULT, "as without a file"
+    (made,) = configured(yaml.safe_load(held[chosen.config.name])).profiles
+    assert made.name == "j10ce-qos-scheduler"
+    assert chosen.listen == options.DEBUG_LISTEN, "the debug page is for the pod alone"
+
+
+@EITHER
+def test_the_qos_driven_scheduler_has_the_rights_of_the_page_and_no_others(prefix: str) -> None:
+    roles = [
+        o
+        for o in overlay(f"{prefix}qos-scheduler")
+        if o["kind"] in ("ClusterRole", "Role") and o["metadata"]["name"] == "j10ce-qos-scheduler"
+    ]
+    written = {
+        (o["metadata"]["name"], o["metadata"].get("namespace", "cluster"), *columns_of(rule))
+        for o in roles
+        for rule in o["rules"]
+    }
+    assert written == {row for row in table() if row[0] == "j10ce-qos-scheduler"}
 
 
 @EITHER

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -82,8 +83,24 @@ def _install(file: Path, root: Path) -> None:
         subprocess.run(["sh", "-ec", line], cwd=CLONE, check=True)
     for ours in (root / PACKAGES).glob("j10ce*"):
         shutil.rmtree(ours)
+    for tool in _tools(file):
+        _add_tool(root, tool)
     _settle(venv)
     _add_libraries(root, venv.rglob("*.so"))
+
+
+def _tools(file: Path) -> list[str]:
+    """Programs of Debian that it adds to its base; this machine has them, too."""
+    lines = (i.text for i in stages(file)[-1] if i.word == "RUN")
+    return [word for line in lines for word in re.findall(r"--no-install-recommends (\w+)", line)]
+
+
+def _add_tool(root: Path, name: str) -> None:
+    here = shutil.which(name)
+    assert here, f"apt-get install {name}"
+    (root / "usr/bin").mkdir(parents=True, exist_ok=True)
+    shutil.copy2(Path(here).resolve(), root / "usr/bin" / name)
+    _add_libraries(root, [Path(here)])
 
 
 def _settle(venv: Path) -> None:

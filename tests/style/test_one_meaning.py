@@ -75,7 +75,12 @@ def commands() -> set[str]:
     return {f"j10ce.cli.{module}" for module, _ in COMMANDS.values()}
 
 
-PROCESSES = {"agent": {"j10ce.agent.main"}, "manager": {"j10ce.manager.main"}, "cli": {"j10ce.cli.main"} | commands()}
+PROCESSES = {
+    "agent": {"j10ce.agent.main"},
+    "manager": {"j10ce.manager.main"},
+    "scheduler": {"j10ce.scheduler.process.main"},
+    "cli": {"j10ce.cli.main"} | commands(),
+}
 
 
 @cache

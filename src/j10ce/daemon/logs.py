@@ -42,3 +42,6 @@ def _harmless(value: object) -> object:
     if value is None or isinstance(value, bool | int | float):
         return value
     return shown(redact(str(value)), keep="\n")
+
+
+JSON: Final = (structlog.processors.format_exc_info, _spell_out, structlog.processors.JSONRenderer())

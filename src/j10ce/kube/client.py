@@ -17,10 +17,11 @@ PATIENCE_S: Final = 10.0
 PAGE_S: Final = 60.0
 FIELD_MANAGER: Final = "j10ce-qos"
 EVICTIONS: Final = ("policy/v1", "policy/v1beta1")  # the latter before v1.22
-Patch = Literal["json", "merge", "apply"]
+Patch = Literal["json", "merge", "strategic", "apply"]
 CONTENT: Final[Mapping[Patch, str]] = {
     "json": "application/json-patch+json",
     "merge": "application/merge-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
 

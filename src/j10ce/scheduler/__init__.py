@@ -1,4 +1,4 @@
-"""Decisions about the whole fleet: what fits where, and what is held for whom. Pure; NumPy allowed.
+"""Decisions about the whole fleet: what fits where, and what is held for whom. Pure but for one room; NumPy allowed.
 
 Nodes, policies and workloads come in; placements, pledges and refusals in numbers go out.
 
@@ -13,4 +13,5 @@ Nodes, policies and workloads come in; placements, pledges and refusals in numbe
     process/    is what runs around all of it
     place/      says where a workload should run
     extender/   says which nodes kube-scheduler may take
+    process/    is j10ce-qos-scheduler: the core with a cluster around it, not pure
 """

@@ -6,6 +6,7 @@ A store that several processes use keeps a claim that has to be renewed; a store
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Generic, Protocol, TypeVar, runtime_checkable
@@ -47,7 +48,7 @@ class Alone:
     """The elector of a store that serves one process: it always leads."""
 
     def __init__(self, identity: str) -> None:
-        self.leader = True
+        self.leader = self.certain = True
         self.holder = identity
 
     async def lead(self, work: Work) -> None:
@@ -97,6 +98,12 @@ class ClaimElector(Generic[C]):
     @property
     def holder(self) -> str:
         return self._identity if self.leader else self._claims.holder
+
+    @property
+    def certain(self) -> bool:
+        """Whether this process leads by the machine's clock, too: one that was stopped may go on before it knows."""
+        claim = self._claim
+        return self.leader and claim is not None and time.monotonic() < claim.asked_at + self._ttl_s
 
     async def lead(self, work: Work) -> None:
         tries = pauses()

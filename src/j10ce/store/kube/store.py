@@ -7,7 +7,7 @@ write is one patch that replaces what its caller owns and nothing else; finalize
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -32,11 +32,18 @@ class KubeStore:
     """Namespaces are the cluster's: NotFound where one is missing."""
 
     def __init__(
-        self, access: KubeAccess, wall: Wall, *, kept: int = KEPT_CHANGES, patience_s: float = PATIENCE_S
+        self,
+        access: KubeAccess,
+        wall: Wall,
+        *,
+        kept: int = KEPT_CHANGES,
+        patience_s: float = PATIENCE_S,
+        kinds: Mapping[str, Resource] | None = None,
     ) -> None:
+        """`kinds`: what it reads, where that is not what a manager does."""
         self.client = KubeClient(access, patience_s=patience_s)
         self._wall = wall
-        self._resources = resources()
+        self._resources = resources() if kinds is None else kinds
         self._feeds = {
             kind: Feed(self.client, resource, self._begin, kept=kept) for kind, resource in self._resources.items()
         }
@@ -88,6 +95,11 @@ class KubeStore:
 
     def elector(self, identity: str) -> Elector:
         return kube_elector(self.client, identity, self._wall)
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        """That it reads, in the order in which they were given."""
+        return list(self._resources)
 
     def unreadable(self) -> Mapping[str, int]:
         """How many objects of each kind are stored and make no sense, as far as was seen."""

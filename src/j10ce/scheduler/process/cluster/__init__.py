@@ -1,0 +1,8 @@
+"""A cluster of Kubernetes, followed into the core.
+
+Objects of an API server come in; facts go out, and nothing of the objects is kept.
+
+    promises   makes facts of policies, profiles and reports of nodes
+    kinds      is what is read of an API server, and what is kept of it
+    feed       follows all of it
+"""
