@@ -47,6 +47,23 @@ def test_priority_starves_whom_there_is_no_room_for() -> None:
         assert all(owner.availability < 0.1 or owner.availability >= 0.99 for owner in run.owners)
 
 
+def test_lazy_keeps_every_promise_that_can_be_kept() -> None:
+    for of in ("batch", "free"):
+        assert values("validation-1", "lazy", of, "belowByAPoint") == [0, 0]
+    assert within(0.0, 0.016, values("validation-1", "lazy", "free", "gini"))
+    assert within(0.0, 0.004, values("validation-1", "lazy", "free", "deficit"))
+    assert within(200, 2250, [run.totals["starts"] for run in published("validation-1", "lazy").runs])
+    assert values("validation-2", "lazy", "batch", "belowSlo") == [0, 0]
+    assert within(1, 700, [run.totals["preemptions"] for run in published("validation-2", "lazy").runs])
+
+
+@pytest.mark.slow
+def test_classic_is_fair_at_the_price_of_many_starts() -> None:
+    assert within(0.85, 1.0, values("validation-2", "classic", "batch", "minimum"))
+    assert within(0.0, 0.01, values("validation-2", "classic", "batch", "gini"))
+    assert within(1000, 6000, [run.totals["preemptions"] for run in published("validation-2", "classic").runs])
+
+
 @pytest.mark.parametrize("name", ["validation-1", "validation-2"])
 def test_what_chance_does_is_the_same_for_every_run_of_a_seed(name: str) -> None:
     first, other = published(name, "priority").runs

@@ -94,7 +94,7 @@ class OwnerAccount:
 
     def close(self, it: Incarnation, at: float, succeeded: bool) -> None:
         self.release(it)
-        at = max(at, *(stamp for stamp in (it.clock.created, it.clock.bind_start, it.clock.run_start) if stamp))
+        at = max((at, *(stamp for stamp in (it.clock.created, it.clock.bind_start, it.clock.run_start) if stamp)))
         for flows in (it.slot.flows, self.flows):
             flows.closed(it.clock, at, succeeded)
         if it.started:

@@ -20,6 +20,8 @@ from j10ce.sim.cluster.given.scenario import Kind, Scenario, ScenarioClass, Scen
 # What scores count for who asks for nothing, as Kubernetes does: 100m and 200Mi.
 UNASKED: Final = (100, 200 << 20)
 
+CONTROLLER: Final = "controller"  # annotation that tells owners apart in classic mode, which goes by nothing else
+
 
 class Arrival(NamedTuple):
     """An owner that comes at `at`. `number` is its own under every policy; `nodes`: where pods of it run already."""
@@ -70,10 +72,10 @@ def _owners(group: ScenarioOwners, of: ScenarioClass, first: int) -> Iterator[Ar
         slots=group.replicas,
         completions=group.replicas if isinstance(group.completions, UnsetType) else group.completions,
         duration=group.duration.seconds if isinstance(group.duration, Duration) else math.inf,
-        annotations=group.annotations,
     )
     for n, name in enumerate(names(group.name, group.count)):
-        yield pattern._replace(at=at + n * group.every.seconds, number=first + n, name=name)
+        annotations = {CONTROLLER: name, **group.annotations}
+        yield pattern._replace(at=at + n * group.every.seconds, number=first + n, name=name, annotations=annotations)
 
 
 def _in_turn(scenario: Scenario, owners: list[Arrival], seed: int) -> Iterator[Arrival]:

@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple, TypeVar, get_args
 from j10ce.errors import MOST_FINDINGS, Finding, Invalid
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.model.text.near import near, one_of
-from j10ce.sim.cluster.given.arrivals import Arrival, promised_anew, shape
+from j10ce.sim.cluster.given.arrivals import CONTROLLER, Arrival, promised_anew, shape
 from j10ce.sim.cluster.given.limits import LONGEST_S, MOST_OWNERS, MOST_REPLICAS
 from j10ce.sim.cluster.given.scenario import Kind, ScenarioClass
 
@@ -135,10 +135,11 @@ class Trace:
             wrong.append(("duration", "", "a Job without a duration", "write how long a pod of it runs"))
         class_, of = self._class_of(row, read, wrong)
         slo = read("slo", _share, of.slo)
+        name = row.get("name") or f"row-{number + 1}"
         return Arrival(
             at=read("arrival", _seconds, 0.0),
             number=number,
-            name=row.get("name") or f"row-{number + 1}",
+            name=name,
             class_=class_,
             shape=_shape(read("cpu", _millicores, 0), read("memory", _bytes, 0)),
             slo=slo,
@@ -148,6 +149,7 @@ class Trace:
             slots=replicas,
             completions=read("completions", _count, replicas),
             duration=duration,
+            annotations={CONTROLLER: name},
         )
 
     def _class_of(
