@@ -10,7 +10,7 @@ from j10ce.cli.fleet.describe import describe
 from j10ce.cli.fleet.nodes import describe_node
 from j10ce.cli.host.bundle import fresh
 from j10ce.cli.look.live import END_OF_LINE, END_OF_SCREEN, HOME, Live
-from j10ce.cli.output import report, say, show_objects, table
+from j10ce.cli.output import progress, report, say, show_objects, table
 from j10ce.errors import Finding, Invalid, QosError
 from j10ce.model.catalogue import KINDS
 from j10ce.model.text.secrets import redact
@@ -211,3 +211,12 @@ def test_only_what_makes_text_harmless_prints() -> None:
         if source.module.startswith("cli/") and dotted(call.func) in ("print", "click.echo", "sys.stdout.write")
     }
     assert printing == {"cli/output.py", "cli/look/live.py"}
+
+
+def test_progress_off_a_terminal_is_one_line_that_says_where_it_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    for share in (10, 50, 100):
+        progress(f"\x1b]0;seed 1\a: {share}%", last=share == 100)
+    text = capsys.readouterr().err
+    assert not OBEYED.search(text)
+    assert len(text.splitlines()) == 1
+    assert "100%" in text

@@ -87,7 +87,7 @@ def _cell(value: object) -> str:
     return shown(text_of(value)) or "-"
 
 
-# Every word of this command goes through one of these two: a node, a user or a server may have written it.
+# Every word of this command goes through one of these three: a node, a user or a server may have written it.
 
 
 def say(text: str = "") -> None:
@@ -99,6 +99,14 @@ def say(text: str = "") -> None:
 def warn(text: str) -> None:
     """One line to standard error."""
     print(fitted(shown(text), sys.stderr), file=sys.stderr)
+
+
+def progress(text: str, *, last: bool) -> None:
+    """To standard error: one line that is rewritten on a terminal, elsewhere the last of them alone."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{fitted(shown(text), sys.stderr)}", end="\n" if last else "", file=sys.stderr, flush=True)
+    elif last:
+        warn(text)
 
 
 def report(error: QosError) -> int:

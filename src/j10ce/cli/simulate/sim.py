@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 from msgspec.structs import replace
 
-from j10ce.cli.output import dump, say, warn
+from j10ce.cli.output import dump, progress, say
 from j10ce.cli.peers import Peers, seconds
 from j10ce.cli.simulate.cluster import tables
 from j10ce.errors import Finding, Invalid
@@ -106,11 +105,7 @@ class Progress:
 
     def __call__(self, step: RunStep) -> None:
         what = f"{step.policy}{f', {step.what_if}' if step.what_if else ''}, seed {step.seed}: {step.share:.0%}"
-        if sys.stderr.isatty():
-            end = "\n" if step.share >= 1 else ""
-            print(f"\r\x1b[K{what}", end=end, file=sys.stderr, flush=True)
-        elif step.share >= 1:
-            warn(what)
+        progress(what, last=step.share >= 1)
 
 
 def _policies(text: str) -> list[str]:
