@@ -24,9 +24,9 @@ from j10ce.errors import (
     Later,
     Malformed,
     NotFound,
+    NotServed,
     QosError,
     StoreError,
-    Unavailable,
     Unreachable,
     Unsupported,
     Unsure,
@@ -92,7 +92,7 @@ CLIENTS = [
     pytest.param(400, client.Rejected, StoreError, id="400"),
     pytest.param(401, Denied, Denied, id="401"),
     pytest.param(403, client.Rejected, Denied, id="403"),
-    pytest.param(404, NotFound, Unavailable, id="404"),  # without a name, the kind itself is unknown
+    pytest.param(404, NotFound, NotServed, id="404"),  # without a name, the kind itself is unknown
     pytest.param(405, QosError, StoreError, id="405"),
     pytest.param(406, QosError, StoreError, id="406"),
     pytest.param(408, QosError, StoreError, id="408"),

@@ -12,7 +12,6 @@ from j10ce.manager.api.place_policy import expires
 from j10ce.manager.documents.documents import Documents
 from j10ce.manager.documents.view import View
 from j10ce.manager.keepers import expiry
-from j10ce.manager.kube.cluster_feed import Occupants
 from j10ce.manager.policies.reports import RolloutStanding
 from j10ce.manager.policies.reservations import Reservations
 from j10ce.manager.policies.status import Basis, judged
@@ -25,9 +24,8 @@ from j10ce.policy.document.document import NodeDocument, reference, render
 from j10ce.policy.document.rollout import NodesSeen
 from j10ce.policy.entitlement.resolve import resolve
 from j10ce.policy.lifetime import at, ends, in_force, over, revision_of
+from j10ce.scheduler.book.pledged import pledge_of
 from j10ce.scheduler.cluster import assemble, row
-from j10ce.scheduler.extender.occupancy import Occupancy
-from j10ce.scheduler.extender.offers import Offers
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import WALL, hold, node, reservation, snapshot, workload
 from tests.hearing import Roster
@@ -72,8 +70,7 @@ def test_everyone_ends_a_policy_at_the_same_moment(
     here = NodeDocument(node="n1", policies=(policy,), units={})
     floors = resolve([workload("db", labels={"app": "db"})], here, node(), wall=wall).entitlements.values()
     store = MemoryStore(lambda: wall)
-    feed = Occupants(store, _view(store, policy, revisions), lambda: wall, Occupancy(), Offers())
-    pledge = feed._pledge(policy)
+    pledge = pledge_of(policy, _view(store, policy, revisions).documents.revisions(policy), wall)
     until = expires(policy)
     answers = {
         "the node": not any(e.floor.cpu for e in floors),
@@ -98,9 +95,7 @@ def test_everyone_obeys_the_same_generation(made: tuple[MinimalReservationPolicy
     documents = _view(MemoryStore(lambda: WALL), policy, revisions).documents
     assert (rendered.metadata.generation, rendered.spec.minimum) == (obeyed.metadata.generation, obeyed.spec.minimum)
     assert documents.in_force(policy) == (obeyed.metadata.generation, None)
-    store = MemoryStore(lambda: WALL)
-    feed = Occupants(store, _view(store, policy, revisions), lambda: WALL, Occupancy(), Offers())
-    pledge = feed._pledge(policy)
+    pledge = pledge_of(policy, documents.revisions(policy), WALL)
     if pledge is not None:
         assert force is not None
         assert pledge.shape.cpu == force.metadata.generation * 100

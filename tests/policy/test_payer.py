@@ -129,7 +129,7 @@ class Kubernetes:
 
     def by_the_extender(self) -> str:
         held = self.book.counts[self.book.row["n1"]].unused
-        return next((source for source in self.book.pledges if source not in held), "")
+        return next((source for source in self.book.units.pledges if source not in held), "")
 
 
 def _nodes(scene: Scene) -> list[NodeQoS]:

@@ -12,12 +12,10 @@ from j10ce.manager.api.place import Placements
 from j10ce.manager.api.place_policy import Terms
 from j10ce.manager.identity import SYSTEM, Act, acting
 from j10ce.manager.keepers.overcommit import held_policies, withheld
-from j10ce.manager.kube.cluster_feed import Occupants
 from j10ce.model.kinds import Lending, MinimalReservationPolicy, PolicyRevision, Rollout
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.policy.lifetime import admitted, in_force
-from j10ce.scheduler.extender.occupancy import Occupancy
-from j10ce.scheduler.extender.offers import Offers
+from j10ce.scheduler.book.pledged import pledge_of
 from j10ce.store.memory import MemoryStore
 from j10ce.testing.build import minimum, reservation
 from tests.manager.keepers.world import Agent, Clock, Manager, condition, edit, numbers, placed, running, stored
@@ -56,7 +54,7 @@ async def test_everyone_who_asks_gets_the_generation_that_was_admitted(manager: 
     (held,) = Placements(store, manager.view, lambda: manager.wall).cluster().policies
     assert (str(held.minimum.cpu), dict(held.unused)) == ("1", {0: 2})
     assert withheld(manager.node("n0"), held_policies(manager.view)).cpu == 2000
-    pledge = Occupants(store, manager.view, lambda: manager.wall, Occupancy(), Offers())._pledge(policy)
+    pledge = pledge_of(policy, manager.view.documents.revisions(policy), manager.wall)
     assert pledge is not None
     assert (pledge.shape.cpu, dict(pledge.units)) == (1000, {"n0": 2})
     for asked in (in_force, admitted):

@@ -123,8 +123,8 @@ def judged(
     status = node.status
     name, strategy = strategies.of(node)
     name, strategy = named(name, said), adjusted(strategy, said.strategy.overcommit)
-    known = _known_inputs(node, policies, said.strategy.normalization.ratio)
     silent = silent_s > strategy.degrade.seconds
+    known = {} if silent else _known_inputs(node, policies, said.strategy.normalization.ratio)
     terms = degraded(strategy, silent_s, status.overcommit) if silent else reclaimable(strategy, known)
     zones = _nothing(status.overcommit_zones) if silent else reclaimable_zones(strategy, known, _zones(node))
     fresh = results(terms)
