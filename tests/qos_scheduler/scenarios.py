@@ -66,7 +66,7 @@ def scenario_of(document: Mapping[str, Any]) -> dict[str, Any]:
         "arrivals": {"every": "1s", "order": "random"},
         "startOverhead": {f"{seconds}s": often for seconds, often in document["start_overhead_histogram_s"].items()},
         "policies": {
-            "classic": {"safetyMargin": "30s", "minimumRunningTime": "300s", "acceptablePreemptionOverhead": 0.05}
+            "classic": {"safetyMargin": "30s", "minimumRunningTime": "180s", "acceptablePreemptionOverhead": 0.05}
         },
     }
 

@@ -194,7 +194,8 @@ def test_a_clock_that_is_set_back_takes_no_time_back() -> None:
 
 def test_a_pod_leaves_its_slot_once_and_is_measured_then() -> None:
     departures: list[Departure] = []
-    accounts = Accounts(departed=departures.append)
+    accounts = Accounts()
+    accounts.listen(departures.append)
     accounts.seen(pod("a", node="n1", started=START), START)
     accounts.seen(pod("a", node="n1", started=START, deleted=START + 50), START + 50)
     accounts.gone("a", START + 80)

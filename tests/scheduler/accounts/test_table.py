@@ -87,7 +87,8 @@ def test_the_same_as_data_is_json_whatever_the_numbers_are() -> None:
 
 def test_a_departure_is_one_line_of_comma_separated_values() -> None:
     departures: list[Departure] = []
-    accounts = Accounts("classic", departed=departures.append)
+    accounts = Accounts("classic")
+    accounts.listen(departures.append)
     lived(accounts, Life('a,"b', "0.5", 30.0, 2.0, 300.0))
     accounts.gone('uid-a,"b', NOW)
     assert line(departures[0]) == (

@@ -35,10 +35,9 @@ class Accounts:
         mode: Mode = "lazy",
         default_slo: float = DEFAULT_SLO,
         default_acceptable: float = 1.0,
-        departed: Callable[[Departure], None] | None = None,
     ) -> None:
         self.mode, self.default_slo, self.default_acceptable = mode, default_slo, default_acceptable
-        self.departed = departed
+        self._listeners: list[Callable[[Departure], None]] = []
         self.by_key: dict[str, OwnerAccount] = {}
         self.since: float | None = None  # the first event
         self.latest = -math.inf  # time never runs backwards here, whatever a wall clock does
@@ -46,6 +45,10 @@ class Accounts:
         self._binding: dict[str, float] = {}  # by uid: when its binding began
         self._idle: dict[str, float] = {}  # by key, the oldest first
         self._owned: dict[tuple[str, str, str], str] = {}  # key by owner
+
+    def listen(self, departed: Callable[[Departure], None]) -> None:
+        """It hears of every pod that leaves its slot from now on."""
+        self._listeners.append(departed)
 
     # -- events
 
@@ -191,9 +194,11 @@ class Accounts:
                 self._idle[account.key] = now
 
     def _depart(self, account: OwnerAccount, it: Incarnation, now: float, succeeded: bool) -> None:
-        if self.departed is not None:
+        if self._listeners:
             measure = account.measure(it, now, self.default_acceptable)
-            self.departed(Departure(account, it, measure, now, succeeded))
+            departure = Departure(account, it, measure, now, succeeded)
+            for departed in self._listeners:
+                departed(departure)
 
     def _forget_idle(self, now: float) -> None:
         while self._idle and now - next(iter(self._idle.values())) > IDLE_S:

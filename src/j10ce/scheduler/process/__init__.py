@@ -10,6 +10,7 @@ Objects of an API server come in; bindings, evictions, conditions and events go 
     hands      carries out what was decided
     deciding   has the core decide while this replica leads
     history    keeps accounts over restarts, and shows them
+    departures logs pods that have left their slots, as CSV
     page       answers over HTTP: the debug page, health, metrics
     compose    makes the core of a configuration
     process    puts one replica together

@@ -36,17 +36,17 @@ class _ConfigMap(Struct, rename="camel"):
 
 class HistoryKeeper:
     def __init__(self, client: KubeClient, accounts: Accounts, wall: Callable[[], float]) -> None:
-        self._client, self._accounts, self._wall = client, accounts, wall
+        self._client, self.accounts, self._wall = client, accounts, wall
         self._collection = f"/api/v1/namespaces/{client.namespace}/configmaps"
         self.ready = asyncio.Event()
 
     # -- shown
 
     def table(self, version: int) -> str:
-        return (table.narrow if version == 1 else table.wide)(self._accounts, self._wall())
+        return (table.narrow if version == 1 else table.wide)(self.accounts, self._wall())
 
     def data(self) -> bytes:
-        return msgspec.json.encode(table.data(self._accounts, self._wall()))
+        return msgspec.json.encode(table.data(self.accounts, self._wall()))
 
     # -- kept
 
@@ -56,8 +56,8 @@ class HistoryKeeper:
             text = await self._client.get(f"{self._collection}/{NAME}")
             packed = base64.b64decode(msgspec.json.decode(text, type=_ConfigMap).binary_data.get(KEY, ""))
             if packed:
-                history.restore(msgspec.json.decode(_unpacked(packed)), self._accounts)
-                log.info("history.read", accounts=len(self._accounts.by_key))
+                history.restore(msgspec.json.decode(_unpacked(packed)), self.accounts)
+                log.info("history.read", accounts=len(self.accounts.by_key))
         except NotFound:
             return
         except (QosError, ValueError, zlib.error) as e:  # MsgspecError is a ValueError
@@ -66,7 +66,7 @@ class HistoryKeeper:
     async def follow(self, synced: Callable[[], Awaitable[None]], uids: Callable[[], Collection[str]]) -> None:
         """Once all pods are read: those that were written down and are gone have ended."""
         await synced()
-        self._accounts.settle(uids(), self._wall())
+        self.accounts.settle(uids(), self._wall())
         self.ready.set()
 
     async def keep(self) -> None:
@@ -84,7 +84,7 @@ class HistoryKeeper:
         """As many accounts as there is room for, those of pods that are there first."""
         most = history.MOST_ACCOUNTS
         while True:
-            plain = history.taken(self._accounts, self._wall(), most)
+            plain = history.taken(self.accounts, self._wall(), most)
             packed = zlib.compress(msgspec.json.encode(plain), 1)
             if len(packed) <= MOST_BYTES:
                 return packed

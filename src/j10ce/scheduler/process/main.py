@@ -25,6 +25,7 @@ from j10ce.scheduler.process import options
 from j10ce.scheduler.process.clock import SteadyWall
 from j10ce.scheduler.process.cluster import kinds
 from j10ce.scheduler.process.compose import Composed, composed
+from j10ce.scheduler.process.departures import DepartureLog
 from j10ce.scheduler.process.history import HistoryKeeper
 from j10ce.scheduler.process.options import NAME, Options
 from j10ce.scheduler.process.page import bind
@@ -61,6 +62,8 @@ async def serve(chosen: Options) -> None:
         asyncio.get_running_loop().add_signal_handler(signum, stopped.set)
     wall = SteadyWall(SystemClock())
     parts = composed(chosen.config)
+    if chosen.qos_log is not None:
+        parts.accounts.listen(DepartureLog(chosen.qos_log).departed)
     page = bind(chosen.listen, "--listen", loopback=True)
     health = bind(chosen.health_listen, "--health-listen", loopback=False) if chosen.health_listen else None
     access = read_access(chosen.store, os.environ, wall=wall)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ import structlog
 from j10ce.http.server import listen
 from j10ce.kube.events import Recorder
 from j10ce.scheduler.cycle.scheduler import Scheduler
+from j10ce.scheduler.process.cluster.faults import Faults
 from j10ce.scheduler.process.cluster.feed import ClusterFeed, Followed, sizes
 from j10ce.scheduler.process.deciding import Deciding
 from j10ce.scheduler.process.hands import Hands
@@ -45,7 +47,8 @@ class SchedulerProcess:
         self.metrics.watch(self._queues, lambda: elector.leader)
         self._deciding = Deciding(scheduler, wall, self.metrics)
         self._hands = Hands(store.client, self._deciding, self._leads, recorder.tell_of, self.metrics)
-        followed = Followed(self._deciding.moved.ring, self._hands.forget)
+        faults = Faults(history.accounts, recorder.tell_of, self._leads)
+        followed = Followed(self._deciding.moved.ring, faults.seen, (self._hands.forget, faults.gone))
         self._feed = ClusterFeed(store, store.kinds, scheduler, owners, wall, followed)
         self.stopped = stopped
 
@@ -71,6 +74,8 @@ class SchedulerProcess:
 
     async def _lead(self) -> None:
         await self._history.ready.wait()
+        gc.collect()
+        gc.freeze()  # what was read first stays for long: nobody looks through it again
         log.info("scheduler.lead", nodes=int(self._scheduler.book.alive.sum()), pods=len(self._scheduler.book.pods))
         async with asyncio.TaskGroup() as group:
             group.create_task(self._hands.run())

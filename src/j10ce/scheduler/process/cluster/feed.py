@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import structlog
 
 from j10ce.model.stored import Event, Key
-from j10ce.scheduler.book.facts import OwnerFacts
+from j10ce.scheduler.book.facts import OwnerFacts, PodFacts
 from j10ce.scheduler.cycle.scheduler import Scheduler
 from j10ce.scheduler.process.cluster.kinds import FIRST, Held
 from j10ce.scheduler.process.cluster.promises import LOOK_S, Promises
@@ -24,7 +24,8 @@ class Followed(NamedTuple):
     """Who hears of changes beside the core."""
 
     moved: Callable[[], None]
-    gone: Callable[[str], None]  # the uid of a pod
+    seen: Callable[[PodFacts], None]  # after the core
+    gone: Sequence[Callable[[str], None]]  # the uid of a pod
 
 
 class ClusterFeed:
@@ -97,10 +98,12 @@ class ClusterFeed:
 
     def _pod(self, held: Held, now: float, *, gone: bool) -> None:
         if gone:
-            self._followed.gone(held.fact.uid)
+            for gone_from in self._followed.gone:
+                gone_from(held.fact.uid)
             self._scheduler.remove_pod(held.fact.uid, now)
         else:
             self._scheduler.put_pod(held.fact, now)
+            self._followed.seen(held.fact)
 
     def _fact(self, held: Held, now: float, *, gone: bool) -> None:
         if gone and isinstance(held.fact, OwnerFacts):
