@@ -43,6 +43,7 @@ async def path(tmp_path: Path) -> AsyncIterator[Path]:
 async def serving(path: Path) -> AsyncIterator[None]:
     sock = socket.socket(socket.AF_UNIX)
     sock.bind(str(path))
+    sock.listen()  # whoever comes before the server has begun waits for it
     async with asyncio.TaskGroup() as group:
         task = group.create_task(server.listen(sock, echo))
         try:
@@ -129,6 +130,20 @@ async def test_a_crowd_is_answered_few_at_a_time(path: Path) -> None:
 
     async with asyncio.timeout(60):
         assert sum(await asyncio.gather(*(one() for _ in range(300)))) == 900
+
+
+async def test_a_peer_that_never_reads_its_answer_loses_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(server, "IDLE_S", 0.05)
+    size = server.MOST_BODY // 2
+    async with serving(tmp_path / "s"), asyncio.timeout(30):
+        _, writer = await asyncio.open_unix_connection(str(tmp_path / "s"), limit=1)
+        writer.write(f"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n".encode() + b"x" * size)
+        await writer.drain()
+        assert await client.call(Peer(f"unix:{tmp_path / 's'}"), "GET", "/echo")
+        writer.close()
 
 
 async def test_nobody_there_is_unreachable(tmp_path: Path) -> None:

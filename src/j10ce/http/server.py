@@ -168,12 +168,21 @@ async def _converse(sock: socket.socket, handler: Handler) -> None:
             while await _exchange(conn, reader, writer, handler):
                 conn.start_next_cycle()
         finally:
-            writer.close()
-            await writer.wait_closed()
+            await _hang_up(writer)
     except (OSError, TimeoutError, h11.RemoteProtocolError, h11.LocalProtocolError, asyncio.IncompleteReadError) as e:
         log.debug("connection.ended", error=str(e))
     except Exception:  # a fault of ours in front of the handlers: the agent outlives that, too
         log.exception("connection.failed")
+
+
+async def _hang_up(writer: asyncio.StreamWriter) -> None:
+    """What a peer has not read after a while is thrown away: else it would keep its place for as long as it likes."""
+    writer.close()
+    try:
+        async with asyncio.timeout(IDLE_S):
+            await writer.wait_closed()
+    finally:
+        writer.transport.abort()
 
 
 async def _exchange(
