@@ -78,3 +78,17 @@ def test_pods_that_are_thought_away_come_back_even_after_an_error() -> None:
             raise LookupError
     except LookupError:
         assert int(book.used[0, 0]) == 100
+
+
+def test_a_node_that_only_pods_name_takes_no_room_and_has_them_once_it_is_there() -> None:
+    book = Book()
+    for n in range(500):
+        book.put_pod(PodFacts(f"p{n}", "default", f"p{n}", Shape((("cpu", 100),)), node=f"nowhere-{n}"))
+        if n > 1:
+            book.remove_pod(f"p{n}")
+    book.put_pod(PodFacts("p1", "default", "p1", node="nowhere-1", phase="Failed"))
+    assert (len(book), len(book.names), book.pods) == (0, 0, {})
+    for n in range(2):
+        book.put_node(NodeFacts(f"nowhere-{n}", {}, {"cpu": 4000}))
+    assert set(book.pods) == {"p0"}
+    assert book.used[:2, 0].tolist() == [100, 0]

@@ -8,6 +8,7 @@ Nodes and pods come in as they change; sums per node and resource go out, and wh
     around      is what else a cluster holds: namespaces, budgets, volumes, groups, quotas
     columns     numbers the resources that pods ask for
     index       is what nodes have in common
+    absent      keeps pods of nodes that nobody has heard of
     book        is the book itself: pods that are bound, and pods that are assumed to be
     units       is who stands on units of policies, and what the others hold
     pledged     is what of a policy is in force

@@ -13,6 +13,7 @@ from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
+from j10ce.scheduler.book.absent import Absent
 from j10ce.scheduler.book.around import Around
 from j10ce.scheduler.book.columns import CPU, MEMORY, PODS, Columns
 from j10ce.scheduler.book.facts import LoadFacts, NodeFacts, PodFacts
@@ -56,7 +57,8 @@ class Book:
         self.load: Scores = np.zeros(0)  # the peak to expect, 0 to 1
         self.weighed: Amounts = np.zeros((0, 2), np.int64, order="F")  # cpu and memory as scores count them
         self.lacking: set[int] = set()  # rows of nodes without any cpu, or without memory
-        self.pods: dict[str, PodFacts] = {}  # by uid: those that have a node
+        self.pods: dict[str, PodFacts] = {}  # by uid: those that have a node, one that was heard of
+        self._absent = Absent()
         self.assumed: set[str] = set()  # uids
         self.version = 0
         self.changed = 0
@@ -116,16 +118,18 @@ class Book:
         if not pod.node and pod.uid in self.assumed and not pod.ended:
             return
         self.assumed.discard(pod.uid)
+        self._absent.drop(pod.uid)
         if before is not None and _alike(before, pod):
             self._there[self.row[pod.node]][pod.uid] = self.pods[pod.uid] = pod
             return
         if before is not None:
             self._take_away(before)
         if pod.node and not pod.ended:
-            self._put_there(pod)
+            (self._put_there if pod.node in self.row else self._absent.put)(pod)
 
     def remove_pod(self, uid: str) -> None:
         self.assumed.discard(uid)
+        self._absent.drop(uid)
         if (before := self.pods.get(uid)) is not None:
             self._take_away(before)
 
@@ -222,6 +226,8 @@ class Book:
             self._there.append({})
             if row == len(self.alive):
                 self._grow(row + max(MORE_ROWS, row), len(self.columns))
+            for pod in self._absent.taken(name):
+                self._put_there(pod)
         return row
 
     # -- inside

@@ -16,8 +16,11 @@ class Nominated:
         return len(self._row)
 
     def put(self, pod: PodFacts, node: str) -> None:
+        """At a node that was heard of: nobody is awaited at another."""
         self.remove(pod.uid)
-        row = self._row[pod.uid] = self._book.row_of(node)
+        if (row := self._book.row.get(node)) is None:
+            return
+        self._row[pod.uid] = row
         self._rows.setdefault(row, {})[pod.uid] = pod
 
     def remove(self, uid: str) -> None:
