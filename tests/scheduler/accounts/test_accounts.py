@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from j10ce.errors import Invalid
-from j10ce.scheduler.accounts.accounts import IDLE_S, Accounts, Departure, Mode
+from j10ce.scheduler.accounts.accounts import IDLE_S, MOST_OWNERS, Accounts, Departure, Mode
 from j10ce.scheduler.accounts.history import restore, taken
 from j10ce.scheduler.accounts.measure import Measure
 from j10ce.scheduler.book.facts import OwnerFacts, PodFacts
@@ -156,6 +156,53 @@ def test_an_account_without_pods_is_forgotten_after_an_hour_or_with_its_owner() 
     assert sorted(accounts.by_key) == [f"shop/Deployment/web{n}" for n in range(1, 5)]
     accounts.seen(pod("late"), START + IDLE_S + 2)
     assert sorted(accounts.by_key) == ["shop/Deployment/web"]
+
+
+def test_an_account_of_several_owners_is_followed_by_the_first_and_goes_with_the_last() -> None:
+    accounts = Accounts()
+    owners = [OwnerFacts("Job", "shop", f"job{n}", slots=n + 1) for n in range(MOST_OWNERS + 9)]
+    for n, owner in enumerate(owners):
+        accounts.seen(pod(f"p{n}", owner=owner, annotations={"controller": "all"}), START)
+        accounts.gone(f"p{n}", START + 1)
+    account = accounts.by_key["shop/all"]
+    accounts.owner_seen(owners[3]._replace(slots=50), START + 2)
+    assert (len(account.owners), account.identity.slots) == (MOST_OWNERS, 1)
+    for owner in owners[1:]:
+        accounts.owner_gone(owner)
+    assert accounts.by_key
+    accounts.owner_gone(owners[0])
+    assert not accounts.by_key
+
+
+def test_an_owner_that_nobody_follows_changes_nothing_for_those_without_a_name() -> None:
+    accounts = Accounts("classic")
+    accounts.seen(PodFacts("a", "shop", "a", created=START), START)
+    accounts.gone("a", START + 5)
+    accounts.owner_gone(OwnerFacts("Deployment", "bank", "other"))
+    assert accounts.by_key[""].sums(START + 5).waiting == 5.0
+
+
+def test_equal_annotations_are_one_account_within_a_namespace_and_are_shown_as_they_are_written() -> None:
+    accounts = Accounts()
+    for uid, namespace in (("a", "shop"), ("b", "shop"), ("c", "bank")):
+        accounts.seen(PodFacts(uid, namespace, uid, annotations={"controller": "web"}, created=START), START)
+    again = Accounts()
+    restore(json.loads(json.dumps(taken(accounts, START))), again)
+    for each in (accounts, again):
+        assert {key: set(account.live) for key, account in each.by_key.items()} == {
+            "shop/web": {"a", "b"},
+            "bank/web": {"c"},
+        }
+        assert [account.identity.shown for account in each.sorted()] == ["web", "web"]
+
+
+def test_pods_that_come_and_go_all_the_time_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("j10ce.scheduler.accounts.accounts.MOST_IDLE", 10)
+    accounts = Accounts()
+    for n in range(100):
+        accounts.seen(PodFacts(f"p{n}", "shop", f"p{n}", created=START), START)
+        accounts.gone(f"p{n}", START)
+    assert len(accounts.by_key) <= 11
 
 
 def test_more_pods_than_slots_get_slots_of_their_own_and_a_freed_slot_is_taken_first() -> None:

@@ -22,7 +22,13 @@ def pod(owner: OwnerFacts | None = WEB, **annotations: str) -> PodFacts:
     [
         pytest.param(pod(), False, "shop/StatefulSet/web", id="its owner, in any namespace"),
         pytest.param(pod(None), False, "shop/Pod/web-0", id="a pod of nobody"),
-        pytest.param(pod(controller="mine"), False, "mine", id="an annotation"),
+        pytest.param(pod(controller="mine"), False, "shop/mine", id="an annotation, of its own namespace"),
+        pytest.param(pod(controller="bank/Job/x"), False, "shop/bank/Job/x", id="another namespace's account"),
+        pytest.param(pod(controller="\x1b[2J"), False, "shop/StatefulSet/web", id="one that acts on a terminal"),
+        pytest.param(pod(controller="a\nb"), True, "", id="one of two lines, classic"),
+        pytest.param(pod(controller="x" * 513), False, "shop/StatefulSet/web", id="an endless one"),
+        pytest.param(pod(WEB._replace(kind="\x1b[2J")), False, "shop/Pod/web-0", id="an owner that acts on a terminal"),
+        pytest.param(pod(WEB._replace(name="x" * 513)), False, "shop/Pod/web-0", id="an endless owner"),
         pytest.param(pod(controller="mine"), True, "mine", id="an annotation, classic"),
         pytest.param(pod(), True, "", id="no annotation, classic"),
         pytest.param(pod(controller=""), True, "", id="an empty one, classic"),
@@ -50,6 +56,10 @@ def test_a_bad_annotation_is_a_fault_and_as_if_it_were_not_there(of: PodFacts, s
     identity = identified(of, default_slo=0.7)
     assert (identity.slo, len(identity.faults)) == (slo, faults)
     assert identity.acceptable is None
+
+
+def test_a_key_that_is_no_name_is_a_fault() -> None:
+    assert len(identified(pod(controller="a\u202eb")).faults) == 1
 
 
 @pytest.mark.parametrize(

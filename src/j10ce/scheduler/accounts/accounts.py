@@ -7,11 +7,13 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from j10ce.scheduler.accounts.account import Incarnation, OwnerAccount
-from j10ce.scheduler.accounts.identity import DEFAULT_SLO, NOBODY, SYSTEM, Identity, identified
+from j10ce.scheduler.accounts.identity import DEFAULT_SLO, NOBODY, SYSTEM, Identity, identified, owner_of
 from j10ce.scheduler.accounts.measure import Measure
 from j10ce.scheduler.book.facts import OwnerFacts, PodFacts
 
 IDLE_S: Final = 3600.0  # an account without pods is kept so long: who is away comes back, or never
+MOST_IDLE: Final = 100_000  # whoever makes and deletes pods all the time fills no memory
+MOST_OWNERS: Final = 64  # of one account that are followed: an annotation can name as many as there ever were
 
 Mode: TypeAlias = Literal["lazy", "classic"]
 
@@ -97,16 +99,19 @@ class Accounts:
             (account.allocating.add if yes else account.allocating.discard)(uid)
 
     def owner_seen(self, owner: OwnerFacts, now: float) -> None:
-        if (account := self._account_of(owner)) is not None:
+        if (account := self._account_of(owner)) is not None and account.owners[0] == _owner_key(owner):
             slots = max(owner.slots, 0)
             account.wanted(account.identity._replace(slots=slots, completions=owner.completions), self._tick(now))
 
     def owner_gone(self, owner: OwnerFacts) -> None:
-        """Its account goes with its last pod."""
-        if (account := self._account_of(owner)) is not None:
-            account.gone = True
-            if not account.live:
-                self._forget(account.key)
+        """Its account goes with its last pod, unless others are on it."""
+        if (account := self._account_of(owner)) is None:
+            return
+        account.owners.remove(_owner_key(owner))
+        del self._owned[_owner_key(owner)]
+        account.gone = not account.owners
+        if account.gone and not account.live:
+            self._forget(account.key)
 
     def settle(self, uids: Collection[str], now: float) -> None:
         """These are all pods that there are: others ended while nobody looked."""
@@ -135,7 +140,7 @@ class Accounts:
         return self._of[uid].measure(it, max(now, self.latest), self.default_acceptable) if it else None
 
     def sorted(self) -> Iterator[OwnerAccount]:
-        return (self.by_key[key] for key in sorted(self.by_key))
+        return iter(sorted(self.by_key.values(), key=lambda account: (account.identity.shown, account.key)))
 
     # -- inside
 
@@ -149,19 +154,23 @@ class Accounts:
         account = self.by_key.get(identity.key)
         if account is None:
             account = self.by_key[identity.key] = OwnerAccount(identity.key, identity, now)
-        if pod.owner is not None and (owner := _owner_key(pod.owner)) not in self._owned:
-            self._owned[owner] = identity.key
-            account.owners.append(owner)
+        if (owner := owner_of(pod)) is not None and len(account.owners) < MOST_OWNERS:
+            self._own(account, _owner_key(owner))
         self._idle.pop(identity.key, None)
         self._of[pod.uid] = account
         return account.open(pod, identity, min(pod.created or now, now))
+
+    def _own(self, account: OwnerAccount, owner: tuple[str, str, str]) -> None:
+        if owner not in self._owned:
+            self._owned[owner] = account.key
+            account.owners.append(owner)
 
     def _identified(self, pod: PodFacts) -> Identity:
         return identified(pod, self.default_slo, shared=self.mode == "classic")
 
     def _refresh(self, account: OwnerAccount, it: Incarnation, pod: PodFacts, now: float) -> None:
         """Annotations can change, and owners be scaled; whose account it is on stays."""
-        identity = self._identified(pod)._replace(key=account.key)
+        identity = self._identified(pod)._replace(key=account.key, name=account.identity.name)
         if identity != it.identity:
             it.identity = identity
         if identity != account.identity and _speaks_for(pod, account):
@@ -201,7 +210,7 @@ class Accounts:
                 departed(departure)
 
     def _forget_idle(self, now: float) -> None:
-        while self._idle and now - next(iter(self._idle.values())) > IDLE_S:
+        while self._idle and (now - next(iter(self._idle.values())) > IDLE_S or len(self._idle) > MOST_IDLE):
             self._forget(next(iter(self._idle)))
 
     def _forget(self, key: str) -> None:
@@ -210,14 +219,16 @@ class Accounts:
             self._owned.pop(owner, None)
 
     def _account_of(self, owner: OwnerFacts) -> OwnerAccount | None:
-        return self.by_key.get(self._owned.get(_owner_key(owner), ""))
+        key = self._owned.get(_owner_key(owner))
+        return None if key is None else self.by_key.get(key)
 
 
 def _speaks_for(pod: PodFacts, account: OwnerAccount) -> bool:
     """Of several owners on one account, the first one does."""
     if not account.owners:
         return account.key != NOBODY
-    return pod.owner is not None and account.owners[0] == _owner_key(pod.owner)
+    owner = owner_of(pod)
+    return owner is not None and account.owners[0] == _owner_key(owner)
 
 
 def _owner_key(owner: OwnerFacts) -> tuple[str, str, str]:

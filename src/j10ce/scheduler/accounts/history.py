@@ -56,6 +56,7 @@ class Kept(Struct, frozen=True, array_like=True):
     at_once: tuple[float, float]
     ended: tuple[Ended, ...]
     live: tuple[LivePod, ...]
+    name: str = ""
 
 
 class History(Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,6 +113,7 @@ def _kept(account: OwnerAccount, now: float) -> Kept:
             )
             for uid, it in account.live.items()
         ),
+        identity.name,
     )
 
 
@@ -127,7 +129,7 @@ def _ended(flows: Flows, live: list[PodClock], now: float) -> Ended:
 
 
 def _account(kept: Kept, at: float) -> OwnerAccount:
-    identity = Identity(kept.key, kept.slo, kept.approach, kept.acceptable, kept.slots, kept.completions)
+    identity = Identity(kept.key, kept.slo, kept.approach, kept.acceptable, kept.slots, kept.completions, (), kept.name)
     account = OwnerAccount(kept.key, identity, at)
     account.succeeded, account.owners = kept.succeeded, list(kept.owners)
     for ended in kept.ended:

@@ -19,7 +19,7 @@ def line(departure: Departure) -> str:
     clock, sums = it.clock, measure.sums
     return ",".join(
         (
-            *(str(int(at)), _quoted(it.pod.name), _quoted(departure.account.key), number(measure.slo, 6)),
+            *(str(int(at)), _quoted(it.pod.name), _quoted(departure.account.identity.shown), number(measure.slo, 6)),
             *(str(it.slot.number), it.identity.approach, str(int(clock.created))),
             *(_ms(clock.waiting(at)), _ms(clock.binding(at)), _ms(clock.running(at))),
             *("true" if departure.succeeded else "false", number(measure.qos, 6), number(measure.metric, 6)),

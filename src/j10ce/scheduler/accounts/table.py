@@ -36,7 +36,7 @@ def data(accounts: Accounts, now: float) -> dict[str, Any]:
     """What both tables show, unrounded; what is no finite number is spelled as in the tables."""
     owners = [
         {
-            "controller": account.key,
+            "controller": account.identity.shown,
             "slo": account.identity.slo,
             "approach": account.identity.approach,
             "slots": account.identity.slots,
@@ -61,7 +61,7 @@ def _held(accounts: Accounts, now: float) -> Iterator[tuple[OwnerAccount, Incarn
 def _narrow_row(account: OwnerAccount, now: float) -> tuple[str, ...]:
     sums = account.sums(now)
     seconds = _ttv(account, now), sums.effective, sums.waiting, sums.binding
-    return account.key, _achieved(sums.qos, account.identity.slo), *map(spelled, seconds)
+    return account.identity.shown, _achieved(sums.qos, account.identity.slo), *map(spelled, seconds)
 
 
 def _ttv(account: OwnerAccount, now: float) -> float:
@@ -72,7 +72,7 @@ def _ttv(account: OwnerAccount, now: float) -> float:
 def _wide_row(account: OwnerAccount, it: Incarnation, measure: Measure) -> tuple[str, ...]:
     sums = measure.sums
     return (
-        f"{account.key}-{it.slot.number}",
+        f"{account.identity.shown}-{it.slot.number}",
         _achieved(measure.qos, measure.slo),
         f"{number(measure.preemption_overhead, 2):>9}/{number(measure.acceptable, 2):<9}",
         it.identity.approach,
@@ -100,7 +100,7 @@ def _sums(account: OwnerAccount, now: float) -> dict[str, float]:
 
 def _pod(account: OwnerAccount, it: Incarnation, measure: Measure) -> dict[str, Any]:
     return {
-        "controller": account.key,
+        "controller": account.identity.shown,
         "slot": it.slot.number,
         "namespace": it.pod.namespace,
         "name": it.pod.name,
