@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
+from j10ce.scheduler.book.around import NamespaceFacts
 from j10ce.scheduler.book.facts import NodeFacts, PodFacts
 from j10ce.scheduler.book.shape import Shape
 from j10ce.scheduler.cluster import Rows
 from j10ce.scheduler.cycle.decisions import Bind, Decision, Defer, Evict
-from j10ce.scheduler.cycle.framework import Candidate, Preemptor
-from j10ce.scheduler.cycle.profile import profile
+from j10ce.scheduler.cycle.framework import Await, Candidate, Preemptor
+from j10ce.scheduler.cycle.profile import PluginFault, profile
 from j10ce.scheduler.cycle.scheduler import Scheduler
 from j10ce.scheduler.plugins.resources.balanced import BalancedAllocation
 from j10ce.scheduler.plugins.resources.fit import NodeResourcesFit
@@ -91,3 +94,95 @@ def test_a_pod_is_tried_without_delay_once_all_that_had_to_go_for_it_are_gone() 
     assert not bindings(s.step(1.1))
     s.remove_pod("p1", 1.2)
     assert bindings(s.step(1.2)) == {"p2": "n0"}
+
+
+class Faulty:
+    """Fails wherever it is asked about a pod called `bad`, or a fact of that name."""
+
+    name = "faulty"
+    moves = True
+    facts = (NamespaceFacts,)
+
+    def __init__(self, fails_at: str) -> None:
+        self._at = fails_at
+        self.asked: set[str] = set()
+        self._waits: list[str] = []
+
+    def _ask(self, point: str, name: str) -> None:
+        self.asked.add(point)
+        if point == self._at and name == "bad":
+            raise RuntimeError(f"{point} of {name}")
+
+    def pod_seen(self, pod: PodFacts, now: float, /) -> None:
+        self._ask("pod_seen", pod.name)
+
+    def pod_gone(self, pod: PodFacts, now: float, /) -> None:
+        self._ask("pod_gone", pod.name)
+
+    def fact_seen(self, fact: NamespaceFacts, now: float, /) -> None:
+        self._ask("fact_seen", fact.name)
+
+    def fact_gone(self, fact: NamespaceFacts, now: float, /) -> None:
+        self._ask("fact_gone", fact.name)
+
+    def queue_key(self, pod: PodFacts, now: float, /) -> str:
+        self._ask("queue_key", pod.name)
+        return pod.name
+
+    def pre_enqueue(self, pod: PodFacts, now: float, /) -> str:
+        self._ask("pre_enqueue", pod.name)
+        return ""
+
+    def reserve(self, pod: PodFacts, node: str, now: float, /) -> None:
+        self._ask("reserve", pod.name)
+
+    def unreserve(self, pod: PodFacts, node: str, now: float, /) -> None:
+        self._ask("unreserve", pod.name)
+
+    def permit(self, pod: PodFacts, node: str, now: float, /) -> Await:
+        self._waits.append(pod.uid)
+        return Await(now + 9.0, "a moment")
+
+    def permitted(self) -> list[str]:
+        """Fails once."""
+        self._ask("permitted", "bad" if "permitted" not in self.asked else "")
+        waits, self._waits = self._waits, []
+        return waits
+
+    def pre_bind(self, pod: PodFacts, node: str, now: float, /) -> None:
+        self._ask("pre_bind", pod.name)
+
+    def post_bind(self, pod: PodFacts, node: str, now: float, /) -> None:
+        self._ask("post_bind", pod.name)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        *("pod_seen", "pod_gone", "fact_seen", "fact_gone", "queue_key", "pre_enqueue", "reserve", "unreserve"),
+        *("permitted", "pre_bind", "post_bind"),
+    ],
+)
+def test_a_plugin_that_fails_about_one_pod_costs_the_others_nothing_and_somebody_hears_of_it(point: str) -> None:
+    faults: list[PluginFault] = []
+    plugin = Faulty(point)
+    s = Scheduler([profile(NAME, [NodeResourcesFit(), plugin])], faulted=faults.append)
+    s.put_node(NodeFacts("n0", {}, {"cpu": 10_000, "memory": 1 << 40, "pods": 99}), 0.0)
+    bad = NamespaceFacts("bad", {})
+    s.put_fact(bad, 0.0)
+    s.remove_fact(bad, 0.0)
+    for name in ("bad", "good", "late"):
+        s.put_pod(pod(name), 1.0)
+    decisions = s.step(1.0) + s.step(2.0) + s.step(11.0) + s.step(22.0)
+    assert "good" in bindings(decisions)
+    s.bind_failed("late", "conflict", 23.0)
+    for name in ("bad", "good"):
+        s.bound(name, 23.0)
+        s.remove_pod(name, 24.0)
+    s.put_pod(pod("bad"), 25.0)
+    s.step(25.0)
+    s.remove_pod("bad", 26.0)
+    s.step(40.0)
+    assert point in plugin.asked
+    said = [d.why for d in decisions if isinstance(d, Defer)]
+    assert faults or any("RuntimeError" in why for why in said)

@@ -15,7 +15,7 @@ from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cycle.decisions import Bind, Decision, Defer
 from j10ce.scheduler.cycle.framework import Await, Refused, Skip
-from j10ce.scheduler.cycle.profile import Profile
+from j10ce.scheduler.cycle.profile import Faulted, Profile, contained
 
 NO_ANNOTATIONS: Final = MappingProxyType[str, str]({})
 
@@ -44,8 +44,8 @@ class TurnedDown(NamedTuple):
 
 
 class Placing:
-    def __init__(self, book: Book) -> None:
-        self._book = book
+    def __init__(self, book: Book, faulted: Faulted) -> None:
+        self._book, self._faulted = book, faulted
         self.waiting: dict[str, Waits] = {}  # by uid
         self.binding: dict[str, Placed] = {}
 
@@ -55,7 +55,7 @@ class Placing:
         try:
             return self._reserve(placed, now) or self._permit(placed, now, out)
         except Exception as fault:
-            return self._give_back(placed, "a plugin failed", f"{type(fault).__name__}: {fault}", now)
+            return self._failed(placed, fault, now)
 
     def place_all(self, all_of: Sequence[Placed], rows: Sequence[int], now: float, out: list[Decision]) -> None:
         """Pods of one shape and of a profile that asks nobody else: as `place` of each."""
@@ -68,7 +68,7 @@ class Placing:
         """Binds those that wait no longer; yields those that have waited for too long."""
         for profile in {id(w.placed.profile): w.placed.profile for w in self.waiting.values()}.values():
             for permit in profile.permits:
-                for uid in permit.permitted():
+                for uid in contained(self._faulted, permit.permitted) or ():
                     if (waits := self.waiting.get(uid)) is not None:
                         waits.until.pop(permit.name, None)
         for uid, waits in list(self.waiting.items()):
@@ -76,7 +76,7 @@ class Placing:
                 continue
             if not waits.until:
                 del self.waiting[uid]
-                if (down := self._bind(waits.placed, now, out)) is not None:
+                if (down := self._bound_or_back(waits.placed, now, out)) is not None:
                     yield down
             elif (over := min(waits.until.values())) <= now:
                 late = next(name for name, until in waits.until.items() if until == over)
@@ -89,7 +89,7 @@ class Placing:
     def bound(self, uid: str, now: float) -> None:
         if (placed := self.binding.pop(uid, None)) is not None:
             for plugin in placed.profile.post_binds:
-                plugin.post_bind(placed.pod, placed.node, now)
+                contained(self._faulted, plugin.post_bind, placed.pod, placed.node, now)
 
     def seen(self, pod: PodFacts, now: float) -> None:
         """It has a node: the one that was chosen, or somebody else's choice."""
@@ -142,6 +142,12 @@ class Placing:
         out.append(Defer(placed.pod, "Waiting", "; ".join(reasons), min(until.values())))
         return None
 
+    def _bound_or_back(self, placed: Placed, now: float, out: list[Decision]) -> TurnedDown | None:
+        try:
+            return self._bind(placed, now, out)
+        except Exception as fault:
+            return self._failed(placed, fault, now)
+
     def _bind(self, placed: Placed, now: float, out: list[Decision]) -> TurnedDown | None:
         pod, node, why, profile = placed
         for plugin in profile.pre_binds:
@@ -156,6 +162,9 @@ class Placing:
         out.append(Bind(pod, node, annotations, why))
         return None
 
+    def _failed(self, placed: Placed, fault: Exception, now: float) -> TurnedDown:
+        return self._give_back(placed, "a plugin failed", f"{type(fault).__name__}: {fault}", now)
+
     def _give_back(self, placed: Placed, plugin: str, why: str, now: float) -> TurnedDown:
         self._unreserve(placed, now)
         self._book.forget(placed.pod.uid)
@@ -163,4 +172,4 @@ class Placing:
 
     def _unreserve(self, placed: Placed, now: float) -> None:
         for plugin in reversed(placed.profile.reserves):
-            plugin.unreserve(placed.pod, placed.node, now)
+            contained(self._faulted, plugin.unreserve, placed.pod, placed.node, now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Scores
 from j10ce.scheduler.cycle.framework import (
     Binder,
+    FactWatcher,
     Filter,
     Normalised,
     Permit,
+    PodWatcher,
     PostBind,
     PostFilter,
     PreBind,
@@ -29,7 +31,53 @@ from j10ce.scheduler.cycle.framework import (
     Skip,
 )
 
+T = TypeVar("T")
 NO_WEIGHTS: Final = MappingProxyType[str, float]({})
+
+
+class PluginFault(NamedTuple):
+    """A plugin failed where it decides about nobody. `call`: plugin and extension point; `about`: of what it was."""
+
+    call: str
+    about: str
+    error: Exception
+
+
+Faulted = Callable[[PluginFault], None]
+
+
+def loud(fault: PluginFault) -> None:
+    """Where nobody listens for faults, they end what was asked for."""
+    raise fault.error
+
+
+def contained(faulted: Faulted, call: Callable[..., T], *args: Any) -> T | None:
+    """What a plugin answers; None where it failed: that costs nobody else anything. The first argument is what it is
+    about."""
+    try:
+        return call(*args)
+    except Exception as error:  # whatever others have written
+        about = str(getattr(args[0], "key", getattr(args[0], "name", ""))) if args else ""
+        faulted(PluginFault(call.__qualname__, about, error))
+        return None
+
+
+class Watchers:
+    """The plugins that follow pods and facts, of all profiles."""
+
+    def __init__(self, plugins: Sequence[object], faulted: Faulted) -> None:
+        self._faulted = faulted
+        self.of_pods = [p for p in plugins if isinstance(p, PodWatcher)]
+        self._of_facts = [p for p in plugins if isinstance(p, FactWatcher)]
+
+    def pod(self, pod: PodFacts, now: float, *, gone: bool = False) -> None:
+        for plugin in self.of_pods:
+            contained(self._faulted, plugin.pod_gone if gone else plugin.pod_seen, pod, now)
+
+    def fact(self, fact: Any, now: float, *, gone: bool = False) -> None:
+        for plugin in self._of_facts:
+            if isinstance(fact, plugin.facts):
+                contained(self._faulted, plugin.fact_gone if gone else plugin.fact_seen, fact, now)
 
 
 class WeightedScore(NamedTuple):

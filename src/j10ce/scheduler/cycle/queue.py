@@ -64,6 +64,7 @@ class Entry:
 
 
 class Due(NamedTuple):
+    last: bool  # its key is not known
     key: Key
     created: float
     uid: str
@@ -71,9 +72,9 @@ class Due(NamedTuple):
 
 
 class Queue:
-    """`key`: as the profile of a pod sorts. Where keys move, they are asked for at every step."""
+    """`key`: as the profile of a pod sorts; None: nobody knows. Where keys move, they are asked for at every step."""
 
-    def __init__(self, key: Callable[[PodFacts, float], Key], *, moves: bool) -> None:
+    def __init__(self, key: Callable[[PodFacts, float], Key | None], *, moves: bool) -> None:
         self._key, self._moves = key, moves
         self.entries: dict[str, Entry] = {}
         self._active: list[Due] = []
@@ -172,8 +173,8 @@ class Queue:
     # -- inside
 
     def _due(self, entry: Entry, now: float) -> Due:
-        pod = entry.pod
-        return Due(self._key(pod, now), pod.created, pod.uid, entry.turn)
+        pod, key = entry.pod, self._key(entry.pod, now)
+        return Due(key is None, 0 if key is None else key, pod.created, pod.uid, entry.turn)
 
     def _next(self, now: float) -> Due | None:
         if self._moves and self._sorted_at != now:

@@ -15,11 +15,11 @@ from j10ce.scheduler.book.facts import LoadFacts, NodeFacts, PodFacts
 from j10ce.scheduler.book.shape import Shape
 from j10ce.scheduler.cycle.decisions import Decision, Defer, Evict, Nominate
 from j10ce.scheduler.cycle.engine import Choice, Engine
-from j10ce.scheduler.cycle.framework import BookReader, Candidate, FactWatcher, Key, PodWatcher, Reach, Retries
+from j10ce.scheduler.cycle.framework import BookReader, Candidate, Key, Reach, Retries
 from j10ce.scheduler.cycle.nominated import Nominated
 from j10ce.scheduler.cycle.placing import Placed, Placing, TurnedDown
-from j10ce.scheduler.cycle.profile import Profile
-from j10ce.scheduler.cycle.queue import FIRST_BACKOFF_S, Entry, Group, Place, Queue
+from j10ce.scheduler.cycle.profile import Faulted, Profile, Watchers, contained, loud
+from j10ce.scheduler.cycle.queue import FIRST_BACKOFF_S, MOST_BACKOFF_S, Entry, Group, Place, Queue
 from j10ce.scheduler.cycle.refusals import NoFit
 
 EQUAL: Final = 256  # pods that are decided together
@@ -38,22 +38,23 @@ class Pending(NamedTuple):
 
 
 class Scheduler:
-    def __init__(self, profiles: Sequence[Profile], book: Book | None = None) -> None:
-        """The first profile says how the queue of all is sorted."""
+    def __init__(self, profiles: Sequence[Profile], book: Book | None = None, faulted: Faulted = loud) -> None:
+        """The first profile says how the queue of all is sorted. `faulted` hears of plugins that fail where there is no
+        pod whose turn it is; what fails about a pod is said to the pod."""
         self.book = Book() if book is None else book
         self.nominated = Nominated(self.book)
         self.engines = {p.name: Engine(p, self.book, self.nominated) for p in profiles}
         self._sort = profiles[0].queue_sort if profiles else None
+        self._faulted = faulted
         self._queue = Queue(self._key, moves=self._sort is not None and self._sort.moves)
-        self._placing = Placing(self.book)
+        self._placing = Placing(self.book, faulted)
         self._evicting: dict[str, set[str]] = {}  # uid of a victim: of the pods that wait for it to go
         self._awaits: dict[str, set[str]] = {}  # uid of a pod: of the victims that it waits for
         plugins = {id(p): p for profile in profiles for p in profile.plugins}.values()
         for plugin in plugins:
             if isinstance(plugin, BookReader):
                 plugin.read(self.book)
-        self._pod_watchers = [p for p in plugins if isinstance(p, PodWatcher)]
-        self._fact_watchers = [p for p in plugins if isinstance(p, FactWatcher)]
+        self._watchers = Watchers(tuple(plugins), faulted)
         self._judged = {
             name: {f.name for f in e.profile.filters if f.reach is not Reach.CLUSTER}
             for name, e in self.engines.items()
@@ -79,9 +80,7 @@ class Scheduler:
             self.book.around.put(fact)
         elif isinstance(fact, LoadFacts):
             self.book.put_load(fact)
-        for plugin in self._fact_watchers:
-            if isinstance(fact, plugin.facts):
-                plugin.fact_seen(fact, now)
+        self._watchers.fact(fact, now)
         self._other = True
 
     def remove_fact(self, fact: Any, now: float) -> None:
@@ -89,23 +88,20 @@ class Scheduler:
             self.book.around.remove(fact)
         elif isinstance(fact, LoadFacts):
             self.book.put_load(fact._replace(load=0.0))
-        for plugin in self._fact_watchers:
-            if isinstance(fact, plugin.facts):
-                plugin.fact_gone(fact, now)
+        self._watchers.fact(fact, now, gone=True)
         self._other = True
 
     def put_pod(self, pod: PodFacts, now: float) -> None:
         pod = self._with_known_shape(pod)
         if pod.namespace != UNTRACKED:
-            for plugin in self._pod_watchers:
-                plugin.pod_seen(pod, now)
+            self._watchers.pod(pod, now)
         self.book.put_pod(pod)
         self._other = True
         if pod.node or pod.ended:
             self._settled(pod, now)
         elif pod.scheduler in self.engines and not self._placing.has(pod.uid):
             self._wants(pod, now)
-        if self._pod_watchers:
+        if self._watchers.of_pods:
             if pod.uid in self.book.pods or pod.uid in self._queue.entries:
                 self._aside.pop(pod.uid, None)
             else:
@@ -122,8 +118,7 @@ class Scheduler:
         if pod is None:
             pod = aside if entry is None else entry.pod
         if pod is not None and pod.namespace != UNTRACKED:
-            for plugin in self._pod_watchers:
-                plugin.pod_gone(pod, now)
+            self._watchers.pod(pod, now, gone=True)
         self._room = self._other = True
 
     def bound(self, uid: str, now: float) -> None:
@@ -176,7 +171,8 @@ class Scheduler:
     # -- who is tried
 
     def _key(self, pod: PodFacts, now: float) -> Key:
-        return self._sort.queue_key(pod, now) if self._sort is not None else 0
+        """None where the plugin failed."""
+        return contained(self._faulted, self._sort.queue_key, pod, now) if self._sort is not None else 0
 
     def _with_known_shape(self, pod: PodFacts) -> PodFacts:
         """Equal shapes are one, so that to tell them apart costs nothing."""
@@ -211,8 +207,12 @@ class Scheduler:
     def _let_in(self, entry: Entry, now: float, out: list[Decision]) -> None:
         pod = entry.pod
         for plugin in self.engines[pod.scheduler].profile.pre_enqueues:
-            if why := plugin.pre_enqueue(pod, now):
-                until = plugin.again_at(pod, now) if isinstance(plugin, Retries) else math.inf
+            try:
+                why = plugin.pre_enqueue(pod, now)
+                until = plugin.again_at(pod, now) if why and isinstance(plugin, Retries) else math.inf
+            except Exception as fault:  # a plugin's: who is not let in by it costs nobody else anything
+                why, until = _said_of(pod, fault), now + MOST_BACKOFF_S
+            if why:
                 if entry.why != why:
                     out.append(Defer(pod, "SchedulingGated", why, until))
                 self._queue.gate(entry, why, until)
@@ -245,7 +245,10 @@ class Scheduler:
         otherwise whatever happens."""
         if not group.plugins <= self._judged[group.scheduler]:
             return True
-        return self._room and self.engines[group.scheduler].hopes(pod)
+        try:
+            return self._room and self.engines[group.scheduler].hopes(pod)
+        except Exception:  # it is met again when the pod is tried, and said there
+            return True
 
     # -- what becomes of them
 
@@ -262,7 +265,7 @@ class Scheduler:
                 self._at_fault(entry, fault, now, out)
 
     def _at_fault(self, entry: Entry, fault: Exception, now: float, out: list[Decision]) -> None:
-        why = f"a plugin of profile {entry.pod.scheduler} failed: {type(fault).__name__}: {fault}"
+        why = _said_of(entry.pod, fault)
         self._queue.fail(entry, frozenset((FAULT,)), why, now, -math.inf)
         out.append(Defer(entry.pod, "SchedulerError", why, entry.until))
 
@@ -375,6 +378,10 @@ class Scheduler:
         for victim in self._awaits.pop(uid, ()):
             if victim in self._evicting:
                 self._evicting[victim].discard(uid)
+
+
+def _said_of(pod: PodFacts, fault: Exception) -> str:
+    return f"a plugin of profile {pod.scheduler} failed: {type(fault).__name__}: {fault}"
 
 
 def _same_wishes(before: PodFacts, pod: PodFacts) -> bool:
