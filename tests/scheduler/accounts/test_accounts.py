@@ -14,6 +14,7 @@ from j10ce.errors import Invalid
 from j10ce.scheduler.accounts.accounts import IDLE_S, MOST_OWNERS, Accounts, Departure, Mode
 from j10ce.scheduler.accounts.history import restore, taken
 from j10ce.scheduler.accounts.measure import Measure
+from j10ce.scheduler.accounts.online import Edge, Online, State
 from j10ce.scheduler.book.facts import OwnerFacts, PodFacts
 from tests.scheduler.accounts.oracle import Stamps, expected
 
@@ -203,6 +204,22 @@ def test_pods_that_come_and_go_all_the_time_fill_no_memory(monkeypatch: pytest.M
         accounts.seen(PodFacts(f"p{n}", "shop", f"p{n}", created=START), START)
         accounts.gone(f"p{n}", START)
     assert len(accounts.by_key) <= 11
+
+
+def test_pods_that_start_together_cost_one_step_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = list[Edge]()
+    after = Online._after
+
+    def counted(state: State, edge: Edge) -> State:
+        steps.append(edge)
+        return after(state, edge)
+
+    monkeypatch.setattr(Online, "_after", staticmethod(counted))
+    online = Online(300, START)
+    for n in range(300):
+        online.moved(START + n / 10, online=1)
+    assert len(steps) == 300
+    assert online.sums(START + 40.0) == pytest.approx((300 * 10.1, sum(range(300)) / 10))
 
 
 def test_more_pods_than_slots_get_slots_of_their_own_and_a_freed_slot_is_taken_first() -> None:

@@ -7,7 +7,7 @@ folded; an edge that is even later counts from where the fold ends.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 LATE: Final = 300.0  # seconds after which no edge is expected any more
 
@@ -18,8 +18,13 @@ class Edge(NamedTuple):
     slots: int = 0  # so many more are needed
 
 
+State: TypeAlias = tuple[float, float, float, int, int]  # effective and discarded until when; online and needed since
+
+
 class Online:
-    __slots__ = ("_edges", "_needed", "_since", "_tail", "discarded", "effective", "known", "needed", "online", "since")
+    """An edge costs as much as there are later ones: few, however many pods start together."""
+
+    __slots__ = ("_edges", "_states", "discarded", "effective", "known", "needed", "online", "since")
 
     def __init__(
         self, slots: int, known: float, effective: float = 0.0, discarded: float = 0.0, online: int = 0
@@ -29,7 +34,7 @@ class Online:
         self.since = known
         self.online, self.needed = online, slots  # at `since`
         self._edges: list[Edge] = []
-        self._tail, self._needed = (effective, discarded, known, online), slots  # the same with all edges
+        self._states: list[State] = []  # after each of them
 
     def moved(self, at: float, online: int = 0, slots: int = 0, now: float | None = None) -> None:
         """Pods came or went, or more or fewer are needed."""
@@ -38,39 +43,44 @@ class Online:
         edge = Edge(max(at, self.since), online, slots)
         place = bisect_right(self._edges, edge.at, key=_at)
         self._edges.insert(place, edge)
+        self._settle(place)
         self._fold(at if now is None else now)
-        self._settle()
 
     def sums(self, now: float) -> tuple[float, float]:
         """Effective and discarded."""
-        effective, discarded, until, online = self._tail
+        effective, discarded, until, online, needed = self._state(len(self._edges))
         gained = online * max(now - until, 0.0)
-        if online >= self._needed:
+        if online >= needed:
             return effective + gained, discarded
         return effective, discarded + gained
 
     @property
     def slots(self) -> int:
-        return self._needed
+        return self._state(len(self._edges))[4]
+
+    def _state(self, edges: int) -> State:
+        """After so many of the edges."""
+        if edges:
+            return self._states[edges - 1]
+        return self.effective, self.discarded, self.since, self.online, self.needed
 
     def _fold(self, now: float) -> None:
         if now - self.known < LATE:
             return
         old = bisect_right(self._edges, now - LATE, key=_at)
-        for edge in self._edges[:old]:
-            self.effective, self.discarded, self.since, self.online, self.needed = self._after(
-                (self.effective, self.discarded, self.since, self.online, self.needed), edge
-            )
-        del self._edges[:old]
+        self.effective, self.discarded, self.since, self.online, self.needed = self._state(old)
+        del self._edges[:old], self._states[:old]
 
-    def _settle(self) -> None:
-        state = (self.effective, self.discarded, self.since, self.online, self.needed)
-        for edge in self._edges:
+    def _settle(self, first: int) -> None:
+        """Edges from the `first` on are new, or have one before them that is."""
+        state = self._state(first)
+        del self._states[first:]
+        for edge in self._edges[first:]:
             state = self._after(state, edge)
-        self._tail, self._needed = state[:4], state[4]
+            self._states.append(state)
 
     @staticmethod
-    def _after(state: tuple[float, float, float, int, int], edge: Edge) -> tuple[float, float, float, int, int]:
+    def _after(state: State, edge: Edge) -> State:
         effective, discarded, since, online, needed = state
         gained = online * (edge.at - since)
         if online >= needed:
