@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.scheduler.book.book import Book
+from j10ce.scheduler.book.columns import MOST_ASKED
 from j10ce.scheduler.book.facts import NodeFacts, PodFacts
 from j10ce.scheduler.book.shape import Shape
+from j10ce.scheduler.cycle.decisions import Bind
+from j10ce.scheduler.cycle.profile import profile
+from j10ce.scheduler.cycle.scheduler import Scheduler
+from j10ce.scheduler.plugins.resources.fit import NodeResourcesFit
 
 NODES, PODS = ("a", "b", "c"), tuple("pqrstu")
 OPERATIONS = st.tuples(
@@ -92,3 +97,32 @@ def test_a_node_that_only_pods_name_takes_no_room_and_has_them_once_it_is_there(
         book.put_node(NodeFacts(f"nowhere-{n}", {}, {"cpu": 4000}))
     assert set(book.pods) == {"p0"}
     assert book.used[:2, 0].tolist() == [100, 0]
+
+
+def test_names_that_no_node_offers_share_a_column_until_one_does() -> None:
+    book = Book()
+    book.put_node(NodeFacts("a", {}, {"cpu": 4000}))
+    names = [f"example.com/{n}" for n in range(5 * MOST_ASKED)]
+    book.put_pod(PodFacts("p", "default", "p", Shape(tuple((name, 2) for name in names)), node="a"))
+    book.put_pod(PodFacts("q", "default", "q", Shape(((names[-1], 3),)), node="a"))
+    assert len(book.columns) == book.used.shape[1] == MOST_ASKED + 1
+    book.put_node(NodeFacts("b", {}, {"cpu": 4000, names[-1]: 9}))
+    own = book.column(names[-1])
+    assert book.allocatable[1, own] == 9
+    assert book.used[0, own] == 5
+    for uid in "pq":
+        book.remove_pod(uid)
+    assert not book.used.any()
+
+
+def test_a_pod_gets_a_resource_that_a_node_offers_only_later() -> None:
+    fit = NodeResourcesFit()
+    scheduler = Scheduler([profile("s", [fit])])
+    scheduler.put_node(NodeFacts("a", {}, {"cpu": 4000, "pods": 9}), 0.0)
+    for n in range(2 * MOST_ASKED):
+        wanted = Shape(((f"example.com/{n}", 1),))
+        scheduler.put_pod(PodFacts(f"p{n}", "default", f"p{n}", wanted, scheduler="s"), 0.0)
+    assert not [d for d in scheduler.step(0.0) if isinstance(d, Bind)]
+    last = 2 * MOST_ASKED - 1
+    scheduler.put_node(NodeFacts("b", {}, {"cpu": 4000, "pods": 9, f"example.com/{last}": 1}), 5.0)
+    assert [(d.pod.name, d.node) for d in scheduler.step(5.0) if isinstance(d, Bind)] == [(f"p{last}", "b")]

@@ -88,6 +88,7 @@ class Book:
             return
         self.nodes[row] = node
         self.alive[row] = True
+        self._offer(node.allocatable)
         amounts = self._numbered(node.allocatable.items())
         self.allocatable[row] = 0
         for column, amount in amounts:
@@ -231,6 +232,22 @@ class Book:
         return row
 
     # -- inside
+
+    def _offer(self, names: Iterable[str]) -> None:
+        """All is counted anew where what was asked for under one number has several from now on."""
+        parted = self.columns.parted
+        self.columns.offer(names)
+        if self.columns.parted == parted:
+            return
+        self._vectors.clear()
+        self._grow(len(self.alive), len(self.columns))
+        self.used[:] = 0
+        for row, there in enumerate(self._there):
+            for pod in there.values():
+                for column, amount in (*self.vector(pod.shape.requests), (PODS, 1)):
+                    self.used[row, column] += amount
+        self.version += 1
+        self.changed = self.touched_at[:] = self.changed_at[:] = self.version
 
     def _put_there(self, pod: PodFacts) -> None:
         row = self.row_of(pod.node)

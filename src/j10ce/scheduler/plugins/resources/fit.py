@@ -33,6 +33,7 @@ class NodeResourcesFit:
         self._strategy = strategy if strategy is not None else Allocated()
         self._ignored, self._ignored_groups = ignored, ignored_groups
         self._remembered: dict[Requests, Amounts] = {}
+        self._parted = 0  # as the numbers of columns were
 
     def filter(self, pod: PodFacts, book: Book, rows: Rows, /) -> Mask:
         needs = self._needs(pod, book)
@@ -73,6 +74,9 @@ class NodeResourcesFit:
 
     def _needs(self, pod: PodFacts, book: Book) -> Amounts:
         """By column, as far as any is asked for; of those that are not, no lack is too great."""
+        if self._parted != book.columns.parted:
+            self._parted = book.columns.parted
+            self._remembered.clear()
         needs = self._remembered.get(pod.shape.requests)
         if needs is None:
             asked = dict(self._asked(pod, book)) | {PODS: 1}
