@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -278,4 +279,53 @@ def test_a_pod_leaves_its_slot_once_and_is_measured_then() -> None:
 )
 def test_history_that_cannot_be_read_is_refused(plain: object, problem: str) -> None:
     with pytest.raises(Invalid, match=problem):
+        restore(plain, Accounts())
+
+
+def written() -> dict[str, Any]:
+    accounts = Accounts()
+    accounts.seen(pod("a"), START)
+    accounts.seen(pod("a", node="n1", started=START + 4), START + 5)
+    return json.loads(json.dumps(taken(accounts, START + 100)))
+
+
+def test_a_history_that_a_clock_ahead_of_ours_wrote_goes_on_from_now() -> None:
+    accounts = Accounts()
+    restore(written(), accounts, START - 900)
+    accounts.seen(pod("a", node="n1", started=START + 4), START - 890)
+    assert accounts.latest == START - 890
+    assert accounts.by_key["shop/Deployment/web"].sums(START - 890) == (106.0, 0.0, 4.0, 0.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        pytest.param((0, 1), 7.0, id="slo"),
+        pytest.param((0, 4), -1, id="slots"),
+        pytest.param((0, 10, 0, 3), 1, id="slot"),
+        pytest.param((0, 10, 0, 5), START + 101, id="created later"),
+        pytest.param((0, 10, 0, 7), 1e308, id="started at the end of time"),
+        pytest.param((0, 9, 0, 2), -1e308, id="ran for less than nothing"),
+        pytest.param((0, 8, 0), 1e300, id="ran for longer than there is time"),
+    ],
+)
+def test_a_history_that_nobody_wrote_like_this_is_refused_as_a_whole(where: tuple[int, ...], value: float) -> None:
+    plain = written()
+    part = plain["accounts"]
+    for step in where[:-1]:
+        part = part[step]
+    part[where[-1]] = value
+    accounts = Accounts()
+    with pytest.raises(Invalid):
+        restore(plain, accounts)
+    with pytest.raises(Invalid):
+        restore(written() | {"at": 1e300}, accounts)
+    assert not accounts.by_key
+
+
+def test_a_history_with_a_pod_on_two_accounts_is_refused() -> None:
+    plain = written()
+    plain["accounts"].append([*plain["accounts"][0]])
+    plain["accounts"][1][0] = "shop/other"
+    with pytest.raises(Invalid, match="twice"):
         restore(plain, Accounts())

@@ -5,10 +5,14 @@ Of pods that are there the clocks are kept, of those that ended the sums. Its si
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from j10ce.errors import Finding, Invalid
 from j10ce.scheduler.accounts.account import Incarnation, OwnerAccount
@@ -21,6 +25,7 @@ from j10ce.scheduler.book.facts import PodFacts
 
 VERSION: Final = 1
 MOST_ACCOUNTS: Final = 100_000
+MOST_S: Final = 1e12  # when something may have happened, and what may add up: digits of seconds are left beside it
 
 
 class LivePod(Struct, frozen=True, array_like=True):
@@ -75,20 +80,55 @@ def taken(accounts: Accounts, now: float, most: int = MOST_ACCOUNTS) -> dict[str
     return plain
 
 
-def restore(plain: object, accounts: Accounts) -> None:
-    """Into accounts that have seen nothing yet. Follow it by `settle`: pods may have ended meanwhile."""
+def restore(plain: object, accounts: Accounts, now: float = math.inf) -> None:
+    """Into accounts that have seen nothing yet. Follow it by `settle`: pods may have ended meanwhile. What was written
+    later than `now`, by a clock that was ahead of ours, is as if it were written now: else time would stand still."""
     try:
         history = msgspec.convert(plain, History)
     except msgspec.ValidationError as error:
         raise Invalid([Finding("history", None, str(error), "delete it: accounts begin anew")]) from None
     if history.version != VERSION:
         raise Invalid([Finding("history.version", history.version, f"only version {VERSION} is understood")])
-    lost = [kept.key for kept in history.accounts if any(not 0 <= pod.slot < len(kept.ended) for pod in kept.live)]
-    if lost:
-        raise Invalid([Finding("history.accounts", key, "a pod has a slot that is not there") for key in lost[:50]])
-    accounts.since, accounts.latest = history.since, max(history.at, accounts.latest)
+    if not 0 <= history.at <= MOST_S:
+        raise Invalid([Finding("history.at", history.at, "no time of this age", "delete it: accounts begin anew")])
+    if findings := [Finding("history.accounts", key, problem) for key, problem in _problems(history)]:
+        raise Invalid(findings)
+    ahead = max(history.at - now, 0.0)
+    at, since = history.at - ahead, history.since
+    accounts.since, accounts.latest = None if since is None else min(since, at), max(at, accounts.latest)
     for kept in history.accounts:
-        accounts.adopt(_account(kept, history.at), history.at)
+        accounts.adopt(_account(_earlier(kept, ahead) if ahead else kept, at), at)
+
+
+def _problems(history: History) -> Iterator[tuple[str, str]]:
+    """Keys of accounts that nobody wrote down like this."""
+    keys = Counter(kept.key for kept in history.accounts)
+    uids = Counter(pod.uid for kept in history.accounts for pod in kept.live)
+    for kept in history.accounts:
+        holders = Counter(pod.slot for pod in kept.live if pod.holds)
+        stamps = [s for p in kept.live for s in (p.created, p.bind_start, p.run_start) if s is not None]
+        sums = [*kept.at_once, *(amount for ended in kept.ended for amount in msgspec.structs.astuple(ended))]
+        if any(not 0 <= pod.slot < len(kept.ended) for pod in kept.live):
+            yield kept.key, "a pod has a slot that is not there"
+        elif keys[kept.key] > 1 or any(uids[pod.uid] > 1 for pod in kept.live) or max(holders.values(), default=0) > 1:
+            yield kept.key, "an account, a pod or the pod of a slot is there twice"
+        elif not 0 <= kept.slo <= 1 or kept.slots < 0:
+            yield kept.key, "its SLO is no share, or it has fewer slots than none"
+        elif any(not 0 <= stamp <= history.at for stamp in stamps) or any(abs(amount) > MOST_S for amount in sums):
+            yield kept.key, "a time is later than the history, or lasts too long"
+
+
+def _earlier(kept: Kept, seconds: float) -> Kept:
+    live = tuple(
+        replace(
+            pod,
+            created=pod.created - seconds,
+            bind_start=None if pod.bind_start is None else pod.bind_start - seconds,
+            run_start=None if pod.run_start is None else pod.run_start - seconds,
+        )
+        for pod in kept.live
+    )
+    return replace(kept, live=live)
 
 
 def _kept(account: OwnerAccount, now: float) -> Kept:
