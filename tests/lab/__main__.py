@@ -96,7 +96,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         options.add_argument("--cpus", type=int, default=2)
         options.add_argument("--memory", type=int, default=2048, metavar="MIB")
         options.add_argument("--disk", type=int, action="append", default=[], metavar="MIB", help="an empty /dev/vdX")
-        options.add_argument("--timeout", type=float, default=1200.0, metavar="S")
+        options.add_argument("--timeout", type=float, default=2400.0, metavar="S")
         options.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
         options.add_argument("--hyperthreads", action="store_true", help="of one core, with a kernel of our own")
         options.add_argument("--verbose", action="store_true", help="show the kernel's messages")
