@@ -16,6 +16,7 @@ WRITERS = {
     "agent/socket/serve.py": "its socket",
     "daemon/secret_files.py": "token and kubeconfig, for their owner alone",
     "manager/access/audit.py": "the audit log",
+    "scheduler/process/departures.py": "the log of pods that have left, where it is asked for",
     "agent/sync/enrolment.py": "this node's token",
     "cli/": "the user's own files: token, kubeconfig, bundle",
     "bench/": "its scratch files",
