@@ -22,7 +22,7 @@ way to whom: system, exclusive, reserved, sensitive, standard, besteffort, from 
 The profiles system, lse, lsr and guaranteed-pro may be chosen only in namespaces that an administrator lists; on a
 bare host root alone may choose them.
 
-`make generate` writes this page from `policy/profiles.py` and `model/knob.py`.
+`make generate` writes this page from `policy/profiles.py` and `model/controls/table.py`.
 
 ## Built-in profiles
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from j10ce.model.knob import (
     CGROUP,
+    FILES,
     FREEZER,
     KNOBS,
     ROOT,
@@ -103,7 +104,7 @@ def test_a_knob_is_described_consistently(name: str) -> None:
     knob = KNOBS[name]
     assert knob.name == name
     controller = {"cgroup": FREEZER}.get(name.split(".")[0], name.split(".")[0])
-    assert (controller == knob.controller) == (knob.on == CGROUP)
+    assert (controller == knob.controller) == (knob.on in (CGROUP, FILES))
     assert knob.meaning
     assert knob.low <= knob.high
     if isinstance(knob.default, float):
@@ -122,6 +123,11 @@ def test_a_knob_is_described_consistently(name: str) -> None:
         ("cpuset.cpus", frozenset({0, 1}), "0-1"),
         ("cpuset.cpus", frozenset(), "(all of the parent)"),
         ("cpu.idle", 1.0, "1"),
+        ("net.egress.ceil", 50e6, "50Mbit"),
+        ("io.max.rbps", float(50 << 20), "50Mi"),
+        ("io.max.riops", 200.0, "200"),
+        ("io.latency", 5000.0, "5000 µs"),
+        ("net.share", "", "(none)"),
         ("memory.low", None, "gone"),
     ],
 )

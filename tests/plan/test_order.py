@@ -6,8 +6,9 @@ import math
 
 import pytest
 
-from j10ce.model.knob import Setting, group
-from j10ce.model.plan import Plan, ValueChange
+from j10ce.model.knob import KNOBS, Setting, TargetId, group, link, share
+from j10ce.model.plan import Make, Plan, ValueChange
+from j10ce.plan.order import order
 from tests.plan.world import API, CRUNCH, WEB, World, wish
 
 TIER = group("j10ce_besteffort")
@@ -18,17 +19,17 @@ def writes(plan: Plan) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "order"),
+    ("before", "after", "first"),
     [
         pytest.param((5e4, 5e4), (2e5, 2e5), ["cpu.max", "cpu.max.burst"], id="quota first when raising"),
         pytest.param((2e5, 2e5), (5e4, 5e4), ["cpu.max.burst", "cpu.max"], id="burst first when lowering"),
     ],
 )
-def test_burst_never_exceeds_quota(before: tuple[float, float], after: tuple[float, float], order: list[str]) -> None:
+def test_burst_never_exceeds_quota(before: tuple[float, float], after: tuple[float, float], first: list[str]) -> None:
     world = World()
     for quota, burst in (before, after):
         plan = world.settle(wish(CRUNCH.target, "cpu.max", quota), wish(CRUNCH.target, "cpu.max.burst", burst))
-    assert [knob for _, knob in writes(plan)] == order
+    assert [knob for _, knob in writes(plan)] == first
 
 
 def test_on_v1_quotas_loosen_from_the_top_and_tighten_from_the_bottom() -> None:
@@ -60,3 +61,41 @@ def test_a_set_that_moves_sideways_is_widened_first(version: str) -> None:
         plan = world.settle(wish(TIER, "cpuset.cpus", cpus), wish(CRUNCH.target, "cpuset.cpus", cpus))
     steps = [c.new for c in plan.changes if isinstance(c, ValueChange) and c.setting == Setting(TIER, "cpuset.cpus")]
     assert steps == [frozenset({0, 1, 2, 3}), frozenset({2, 3})]
+
+
+ETH0 = link("eth0")
+
+
+def change(target: TargetId, knob: str, old: float, new: float) -> ValueChange:
+    several = KNOBS[knob].several
+    return ValueChange(Setting(target, knob, "eth0" if several else ""), old, new, "network", "a test")
+
+
+def test_queueing_on_a_link_begins_before_and_ends_after_all_that_is_said_of_its_traffic() -> None:
+    together = share("default", "shop")
+    begins = [
+        change(WEB.target, "net.egress.floor", 0.0, 5e7),
+        change(WEB.target, "net.egress.ceil", math.inf, 9e7),
+        change(together, "net.egress.floor", 0.0, 6e7),
+        change(ETH0, "link.egress.rate", math.inf, 1e8),
+        change(ETH0, "link.take_over", 0.0, 1.0),
+    ]
+    ends = [c._replace(old=c.new, new=c.old) for c in begins]
+    snap = World().snapshot()
+    first, second, *_ = order(begins, [Make(together, "default/shop", "a test")], snap)[1:]
+    assert [c.setting.knob for c in (first, second) if isinstance(c, ValueChange)] == [
+        "link.take_over", "link.egress.rate",
+    ]  # fmt: skip
+    *_, rate, take_over = order(ends, [], snap)
+    assert [c.setting.knob for c in (rate, take_over) if isinstance(c, ValueChange)] == [
+        "link.egress.rate", "link.take_over",
+    ]  # fmt: skip
+
+
+def test_a_share_has_its_floor_before_those_inside_have_theirs() -> None:
+    together = share("default", "shop")
+    floors = [change(t, "net.egress.floor", 0.0, 5e7) for t in (WEB.target, together)]
+    raised = order(floors, [], World().snapshot())
+    lowered = order([c._replace(old=c.new, new=c.old) for c in floors], [], World().snapshot())
+    assert [c.setting.target for c in raised if isinstance(c, ValueChange)] == [together, WEB.target]
+    assert [c.setting.target for c in lowered if isinstance(c, ValueChange)] == [WEB.target, together]

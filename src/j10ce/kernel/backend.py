@@ -48,7 +48,7 @@ class Backend(Protocol):
 class Estate(Protocol):
     """Who owns the structure of one kind of target beside cgroups, as a Tree does for these.
 
-    The node; groups of resctrl; later links and disks. All methods run on the kernel thread.
+    The node; groups of resctrl; links and disks. All methods run on the kernel thread.
     """
 
     kind: str  # what targets of it begin with: `node`, `resctrl`

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, NamedTuple
+from itertools import chain
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from j10ce.errors import Unsupported
 from j10ce.host import resctrl
@@ -29,6 +30,7 @@ from j10ce.kernel.tasks.roll import Roll
 
 BOOTED: Final = "/run/systemd/system"  # there exactly when systemd is the init of this machine
 _FEATURE: Final = "a tree owned by systemd"
+Beside: TypeAlias = tuple[tuple[Backend, ...], tuple[Estate, ...]]
 
 
 class TreeOwner(NamedTuple):
@@ -110,8 +112,20 @@ def _plain(hierarchies: Hierarchies, top: str) -> TreeOwner:
     return TreeOwner(PlainTree(hierarchies, top), (CgroupFiles(hierarchies), *beside), estates=estates)
 
 
-def _beside(hierarchies: Hierarchies) -> tuple[tuple[Backend, ...], tuple[Estate, ...]]:
+def _beside(hierarchies: Hierarchies) -> Beside:
     """What every machine has, whoever owns its cgroups."""
     caches = ResctrlFiles()
     threads = TaskBackend(Roll(hierarchies), [Cookies(), ResctrlMembership(caches), OomScores()])
-    return (Sysctls(), Schemata(caches, resctrl.discover()), threads), (NodeEstate(), ResctrlEstate(caches))
+    here: Beside = ((Sysctls(), Schemata(caches, resctrl.discover()), threads), (NodeEstate(), ResctrlEstate(caches)))
+    every = (here, _network(hierarchies), _disks(hierarchies))
+    return tuple(chain.from_iterable(b for b, _ in every)), tuple(chain.from_iterable(e for _, e in every))
+
+
+def _network(_: Hierarchies) -> Beside:
+    """Who spells what is said of links and of traffic on them, and who knows which links are there."""
+    return (), ()
+
+
+def _disks(_: Hierarchies) -> Beside:
+    """Likewise of disks, and of what cgroups may do with them."""
+    return (), ()

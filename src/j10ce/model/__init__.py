@@ -9,7 +9,8 @@ Text and plain data come in; typed values go out, and text again.
     kube/       is Kubernetes' own objects, as far as we read them
     kinds       is the public objects
     catalogue   is the table of kinds
-    knob        describes every kernel control once
+    controls/   describes every kernel control once
+    knob        is the address of a value, and how people read and write it
     machine/    is what a machine is
     workload    is a workload on a node, and what policy entitles it to
     snapshot    is everything that a decision may look at

@@ -1,8 +1,6 @@
-"""Knobs: every kernel control described once. Validation, arbiter, explain and docs read this table.
+"""Knobs: the address of a value, what may have it, and how people read and write it.
 
-Names and meaning are cgroup v2's; the v1 back end translates. Units that differ from the file:
-`cpu.weight` is held in v1 shares (2-262144), the finer unit; `cpu.max` is the quota per 100 ms period.
-Knobs of other kinds of target stand in the same table, and say which kind.
+Validation, arbiter, explain and docs read the table of `controls/`.
 """
 
 from __future__ import annotations
@@ -11,33 +9,42 @@ import math
 import re
 from enum import Enum
 from itertools import chain
-from typing import Final, NamedTuple, NewType, TypeAlias
+from typing import Final, NamedTuple, NewType
 from zlib import crc32
 
 from j10ce.errors import Invalid
+from j10ce.model.controls.shapes import CGROUP as CGROUP
+from j10ce.model.controls.shapes import FILES as FILES
+from j10ce.model.controls.shapes import FREEZER as FREEZER
+from j10ce.model.controls.shapes import PERIOD_US as PERIOD_US
+from j10ce.model.controls.shapes import THREADS as THREADS
+from j10ce.model.controls.shapes import TRAFFIC as TRAFFIC
+from j10ce.model.controls.shapes import Knob as Knob
+from j10ce.model.controls.shapes import KnobRole as KnobRole
+from j10ce.model.controls.shapes import Unit as Unit
+from j10ce.model.controls.shapes import Value as Value
+from j10ce.model.controls.table import TABLE
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import spell
 
 TargetId = NewType("TargetId", str)
-Value: TypeAlias = float | frozenset[int] | str
 
 NODE: Final = TargetId("node")
 ROOT: Final = TargetId("group/")
 CPU_RANGE: Final = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 NR_CPUS: Final = 8192  # no kernel can be built for more
-PERIOD_US: Final = 100_000  # the period in which cpu.max and cpu.max.burst are expressed
 IDLE_SHARES: Final = 3.0  # what a group with cpu.idle weighs against its siblings
 MOST_WEIGHT: Final = 10_000  # cgroup v2 and systemd count 1-10000, and 100 is 1024 shares
-CGROUP: Final = "cgroup"  # what group/, workload/ and part/ are
-THREADS: Final = "threads"  # said of all threads of a workload, by a back end that looks after them
-FREEZER: Final = "freezer"  # a controller on cgroup v1; on v2 every cgroup has it, and nobody enables it
 CGROUP_KINDS: Final = frozenset(("group", "workload", "part"))
-MADE_KINDS: Final = frozenset(("resctrl",))  # kinds beside cgroups whose targets we make, and remove again
+MADE_KINDS: Final = frozenset(("resctrl", "share"))  # kinds beside cgroups whose targets we make, and remove again
 NO_TEXT: Final = "(none)"  # how people read and write an empty text
 GROUP_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 GROUP_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")
 GROUP_TEXT: Final = 100  # characters of it that are kept
-SPELLED: Final = re.compile(r"([a-z0-9_.]{1,64})(?:\[([A-Za-z0-9_.:@-]{1,64})\])?")  # a knob, and its instance if any
+# A knob, and its instance if any, which may stand before the last word: `io.max[8:0].rbps`.
+SPELLED: Final = re.compile(r"([a-z0-9_.]{1,64})(?:\[([A-Za-z0-9_.:@-]{1,64})\](\.[a-z0-9_]{1,32})?)?")
+COST_TEXT: Final = re.compile(r"[a-z]{1,16}=[a-z0-9.]{1,24}(?: [a-z]{1,16}=[a-z0-9.]{1,24}){0,15}")  # of io.cost.*
+SHARE_TEXT: Final = re.compile(r"share/[a-z0-9.-]{1,63}/[a-z0-9.-]{1,253}")
 
 
 def group(path: str) -> TargetId:
@@ -48,6 +55,21 @@ def group(path: str) -> TargetId:
 def resctrl(name: str) -> TargetId:
     """A group of the resctrl file system, by its folder's name."""
     return TargetId(f"resctrl/{name}")
+
+
+def link(name: str) -> TargetId:
+    """A network interface, by its name here."""
+    return TargetId(f"link/{name}")
+
+
+def disk(number: str) -> TargetId:
+    """A block device, by `MAJ:MIN`."""
+    return TargetId(f"disk/{number}")
+
+
+def share(namespace: str, policy: str) -> TargetId:
+    """What the workloads of a reservation have together."""
+    return TargetId(f"share/{namespace}/{policy}")
 
 
 def workload(namespace: str, name: str) -> TargetId:
@@ -79,7 +101,10 @@ class Setting(NamedTuple):
     @property
     def name(self) -> str:
         """The knob and its instance, as people write them."""
-        return f"{self.knob}[{self.instance}]" if self.instance else self.knob
+        if not self.instance:
+            return self.knob
+        line = KNOBS[self.knob].line if self.knob in KNOBS else ""
+        return f"{line or self.knob}[{self.instance}]{self.knob.removeprefix(line) if line else ''}"
 
     def __str__(self) -> str:
         return f"{self.target} {self.name}"
@@ -93,107 +118,22 @@ class Deed(Enum):
     KILL = "kill"  # end every process of it at once
 
 
-class KnobRole(Enum):
-    GUARANTEE = "guarantee"  # protects its holder; parents must cover the sum of their children
-    CAP = "cap"  # limits its holder; a child never needs more than its parent has
-    SHARE = "share"  # divides what siblings compete for
-    PLACEMENT = "placement"  # a set of CPUs or memory nodes; child within parent
-    SWITCH = "switch"  # on or off
-    LEVEL = "level"  # how the machine itself behaves; nobody competes for it
-
-
-class Unit(Enum):
-    SHARES = "shares"
-    MICROSECONDS = "µs per 100 ms"
-    BYTES = "bytes"
-    SET = "set"
-    FLAG = "0 or 1"
-    NUMBER = "a number"
-    TEXT = "text"
-
-
-class Knob(NamedTuple):
-    name: str
-    unit: Unit
-    role: KnobRole
-    controller: str  # the cgroup controller that carries it; empty for other kinds of target
-    v1: str  # the file(s) on cgroup v1, or "" where mainline v1 has none
-    low: float
-    high: float
-    default: Value  # what a fresh cgroup holds
-    slow: bool = False  # a write may block while memory is reclaimed
-    systemd: str = ""  # the unit property, or "" where systemd leaves the file alone
-    meaning: str = ""
-    on: str = CGROUP  # the kind of target that has it
-    several: bool = False  # one value per instance, such as a cache or a disk
-    rare: bool = False  # mainline kernels have none of it
-
-
-_KNOBS: Final = (
-    Knob("cpu.weight", Unit.SHARES, KnobRole.SHARE, "cpu", "cpu.shares", 2, 262144, 1024.0, systemd="CPUWeight",
-         meaning="share of CPU time when siblings compete"),
-    Knob("cpu.idle", Unit.FLAG, KnobRole.SWITCH, "cpu", "cpu.idle", 0, 1, 0.0, systemd="CPUWeight",
-         meaning="run only when no sibling wants the CPU; others preempt at once"),
-    Knob("cpu.max", Unit.MICROSECONDS, KnobRole.CAP, "cpu", "cpu.cfs_quota_us", 1000, math.inf, math.inf,
-         systemd="CPUQuotaPerSecUSec", meaning="CPU time allowed in each 100 ms"),
-    Knob("cpu.max.burst", Unit.MICROSECONDS, KnobRole.CAP, "cpu", "cpu.cfs_burst_us", 0, math.inf, 0.0,
-         meaning="unused quota that may be saved up for a burst; never above cpu.max"),
-    Knob("cpuset.cpus", Unit.SET, KnobRole.PLACEMENT, "cpuset", "cpuset.cpus", 0, math.inf, frozenset(),
-         systemd="AllowedCPUs", meaning="CPUs that may be used; empty means as the parent"),
-    Knob("cpu.bvt_warp_ns", Unit.NUMBER, KnobRole.LEVEL, "cpu", "cpu.bvt_warp_ns", -1, 2, 0.0, rare=True,
-         meaning="who preempts whom: 2 and 1 whoever has less, -1 nobody"),
-    Knob("memory.min", Unit.BYTES, KnobRole.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryMin",
-         meaning="memory that is never reclaimed"),
-    Knob("memory.low", Unit.BYTES, KnobRole.GUARANTEE, "memory", "", 0, math.inf, 0.0, systemd="MemoryLow",
-         meaning="memory that is reclaimed only when nothing else is left"),
-    Knob("memory.high", Unit.BYTES, KnobRole.CAP, "memory", "", 0, math.inf, math.inf, slow=True, systemd="MemoryHigh",
-         meaning="above it the workload is slowed down and reclaimed from"),
-    Knob("memory.max", Unit.BYTES, KnobRole.CAP, "memory", "memory.limit_in_bytes", 0, math.inf, math.inf, slow=True,
-         systemd="MemoryMax", meaning="above it the workload is reclaimed from, then killed"),
-    Knob("memory.oom.group", Unit.FLAG, KnobRole.SWITCH, "memory", "", 0, 1, 0.0,
-         meaning="an out-of-memory kill takes the whole workload"),
-    Knob("memory.wmark_ratio", Unit.NUMBER, KnobRole.LEVEL, "memory", "", 0, 100, 0.0, rare=True,
-         meaning="percent of the limit above which the kernel takes memory back in the background; 0 is never"),
-    Knob("memory.wmark_scale_factor", Unit.NUMBER, KnobRole.LEVEL, "memory", "", 1, 1000, 50.0, rare=True,
-         meaning="how far below that mark memory is taken back, in 1/10000 of the limit"),
-    Knob("memory.wmark_min_adj", Unit.NUMBER, KnobRole.LEVEL, "memory", "", -25, 50, 0.0, rare=True,
-         meaning="percent by which the machine's own watermark is moved; below 0 it is reclaimed from later"),
-    Knob("memory.priority", Unit.NUMBER, KnobRole.LEVEL, "memory", "", 0, 12, 0.0, rare=True,
-         meaning="who is killed first when memory runs out, the lowest; where memory.use_priority_oom is 1 above"),
-    Knob("memory.use_priority_oom", Unit.FLAG, KnobRole.SWITCH, "memory", "", 0, 1, 0.0, rare=True,
-         meaning="whether memory.priority decides among the cgroups inside"),
-    Knob("memory.pagecache_limit.enable", Unit.FLAG, KnobRole.SWITCH, "memory", "", 0, 1, 0.0, rare=True,
-         meaning="whether page cache is limited"),
-    Knob("memory.pagecache_limit.size", Unit.BYTES, KnobRole.LEVEL, "memory", "", 0, math.inf, 0.0, rare=True,
-         meaning="how much of the memory may be page cache"),
-    Knob("memory.pagecache_limit.sync", Unit.FLAG, KnobRole.SWITCH, "memory", "", 0, 1, 0.0, rare=True,
-         meaning="whether those who read wait until page cache is below its limit"),
-    Knob("cgroup.freeze", Unit.FLAG, KnobRole.SWITCH, FREEZER, "freezer.state", 0, 1, 0.0,
-         meaning="no process of the workload runs until it is thawed; its memory stays"),
-    Knob("vm.min_free_kbytes", Unit.NUMBER, KnobRole.LEVEL, "", "", 10240, 10485760, 10240.0, on="node",
-         meaning="KiB that the kernel keeps free; below it allocations wait for reclaim"),
-    Knob("vm.watermark_scale_factor", Unit.NUMBER, KnobRole.LEVEL, "", "", 10, 1000, 10.0, on="node",
-         meaning="distance between the watermarks of background reclaim, in 1/10000 of memory"),
-    Knob("resctrl.l3", Unit.SET, KnobRole.LEVEL, "", "", 0, math.inf, frozenset(), on="resctrl", several=True,
-         meaning="ways of a last-level cache that may be filled, by cache id"),
-    Knob("resctrl.mb", Unit.NUMBER, KnobRole.CAP, "", "", 0, math.inf, 100.0, on="resctrl", several=True,
-         meaning="memory bandwidth, by cache id: percent, or what the CPU counts in"),
-    Knob("resctrl.group", Unit.TEXT, KnobRole.LEVEL, "", "", 0, 0, "", on=THREADS,
-         meaning="the group of resctrl that all threads are in; empty means the root's"),
-    Knob("sched.cookie", Unit.TEXT, KnobRole.LEVEL, "", "", 0, 0, "", on=THREADS,
-         meaning="the group whose threads may share a core at one time; empty means everyone without a group"),
-    Knob("oom.score_adj", Unit.NUMBER, KnobRole.LEVEL, "", "", -1000, 1000, 0.0, on=THREADS,
-         meaning="who is killed first when memory runs out, the highest; thousandths of all memory, of every process"),
-)  # fmt: skip
-
-KNOBS: Final[dict[str, Knob]] = {k.name: k for k in _KNOBS}
+KNOBS: Final[dict[str, Knob]] = {k.name: k for k in TABLE}
 TENDED: Final = frozenset(name for name, k in KNOBS.items() if k.on == THREADS)
 CGROUP_KNOBS: Final[dict[str, Knob]] = {name: k for name, k in KNOBS.items() if k.on == CGROUP}
 
 
-_ON: Final = {CGROUP: CGROUP_KINDS, THREADS: frozenset({"workload"})}
+LINES: Final[dict[str, tuple[str, ...]]] = {
+    line: tuple(k.name for k in TABLE if k.line == line) for line in {k.line for k in TABLE if k.line}
+}
+_ON: Final = {
+    CGROUP: CGROUP_KINDS,
+    FILES: CGROUP_KINDS,
+    THREADS: frozenset({"workload"}),
+    TRAFFIC: frozenset({"workload", "share"}),
+}
 # Kinds of targets by knob, made once: every proposal of every tick is asked for it.
-_KINDS: Final = {k.name: _ON.get(k.on, frozenset({k.on})) for k in _KNOBS}
+_KINDS: Final = {k.name: _ON.get(k.on, frozenset({k.on})) for k in TABLE}
 
 
 def has(target: TargetId, knob: str) -> bool:
@@ -203,9 +143,17 @@ def has(target: TargetId, knob: str) -> bool:
 
 
 def read_name(text: str) -> tuple[str, str] | None:
-    """(knob, instance) of `cpu.max` or `resctrl.l3[0]`; None where it is neither."""
+    """(knob, instance) of `cpu.max`, `resctrl.l3[0]` or `io.max[8:0].rbps`; None where it is none."""
     matched = SPELLED.fullmatch(text)
-    return (matched[1], matched[2] or "") if matched else None
+    return (matched[1] + (matched[3] or ""), matched[2] or "") if matched else None
+
+
+def read_names(text: str) -> tuple[tuple[str, str], ...]:
+    """Every (knob, instance) of the table that is meant: `io.max[8:0]` means four. Empty for what is no knob."""
+    if (read := read_name(text)) is None:
+        return ()
+    name, instance = read
+    return tuple((k, instance) for k in (LINES.get(name) or (name,)) if k in KNOBS)
 
 
 class Support(NamedTuple):
@@ -241,8 +189,12 @@ def render(knob: str, value: Value | None) -> str:
     if unit is Unit.MICROSECONDS:
         cpus = f"{value / PERIOD_US:.3g}"
         return f"{value:.0f} ({cpus} CPU{'' if cpus == '1' else 's'})"
-    if unit is Unit.BYTES:
+    if unit is Unit.BYTES or unit is Unit.BYTES_PER_S:
         return spell("memory", value)
+    if unit is Unit.BITS:
+        return spell("network", value)
+    if unit is Unit.TIME:
+        return f"{value:g} µs"
     return f"{value:g}"
 
 
@@ -254,7 +206,8 @@ def parse_value(knob: str, text: str) -> Value:
     if about.unit is Unit.TEXT:
         return _text(knob, text.strip())
     below = -1.0 if about.low < 0 and text.strip().startswith("-") else 1.0
-    value = math.inf if text.strip() == "max" else below * _number(text.strip().removeprefix("-" if below < 0 else ""))
+    rest = text.strip().removeprefix("-" if below < 0 else "").removesuffix(" µs" if about.unit is Unit.TIME else "")
+    value = math.inf if rest == "max" else below * _number(rest, rate=about.unit is Unit.BITS)
     whole = about.unit is not Unit.FLAG or value in (0.0, 1.0)
     if not whole or not about.low <= value <= about.high:
         high = "max" if about.high == math.inf else f"{about.high:g}"
@@ -263,18 +216,27 @@ def parse_value(knob: str, text: str) -> Value:
 
 
 def _text(knob: str, text: str) -> str:
+    if KNOBS[knob].on in ("disk", TRAFFIC):
+        form, what = (
+            (COST_TEXT, "key=value pairs") if KNOBS[knob].on == "disk" else (SHARE_TEXT, "share/NAMESPACE/NAME")
+        )
+        if text != NO_TEXT and not form.fullmatch(text):
+            raise ValueError(f"{knob} takes {what}, or {NO_TEXT}")
+        return "" if text == NO_TEXT else text
     if text != NO_TEXT and not GROUP_NAME.fullmatch(text):
         raise ValueError(f"{knob} takes a name of letters, digits, '.', '_' and '-', or {NO_TEXT}")
     return "" if text == NO_TEXT else text
 
 
-def _number(text: str) -> float:
+def _number(text: str, *, rate: bool) -> float:
     try:
         quantity = Quantity.parse(text)
     except Invalid as e:
         raise ValueError(e.findings[0].problem) from None
     if quantity.percent:
         raise ValueError("a percentage is not a value")
+    if quantity.rate and not rate:
+        raise ValueError("bits a second are a value of the network alone")
     return float(quantity.amount)
 
 

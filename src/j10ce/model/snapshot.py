@@ -82,7 +82,7 @@ class Groups(Struct, frozen=True, dict=True):
 
 
 class Piece(NamedTuple):
-    """A target beside cgroups that is there: the node itself, a group of resctrl; later a link or a disk."""
+    """A target beside cgroups that is there: the node itself, a group of resctrl, a link, a disk, a share of links."""
 
     target: TargetId
     owned: bool = False  # made by us: it goes when nobody proposes anything for it
@@ -126,6 +126,15 @@ METRICS: Mapping[str, str] = {
     "memory.stalls": "allocations per second that had to wait for that; of the node",
     "cache.occupancy": "bytes of the last-level caches that a group of resctrl holds",
     "memory.bandwidth": "bytes per second that a group of resctrl moves to and from memory",
+    "net.egress.rate": "bits sent per second; of workloads, and of links",
+    "net.ingress.rate": "bits received per second; of workloads, and of links",
+    "net.egress.drops": "packets per second that a queue of ours dropped",
+    "net.egress.backlog": "bytes that wait in a queue of ours",
+    "disk.read": "bytes read per second; of workloads, and of disks",
+    "disk.write": "bytes written per second; of workloads, and of disks",
+    "disk.riops": "reads per second; of workloads, and of disks",
+    "disk.wiops": "writes per second; of workloads, and of disks",
+    "io.vrate": "percent of its own pace at which io.cost lets a disk be used",
 }
 
 

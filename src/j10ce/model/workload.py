@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from j10ce.model import knob
 from j10ce.model.bounds import MOST_TEXT
-from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, Tier
+from j10ce.model.kinds import CacheSection, CpuSection, IoSection, MemorySection, NetworkSection, Tier
 from j10ce.model.knob import TargetId
 from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.parts.strategy import BurstSection
@@ -67,10 +67,13 @@ class Handle(Struct, frozen=True, omit_defaults=True):
 
 
 class Ceiling(Struct, frozen=True):
-    """Limits; infinite where there is none. CPU in millicores, memory in bytes."""
+    """Limits, each in the unit of `Resources`; infinite where there is none."""
 
     cpu: float = math.inf
     memory: float = math.inf
+    network: float = math.inf  # of what is sent and of what is received, each
+    disk_read: float = math.inf  # on every disk
+    disk_write: float = math.inf
 
 
 class Reclaimable(Struct, frozen=True):
@@ -195,9 +198,10 @@ class Workload(Struct, frozen=True):
     @property
     def native_class(self) -> NativeClass:
         """Kubernetes' own rule; it classifies, it never chooses knobs."""
-        if self.requests == NOTHING and self.limits == Ceiling():
+        asked, most = (self.requests.cpu, self.requests.memory), (self.limits.cpu, self.limits.memory)
+        if asked == (0, 0) and most == (math.inf, math.inf):
             return "BestEffort"
-        equal = (self.requests.cpu, self.requests.memory) == (self.limits.cpu, self.limits.memory)
+        equal = asked == most
         return "Guaranteed" if equal else "Burstable"
 
 
@@ -216,3 +220,5 @@ class Entitlement(Struct, frozen=True):
     cache: CacheSection = CacheSection()
     sources: tuple[Source, ...] = ()
     notes: tuple[Note, ...] = ()  # what was asked for and not granted, with the numbers
+    network: NetworkSection = NetworkSection()
+    io: IoSection = IoSection()

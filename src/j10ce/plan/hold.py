@@ -11,7 +11,7 @@ from j10ce.model.knob import KNOBS, Setting, Value, render
 from j10ce.model.plan import Bound, HeldSetting, Proposal, Rank, Verdict
 from j10ce.model.resource import NOTHING, Resources, spell
 from j10ce.model.snapshot import Snapshot
-from j10ce.plan.merge import FLOORED, FREEZE, cpus, least_cap, precedence
+from j10ce.plan.merge import FLOORED, FREEZE, cpus, least_cap, precedence, promised
 from j10ce.plan.rights import Rights
 from j10ce.policy.effect.cpu_share import cpu_times
 from j10ce.policy.lifetime import over
@@ -94,6 +94,4 @@ def _too_few_cpus(value: Value, floor: Resources) -> str | None:
 
 
 def _cut(knob: str, value: float, least: float, floor: Resources) -> str:
-    kind = "cpu" if knob.startswith("cpu") else "memory"
-    promised = spell(kind, getattr(floor, kind))
-    return f"{knob} {render(knob, value)} cuts the floor of {kind} {promised}: at least {render(knob, least)}"
+    return f"{knob} {render(knob, value)} cuts the floor of {promised(knob, floor)}: at least {render(knob, least)}"

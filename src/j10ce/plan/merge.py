@@ -14,7 +14,7 @@ from typing import Final
 
 from j10ce.model.knob import KNOBS, PERIOD_US, KnobRole, Setting, Unit, Value, format_cpus, has, render
 from j10ce.model.plan import Bound, Proposal, Rank, Verdict
-from j10ce.model.resource import NOTHING, Resources, spell
+from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.model.snapshot import NodeFacts
 
 WANT, AT_LEAST, AT_MOST = Bound.WANT, Bound.AT_LEAST, Bound.AT_MOST  # module names are found faster than members
@@ -24,7 +24,12 @@ TYPES: Final = {Unit.SET: frozenset, Unit.TEXT: str}  # of values that are no nu
 FORMS: Final = {k.name: TYPES[k.unit] for k in KNOBS.values() if k.unit in TYPES}  # by knob: names are hashed faster
 LAPSED: Final = "journal"  # owner of the wish to go back to the original value; nobody else speaks by that name
 FREEZE: Final = "cgroup.freeze"
-FLOORED: Final = frozenset({"cpu.max", "memory.high", "memory.max"})  # caps that may not cut into a floor
+# Caps that may not cut into a floor, and the resource that it is of.
+FLOORED: Final = {
+    "cpu.max": "cpu", "memory.high": "memory", "memory.max": "memory",
+    "net.egress.ceil": "network", "net.ingress.ceil": "network",
+    "io.max.rbps": "diskRead", "io.max.wbps": "diskWrite",
+}  # fmt: skip
 
 
 def merge(s: Setting, wishes: Sequence[Proposal], base: Value, floor: Resources, node: NodeFacts) -> Verdict:
@@ -97,7 +102,8 @@ def _allow(s: Setting, value: float, floor: Resources, node: NodeFacts) -> tuple
     if k is None:
         return value, ()
     texts: tuple[str, ...] = ()
-    most = float(node.memory) if k.role is GUARANTEE else k.high  # nobody can be promised more than there is
+    promises_memory = k.role is GUARANTEE and k.unit is Unit.BYTES  # nobody can be promised more than there is
+    most = float(node.memory) if promises_memory else k.high
     if not k.low <= value <= most:
         value = min(max(value, k.low), most)
         texts = (f"moved to {render(s.knob, value)}: the range is {k.low:g} to {most:g}",)
@@ -111,16 +117,25 @@ def _allow(s: Setting, value: float, floor: Resources, node: NodeFacts) -> tuple
 
 def least_cap(knob: str, floor: Resources, node: NodeFacts) -> float:
     """The smallest cap that leaves a floor whole; 0 for knobs that cap nothing."""
-    if knob not in FLOORED:
-        return 0.0
-    if knob == "cpu.max":
-        return float(floor.cpu * PERIOD_US // 1000)
-    return float(math.ceil(floor.memory / node.page) * node.page)  # the kernel rounds down to pages
+    match FLOORED.get(knob):
+        case None:
+            return 0.0
+        case "cpu":
+            return float(floor.cpu * PERIOD_US // 1000)
+        case "memory":
+            return float(math.ceil(floor.memory / node.page) * node.page)  # the kernel rounds down to pages
+        case resource:
+            return float(floor[RESOURCES.index(resource)])
 
 
 def _floor_text(knob: str, floor: Resources) -> str:
-    kind = "cpu" if knob.startswith("cpu") else "memory"
-    return f"a cap never cuts the floor of {kind} {spell(kind, getattr(floor, kind))}"
+    return f"a cap never cuts the floor of {promised(knob, floor)}"
+
+
+def promised(knob: str, floor: Resources) -> str:
+    """The resource that a capping knob is about, and how much of it a floor has."""
+    kind = FLOORED.get(knob, "memory")
+    return f"{kind} {spell(kind, floor[RESOURCES.index(kind)])}"
 
 
 def _place(s: Setting, ranked: Sequence[Proposal], base: Value, floor: Resources, node: NodeFacts) -> Verdict:

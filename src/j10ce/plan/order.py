@@ -2,6 +2,7 @@
 
 remove        bottom up; the dead claim nothing
 make, enable  top down
+links queued on  before anything is said of traffic there; that ends last of all, since links stand above all others
 guarantees lowered     bottom up   children first, so that their sum fits
 caps and sets loosened  top down    room appears before it is used
 guarantees raised, shares, switches  top down
@@ -26,15 +27,18 @@ class Step(IntEnum):
     REMOVE = 1
     MAKE = 2
     WAKE = 3  # clear cpu.idle, which blocks its group's weight
-    GIVE_BACK = 4
-    LOOSEN = 5
-    PROTECT = 6
-    TIGHTEN = 7
-    JOIN = 8
+    GROUND = 4  # queueing on a link begins, which traffic is then divided in
+    GIVE_BACK = 5
+    LOOSEN = 6
+    PROTECT = 7
+    TIGHTEN = 8
+    JOIN = 9
 
 
 BOTTOM_UP: Final = frozenset({Step.REMOVE, Step.GIVE_BACK, Step.TIGHTEN})
 NUMBERS: Final = {name: n for n, name in enumerate(KNOBS)}  # cpu.max stands before cpu.max.burst
+
+TRAFFIC_DEPTHS: Final = {"link": 0, "share": 1}  # above all workloads, of which none is in the root
 
 
 class SortKey(NamedTuple):
@@ -79,8 +83,11 @@ def _key(step: Step, change: ValueChange, snap: Snapshot) -> SortKey:
 
 
 def _depth(target: TargetId, snap: Snapshot) -> int:
-    """Beside cgroups a target's name says what it stands in."""
-    return snap.groups.depth(target) if kind_of(target) in CGROUP_KINDS else target.count("/")
+    """Beside cgroups a target's kind or name says what it stands in."""
+    kind = kind_of(target)
+    if kind in CGROUP_KINDS:
+        return snap.groups.depth(target)
+    return TRAFFIC_DEPTHS.get(kind, target.count("/"))
 
 
 def _step(change: ValueChange) -> Step:
@@ -88,6 +95,8 @@ def _step(change: ValueChange) -> Step:
     if s.knob not in KNOBS:
         return Step.PROTECT
     k = KNOBS[s.knob]
+    if kind_of(s.target) == "link" and k.default in (change.old, change.new):
+        return Step.TIGHTEN if change.new == k.default else Step.GROUND
     raised = _amount(change.new) > _amount(change.old if change.old is not None else k.default)
     match k.role:
         case KnobRole.GUARANTEE:

@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import KNOBS, MADE_KINDS, ROOT, KnobRole, Setting, TargetId, kind_of
-from j10ce.model.quantity import Bytes, Millicores
-from j10ce.model.resource import Resources
+from j10ce.model.resource import NOTHING, Resources
 from j10ce.model.snapshot import Snapshot
 from j10ce.policy.effect.support import lacking
 
@@ -103,16 +102,13 @@ def _ours(order: tuple[TargetId, ...], dead: frozenset[TargetId], snap: Snapshot
 
 
 def _floors(order: tuple[TargetId, ...], snap: Snapshot) -> Mapping[TargetId, Resources]:
-    """Of CPU and memory, the two that caps and guarantees are about."""
-    cpu: dict[TargetId, int] = {}
-    memory: dict[TargetId, int] = {}
+    """Of every resource, own and inside."""
+    floors: dict[TargetId, Resources] = {}
     for target in reversed(order):
         entitled = snap.entitlements.get(target)
-        if entitled is not None and entitled.chosen:
-            cpu[target] = cpu.get(target, 0) + entitled.floor.cpu
-            memory[target] = memory.get(target, 0) + entitled.floor.memory
+        if entitled is not None and entitled.chosen and any(entitled.floor):
+            floors[target] = floors.get(target, NOTHING).plus(entitled.floor)
         up = snap.groups[target].parent
-        if up is not None and target in cpu:
-            cpu[up] = cpu.get(up, 0) + cpu[target]
-            memory[up] = memory.get(up, 0) + memory[target]
-    return {t: Resources(Millicores(cpu[t]), Bytes(memory[t])) for t in cpu if cpu[t] or memory[t]}
+        if up is not None and target in floors:
+            floors[up] = floors.get(up, NOTHING).plus(floors[target])
+    return floors

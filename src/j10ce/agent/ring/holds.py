@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from j10ce.errors import Finding, Invalid
 from j10ce.model.bounds import Text, Word, Words
 from j10ce.model.kinds import Hold, HoldSpec, Meta, Strict
-from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, parse_value, read_name
+from j10ce.model.knob import KNOBS, ROOT, Setting, TargetId, Value, parse_value, read_names
 from j10ce.model.plan import HeldSetting
 from j10ce.policy.lifetime import ends, over
 from j10ce.policy.reach import home
@@ -47,7 +47,7 @@ def from_request(request: HoldRequest, wall: float) -> Hold:
         findings.append(Finding("why", request.why, "empty", "say why: everyone who asks will see it"))
     findings += syntax.reason("why", request.why)
     if not findings and not isinstance(request.value, UnsetType):
-        named = [read[0] for k in request.knobs if (read := read_name(k)) and read[0] in KNOBS]
+        named = dict.fromkeys(knob for name in request.knobs for knob, _ in read_names(name))
         findings += [f for k in named if isinstance(f := read_value(k, request.value), Finding)]
     if findings:
         raise Invalid(findings, "hold")
@@ -93,6 +93,16 @@ class Read:
         return known if known and known[0] is hold else (hold, tuple(_settings(hold)))
 
 
+def spread(holds: Iterable[HeldSetting], known: Collection[Setting]) -> Iterator[HeldSetting]:
+    """A hold on a knob that has several values, and names none of them, is one on each that is there."""
+    for hold in holds:
+        s = hold.setting
+        if s.instance or s.knob not in KNOBS or not KNOBS[s.knob].several:
+            yield hold
+            continue
+        yield from (hold._replace(setting=k) for k in known if (k.target, k.knob) == (s.target, s.knob))
+
+
 def holders(holds: Iterable[HeldSetting]) -> dict[Setting, str]:
     """By whose word each setting is held."""
     return {h.setting: f"by {h.who or 'the control plane'}: {h.why}" for h in holds}
@@ -100,8 +110,10 @@ def holders(holds: Iterable[HeldSetting]) -> dict[Setting, str]:
 
 def _settings(hold: Hold) -> Iterator[HeldSetting]:
     spec = hold.spec
-    names = [read for name in sorted(spec.knobs) if (read := read_name(name)) and (read[0] in KNOBS or name in DEEDS)]
+    names = [meant for name in sorted(spec.knobs) for meant in (read_names(name) or ((name, ""),))]
     for knob, instance in names:
+        if knob not in KNOBS and knob not in DEEDS:
+            continue
         unsaid = isinstance(spec.value, UnsetType) or knob in DEEDS
         value = None if unsaid else read_value(knob, str(spec.value))
         if not isinstance(value, Finding):

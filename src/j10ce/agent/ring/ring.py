@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from j10ce.adapters.adapter import WorkloadEvent
 from j10ce.agent.ring import arrival
 from j10ce.agent.ring.contained import Contained
-from j10ce.agent.ring.holds import Read, holders, in_force
+from j10ce.agent.ring.holds import Read, holders, in_force, spread
 from j10ce.control.controller import Controller
 from j10ce.daemon.clock import Instant
 from j10ce.kernel.kernel import Kernel
@@ -328,7 +328,7 @@ class Agent:
         return replace(snap, lent=self.lent, held=held, done=kernel.done)
 
     def _held(self, at: Instant) -> tuple[HeldSetting, ...]:
-        own = self._read.held(self.all_holds(), at.wall)
+        own = spread(self._read.held(self.all_holds(), at.wall), self.kernel.settings.keys())
         return (*own, *(h for h in self._yielded.values() if not over(h, at.wall)))
 
     def _look_for_drift(self, at: Instant) -> None:

@@ -4,5 +4,7 @@ What was read of a machine comes in; facts that decisions look at go out.
 
     topology   says which CPUs share a core, a cache, a memory node, a socket
     cache      says what the CPU lets us divide of its caches and bandwidth
+    link       is a network interface
+    disk       is a block device
     facts      is all that is known of the machine itself
 """

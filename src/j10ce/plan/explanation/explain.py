@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import UNSET, Struct
 
 from j10ce.errors import Invalid, NotFound
 from j10ce.model.kinds import CacheSection, MemorySection, Tier
-from j10ce.model.knob import KNOBS, ROOT, Deed, KnobRole, Setting, TargetId, Value, read_name, render
+from j10ce.model.knob import KNOBS, ROOT, Deed, KnobRole, Setting, TargetId, Value, read_name, read_names, render
 from j10ce.model.plan import Action, HeldSetting, Plan, Proposal, ValueChange, Verdict
 from j10ce.model.resource import NOTHING, spell
 from j10ce.model.snapshot import Snapshot
@@ -97,11 +97,7 @@ def explain(
     if group is None and target not in snap.pieces:
         raise NotFound(f"{target} is not on this machine")
     known = {s.name for s in plan.verdicts if s.target == target}
-    asked = [knob] if knob is not None else None
-    if knob is not None and knob not in known:
-        asked = sorted(n for n in known if n.startswith(f"{knob}[")) or asked
-        if (read := read_name(knob)) is None or (read[0] not in KNOBS and asked == [knob]):
-            raise Invalid([unknown_knob("knob", knob)], "question")
+    asked = _asked(knob, known) if knob is not None else None
     teller = _Teller(snap, plan, originals or {}, {h.setting: h for h in holds if not over(h, snap.wall)})
     entitled = snap.entitlements.get(target)
     lacked = {k for k in _called_for(entitled) if not snap.supports(k)} if entitled else set()
@@ -121,6 +117,18 @@ def explain(
         knob=knob or "",
         settings=tuple(teller.setting(Setting(target, *(read_name(k) or (k, "")))) for k in shown),
     )
+
+
+def _asked(knob: str, known: Collection[str]) -> list[str]:
+    """The settings that a name means here: the bare name of a knob that has several values means all of them."""
+    if knob in known:
+        return [knob]
+    named = [Setting(ROOT, *one) for one in read_names(knob)]
+    if not named:
+        raise Invalid([unknown_knob("knob", knob)], "question")
+    read = {n: read_name(n) for n in sorted(known)}
+    several = [n for s in named if not s.instance for n, one in read.items() if one and one[0] == s.knob]
+    return several or [s.name for s in named]
 
 
 def raised_limits(target: TargetId, plan: Plan) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from j10ce.model.text.cells import shown
@@ -14,7 +15,7 @@ ARITHMETIC: Final = re.compile(r": [0-9]+ of [0-9]+ shares is .*$")
 
 def render_text(e: Explanation, *, wide: bool = False) -> str:
     """`wide`: with the arithmetic of every value, and with what is done instead of what this machine lacks."""
-    lines = _detail(e, e.settings[0]) if e.knob else _overview(e, wide)
+    lines = chain.from_iterable(_detail(e, s) for s in e.settings) if e.knob else _overview(e, wide)
     return "\n".join(shown(line.rstrip()) for line in lines)
 
 

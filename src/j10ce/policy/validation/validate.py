@@ -24,7 +24,7 @@ from j10ce.model.kinds import (
     Rollout,
     Workload,
 )
-from j10ce.model.knob import KNOBS, ROOT, Deed, parse_value, read_name
+from j10ce.model.knob import KNOBS, ROOT, Deed, parse_value, read_names
 from j10ce.model.quantity import Quantity
 from j10ce.model.text.near import one_of
 from j10ce.policy.profiles import canonical
@@ -156,7 +156,7 @@ def _hold(obj: Hold) -> Iterator[Finding]:
         yield Finding("spec.knobs", [], "holds nothing", "name at least one knob")
     yield from knobs("spec.knobs", spec.knobs)
     if spec.value is not UNSET:
-        for knob in sorted({read[0] for name in spec.knobs if (read := read_name(name))} & KNOBS.keys()):
+        for knob in sorted({knob for name in spec.knobs for knob, _ in read_names(name)}):
             yield from _value(knob, spec.value)
     yield from syntax.moment("spec.expires", spec.expires)
     if spec.node:
@@ -170,11 +170,11 @@ def knobs(path: str, named: Sequence[str]) -> Iterator[Finding]:
     """Each one is known, and named once: the value of a hold is read for each. A deed can be held as well."""
     seen: set[str] = set()
     for n, knob in enumerate(named):
-        read = read_name(knob)
-        if read is None or (read[0] not in KNOBS and knob not in DEEDS):
+        meant = read_names(knob)
+        if not meant and knob not in DEEDS:
             yield unknown_knob(f"{path}[{n}]", knob)
-        elif read[1] and not KNOBS[read[0]].several:
-            yield Finding(f"{path}[{n}]", knob, f"{read[0]} has one value", f"write {read[0]}")
+        elif one := next((name for name, instance in meant if instance and not KNOBS[name].several), None):
+            yield Finding(f"{path}[{n}]", knob, f"{one} has one value", f"write {one}")
         elif knob in seen:
             yield Finding(f"{path}[{n}]", knob, "named twice", "name each knob once")
         seen.add(knob)

@@ -1,0 +1,29 @@
+"""A network interface of this machine, as far as decisions look at it. Rates are bits per second."""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct
+
+
+class Link(Struct, frozen=True):
+    name: str
+    index: int = 0  # its identity in its network namespace
+    speed: float = math.inf  # infinite: not known
+    said: float = math.inf  # what an operator says that it carries; infinite: nothing
+    managed: bool = False  # traffic is divided there: it has the default route, or an operator named it
+    kind: str = ""  # veth, bond, bridge, vlan, …; empty: a device
+    mac: str = ""
+    mtu: int = 1500
+    routes: bool = False  # it has a default route
+    said_ingress: float = math.inf  # the same as `said`, of what comes in, where that is another amount
+
+    @property
+    def capacity(self) -> float:
+        """Of what leaves; infinite where nobody knows."""
+        return self.said if self.said < math.inf else self.speed
+
+    @property
+    def ingress_capacity(self) -> float:
+        return self.said_ingress if self.said_ingress < math.inf else self.capacity
