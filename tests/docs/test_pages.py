@@ -69,8 +69,9 @@ def typed() -> list[object]:
 def test_every_command_in_the_docs_parses(command: str) -> None:
     words = shlex.split(command.split(" > ")[0].split(" | ")[0].removesuffix("&").split(" # ")[0])[1:]
     group: click.Command = cli
-    ctx = click.Context(cli)
     while isinstance(group, click.Group):
+        ctx = click.Context(group)
+        _, words, _ = group.make_parser(ctx).parse_args(words)  # options may stand before a command
         inner = group.get_command(ctx, words.pop(0))
         assert inner is not None, command
         group = inner

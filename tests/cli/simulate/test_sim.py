@@ -56,6 +56,11 @@ def test_tables_show_classes_totals_changes_and_the_worst_owners() -> None:
     assert result.stderr.splitlines() == ["priority, seed 1: 100%", "priority, nodes=-50%, seed 1: 100%"]
 
 
+def test_every_policy_comes_to_the_end_of_the_scenario_that_the_page_shows() -> None:
+    outcomes = plain("-f", CONTENTION, "--policy", "lazy,classic,priority")["outcomes"]
+    assert [outcome["policy"] for outcome in outcomes] == ["lazy", "classic", "priority"]
+
+
 def test_a_trace_runs_on_nodes_of_a_number_until_its_last_row_is_done() -> None:
     trace = plain(
         "--trace", str(EXAMPLES / "trace.csv"), "--nodes", "2", "--policy", "priority", "--what-if", "slo.web=0.5"

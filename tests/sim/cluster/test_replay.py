@@ -22,6 +22,7 @@ from j10ce.sim.cluster.given.arrivals import arrivals
 from j10ce.sim.cluster.given.source import checked
 from j10ce.sim.cluster.outcome import RunResult
 from j10ce.sim.cluster.replay import Replay
+from j10ce.sim.cluster.simulate import simulate
 
 
 class Strongest:
@@ -100,6 +101,16 @@ def test_a_victim_that_never_ran_is_a_run_of_no_length() -> None:
     result = run(cluster(owner("b", "low"), owner("a", at="1s"), startOverhead={"2s": 1}), Strongest())
     assert result.classes["low"]["zeroRuns"] == 1
     assert result.classes["low"]["availability"] == 0.0
+
+
+def test_pods_that_go_for_each_other_in_turns_let_time_pass() -> None:
+    """Classic, as the plugin of old has it without a minimum: whoever has just been bound may go at once."""
+    said = cluster(
+        *(owner(name, "low") for name in "abc"), cpus=(2,), startOverhead={"2s": 1}, arrivals={"every": "2s"}
+    )
+    result = simulate({**said, "policies": {"classic": {"minimumRunningTime": "0s"}}}, "classic")
+    assert 100 < result.totals["preemptions"] < 600
+    assert result.totals["zeroRuns"] > 100
 
 
 def test_a_victim_may_take_its_time_and_the_next_pod_too() -> None:

@@ -34,10 +34,10 @@ def test_the_example_is_a_trace() -> None:
     trace = Trace(EXAMPLE, {})
     classes, *extent = trace.extent()
     assert extent == [4, 60.0, 310.0]
-    assert {name: of.slo for name, of in classes.items()} == {"web": 1.0, "report": 0.9, "crawl": 0.5}
-    assert [a.slo for a in trace.arrivals({"report": 0.95})] == [1.0, 0.95, 0.5, 0.95]
+    assert {name: of.slo for name, of in classes.items()} == {"web": 1.0, "batch": 0.9, "crawl": 0.5}
+    assert [a.slo for a in trace.arrivals({"batch": 0.95})] == [1.0, 0.95, 0.5, 0.95]
     assert [(a.at, a.class_, a.slots, a.kind) for a in trace.arrivals()] == [
-        (0, "web", 4, "Deployment"), (10, "report", 2, "Job"), (12.5, "crawl", 8, "Job"), (60, "report", 1, "Job"),
+        (0, "web", 4, "Deployment"), (10, "batch", 2, "Job"), (12.5, "crawl", 8, "Job"), (60, "batch", 1, "Job"),
     ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from j10ce.sim.cluster.tally import Tally, total
 
 FINEST_S: Final = 0.001  # no two instants at which nothing happens but time are nearer
 MOST_ROUNDS: Final = 10_000  # of decisions within one instant
+AGAIN_S: Final = 1.0  # until an owner tries again whose pod had to go in the very instant in which it was made
 
 
 class Occurrence(NamedTuple):
@@ -213,12 +214,17 @@ class Replay:
         self._replace(made)
 
     def _replace(self, made: SimPod) -> None:
+        """Not without end in one instant: pods that go for each other in turns would let no time pass."""
+        wait = self._scenario.recreate_after.seconds
+        if made.pod.created >= self.now:
+            wait = max(wait, AGAIN_S)
         if made.of.recreates:
-            self._after(self._scenario.recreate_after.seconds, self._recreate, made)
+            self._after(wait, self._recreate, (made, wait))
 
-    def _recreate(self, made: SimPod) -> None:
+    def _recreate(self, what: tuple[SimPod, float]) -> None:
+        made, empty = what
         if made.of.recreates:
-            made.of.sums.there += self._scenario.recreate_after.seconds  # its place was empty for so long
+            made.of.sums.there += empty  # its place was, for so long
             self._create(made.of, made.slot)
 
     def _vanish(self, made: SimPod, done: bool = False) -> None:

@@ -99,11 +99,15 @@ class Refund(Strict, frozen=True, kw_only=True):
     share: float
 
 
+# Of the plugin of old. Without a minimum its rules move pods as often as anybody decides: most of them never run.
+AS_SHIPPED = QosArguments(safety_margin=Duration(20.0), minimum_running_time=Duration(600.0))
+
+
 class PolicyArguments(Strict, frozen=True, kw_only=True):
     """Of QosAware, where they are to be others than its defaults. It does not decide under `priority`."""
 
     lazy: QosArguments = QosArguments()
-    classic: QosArguments = QosArguments()
+    classic: QosArguments = AS_SHIPPED
 
 
 class Scenario(Strict, frozen=True, kw_only=True):
