@@ -28,7 +28,7 @@ CI = os.environ.get("CI") == "true"
 LACKING_IN_GUEST = ("io.latency", "memory.zswap", "cpu.uclamp", "core_sched", "resctrl")
 # No mainline kernel has these.
 LACKING_IN_GUEST += ("cpu.bvt_warp_ns", "memory.wmark_", "memory.priority", "memory.use_priority_oom")
-LACKING_IN_GUEST += ("memory.pagecache_limit.",)
+LACKING_IN_GUEST += ("memory.pagecache_limit.", "kernel.sched_", "mm.memcg_reaper", "mm.pagecache_limit.")
 KERNEL_FILE = re.compile(r"Unsupported: ((?:cpu|cpuset|memory|io|pids|cgroup)\.[a-z_.]+)")
 
 

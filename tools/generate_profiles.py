@@ -83,8 +83,9 @@ looked at again (32 of them in a tick); a group that nobody needs is removed.
 With `cpu.coreSched: true`, the hyperthreads of one core run threads of only one group at a time. It needs a kernel ≥
 5.14 with `CONFIG_SCHED_CORE`, and SMT; without them nothing changes, and `doctor` and `explain` say so. Controller
 `core-sched`: tiers exclusive, reserved and sensitive are one group (`shared-expeller`), standard and besteffort another
-(`shared`): the second never runs beside the first; tier system has none. Every thread, new ones included, gets the
-cookie of its group, and a revert takes it back. A workload to which someone else gave a cookie is left alone.
+(`shared`): the second never runs beside the first; tier system has none. `cpu.coreExpeller` says otherwise for one
+profile: true is in the first, false in the second. Every thread, new ones included, gets the cookie of its group, and a
+revert takes it back. A workload to which someone else gave a cookie is left alone.
 """
 SHORT = 40  # letters of a text that stands in the table itself
 

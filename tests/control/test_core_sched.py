@@ -51,6 +51,12 @@ def test_who_shares_a_core(tier: str, wish: CoreWish, group: str | None) -> None
     assert one(tier, wish) == group
 
 
+@pytest.mark.parametrize("tier", ["sensitive", "standard", "besteffort"])
+@pytest.mark.parametrize(("said", "group"), [(True, "shared-expeller"), (False, "shared")])
+def test_whose_cores_others_stay_off_can_be_said(tier: str, said: bool, group: str) -> None:
+    assert one(tier, cpu=CpuSection(core_sched=True, core_expeller=said)) == group
+
+
 def test_only_where_the_profile_asks_for_it_and_somebody_chose_it() -> None:
     assert one("sensitive", cpu=CpuSection()) is None
     assert one("sensitive", chosen=False) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from j10ce.control.parameters import Parameters
-from j10ce.model.knob import NODE, Setting
+from j10ce.model.knob import NODE
 from j10ce.model.parts.strategy import Strategy, SysctlSection
 from j10ce.testing import build
 
@@ -13,8 +13,8 @@ from j10ce.testing import build
 def asked(section: SysctlSection) -> dict[str, object]:
     snap = replace(build.snapshot(on=build.node(4, "8Gi")), strategy=Strategy(sysctls=section))
     proposals = list(Parameters(Parameters.Config()).propose(snap))
-    assert all(p.setting == Setting(NODE, p.setting.knob) for p in proposals)
-    return {p.setting.knob: p.value for p in proposals}
+    assert all(p.setting.target == NODE for p in proposals)
+    return {p.setting.name: p.value for p in proposals}
 
 
 def test_nothing_is_asked_for_where_the_strategy_says_nothing() -> None:
@@ -33,3 +33,20 @@ def test_no_strategy_takes_the_memory_from_everybody() -> None:
 
 def test_the_watermarks_are_set_as_they_are_said() -> None:
     assert asked(SysctlSection(watermark_scale_factor=150)) == {"vm.watermark_scale_factor": 150.0}
+
+
+def test_features_of_the_scheduler_are_named_as_the_kernel_does() -> None:
+    section = SysctlSection(sched_features=("NEXT_BUDDY", "NO_TTWU_QUEUE"))
+    assert asked(section) == {"sched.features[NEXT_BUDDY]": 1.0, "sched.features[TTWU_QUEUE]": 0.0}
+
+
+def test_switches_of_vendors_are_set_as_they_are_said() -> None:
+    section = SysctlSection(
+        sched_group_identity=True, sched_idle_saver_wmark=4_000_000, memcg_reap_background=False, page_cache_limit=True
+    )
+    assert asked(section) == {
+        "kernel.sched_group_identity_enabled": 1.0,
+        "kernel.sched_idle_saver_wmark": 4_000_000.0,
+        "mm.memcg_reaper.reap_background": 0.0,
+        "mm.pagecache_limit.enabled": 1.0,
+    }

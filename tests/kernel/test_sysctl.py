@@ -32,3 +32,16 @@ def test_without_a_part_of_the_host_the_own_one_counts(tmp_path: Path) -> None:
     own = put(tmp_path / "own", "10")
     assert Sysctls(tmp_path / "own", tmp_path / "none").write(FACTOR, 50, HERE) == Applied(50.0)
     assert own.read_text().strip() == "50"
+
+
+def test_a_kernel_of_a_vendor_has_switches_beside_and_one_that_lacks_them_says_so(tmp_path: Path) -> None:
+    reaper = tmp_path / "kernel/mm/memcg_reaper/reap_background"
+    reaper.parent.mkdir(parents=True)
+    reaper.write_text("0\n")
+    sysctls = Sysctls(tmp_path, tmp_path / "none", tmp_path / "kernel")
+    knob = "mm.memcg_reaper.reap_background"
+    assert sysctls.write(Setting(NODE, knob), 1.0, HERE) == Applied(1.0)
+    assert reaper.read_text() == "1\n"
+    missing = sysctls.knobs()["kernel.sched_group_identity_enabled"]
+    assert "Anolis OS" in missing.needs
+    assert not missing.ok

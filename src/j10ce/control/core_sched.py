@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec import UNSET
+
 from j10ce.control.controller import Controller, Unconfigured
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import Setting, group_name
@@ -43,7 +45,8 @@ def core_group(e: Entitlement, w: Workload) -> str:
     if wish.policy == "exclusive":
         return group_name(f"{w.namespace}_{w.name}")
     base = f"{w.namespace}_{wish.group}" if wish.group else SHARED
-    return group_name(base + (SUFFIX if e.tier in EXPELLERS else ""))
+    expels = e.tier in EXPELLERS if e.cpu.core_expeller is UNSET else e.cpu.core_expeller
+    return group_name(base + (SUFFIX if expels else ""))
 
 
 def _source(e: Entitlement) -> str:

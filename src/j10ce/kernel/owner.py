@@ -14,6 +14,7 @@ from j10ce.kernel.backend import Backend, Estate, Tree
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.kernel.node.estate import NodeEstate
+from j10ce.kernel.node.features import SchedFeatures
 from j10ce.kernel.node.sysctl import Sysctls
 from j10ce.kernel.resctrl.estate import ResctrlEstate
 from j10ce.kernel.resctrl.files import ResctrlFiles
@@ -116,7 +117,8 @@ def _beside(hierarchies: Hierarchies) -> Beside:
     """What every machine has, whoever owns its cgroups."""
     caches = ResctrlFiles()
     threads = TaskBackend(Roll(hierarchies), [Cookies(), ResctrlMembership(caches), OomScores()])
-    here: Beside = ((Sysctls(), Schemata(caches, resctrl.discover()), threads), (NodeEstate(), ResctrlEstate(caches)))
+    backends = (Sysctls(), SchedFeatures(), Schemata(caches, resctrl.discover()), threads)
+    here: Beside = (backends, (NodeEstate(), ResctrlEstate(caches)))
     every = (here, _network(hierarchies), _disks(hierarchies))
     return tuple(chain.from_iterable(b for b, _ in every)), tuple(chain.from_iterable(e for _, e in every))
 

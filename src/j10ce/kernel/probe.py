@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from j10ce.host import perf, resctrl
@@ -11,7 +12,8 @@ from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import file
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
-from j10ce.kernel.cgroup.vendor import NEEDS
+from j10ce.kernel.node.features import SchedFeatures
+from j10ce.kernel.node.sysctl import Sysctls
 from j10ce.kernel.resctrl.files import ResctrlFiles
 from j10ce.kernel.resctrl.membership import ResctrlMembership
 from j10ce.kernel.resctrl.schemata import Schemata
@@ -19,7 +21,7 @@ from j10ce.kernel.tasks.cookie import Cookies
 from j10ce.kernel.tasks.handout import OUTSIDE
 from j10ce.kernel.tasks.roll import Roll
 from j10ce.model.kinds import Capability
-from j10ce.model.knob import CGROUP_KNOBS, FREEZER, KNOBS, Setting, Support, TargetId, Value, group
+from j10ce.model.knob import CGROUP_KNOBS, FREEZER, KNOBS, OF_VENDORS, Setting, Support, TargetId, Value, group
 from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
@@ -57,8 +59,7 @@ def examine(hierarchies: Hierarchies | None = None, *, proc: str = "/proc", run:
     return [
         _cgroup(mounted),
         _privileges(mounted),
-        *_knobs(try_knobs(mounted)),
-        *(_capability(name, s) for name, s in _beside_cgroups().items()),
+        *_knobs({**try_knobs(mounted), **_beside_cgroups()}),
         *(_capability(deed.value, s) for deed, s in CgroupFiles(mounted).deeds().items()),
         _tasks(mounted, proc),
         *_pressure(mounted, proc),
@@ -86,10 +87,11 @@ def try_knobs(hierarchies: Hierarchies) -> dict[str, Support]:
 
 
 def _beside_cgroups() -> dict[str, Support]:
-    """Caches and cores. Nothing is tried: the kernel says what it has."""
+    """The machine, caches and cores. Nothing is tried: the kernel says what it has."""
     files = ResctrlFiles()
     traits = {t.knob: t.support() for t in (ResctrlMembership(files), Cookies())}
-    return {**Schemata(files, resctrl.discover()).knobs(), **traits}
+    backends = (Sysctls(), SchedFeatures(), Schemata(files, resctrl.discover()))
+    return {**dict(chain.from_iterable(b.knobs().items() for b in backends)), **traits}
 
 
 def _tasks(hierarchies: Hierarchies, proc: str) -> Capability:
@@ -127,7 +129,7 @@ def _knobs(tried: Mapping[str, Support]) -> Iterator[Capability]:
     yield from (_capability(name, s) for name, s in tried.items() if name not in rare)
     if rare:
         instead = "cpu.idle and weights; the agent reclaims above marks and limits; oomPriority says who goes first"
-        needs = f"{NEEDS}, for {', '.join(rare)}"
+        needs = f"{OF_VENDORS}, for {', '.join(rare)}"
         yield Capability(feature="knobs of vendors", ok=False, needs=needs, instead=instead)
 
 

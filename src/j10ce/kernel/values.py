@@ -91,7 +91,7 @@ class Values:
         setting, other = change.setting, coupled(change.setting)
         fresh = [e for s in (other, setting) if s and (e := self._original(s, at))]
         if setting not in self._journal.originals and all(e.setting != setting for e in fresh):
-            return Refused(f"{setting.knob} cannot be read in {at.path!r}; its controller is not enabled there")
+            return Refused(_unreadable(setting, at))
         ours = wrote(setting, backend.quantise(setting, change.new), change.owner)
         try:
             self._journal.add(*fresh, ours, *foretold(setting, change.new, change.owner))
@@ -189,6 +189,12 @@ class Values:
             present=self._held.values.get(setting),
             minimum_elsewhere=self._routes.beside(setting, at) if claims_of_the_machine(setting, at) else 0.0,
         )
+
+
+def _unreadable(setting: Setting, at: Handle) -> str:
+    if setting.instance:
+        return f"there is no {setting.name} here"
+    return f"{setting.knob} cannot be read in {at.path!r}; its controller is not enabled there"
 
 
 def _is_set(setting: Setting) -> bool:

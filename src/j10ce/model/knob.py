@@ -37,6 +37,7 @@ IDLE_SHARES: Final = 3.0  # what a group with cpu.idle weighs against its siblin
 MOST_WEIGHT: Final = 10_000  # cgroup v2 and systemd count 1-10000, and 100 is 1024 shares
 CGROUP_KINDS: Final = frozenset(("group", "workload", "part"))
 MADE_KINDS: Final = frozenset(("resctrl", "share"))  # kinds beside cgroups whose targets we make, and remove again
+OF_VENDORS: Final = "a kernel that has it, such as those of Anolis OS and Alibaba Cloud Linux"  # what rare knobs need
 NO_TEXT: Final = "(none)"  # how people read and write an empty text
 GROUP_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 GROUP_UNFIT: Final = re.compile(r"[^A-Za-z0-9_.-]")

@@ -148,6 +148,9 @@ def spoken(koord: str, **annotations: Any) -> dict[str, Any]:
         ),
         pytest.param({"cpuQOS": {"enable": True, "groupIdentity": -1}}, {"cpu.idle": True}, id="gives way"),
         pytest.param(
+            {"cpuQOS": {"enable": True, "coreExpeller": False}}, {"cpu.core_expeller": False}, id="expels nobody"
+        ),
+        pytest.param(
             {
                 "node.koordinator.sh__resctrl": {
                     "llc": {"schemata": {"range": [0, 30]}},

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from j10ce.kernel.cgroup.files import CgroupFiles
-from j10ce.kernel.cgroup.vendor import NEEDS, VENDOR
+from j10ce.kernel.cgroup.vendor import VENDOR
 from j10ce.kernel.probe import examine
-from j10ce.model.knob import KNOBS, Setting, group
+from j10ce.model.knob import CGROUP_KNOBS, KNOBS, OF_VENDORS, Setting, group
 from j10ce.model.plan import Applied
 from j10ce.model.workload import Handle
 from j10ce.testing.cgroup_tree import cgroup_tree, fresh
 
-RARE = [k.name for k in KNOBS.values() if k.rare]
+RARE = [name for name, k in CGROUP_KNOBS.items() if k.rare]
 FILES = {name: f"{KNOBS[name].default:.0f}" for name in RARE}
 V1 = ("cpu", "cpuacct", "cpuset", "memory")
 
@@ -61,7 +61,7 @@ def test_a_kernel_that_has_the_file_takes_the_value(
 @pytest.mark.parametrize("v1", [False, True], ids=["v2", "v1"])
 def test_a_mainline_kernel_lacks_them_whatever_its_number(tmp_path: Path, v1: bool) -> None:
     offered = backend(tmp_path, v1, {}).knobs()
-    assert {name: (offered[name].ok, offered[name].needs) for name in RARE} == dict.fromkeys(RARE, (False, NEEDS))
+    assert {name: (offered[name].ok, offered[name].needs) for name in RARE} == dict.fromkeys(RARE, (False, OF_VENDORS))
 
 
 def test_the_doctor_has_one_finding_for_all_that_are_missing(tmp_path: Path) -> None:
@@ -70,6 +70,6 @@ def test_the_doctor_has_one_finding_for_all_that_are_missing(tmp_path: Path) -> 
     features = {c.feature: c for c in examine(cgroup_tree(tmp_path, here, v1=V1), proc=str(tmp_path))}
     assert {name for name in RARE if name in features} == {*some}
     assert "pagecache_limit.size" in features["knobs of vendors"].needs
-    assert "wmark" not in features["knobs of vendors"].needs
+    assert "memory.wmark" not in features["knobs of vendors"].needs
     assert not features["reclaim"].ok
     assert "5.19" in features["reclaim"].needs

@@ -88,6 +88,9 @@ def test_a_lower_bound_is_below_the_upper_one(pair: Any) -> None:
             {"hostApplications": [{"name": "a", "cgroup": "x"}, {"name": "a", "cgroup": "y"}]},
             "spec.hostApplications[1].name",
         ),
+        pytest.param({"sysctls": {"schedFeatures": ["NO_"]}}, "spec.sysctls.schedFeatures", id="no name of a feature"),
+        pytest.param({"sysctls": {"schedFeatures": ["A", "NO_A"]}}, "spec.sysctls.schedFeatures", id="on and off"),
+        pytest.param({"sysctls": {"schedIdleSaverWmark": -1}}, "spec.sysctls.schedIdleSaverWmark", id="no time"),
     ],
 )
 def test_what_cannot_be_meant_is_told_with_its_path(said: dict[str, Any], path: str) -> None:

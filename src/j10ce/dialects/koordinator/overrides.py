@@ -172,8 +172,9 @@ def _identity(wishes: PodWishes, koord: KoordClass) -> Said:
     if wish is None or koord is not KoordClass.LS or wish.enable is not True:
         return Said(names.CPU_QOS, {}, tuple(_set(wish)) if wish is not None else ())
     idle = wish.sched_idle == 1 or (wish.group_identity is not UNSET and wish.group_identity < 0)
-    rest = tuple(n for n in _set(wish) if n == "core_expeller" or (n == "group_identity" and not idle))
-    return Said(names.CPU_QOS, {"cpu.idle": True} if idle else {}, rest)
+    rest = tuple(n for n in _set(wish) if n == "group_identity" and not idle)
+    expels = {} if wish.core_expeller is UNSET else {"cpu.core_expeller": wish.core_expeller}
+    return Said(names.CPU_QOS, {**({"cpu.idle": True} if idle else {}), **expels}, rest)
 
 
 def _cache(wish: ResctrlWish) -> Said:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from j10ce.kernel.cgroup.spelling import Spelling, bytes_, flag, integer
+from j10ce.model.knob import OF_VENDORS
 
-NEEDS: Final = "a kernel that has it, such as those of Anolis OS and Alibaba Cloud Linux"
 _NEVER: Final = (1 << 16, 0)  # no release of mainline brings it
 
 
 def _of_a_vendor(spelling: Spelling, instead: str = "") -> Spelling:
-    return spelling._replace(since=_NEVER, needs=NEEDS, instead=instead)
+    return spelling._replace(since=_NEVER, needs=OF_VENDORS, instead=instead)
 
 
 VENDOR: Final[dict[str, Spelling]] = {

@@ -1,4 +1,4 @@
-"""Kernel parameters below /proc/sys, for the few knobs of the table that are parameters of the machine."""
+"""Kernel parameters below /proc/sys and /sys/kernel/mm, for the few knobs of the table that are the machine's."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from pathlib import Path
 from typing import Final
 
 from j10ce.kernel import file
-from j10ce.model.knob import KNOBS, Setting, Support, Value, render
+from j10ce.model.knob import KNOBS, OF_VENDORS, Setting, Support, Value, render
 from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
 PROC_SYS: Final = Path("/proc/sys")
 OF_HOST: Final = Path("/host/proc/sys")  # parts of it, where a pod has them writable: its own is not
+SYS_KERNEL: Final = Path("/sys/kernel")
+OF_MEMORY: Final = "mm."  # knobs that begin so are there
 VIA: Final = "sysctl"
 
 
 class Sysctls:
     """A name with dots is a path with slashes. Nothing but the knobs of the table is ever read or written."""
 
-    def __init__(self, root: Path = PROC_SYS, of_host: Path = OF_HOST) -> None:
-        self._root, self._of_host = root, of_host
-        self._support = {name: self._judge(name) for name, k in KNOBS.items() if k.on == "node"}
+    def __init__(self, root: Path = PROC_SYS, of_host: Path = OF_HOST, memory: Path = SYS_KERNEL) -> None:
+        self._root, self._of_host, self._memory = root, of_host, memory
+        self._support = {name: self._judge(name) for name, k in KNOBS.items() if k.on == "node" and not k.several}
 
     def knobs(self) -> Mapping[str, Support]:
         return self._support
@@ -49,12 +51,14 @@ class Sysctls:
 
     def _path(self, knob: str) -> Path:
         name = knob.replace(".", "/")
+        if knob.startswith(OF_MEMORY):
+            return self._memory / name
         return self._of_host / name if (self._of_host / name).exists() else self._root / name
 
     def _judge(self, knob: str) -> Support:
         path = self._path(knob)
         if not path.exists():
-            return Support(False, VIA, needs=f"a kernel with {knob}")
+            return Support(False, VIA, needs=OF_VENDORS if KNOBS[knob].rare else f"a kernel with {knob}")
         if not os.access(path, os.W_OK):
-            return Support(False, VIA, needs=f"{path} to be writable: root, and /proc/sys mounted read-write")
+            return Support(False, VIA, needs=f"{path} to be writable: root, and mounted read-write")
         return Support(True, VIA)

@@ -134,6 +134,7 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "burst": "Percent of its limit that it may save up while it uses less.",
         "idle": "Runs only when nothing else wants the CPU.",
         "core_sched": "Shares a core only with workloads that trust it.",
+        "core_expeller": "Whose cores others stay off; not set: tiers exclusive, reserved and sensitive.",
         "suppressible": "May be squeezed when the protected tiers need the CPUs.",
     },
     **MEMORY,

@@ -100,6 +100,11 @@ STRATEGY: Final[Mapping[str, Mapping[str, str]]] = {
         "": "Settings of the kernel for the whole node.",
         "min_free_kbytes_factor": "vm.min_free_kbytes, in ten-thousandths of the node's memory.",
         "watermark_scale_factor": "vm.watermark_scale_factor, in ten-thousandths of the memory.",
+        "sched_features": "Features of the kernel's scheduler as it spells them: NAME switches one on, NO_NAME off.",
+        "sched_group_identity": "On kernels with cpu.bvt_warp_ns: whether that counts.",
+        "sched_idle_saver_wmark": "On those: ns that a CPU is idle on average before best effort has its rest.",
+        "memcg_reap_background": "On kernels that reap what removed cgroups left behind: whether they do.",
+        "page_cache_limit": "On kernels that limit page cache: whether such limits count.",
     },
     "HostApplication": {
         "": "Something that runs beside all workloads, in a cgroup that it has already.",

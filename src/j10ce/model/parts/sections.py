@@ -20,6 +20,7 @@ class CpuSection(Strict, frozen=True, kw_only=True):
     burst: Quantity | UnsetType = UNSET  # percent of the limit that may be saved up
     idle: bool = False
     core_sched: bool = False
+    core_expeller: bool | UnsetType = UNSET  # whether those that are none stay off its cores; UNSET: by the tier
     suppressible: bool = False
 
 
@@ -73,6 +74,7 @@ class CpuOverlay(Strict, frozen=True, kw_only=True):
     burst: Quantity | UnsetType = UNSET
     idle: bool | UnsetType = UNSET
     core_sched: bool | UnsetType = UNSET
+    core_expeller: bool | UnsetType = UNSET
     suppressible: bool | UnsetType = UNSET
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from j10ce.model.bounds import Several, Word
+from j10ce.model.bounds import Several, Word, Words
 from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.parts.strict import Strict
 from j10ce.model.quantity import Duration, Quantity
@@ -82,6 +82,11 @@ class EvictionSection(Strict, frozen=True, kw_only=True):
 class SysctlSection(Strict, frozen=True, kw_only=True):
     min_free_kbytes_factor: int | UnsetType = UNSET  # ten-thousandths of the node's memory
     watermark_scale_factor: int | UnsetType = UNSET  # ten-thousandths of a zone's memory, as the kernel counts
+    sched_features: Words = ()  # as the kernel spells them: NAME switches one on, NO_NAME off
+    sched_group_identity: bool | UnsetType = UNSET  # of kernels with cpu.bvt_warp_ns
+    sched_idle_saver_wmark: int | UnsetType = UNSET  # of those: nanoseconds
+    memcg_reap_background: bool | UnsetType = UNSET  # of kernels that reap what removed cgroups left
+    page_cache_limit: bool | UnsetType = UNSET  # of kernels that limit page cache
 
 
 class HostApplication(Strict, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ Ranges of numbers are one table, by the path of the field: `tools/crd_rules.py` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final, Literal
 
@@ -49,6 +50,7 @@ RANGES: Final[dict[str, tuple[float, float]]] = {
     "eviction.priorityThreshold": _INT32,
     "sysctls.minFreeKbytesFactor": (1, 10_000),
     "sysctls.watermarkScaleFactor": (10, 400),
+    "sysctls.schedIdleSaverWmark": (0, 2**53),
     **{f"overcommit.{r}.{name}": _LENT for r in ("cpu", "memory") for name in ("thresholdPercent", "batchPercent")},
     **{
         f"overcommit.{r}.{name}": _SHARE
@@ -57,6 +59,7 @@ RANGES: Final[dict[str, tuple[float, float]]] = {
     },
     "normalization.ratio": (1, 5),
 }
+FEATURE: Final = re.compile(r"(NO_)?(?!NO_)[A-Za-z][A-Za-z0-9_]{0,60}")
 SOME_TIME: Final = ("burst.period", "eviction.cpu.window", "overcommit.degrade")
 
 
@@ -70,6 +73,7 @@ def strategy_findings(strategy: Strategy) -> Iterator[Finding]:
     yield from _amount("spec.overcommit.cpu.reserved", strategy.overcommit.cpu.reserved, "CPUs")
     yield from _amount("spec.overcommit.memory.reserved", strategy.overcommit.memory.reserved, "bytes")
     yield from _cpu_list("spec.systemCpus.cpus", strategy.system_cpus.cpus)
+    yield from _features("spec.sysctls.schedFeatures", strategy.sysctls.sched_features)
     difference = strategy.overcommit.difference
     if difference is not UNSET and not 0 < difference <= 1:
         yield Finding("spec.overcommit.difference", difference, "out of range", "use more than 0, and at most 1")
@@ -105,6 +109,14 @@ def _cpu_list(path: str, text: str | UnsetType) -> Iterator[Finding]:
     else:
         if empty:
             yield Finding(path, text, "no CPU", "write it as 0-1,8, or leave it out")
+
+
+def _features(path: str, words: tuple[str, ...]) -> Iterator[Finding]:
+    if wrong := next((word for word in words if not FEATURE.fullmatch(word)), None):
+        yield Finding(path, wrong, "not a scheduler feature", "write NAME to have it on, NO_NAME to have it off")
+    names = [word.removeprefix("NO_") for word in words]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        yield Finding(path, twice, "stands here twice", "say of each feature once whether it is on")
 
 
 def _profile(name: str, overlay: ProfileOverlay) -> Iterator[Finding]:

@@ -26,7 +26,9 @@ PERCENT = st.integers(0, 100)
 SWITCH = st.booleans()
 MEMORY = {"enable": SWITCH, "minLimitPercent": PERCENT, "lowLimitPercent": PERCENT, "throttlingPercent": PERCENT}
 CLASS = {
-    "cpuQOS": st.fixed_dictionaries({}, optional={"enable": SWITCH, "groupIdentity": st.integers(-1, 2)}),
+    "cpuQOS": st.fixed_dictionaries(
+        {}, optional={"enable": SWITCH, "groupIdentity": st.integers(-1, 2), "coreExpeller": SWITCH}
+    ),
     "memoryQOS": st.fixed_dictionaries({}, optional=MEMORY),
     "resctrlQOS": st.fixed_dictionaries({}, optional={"enable": SWITCH, "mbaPercent": PERCENT}),
 }
@@ -55,7 +57,12 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "cfsQuotaBurstPeriodSeconds": st.integers(-1, 2),
         "cpuBurstPercent": st.integers(1, 10_000),
     },
-    "system-config": {"watermarkScaleFactor": st.integers(1, 400), "minFreeKbytesFactor": st.integers(1, 20_000)},
+    "system-config": {
+        "watermarkScaleFactor": st.integers(1, 400),
+        "minFreeKbytesFactor": st.integers(1, 20_000),
+        "schedFeatures": st.dictionaries(st.sampled_from(["A", "B", "NO_A"]), SWITCH, max_size=2),
+        "memcgReapBackGround": st.integers(0, 1),
+    },
     "host-application-config": {
         "applications": st.lists(
             st.fixed_dictionaries(

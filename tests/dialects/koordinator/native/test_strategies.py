@@ -186,6 +186,29 @@ def test_what_is_out_of_our_range_is_left_out_alone_with_a_note() -> None:
     ]
 
 
+def test_features_and_switches_of_the_kernel_are_carried_to_the_nodes() -> None:
+    features = {"NEXT_BUDDY": True, "TTWU_QUEUE": False}
+    said_there = {"schedFeatures": features, "schedGroupIdentityEnabled": 1, "memcgReapBackGround": 0}
+    result = made("system-config", {**said_there, "schedIdleSaverWmark": 3000000, "pageCacheLimitEnabled": 1})
+    assert result.notes == ()
+    assert said(result.all()) == {
+        "sysctls.schedFeatures": ("NEXT_BUDDY", "NO_TTWU_QUEUE"),
+        "sysctls.schedGroupIdentity": True,
+        "sysctls.schedIdleSaverWmark": 3_000_000,
+        "sysctls.memcgReapBackground": False,
+        "sysctls.pageCacheLimit": True,
+    }
+
+
+@pytest.mark.parametrize("policy", ["coreSched", "groupIdentity"])
+def test_who_expels_is_said_under_core_scheduling_alone(policy: str) -> None:
+    block = {"cpuQOS": {"enable": True, "coreExpeller": False}}
+    result = made("resource-qos-config", {"policies": {"cpuPolicy": policy}, "lsClass": block, "systemClass": block})
+    expelling = {path: value for path, value in said(result.all()).items() if path.endswith("coreExpeller")}
+    assert expelling == ({"profiles.ls.cpu.coreExpeller": False} if policy == "coreSched" else {})
+    assert result.notes == ()
+
+
 def test_annotations_of_nodes_that_no_strategy_can_say_are_notes() -> None:
     result = generated({}, [node("n1", {names.NETWORK_BANDWIDTH: "10G"})])
     assert [f.path for f in result.notes] == [f"node n1: {names.NETWORK_BANDWIDTH}"]

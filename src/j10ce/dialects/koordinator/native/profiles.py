@@ -63,6 +63,7 @@ def _cpu(profile: str, cpu: CpuQos, cookies: bool) -> CpuOverlay:
     return CpuOverlay(
         idle=idle if profile == BEST_EFFORT else UNSET,
         core_sched=True if cookies and profile != ASIDE else UNSET,
+        core_expeller=cpu.core_expeller if cookies and profile != ASIDE else UNSET,
     )
 
 

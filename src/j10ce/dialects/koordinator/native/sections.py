@@ -13,6 +13,7 @@ from j10ce.dialects.koordinator.config.colocation import Colocation
 from j10ce.dialects.koordinator.config.ratios import CpuNormalization, RatioModel
 from j10ce.dialects.koordinator.config.system import System
 from j10ce.dialects.koordinator.config.threshold import Threshold
+from j10ce.dialects.koordinator.laws.sysctl import sched_features
 from j10ce.dialects.koordinator.overrides import burst_of
 from j10ce.model.parts.strategy import (
     AllocatableEviction,
@@ -85,7 +86,13 @@ def burst(their: BurstWish) -> Strategy:
 def system(their: System) -> Strategy:
     return Strategy(
         sysctls=SysctlSection(
-            min_free_kbytes_factor=their.min_free_kbytes_factor, watermark_scale_factor=their.watermark_scale_factor
+            min_free_kbytes_factor=their.min_free_kbytes_factor,
+            watermark_scale_factor=their.watermark_scale_factor,
+            sched_features=tuple(sched_features(their.sched_features or {})),
+            sched_group_identity=_switch(their.sched_group_identity_enabled),
+            sched_idle_saver_wmark=their.sched_idle_saver_wmark,
+            memcg_reap_background=_switch(their.memcg_reap_back_ground),
+            page_cache_limit=_switch(their.page_cache_limit_enabled),
         )
     )
 
@@ -164,6 +171,10 @@ def _of_pair(model: RatioModel, threads: bool, turbo: bool) -> float | UnsetType
 
 def _word(words: dict[str, Any], theirs: str | UnsetType) -> Any:
     return UNSET if theirs is UNSET else words[theirs]
+
+
+def _switch(theirs: int | UnsetType) -> bool | UnsetType:
+    return UNSET if theirs is UNSET else theirs == 1
 
 
 def _seconds(seconds: int | UnsetType) -> Duration | UnsetType:

@@ -21,9 +21,8 @@ WITHOUT_EQUIVALENT: Final[dict[str, tuple[str, ...]]] = {
         "cgroupRoot.*",
         "*.blkioQOS.*",
         "*.networkQOS.*",
-        "*.cpuQOS.coreExpeller",
     ),
-    "system-config": ("memcg*", "sched*", "pageCache*", "totalNetworkBandwidth"),
+    "system-config": ("totalNetworkBandwidth",),
     "resource-amplification-config": ("*",),
 }
 OFF: Final[tuple[Any, ...]] = (False, 0, "0", "", {}, [])  # what changes nothing is not missed

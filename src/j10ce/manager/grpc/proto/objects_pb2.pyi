@@ -604,7 +604,7 @@ class Rollout(_message.Message):
     def __init__(self, canary_percent: _Optional[int] = ..., paused: _Optional[bool] = ..., stop_on_failures: _Optional[bool] = ..., attempt: _Optional[int] = ...) -> None: ...
 
 class CpuSection(_message.Message):
-    __slots__ = ("weight", "latency", "pinning", "bind", "burst", "idle", "core_sched", "suppressible")
+    __slots__ = ("weight", "latency", "pinning", "bind", "burst", "idle", "core_sched", "core_expeller", "suppressible")
     class Latency(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         LATENCY_UNSPECIFIED: _ClassVar[CpuSection.Latency]
@@ -640,6 +640,7 @@ class CpuSection(_message.Message):
     BURST_FIELD_NUMBER: _ClassVar[int]
     IDLE_FIELD_NUMBER: _ClassVar[int]
     CORE_SCHED_FIELD_NUMBER: _ClassVar[int]
+    CORE_EXPELLER_FIELD_NUMBER: _ClassVar[int]
     SUPPRESSIBLE_FIELD_NUMBER: _ClassVar[int]
     weight: int
     latency: CpuSection.Latency
@@ -648,8 +649,9 @@ class CpuSection(_message.Message):
     burst: str
     idle: bool
     core_sched: bool
+    core_expeller: bool
     suppressible: bool
-    def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuSection.Latency, str]] = ..., pinning: _Optional[_Union[CpuSection.Pinning, str]] = ..., bind: _Optional[_Union[CpuSection.Bind, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
+    def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuSection.Latency, str]] = ..., pinning: _Optional[_Union[CpuSection.Pinning, str]] = ..., bind: _Optional[_Union[CpuSection.Bind, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., core_expeller: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
 
 class MemorySection(_message.Message):
     __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim", "watermark_percent", "watermark_scale", "watermark_adjust", "page_cache_limit", "page_cache_sync", "kernel_priority", "kernel_priority_oom")
@@ -938,12 +940,22 @@ class EvictionSection(_message.Message):
     def __init__(self, mode: _Optional[_Union[EvictionSection.Mode, str]] = ..., per_minute: _Optional[int] = ..., cool_down: _Optional[str] = ..., memory: _Optional[_Union[MemoryEviction, _Mapping]] = ..., cpu: _Optional[_Union[CpuEviction, _Mapping]] = ..., allocatable: _Optional[_Union[AllocatableEviction, _Mapping]] = ..., priority_threshold: _Optional[int] = ...) -> None: ...
 
 class SysctlSection(_message.Message):
-    __slots__ = ("min_free_kbytes_factor", "watermark_scale_factor")
+    __slots__ = ("min_free_kbytes_factor", "watermark_scale_factor", "sched_features", "sched_group_identity", "sched_idle_saver_wmark", "memcg_reap_background", "page_cache_limit")
     MIN_FREE_KBYTES_FACTOR_FIELD_NUMBER: _ClassVar[int]
     WATERMARK_SCALE_FACTOR_FIELD_NUMBER: _ClassVar[int]
+    SCHED_FEATURES_FIELD_NUMBER: _ClassVar[int]
+    SCHED_GROUP_IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    SCHED_IDLE_SAVER_WMARK_FIELD_NUMBER: _ClassVar[int]
+    MEMCG_REAP_BACKGROUND_FIELD_NUMBER: _ClassVar[int]
+    PAGE_CACHE_LIMIT_FIELD_NUMBER: _ClassVar[int]
     min_free_kbytes_factor: int
     watermark_scale_factor: int
-    def __init__(self, min_free_kbytes_factor: _Optional[int] = ..., watermark_scale_factor: _Optional[int] = ...) -> None: ...
+    sched_features: _containers.RepeatedScalarFieldContainer[str]
+    sched_group_identity: bool
+    sched_idle_saver_wmark: int
+    memcg_reap_background: bool
+    page_cache_limit: bool
+    def __init__(self, min_free_kbytes_factor: _Optional[int] = ..., watermark_scale_factor: _Optional[int] = ..., sched_features: _Optional[_Iterable[str]] = ..., sched_group_identity: _Optional[bool] = ..., sched_idle_saver_wmark: _Optional[int] = ..., memcg_reap_background: _Optional[bool] = ..., page_cache_limit: _Optional[bool] = ...) -> None: ...
 
 class HostApplication(_message.Message):
     __slots__ = ("name", "cgroup", "profile", "priority")
@@ -1248,7 +1260,7 @@ class FailingNode(_message.Message):
     def __init__(self, node: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
 
 class CpuOverlay(_message.Message):
-    __slots__ = ("weight", "latency", "pinning", "bind", "burst", "idle", "core_sched", "suppressible")
+    __slots__ = ("weight", "latency", "pinning", "bind", "burst", "idle", "core_sched", "core_expeller", "suppressible")
     class Latency(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         LATENCY_UNSPECIFIED: _ClassVar[CpuOverlay.Latency]
@@ -1284,6 +1296,7 @@ class CpuOverlay(_message.Message):
     BURST_FIELD_NUMBER: _ClassVar[int]
     IDLE_FIELD_NUMBER: _ClassVar[int]
     CORE_SCHED_FIELD_NUMBER: _ClassVar[int]
+    CORE_EXPELLER_FIELD_NUMBER: _ClassVar[int]
     SUPPRESSIBLE_FIELD_NUMBER: _ClassVar[int]
     weight: int
     latency: CpuOverlay.Latency
@@ -1292,8 +1305,9 @@ class CpuOverlay(_message.Message):
     burst: str
     idle: bool
     core_sched: bool
+    core_expeller: bool
     suppressible: bool
-    def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuOverlay.Latency, str]] = ..., pinning: _Optional[_Union[CpuOverlay.Pinning, str]] = ..., bind: _Optional[_Union[CpuOverlay.Bind, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
+    def __init__(self, weight: _Optional[int] = ..., latency: _Optional[_Union[CpuOverlay.Latency, str]] = ..., pinning: _Optional[_Union[CpuOverlay.Pinning, str]] = ..., bind: _Optional[_Union[CpuOverlay.Bind, str]] = ..., burst: _Optional[str] = ..., idle: _Optional[bool] = ..., core_sched: _Optional[bool] = ..., core_expeller: _Optional[bool] = ..., suppressible: _Optional[bool] = ...) -> None: ...
 
 class MemoryOverlay(_message.Message):
     __slots__ = ("min_percent", "low_percent", "throttling_percent", "oom_priority", "oom_group", "reclaim", "watermark_percent", "watermark_scale", "watermark_adjust", "page_cache_limit", "page_cache_sync", "kernel_priority", "kernel_priority_oom")
