@@ -34,7 +34,7 @@ from j10ce.agent.sync.reporter import ControlPlane
 from j10ce.agent.sync.sync import Sync
 from j10ce.daemon.clock import SystemClock
 from j10ce.errors import Corrupt
-from j10ce.host import perf
+from j10ce.host import disks, perf
 from j10ce.host.files import Files
 from j10ce.host.handles import Layout
 from j10ce.host.mounts import Hierarchies
@@ -54,6 +54,7 @@ from j10ce.observe.sensors import node as machine
 from j10ce.observe.sensors.caches import CacheSensor
 from j10ce.observe.sensors.cgroup import CgroupSensor
 from j10ce.observe.sensors.cpi import CpiSensor
+from j10ce.observe.sensors.disk_watch import DiskWatch
 from j10ce.observe.sensors.node import NodeSensor
 from j10ce.observe.sensors.reclaim import ReclaimSensor
 from j10ce.observe.sensors.run_queue import RunQueueSensor
@@ -211,7 +212,14 @@ def _observer(
         *([] if perf.missing() else [CpiSensor(hierarchies, lambda: closely.targets, lambda: facts.cpus)]),
         *others,
     ]
-    return Observer(facts, every, tree, lambda facts: machine.refresh(facts, hierarchies, files), closely)
+    watch = _disks(hierarchies)
+    return Observer(facts, every, tree, lambda f: watch.seen(machine.refresh(f, hierarchies, files)), closely)
+
+
+def _disks(hierarchies: Hierarchies) -> DiskWatch:
+    """Write-back is charged to whoever wrote where cgroup v2 has the disks, and nowhere else."""
+    charged, clock = hierarchies.version("io") == 2, SystemClock()
+    return DiskWatch(lambda: disks.discover(charged=charged), lambda: clock.read().now)
 
 
 def unwritable(hierarchies: Hierarchies, owned: TreeOwner) -> str:

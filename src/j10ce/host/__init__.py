@@ -8,5 +8,6 @@ Paths of /proc and /sys come in; mounts, open descriptors and commands to start 
     topology  says which CPUs share what
     perf      counts what a cgroup's tasks do on the CPUs
     resctrl   says what can be divided of caches and memory bandwidth
+    disks     says which disks there are, and which file systems are on them
     child     starts processes of ours, with our own code only
 """

@@ -133,12 +133,12 @@ def _mounts(text: str) -> Iterator[Mount]:
         if not dash or len(fields) < 6 or kind not in ("cgroup", "cgroup2"):
             continue
         options = frozenset(rest[-1].split(",")) if rest else frozenset()
-        path, writable = _unescape(fields[4]), "ro" not in {*fields[5].split(","), *options}
+        path, writable = unescape(fields[4]), "ro" not in {*fields[5].split(","), *options}
         if kind == "cgroup2":
             recursive = "memory_recursiveprot" in options
-            yield Mount(path, 2, _controllers(path), _unescape(fields[3]), writable, recursive)
+            yield Mount(path, 2, _controllers(path), unescape(fields[3]), writable, recursive)
         elif named := options & _V1_CONTROLLERS:
-            yield Mount(path, 1, named, _unescape(fields[3]), writable)
+            yield Mount(path, 1, named, unescape(fields[3]), writable)
 
 
 def _controllers(mount: str) -> frozenset[str]:
@@ -153,5 +153,5 @@ def _best(candidates: list[Mount]) -> Mount | None:
     return min(candidates, key=lambda m: (m.root != "/", not m.writable, len(m.path)), default=None)
 
 
-def _unescape(field: str) -> str:
+def unescape(field: str) -> str:
     return _OCTAL.sub(lambda m: chr(int(m[1], 8)), field)

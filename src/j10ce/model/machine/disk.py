@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from msgspec import Struct
+
+_NUMBER: Final = re.compile(r"(\d{1,7}):(\d{1,7})", re.ASCII)
 
 
 class Disk(Struct, frozen=True):
@@ -19,7 +24,24 @@ class Disk(Struct, frozen=True):
     rotational: bool = False
     scheduler: str = ""
     holds: tuple[str, ...] = ()  # mount points
+    size: int = 0  # bytes
+    kind: str = ""  # dm, md, loop; empty: a device
+    below: tuple[str, ...] = ()  # numbers of the disks that it is made of
+    queued: bool = False  # has a queue of requests, where weights and io.cost work; what has none takes caps
+    uncharged: tuple[str, ...] = ()  # those of `holds` whose write-back is charged to nobody
+    read_only: bool = False
 
     @property
     def calibrated(self) -> bool:
         return self.read_bps > 0 and self.write_bps > 0
+
+    @property
+    def lasting(self) -> str:
+        """What it is called whatever its number: by its serial, or where it has none by its name and size."""
+        return self.serial or f"{self.name}-{self.size}"
+
+
+def parse_number(text: str) -> tuple[int, int] | None:
+    """`8:0` to (8, 0); None for what is no number of a disk."""
+    matched = _NUMBER.fullmatch(text)
+    return (int(matched[1]), int(matched[2])) if matched else None
