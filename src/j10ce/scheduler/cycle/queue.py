@@ -9,7 +9,7 @@ gated          is not let in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection
 from enum import Enum
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -22,6 +22,7 @@ from j10ce.scheduler.cycle.framework import Key
 FIRST_BACKOFF_S: Final = 1.0
 MOST_BACKOFF_S: Final = 10.0
 LONGEST_S: Final = 300.0  # without a try
+STALE_S: Final = 200e-6  # for each pod in the order: so old may it be, and to sort anew takes a tenth of the time
 
 
 class Place(Enum):
@@ -72,7 +73,8 @@ class Due(NamedTuple):
 
 
 class Queue:
-    """`key`: as the profile of a pod sorts; None: nobody knows. Where keys move, they are asked for at every step."""
+    """`key`: as the profile of a pod sorts; None: nobody knows. Where keys move, they are asked for at every step; of
+    thousands of pods not quite as often, so that a pod costs the same however many wait beside it."""
 
     def __init__(self, key: Callable[[PodFacts, float], Key | None], *, moves: bool) -> None:
         self._key, self._moves = key, moves
@@ -80,7 +82,8 @@ class Queue:
         self._active: list[Due] = []
         self._timed: list[tuple[float, str, int]] = []
         self._groups: dict[Group, dict[str, Entry]] = {}
-        self._sorted_at = -math.inf
+        self._within: dict[Place, dict[str, Entry]] = {place: {} for place in Place}
+        self._sorted_at = self._asked_at = -math.inf
         self._turns = count(1)  # never twice the same, also of a pod that comes back
 
     def put(self, pod: PodFacts) -> Entry:
@@ -88,6 +91,7 @@ class Queue:
         entry = self.entries.get(pod.uid)
         if entry is None:
             entry = self.entries[pod.uid] = Entry(pod)
+            self._within[entry.place][pod.uid] = entry
         entry.pod = pod
         return entry
 
@@ -95,6 +99,7 @@ class Queue:
         entry = self.entries.pop(uid, None)
         if entry is not None:
             self._ungroup(entry)
+            del self._within[entry.place][uid]
         return entry
 
     def activate(self, entry: Entry, now: float) -> None:
@@ -158,10 +163,10 @@ class Queue:
         return math.inf
 
     def has_active(self) -> bool:
-        return self._next(self._sorted_at) is not None
+        return self._next(self._asked_at) is not None
 
-    def within(self, place: Place) -> Iterator[Entry]:
-        return (e for e in self.entries.values() if e.place is place)
+    def within(self, place: Place) -> Collection[Entry]:
+        return self._within[place].values()
 
     def groups(self) -> list[Group]:
         """Pods that are unschedulable, those together whom the same may help."""
@@ -177,10 +182,11 @@ class Queue:
         return Due(key is None, 0 if key is None else key, pod.created, pod.uid, entry.turn)
 
     def _next(self, now: float) -> Due | None:
-        if self._moves and self._sorted_at != now:
+        if self._moves and self._asked_at != now and now - self._sorted_at >= STALE_S * len(self._active):
             self._active = [self._due(e, now) for e in self.within(Place.ACTIVE)]
             heapify(self._active)
-        self._sorted_at = now
+            self._sorted_at = now
+        self._asked_at = now  # within a step the order stays: who was popped is active until it is decided
         while self._active:
             due = self._active[0]
             entry = self.entries.get(due.uid)
@@ -191,6 +197,8 @@ class Queue:
 
     def _move(self, entry: Entry, place: Place, until: float) -> None:
         self._ungroup(entry)
+        del self._within[entry.place][entry.pod.uid]
+        self._within[place][entry.pod.uid] = entry
         entry.place, entry.until = place, until
         if place is Place.UNSCHEDULABLE:
             pod = entry.pod
