@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.dialects.koordinator.config.conflicts import overlap, refusals
+from j10ce.dialects.koordinator.config.conflicts import MOST_PAIRS, overlap, refusals
+from j10ce.dialects.koordinator.config.keys import MOST_ENTRIES
 from j10ce.model.kinds import Requirement, Selector
 from j10ce.policy.select import matches
 
@@ -81,6 +82,17 @@ def test_classes_may_not_ask_for_more_bandwidth_than_another_key_says_there_is()
     assert [refusal.reason for refusal in refusals(data, {})] == ["ConfigParamInvalid"]
     data["system-config"] = json.dumps({"clusterStrategy": {"totalNetworkBandwidth": "11G"}})
     assert refusals(data, {}) == []
+
+
+def test_who_mends_some_of_many_overlaps_hears_of_the_others() -> None:
+    """Each pair of 256 entries beside each of 5,000 nodes would take hours, while all webhooks wait."""
+    said = reasons(*(labelled(pool="a") for _ in range(MOST_ENTRIES)))
+    assert said == ["NodeStrategiesOverlap", "ExistNodeConfict"] * MOST_PAIRS
+
+
+def test_more_entries_than_can_be_compared_are_refused() -> None:
+    assert reasons(*(labelled(pool=f"p{n}") for n in range(MOST_ENTRIES))) == []
+    assert reasons(*(labelled(pool=f"p{n}") for n in range(MOST_ENTRIES + 1))) == ["ConfigParamInvalid"]
 
 
 VALUES = st.sampled_from("ab")

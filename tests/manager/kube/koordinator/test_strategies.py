@@ -140,6 +140,15 @@ async def test_cpus_of_system_follow_the_node_with_and_without_a_configmap() -> 
         assert [*await r.write(None)] == ["koordinator-cpu-burst-cluster"], "the annotation is gone, the key stays"
 
 
+async def test_what_nodes_get_wrong_does_not_hide_what_is_wrong_with_the_configmap() -> None:
+    async with rig() as r:
+        wrong = {"node.koordinator.sh/colocation-strategy": "{"}
+        r.nodes = [Node(metadata=NativeMeta(name=f"n{n}", annotations=wrong)) for n in range(20)]
+        await r.write({"colocation-config": '{"enable": true}', "system-config": "{"})
+        assert "system-config" in r.said[0][1]
+        assert {message.split(":")[0] for _, message in r.said[-2:]} < {f"node n{n}" for n in range(20)}
+
+
 async def test_an_object_of_that_name_that_is_somebody_elses_is_left_alone() -> None:
     async with rig() as r:
         theirs = await r.store.put(NodeStrategy(metadata=Meta(name="koordinator-cpu-burst-cluster")))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import combinations
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, islice
 from typing import Final, Literal, NamedTuple
 
 from msgspec import UNSET
@@ -21,6 +21,7 @@ from j10ce.policy.select import Labels, matches
 # As the reference spells them; the missing letter is theirs.
 Reason = Literal["ParseConfigFail", "ConfigParamInvalid", "NodeStrategiesOverlap", "ExistNodeConfict"]
 MOST_NAMED: Final = 5  # nodes that a refusal names
+MOST_PAIRS: Final = 16  # of entries of one key that want one node: who mends these hears of the others
 
 
 class ConfigRefusal(NamedTuple):
@@ -58,52 +59,85 @@ def _bandwidth(read: Mapping[str, KeyConfig]) -> Iterator[Finding]:
         yield from below("resource-qos-config.clusterStrategy", network(classes, whole))
 
 
-def _entries(path: str, entries: Iterable[NodeEntry], nodes: Mapping[str, Labels]) -> Iterator[ConfigRefusal]:
-    listed = [*entries]
-    for entry in listed:
+def _entries(path: str, entries: Sequence[NodeEntry], nodes: Mapping[str, Labels]) -> Iterator[ConfigRefusal]:
+    for entry in entries:
         if entry.selector == Selector():
             finding = Finding(f"{path}.nodeSelector", entry.name, "selects every node", "write it as cluster strategy")
             yield ConfigRefusal("ConfigParamInvalid", finding)
-    for one, other in combinations(listed, 2):
-        if overlap(one.selector, other.selector):
-            problem = f"may select nodes that {other.name or 'another entry'} selects"
-            hint = "let one label have different values in both"
-            yield ConfigRefusal("NodeStrategiesOverlap", Finding(path, one.name, problem, hint))
-            shared = [name for name, labels in nodes.items() if _both(one.selector, other.selector, labels)]
-            if shared:
-                named = ", ".join(sorted(shared)[:MOST_NAMED])
-                problem = f"selects nodes that {other.name or 'another entry'} selects: {named}"
-                yield ConfigRefusal("ExistNodeConfict", Finding(path, one.name, problem, hint))
+    for one, other in islice(_overlapping(entries), MOST_PAIRS):
+        problem = f"may select nodes that {other.name or 'another entry'} selects"
+        hint = "let one label have different values in both"
+        yield ConfigRefusal("NodeStrategiesOverlap", Finding(path, one.name, problem, hint))
+        shared = [name for name, labels in nodes.items() if _both(one.selector, other.selector, labels)]
+        if shared:
+            named = ", ".join(sorted(shared)[:MOST_NAMED])
+            problem = f"selects nodes that {other.name or 'another entry'} selects: {named}"
+            yield ConfigRefusal("ExistNodeConfict", Finding(path, one.name, problem, hint))
+
+
+def _overlapping(entries: Iterable[NodeEntry]) -> Iterator[tuple[NodeEntry, NodeEntry]]:
+    asking = [(entry, _wanted(entry.selector)) for entry in entries]
+    for (one, first), (other, second) in combinations(asking, 2):
+        if _compatible(first, second):
+            yield one, other
 
 
 def _both(one: Selector, other: Selector, labels: Labels) -> bool:
     return matches(one, labels) and matches(other, labels)
 
 
+class Wanted(NamedTuple):
+    """What a selector wants of one label."""
+
+    allowed: frozenset[str] | None = None  # None: any value
+    banned: frozenset[str] = frozenset()
+    present: bool = False
+    absent: bool = False
+
+    def also(self, other: Wanted) -> Wanted:
+        allowed = self.allowed if other.allowed is None else other.allowed
+        if self.allowed is not None and other.allowed is not None:
+            allowed = self.allowed & other.allowed
+        return Wanted(
+            allowed,
+            self.banned | other.banned if self.banned and other.banned else self.banned or other.banned,
+            self.present or other.present,
+            self.absent or other.absent,
+        )
+
+    @property
+    def possible(self) -> bool:
+        return not (self.present and self.absent) and (self.allowed is None or not self.allowed <= self.banned)
+
+
 def overlap(one: Selector, other: Selector) -> bool:
     """Whether some node could be selected by both: keys are independent, so each is looked at alone."""
-    wanted: dict[str, list[Requirement]] = {}
-    for selector in (one, other):
-        for key, value in selector.match_labels.items():
-            wanted.setdefault(key, []).append(Requirement(key=key, operator="In", values=(value,)))
-        for requirement in selector.match_expressions:
-            wanted.setdefault(requirement.key, []).append(requirement)
-    return all(_possible(requirements) for requirements in wanted.values())
+    return _compatible(_wanted(one), _wanted(other))
 
 
-def _possible(requirements: Iterable[Requirement]) -> bool:
-    allowed: set[str] | None = None  # None: any value
-    banned: set[str] = set()
-    present = absent = False
-    for r in requirements:
-        match r.operator:
-            case "In":
-                allowed = set(r.values) if allowed is None else allowed & set(r.values)
-                present = True
-            case "NotIn":
-                banned |= set(r.values)
-            case "Exists":
-                present = True
-            case "DoesNotExist":
-                absent = True
-    return not (present and absent) and (allowed is None or bool(allowed - banned))
+def _compatible(one: Mapping[str, Wanted], other: Mapping[str, Wanted]) -> bool:
+    few, many = sorted((one, other), key=len)
+    return (
+        all(wanted.possible for wanted in one.values())
+        and all(wanted.possible for wanted in other.values())
+        and all(wanted.also(many[key]).possible for key, wanted in few.items() if key in many)
+    )
+
+
+def _wanted(selector: Selector) -> dict[str, Wanted]:
+    wanted = {key: Wanted(frozenset((value,)), present=True) for key, value in selector.match_labels.items()}
+    for r in selector.match_expressions:
+        wanted[r.key] = wanted.get(r.key, Wanted()).also(_of(r))
+    return wanted
+
+
+def _of(r: Requirement) -> Wanted:
+    match r.operator:
+        case "In":
+            return Wanted(frozenset(r.values), present=True)
+        case "NotIn":
+            return Wanted(banned=frozenset(r.values))
+        case "Exists":
+            return Wanted(present=True)
+        case "DoesNotExist":
+            return Wanted(absent=True)

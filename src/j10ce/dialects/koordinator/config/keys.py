@@ -22,7 +22,6 @@ from j10ce.dialects.koordinator.config import (
 from j10ce.dialects.koordinator.config.fields import Plain
 from j10ce.dialects.koordinator.reading import bearable, below, checked, read_text
 from j10ce.errors import Finding
-from j10ce.model.bounds import MOST_ITEMS
 from j10ce.model.kinds import Selector
 from j10ce.model.parts.strict import Strict
 from j10ce.model.schema import plain
@@ -30,6 +29,7 @@ from j10ce.model.text.near import one_of
 
 CLUSTER: Final = "clusterStrategy"
 INLINE: Final = ""
+MOST_ENTRIES: Final = 256  # of one key: each is compared with every other
 
 
 class KeyShape(NamedTuple):
@@ -148,8 +148,8 @@ def _stray(key: str, name: str, shape: KeyShape) -> Finding:
 
 
 def _entries(shape: KeyShape, cluster: Plain, raw: Any, path: str) -> tuple[list[NodeEntry], list[Finding]]:
-    if not isinstance(raw, list) or len(raw) > MOST_ITEMS:
-        return [], [Finding(path, None, "not a list of entries", f"write a list of at most {MOST_ITEMS}")]
+    if not isinstance(raw, list) or len(raw) > MOST_ENTRIES:
+        return [], [Finding(path, None, "not a list of entries", f"write a list of at most {MOST_ENTRIES}")]
     entries, findings = [], list[Finding]()
     for n, item in enumerate(raw):
         entry, problems = _entry(shape, cluster, item, f"{path}[{n}]")

@@ -35,10 +35,10 @@ def stacked(layers: Sequence[NativeLayer]) -> list[NativeLayer]:
     Raises TooTangled.
     """
     out: list[NativeLayer] = []
-    for n, layer in enumerate(layers):
-        own = _said(layer)
+    said = [_said(layer) for layer in layers]
+    for n, (layer, own) in enumerate(zip(layers, said, strict=True)):
         if own:
-            silent = (above for above in layers[:n] if not own <= _said(above))
+            silent = (above.selector for above, theirs in zip(layers[:n], said, strict=False) if not own <= theirs)
             pieces = _outside(layer.selector, silent)
             out += [layer._replace(name=_numbered(layer.name, m), selector=piece) for m, piece in enumerate(pieces)]
     return out
@@ -48,10 +48,10 @@ def _said(layer: NativeLayer) -> set[str]:
     return {path for path, _ in fields(layer.strategy)}
 
 
-def _outside(selector: Selector, others: Iterable[NativeLayer]) -> list[Selector]:
+def _outside(selector: Selector, others: Iterable[Selector]) -> list[Selector]:
     pieces = [selector]
     for other in others:
-        pieces = [rest for piece in pieces for rest in without(piece, other.selector)]
+        pieces = [rest for piece in pieces for rest in without(piece, other)]
         if len(pieces) > MOST_PIECES:
             raise TooTangled
     return pieces

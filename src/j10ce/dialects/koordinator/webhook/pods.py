@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -17,12 +17,14 @@ from j10ce.dialects.koordinator.classes import (
     native_class,
 )
 from j10ce.errors import Finding, Invalid
+from j10ce.model.bounds import MOST_ITEMS
 from j10ce.model.kube.native import read_amount, without_nulls
 from j10ce.model.kube.pod import Pod, requests
 from j10ce.model.quantity import Quantity
 from j10ce.model.workload import NativeClass
 
 Raw = dict[str, Any]
+LISTS: Final = ("initContainers", "containers")
 
 
 class PodFacts(NamedTuple):
@@ -37,6 +39,11 @@ class PodFacts(NamedTuple):
 
 def facts(raw: Raw) -> PodFacts:
     """Raises Invalid where it is no pod."""
+    spec = raw.get("spec")
+    for name, listed in spec.items() if isinstance(spec, dict) else ():
+        if name in LISTS and isinstance(listed, list) and len(listed) > MOST_ITEMS:
+            finding = Finding(f"spec.{name}", None, f"{len(listed)} containers", f"use at most {MOST_ITEMS}")
+            raise Invalid([finding], "Pod")
     try:
         pod = msgspec.convert(without_nulls(raw), Pod, dec_hook=read_amount)
     except (msgspec.ValidationError, RecursionError) as e:

@@ -9,15 +9,14 @@ import msgspec
 
 from j10ce.dialects.koordinator import names
 from j10ce.dialects.koordinator.classes import Band
+from j10ce.dialects.koordinator.webhook.pods import LISTS, Raw
 from j10ce.errors import Finding, Invalid
 from j10ce.model.quantity import Quantity
 
-Raw = dict[str, Any]
 RENAMED: Final[Mapping[Band, Mapping[str, str]]] = {
     Band.BATCH: {"cpu": names.BATCH_CPU, "memory": names.BATCH_MEMORY},
     Band.MID: {"cpu": names.MID_CPU, "memory": names.MID_MEMORY},
 }
-LISTS: Final = ("initContainers", "containers")
 SIDES: Final = ("requests", "limits")
 
 
