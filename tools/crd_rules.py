@@ -10,11 +10,13 @@ from typing import Any, Final
 
 from j10ce.model.bounds import MOST_WHY
 from j10ce.model.knob import KNOBS
+from j10ce.model.parts.devices import MOST_DEVICES
 from j10ce.model.parts.strategy import MOST_PROFILES, Strategy
 from j10ce.policy.profiles import builtin
 from j10ce.policy.strategy import ASCENDING
 from j10ce.policy.validation.sections import (
     KERNEL_PRIORITIES,
+    MOST_IOPS,
     OWN_CPUS,
     PROTECTED,
     WATERMARK_ADJUSTS,
@@ -49,7 +51,8 @@ PERCENT: Final[Json] = {"minimum": 0, "maximum": 100}
 NOT_ZERO: Final[Json] = {"allOf": [{"pattern": "[1-9]"}]}
 COUNTER: Final[Json] = {"minimum": 0, "maximum": 2**53}
 LABELS: Final[Json] = {"additionalProperties": {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE}}
-RATE: Final[Json] = {"minimum": 1, "pattern": AMOUNT, **NOT_ZERO}
+RATE: Final[Json] = {"minimum": 1, "pattern": PLAIN_AMOUNT, **NOT_ZERO}
+SOME: Final[Json] = {"minimum": 1, "pattern": QUANTITY, **NOT_ZERO}
 
 NO_RATE: Final[Json] = {"pattern": rf"{PLAIN_AMOUNT}|{SHARE}"}
 # As metav1.Condition has it.
@@ -104,6 +107,13 @@ FIELDS: Final[dict[tuple[str, str], Json]] = {
     ("IoSection", "readLimit"): RATE,
     ("IoSection", "writeLimit"): RATE,
     ("IoSection", "latency"): NOT_ZERO,
+    **{("IoSection", name): {"minimum": 1, "maximum": MOST_IOPS} for name in ("readIopsLimit", "writeIopsLimit")},
+    **{("DiskOverlay", name): {"minimum": 1, "maximum": MOST_IOPS} for name in ("readIops", "writeIops")},
+    **{(of, "ceiling"): SOME for of in ("NetworkSection", "NetworkDirection")},
+    **{("LinkOverlay", direction): SOME for direction in ("egress", "ingress")},
+    **{("DiskOverlay", name): RATE for name in ("readBps", "writeBps")},
+    ("LinksSection", "links"): {"maxProperties": MOST_DEVICES},
+    ("DisksSection", "disks"): {"maxProperties": MOST_DEVICES},
     ("CacheSection", "llcStartPercent"): PERCENT,
     ("CacheSection", "llcEndPercent"): PERCENT,
     ("CacheSection", "memoryBandwidthPercent"): {"minimum": 1, "maximum": 100},

@@ -76,6 +76,13 @@ class Ceiling(Struct, frozen=True):
     disk_write: float = math.inf
 
 
+class Traffic(Struct, frozen=True):
+    """Bits per second in one direction, on every managed link."""
+
+    floor: float = 0.0  # granted by the ledger
+    ceiling: float = math.inf
+
+
 class Reclaimable(Struct, frozen=True):
     """What is asked for of the capacity that others leave."""
 
@@ -222,3 +229,5 @@ class Entitlement(Struct, frozen=True):
     notes: tuple[Note, ...] = ()  # what was asked for and not granted, with the numbers
     network: NetworkSection = NetworkSection()
     io: IoSection = IoSection()
+    egress: Traffic = Traffic()
+    ingress: Traffic = Traffic()

@@ -14,6 +14,8 @@ from j10ce.observe.closely import Closely
 from j10ce.observe.groups import GroupTree
 from j10ce.observe.sensor import OffCgroups, Sensor
 from j10ce.observe.series import SeriesBook
+from j10ce.policy.equipment import equipped
+from j10ce.policy.strategy import EffectiveStrategy
 
 CLOSEST_S: Final = 0.2  # rates over less than that are noise
 
@@ -30,7 +32,8 @@ class Observer:
         closely: Closely | None = None,
     ) -> None:
         """`closely`: whom its sensors look at more often; every snapshot may change that."""
-        self.facts = facts
+        self._facts, self._said = facts, EffectiveStrategy()
+        self.facts = facts  # as the machine has them, with an operator's word over them
         self.failing: dict[str, str] = {}  # sensor to its complaint
         self._sensors = sensors
         self._beside = [s for s in sensors if isinstance(s, OffCgroups)]
@@ -48,6 +51,18 @@ class Observer:
     def version(self) -> int:
         """Moves when the machine or the tree does: part of what a snapshot's epoch covers."""
         return self._changes + self._tree.version
+
+    def heed(self, said: EffectiveStrategy) -> EffectiveStrategy:
+        """From now on the facts are what strategies make of them; hands back what they say."""
+        self._said = said
+        self._equip(self._facts, anew=True)
+        return said
+
+    def _equip(self, facts: NodeFacts, anew: bool = False) -> None:
+        if facts is not self._facts or anew:
+            self._facts, before = facts, self.facts
+            self.facts = equipped(facts, self._said.strategy)
+            self._changes += self.facts != before
 
     def sample(self, now: float, workloads: Collection[Workload], asked: Collection[TargetId] = ()) -> None:
         """Ask every sensor; not again right after the last time. One that raises is left out until it works.
@@ -89,10 +104,7 @@ class Observer:
         """
         self._follow(workloads)
         self._tree.keep(remains or {})
-        facts = self._refresh(self.facts)
-        if facts is not self.facts:
-            self.facts = facts
-            self._changes += 1
+        self._equip(self._refresh(self._facts))
         groups = self._tree.groups(now)
         if self._forgotten != self.version:
             beside = (target for sensor in self._beside for target in sensor.targets)
@@ -100,7 +112,7 @@ class Observer:
             self._forgotten = self.version
         readings = self._book.at(now)
         snap = Snapshot(
-            now, wall, facts, groups, readings, workloads, entitlements, settings, support, epoch + self.version
+            now, wall, self.facts, groups, readings, workloads, entitlements, settings, support, epoch + self.version
         )
         self._closely.follow(snap)
         return snap

@@ -9,6 +9,7 @@ Objects and workloads come in; entitlements and findings go out.
     reach          says how far a Hold reaches
     predict        says which peak to expect of a series
     strategy       says what all strategies together say of a node
+    equipment      says what links and disks of a node are worth
     overcommit     says how much of a node may be lent
     choose         says which profile a workload runs under
     validation/    says what is wrong with an object

@@ -10,6 +10,8 @@ from j10ce.model.snapshot import Foreign, Group, Groups, NodeFacts, Snapshot
 from j10ce.model.workload import Entitlement, Handle, Workload
 from j10ce.observe.sensor import Sample
 from j10ce.observe.series import SeriesBook
+from j10ce.policy.equipment import equipped
+from j10ce.policy.strategy import EffectiveStrategy
 from j10ce.sim.kernel import FakeKernel
 
 
@@ -17,14 +19,21 @@ class SimObserver:
     """Stands for the observer of a real machine. What `measure` is given since the last tick is what it samples."""
 
     def __init__(self, kernel: FakeKernel, facts: NodeFacts) -> None:
-        self.facts = facts
+        self.facts = self._machine = facts
         self.failing: dict[str, str] = {}
+        self._said = EffectiveStrategy()
         self._kernel = kernel
         self._book = SeriesBook()
         self._measured: tuple[Sample, ...] = ()
         self._version = 0
         self._groups = Groups()
         self._owned: dict[TargetId, str] = {}  # the last place of each
+
+    def heed(self, said: EffectiveStrategy) -> EffectiveStrategy:
+        """Links and disks of the machine are what strategies make of them, as far as nobody has put others there."""
+        if said != self._said:
+            self._said, self.facts = said, equipped(self._machine, said.strategy)
+        return said
 
     def measure(self, samples: Iterable[Sample]) -> None:
         self._measured = tuple(samples)

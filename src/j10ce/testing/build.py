@@ -35,6 +35,7 @@ from j10ce.model.kinds import (
     Tier,
 )
 from j10ce.model.knob import CGROUP_KNOBS, KNOBS, ROOT, Setting, Support, TargetId, Value
+from j10ce.model.machine.link import Link
 from j10ce.model.machine.topology import Site, Topology
 from j10ce.model.quantity import BitsPerSecond, Duration, Quantity
 from j10ce.model.resource import Resources
@@ -91,7 +92,9 @@ def profile(
     cpu: CpuSection | None = None,
     memory: MemorySection | None = None,
     created: float = WALL,
+    **sections: Any,
 ) -> QoSProfile:
+    """Other sections go through: `network=NetworkSection(...)`."""
     return QoSProfile(
         metadata=meta(name, created=created),
         spec=QoSProfileSpec(
@@ -100,6 +103,7 @@ def profile(
             selector=selector,
             namespace_selector=namespaces,
             **{name: section for name, section in (("cpu", cpu), ("memory", memory)) if section is not None},  # type: ignore[arg-type]
+            **sections,
         ),
     )
 
@@ -169,6 +173,8 @@ def workload(
     memory_limit: Amount | None = None,
     min_cpu: Amount = 0,
     min_memory: Amount = 0,
+    min_network: Amount = 0,
+    network_limit: Amount | None = None,
     **fields: Any,
 ) -> Workload:
     """Requests are `cpu` and `memory`; other fields go through (`since=`, `critical=`, `pids=`, `handle=`)."""
@@ -178,16 +184,17 @@ def workload(
         name,
         labels={**chosen, **(labels or {})},
         requests=resources(cpu, memory),
-        limits=ceiling(cpu_limit, memory_limit),
-        minimum=resources(min_cpu, min_memory),
+        limits=ceiling(cpu_limit, memory_limit, network_limit),
+        minimum=resources(min_cpu, min_memory, min_network),
         **fields,
     )
 
 
-def ceiling(cpu: Amount | None = None, memory: Amount | None = None) -> Ceiling:
+def ceiling(cpu: Amount | None = None, memory: Amount | None = None, network: Amount | None = None) -> Ceiling:
     return Ceiling(
         math.inf if cpu is None else float(Quantity.parse(cpu).millicores()),
         math.inf if memory is None else float(Quantity.parse(memory).bytes()),
+        math.inf if network is None else float(Quantity.parse(network).bits_per_s()),
     )
 
 
@@ -220,6 +227,12 @@ def entitlement(
 
 def node(cpus: int = 4, memory: Amount = "8Gi", name: str = "n1", **facts: Any) -> NodeFacts:
     return NodeFacts(name, frozenset(range(cpus)), Quantity.parse(memory).bytes(), **facts)
+
+
+def link(name: str = "eth0", speed: Amount | None = "1Gbit", *, managed: bool = True, **fields: Any) -> Link:
+    return Link(
+        name, speed=math.inf if speed is None else float(Quantity.parse(speed).amount), managed=managed, **fields
+    )
 
 
 def topology(cores: int, threads: int = 2, *, per_l3: int = 0, per_socket: int = 0, step: int = 0) -> Topology:

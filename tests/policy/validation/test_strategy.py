@@ -90,6 +90,21 @@ def test_a_lower_bound_is_below_the_upper_one(pair: Any) -> None:
         ),
         pytest.param({"sysctls": {"schedFeatures": ["NO_"]}}, "spec.sysctls.schedFeatures", id="no name of a feature"),
         pytest.param({"sysctls": {"schedFeatures": ["A", "NO_A"]}}, "spec.sysctls.schedFeatures", id="on and off"),
+        pytest.param({"network": {"links": {"eth0": {"egress": "0"}}}}, "spec.network.links.eth0.egress", id="no rate"),
+        pytest.param(
+            {"network": {"links": {"eth0": {"ingress": "101%"}}}}, "spec.network.links.eth0.ingress", id="over"
+        ),
+        pytest.param({"network": {"links": {"a b": {"managed": True}}}}, "spec.network.links.a b", id="no link's name"),
+        pytest.param(
+            {"io": {"disks": {"sda": {"readBps": "5%"}}}}, "spec.io.disks.sda.readBps", id="percent of a disk"
+        ),
+        pytest.param({"io": {"disks": {"sda": {"writeIops": 0}}}}, "spec.io.disks.sda.writeIops", id="no operation"),
+        pytest.param({"io": {"disks": {"/dev/sda": {"managed": True}}}}, "spec.io.disks./dev/sda", id="a path"),
+        pytest.param(
+            {"profiles": {"be": {"network": {"floor": "2Gbit", "ceiling": "1Gbit"}}}},
+            "spec.profiles.be.network.floor",
+            id="a floor above the ceiling",
+        ),
         pytest.param({"sysctls": {"schedIdleSaverWmark": -1}}, "spec.sysctls.schedIdleSaverWmark", id="no time"),
     ],
 )

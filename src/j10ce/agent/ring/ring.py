@@ -87,7 +87,7 @@ class Agent:
         self.kernel = kernel
         self.observer = observer
         self.decide_with(guards, quick, own)
-        self.document, self.strategy = document, merged(document.strategies)
+        self.document, self.strategy = document, observer.heed(merged(document.strategies))
         self.lent: Mapping[str, float] = {}  # by the control plane's word; what it does not say is not known
         self.armed = armed
         self.yields = yields
@@ -231,7 +231,7 @@ class Agent:
     # ------------------------------------------------------------------ orders
 
     def obey(self, document: NodeDocument) -> None:
-        self.document, before, self.strategy = document, self.strategy, merged(document.strategies)
+        self.document, before, self.strategy = document, self.strategy, self.observer.heed(merged(document.strategies))
         self._epoch += self.strategy != before
         self._resolve_at = -math.inf
 

@@ -4,6 +4,7 @@ The table of kinds and their structs come in; OpenAPI documents, discovery and t
 
     fields            says what every stored field means
     fields_memory     says what a profile may say of memory
+    fields_devices    says what a profile and a strategy may say of networks and disks
     fields_strategy   says what a strategy may say of nodes
     fields_answered   says the same of what is answered and not stored
     shape             says how structs look as protobuf messages

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from j10ce.manager.openapi.fields_answered import ANSWERED
+from j10ce.manager.openapi.fields_devices import DEVICES
 from j10ce.manager.openapi.fields_memory import MEMORY
 from j10ce.manager.openapi.fields_strategy import STRATEGY
 
@@ -40,6 +41,7 @@ COMMON: Final[Mapping[str, str]] = {
 FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
     **ANSWERED,
     **STRATEGY,
+    **DEVICES,
     # ------------------------------------------------------------ kinds
     "QoSProfile": {
         "": "A named level of service: a tier, and what it means for CPU, memory, network, disk and cache.",
@@ -138,19 +140,6 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "suppressible": "May be squeezed when the protected tiers need the CPUs.",
     },
     **MEMORY,
-    "NetworkSection": {
-        "": "Network traffic of a workload.",
-        "class_": "Whose packets go first.",
-        "floor": "Rate that it gets at least, such as 100Mbit.",
-        "ceiling": "Rate that it gets at most.",
-    },
-    "IoSection": {
-        "": "Disk traffic of a workload.",
-        "weight": "Its share of every disk.",
-        "read_limit": "Bytes a second it may read.",
-        "write_limit": "Bytes a second it may write.",
-        "latency": "What it should wait for a request at most.",
-    },
     "CacheSection": {
         "": "Last-level cache and memory bandwidth of a workload.",
         "llc_start_percent": "Where its part of the cache begins.",

@@ -26,6 +26,8 @@ STRATEGY: Final[Mapping[str, Mapping[str, str]]] = {
         "normalization": "What a CPU of these nodes is worth.",
         "interference": "What is done about a workload that slows others down.",
         "system_cpus": "The CPUs of tier system.",
+        "network": "Links whose traffic is divided, and what they carry.",
+        "io": "Disks whose use is divided, and what they can do.",
     },
     "SystemCpusSection": {
         "": "The CPUs of what the node itself lives on: of workloads of tier system.",
@@ -52,6 +54,8 @@ STRATEGY: Final[Mapping[str, Mapping[str, str]]] = {
         "cpu": f"Of the profile's `cpu`. {SAID}",
         "memory": f"Of the profile's `memory`. {SAID}",
         "cache": f"Of the profile's `cache`. {SAID}",
+        "network": f"Of the profile's `network`. {SAID}",
+        "io": f"Of the profile's `io`. {SAID}",
     },
     "CpuOverlay": {"": "Fields of a profile's `cpu` that differ on these nodes."},
     "MemoryOverlay": {"": "Fields of a profile's `memory` that differ on these nodes."},

@@ -45,16 +45,27 @@ class MemorySection(Strict, frozen=True, kw_only=True):
     kernel_priority_oom: bool | UnsetType = UNSET  # of those: whether it decides inside the workload
 
 
-class NetworkSection(Strict, frozen=True, kw_only=True):
-    class_: Literal["critical", "normal", "bulk"] | UnsetType = field(default=UNSET, name="class")
+class NetworkDirection(Strict, frozen=True, kw_only=True):
+    """What leaves, or what comes in: bits per second, or percent of the slowest managed link."""
+
     floor: Quantity | UnsetType = UNSET
     ceiling: Quantity | UnsetType = UNSET
 
 
+class NetworkSection(Strict, frozen=True, kw_only=True):
+    class_: Literal["critical", "normal", "bulk"] | UnsetType = field(default=UNSET, name="class")
+    floor: Quantity | UnsetType = UNSET  # of each direction of which nothing else is said
+    ceiling: Quantity | UnsetType = UNSET
+    egress: NetworkDirection = NetworkDirection()
+    ingress: NetworkDirection = NetworkDirection()
+
+
 class IoSection(Strict, frozen=True, kw_only=True):
     weight: int | UnsetType = UNSET
-    read_limit: Quantity | UnsetType = UNSET
+    read_limit: Quantity | UnsetType = UNSET  # bytes per second on every disk
     write_limit: Quantity | UnsetType = UNSET
+    read_iops_limit: int | UnsetType = UNSET
+    write_iops_limit: int | UnsetType = UNSET
     latency: Duration | UnsetType = UNSET
 
 
@@ -88,3 +99,5 @@ class ProfileOverlay(Strict, frozen=True, kw_only=True):
     cpu: CpuOverlay = CpuOverlay()
     memory: MemoryOverlay = MemoryOverlay()
     cache: CacheSection = CacheSection()
+    network: NetworkSection = NetworkSection()
+    io: IoSection = IoSection()

@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, UnsetType, field
 
 from j10ce.model.bounds import Several, Word, Words
+from j10ce.model.parts.devices import DisksSection, LinksSection
 from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.parts.strict import Strict
 from j10ce.model.quantity import Duration, Quantity
@@ -149,3 +150,5 @@ class Strategy(Strict, frozen=True, kw_only=True):
     normalization: NormalizationSection = NormalizationSection()
     interference: InterferenceSection = InterferenceSection()
     system_cpus: SystemCpusSection = SystemCpusSection()
+    network: LinksSection = LinksSection()
+    io: DisksSection = DisksSection()

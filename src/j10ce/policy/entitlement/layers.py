@@ -13,7 +13,15 @@ from msgspec import UNSET
 from msgspec.structs import fields, replace
 
 from j10ce.errors import Finding
-from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, QoSProfileSpec, Tier
+from j10ce.model.kinds import (
+    CacheSection,
+    CpuSection,
+    IoSection,
+    MemorySection,
+    NetworkSection,
+    QoSProfileSpec,
+    Tier,
+)
 from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.parts.strategy import BurstSection
 from j10ce.model.parts.strict import Strict
@@ -27,12 +35,14 @@ S = TypeVar("S", bound=Strict)
 STRATEGY: Final = "NodeStrategy"  # where nobody knows which one said it
 SILENT: Final = ProfileOverlay()
 UNSAID: Final = BurstSection()
+SECTIONS: Final = ("cpu", "memory", "cache", "network", "io")
+FLOORS: Final = frozenset({"network.floor", "network.egress.floor", "network.ingress.floor"})
 
 
 class LayerField(NamedTuple):
     """One field of a layer."""
 
-    section: str  # cpu, memory, cache
+    section: str  # cpu, memory, cache, network, io
     name: str  # as the struct has it: `core_sched`, `reclaim.enabled`
     path: str  # as people write it: `cpu.coreSched`
     value: Any
@@ -44,6 +54,8 @@ class Layers(NamedTuple):
     cpu: CpuSection = CpuSection()
     memory: MemorySection = MemorySection()
     cache: CacheSection = CacheSection()
+    network: NetworkSection = NetworkSection()
+    io: IoSection = IoSection()
     sources: tuple[Source, ...] = ()
     notes: tuple[Note, ...] = ()
     switched_on: bool = False  # the node's strategy speaks of it, though no profile chooses it
@@ -53,7 +65,8 @@ def layers(w: Workload, choice: Choice, of_node: EffectiveStrategy) -> Layers:
     """Profile, what the node's strategies say of it, and what the workload says itself."""
     base, profile, overlays = Layers(), choice.profile, of_node.strategy.profiles
     if profile is not None:
-        base = Layers(profile.spec.cpu, profile.spec.memory, profile.spec.cache)
+        spec = profile.spec
+        base = Layers(spec.cpu, spec.memory, spec.cache, spec.network, spec.io)
         if overlay := overlays.get(profile.metadata.name):
             why = f"for profile {profile.metadata.name}"
             base = _laid(base, said(overlay), choice.tier, _who(of_node, profile.metadata.name), why)
@@ -102,8 +115,7 @@ def switched_on(w: Workload, choice: Choice, overlays: Mapping[str, ProfileOverl
 
 def said(overlay: ProfileOverlay) -> list[LayerField]:
     """Every field that a layer sets."""
-    parts = (("cpu", overlay.cpu), ("memory", overlay.memory), ("cache", overlay.cache))
-    return [field for section, layer in parts for field in _said(section, layer, section)]
+    return [field for section in SECTIONS for field in _said(section, getattr(overlay, section), section)]
 
 
 def _said(section: str, layer: Strict, path: str, inside: str = "") -> Iterator[LayerField]:
@@ -116,7 +128,7 @@ def _said(section: str, layer: Strict, path: str, inside: str = "") -> Iterator[
 
 
 def _privileged(field: LayerField) -> bool:
-    """CPUs of its own cost others theirs, and who is spared when memory runs out is spared at the cost of others."""
+    """CPUs or bandwidth of its own cost others theirs, and who is spared when memory runs out is spared at theirs."""
     match field.path:
         case "cpu.pinning":
             return field.value in OWN_CPUS
@@ -124,6 +136,8 @@ def _privileged(field: LayerField) -> bool:
             return bool(field.value > 0)
         case "memory.watermarkAdjust":
             return bool(field.value < 0)
+        case path if path in FLOORS:
+            return True
         case _:
             return False
 
@@ -152,6 +166,8 @@ def _over(base: Layers, asked: list[LayerField]) -> Layers:
         cpu=_replaced(base.cpu, of("cpu")),
         memory=_replaced(base.memory, of("memory")),
         cache=_replaced(base.cache, of("cache")),
+        network=_replaced(base.network, of("network")),
+        io=_replaced(base.io, of("io")),
     )
 
 
@@ -165,7 +181,8 @@ def _replaced(layer: S, values: Mapping[str, Any]) -> S:
 
 
 def _findings(merged: Layers, tier: Tier) -> Iterator[Finding]:
-    return sections(QoSProfileSpec(tier=tier, cpu=merged.cpu, memory=merged.memory, cache=merged.cache))
+    said = {section: getattr(merged, section) for section in SECTIONS}
+    return sections(QoSProfileSpec(tier=tier, **said))
 
 
 def _blamed(finding: Finding, asked: list[LayerField]) -> list[LayerField]:

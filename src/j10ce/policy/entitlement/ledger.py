@@ -36,11 +36,8 @@ HEADROOM: Final = Headroom()
 
 def guaranteeable(capacity: Resources, headroom: Headroom = HEADROOM) -> Resources:
     """The part of a node that may be promised."""
-    kept = Resources(
-        Millicores(max(headroom.cpu, -(-capacity.cpu * headroom.percent // 100))),
-        Bytes(max(headroom.memory, -(-capacity.memory * headroom.percent // 100))),
-    )
-    return capacity.minus(kept)
+    share = Resources._make(-(-amount * headroom.percent // 100) for amount in capacity)
+    return capacity.minus(share.at_least(Resources(headroom.cpu, headroom.memory)))
 
 
 class Line(NamedTuple):

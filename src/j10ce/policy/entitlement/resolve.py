@@ -13,17 +13,27 @@ from typing import Final, NamedTuple
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, MinimalReservationPolicy, Minimum, Tier
+from j10ce.model.kinds import (
+    CacheSection,
+    CpuSection,
+    IoSection,
+    MemorySection,
+    MinimalReservationPolicy,
+    Minimum,
+    NetworkSection,
+    Tier,
+)
 from j10ce.model.knob import TargetId
 from j10ce.model.quantity import Bytes, Quantity
 from j10ce.model.resource import NOTHING, RESOURCES, Resources, spell
 from j10ce.model.snapshot import NodeFacts
-from j10ce.model.workload import Entitlement, Note, Source, Workload
+from j10ce.model.workload import Ceiling, Entitlement, Note, Source, Traffic, Workload
 from j10ce.policy.choose import Choice, Chooser
 from j10ce.policy.document.document import NodeDocument, limit, reference
 from j10ce.policy.entitlement.claims import Book, Claim, Promise, Refusals
 from j10ce.policy.entitlement.layers import Layers, layers
 from j10ce.policy.entitlement.ledger import AGENT, HEADROOM, NO_BYTES, Headroom, Ledger, Line, guaranteeable
+from j10ce.policy.entitlement.traffic import AskedTraffic, asked, granted
 from j10ce.policy.lifetime import created, ends, over
 from j10ce.policy.payer import measured, rank
 from j10ce.policy.profiles import RESERVES_REQUEST
@@ -61,6 +71,7 @@ class Asking(NamedTuple):
     choice: Choice
     claims: list[Claim]
     layers: Layers
+    traffic: AskedTraffic
 
 
 NOTHING_BESIDE: Final = Beside()
@@ -159,7 +170,9 @@ def _asking(
         if here and not w.vouched:
             choice, here = choice._replace(notes=(*choice.notes, *_not_for(w, here))), []
         laid = layers(w, choice, strategy)
-        asking.append(Asking(target, w, choice, _claims(target, w, choice, here, capacity, laid.memory), laid))
+        traffic = asked(laid.network, capacity)
+        claims = _claims(target, w, choice, here, capacity, laid.memory, traffic)
+        asking.append(Asking(target, w, choice, claims, laid, traffic))
     return asking
 
 
@@ -203,11 +216,12 @@ def _claims(
     promises: Iterable[Promise],
     capacity: Resources,
     memory: MemorySection,
+    traffic: AskedTraffic,
 ) -> list[Claim]:
     if choice.ignored:
         return []
     matching = [p for p in promises if p.test(w.labels)]
-    own = list(_own_claims(w, choice, capacity, memory))
+    own = [*_own_claims(w, choice, capacity, memory), *_of_traffic(w, choice, capacity, traffic)]
     if not matching and not own:
         return []
     cpu = any(p.shape.cpu for p in matching) or any(amount.cpu for _, _, amount in own)
@@ -233,6 +247,20 @@ def _own_claims(
         yield since, reference(choice.profile), Resources(memory=least)
 
 
+def _of_traffic(
+    w: Workload, choice: Choice, capacity: Resources, traffic: AskedTraffic
+) -> Iterator[tuple[float, str, Resources]]:
+    """Bandwidth that sections promise it: a claim of its own, so that nothing else is refused with it."""
+    if any(least := measured(traffic.floor, capacity)):
+        since = w.since if choice.profile is None else max(w.since, created(choice.profile))
+        yield since, _traffic_source(w, choice), least
+
+
+def _traffic_source(w: Workload, choice: Choice) -> str:
+    whose = f"Workload/{w.namespace}/{w.name}" if choice.profile is None else reference(choice.profile)
+    return f"{whose}#network"
+
+
 def _least_memory(w: Workload, section: MemorySection) -> Bytes:
     percent = 0 if section.min_percent is UNSET else section.min_percent
     return Bytes(w.requests.memory * percent // 100)
@@ -245,7 +273,7 @@ def _tier(choice: Choice, *, cpu_floor: bool, floor: bool) -> Tier:
 
 
 def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
-    target, w, choice, claims, laid = asking
+    target, w, choice, claims, laid, traffic = asking
     promised, floor = NOTHING, NOTHING
     if claims and (line := book.ledger.get(target)) is not None:
         promised, floor = line.amount, book.ledger.granted(target)
@@ -261,6 +289,10 @@ def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
             memory = replace(memory, min_percent=UNSET)  # the book has no room for it
         if tier is not choice.tier:
             cpu = replace(cpu, idle=False, suppressible=False)
+    network, io = (laid.network, laid.io) if chosen else (NetworkSection(), IoSection())
+    if chosen:
+        notes = (*notes, *(Note("Note", _traffic_source(w, choice), text) for text in traffic.notes))
+    egress, ingress = _traffic(asking, promised, floor) if chosen else (Traffic(), Traffic())
     return Entitlement(
         target,
         chosen,
@@ -268,13 +300,36 @@ def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
         profile.metadata.name if profile else "",
         w.requests,
         floor,
-        w.limits,
+        _ceiling(w.limits, io),
         cpu,
         memory,
         cache,
         (*_sources(choice, claims, promised), *laid.sources) if chosen else (),
         notes,
+        network,
+        io,
+        egress,
+        ingress,
     )
+
+
+def _ceiling(limits: Ceiling, io: IoSection) -> Ceiling:
+    """The lower of what it was given as a limit and of what its sections say."""
+    read = math.inf if io.read_limit is UNSET else float(io.read_limit.amount)
+    write = math.inf if io.write_limit is UNSET else float(io.write_limit.amount)
+    if read >= limits.disk_read and write >= limits.disk_write:
+        return limits
+    return replace(limits, disk_read=min(limits.disk_read, read), disk_write=min(limits.disk_write, write))
+
+
+def _traffic(asking: Asking, promised: Resources, floor: Resources) -> tuple[Traffic, Traffic]:
+    """What sections say of one direction holds there alone; a reservation holds in both."""
+    own = _traffic_source(asking.workload, asking.choice)
+    met = (c.amount.network for c in asking.claims if c.source != own and c.amount.network <= promised.network)
+    others, limit = max(met, default=0), asking.workload.limits.network
+    said = asking.traffic
+    egress, ingress = (granted(d, floor.network, others, limit) for d in (said.egress, said.ingress))
+    return egress, ingress
 
 
 def _sources(choice: Choice, claims: list[Claim], promised: Resources) -> Iterator[Source]:
@@ -290,7 +345,7 @@ def _sources(choice: Choice, claims: list[Claim], promised: Resources) -> Iterat
 
 
 def _notes(asking: Asking, tier: Tier, promised: Resources, book: Book, refusals: Refusals) -> Iterator[Note]:
-    target, _, choice, claims, _ = asking
+    target, _, choice, claims, _, _ = asking
     for claim in sorted(claims):
         if (promise := book.promises.get(claim.source)) is not None and promise.notes:
             yield from (Note("Note", claim.source, text) for text in promise.notes)

@@ -19,11 +19,13 @@ from j10ce.model.kinds import (
     Tier,
 )
 from j10ce.model.knob import KNOBS
-from j10ce.model.parts.sections import CpuOverlay
+from j10ce.model.parts.sections import CpuOverlay, NetworkDirection
 from j10ce.model.quantity import Quantity
 
 PROTECTED: Final = frozenset({Tier.SYSTEM, Tier.EXCLUSIVE, Tier.RESERVED, Tier.SENSITIVE})
 OWN_CPUS: Final = ("reserved", "exclusive")
+MOST_IOPS: Final = 10**9
+NO_DIRECTION: Final = NetworkDirection()
 # As the kernels that have them take them.
 WATERMARK_SCALES: Final = (1, 1000)
 WATERMARK_ADJUSTS: Final = (-25, 50)
@@ -33,8 +35,8 @@ KERNEL_PRIORITIES: Final = (0, 12)
 def sections(spec: QoSProfileSpec) -> Iterator[Finding]:
     yield from _cpu(spec)
     yield from memory_findings("spec.memory", spec.memory)
-    yield from _network(spec.network)
-    yield from _io(spec.io)
+    yield from network_findings("spec.network", spec.network)
+    yield from io_findings("spec.io", spec.io)
     yield from cache_findings("spec.cache", spec.cache)
 
 
@@ -105,24 +107,51 @@ def _page_cache(path: str, limit: Quantity) -> Iterator[Finding]:
         yield Finding(path, str(limit), "a rate", "write 2Gi, or 50% of the limit")
 
 
-def _network(network: NetworkSection) -> Iterator[Finding]:
-    floor, ceiling = network.floor, network.ceiling
+def network_findings(path: str, network: NetworkSection) -> Iterator[Finding]:
+    both = (f"{path}.", network.floor, network.ceiling)
+    yield from _bounds(*both)
+    for name, direction in (("egress", network.egress), ("ingress", network.ingress)):
+        if direction == NO_DIRECTION:
+            continue
+        floor = network.floor if direction.floor is UNSET else direction.floor
+        ceiling = network.ceiling if direction.ceiling is UNSET else direction.ceiling
+        yield from _bounds(f"{path}.{name}.", floor, ceiling)
+
+
+def _bounds(path: str, floor: Quantity | UnsetType, ceiling: Quantity | UnsetType) -> Iterator[Finding]:
     for name, q in (("floor", floor), ("ceiling", ceiling)):
-        if q is not UNSET and q.percent:
-            yield from percentage(f"spec.network.{name}", q)
+        if q is not UNSET:
+            yield from line_rate(f"{path}{name}", q, some=name == "ceiling")
     if floor is UNSET or ceiling is UNSET or floor.percent != ceiling.percent:
         return
     if floor.amount > ceiling.amount:
-        yield Finding("spec.network.floor", str(floor), f"above the ceiling of {ceiling}")
+        yield Finding(f"{path}floor", str(floor), f"above the ceiling of {ceiling}", "lower it, or raise the other")
 
 
-def _io(io: IoSection) -> Iterator[Finding]:
-    yield from outside("spec.io.weight", io.weight, 1, 10_000)
+def line_rate(path: str, q: Quantity, *, some: bool = False) -> Iterator[Finding]:
+    """Bits per second, or a percentage of what there is; `some`: none at all makes no sense."""
+    if q.percent:
+        yield from percentage(path, q)
+    if some and not q.amount:
+        yield Finding(path, str(q), "leaves nothing", "write it as 100Mbit, or leave it out")
+
+
+def io_findings(path: str, io: IoSection) -> Iterator[Finding]:
+    yield from outside(f"{path}.weight", io.weight, 1, 10_000)
     for name, q in (("readLimit", io.read_limit), ("writeLimit", io.write_limit)):
-        if q is not UNSET and (q.percent or not q.amount):
-            yield Finding(f"spec.io.{name}", str(q), "not a rate", "write bytes per second, such as 100M")
+        if q is not UNSET:
+            yield from byte_rate(f"{path}.{name}", q)
+    yield from outside(f"{path}.readIopsLimit", io.read_iops_limit, 1, MOST_IOPS)
+    yield from outside(f"{path}.writeIopsLimit", io.write_iops_limit, 1, MOST_IOPS)
     if io.latency is not UNSET and not 0 < io.latency.seconds < math.inf:
-        yield Finding("spec.io.latency", str(io.latency), "no time at all", "write it as 0.01s")
+        yield Finding(f"{path}.latency", str(io.latency), "no time at all", "write it as 0.01s")
+
+
+def byte_rate(path: str, q: Quantity) -> Iterator[Finding]:
+    if q.percent or not q.amount:
+        yield Finding(path, str(q), "not a rate", "write bytes per second, such as 100M")
+    elif q.rate:
+        yield Finding(path, str(q), "written as a line rate, in bits", "write bytes per second, such as 100M")
 
 
 def cache_findings(path: str, cache: CacheSection) -> Iterator[Finding]:

@@ -13,13 +13,24 @@ from msgspec import UNSET, UnsetType
 
 from j10ce.errors import Finding
 from j10ce.model.knob import parse_cpus
+from j10ce.model.parts.devices import DiskOverlay, LinkOverlay
 from j10ce.model.parts.sections import ProfileOverlay
 from j10ce.model.parts.strategy import HostApplication, Strategy
 from j10ce.model.quantity import Duration, Quantity
 from j10ce.policy.profiles import canonical
 from j10ce.policy.strategy import ASCENDING, fields
 from j10ce.policy.validation import syntax
-from j10ce.policy.validation.sections import cache_findings, cpu_findings, memory_findings, outside
+from j10ce.policy.validation.sections import (
+    MOST_IOPS,
+    byte_rate,
+    cache_findings,
+    cpu_findings,
+    io_findings,
+    line_rate,
+    memory_findings,
+    network_findings,
+    outside,
+)
 
 MOST_CPUS: Final = 1_000_000
 MOST_BYTES: Final = 1 << 60
@@ -58,8 +69,11 @@ RANGES: Final[dict[str, tuple[float, float]]] = {
         for name in ("midPercent", "midUnallocatedPercent", "midStaticPercent", "safetyPercent")
     },
     "normalization.ratio": (1, 5),
+    "network.headroomPercent": (0, 50),
 }
 FEATURE: Final = re.compile(r"(NO_)?(?!NO_)[A-Za-z][A-Za-z0-9_]{0,60}")
+LINK: Final = re.compile(r"[A-Za-z0-9_.:@-]{1,15}")  # as the kernel has it, without what a setting cannot spell
+DISK: Final = re.compile(r"[A-Za-z0-9_.:+-]{1,64}")
 SOME_TIME: Final = ("burst.period", "eviction.cpu.window", "overcommit.degrade")
 
 
@@ -80,6 +94,10 @@ def strategy_findings(strategy: Strategy) -> Iterator[Finding]:
     for name, overlay in strategy.profiles.items():
         yield from _profile(name, overlay)
     yield from _applications(strategy.host_applications)
+    for name, link in strategy.network.links.items():
+        yield from _link(name, link)
+    for name, disk in strategy.io.disks.items():
+        yield from _disk(name, disk)
     for order in ASCENDING:
         if order.low in said and order.high in said and not order.holds(said[order.low], said[order.high]):
             problem = f"{'above' if order.equal else 'not below'} {order.high}, {said[order.high]}"
@@ -128,6 +146,28 @@ def _profile(name: str, overlay: ProfileOverlay) -> Iterator[Finding]:
     yield from cpu_findings(f"{path}.cpu", overlay.cpu)
     yield from memory_findings(f"{path}.memory", overlay.memory)
     yield from cache_findings(f"{path}.cache", overlay.cache)
+    yield from network_findings(f"{path}.network", overlay.network)
+    yield from io_findings(f"{path}.io", overlay.io)
+
+
+def _link(name: str, link: LinkOverlay) -> Iterator[Finding]:
+    path = f"spec.network.links.{name}"
+    if not LINK.fullmatch(name) or name in (".", ".."):
+        yield Finding(path, name, "no name of a link", "write it as `ip link` does, such as eth0")
+    for field, rate in (("egress", link.egress), ("ingress", link.ingress)):
+        if rate is not UNSET:
+            yield from line_rate(f"{path}.{field}", rate, some=True)
+
+
+def _disk(name: str, disk: DiskOverlay) -> Iterator[Finding]:
+    path = f"spec.io.disks.{name}"
+    if not DISK.fullmatch(name):
+        yield Finding(path, name, "no name of a disk", "write its name, number or serial: sda, 8:0, S4EWNX0R123456")
+    for field, rate in (("readBps", disk.read_bps), ("writeBps", disk.write_bps)):
+        if rate is not UNSET:
+            yield from byte_rate(f"{path}.{field}", rate)
+    yield from outside(f"{path}.readIops", disk.read_iops, 1, MOST_IOPS)
+    yield from outside(f"{path}.writeIops", disk.write_iops, 1, MOST_IOPS)
 
 
 def _applications(applications: tuple[HostApplication, ...]) -> Iterator[Finding]:

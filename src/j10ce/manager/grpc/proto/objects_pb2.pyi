@@ -313,7 +313,7 @@ class MinimalReservationPolicyStatus(_message.Message):
     def __init__(self, observed_generation: _Optional[int] = ..., conditions: _Optional[_Iterable[_Union[Condition, _Mapping]]] = ..., nodes: _Optional[_Union[NodeCount, _Mapping]] = ..., rollout: _Optional[_Union[RolloutStatus, _Mapping]] = ..., phase: _Optional[_Union[MinimalReservationPolicyStatus.Phase, str]] = ..., admitted_generation: _Optional[int] = ..., units: _Optional[_Union[UnitCount, _Mapping]] = ..., witness: _Optional[_Iterable[_Union[Witness, _Mapping]]] = ..., effective: _Optional[_Iterable[_Union[EffectiveFloor, _Mapping]]] = ...) -> None: ...
 
 class NodeStrategySpec(_message.Message):
-    __slots__ = ("suppress", "burst", "profiles", "eviction", "sysctls", "host_applications", "overcommit", "normalization", "interference", "system_cpus", "node_selector", "priority", "rollout")
+    __slots__ = ("suppress", "burst", "profiles", "eviction", "sysctls", "host_applications", "overcommit", "normalization", "interference", "system_cpus", "network", "io", "node_selector", "priority", "rollout")
     class ProfilesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -331,6 +331,8 @@ class NodeStrategySpec(_message.Message):
     NORMALIZATION_FIELD_NUMBER: _ClassVar[int]
     INTERFERENCE_FIELD_NUMBER: _ClassVar[int]
     SYSTEM_CPUS_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_FIELD_NUMBER: _ClassVar[int]
+    IO_FIELD_NUMBER: _ClassVar[int]
     NODE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     ROLLOUT_FIELD_NUMBER: _ClassVar[int]
@@ -344,10 +346,12 @@ class NodeStrategySpec(_message.Message):
     normalization: NormalizationSection
     interference: InterferenceSection
     system_cpus: SystemCpusSection
+    network: LinksSection
+    io: DisksSection
     node_selector: Selector
     priority: int
     rollout: Rollout
-    def __init__(self, suppress: _Optional[_Union[SuppressSection, _Mapping]] = ..., burst: _Optional[_Union[BurstSection, _Mapping]] = ..., profiles: _Optional[_Mapping[str, ProfileOverlay]] = ..., eviction: _Optional[_Union[EvictionSection, _Mapping]] = ..., sysctls: _Optional[_Union[SysctlSection, _Mapping]] = ..., host_applications: _Optional[_Iterable[_Union[HostApplication, _Mapping]]] = ..., overcommit: _Optional[_Union[OvercommitSection, _Mapping]] = ..., normalization: _Optional[_Union[NormalizationSection, _Mapping]] = ..., interference: _Optional[_Union[InterferenceSection, _Mapping]] = ..., system_cpus: _Optional[_Union[SystemCpusSection, _Mapping]] = ..., node_selector: _Optional[_Union[Selector, _Mapping]] = ..., priority: _Optional[int] = ..., rollout: _Optional[_Union[Rollout, _Mapping]] = ...) -> None: ...
+    def __init__(self, suppress: _Optional[_Union[SuppressSection, _Mapping]] = ..., burst: _Optional[_Union[BurstSection, _Mapping]] = ..., profiles: _Optional[_Mapping[str, ProfileOverlay]] = ..., eviction: _Optional[_Union[EvictionSection, _Mapping]] = ..., sysctls: _Optional[_Union[SysctlSection, _Mapping]] = ..., host_applications: _Optional[_Iterable[_Union[HostApplication, _Mapping]]] = ..., overcommit: _Optional[_Union[OvercommitSection, _Mapping]] = ..., normalization: _Optional[_Union[NormalizationSection, _Mapping]] = ..., interference: _Optional[_Union[InterferenceSection, _Mapping]] = ..., system_cpus: _Optional[_Union[SystemCpusSection, _Mapping]] = ..., network: _Optional[_Union[LinksSection, _Mapping]] = ..., io: _Optional[_Union[DisksSection, _Mapping]] = ..., node_selector: _Optional[_Union[Selector, _Mapping]] = ..., priority: _Optional[int] = ..., rollout: _Optional[_Union[Rollout, _Mapping]] = ...) -> None: ...
 
 class NodeQoSSpec(_message.Message):
     __slots__ = ("unschedulable", "disarmed", "labels")
@@ -684,7 +688,7 @@ class MemorySection(_message.Message):
     def __init__(self, min_percent: _Optional[int] = ..., low_percent: _Optional[int] = ..., throttling_percent: _Optional[int] = ..., oom_priority: _Optional[int] = ..., oom_group: _Optional[bool] = ..., reclaim: _Optional[_Union[ReclaimSection, _Mapping]] = ..., watermark_percent: _Optional[int] = ..., watermark_scale: _Optional[int] = ..., watermark_adjust: _Optional[int] = ..., page_cache_limit: _Optional[str] = ..., page_cache_sync: _Optional[bool] = ..., kernel_priority: _Optional[int] = ..., kernel_priority_oom: _Optional[bool] = ...) -> None: ...
 
 class NetworkSection(_message.Message):
-    __slots__ = ("traffic_class", "floor", "ceiling")
+    __slots__ = ("traffic_class", "floor", "ceiling", "egress", "ingress")
     class TrafficClass(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         TRAFFIC_CLASS_UNSPECIFIED: _ClassVar[NetworkSection.TrafficClass]
@@ -698,22 +702,30 @@ class NetworkSection(_message.Message):
     TRAFFIC_CLASS_FIELD_NUMBER: _ClassVar[int]
     FLOOR_FIELD_NUMBER: _ClassVar[int]
     CEILING_FIELD_NUMBER: _ClassVar[int]
+    EGRESS_FIELD_NUMBER: _ClassVar[int]
+    INGRESS_FIELD_NUMBER: _ClassVar[int]
     traffic_class: NetworkSection.TrafficClass
     floor: str
     ceiling: str
-    def __init__(self, traffic_class: _Optional[_Union[NetworkSection.TrafficClass, str]] = ..., floor: _Optional[str] = ..., ceiling: _Optional[str] = ...) -> None: ...
+    egress: NetworkDirection
+    ingress: NetworkDirection
+    def __init__(self, traffic_class: _Optional[_Union[NetworkSection.TrafficClass, str]] = ..., floor: _Optional[str] = ..., ceiling: _Optional[str] = ..., egress: _Optional[_Union[NetworkDirection, _Mapping]] = ..., ingress: _Optional[_Union[NetworkDirection, _Mapping]] = ...) -> None: ...
 
 class IoSection(_message.Message):
-    __slots__ = ("weight", "read_limit", "write_limit", "latency")
+    __slots__ = ("weight", "read_limit", "write_limit", "read_iops_limit", "write_iops_limit", "latency")
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
     READ_LIMIT_FIELD_NUMBER: _ClassVar[int]
     WRITE_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    READ_IOPS_LIMIT_FIELD_NUMBER: _ClassVar[int]
+    WRITE_IOPS_LIMIT_FIELD_NUMBER: _ClassVar[int]
     LATENCY_FIELD_NUMBER: _ClassVar[int]
     weight: int
     read_limit: str
     write_limit: str
+    read_iops_limit: int
+    write_iops_limit: int
     latency: str
-    def __init__(self, weight: _Optional[int] = ..., read_limit: _Optional[str] = ..., write_limit: _Optional[str] = ..., latency: _Optional[str] = ...) -> None: ...
+    def __init__(self, weight: _Optional[int] = ..., read_limit: _Optional[str] = ..., write_limit: _Optional[str] = ..., read_iops_limit: _Optional[int] = ..., write_iops_limit: _Optional[int] = ..., latency: _Optional[str] = ...) -> None: ...
 
 class CacheSection(_message.Message):
     __slots__ = ("llc_start_percent", "llc_end_percent", "memory_bandwidth_percent")
@@ -904,14 +916,18 @@ class BurstSection(_message.Message):
     def __init__(self, policy: _Optional[_Union[BurstSection.Policy, str]] = ..., static_percent: _Optional[int] = ..., quota_percent: _Optional[int] = ..., period: _Optional[str] = ..., share_pool_percent: _Optional[int] = ...) -> None: ...
 
 class ProfileOverlay(_message.Message):
-    __slots__ = ("cpu", "memory", "cache")
+    __slots__ = ("cpu", "memory", "cache", "network", "io")
     CPU_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     CACHE_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_FIELD_NUMBER: _ClassVar[int]
+    IO_FIELD_NUMBER: _ClassVar[int]
     cpu: CpuOverlay
     memory: MemoryOverlay
     cache: CacheSection
-    def __init__(self, cpu: _Optional[_Union[CpuOverlay, _Mapping]] = ..., memory: _Optional[_Union[MemoryOverlay, _Mapping]] = ..., cache: _Optional[_Union[CacheSection, _Mapping]] = ...) -> None: ...
+    network: NetworkSection
+    io: IoSection
+    def __init__(self, cpu: _Optional[_Union[CpuOverlay, _Mapping]] = ..., memory: _Optional[_Union[MemoryOverlay, _Mapping]] = ..., cache: _Optional[_Union[CacheSection, _Mapping]] = ..., network: _Optional[_Union[NetworkSection, _Mapping]] = ..., io: _Optional[_Union[IoSection, _Mapping]] = ...) -> None: ...
 
 class EvictionSection(_message.Message):
     __slots__ = ("mode", "per_minute", "cool_down", "memory", "cpu", "allocatable", "priority_threshold")
@@ -1024,6 +1040,36 @@ class SystemCpusSection(_message.Message):
     cpus: str
     exclusive: bool
     def __init__(self, cpus: _Optional[str] = ..., exclusive: _Optional[bool] = ...) -> None: ...
+
+class LinksSection(_message.Message):
+    __slots__ = ("take_over", "headroom_percent", "links")
+    class LinksEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: LinkOverlay
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[LinkOverlay, _Mapping]] = ...) -> None: ...
+    TAKE_OVER_FIELD_NUMBER: _ClassVar[int]
+    HEADROOM_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    take_over: bool
+    headroom_percent: int
+    links: _containers.MessageMap[str, LinkOverlay]
+    def __init__(self, take_over: _Optional[bool] = ..., headroom_percent: _Optional[int] = ..., links: _Optional[_Mapping[str, LinkOverlay]] = ...) -> None: ...
+
+class DisksSection(_message.Message):
+    __slots__ = ("disks",)
+    class DisksEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: DiskOverlay
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[DiskOverlay, _Mapping]] = ...) -> None: ...
+    DISKS_FIELD_NUMBER: _ClassVar[int]
+    disks: _containers.MessageMap[str, DiskOverlay]
+    def __init__(self, disks: _Optional[_Mapping[str, DiskOverlay]] = ...) -> None: ...
 
 class NodeReport(_message.Message):
     __slots__ = ("heartbeat", "boot_id", "agent_version", "armed", "document", "capacity", "topology", "reserved", "claimed", "best_effort", "usage", "usage_over", "demand", "zones", "predicted", "pressure", "capabilities", "workloads", "reservations", "effective", "failing", "conditions", "last_plan", "applied", "evictions", "tiers", "interference", "left_out")
@@ -1251,6 +1297,14 @@ class ReclaimSection(_message.Message):
     target_pressure: float
     def __init__(self, enabled: _Optional[bool] = ..., target_pressure: _Optional[float] = ...) -> None: ...
 
+class NetworkDirection(_message.Message):
+    __slots__ = ("floor", "ceiling")
+    FLOOR_FIELD_NUMBER: _ClassVar[int]
+    CEILING_FIELD_NUMBER: _ClassVar[int]
+    floor: str
+    ceiling: str
+    def __init__(self, floor: _Optional[str] = ..., ceiling: _Optional[str] = ...) -> None: ...
+
 class FailingNode(_message.Message):
     __slots__ = ("node", "why")
     NODE_FIELD_NUMBER: _ClassVar[int]
@@ -1416,6 +1470,32 @@ class LawSection(_message.Message):
     safety_percent: int
     reserved: str
     def __init__(self, threshold_percent: _Optional[int] = ..., by: _Optional[_Union[LawSection.By, str]] = ..., batch_percent: _Optional[int] = ..., mid_percent: _Optional[int] = ..., mid_unallocated_percent: _Optional[int] = ..., mid_static_percent: _Optional[int] = ..., safety_percent: _Optional[int] = ..., reserved: _Optional[str] = ...) -> None: ...
+
+class LinkOverlay(_message.Message):
+    __slots__ = ("managed", "egress", "ingress", "take_over")
+    MANAGED_FIELD_NUMBER: _ClassVar[int]
+    EGRESS_FIELD_NUMBER: _ClassVar[int]
+    INGRESS_FIELD_NUMBER: _ClassVar[int]
+    TAKE_OVER_FIELD_NUMBER: _ClassVar[int]
+    managed: bool
+    egress: str
+    ingress: str
+    take_over: bool
+    def __init__(self, managed: _Optional[bool] = ..., egress: _Optional[str] = ..., ingress: _Optional[str] = ..., take_over: _Optional[bool] = ...) -> None: ...
+
+class DiskOverlay(_message.Message):
+    __slots__ = ("managed", "read_bps", "write_bps", "read_iops", "write_iops")
+    MANAGED_FIELD_NUMBER: _ClassVar[int]
+    READ_BPS_FIELD_NUMBER: _ClassVar[int]
+    WRITE_BPS_FIELD_NUMBER: _ClassVar[int]
+    READ_IOPS_FIELD_NUMBER: _ClassVar[int]
+    WRITE_IOPS_FIELD_NUMBER: _ClassVar[int]
+    managed: bool
+    read_bps: str
+    write_bps: str
+    read_iops: int
+    write_iops: int
+    def __init__(self, managed: _Optional[bool] = ..., read_bps: _Optional[str] = ..., write_bps: _Optional[str] = ..., read_iops: _Optional[int] = ..., write_iops: _Optional[int] = ...) -> None: ...
 
 class TopologyReport(_message.Message):
     __slots__ = ("threads", "cores", "sibling_step", "sockets", "numa_nodes", "l3_caches")

@@ -1,0 +1,79 @@
+"""Links and disks of a node as decisions look at them: what the machine says, and an operator's word over it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from j10ce.model.machine.disk import Disk
+from j10ce.model.machine.facts import NodeFacts
+from j10ce.model.machine.link import Link
+from j10ce.model.parts.devices import DiskOverlay, DisksSection, LinkOverlay
+from j10ce.model.parts.strategy import Strategy
+from j10ce.model.quantity import Quantity
+from j10ce.model.resource import spell
+
+UNSAID = DiskOverlay()
+
+
+def equipped(facts: NodeFacts, strategy: Strategy) -> NodeFacts:
+    """The same object where nothing is said of what is there."""
+    links = {name: _link(link, strategy.network.links.get(name)) for name, link in facts.links.items()}
+    disks = {number: _disk(disk, _said(disk, strategy.io)) for number, disk in facts.disks.items()}
+    same = links == facts.links and disks == facts.disks
+    return facts if same else replace(facts, links=links, disks=disks)
+
+
+def unmeasured(facts: NodeFacts, strategy: Strategy) -> Iterator[str]:
+    """What is said of a link in percent while nobody knows the whole."""
+    for name, said in strategy.network.links.items():
+        link = facts.links.get(name)
+        for direction, amount in (("egress", said.egress), ("ingress", said.ingress)):
+            if link is not None and amount is not UNSET and amount.percent and link.speed == math.inf:
+                hint = f"{name} does not say its speed, so {amount} of it is no amount; write it as 1Gbit"
+                yield f"network.links.{name}.{direction}: {hint}"
+
+
+def _link(link: Link, said: LinkOverlay | None) -> Link:
+    """Whoever speaks of a link wants it managed, unless he says that he does not."""
+    if said is None:
+        return link
+    managed = said.managed if said.managed is not UNSET else True
+    egress, ingress = _rate(said.egress, link.speed), _rate(said.ingress, link.speed)
+    return replace(link, managed=managed, said=egress, said_ingress=ingress)
+
+
+def _rate(said: Quantity | UnsetType, speed: float) -> float:
+    """Infinite where it is not said, or in percent of what nobody knows."""
+    if said is UNSET or (said.percent and speed == math.inf):
+        return math.inf
+    return float(said.of(speed)) if said.percent else float(said.amount)
+
+
+def _said(disk: Disk, said: DisksSection) -> DiskOverlay:
+    """By its number before its name before its serial."""
+    names = (name for name in (disk.number, disk.name, disk.serial) if name)
+    return next((said.disks[name] for name in names if name in said.disks), UNSAID)
+
+
+def _disk(disk: Disk, said: DiskOverlay) -> Disk:
+    if said == UNSAID:
+        return disk
+    return replace(
+        disk,
+        managed=True if said.managed is UNSET else said.managed,
+        read_bps=disk.read_bps if said.read_bps is UNSET else int(said.read_bps.amount),
+        write_bps=disk.write_bps if said.write_bps is UNSET else int(said.write_bps.amount),
+        read_iops=disk.read_iops if said.read_iops is UNSET else said.read_iops,
+        write_iops=disk.write_iops if said.write_iops is UNSET else said.write_iops,
+    )
+
+
+def described(link: Link) -> str:
+    """Where its capacity comes from, for people."""
+    if link.said < math.inf:
+        return f"{spell('network', link.said)} as an operator says"
+    return f"{spell('network', link.speed)} by its own speed" if link.speed < math.inf else "no known speed"
