@@ -17,6 +17,7 @@ A Plan comes in; settings of the kernel and an Outcome for each change go out.
     file        reads and writes kernel files
     slow        is the thread for writes that may block
     actions     does what leaves no value behind
+    realtime/   keeps threads real-time within the floors of their workloads
     tasks/      is the back end of what all threads or processes of a workload have
     resctrl/    is the estate and the back end of cache groups
     node/       is the estate and the back end of the machine itself

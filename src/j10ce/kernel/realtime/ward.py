@@ -1,0 +1,112 @@
+"""One workload in the keeper's care: real-time while it has credit, fair when that is used up."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from j10ce.kernel.realtime.crowding import EVERYWHERE, Use
+from j10ce.kernel.realtime.law import FRESH, settle
+from j10ce.kernel.realtime.machine import FAIR, OURS, Machine, Place, let_go
+from j10ce.kernel.realtime.spinners import NEARLY, Ran, Running, Spinners
+
+SWEEP_S: Final = 0.5  # a workload at rest is looked at as well: its threads may have been moved elsewhere
+ATTRIBUTED: Final = 64  # threads whose CPU is asked for in one tick
+
+
+class Ward:
+    def __init__(self, place: Place, rate: float, machine: Machine, now: float, whose: dict[int, Ward]) -> None:
+        """`whose` is one book for all wards: a thread that moves from one to another is taken up there first."""
+        self.place, self.rate, self._whose = place, rate, whose
+        self.refused = ""  # why a thread could not be real-time
+        self._machine = machine
+        self._credit = FRESH
+        self._usage_s, self._at, self._swept = machine.usage_s(place) or 0.0, now, now
+        self._on = False  # whether its threads are real-time
+        self._ours: set[int] = set()
+        self._own: set[int] = set()  # threads with a policy of their own
+        self._running, self._spinners = Running(machine), Spinners(machine)
+        self._per_cpu: list[float] | None = None
+        self._moved, self._ran = False, list[Ran]()  # since the last look
+
+    @property
+    def realtime(self) -> frozenset[int]:
+        return frozenset(self._ours)
+
+    @property
+    def spinners(self) -> frozenset[int]:
+        return self._spinners.threads
+
+    def measure(self, now: float, *, crowded: bool) -> Use | None:
+        """What its real-time threads used since the last look; by CPU, where it is `crowded`.
+
+        Raises FileNotFoundError when the workload is gone: its threads are fair then.
+        """
+        usage = self._machine.usage_s(self.place)
+        if usage is None:
+            self.release()
+            raise FileNotFoundError(self.place.top)
+        start, used = self._at, max(0.0, usage - self._usage_s)
+        self._usage_s, self._at, self._moved = usage, now, used > 0.0
+        self._credit = settle(self._credit, self.rate, used if self._on else 0.0, now - start)
+        if not self._on or not used:
+            self._ran = []
+            return None
+        hot = crowded or used >= NEARLY * (now - start)
+        self._ran = self._running.look(self._ours, now) if hot else []
+        return Use(start, now, self._by_cpu(used))
+
+    def act(self, now: float, *, resting: bool) -> None:
+        """By what was measured: all fair, or all real-time but those that spin."""
+        if resting or not self._credit.realtime:
+            self.release()
+        elif self._moved or not self._on or now - self._swept >= SWEEP_S:
+            if not self._on:
+                self._per_cpu = self._machine.per_cpu_s(self.place)
+            self._swept, self._on = now, True
+            self._join(self._machine.threads(self.place) or set(), now)
+
+    def release(self) -> None:
+        """All are fair again."""
+        self._let_go(self._ours)
+        self._on, self._per_cpu = False, None
+
+    def _join(self, threads: set[int], now: float) -> None:
+        self._let_go(self._ours - threads)
+        self._own &= threads
+        self._running.keep(threads)
+        self._spinners.keep(threads)
+        self._spinners.pardon()
+        self._raise(threads - self._ours - self._own - self.spinners)
+        self._let_go(self._spinners.catch(self._ran, now) & self._ours)
+
+    def _let_go(self, threads: set[int]) -> None:
+        mine = [t for t in threads if self._whose.get(t) is self]
+        let_go(self._machine, mine)
+        for thread in mine:
+            del self._whose[thread]
+        self._ours = self._ours - threads
+
+    def _raise(self, threads: set[int]) -> None:
+        for thread in threads:
+            policy = self._machine.policy(thread)
+            if policy not in (FAIR, OURS):
+                self._own.add(thread)
+                continue
+            self.refused = self._machine.change(thread, OURS) if policy == FAIR else ""
+            if self.refused:
+                return
+            self._ours.add(thread)
+            self._whose[thread] = self
+
+    def _by_cpu(self, used_s: float) -> dict[int, float]:
+        """As the kernel counts it, else by where the threads ran last; what is not known may be anywhere."""
+        before, self._per_cpu = self._per_cpu, self._machine.per_cpu_s(self.place)
+        if before and self._per_cpu:
+            pairs = enumerate(zip(self._per_cpu, before, strict=True))
+            return {cpu: now - then for cpu, (now, then) in pairs if now > then}
+        uses: dict[int, float] = {}
+        for thread, ran_s, _ in self._ran[:ATTRIBUTED]:
+            if ran_s and (cpu := self._machine.cpu(thread)) is not None:
+                uses[cpu] = uses.get(cpu, 0.0) + ran_s
+        uses[EVERYWHERE] = max(0.0, used_s - sum(uses.values()))
+        return uses

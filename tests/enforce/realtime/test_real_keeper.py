@@ -1,0 +1,174 @@
+"""The keeper of real-time floors as a process of its own, on the real scheduler."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from j10ce.host import child
+from j10ce.kernel.realtime import wire
+from j10ce.kernel.realtime.law import TICK_S
+from j10ce.kernel.realtime.machine import FAIR, OURS, Linux, Place
+from j10ce.model.workload import Handle
+from tests.enforce.workbench import SPIN, Workbench, until
+
+RT_BUDGET_US = 100_000  # of each second, where the kernel has budgets: this machine is others', too
+NAPS = "import time\nwhile True:\n    time.sleep(0.002)\n    sum(range(2000))"
+BOMB = """
+import os
+for _ in range(400):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            sum(range(20000))
+        os._exit(0)
+    os.wait()
+print('done', flush=True)
+input()
+"""
+
+
+class Beating:
+    """The agent's side: a socket, and a beat while it is wanted."""
+
+    def __init__(self) -> None:
+        self.socket, there = wire.pair()
+        environ = child.environ(os.environ) | {"PYTHONPATH": ":".join(child.search_path())}
+        command = child.python("j10ce.kernel.realtime.keeper", str(there.fileno()))
+        self.process = subprocess.Popen(command, pass_fds=[there.fileno()], env=environ, cwd=child.FOLDER)
+        there.close()
+        self.alive = threading.Event()
+        self._over = threading.Event()
+        self.alive.set()
+        self._thread = threading.Thread(target=self._beat)
+        self._thread.start()
+
+    def _beat(self) -> None:
+        while not self._over.wait(TICK_S):
+            with suppress(wire.Ended, OSError):
+                if self.alive.is_set():
+                    wire.send(self.socket, wire.BEAT)
+
+    def keep(self, place: Place, rate: float) -> None:
+        wire.send(self.socket, wire.KEEP, place.top, str(rate), *place)
+
+    def close(self) -> None:
+        self._over.set()
+        self._thread.join()
+        self.socket.close()
+        self.process.kill()
+        self.process.wait()
+
+
+def place(work: Workbench, at: Handle) -> Place:
+    top = work.hierarchies.directory("cpu", at.path)
+    if work.hierarchies.version("cpu") == 1:
+        counter = work.hierarchies.file("cpuacct", at.path, "cpuacct.usage")
+        return Place(top, "tasks", counter, f"{counter}_percpu")
+    return Place(top, "cgroup.threads", f"{top}/cpu.stat")
+
+
+def allow_realtime(work: Workbench, at: Handle) -> None:
+    steps = at.path.split("/")
+    for path in ("/".join(steps[: n + 1]) for n in range(len(steps))):
+        budget = work.path(path, "cpu.rt_runtime_us")
+        if budget.exists():
+            try:
+                budget.write_text(str(RT_BUDGET_US))
+            except OSError as e:
+                pytest.skip(f"Unsupported: cpu.rt_runtime_us of this machine is given out: {e}")
+
+
+@pytest.fixture
+def keeper(work: Workbench) -> Iterator[Beating]:
+    beating = Beating()
+    yield beating
+    beating.close()
+
+
+def policies(at: Place) -> set[int | None]:
+    linux = Linux()
+    return {linux.policy(thread) for thread in linux.threads(at) or ()} - {None}
+
+
+def keeping(work: Workbench, keeper: Beating, code: str, rate: float = 0.5) -> Place:
+    """One workload that runs the code, some thread of which is real-time by now."""
+    at = work.make("web")
+    allow_realtime(work, at)
+    work.spawn(at, code)
+    keeper.keep(place(work, at), rate)
+    return place(work, at)
+
+
+def test_a_workload_within_its_floor_is_real_time_and_fair_once_it_is_dropped(work: Workbench, keeper: Beating) -> None:
+    at = keeping(work, keeper, NAPS)
+    until(lambda: policies(at) == {OURS})
+    wire.send(keeper.socket, wire.DROP, at.top)
+    until(lambda: policies(at) == {FAIR})
+
+
+def test_where_all_threads_spin_others_run_and_they_run_themselves(work: Workbench, keeper: Beating) -> None:
+    at = keeping(work, keeper, SPIN, rate=0.1)
+    for _ in range(3):
+        work.spawn(Handle(f"{work.top}/web"), SPIN)
+    beside = work.make("beside")
+    work.spawn(beside, SPIN)
+    linux = Linux()
+    for _ in range(3):
+        before = linux.usage_s(at) or 0.0, linux.usage_s(place(work, beside)) or 0.0
+        until(lambda b=before: (linux.usage_s(at) or 0.0) > b[0])
+        until(lambda b=before: (linux.usage_s(place(work, beside)) or 0.0) > b[1] + 0.05)
+    assert keeper.process.poll() is None
+
+
+def test_forks_begin_fair_and_join(work: Workbench, keeper: Beating) -> None:
+    at = work.make("web")
+    allow_realtime(work, at)
+    bomb = work.spawn(at, BOMB)
+    keeper.keep(place(work, at), 0.3)
+    assert bomb.stdout is not None
+    assert bomb.stdout.readline() == "done\n"
+    until(lambda: policies(place(work, at)) == {OURS})
+    keeper.keep(place(work, at), 0.0)
+    until(lambda: policies(place(work, at)) == {FAIR})
+
+
+@pytest.mark.parametrize("way", ["silent", "gone"])
+def test_without_the_agent_all_are_fair_and_the_keeper_ends(work: Workbench, keeper: Beating, way: str) -> None:
+    at = keeping(work, keeper, NAPS)
+    until(lambda: policies(at) == {OURS})
+    if way == "silent":
+        keeper.alive.clear()
+    else:
+        keeper.socket.close()
+    until(lambda: policies(at) == {FAIR})
+    assert keeper.process.wait(60) == 0
+
+
+def test_a_keeper_that_is_asked_to_end_leaves_all_fair(work: Workbench, keeper: Beating) -> None:
+    at = keeping(work, keeper, NAPS)
+    until(lambda: policies(at) == {OURS})
+    keeper.process.terminate()
+    assert keeper.process.wait(60) == 0
+    assert policies(at) == {FAIR}
+
+
+def test_what_the_kernel_counts_is_read(work: Workbench) -> None:
+    at, linux = work.make("web"), Linux()
+    here = place(work, at)
+    assert linux.usage_s(here) is not None
+    spinner = work.spawn(at, SPIN).pid
+    until(lambda: (linux.usage_s(here) or 0.0) > 0.05)
+    assert linux.threads(here) == {spinner}
+    assert (linux.sleeps(spinner), linux.cpu(spinner)) != (None, None)
+    by_cpu = linux.per_cpu_s(here)
+    assert by_cpu is None or sum(by_cpu) > 0.05
+    gone = Place("/nonexistent", "tasks", "/nonexistent/usage")
+    assert (linux.threads(gone), linux.usage_s(gone), linux.per_cpu_s(gone)) == (None, None, None)
+    no_thread = (1 << 22) + 1
+    assert {linux.ran_s(no_thread), linux.sleeps(no_thread), linux.cpu(no_thread), linux.policy(no_thread)} == {None}
+    assert linux.change(no_thread, FAIR) == ""
