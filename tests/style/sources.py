@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -25,14 +26,17 @@ class Source(NamedTuple):
         """Path below the package: kernel/cgroup/v2.py."""
         return self.path.removeprefix("src/j10ce/")
 
+    def nodes(self) -> tuple[ast.AST, ...]:
+        return all_nodes(self.tree)
+
     def functions(self) -> Iterator[Function]:
-        return (node for node in ast.walk(self.tree) if isinstance(node, Function))
+        return (node for node in self.nodes() if isinstance(node, Function))
 
     def classes(self) -> Iterator[ast.ClassDef]:
-        return (node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef))
+        return (node for node in self.nodes() if isinstance(node, ast.ClassDef))
 
     def calls(self) -> Iterator[ast.Call]:
-        return (node for node in ast.walk(self.tree) if isinstance(node, ast.Call))
+        return (node for node in self.nodes() if isinstance(node, ast.Call))
 
 
 @cache
@@ -41,8 +45,20 @@ def product() -> tuple[Source, ...]:
 
 
 @cache
+def all_nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """Gone through once: a dozen tests ask, and there are a million of them."""
+    return tuple(ast.walk(tree))
+
+
+@cache
 def everything() -> tuple[Source, ...]:
-    return (*product(), *(source for folder in ("tests", "tools", "benchmarks", "examples") for source in load(folder)))
+    elsewhere = (source for folder in ("tests", "tools", "benchmarks", "examples") for source in load(folder))
+    try:
+        gc.disable()
+        return (*product(), *elsewhere)
+    finally:
+        gc.freeze()  # they stay, and the collector need not look at a million nodes again and again
+        gc.enable()
 
 
 def load(folder: str) -> Iterator[Source]:

@@ -64,7 +64,7 @@ def reached(mains: Iterable[str]) -> dict[str, Source]:
 
 
 def imports(source: Source) -> Iterator[str]:
-    for node in ast.walk(source.tree):
+    for node in source.nodes():
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)

@@ -74,6 +74,6 @@ def test_only_the_rim_spells_the_machines_controls() -> None:
 def spelled(source: Source) -> list[int]:
     return [
         node.lineno
-        for node in ast.walk(source.tree)
+        for node in source.nodes()
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(CONTROLS)
     ]

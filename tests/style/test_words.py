@@ -61,7 +61,7 @@ def test_nothing_is_marked_as_unfinished() -> None:
 
 def named(source: Source) -> Iterator[str]:
     """Every name that a source gives to something, without underscores around it."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes():
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.Attribute(attr=name, ctx=ast.Store()):
                 yield name.strip("_").lower()
