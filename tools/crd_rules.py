@@ -46,6 +46,7 @@ _FIRST: Final = r"[^/.\x00-\x1f\x7f]"
 PATH_STEP: Final = rf"({_FIRST}{_LETTER}*|\.{_FIRST}{_LETTER}*|\.\.{_LETTER}+)"  # neither . nor ..
 TARGET: Final = rf"^(node|group/|group(/{PATH_STEP})+|workload/{STEP}/{NAME}|part/{STEP}/{NAME}/{NAME})$"
 KNOB: Final = r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$"  # a list of names would refuse those of a later release
+SCHED_FEATURE: Final = r"^(NO_)?[A-Za-z][A-Za-z0-9_]{0,60}$"
 
 PERCENT: Final[Json] = {"minimum": 0, "maximum": 100}
 NOT_ZERO: Final[Json] = {"allOf": [{"pattern": "[1-9]"}]}
@@ -132,6 +133,7 @@ FIELDS: Final[dict[tuple[str, str], Json]] = {
     **{(holder(path), last(path)): NOT_ZERO for path in SOME_TIME},
     ("SuppressSection", "bufferCpus"): {"pattern": PLAIN_AMOUNT},
     ("SystemCpusSection", "cpus"): {"pattern": r"^\s*\d{1,5}(-\d{1,5})?(\s*,\s*\d{1,5}(-\d{1,5})?)*\s*$"},
+    ("SysctlSection", "schedFeatures"): {"items": {"type": "string", "maxLength": 64, "pattern": SCHED_FEATURE}},
     ("OvercommitSection", "difference"): {"minimum": 0, "maximum": 1},
     ("HostApplication", "name"): {"minLength": 1, "maxLength": 253, "pattern": f"^{NAME}$"},
     ("HostApplication", "cgroup"): {"minLength": 1, "pattern": f"^{PATH_STEP}(/{PATH_STEP})*$"},

@@ -89,6 +89,9 @@ def test_a_lower_bound_is_below_the_upper_one(pair: Any) -> None:
             "spec.hostApplications[1].name",
         ),
         pytest.param({"sysctls": {"schedFeatures": ["NO_"]}}, "spec.sysctls.schedFeatures", id="no name of a feature"),
+        pytest.param(
+            {"sysctls": {"schedFeatures": [""]}}, "spec.sysctls.schedFeatures", id="a feature without letters"
+        ),
         pytest.param({"sysctls": {"schedFeatures": ["A", "NO_A"]}}, "spec.sysctls.schedFeatures", id="on and off"),
         pytest.param({"network": {"links": {"eth0": {"egress": "0"}}}}, "spec.network.links.eth0.egress", id="no rate"),
         pytest.param(

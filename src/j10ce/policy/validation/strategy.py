@@ -130,7 +130,7 @@ def _cpu_list(path: str, text: str | UnsetType) -> Iterator[Finding]:
 
 
 def _features(path: str, words: tuple[str, ...]) -> Iterator[Finding]:
-    if wrong := next((word for word in words if not FEATURE.fullmatch(word)), None):
+    if (wrong := next((word for word in words if not FEATURE.fullmatch(word)), None)) is not None:
         yield Finding(path, wrong, "not a scheduler feature", "write NAME to have it on, NO_NAME to have it off")
     names = [word.removeprefix("NO_") for word in words]
     if twice := next((name for name in names if names.count(name) > 1), None):
