@@ -38,6 +38,7 @@ from j10ce.host import disks, perf
 from j10ce.host.files import Files
 from j10ce.host.handles import Layout
 from j10ce.host.mounts import Hierarchies
+from j10ce.host.net import links
 from j10ce.http.client import Peer
 from j10ce.kernel import owner
 from j10ce.kernel.guard import Guard
@@ -212,8 +213,14 @@ def _observer(
         *([] if perf.missing() else [CpiSensor(hierarchies, lambda: closely.targets, lambda: facts.cpus)]),
         *others,
     ]
-    watch = _disks(hierarchies)
-    return Observer(facts, every, tree, lambda f: watch.seen(machine.refresh(f, hierarchies, files)), closely)
+    table, watch = links.table(), _disks(hierarchies)
+
+    def refresh(facts: NodeFacts) -> NodeFacts:
+        facts = watch.seen(machine.refresh(facts, hierarchies, files))
+        present = table.now() if table else facts.links
+        return facts if present is facts.links else replace(facts, links=present)
+
+    return Observer(facts, every, tree, refresh, closely)
 
 
 def _disks(hierarchies: Hierarchies) -> DiskWatch:

@@ -9,5 +9,6 @@ Paths of /proc and /sys come in; mounts, open descriptors and commands to start 
     perf      counts what a cgroup's tasks do on the CPUs
     resctrl   says what can be divided of caches and memory bandwidth
     disks     says which disks there are, and which file systems are on them
+    net/      reads the network: links, and queues on them
     child     starts processes of ours, with our own code only
 """

@@ -1,0 +1,7 @@
+"""The network of this machine, read by rtnetlink.
+
+Messages of the kernel come in; links and queues go out.
+
+    netlink  packs and unpacks messages, and carries them
+    links    says which links there are, and notices when that changes
+"""

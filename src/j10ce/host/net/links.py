@@ -1,0 +1,160 @@
+"""Which links there are, what each carries, and by which the rest of the world is reached.
+
+Nothing is polled: the kernel says that something has changed, and only then all is read again, once a tick at most.
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import math
+import socket
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+from weakref import finalize
+
+from j10ce.errors import Corrupt, Unsupported
+from j10ce.host.net.netlink import (
+    GROUP_LINK,
+    GROUP_ROUTE4,
+    GROUP_ROUTE6,
+    Message,
+    Netlink,
+    Watch,
+    attributes,
+    number,
+    text,
+)
+from j10ce.model.machine.link import Link
+
+NEW_LINK: Final = 16
+GET_LINK: Final = 18
+_NEW_ROUTE: Final = 24
+_GET_ROUTE: Final = 26
+_LINK: Final = struct.Struct("=BxHiII")  # family, type, index, flags, change
+_ROUTE: Final = struct.Struct("=BBBBBBBBI")  # family, bits of the destination, …, type, flags
+_HOP: Final = struct.Struct("=HBBi")
+_LOOPBACK: Final = 772
+_UP: Final = 1
+_UNICAST: Final = 1
+_MAIN: Final = 254
+_ADDRESS, _NAME, _MTU, _INFO = 1, 3, 4, 18
+_KIND: Final = 1
+_OUT, _PATHS, _TABLE = 4, 9, 15
+OURS: Final = "j10ce-"  # what our own links are called
+# Made of nothing but software: the speed that such a link names was never anybody's.
+MADE_UP: Final = frozenset(("veth", "bridge", "tun", "tap", "ifb", "dummy", "netkit", "vxlan", "geneve", "wireguard"))
+_MEGA: Final = 1_000_000
+_ETHTOOL: Final = 0x8946  # SIOCETHTOOL
+_SETTINGS: Final = 0x1  # ETHTOOL_GSET
+_UNKNOWN: Final = (0, 0xFFFF, 0xFFFF_FFFF)
+
+Speed = Callable[[str], float]  # bits per second by name; infinite: not known
+
+
+def links(present: Iterable[Message], routes: Iterable[Message], speed: Speed) -> dict[str, Link]:
+    """Those that are up, without `lo` and our own, by name; raises Corrupt for what no kernel sends."""
+    ways = frozenset(index for m in routes if m.kind == _NEW_ROUTE for index in _default_by(m.body))
+    read = (_link(m.body, ways, speed) for m in present if m.kind == NEW_LINK)
+    return {link.name: link for link in read if link is not None}
+
+
+def _link(body: bytes, ways: frozenset[int], speed: Speed) -> Link | None:
+    if len(body) < _LINK.size:
+        raise Corrupt(f"netlink: a link of {len(body)} bytes")
+    _, kind, index, flags, _ = _LINK.unpack_from(body)
+    about = dict(attributes(body, _LINK.size))
+    name = text(about.get(_NAME, b""))
+    if not name or kind == _LOOPBACK or not flags & _UP or name.startswith(OURS):
+        return None
+    made = text(dict(attributes(about.get(_INFO, b""))).get(_KIND, b""))
+    return Link(
+        name=name,
+        index=index,
+        speed=math.inf if made in MADE_UP else speed(name),
+        managed=index in ways,
+        kind=made,
+        mac=about.get(_ADDRESS, b"").hex(":"),
+        mtu=number(about.get(_MTU, b"")) or 1500,
+        routes=index in ways,
+    )
+
+
+def _default_by(body: bytes) -> Iterator[int]:
+    """The links by which a route leads to everywhere; none for a route to somewhere."""
+    if len(body) < _ROUTE.size:
+        raise Corrupt(f"netlink: a route of {len(body)} bytes")
+    fields = _ROUTE.unpack_from(body)
+    if fields[1] or fields[7] != _UNICAST:
+        return
+    about = dict(attributes(body, _ROUTE.size))
+    if number(about.get(_TABLE, bytes([fields[4]]))) != _MAIN:
+        return
+    if _OUT in about:
+        yield number(about[_OUT])
+    yield from _hops(about.get(_PATHS, b""))
+
+
+def _hops(paths: bytes) -> Iterator[int]:
+    at = 0
+    while len(paths) - at >= _HOP.size:
+        length, _, _, index = _HOP.unpack_from(paths, at)
+        if length < _HOP.size:
+            raise Corrupt(f"netlink: a hop of {length} bytes")
+        yield index
+        at += (length + 3) & ~3
+
+
+class LinkTable:
+    """The links of one network namespace: the one that it was made in. Used from one thread."""
+
+    def __init__(self) -> None:
+        """Raises Unsupported where there is no rtnetlink."""
+        self._netlink = Netlink()
+        self._watch = Watch(GROUP_LINK | GROUP_ROUTE4 | GROUP_ROUTE6)
+        self._wire = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+        self._end = finalize(self, self._wire.close)
+        self._known: Mapping[str, Link] | None = None
+
+    def now(self) -> Mapping[str, Link]:
+        """The same object until something has changed; what cannot be read for the moment stays as it was."""
+        try:
+            changed = bool(self._watch.heard())
+        except OSError:  # more than the kernel kept for us: whatever it was, look again
+            changed = True
+        if self._known is None or changed:
+            self._look()
+        return self._known or {}
+
+    def _look(self) -> None:
+        try:
+            present = links(
+                self._netlink.dump(GET_LINK, _LINK.pack(socket.AF_UNSPEC, 0, 0, 0, 0)),
+                self._netlink.dump(_GET_ROUTE, _ROUTE.pack(socket.AF_UNSPEC, 0, 0, 0, 0, 0, 0, 0, 0)),
+                self._speed,
+            )
+        except OSError:
+            return
+        if present != self._known:
+            self._known = present
+
+    def _speed(self, name: str) -> float:
+        """As the driver says it; most virtual ones do not know."""
+        about = array.array("B", struct.pack("=I40x", _SETTINGS))
+        address, _ = about.buffer_info()
+        try:
+            fcntl.ioctl(self._wire, _ETHTOOL, struct.pack("16sP16x", name.encode()[:15], address))
+        except OSError:
+            return math.inf
+        low, high = struct.unpack_from("=H", about, 12)[0], struct.unpack_from("=H", about, 28)[0]
+        said = high << 16 | low
+        return math.inf if said in _UNKNOWN else float(said * _MEGA)
+
+
+def table() -> LinkTable | None:
+    """Of where this process is; None where nothing can be known of links."""
+    try:
+        return LinkTable()
+    except (Unsupported, OSError):
+        return None
