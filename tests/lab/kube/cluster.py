@@ -79,6 +79,9 @@ class Cluster:
                 start_new_session=True,
             )
 
+    def pid(self, name: str) -> int:
+        return self._processes[name].pid
+
     def kill(self, name: str) -> None:
         """As a power cut would: no goodbye."""
         process = self._processes.pop(name)
