@@ -19,6 +19,7 @@ Policies and the state of machines come in; settings of the kernel go out, each 
     scheduler/   decisions about the whole fleet             (pure)
     agent/       the loop that joins them on one host
     manager/     the control plane: objects in, node documents out
+    bench/       what each profile protects, measured on this machine
     sim/         machines in memory, under the real loop
     cli/         what a person types
     testing/     fakes and conformance suites

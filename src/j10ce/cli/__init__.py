@@ -8,6 +8,7 @@ Words of a command line come in; text, exit codes and requests go out.
     fleet/       is the commands about objects and the fleet
     pods/        is what people ask about a pod of Kubernetes
     dialects/    is other systems' configuration, turned into objects of ours
+    prove/       is what each profile protects, measured on this machine
     simulate/    is clusters that are tried before they are touched
     completion   prints what teaches a shell to complete, and the help of a command
     amounts      reads options that take an amount

@@ -1,0 +1,111 @@
+"""A latency-sensitive service, as a process: open loop, Poisson arrivals, a pool of workers. Standard library only.
+
+    python -m j10ce.bench.crowd.service PARENT FD RATE SECONDS WORKERS CPU_US SEED PRIORITY
+
+The arrival schedule is drawn before the start. A worker takes the next request, waits until it is due, burns the given
+CPU time, and records the latency from the instant at which the request was DUE: one that finds every worker busy or no
+CPU free pays for that too. Workers are processes, because threads of one interpreter take turns.
+
+`ready` is printed first; then it waits for a line on standard input, so that it can be put where it belongs before it
+forks. FD is memory shared with PARENT: a pair of doubles for each request, due after seconds, and took seconds (0: not
+served yet). A PRIORITY above 0 is one of SCHED_FIFO.
+"""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+import random
+import struct
+import sys
+import time
+from array import array
+from typing import Final
+
+from j10ce.bench.crowd.mortal import mortal
+
+PAIR: Final = 16  # bytes of a request in the shared memory
+LEAD_S: Final = 0.05  # from the last worker's start to the beginning of the schedule
+DENIED: Final = 3  # exit code where the kernel refuses SCHED_FIFO
+_NUMBER: Final = struct.Struct("=q")
+
+
+def schedule(rate: float, seconds: float, seed: int) -> array[float]:
+    """When requests are due, in seconds after the start; the same seed gives the same."""
+    chance, due, at = random.Random(seed), array("d"), 0.0
+    while (at := at + chance.expovariate(rate)) < seconds:
+        due.append(at)
+    return due
+
+
+def main() -> int:
+    parent, fd = int(sys.argv[1]), int(sys.argv[2])
+    rate, seconds = float(sys.argv[3]), float(sys.argv[4])
+    workers, cpu_us, seed, priority = map(int, sys.argv[5:9])
+    mortal(parent)
+    due = schedule(rate, seconds, seed)
+    shared = mmap.mmap(fd, max(len(due), 1) * PAIR)
+    table: memoryview[float] = memoryview(shared).cast("d")
+    for n, at in enumerate(due):
+        table[2 * n] = at
+    gc.disable()
+    gc.freeze()
+    print(f"ready {len(due)}", flush=True)
+    if not sys.stdin.readline():
+        return 0
+    return _serve(table, len(due), workers, cpu_us / 1e6, priority)
+
+
+def _serve(table: memoryview[float], total: int, workers: int, cpu_s: float, priority: int) -> int:
+    if priority:
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+        except PermissionError:
+            return DENIED
+    tickets, up, gate = _tickets(total), os.pipe(), os.pipe()
+    me = os.getpid()
+    pids = [_fork(table, tickets, cpu_s, me, up[1], gate[0]) for _ in range(workers)]
+    for _ in pids:
+        os.read(up[0], 1)
+    begin = struct.pack("=d", time.monotonic() + LEAD_S)
+    os.write(gate[1], begin * workers)
+    return max(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids)
+
+
+def _tickets(total: int) -> int:
+    """A file whose offset all workers share: the kernel gives each number to one of them."""
+    fd = os.memfd_create("tickets")
+    os.write(fd, array("q", range(total)).tobytes())
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _fork(table: memoryview[float], tickets: int, cpu_s: float, parent: int, up: int, gate: int) -> int:
+    if pid := os.fork():
+        return pid
+    try:
+        mortal(parent)
+        os.write(up, b"!")
+        (begin,) = struct.unpack("=d", os.read(gate, 8))
+        _work(table, tickets, cpu_s, begin)
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def _work(table: memoryview[float], tickets: int, cpu_s: float, begin: float) -> None:
+    read, sleep, now, cpu = os.read, time.sleep, time.monotonic, time.thread_time
+    while ticket := read(tickets, _NUMBER.size):
+        (n,) = _NUMBER.unpack(ticket)
+        due = begin + table[2 * n]
+        if (wait := due - now()) > 0:
+            sleep(wait)
+        until = cpu() + cpu_s
+        while cpu() < until:
+            pass
+        table[2 * n + 1] = now() - due
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""An agent as a user runs it, for this run alone: its own folders, its own cgroups, its own memory of what it wrote."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final, Protocol
+
+from j10ce.bench import machine
+from j10ce.bench.crowd.mortal import dying_by
+from j10ce.bench.layouts.layout import Attended, Crowd, Seating, Untended
+from j10ce.bench.scratch import Scratch, child_sources
+from j10ce.errors import QosError, Unreachable
+from j10ce.host import child
+
+START_S: Final = 60.0
+SERVICE: Final = "service"
+
+
+class Peer(Protocol):
+    """Who answers at an address."""
+
+    def call(self, method: str, path: str, body: object = None) -> Any: ...
+
+
+Connect = Callable[[str], Peer]
+
+
+class OwnAgent:
+    """A child that gives every value back when it is interrupted, and is interrupted by the kernel when we end."""
+
+    def __init__(self, scratch: Scratch, connect: Connect) -> None:
+        self._peer, self._log = connect(f"unix:{scratch.run}/agent.sock"), scratch.folder / "agent.log"
+        environ = child.environ(os.environ) | child_sources() | scratch.environ()
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                child.python("j10ce.agent.main"), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=child.FOLDER,
+                start_new_session=True, env=environ, preexec_fn=dying_by(signal.SIGINT),
+            )  # fmt: skip
+        self._until_it_serves()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        return self._peer.call(method, path, body)
+
+    def _until_it_serves(self) -> None:
+        ends = time.monotonic() + START_S
+        while self._process.poll() is None and time.monotonic() < ends:
+            with suppress(Unreachable):
+                self.ask("GET", "/v1/top")
+                return
+            time.sleep(0.05)
+        lines = self._log.read_text(errors="replace").strip().splitlines()
+        raise QosError(f"the agent of this run did not start: {lines[-1] if lines else 'it said nothing'}")
+
+
+class UnderProfile:
+    """The service under one profile with a CPU floor, each antagonist under `be`."""
+
+    def __init__(self, agent: OwnAgent, profile: str, floor: float) -> None:
+        self._agent, self._profile, self._floor = agent, profile, floor
+
+    @contextmanager
+    def around(self, crowd: Crowd, /) -> Iterator[Attended]:
+        placed: list[str] = []
+        try:
+            minimum = {"cpu": f"{round(self._floor * 1000)}m"}
+            placed.append(self._place(SERVICE, crowd.service, profile=self._profile, minimum=minimum))
+            placed += [self._place(f"hog-{n}", pid, profile="be") for n, pid in enumerate(crowd.antagonists)]
+            yield Untended()
+        finally:
+            for name in reversed(placed):
+                with suppress(QosError):  # the agent has seen the end itself
+                    self._agent.ask("DELETE", f"/v1/workloads/default/{name}?ended=1")
+
+    def _place(self, name: str, pid: int, **wanted: object) -> str:
+        answer = self._agent.ask("POST", "/v1/workloads", {"name": name, "pid": pid, **wanted})
+        if answer["unmet"]:
+            raise QosError(f"profile {wanted['profile']}: {'; '.join(answer['unmet'])}")
+        return name
+
+
+def _conforms(ours: UnderProfile) -> Seating:
+    return ours
+
+
+def cost(agent: OwnAgent) -> tuple[float, float]:
+    """(CPU seconds so far, resident MiB)."""
+    return machine.cpu_s([agent.pid]), machine.memory_mib(agent.pid)

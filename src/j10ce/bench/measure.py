@@ -1,0 +1,132 @@
+"""One arm in one round: processes are started, put where the arm wants them, let go together, and counted."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from j10ce.bench import machine
+from j10ce.bench.crowd.gated import Gated
+from j10ce.bench.crowd.service import DENIED
+from j10ce.bench.figures import by_second
+from j10ce.bench.layouts.layout import Attended, Crowd, Seating
+from j10ce.bench.taken import Arm, Load, Taken
+from j10ce.errors import QosError, Unsupported
+
+LOOK_S: Final = 0.25
+# After the last request was due; what is not served by then is given up, and counts as long as was waited.
+DRAIN_S: Final = 6.0
+SETTLE_S: Final = 0.3  # antagonists run before the first request is due
+
+Live = Callable[[int, Sequence[float]], None]  # a second that is over, and its latencies so far
+Meter = Callable[[], tuple[float, float]]  # of our agent: CPU seconds so far, MiB
+
+
+class Look(NamedTuple):
+    """CPU seconds so far."""
+
+    machine: machine.Spent
+    antagonists: float
+    agent: float
+    service: float
+
+
+def measure(arm: Arm, load: Load, layout: Seating, seed: int, live: Live, meter: Meter | None = None) -> Taken:
+    """Raises Unsupported where this machine cannot run the arm."""
+    fd = os.memfd_create("latencies")
+    with open(fd, "r+b", buffering=0) as table, _crowd(arm, load, fd, seed) as (service, antagonists):
+        crowd = Crowd(service.pid, [a.pid for a in antagonists])
+        with layout.around(crowd) as tending:
+            for one in antagonists:
+                one.go()
+            time.sleep(SETTLE_S)
+            before = _look(crowd, meter)
+            started = machine.cpu_s([service.pid])
+            service.go()
+            code = _attend(service, load, tending, lambda: read(table.fileno()), live)
+            after = _look(crowd, meter)
+            _refuse_failed(service, code)
+            mib = meter()[1] if meter else None
+            result = _taken(read(table.fileno()), load, _between(before, after), started, mib)
+            for one in (service, *antagonists):
+                one.end()
+    return result
+
+
+@contextmanager
+def _crowd(arm: Arm, load: Load, fd: int, seed: int) -> Iterator[tuple[Gated, list[Gated]]]:
+    """All of them ready at their gates; none is left afterwards."""
+    asked = (fd, load.rate, load.seconds, load.workers, load.cpu_us, seed, arm.priority)
+    os.ftruncate(fd, round(load.rate * load.seconds * 2 + 1000) * 16)
+    started = [Gated("j10ce.bench.crowd.service", *asked, pass_fds=(fd,))]
+    try:
+        for _ in range(load.antagonists if arm.beside else 0):
+            started.append(Gated("j10ce.bench.crowd.antagonist", load.antagonist))  # noqa: PERF401 each is ended
+        for one in started:
+            one.ready()
+        yield started[0], started[1:]
+    finally:
+        for one in started:
+            one.end()
+
+
+def _look(crowd: Crowd, meter: Meter | None) -> Look:
+    """The service's own is known once it has ended, and so have its workers."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    agent = meter()[0] if meter else 0.0
+    return Look(machine.spent(), machine.cpu_s(crowd.antagonists), agent, ended.ru_utime + ended.ru_stime)
+
+
+def read(fd: int) -> list[tuple[float, float]]:
+    """(due, took) of every request in the shared table; took is 0 for one that is not served."""
+    values = array("d", os.pread(fd, os.fstat(fd).st_size, 0))
+    return [(due, took) for due, took in zip(values[::2], values[1::2], strict=True) if due]
+
+
+def _attend(
+    service: Gated, load: Load, tending: Attended, look: Callable[[], list[tuple[float, float]]], live: Live
+) -> int | None:
+    began, shown = time.monotonic(), 0
+    while (code := service.wait(LOOK_S)) is None:
+        passed = time.monotonic() - began
+        if passed > load.seconds + DRAIN_S:
+            return None
+        if int(passed) > shown and shown < load.seconds:
+            tending.tend()
+            live(shown, [took for due, took in look() if took and int(due) == shown])
+            shown += 1
+    return code
+
+
+def _refuse_failed(service: Gated, code: int | None) -> None:
+    if code == DENIED:
+        raise Unsupported("SCHED_FIFO for this cgroup", needs="real-time budget (cpu.rt_runtime_us) or the root cgroup")
+    if code:
+        raise QosError(f"the service ended with {code}: {service.last_words()}")
+
+
+def _between(before: Look, after: Look) -> Look:
+    busy, idle = (b - a for a, b in zip(before.machine, after.machine, strict=True))
+    others = (b - a for a, b in zip(before[1:], after[1:], strict=True))
+    return Look(machine.Spent(busy, idle), *others)
+
+
+def _taken(table: list[tuple[float, float]], load: Load, used: Look, started: float, mib: float | None) -> Taken:
+    """`started`: what the service had used before its first request."""
+    busy, idle = used.machine
+    total, own = busy + idle, used.service - started
+    waited = [(due, took or load.seconds + DRAIN_S - due) for due, took in table]
+    return Taken(
+        seconds=by_second(waited, load.seconds),
+        busy=busy / total,
+        filled=used.antagonists / (used.antagonists + idle) if used.antagonists else None,
+        others=max(busy - used.antagonists - used.agent - own, 0.0) / total,
+        cost=used.agent * (os.cpu_count() or 1) / total if mib is not None else None,
+        mib=mib,
+        unserved=sum(not took for _, took in table),
+    )

@@ -1,0 +1,53 @@
+"""What came out, in a few sentences; and figures as people read them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from j10ce.bench.figures import Interval
+from j10ce.bench.scenarios import LS, NO_QOS
+from j10ce.bench.verdict import Figures, Proof
+
+
+def sentences(verdict: Proof) -> Iterator[str]:
+    off, on = verdict.line(NO_QOS), verdict.line(LS)
+    if off and on:
+        yield f"p99 {ms(off.p99)} without QoS, {ms(on.p99)} with j10ce-qos ({LS})."
+    best = min((line for line in verdict.lines if line.role == "ours"), key=lambda line: line.p99, default=None)
+    if best and best.ratio:
+        yield f"Best of ours: {best.arm}, {times(best.ratio)} of alone; machine {best.busy:.0%} busy."
+    for line in verdict.lines:
+        if line.unserved:
+            yield f"{line.arm}: {line.unserved} requests were given up; they count as long as was waited for them."
+    for missing in verdict.missing:
+        yield f"Not measured: {missing.name}: {missing.why}."
+    if verdict.noise:
+        yield f"Too noisy to be relied on: {'; '.join(verdict.noise)}."
+
+
+def ms(value: float) -> str:
+    digits = 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:,.{digits}f} ms"
+
+
+def times(ratio: Interval) -> str:
+    return f"{_short(ratio.middle)} ({_short(ratio.low)} to {_short(ratio.high)})"
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
+
+
+COLUMNS = ("arm", "p50", "p99", "p99.9", "p99 ÷ alone", "isolation", "worst s", "busy", "BE ÷ free", "our cost")
+
+
+def cells(line: Figures) -> tuple[str, ...]:
+    cost = "" if line.cost_cpus is None else f"{line.cost_cpus:.1%} of a CPU, {line.cost_mib or 0:.0f} MiB"
+    return (
+        line.arm, ms(line.p50), ms(line.p99), ms(line.p999), times(line.ratio) if line.ratio else "",
+        share(line.isolation_mean), share(line.isolation_worst), share(line.busy), share(line.filled), cost,
+    )  # fmt: skip
+
+
+def share(value: float | None) -> str:
+    return "" if value is None else f"{value:.0%}"

@@ -1,0 +1,81 @@
+"""prove: the same service alone, without QoS, as others protect it, and under our profiles; on this machine."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+
+from j10ce.cli.client import Client
+from j10ce.cli.output import Verbatim, say, warn
+from j10ce.cli.peers import Peers
+from j10ce.errors import Busy
+
+WIDE: Final = 100  # columns of a pipe or a file
+SCENARIOS: Final = ("cpu",)
+
+
+@click.command("prove")
+@click.argument("scenario", type=click.Choice(SCENARIOS), default="cpu")
+@click.option("--quick", is_flag=True, help="Half a minute, live: without QoS, with it, without it.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask, though the machine is busy or manages workloads.")
+@click.option("--rounds", type=click.IntRange(1, 99), help="How often each arm has its turn; default: 3.")
+@click.option("--seconds", type=click.FloatRange(1, 60), help="How long each turn lasts; default: 4.")
+@click.option(
+    "--output",
+    "folder",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    default=Path(),
+    help="Where prove.html and prove.json are written; default: this folder.",
+)
+@click.pass_obj
+def prove_command(
+    peers: Peers, scenario: str, quick: bool, yes: bool, rounds: int | None, seconds: float | None, folder: Path
+) -> None:
+    """Measure what each profile protects, on this machine.
+
+    A service with random arrivals runs in turns: alone; beside processes that want all CPUs, without QoS; as kubelet
+    and Koordinator would protect it; under profiles of ours; and under SCHED_FIFO, which is the most that the kernel
+    can give. Its latency counts from the instant at which a request was due. It takes two minutes, needs root, and
+    leaves nothing on the machine but prove.html and prove.json, also after Ctrl-C.
+
+    \b
+    Example:
+      j10ce-qos prove --quick
+    """
+    from j10ce.bench.report.files import refuse_unwritable, write_files
+    from j10ce.bench.report.text import drawn
+    from j10ce.bench.run import run
+    from j10ce.bench.scenarios import SCENARIOS as KNOWN
+    from j10ce.bench.scenarios import quick as shortened
+    from j10ce.bench.scratch import refuse_unprivileged
+    from j10ce.cli.prove.watching import LiveBars, ProgressLine
+
+    refuse_unprivileged()
+    refuse_unwritable(folder)
+    _ask(peers, yes=yes)
+    chosen = shortened(KNOWN[scenario]) if quick else KNOWN[scenario]
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
+    audience = LiveBars(columns) if quick else ProgressLine()
+    proof = run(chosen, rounds or chosen.rounds, seconds or chosen.seconds, audience, Client)
+    say()
+    say(Verbatim(drawn(proof, columns)))
+    written = write_files(folder, [proof])
+    say(f"written: {', '.join(map(str, written))}")
+
+
+def _ask(peers: Peers, *, yes: bool) -> None:
+    """Raises Busy where somebody would be disturbed and nobody says that it may be."""
+    from j10ce.cli.prove.occupied import disturbed
+
+    reasons = disturbed(peers)
+    for reason in reasons:
+        warn(f"j10ce-qos prove: {reason}")
+    if not reasons or yes:
+        return
+    if not sys.stdin.isatty():
+        raise Busy("others would be disturbed, and the figures by them; --yes goes on")
+    click.confirm("Go on, and take all CPUs of this machine for two minutes?", abort=True, err=True)
