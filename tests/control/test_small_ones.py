@@ -190,6 +190,7 @@ def test_every_controller_is_built_under_its_name() -> None:
         "parameters",
         "cache",
         "core-sched",
+        "network",
     }
 
 

@@ -64,6 +64,12 @@ def test_percent_of_an_unknown_speed_is_no_amount_and_is_named() -> None:
     assert not [*unmeasured(NODE, Strategy(network=LinksSection(links={"eth0": LinkOverlay(egress=q("50%"))})))]
 
 
+def test_headroom_is_kept_of_a_links_own_speed_and_never_of_an_operators_word() -> None:
+    said = LinksSection(headroom_percent=20, links={"eth1": LinkOverlay(egress=q("100Mbit"))})
+    links = equipped(NODE, Strategy(network=said)).links
+    assert {name: link.capacity for name, link in links.items()} == {"eth0": 8e8, "eth1": 1e8, "eth2": math.inf}
+
+
 @pytest.mark.parametrize("name", ["8:0", "sda", "S1"])
 def test_a_disk_is_known_by_number_name_and_serial(name: str) -> None:
     said = DiskOverlay(read_bps=q("200M"), write_bps=q("100M"), read_iops=1000)

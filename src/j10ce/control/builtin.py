@@ -21,6 +21,7 @@ from j10ce.control.memory.cap import MemoryCap
 from j10ce.control.memory.oom import OomOrder
 from j10ce.control.memory.qos import MemoryQos
 from j10ce.control.memory.reclaim import MemoryReclaim
+from j10ce.control.network.network import Network
 from j10ce.control.own import Own
 from j10ce.control.parameters import Parameters
 from j10ce.errors import Finding, Invalid
@@ -44,6 +45,7 @@ BUILTIN: Final[Mapping[str, type[Any]]] = {
         Interference,
         Caches,
         CoreSched,
+        Network,
         Eviction,
         Own,
         Parameters,

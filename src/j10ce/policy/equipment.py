@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from j10ce.model.machine.disk import Disk
 from j10ce.model.machine.facts import NodeFacts
 from j10ce.model.machine.link import Link
-from j10ce.model.parts.devices import DiskOverlay, DisksSection, LinkOverlay
+from j10ce.model.parts.devices import DiskOverlay, DisksSection, LinkOverlay, LinksSection
 from j10ce.model.parts.strategy import Strategy
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import spell
@@ -21,7 +21,8 @@ UNSAID = DiskOverlay()
 
 def equipped(facts: NodeFacts, strategy: Strategy) -> NodeFacts:
     """The same object where nothing is said of what is there."""
-    links = {name: _link(link, strategy.network.links.get(name)) for name, link in facts.links.items()}
+    said = strategy.network
+    links = {name: _slowed(_link(link, said.links.get(name)), said) for name, link in facts.links.items()}
     disks = {number: _disk(disk, _said(disk, strategy.io)) for number, disk in facts.disks.items()}
     same = links == facts.links and disks == facts.disks
     return facts if same else replace(facts, links=links, disks=disks)
@@ -44,6 +45,14 @@ def _link(link: Link, said: LinkOverlay | None) -> Link:
     managed = said.managed if said.managed is not UNSET else True
     egress, ingress = _rate(said.egress, link.speed), _rate(said.ingress, link.speed)
     return replace(link, managed=managed, said=egress, said_ingress=ingress)
+
+
+def _slowed(link: Link, said: LinksSection) -> Link:
+    """Headroom that an operator asks for is his word about the link, too."""
+    if said.headroom_percent is UNSET or link.speed == math.inf:
+        return link
+    own = math.floor(link.speed * (100 - said.headroom_percent) / 100)
+    return replace(link, said=float(own) if link.said == math.inf else link.said)
 
 
 def _rate(said: Quantity | UnsetType, speed: float) -> float:

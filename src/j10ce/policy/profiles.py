@@ -18,7 +18,6 @@ from j10ce.model.kinds import (
     IoSection,
     MemorySection,
     Meta,
-    NetworkSection,
     QoSProfile,
     QoSProfileSpec,
     Requirement,
@@ -106,10 +105,7 @@ def _trusted(namespace_labels: Labels, listed: Selector) -> bool:
 def unheeded(profile: QoSProfile) -> tuple[str, ...]:
     """What a profile asks for and no controller acts on: nothing is ignored silently."""
     spec, name = profile.spec, profile.metadata.name
-    sections = {
-        "network": (spec.network, NetworkSection()),
-        "io": (spec.io, IoSection()),
-    }
+    sections = {"io": (spec.io, IoSection())}
     names = [section for section, (said, silent) in sections.items() if said != silent]
     whole = (f"no controller acts on section {', '.join(names)} of profile {name}",) if names else ()
     fields = not_yet(spec.cpu)

@@ -1,0 +1,46 @@
+"""`network`: floors, ceilings and turns of traffic on managed links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from j10ce.control.controller import Controller, Unconfigured
+from j10ce.control.network.shaping import Shaped, shaped, taken_over
+from j10ce.control.network.traffic import wishes
+from j10ce.model.knob import Setting, link
+from j10ce.model.plan import Bound, Proposal, Rank
+from j10ce.model.snapshot import Snapshot
+
+
+class Network(Unconfigured):
+    """Speaks anew when entitlements, links or strategies change; what is unused in between the kernel lends by itself.
+
+    Where nobody asks for anything of the network it is silent, and links stay as they are.
+    """
+
+    name = "network"
+    steady = True
+
+    def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
+        ways = shaped(snap)
+        for name in taken_over(snap, dict.fromkeys(on.link.name for on in ways)):
+            if snap.supports("link.take_over"):
+                why = f"network.takeOver of the node's strategy, for {name}"
+                yield self._proposal(Setting(link(name), "link.take_over"), Bound.WANT, 1.0, why)
+        for on in ways:
+            rate = Setting(link(on.link.name), f"link.{on.way}.rate")
+            yield self._proposal(rate, Bound.WANT, on.rate, on.why)
+            yield from self._traffic(snap, on)
+
+    def _traffic(self, snap: Snapshot, on: Shaped) -> Iterator[Proposal]:
+        for e in snap.entitlements.values():
+            for wish in wishes(e, on) if e.chosen else ():
+                if snap.supports(wish.knob):
+                    setting = Setting(e.target, wish.knob, on.link.name)
+                    yield self._proposal(setting, wish.bound, wish.value, wish.reason)
+
+    def _proposal(self, setting: Setting, bound: Bound, value: object, why: str) -> Proposal:
+        return Proposal(setting, bound, value, self.name, Rank.POLICY, why)  # type: ignore[arg-type]
+
+
+_: Controller = Network(Network.Config())

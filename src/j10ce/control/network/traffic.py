@@ -1,0 +1,44 @@
+"""What each workload has on a link that is queued for: a floor, a ceiling, and its turn among the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from j10ce.control.network.levels import COMMON, level, why
+from j10ce.control.network.shaping import Shaped
+from j10ce.model.knob import Value
+from j10ce.model.plan import Bound
+from j10ce.model.resource import spell
+from j10ce.model.workload import Entitlement, Traffic
+
+LEAST: Final = 64_000.0  # bits a second: what kernels can still time
+
+
+class TrafficWish(NamedTuple):
+    knob: str
+    bound: Bound
+    value: Value
+    reason: str
+
+
+def wishes(e: Entitlement, on: Shaped) -> Iterator[TrafficWish]:
+    """None for what is as it would be without us."""
+    said: Traffic = getattr(e, on.way)
+    of = f"of {on.link.name}'s {spell('network', on.rate)}"
+    if on.known and said.floor:
+        floor = max(LEAST, said.floor)
+        text = f"floor {spell('network', floor)} {of}, by {_source(e)}"
+        yield TrafficWish(f"net.{on.way}.floor", Bound.AT_LEAST, floor, text)
+    if said.ceiling < on.rate:
+        ceiling = max(LEAST, said.ceiling)
+        text = f"ceiling {spell('network', ceiling)} {of}"
+        yield TrafficWish(f"net.{on.way}.ceil", Bound.WANT, ceiling, text)
+        yield TrafficWish(f"net.{on.way}.ceil", Bound.AT_MOST, ceiling, text)
+    if on.known and (turn := level(e)) != COMMON:
+        reason = f"{why(e)}: level {turn} of 0 to 7 when more is wanted than {on.link.name} carries"
+        yield TrafficWish(f"net.{on.way}.priority", Bound.WANT, float(turn), reason)
+
+
+def _source(e: Entitlement) -> str:
+    return next((s.object for s in e.sources if s.field == "floor.network"), f"profile {e.profile}")
