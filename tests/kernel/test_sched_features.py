@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -18,6 +22,7 @@ from j10ce.plan.arbiter import arbitrate
 from j10ce.testing import build
 from j10ce.testing.fake_kernel import FakeKernel
 
+NOBODY = 65534
 WORDS = "GENTLE_FAIR_SLEEPERS NO_NEXT_BUDDY TTWU_QUEUE"
 
 
@@ -96,6 +101,29 @@ def test_without_debugfs_it_says_what_to_mount(tmp_path: Path) -> None:
     (offered,) = SchedFeatures(tmp_path).knobs().values()
     assert not offered.ok
     assert "mount -t debugfs" in offered.needs
+
+
+@contextmanager
+def without_rights() -> Iterator[None]:
+    """As nobody, who comes back; who is not root has no rights as it is."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.setresuid(NOBODY, NOBODY, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+def test_whoever_may_not_look_into_debugfs_hears_that_it_takes_root() -> None:
+    with TemporaryDirectory() as folder:  # pytest's own nobody else may enter
+        Path(folder).chmod(0o755)
+        (root := Path(folder) / "debug").mkdir(mode=0)
+        with without_rights():
+            (offered,) = SchedFeatures(root).knobs().values()
+    assert not offered.ok
+    assert offered.needs == f"{root} to be readable: root"
 
 
 def test_the_file_of_older_kernels_serves_as_well(tmp_path: Path) -> None:

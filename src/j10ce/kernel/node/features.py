@@ -24,8 +24,10 @@ class SchedFeatures:
     """One instance for each feature. The kernel refuses those that it lacks, and so does this."""
 
     def __init__(self, *roots: Path) -> None:
-        paths = [root / name for root in roots or (OF_HOST, DEBUGFS) for name in NAMES]
-        self._path = next((path for path in paths if path.exists()), None)
+        self._roots = roots or (OF_HOST, DEBUGFS)
+        paths = [root / name for root in self._roots for name in NAMES]
+        # Not Path.exists: that raises where we may not look, and debugfs is root's alone.
+        self._path = next((path for path in paths if os.path.exists(path)), None)
         self._support = self._judge()
 
     def knobs(self) -> Mapping[str, Support]:
@@ -67,6 +69,9 @@ class SchedFeatures:
 
     def _judge(self) -> Support:
         if self._path is None:
+            present = (root for root in self._roots if os.path.exists(root))
+            if closed := next((root for root in present if not os.access(root, os.X_OK)), None):
+                return Support(False, VIA, needs=f"{closed} to be readable: root")
             needs = f"debugfs (mount -t debugfs debugfs {DEBUGFS}), and a kernel with CONFIG_SCHED_DEBUG or Linux 6.14"
             return Support(False, VIA, needs=needs)
         if not os.access(self._path, os.W_OK):
