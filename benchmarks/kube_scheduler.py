@@ -26,6 +26,7 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks.facts import cpu_s, machine_facts
+from j10ce.errors import Conflict, Unavailable, Unsure
 from j10ce.kube.access import read_access
 from j10ce.kube.client import KubeClient
 from tests.etcd.cluster import free_ports
@@ -159,11 +160,24 @@ async def create(client: KubeClient, path: str, objects: list[Object]) -> None:
 
     async def one(made: Object) -> None:
         async with room:
-            await client.create(path, made)
+            await insist(client, path, made)
 
     async with asyncio.TaskGroup() as group:
         for made in objects:
             group.create_task(one(made))
+
+
+async def insist(client: KubeClient, path: str, made: Object) -> None:
+    """Create it, also where the machine is so busy that answers do not come in time."""
+    while True:
+        try:
+            await client.create(path, made)
+        except Conflict:  # an answer was lost
+            return
+        except (Unsure, Unavailable):
+            await asyncio.sleep(1.0)
+        else:
+            return
 
 
 # -- schedulers

@@ -156,10 +156,12 @@ class Cluster:
         flags = {"config": file} | self._serving_flags(name, "scheduler")
         self.start(name, [binary(name, self.version), *_flags(flags)])
 
-    def start_kwok(self, nodes: int, capacity: Mapping[str, str] | None = None) -> None:
-        """Nodes without a machine that stay Ready, and pods on them that run."""
+    def start_kwok(
+        self, nodes: int, capacity: Mapping[str, str] | None = None, start_ms: kwok.Delay = kwok.AT_ONCE
+    ) -> None:
+        """Nodes without a machine that stay Ready, and pods on them that run, so long after they were bound."""
         stages = self.folder / "stages.yaml"
-        stages.write_text("\n---\n".join(map(json.dumps, kwok.stages())))
+        stages.write_text("\n---\n".join(map(json.dumps, kwok.stages(start_ms))))
         flags = {
             "kubeconfig": self.kubeconfig("admin"),
             "config": stages,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
+Delay: TypeAlias = tuple[int, int]  # milliseconds, at least and at most
+
+AT_ONCE: Delay = (0, 0)
 CAPACITY = {"cpu": "32", "memory": "256Gi", "pods": "110"}
 READY = '.status.conditions.[] | select( .type == "Ready" ) | .status'
 DELETED = ".metadata.deletionTimestamp"
+STARTS = {DELETED: "DoesNotExist", ".status.podIP": "DoesNotExist"}
 NODE_READY = """conditions: [{type: Ready, status: "True", reason: Lab, lastHeartbeatTime: {{ Now | Quote }},
  lastTransitionTime: {{ .metadata.creationTimestamp | Quote }}}]"""
 POD_RUNNING = """{{ $now := Now | Quote }}{phase: Running, startTime: {{ $now }},
@@ -19,17 +23,19 @@ containerStatuses: [{{ range .spec.containers }}{name: {{ .name | Quote }}, imag
   ready: true, started: true, restartCount: 0, state: {running: {startedAt: {{ $now }} } } }, {{ end }}]}"""
 
 
-def stages() -> list[dict[str, Any]]:
-    """kwok does nothing, and says so, without them."""
+def stages(start_ms: Delay = AT_ONCE) -> list[dict[str, Any]]:
+    """kwok does nothing, and says so, without them. `start_ms`: what the start of a pod takes, from and to."""
     return [
         stage("Node", "ready", {READY: "NotIn True"}, status(NODE_READY)),
-        stage("Node", "heartbeat", {READY: "In True"}, status(NODE_READY), delay_s=300),
-        stage("Pod", "ready", {DELETED: "DoesNotExist", ".status.podIP": "DoesNotExist"}, status(POD_RUNNING)),
+        stage("Node", "heartbeat", {READY: "In True"}, status(NODE_READY), delay_ms=(300_000, 330_000)),
+        stage("Pod", "ready", STARTS, status(POD_RUNNING), delay_ms=start_ms),
         stage("Pod", "delete", {DELETED: "Exists"}, {"finalizers": {"empty": True}}, {"delete": True}),
     ]
 
 
-def stage(kind: str, name: str, when: Mapping[str, str], *steps: Mapping[str, Any], delay_s: int = 0) -> dict[str, Any]:
+def stage(
+    kind: str, name: str, when: Mapping[str, str], *steps: Mapping[str, Any], delay_ms: Delay = AT_ONCE
+) -> dict[str, Any]:
     """`when`: a jq expression and "Operator" or "Operator value"."""
     tests = [{"jq": {"key": key, "operator": t.split()[0], "values": t.split()[1:]}} for key, t in when.items()]
     return {
@@ -40,7 +46,7 @@ def stage(kind: str, name: str, when: Mapping[str, str], *steps: Mapping[str, An
             "resourceRef": {"apiGroup": "v1", "kind": kind},
             "selector": {"matchExpressions": tests},
             "steps": list(steps),
-            "delay": {"durationMilliseconds": delay_s * 1000, "jitterDurationMilliseconds": delay_s * 1100},
+            "delay": dict(zip(("durationMilliseconds", "jitterDurationMilliseconds"), delay_ms, strict=True)),
         },
     }
 
