@@ -17,6 +17,7 @@ from j10ce.scheduler.process.hands import Hands
 from j10ce.scheduler.process.metrics import SchedulerMetrics
 
 AT_ONCE: Final = 32  # pods that are decided before watches and answers have their turn
+LONG_S: Final = 0.05  # a step takes so long at most, if a pod does: leases and watches do not wait for it
 LONGEST_WAIT_S: Final = 5.0
 
 
@@ -25,6 +26,7 @@ class Deciding:
 
     def __init__(self, scheduler: Scheduler, wall: Callable[[], float], metrics: SchedulerMetrics) -> None:
         self._scheduler, self._wall, self._metrics = scheduler, wall, metrics
+        self._most = AT_ONCE
         self.moved = Bell()
 
     def bound(self, uid: str) -> None:
@@ -43,9 +45,10 @@ class Deciding:
         """For ever."""
         while True:
             before, count = process_time(), 0
-            for decision in self._scheduler.step(self._wall(), AT_ONCE):
+            for decision in self._scheduler.step(self._wall(), self._most):
                 hands.take(decision)
                 count += 1
+            self._most = pace(self._most, process_time() - before)
             if count:
                 self._metrics.decided(count, process_time() - before)
                 await asyncio.sleep(0)
@@ -59,3 +62,11 @@ class Deciding:
         with suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 await self.moved.wait()
+
+
+def pace(most: int, took_s: float) -> int:
+    """How many pods the next step decides, where the last one of so many took so long: whoever looks for pods that may
+    go, on thousands of nodes, takes a hundred times as long as who finds room."""
+    if took_s > LONG_S:
+        return max(1, most // 2)
+    return min(AT_ONCE, most * 2) if took_s < LONG_S / 4 else most

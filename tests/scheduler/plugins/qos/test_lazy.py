@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from j10ce.scheduler.plugins.qos.prospects import Prospects
 from j10ce.scheduler.plugins.qos.settings import QosSettings
 from tests.scheduler.plugins.qos.cluster import START, Cluster
 
@@ -38,6 +39,17 @@ def test_each_eviction_says_its_rule_and_its_numbers() -> None:
 def test_a_pod_that_has_not_run_yet_is_no_victim() -> None:
     cluster = ran(EQUAL, 1000.0)
     assert all(evict.victim.started is not None for evict in cluster.evictions)
+
+
+@pytest.mark.parametrize("slos", [EQUAL, MIXED], ids=["equal", "mixed"])
+def test_what_was_seen_of_nodes_lately_decides_nothing_but_where_to_look(
+    slos: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quickly = ran(slos, 1000.0)
+    monkeypatch.setattr(Prospects, "known", lambda *_: [])
+    everywhere = ran(slos, 1000.0)
+    assert [e.victim.uid for e in quickly.evictions] == [e.victim.uid for e in everywhere.evictions]
+    assert quickly.evictions
 
 
 def test_nobody_goes_when_the_budget_is_used_up() -> None:

@@ -7,6 +7,7 @@ Importance is the SLO; sums and metrics come from accounts.
     laxity     is the law of lazy mode: how long a pod can still wait
     standing   is how a pod stands beside others
     victims    chooses, node by node, whom classic mode lets go
+    prospects  says on which nodes lazy mode looks for who can wait
     budget     is how often pods may be moved at all
     lazy       chooses whom lazy mode lets go
     admission  keeps out owners that there is no room for

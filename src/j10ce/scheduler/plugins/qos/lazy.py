@@ -7,6 +7,7 @@ No disruption budget is broken, and the moves of all together stay within a budg
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -16,10 +17,10 @@ from j10ce.scheduler.cluster import Rows
 from j10ce.scheduler.cycle.framework import Candidate, Preemptor
 from j10ce.scheduler.plugins.qos.budget import PreemptionBudget
 from j10ce.scheduler.plugins.qos.laxity import laxity, left_of_period
+from j10ce.scheduler.plugins.qos.prospects import FEW_ROWS, MOST_ROWS, Prospect, Prospects
 from j10ce.scheduler.plugins.qos.settings import QosSettings
 from j10ce.scheduler.plugins.qos.standing import Rival, rival, rivals
 
-MOST_ROWS: Final = 512  # that are looked at for one pod; the next one goes on behind them
 GOING_S: Final = 30.0  # a victim that is still there after so long did not go
 
 
@@ -35,8 +36,12 @@ class Option(NamedTuple):
     victims: tuple[Waiting, ...]
 
     @property
+    def laxity(self) -> float:
+        return min(each.laxity for each in self.victims)
+
+    @property
     def order(self) -> tuple[int, float, str]:
-        return len(self.victims), -min(each.laxity for each in self.victims), self.node
+        return len(self.victims), -self.laxity, self.node
 
 
 class Lazy:
@@ -44,7 +49,7 @@ class Lazy:
         self._accounts, self._settings = accounts, settings
         self._budget = PreemptionBudget(settings.budget)
         self._going: dict[str, float] = {}  # by uid: when it was chosen
-        self._first = 0
+        self._prospects = Prospects()
 
     def laxity(self, pod: PodFacts, now: float) -> float | None:
         mine = rival(self._accounts, pod, now)
@@ -68,10 +73,9 @@ class Lazy:
                 f"It can wait {it.laxity - self._settings.margin_s:.0f} s more and meet its SLO {mine.measure.slo:g}."
             )
         level = self._budget.level(len(cycle.book.pods), mine.measure.sums.overhead, now)
-        options = [option for row in self._looked_at(rows) if (option := self._option(it, row, cycle, now))]
-        if not options:
+        best = self._best(it, rows.tolist(), cycle, now)
+        if best is None:
             return f"It can wait {it.laxity:.0f} s, and nobody {self._settings.hysteresis_s:g} s longer."
-        best = min(options, key=lambda option: option.order)
         if level < len(best.victims):
             return f"{len(best.victims)} would have to go; the budget of preemptions is used up ({level:.1f} left)."
         self._budget.spend(len(best.victims))
@@ -85,37 +89,57 @@ class Lazy:
     # -- inside
 
     def _laxity(self, of: Rival, running: bool, now: float) -> float:
+        return laxity(of.measure, of.approach, running, self._left(now))
+
+    def _left(self, now: float) -> float:
         since = now if self._accounts.since is None else self._accounts.since
-        left = left_of_period(max(now - since, 0.0), self._settings.periods_s)
-        return laxity(of.measure, of.approach, running, left)
+        return left_of_period(max(now - since, 0.0), self._settings.periods_s)
 
-    def _looked_at(self, rows: Rows) -> list[int]:
-        every: list[int] = rows.tolist()
-        if len(every) <= MOST_ROWS:
-            return every
-        first = self._first % len(every)
-        self._first += MOST_ROWS
-        return (every[first:] + every[:first])[:MOST_ROWS]
+    def _best(self, it: Waiting, rows: list[int], cycle: Preemptor, now: float) -> Option | None:
+        """Of rows that are known until no other is better, and of some that are not."""
+        known, options = self._prospects.known(rows, cycle.book, self._left(now), now), list[Option]()
+        for each in known[:MOST_ROWS]:
+            single = max((option.laxity for option in options if len(option.victims) == 1), default=it.laxity)
+            if each.laxity <= single:
+                break
+            options += self._option(it, each.row, cycle, now)
+        for row in self._prospects.unknown(rows, known, FEW_ROWS if options else MOST_ROWS):
+            options += self._option(it, row, cycle, now)
+        return min(options, key=lambda option: option.order, default=None)
 
-    def _option(self, it: Waiting, row: int, cycle: Preemptor, now: float) -> Option | None:
-        """As few as it takes, those that can wait longest first."""
-        book, chosen = cycle.book, list[Waiting]()
-        there = tuple(book.there(row))
-        going = [pod for pod in there if self._is_going(pod, now)]
-        staying = (pod for pod in there if pod.uid not in self._going)
-        may_go = (
+    def _option(self, it: Waiting, row: int, cycle: Preemptor, now: float) -> list[Option]:
+        """What is best there, if anybody may go."""
+        book = cycle.book
+        going = [pod for pod in book.there(row) if self._is_going(pod, now)]
+        staying = self._staying(row, cycle, now)
+        chosen = self._chosen(it, row, going, sorted((w for w in staying if self._may_go(it, w)), key=_longest), cycle)
+        longest = max((each.laxity for each in staying), default=-math.inf)
+        self._prospects.note(Prospect(row, longest, book.version, now))
+        return [Option(book.names[row], chosen)] if chosen else []
+
+    def _staying(self, row: int, cycle: Preemptor, now: float) -> list[Waiting]:
+        """Who runs there and is not about to go."""
+        staying = (pod for pod in tuple(cycle.book.there(row)) if pod.uid not in self._going)
+        return [
             Waiting(each, self._laxity(each, True, now))
             for each in rivals(self._accounts, staying, cycle.spared, now)
             if each.measure.ran > 0
-        )
-        for each in sorted((each for each in may_go if self._may_go(it, each)), key=_longest):
+        ]
+
+    def _chosen(
+        self, it: Waiting, row: int, going: Sequence[PodFacts], may_go: Sequence[Waiting], cycle: Preemptor
+    ) -> tuple[Waiting, ...]:
+        """As few as it takes, those that can wait longest first; nobody, if all together are not enough."""
+        chosen = list[Waiting]()
+        for each in may_go:
             if cycle.budgets([*(other.rival.pod for other in chosen), each.rival.pod]):
                 continue
             chosen.append(each)
-            with book.without([*going, *(other.rival.pod for other in chosen)]):
-                if cycle.fits(it.rival.pod, row):
-                    return Option(book.names[row], self._needed(it, row, going, chosen, cycle))
-        return None
+            with cycle.book.without([*going, *(other.rival.pod for other in chosen)]):
+                fits = cycle.fits(it.rival.pod, row)
+            if fits:
+                return self._needed(it, row, going, chosen, cycle)
+        return ()
 
     def _needed(
         self, it: Waiting, row: int, going: Sequence[PodFacts], chosen: Sequence[Waiting], cycle: Preemptor
