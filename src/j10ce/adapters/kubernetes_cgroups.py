@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from j10ce.host.mounts import UNIFIED, Hierarchies
+from j10ce.host.mounts import IO, UNIFIED, Hierarchies
 from j10ce.model.knob import FREEZER
 from j10ce.model.workload import Handle
 
@@ -31,9 +31,9 @@ class PodTree:
 
     def __init__(self, hierarchies: Hierarchies) -> None:
         # The cgroup2 tree of a hybrid machine carries no controller; a pod without processes may be missing there, and
-        # not every kubelet puts one into a freezer.
+        # not every kubelet puts one into a freezer, or into blkio.
         used = hierarchies.in_use()
-        self._controllers = [c for c in used if c not in (UNIFIED, FREEZER)] or list(used)
+        self._controllers = [c for c in used if c not in (UNIFIED, FREEZER, IO)] or list(used)
         self._hierarchies = hierarchies
         self._roots: tuple[str, ...] = ()
         self._pods: dict[str, str] = {}  # path by uid

@@ -54,6 +54,11 @@ def discover(sys: str = SYS, mountinfo: str = MOUNTINFO, *, charged: bool = True
     return {n: replace(disk, managed=True) if n in carriers else disk for n, disk in held.items()}
 
 
+def takes_io(name: str) -> bool:
+    """What is in memory takes none, nor is a CD or floppy drive anybody's disk."""
+    return not name.startswith((*_IN_MEMORY, *_READ_BY_MOTION))
+
+
 def whole_disk(number: str, sys: str = SYS) -> str:
     """The disk of a partition, or the number itself; empty where there is no such device."""
     path = os.path.realpath(f"{sys}/dev/block/{number}")
@@ -131,7 +136,7 @@ def _bare(sys: str) -> Iterator[Disk]:
     except OSError:
         return
     for name in names:
-        if not name.startswith((*_IN_MEMORY, *_READ_BY_MOTION)) and (disk := _disk(f"{sys}/block/{name}", name, sys)):
+        if takes_io(name) and (disk := _disk(f"{sys}/block/{name}", name, sys)):
             yield disk
 
 

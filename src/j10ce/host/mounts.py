@@ -16,11 +16,13 @@ from j10ce.model.knob import FREEZER
 Mode = Literal["v1", "v2", "hybrid"]
 
 UNIFIED: Final = "unified"  # stands for the cgroup2 mount wherever a controller is asked for
+IO: Final = "io"  # the controller of disks, which cgroup v1 calls blkio
+BLKIO: Final = "blkio"
 # The controllers that carry our knobs and their counters.
-IN_USE: Final = ("cpu", "cpuacct", "cpuset", "memory", FREEZER)
+IN_USE: Final = ("cpu", "cpuacct", "cpuset", "memory", FREEZER, IO)
 
 _V1_CONTROLLERS: Final = frozenset((
-    "cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids",
+    "cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", BLKIO, "pids",
     "net_cls", "net_prio", "perf_event", "hugetlb", "rdma", "misc",
 ))  # fmt: skip
 _BOOTED: Final = "/run/systemd/system"  # there exactly when systemd is the init of this machine
@@ -138,6 +140,7 @@ def _mounts(text: str) -> Iterator[Mount]:
             recursive = "memory_recursiveprot" in options
             yield Mount(path, 2, _controllers(path), unescape(fields[3]), writable, recursive)
         elif named := options & _V1_CONTROLLERS:
+            named = frozenset(IO if c == BLKIO else c for c in named)
             yield Mount(path, 1, named, unescape(fields[3]), writable)
 
 

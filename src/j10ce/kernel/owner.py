@@ -13,6 +13,10 @@ from j10ce.host.mounts import UNIFIED, Hierarchies
 from j10ce.kernel.backend import Backend, Estate, Tree
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
+from j10ce.kernel.disk.controller import IoController
+from j10ce.kernel.disk.cost import CostFiles
+from j10ce.kernel.disk.estate import DiskEstate
+from j10ce.kernel.disk.files import DiskFiles
 from j10ce.kernel.node.estate import NodeEstate
 from j10ce.kernel.node.features import SchedFeatures
 from j10ce.kernel.node.sysctl import Sysctls
@@ -128,6 +132,7 @@ def _network(_: Hierarchies) -> Beside:
     return (), ()
 
 
-def _disks(_: Hierarchies) -> Beside:
+def _disks(hierarchies: Hierarchies) -> Beside:
     """Likewise of disks, and of what cgroups may do with them."""
-    return (), ()
+    io = IoController(hierarchies)
+    return (DiskFiles(io), CostFiles(io)), (DiskEstate(),)

@@ -12,6 +12,9 @@ from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import file
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
+from j10ce.kernel.disk.controller import IoController
+from j10ce.kernel.disk.cost import CostFiles
+from j10ce.kernel.disk.files import DiskFiles
 from j10ce.kernel.node.features import SchedFeatures
 from j10ce.kernel.node.sysctl import Sysctls
 from j10ce.kernel.resctrl.files import ResctrlFiles
@@ -59,7 +62,7 @@ def examine(hierarchies: Hierarchies | None = None, *, proc: str = "/proc", run:
     return [
         _cgroup(mounted),
         _privileges(mounted),
-        *_knobs({**try_knobs(mounted), **_beside_cgroups()}),
+        *_knobs({**try_knobs(mounted), **_beside_cgroups(mounted)}),
         *(_capability(deed.value, s) for deed, s in CgroupFiles(mounted).deeds().items()),
         _tasks(mounted, proc),
         *_pressure(mounted, proc),
@@ -86,11 +89,12 @@ def try_knobs(hierarchies: Hierarchies) -> dict[str, Support]:
         tree.remove(target)
 
 
-def _beside_cgroups() -> dict[str, Support]:
-    """The machine, caches and cores. Nothing is tried: the kernel says what it has."""
+def _beside_cgroups(hierarchies: Hierarchies) -> dict[str, Support]:
+    """The machine, caches, cores and disks. Nothing is tried: the kernel says what it has."""
     files = ResctrlFiles()
     traits = {t.knob: t.support() for t in (ResctrlMembership(files), Cookies())}
-    backends = (Sysctls(), SchedFeatures(), Schemata(files, resctrl.discover()))
+    io = IoController(hierarchies)
+    backends = (Sysctls(), SchedFeatures(), Schemata(files, resctrl.discover()), DiskFiles(io), CostFiles(io))
     return {**dict(chain.from_iterable(b.knobs().items() for b in backends)), **traits}
 
 

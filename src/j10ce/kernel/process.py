@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from j10ce.errors import Denied
-from j10ce.host.mounts import UNIFIED
+from j10ce.host.mounts import BLKIO, IO, UNIFIED
 from j10ce.kernel import file
 
 _PF_KTHREAD: Final = 0x00200000
@@ -130,7 +130,7 @@ def memberships(text: str) -> Iterator[tuple[str, str]]:
     for line in filter(None, text.split("\n")):
         number, controllers, path = line.split(":", 2)
         for controller in controllers.split(",") if controllers else [UNIFIED] if number == "0" else []:
-            yield controller, path.removesuffix(" (deleted)").strip("/")
+            yield IO if controller == BLKIO else controller, path.removesuffix(" (deleted)").strip("/")
 
 
 def immovable(pid: int) -> str:

@@ -11,6 +11,7 @@ Short descriptions come in; objects, trees and machines in memory go out.
     hardware/             is hardware in memory
     fake_systemd          is a systemd in memory
     conformance_kernel    is what every back end must do
+    conformance_disks     is what every controller of disks must do
     conformance_plugins   is what every sensor and back end of a plugin must do
     conformance_store     is what every store must do
     conformance_elector   is what every elector must do

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
-from j10ce.host.mounts import IN_USE, Hierarchies
+from j10ce.host.mounts import BLKIO, IN_USE, IO, Hierarchies
 from j10ce.model.knob import FREEZER
 
 Literals = Mapping[str, "str | Literals"]
@@ -29,6 +29,11 @@ _FRESH: Final[Mapping[int, Mapping[str, str]]] = {
         "memory.usage_in_bytes": "0",
         "cpuacct.usage": "0",
         "freezer.state": "THAWED",
+        "blkio.bfq.weight": "100",
+        "blkio.throttle.read_bps_device": "",
+        "blkio.throttle.write_bps_device": "",
+        "blkio.throttle.read_iops_device": "",
+        "blkio.throttle.write_iops_device": "",
         "cgroup.procs": "",
     },
     2: {
@@ -44,6 +49,9 @@ _FRESH: Final[Mapping[int, Mapping[str, str]]] = {
         "memory.oom.group": "0",
         "memory.current": "0",
         "cgroup.freeze": "0",
+        "io.weight": "default 100",
+        "io.max": "",
+        "io.latency": "",
         "cgroup.procs": "",
         "cgroup.subtree_control": "",
     },
@@ -60,9 +68,9 @@ def cgroup_tree(root: Path, tree: Literals, *, v1: Collection[str] = (), unified
 
     `unified` adds a cgroup2 mount, or leaves it out; it is there unless every controller is on v1.
     """
-    rest = [c for c in IN_USE if c not in v1 and c not in ("cpuacct", FREEZER)]
+    rest = [c for c in IN_USE if c not in v1 and c not in ("cpuacct", FREEZER, IO)]
     mounts = {c: root / c for c in v1}
-    lines = [f"1 1 0:1 / {path} rw - cgroup cgroup rw,{c}" for c, path in mounts.items()]
+    lines = [f"1 1 0:1 / {path} rw - cgroup cgroup rw,{BLKIO if c == IO else c}" for c, path in mounts.items()]
     if bool(rest) if unified is None else unified:
         mounts["unified"] = root / "unified"
         lines.append(f"1 1 0:2 / {mounts['unified']} rw - cgroup2 cgroup2 rw,nsdelegate")
@@ -70,7 +78,7 @@ def cgroup_tree(root: Path, tree: Literals, *, v1: Collection[str] = (), unified
         mount.mkdir(parents=True)
         _fill(mount, tree, None if name == "unified" else name)
     if "unified" in mounts:
-        (mounts["unified"] / "cgroup.controllers").write_text(" ".join(rest) + "\n")
+        (mounts["unified"] / "cgroup.controllers").write_text(" ".join([*rest, *([] if IO in v1 else [IO])]) + "\n")
     return Hierarchies.discover("\n".join(lines) + "\n")
 
 
@@ -80,5 +88,5 @@ def _fill(directory: Path, tree: Literals, controller: str | None) -> None:
         if not isinstance(content, str):
             here.mkdir()
             _fill(here, content, controller)
-        elif controller is None or name.split(".")[0] in (controller, "cgroup"):
+        elif controller is None or name.split(".")[0] in (BLKIO if controller == IO else controller, "cgroup"):
             here.write_text("" if name == "cgroup.procs" and not content else f"{content}\n")

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from msgspec import field
 
 from j10ce.errors import Denied, Finding, Invalid, NotFound
-from j10ce.host.mounts import IN_USE, UNIFIED, inside
+from j10ce.host.mounts import IN_USE, IO, UNIFIED, inside
 from j10ce.kernel.process import Process, descendants, process
 from j10ce.model.bounds import Annotations, Labels, Number, Word
 from j10ce.model.kinds import Minimum, QoSProfile, Strict
@@ -189,7 +189,8 @@ def where_it_runs(candidate: Process) -> Handle:
     """A handle for what stays where it is: one path, and where v1 hierarchies differ, one each."""
     main = candidate.cgroups.get(UNIFIED) or next((p for c in IN_USE if (p := candidate.cgroups.get(c))), "")
     differ = {c: p for c in (*IN_USE, UNIFIED) if (p := candidate.cgroups.get(c)) is not None and p != main}
-    if not differ.get(FREEZER, main):
-        del differ[FREEZER]  # nobody put it into any: the root is no cgroup of its own
+    for controller in (FREEZER, IO):
+        if not differ.get(controller, main):
+            del differ[controller]  # nobody put it into any: the root is no cgroup of its own
     unit = candidate.belongs_to if candidate.belongs_to.endswith(".service") else ""
     return Handle(path=main, paths=differ, unit=unit, made=False)
