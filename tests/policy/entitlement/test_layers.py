@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from j10ce.model.kinds import CacheSection, CpuSection, MemorySection, QoSProfile, ReclaimSection
 from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay, ProfileOverlay
@@ -166,6 +167,32 @@ def test_to_be_spared_at_the_cost_of_others_is_for_trusted_namespaces(own: Memor
     assert refused.memory == PROFILE.spec.memory
     assert notes(refused) == [f"Workload/default/a: {path}: namespace 'default' may not choose it"]
     assert notes(entitled(overlay, trusted="true")) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "path"),
+    [
+        pytest.param(CacheSection(llc_start_percent=0), "cache.llcStartPercent 0", id="from below its class"),
+        pytest.param(CacheSection(llc_end_percent=60), "cache.llcEndPercent 60", id="beyond its class"),
+        pytest.param(CacheSection(memory_bandwidth_percent=80), "cache.memoryBandwidthPercent 80", id="bandwidth"),
+    ],
+)
+def test_to_fill_more_of_the_cache_than_its_class_is_for_trusted_namespaces(own: CacheSection, path: str) -> None:
+    """A best-effort pod in any namespace wrote itself an annotation, and had the cache of those it was kept from."""
+    base = build.profile("web", "besteffort")
+    least = CacheSection(llc_start_percent=10, llc_end_percent=30, memory_bandwidth_percent=50)
+    narrow = replace(base, spec=replace(base.spec, cache=least))
+    overlay = ProfileOverlay(cache=own)
+    refused = entitled(overlay, profile=narrow)
+    assert refused.cache == narrow.spec.cache
+    assert notes(refused) == [f"Workload/default/a: {path}: namespace 'default' may not choose it"]
+    assert notes(entitled(overlay, profile=narrow, trusted="true")) == []
+
+
+def test_to_fill_less_of_the_cache_than_its_class_is_for_everybody() -> None:
+    less = CacheSection(llc_start_percent=10, llc_end_percent=20, memory_bandwidth_percent=30)
+    granted = entitled(ProfileOverlay(cache=less))
+    assert (granted.cache, notes(granted)) == (less, [])
 
 
 def test_to_go_before_others_is_for_everybody() -> None:

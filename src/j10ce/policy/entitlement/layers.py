@@ -34,6 +34,7 @@ from j10ce.policy.validation.sections import OWN_CPUS, sections
 S = TypeVar("S", bound=Strict)
 STRATEGY: Final = "NodeStrategy"  # where nobody knows which one said it
 SILENT: Final = ProfileOverlay()
+WHOLE: Final = 100  # percent
 UNSAID: Final = BurstSection()
 SECTIONS: Final = ("cpu", "memory", "cache", "network", "io")
 FLOORS: Final = frozenset({"network.floor", "network.egress.floor", "network.ingress.floor"})
@@ -76,7 +77,7 @@ def layers(w: Workload, choice: Choice, of_node: EffectiveStrategy) -> Layers:
     own = w.overrides
     if own.sections != SILENT and (asked := said(own.sections)):
         mine = f"Workload/{w.namespace}/{w.name}"
-        allowed = [field for field in asked if not _privileged(field) or trusted(w.namespace_labels)]
+        allowed = [f for f in asked if not (_privileged(f) or _widens(f, base.cache)) or trusted(w.namespace_labels)]
         text = f"namespace {w.namespace!r} may not choose it"
         refused = [
             Note("Note", own.origins.get(f.path, mine), f"{_spelled(f)}: {text}") for f in asked if f not in allowed
@@ -138,6 +139,19 @@ def _privileged(field: LayerField) -> bool:
             return bool(field.value < 0)
         case path if path in FLOORS:
             return True
+        case _:
+            return False
+
+
+def _widens(field: LayerField, cache: CacheSection) -> bool:
+    """More of the cache, or of the bandwidth to memory, than its class may fill: others would have the less."""
+    match field.path:
+        case "cache.llcStartPercent":
+            return bool(field.value < (cache.llc_start_percent or 0))
+        case "cache.llcEndPercent":
+            return bool(field.value > (cache.llc_end_percent or WHOLE))
+        case "cache.memoryBandwidthPercent":
+            return bool(field.value > (cache.memory_bandwidth_percent or WHOLE))
         case _:
             return False
 
