@@ -15,7 +15,7 @@ from j10ce.model.kinds import Tier
 from j10ce.model.knob import NODE, PERIOD_US, Setting
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
-from j10ce.testing.build import entitlement
+from j10ce.testing.build import entitlement, workload
 from tests.control.interference.mixes import ENTITLED, VICTIM, Machine, Mix
 
 STEP = Mix(0, "step")  # its antagonist is best effort
@@ -161,6 +161,23 @@ def test_a_cap_on_memory_follows_what_is_in_use_until_it_is_in_force() -> None:
             values[setting] = proposal.value
         loop.t += 1
     assert values
+
+
+def test_those_who_make_themselves_wait_hide_nobody_else() -> None:
+    """Any pod may have a thousand threads, which wait for each other; four of those were all that was looked at."""
+    loop, loud = Loop(mode="observe"), [workload(f"loud{n}") for n in range(4)]
+    louder = {w.target: entitlement(w, tier="sensitive") for w in loud}
+    victims = set[str]()
+    for _ in range(240):
+        for w in loud if loop.t % 2 == 0 else ():
+            loop.machine.book.add(float(loop.t), w.target, "cpu.pressure", 0.99)
+        loop.machine.second(loop.t)
+        snap = loop.look()
+        here = {**snap.workloads, **{w.target: w for w in loud}}
+        list(loop.controller.propose(replace(snap, workloads=here, entitlements={**snap.entitlements, **louder})))
+        victims |= {f"workload/{report.victim}" for report in loop.controller.seen}
+        loop.t += 1
+    assert VICTIM.target in victims
 
 
 @pytest.mark.parametrize("of_node", [0.0, 0.5], ids=["nobody on the machine waits", "somebody does"])

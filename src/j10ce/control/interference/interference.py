@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec import UNSET
@@ -36,7 +36,8 @@ LOOK_S: Final = 5.0  # at each symptom
 WINDOW_S: Final = 60.0
 TWICE: Final = 2  # looks in a row must name the same one
 CALM_S: Final = 30.0  # an accusation stands so long after it was last confirmed
-MOST_VICTIMS: Final = 4  # per look, the worst first
+MOST_WORST: Final = 2  # victims per look
+MOST_IN_TURN: Final = 2  # and of the others: whoever makes itself wait hides nobody else
 MOST_ACCUSED: Final = 16
 MOST_SUSPECTS: Final = 32  # by their use
 RISE: Final = 3.0  # the suffering must have risen by `bad` over this, and by half of what is usual
@@ -62,6 +63,7 @@ class Interference(Unconfigured):
         super().__init__(config)
         self.seen: tuple[InterferenceReport, ...] = ()
         self._looked: dict[Symptom, float] = {}
+        self._heard: dict[tuple[TargetId, Symptom], float] = {}  # when a victim was looked at last
         self._accused: dict[Pair, Accusation] = {}
         self._trials: dict[tuple[TargetId, str], Trial] = {}  # by suspect and resource
         self._reasons: dict[tuple[TargetId, str], str] = {}
@@ -96,9 +98,15 @@ class Interference(Unconfigured):
             return
         protected = [e for e in snap.entitlements.values() if e.chosen and e.tier is not Tier.BESTEFFORT]
         victims = [s for e in protected if (s := suffering(snap, e, symptom)) is not None]
-        for victim in sorted(victims, key=lambda s: (-s.level, s.target))[:MOST_VICTIMS]:
+        for victim in self._in_turn(victims):
+            self._heard[victim.target, symptom] = snap.now
             for evidence in antagonists(_case(snap, victim)):
                 self._accuse(Accusation(victim, evidence, 1, snap.now))
+
+    def _in_turn(self, victims: Iterable[Suffering]) -> list[Suffering]:
+        ordered = sorted(victims, key=lambda s: (-s.level, s.target))
+        others = sorted(ordered[MOST_WORST:], key=lambda s: self._heard.get((s.target, s.symptom), -math.inf))
+        return ordered[:MOST_WORST] + others[:MOST_IN_TURN]
 
     def _accuse(self, fresh: Accusation) -> None:
         known = self._accused.get(fresh.pair)
@@ -108,6 +116,7 @@ class Interference(Unconfigured):
     def _forget(self, snap: Snapshot) -> None:
         """Whoever is gone, and what was not confirmed for a while; what is done about it keeps it alive."""
         here = snap.entitlements
+        self._heard = {key: at for key, at in self._heard.items() if key[0] in here}
         held = {(t.victim, t.suspect, t.resource) for t in self._trials.values() if t.caps}
         self._accused = {
             pair: a
