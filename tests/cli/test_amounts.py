@@ -43,7 +43,36 @@ def test_a_minimum_of_half_a_byte_is_not_adopted() -> None:
     assert "did you mean 512Mi?" in CliRunner().invoke(cli, ["adopt", "--pid", "2", "--min-memory", "512m"]).output
 
 
-@pytest.mark.parametrize(("option", "amount"), [("--memory", "512Mi"), ("--memory", "1G"), ("--min-cpu", "500m")])
+@pytest.mark.parametrize(
+    ("option", "amount", "says"),
+    [
+        ("--network", "100Mb", "unknown suffix 'Mb'; did you mean 100Mbit?"),
+        ("--min-network", "100mbps", "unknown suffix 'mbps'; did you mean 100Mbit?"),
+        ("--min-network", "100", "100 is 100 bits a second; write it as 100Mbit"),
+        ("--network", "1e99bit", "not a quantity"),
+        ("--disk-read", "50MB/s", "did you mean 50M?"),
+        ("--min-disk-read", "100Mbit", "100Mbit is a line rate, in bits; write bytes a second, such as 50M"),
+        ("--min-disk-write", "10", "10 is 10 bytes a second; write it as 50M"),
+    ],
+)
+def test_rates_that_nobody_can_mean_are_refused_with_how_to_write_them(option: str, amount: str, says: str) -> None:
+    result = CliRunner().invoke(cli, ["run", option, amount, "--", "true"])
+    assert says in result.output
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "amount"),
+    [
+        ("--memory", "512Mi"),
+        ("--memory", "1G"),
+        ("--min-cpu", "500m"),
+        ("--min-network", "20%"),
+        ("--network", "50Mbit"),
+        ("--min-disk-read", "50M"),
+        ("--disk-write", "20Mi"),
+    ],
+)
 def test_amounts_in_our_spelling_are_taken(option: str, amount: str) -> None:
     command = cli.get_command(None, "run")  # type: ignore[arg-type]
     assert command is not None

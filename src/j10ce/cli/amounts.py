@@ -13,6 +13,7 @@ from j10ce.model.quantity import DECIMAL, Quantity
 
 # As other tools write memory: docker's 512m and 2g, and 512MB of everywhere.
 MOST_CPUS: Final = 8192  # as many as Linux can be built for
+LEAST_BITS: Final = 1000  # nobody means less
 ELSEWHERE: Final = re.compile(r"([0-9.]+)\s*([kmgt])i?b?", re.IGNORECASE | re.ASCII)
 
 
@@ -68,5 +69,40 @@ class Cpu(Amount):
         return f"{text} is more CPUs than any machine has; {self.meant(text) or 'write it as 2 or 1500m'}"
 
 
+class Bits(Amount):
+    """Bits a second. `100Mb` is megabits to some and megabytes to others."""
+
+    def meant(self, text: str) -> str:
+        match = ELSEWHERE.fullmatch(text.strip().removesuffix("ps").removesuffix("/s"))
+        return f"did you mean {match[1]}{_step(match[2])}bit?" if match else ""
+
+    def problem(self, text: str, quantity: Quantity) -> str:
+        if quantity.percent or not 0 < quantity.amount < LEAST_BITS:
+            return ""
+        size = f"{float(quantity.amount):g} bits a second"
+        return f"{text} is {size}; {self.meant(text) or 'write it as 100Mbit'}"
+
+
+class ByteRate(Amount):
+    """Bytes a second of a disk."""
+
+    def meant(self, text: str) -> str:
+        match = ELSEWHERE.fullmatch(text.strip().removesuffix("ps").removesuffix("/s"))
+        return f"did you mean {match[1]}{_step(match[2])}?" if match else ""
+
+    def problem(self, text: str, quantity: Quantity) -> str:
+        if quantity.rate:
+            return f"{text} is a line rate, in bits; write bytes a second, such as 50M"
+        if quantity.percent or not 0 < quantity.amount < mmap.PAGESIZE:
+            return ""
+        return f"{text} is {float(quantity.amount):g} bytes a second; {self.meant(text) or 'write it as 50M'}"
+
+
+def _step(letter: str) -> str:
+    return letter.lower() if letter in "kK" else letter.upper()
+
+
 CPU: Final = Cpu()
 MEMORY: Final = Memory()
+BITS: Final = Bits()
+BYTE_RATE: Final = ByteRate()

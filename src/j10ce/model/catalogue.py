@@ -59,7 +59,9 @@ _KINDS: Final = (
         Column("FAILING", "status.nodes.failing", wide=True, default="0"))),
     Kind("MinimalReservationPolicy", "minimalreservationpolicies", MinimalReservationPolicy, True, ("mrp",), columns=(
         Column("PHASE", "status.phase", default="Pending"), Column("CPU", "spec.minimum.cpu", resource="cpu"),
-        Column("MEMORY", "spec.minimum.memory", resource="memory"), Column("UNITS", "spec.units", default="0"),
+        Column("MEMORY", "spec.minimum.memory", resource="memory"),
+        Column("NETWORK", "spec.minimum.network", wide=True, resource="network"),
+        Column("UNITS", "spec.units", default="0"),
         Column("READY", "status.conditions.Ready.status", default="Unknown"),
         Column("REASON", "status.conditions.Ready.reason"),
         Column("PLACED", "status.units.placed", wide=True, default="0"),
@@ -95,6 +97,11 @@ _KINDS: Final = (
         Column("CPU", "status.usage.cpu", resource="cpu"), Column("MEMORY", "status.usage.memory", resource="memory"),
         Column("FLOOR-CPU", "status.floor.cpu", resource="cpu", kept="status.effective"),
         Column("FLOOR-MEM", "status.floor.memory", resource="memory", kept="status.effective"),
+        Column("NET-OUT", "status.usage.egress", wide=True, resource="network"),
+        Column("NET-IN", "status.usage.ingress", wide=True, resource="network"),
+        Column("FLOOR-NET", "status.floor.network", wide=True, resource="network", kept="status.effective"),
+        Column("DISK-READ", "status.usage.diskRead", wide=True, resource="diskRead"),
+        Column("DISK-WRITE", "status.usage.diskWrite", wide=True, resource="diskWrite"),
         Column("CGROUP", "status.cgroup", wide=True))),
     Kind("PolicyRevision", "policyrevisions", PolicyRevision, True, ("polrev",), columns=(
         Column("REVISION", "revision"),)),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -16,7 +17,27 @@ from j10ce.model.parts.strategy import Strategy
 from j10ce.model.quantity import Quantity
 from j10ce.model.resource import spell
 
-UNSAID = DiskOverlay()
+UNSAID: Final = DiskOverlay()
+
+
+class NoMeasure(NamedTuple):
+    """Why nothing of a resource can be promised, and no percentage of it is an amount, and what changes that."""
+
+    problem: str
+    hint: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.hint}"
+
+
+_NO_DISK: Final = "no managed disk is calibrated"
+UNMEASURED: Final[Mapping[str, NoMeasure]] = {
+    "network": NoMeasure(
+        "no managed link has a known capacity", "say what it carries: network.links.NAME.egress in a NodeStrategy"
+    ),
+    "diskRead": NoMeasure(_NO_DISK, "`j10ce-qos calibrate DEVICE`, or io.disks.NAME.readBps in a NodeStrategy"),
+    "diskWrite": NoMeasure(_NO_DISK, "`j10ce-qos calibrate DEVICE`, or io.disks.NAME.writeBps in a NodeStrategy"),
+}
 
 
 def equipped(facts: NodeFacts, strategy: Strategy) -> NodeFacts:

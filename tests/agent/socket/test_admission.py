@@ -12,10 +12,10 @@ import pytest
 
 from j10ce.agent.socket.admission import AdmitRequest, AdoptRequest, check_free
 from j10ce.agent.socket.left_limits import Limit
-from j10ce.errors import Conflict, Denied
+from j10ce.errors import Conflict, Denied, Invalid
 from j10ce.model import schema
 from j10ce.model.knob import workload
-from j10ce.model.workload import Handle, Workload
+from j10ce.model.workload import Ceiling, Handle, Workload
 from j10ce.testing import build
 from tests.agent.ring.test_runner import ROOT_USER, Empty, Scene, running
 
@@ -65,6 +65,56 @@ async def test_a_minimum_that_need_not_be_upheld_moves_the_process_and_says_why_
         (why,) = (note for note in adopted["notes"] if note not in adopted["otherNotes"])
         assert why == f"Unprotected: Workload/default/db {adopted['unmet'][0]}"
         assert moved(scene) == {adopted["cgroup"]: {sleeper}}
+
+
+@pytest.mark.parametrize(
+    ("minimum", "says"),
+    [
+        ({"network": "200Mbit"}, "network cannot be promised here: no managed link has a known capacity"),
+        ({"diskRead": "50M"}, "diskRead cannot be promised here: no managed disk is calibrated; `j10ce-qos calibrate"),
+        ({"diskWrite": "20M"}, "diskWrite cannot be promised here: no managed disk is calibrated"),
+    ],
+    ids=lambda value: next(iter(value), "") if isinstance(value, dict) else "",
+)
+async def test_a_minimum_that_this_machine_has_no_measure_of_is_denied_and_says_what_measures_it(
+    tmp_path: Path, sleeper: int, minimum: dict[str, str], says: str
+) -> None:
+    async with running(tmp_path) as scene:
+        with pytest.raises(Denied) as denied:
+            await adopt(scene, sleeper, "100m", minimum=minimum, insist=True)
+        assert says in str(denied.value)
+        assert not moved(scene)
+
+
+async def test_every_percentage_of_what_nobody_measured_is_refused_at_once(tmp_path: Path, sleeper: int) -> None:
+    async with running(tmp_path) as scene:
+        with pytest.raises(Invalid) as refused:
+            await adopt(scene, sleeper, "100m", minimum={"network": "20%", "diskRead": "5%", "memory": "10%"})
+        assert [(f.path, f.value) for f in refused.value.findings] == [
+            ("minimum.network", "20%"),
+            ("minimum.diskRead", "5%"),
+        ]
+
+
+async def test_amounts_against_each_other_are_all_named_at_once(tmp_path: Path, sleeper: int) -> None:
+    async with running(tmp_path) as scene:
+        amounts = {"cpu": "500kbit", "network": "2Gbit", "diskRead": "1Mbit"}
+        with pytest.raises(Invalid) as refused:
+            await adopt(scene, sleeper, "", minimum=amounts, limits={"network": "1Gbit", "diskWrite": "0"})
+        assert {f.path for f in refused.value.findings} == {
+            "minimum.cpu",
+            "minimum.network",
+            "minimum.diskRead",
+            "limits.diskWrite",
+        }
+
+
+async def test_limits_of_every_resource_are_as_they_were_given(tmp_path: Path, sleeper: int) -> None:
+    async with running(tmp_path) as scene:
+        given = {"cpu": "1", "memory": "1Gi", "network": "50Mbit", "diskRead": "10M", "diskWrite": "5M"}
+        await adopt(scene, sleeper, "100m", limits=given)
+        limits = scene.ring.agent.workloads[workload("default", "db")].limits
+        assert limits == Ceiling(1000.0, float(1 << 30), 5e7, 1e7, 5e6)
 
 
 class Left(Empty):

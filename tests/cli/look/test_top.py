@@ -59,6 +59,23 @@ def test_the_node_has_bars_in_the_same_units() -> None:
     assert lines[2] == "memory  [#####...............]  1Gi of 4Gi"
 
 
+def test_rates_have_columns_where_somebody_has_some() -> None:
+    api = workload("api", floor={"cpu": 0, "memory": 0, "network": 10**8}, rates={"egress": 3.5e7, "diskRead": 1 << 20})
+    lines = shown(api, WEB)
+    assert lines[-3].split()[8:] == ["NET-OUT", "FLOOR-NET", "DISK-READ"]
+    assert {tuple(line.split()[-3:]) for line in lines[-2:]} == {("35Mbit", "100Mbit", "1Mi"), ("-", "-", "-")}
+
+
+def test_the_node_has_a_bar_for_each_managed_link() -> None:
+    links = [
+        {"name": "eth0", "capacity": 1e9, "egress": 5e8, "ingress": 1e6},
+        {"name": "eth1", "capacity": None, "egress": 1e6, "ingress": 0.0},
+    ]
+    lines = listing({"node": {**NODE, "links": links}, "workloads": []}, wide=False).splitlines()
+    assert lines[3] == "eth0    [##########..........]  500Mbit out, 1Mbit in of 1Gbit each"
+    assert lines[4] == "eth1    [....................]  1Mbit out, 0bit in, of nobody knows how much"
+
+
 @pytest.mark.parametrize(("order", "first"), [("c", "db"), ("m", "web"), ("n", "db"), ("w", "db")])
 def test_keys_sort(order: str, first: str) -> None:
     assert shown(WEB, DB, order=order)[-2].split()[0] == first

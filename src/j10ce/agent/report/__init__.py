@@ -8,6 +8,7 @@ The ring's last Report comes in; the status of the node, metrics and usage go ou
     peaks             says what peak to expect of each workload
     zones             says what is bound to each memory node
     usage             says what workloads use, for the overcommit of this node
+    traffic           says how links are divided now
     applied_changes   says which request of the control plane was carried out
     metrics           counts for Prometheus
     koordlet          says what koordlet's dashboards ask for, by its names

@@ -5,6 +5,7 @@ Labels are bounded: knobs, outcomes, tiers, resources, controllers. There is no 
 
 from __future__ import annotations
 
+import math
 from collections import Counter as Count
 from typing import Final
 
@@ -14,7 +15,7 @@ from j10ce.agent.report.koordlet import KoordletMetrics
 from j10ce.agent.report.report import floors
 from j10ce.agent.ring.ring import Report
 from j10ce.model.kinds import Tier
-from j10ce.model.knob import NODE
+from j10ce.model.knob import NODE, link
 from j10ce.model.plan import ValueChange
 
 STAGES: Final = ("calm", "reclaim", "throttle", "freeze", "evict")
@@ -47,14 +48,16 @@ class Metrics:
         self.drift = gauge("drifted_settings", "Settings that someone else has changed")
         self.armed = gauge("armed", "1 when decisions are written")
         self.workloads = gauge("workloads", "Managed workloads", "tier")
-        self.promised = gauge("floor_promised", "Sum of the floors; CPUs, bytes", "resource")
-        self.effective = gauge("floor_effective", "Sum of what protects them for real; CPUs, bytes", "resource")
+        self.promised = gauge("floor_promised", "Sum of the floors; CPUs, bytes, bits and bytes a second", "resource")
+        self.effective = gauge("floor_effective", "Sum of what protects them for real; likewise", "resource")
         self.pressure = gauge("pressure", "Share of time stalled on this node", "resource")
         self.interference = gauge("interference", "Workloads that suffer from another one, each pair once", "resource")
         self.occupancy = gauge("cache_occupancy_bytes", "Last-level cache that a group of resctrl holds", "group")
         self.bandwidth = gauge(
             "memory_bandwidth_bytes_per_second", "What a group of resctrl moves to and from memory", "group"
         )
+        self.link_rate = gauge("link_bits_per_second", "What passes a managed link", "link", "direction")
+        self.link_capacity = gauge("link_capacity_bits_per_second", "What it carries, where that is known", "link")
         self.holds = gauge("held_settings", "Settings under an operator's hold")
 
     def observe(self, report: Report) -> None:
@@ -96,6 +99,7 @@ class Metrics:
             self.interference.labels(resource).set(suffering[resource])
         self._evictions(report)
         self._caches(report)
+        self._links(report)
         self.armed.set(report.armed)
         self.holds.set(len(report.held))
         self.drift.set(len(report.drifts))
@@ -113,6 +117,17 @@ class Metrics:
                 measured = report.snap.readings.window(target, metric, 10.0).mean()
                 if measured is not None:
                     gauge.labels(target.partition("/")[2]).set(measured)
+
+    def _links(self, report: Report) -> None:
+        self.link_rate.clear()
+        self.link_capacity.clear()
+        for on in (k for k in report.snap.node.links.values() if k.managed):
+            if on.capacity < math.inf:
+                self.link_capacity.labels(on.name).set(on.capacity)
+            for way in ("egress", "ingress"):
+                measured = report.snap.readings.window(link(on.name), f"net.{way}.rate", 10.0).mean()
+                if measured is not None:
+                    self.link_rate.labels(on.name, way).set(measured)
 
 
 def name_of(change: object) -> str:

@@ -18,6 +18,7 @@ from j10ce.model.machine import topology
 from j10ce.model.parts.totals import TierTotal
 from j10ce.model.plan import Change, ValueChange
 from j10ce.model.quantity import Quantity
+from j10ce.model.resource import RESOURCES
 from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.strategy import merged
 
@@ -64,12 +65,13 @@ def capabilities(report: Report) -> tuple[Capability, ...]:
 
 
 def floors(report: Report) -> dict[str, tuple[float, float]]:
-    """resource -> (promised, effective), summed over the node; CPUs and bytes."""
-    every = report.effective.values()
-    return {
-        "cpu": (sum(e.promised.cpu for e in every) / 1000, sum(min(e.cpu, e.promised.cpu) for e in every) / 1000),
-        "memory": (sum(e.promised.memory for e in every), sum(min(e.memory, e.promised.memory) for e in every)),
-    }
+    """resource -> (promised, effective), summed over the node; CPUs, bytes, bits and bytes a second."""
+    sums = dict.fromkeys(RESOURCES, (0.0, 0.0))
+    for e in report.effective.values():
+        for resource, promised, has, _ in e.rows():
+            before = sums[resource]
+            sums[resource] = before[0] + promised, before[1] + min(promised, has)
+    return {name: (p / 1000, h / 1000) if name == "cpu" else (p, h) for name, (p, h) in sums.items()}
 
 
 def effective_floors(report: Report, target: TargetId) -> list[EffectiveFloor]:
@@ -78,7 +80,6 @@ def effective_floors(report: Report, target: TargetId) -> list[EffectiveFloor]:
     if e is None or entitled is None:
         return []
     sources = {s.field: s.object for s in entitled.sources}
-    rows = (("cpu", e.promised.cpu, e.cpu, e.cpu_reason), ("memory", e.promised.memory, e.memory, e.memory_reason))
     return [
         EffectiveFloor(
             node=report.snap.node.name,
@@ -89,7 +90,7 @@ def effective_floors(report: Report, target: TargetId) -> list[EffectiveFloor]:
             reason=reason if has < promised else "",
             source=sources.get(f"floor.{resource}", ""),
         )
-        for resource, promised, has, reason in rows
+        for resource, promised, has, reason in e.rows()
         if promised
     ]
 

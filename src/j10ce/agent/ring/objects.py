@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Final
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from j10ce.model import kinds, schema
 from j10ce.model.kinds import NAMESPACE_NAME_LABEL, PROFILE_LABEL, WORKLOAD_LABEL, Minimum, QoSProfile
-from j10ce.model.quantity import BitsPerSecond, Bytes, Millicores, Quantity
+from j10ce.model.quantity import Quantity
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import Ceiling, Entitlement, Handle, Overrides, Workload, heeded, unheeded
@@ -84,10 +84,10 @@ def namespace_labels(namespace: str, uid: int) -> dict[str, str]:
 
 
 def ceiling(limits: Minimum, node: NodeFacts) -> Ceiling:
-    return Ceiling(
-        math.inf if isinstance(limits.cpu, UnsetType) else limits.cpu.millicores(node.capacity.cpu),
-        math.inf if isinstance(limits.memory, UnsetType) else limits.memory.bytes(node.capacity.memory),
-    )
+    """Percentages are of this node."""
+    given = (limits.cpu, limits.memory, limits.network, limits.disk_read, limits.disk_write)
+    whole = amounts(limits, node.capacity)
+    return Ceiling(*(math.inf if q is UNSET else float(n) for q, n in zip(given, whole, strict=True)))
 
 
 def minimum(amount: Resources) -> Minimum:
@@ -107,9 +107,8 @@ def quantities(amount: Resources) -> dict[str, Quantity]:
 
 
 def _limits(limits: Ceiling) -> Minimum:
-    named: Mapping[str, float] = {"cpu": limits.cpu, "memory": limits.memory}
-    finite = {name: int(n) for name, n in named.items() if n != math.inf}
-    return minimum(Resources(Millicores(finite.get("cpu", 0)), Bytes(finite.get("memory", 0)), BitsPerSecond(0)))
+    every = (limits.cpu, limits.memory, limits.network, limits.disk_read, limits.disk_write)
+    return minimum(Resources._make(0 if n == math.inf else int(n) for n in every))
 
 
 def labelled(profile: str, labels: Mapping[str, str]) -> dict[str, str]:

@@ -16,11 +16,14 @@ from j10ce.model.bounds import Annotations, Labels, Number, Word
 from j10ce.model.kinds import Minimum, QoSProfile, Strict
 from j10ce.model.kinds import Workload as WorkloadObject
 from j10ce.model.knob import FREEZER
+from j10ce.model.resource import RESOURCES
+from j10ce.model.snapshot import NodeFacts
 from j10ce.model.text.near import one_of
 from j10ce.model.workload import APART, HOST_NAMESPACE, Handle, Workload
+from j10ce.policy.equipment import UNMEASURED
 from j10ce.policy.profiles import canonical, may_choose
 from j10ce.policy.validation import syntax
-from j10ce.policy.validation.validate import validate
+from j10ce.policy.validation.validate import given, validate
 
 LONGEST_NAME: Final = 63  # of a workload of this host: it becomes part of a cgroup's and a unit's name
 
@@ -94,6 +97,18 @@ def check_amounts(asked: WorkloadObject) -> None:
     wrong = [f._replace(path=f.path.removeprefix("spec.")) for f in validate(asked) if f.path.startswith("spec.")]
     if wrong:
         raise Invalid(wrong, "workload")
+
+
+def check_measured(asked: WorkloadObject, node: NodeFacts) -> None:
+    """A percentage is of something that this machine knows; raises Invalid with every one that is not."""
+    findings = [
+        Finding(f"{section}.{resource}", str(q), *UNMEASURED[resource])
+        for section in ("requests", "limits", "minimum")
+        for resource, q in given(getattr(asked.spec, section))
+        if q.percent and not node.capacity[RESOURCES.index(resource)]
+    ]
+    if findings:
+        raise Invalid(findings, "workload")
 
 
 def check_profile(name: str, namespace_labels: Mapping[str, str], profiles: Iterable[QoSProfile]) -> None:

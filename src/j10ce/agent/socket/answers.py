@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
@@ -10,6 +11,7 @@ from typing import Any, Final
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from j10ce.agent.report import traffic
 from j10ce.agent.report.report import effective_floors
 from j10ce.agent.ring.objects import quantities, to_object
 from j10ce.agent.ring.ring import Report
@@ -17,9 +19,10 @@ from j10ce.agent.socket import evicting
 from j10ce.kernel.kernel import Kernel
 from j10ce.model import kinds, knob, schema
 from j10ce.model.kinds import API_VERSION, Condition, WorkloadStatus
-from j10ce.model.knob import NODE, TargetId
+from j10ce.model.knob import NODE, TargetId, link
 from j10ce.model.plan import Applied, Change, Outcome, Refused, Remove, ValueChange
 from j10ce.model.quantity import Quantity
+from j10ce.model.resource import NOTHING, RESOURCES
 from j10ce.model.text.words import counted
 from j10ce.model.workload import Workload
 from j10ce.plan.explanation.explain import explain
@@ -30,6 +33,12 @@ from j10ce.policy.validation.validate import DEEDS
 RECENT_S: Final = 5.0
 KNOWN_S: Final = 60.0  # how old the last value of what is read seldom may be
 KIB: Final = 1024
+RATES: Final = {  # of a workload: how each is called, and its series
+    "egress": "net.egress.rate",
+    "ingress": "net.ingress.rate",
+    "diskRead": "disk.read",
+    "diskWrite": "disk.write",
+}
 
 
 def listing(items: Iterable[Struct], kind: str = "WorkloadList") -> dict[str, Any]:
@@ -65,7 +74,14 @@ def _usage(target: TargetId, report: Report) -> dict[str, Quantity]:
     return {
         "cpu": Quantity(Fraction(round((cpu or 0.0) * 1000), 1000)),
         "memory": Quantity(Fraction(round((memory or 0.0) / KIB) * KIB)),  # single bytes of an average say nothing
+        **{name: Quantity(Fraction(round(rate))) for name, rate in _rates(target, report).items()},
     }
+
+
+def _rates(target: TargetId, report: Report) -> dict[str, float]:
+    """Of traffic and of disks, those that are measured."""
+    measured = ((name, _recent(target, metric, report)) for name, metric in RATES.items())
+    return {name: rate for name, rate in measured if rate is not None}
 
 
 def _recent(target: TargetId, metric: str, report: Report) -> float | None:
@@ -93,8 +109,9 @@ def top(report: Report) -> dict[str, Any]:
             "tier": e.tier.value if e else "",
             "cpu": recent(w.target, "cpu.usage"),
             "memory": recent(w.target, "memory.current"),
-            "floor": {"cpu": e.floor.cpu if e else 0, "memory": e.floor.memory if e else 0},
-            "effective": {"cpu": f.cpu, "memory": f.memory} if (f := report.effective.get(w.target)) else None,
+            "floor": dict(zip(RESOURCES, e.floor if e else NOTHING, strict=True)),
+            "effective": _effective(report, w.target),
+            "rates": _rates(w.target, report),
             "pressure": _known(w.target, "cpu.pressure", report),
             "throttled": _known(w.target, "cpu.throttled", report) or 0.0,
             "state": evicting.state(report, w.target),
@@ -109,9 +126,27 @@ def top(report: Report) -> dict[str, Any]:
         "memory": recent(NODE, "memory.working_set"),
         "memoryTotal": snap.node.memory,
         "pressure": {name: recent(NODE, f"{name}.pressure") for name in ("cpu", "memory", "io")},
+        "links": _links(report),
     }
     interference = [schema.plain(i) for i in report.interference]
     return {"node": node, "interference": interference, "workloads": sorted(rows, key=lambda r: -float(str(r["cpu"])))}
+
+
+def _links(report: Report) -> list[dict[str, Any]]:
+    managed = sorted((k for k in report.snap.node.links.values() if k.managed), key=lambda k: k.name)
+    return [
+        {
+            "name": k.name,
+            "capacity": k.capacity if k.capacity < math.inf else None,
+            **{way: _recent(link(k.name), f"net.{way}.rate", report) or 0.0 for way in ("egress", "ingress")},
+        }
+        for k in managed
+    ]
+
+
+def _effective(report: Report, target: TargetId) -> dict[str, float] | None:
+    judged = report.effective.get(target)
+    return {resource: has for resource, _, has, _ in judged.rows()} if judged else None
 
 
 def status(report: Report) -> dict[str, Any]:
@@ -195,6 +230,8 @@ def explanation(
     """
     if target == NODE and report.snap.groups.get(NODE) is None:
         return _node_explanation(said or EffectiveStrategy(), evicting.ladders(report))
+    if name == "network" and (target in report.snap.workloads):
+        return traffic.explanation(report, target)
     if name in DEEDS:
         return evicting.explanation(report, target, name)
     explained = explain(

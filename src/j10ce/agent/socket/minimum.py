@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -11,15 +11,22 @@ from j10ce.agent.ring.ring import Report
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import Setting
 from j10ce.model.plan import ValueChange
-from j10ce.model.resource import spell
+from j10ce.model.resource import RESOURCES, spell
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Workload
 from j10ce.policy.effect.cpu_share import cpu_times
 from j10ce.policy.effect.effective import effective
 from j10ce.policy.effect.support import missing
+from j10ce.policy.equipment import UNMEASURED
 from j10ce.policy.validation.sections import OWN_CPUS
 
-UPHELD_BY: Final = {"cpu": "cpu.weight", "memory": "memory.min"}
+UPHELD_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    "cpu": ("cpu.weight",),
+    "memory": ("memory.min",),
+    "network": ("net.egress.floor", "net.ingress.floor"),
+}
+# What has to be there before a knob of a workload is worth anything.
+BELOW: Final = {"network": ("link.egress.rate", "link.ingress.rate")}
 
 
 def unmet(report: Report, workload: Workload, unwritable: str) -> list[str]:
@@ -46,6 +53,10 @@ def _annulled(report: Report, workload: Workload) -> Iterator[str]:
     if judged.memory_reason and judged.memory < minimum.memory - page:
         has, wanted = (spell("memory", int(n)) for n in (judged.memory, minimum.memory))
         yield f"memory {has} of {wanted}: {judged.memory_reason}"
+    for resource, rate in judged.rates.items():
+        least = minimum[RESOURCES.index(resource)]
+        if rate.reason and rate.amount < least:
+            yield f"{resource} {spell(resource, rate.amount)} of {spell(resource, least)}: {rate.reason}"
 
 
 def _alone_on(snap: Snapshot, workload: Workload) -> frozenset[int]:
@@ -71,16 +82,22 @@ def _reasons(report: Report, workload: Workload, asked: list[str], unwritable: s
     elif not entitled.chosen:
         yield "its labels say that it is ignored, so nothing upholds it"
     for resource in asked:
-        knob = UPHELD_BY.get(resource)
-        if knob is None:
-            yield f"nothing upholds a minimum of {resource} here"
-        elif not report.snap.supports(knob):
-            yield missing(report.snap, knob)
-    knobs = {UPHELD_BY.get(resource) for resource in asked}
+        yield from _unable(report.snap, resource)
+    upheld = {knob for resource in asked for knob in UPHELD_BY.get(resource, ())}
+    ground = {knob for resource in asked for knob in BELOW.get(resource, ())}
     for change, result in report.outcome.refused() if report.armed else ():
-        if (
-            isinstance(change, ValueChange)
-            and change.setting.target == workload.target
-            and change.setting.knob in knobs
-        ):
-            yield f"{change.setting.knob}: {result.reason}"
+        if not isinstance(change, ValueChange):
+            continue
+        setting = change.setting
+        if setting.knob in ground or (setting.target == workload.target and setting.knob in upheld):
+            yield f"{setting.name}: {result.reason}" if setting.knob in upheld else f"{setting}: {result.reason}"
+
+
+def _unable(snap: Snapshot, resource: str) -> Iterator[str]:
+    """What this machine lacks to know the resource, or to divide it."""
+    if not snap.node.capacity[RESOURCES.index(resource)]:
+        yield f"{resource} cannot be promised here: {UNMEASURED[resource]}"
+    elif resource not in UPHELD_BY:
+        yield f"nothing upholds a minimum of {resource} here"
+    else:
+        yield from (missing(snap, knob) for knob in UPHELD_BY[resource] if not snap.supports(knob))

@@ -182,6 +182,7 @@ class Operations:
         asked = kinds.Workload(metadata=meta, spec=spec)
         admission.check_amounts(asked)
         facts = self.shell.agent.observer.facts
+        admission.check_measured(asked, facts)
         workload = objects.from_object(asked, facts, handle=handle, uid=caller.uid, since=wall)
         return objects.chosen(self.shell.translate(workload), profiles)
 

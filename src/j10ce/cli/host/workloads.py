@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import pwd
 import time
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import quote
 
 import click
 
-from j10ce.cli.amounts import CPU, MEMORY
+from j10ce.cli.amounts import BITS, BYTE_RATE, CPU, MEMORY
 from j10ce.cli.host.gate import FAILED, KILLED, run_placed
 from j10ce.cli.meant import suggesting
 from j10ce.cli.output import report, say, warn
@@ -63,6 +64,21 @@ profile_option = click.option(
     help="QoS profile, such as ls or be; default: by its labels, else burstable.",
 )
 
+MINIMUM: Final = {  # option -> resource, how it is written, help
+    "--min-cpu": ("cpu", CPU, "CPUs, such as 500m"),
+    "--min-memory": ("memory", MEMORY, "memory, such as 512Mi"),
+    "--min-network": ("network", BITS, "what is sent and what is received, such as 200Mbit"),
+    "--min-disk-read": ("diskRead", BYTE_RATE, "bytes a second read, such as 50M"),
+    "--min-disk-write": ("diskWrite", BYTE_RATE, "bytes a second written, such as 20M"),
+}
+
+
+def minimum_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What a workload is promised, one option per resource."""
+    for option, (_, kind, text) in reversed(MINIMUM.items()):
+        command = click.option(option, type=kind, help=f"Minimal reservation: {text}.")(command)
+    return command
+
 
 @click.command("run", cls=Run, context_settings={"allow_interspersed_args": False})
 @profile_option
@@ -77,10 +93,12 @@ profile_option = click.option(
     metavar="KEY=VALUE",
     help="Annotation of the workload.",
 )
-@click.option("--min-cpu", type=CPU, help="Minimal reservation: CPUs, such as 500m.")
-@click.option("--min-memory", type=MEMORY, help="Minimal reservation: memory, such as 512Mi.")
+@minimum_options
 @click.option("--cpu", "cpu_limit", type=CPU, help="CPU limit, such as 1500m.")
 @click.option("--memory", "memory_limit", type=MEMORY, help="Memory limit, such as 1Gi.")
+@click.option("--network", "network_limit", type=BITS, help="Limit of what is sent and of what is received: 50Mbit.")
+@click.option("--disk-read", "disk_read_limit", type=BYTE_RATE, help="Bytes a second read from each disk, such as 50M.")
+@click.option("--disk-write", "disk_write_limit", type=BYTE_RATE, help="Bytes a second written to each disk.")
 @click.option("--request-cpu", type=CPU, help="CPU request (percentages of a profile refer to it).")
 @click.option("--request-memory", type=MEMORY, help="Memory request.")
 @anyway_option
@@ -130,8 +148,7 @@ def run_command(peers: Peers, /, command: tuple[str, ...], quiet: bool, anyway: 
 @click.option("--name", help="Name of the workload; default: from the unit or cgroup.")
 @namespace_option
 @profile_option
-@click.option("--min-cpu", type=CPU, help="Minimal reservation: CPUs.")
-@click.option("--min-memory", type=MEMORY, help="Minimal reservation: memory.")
+@minimum_options
 @anyway_option
 @click.pass_obj
 def adopt_command(
@@ -203,7 +220,13 @@ def _make_sure_of_agent(peers: Peers) -> None:
 def _request(pid: int, command: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
     base = os.path.basename(command[0]).lower()
     safe = "".join(c if c.isascii() and c.isalnum() else "-" for c in base).strip("-")[:40] or "command"
-    limits = {"cpu": options["cpu_limit"], "memory": options["memory_limit"]}
+    limits = {
+        "cpu": options["cpu_limit"],
+        "memory": options["memory_limit"],
+        "network": options["network_limit"],
+        "diskRead": options["disk_read_limit"],
+        "diskWrite": options["disk_write_limit"],
+    }
     requests = {"cpu": options["request_cpu"], "memory": options["request_memory"]}
     return {
         **_common({**options, "name": options["name"] or f"{safe}-{pid}"}),
@@ -216,13 +239,13 @@ def _request(pid: int, command: tuple[str, ...], options: dict[str, Any]) -> dic
 
 
 def _common(options: dict[str, Any]) -> dict[str, Any]:
-    minimum = {"cpu": options["min_cpu"], "memory": options["min_memory"]}
+    minimum = {resource: options[name[2:].replace("-", "_")] for name, (resource, _, _) in MINIMUM.items()}
     named = {"name": options["name"], "namespace": options["namespace"], "profile": canonical(options["profile"])}
     return {**{k: v for k, v in named.items() if v}, "minimum": {k: v for k, v in minimum.items() if v}}
 
 
 def _insist_on_minimum(placed: dict[str, Any], *, anyway: bool) -> None:
-    """--min-cpu and --min-memory are a promise: what cannot be promised is not started."""
+    """--min-cpu and its sisters are a promise: what cannot be promised is not started."""
     if placed["unmet"] and not anyway:
         why = "; ".join(placed["unmet"])
         raise Denied(f"{placed['namespace']}/{placed['name']} is not started: {why}; --best-effort-minimum goes on")

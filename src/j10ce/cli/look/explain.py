@@ -21,6 +21,7 @@ def explain_command(peers: Peers, name: str, knob: str | None, namespace: str, o
     """Explain why a workload's settings are what they are: who asked, who lost, what clamped them.
 
     The first lines say what it gets and whether that is what was promised; `-o wide` adds the arithmetic.
+    `explain NAME network` shows every managed link: what the workload has there, what it sends, and who gives way.
     `explain node` shows the merged strategies of this node, which strategy set each field, and how far its evictions
     have gone; `explain NAME evict` says whether a workload would have to leave, and why.
 
@@ -29,6 +30,7 @@ def explain_command(peers: Peers, name: str, knob: str | None, namespace: str, o
       j10ce-qos explain web
       j10ce-qos explain crunch cpu.max
       j10ce-qos explain crunch evict
+      j10ce-qos explain api network
       j10ce-qos explain node
       j10ce-qos explain pod/web-0 -n shop     # on Kubernetes, from anywhere
     """

@@ -21,6 +21,15 @@ SORTS: Final = {
     "w": ("wait", lambda w: -(w["pressure"] or 0.0)),
     "n": ("name", lambda w: (w["namespace"], w["name"])),
 }
+# What is shown where somebody has some of it: measured rates, and what is promised of them.
+RATES: Final = {
+    "egress": ("NET-OUT", "network"),
+    "ingress": ("NET-IN", "network"),
+    "network": ("FLOOR-NET", "network"),
+    "diskRead": ("DISK-READ", "diskRead"),
+    "diskWrite": ("DISK-WRITE", "diskWrite"),
+}
+METERED: Final = frozenset(RATES) - {"network"}
 HELP: Final = "q quits; sort by " + ", ".join(f"{key} {name}" for key, (name, _) in SORTS.items())
 
 
@@ -35,8 +44,8 @@ def top_command(peers: Peers, watch: bool, once: bool, output: str) -> None:
     On a terminal it is live: q quits, and c, m, w and n sort by CPU, memory, waiting and name. A floor that is not
     effective is shown with what is kept of it: 0/256Mi. WAIT is the share of time in which a task waited for a CPU (-
     before it is known), CAPPED the share in which its limit kept it from running. STATE is there while somebody has to
-    give way: frozen, evicting, leaving. Where a workload suffers from another one, a second table says which, over
-    what, what is done about it, and why it is thought so.
+    give way: frozen, evicting, leaving. Rates of network and disks are there where somebody has some. Where a workload
+    suffers from another one, a second table says which, over what, what is done about it, and why it is thought so.
 
     \b
     Example:
@@ -77,8 +86,9 @@ def listing(usage: dict[str, Any], *, wide: bool, order: str = "c") -> str:
     """The node and a line per workload, as people read them."""
     headings = ["NAME", "PROFILE", "CPU", "FLOOR-CPU", "MEMORY", "FLOOR-MEM", "WAIT", "CAPPED"]
     states = any(w.get("state") for w in usage["workloads"])  # most of the time nobody has to go
-    rows = [_row(w, wide, states) for w in sorted(usage["workloads"], key=SORTS[order][1])]
-    more = [*(["STATE"] if states else []), *(["TIER", "CGROUP"] if wide else [])]
+    shown = [name for name in RATES if any(_has_rate(w, name) for w in usage["workloads"])]
+    rows = [_row(w, wide, states, shown) for w in sorted(usage["workloads"], key=SORTS[order][1])]
+    more = [*(RATES[name][0] for name in shown), *(["STATE"] if states else []), *(["TIER", "CGROUP"] if wide else [])]
     lines = table([*headings, *more], rows) if rows else "no workloads"
     return "\n\n".join([_node(usage["node"]), lines, *_interference(usage.get("interference", []))])
 
@@ -104,7 +114,16 @@ def _node(node: dict[str, Any]) -> str:
         f"node {node['name']}, waiting for {waiting} of the time\n"
         f"cpu     {_bar(node['cpu'] / node['cpus'])}  {cpu}\n"
         f"memory  {_bar(node['memory'] / node['memoryTotal'])}  {memory}"
+        + "".join(f"\n{_link(k)}" for k in node.get("links", ()))
     )
+
+
+def _link(k: dict[str, Any]) -> str:
+    """As full as its fuller direction is."""
+    out, into, whole = k["egress"], k["ingress"], k["capacity"]
+    of = f" of {spell('network', whole)} each" if whole else ", of nobody knows how much"
+    share = max(out, into) / whole if whole else 0.0
+    return f"{k['name']:<7} {_bar(share)}  {spell('network', out)} out, {spell('network', into)} in{of}"
 
 
 def _bar(share: float) -> str:
@@ -112,7 +131,19 @@ def _bar(share: float) -> str:
     return f"[{'#' * full}{'.' * (BAR - full)}]"
 
 
-def _row(w: dict[str, Any], wide: bool, states: bool) -> list[object]:
+def _has_rate(w: dict[str, Any], name: str) -> bool:
+    """Agents of earlier versions know none."""
+    return bool(w.get("rates", {}).get(name)) if name in METERED else bool(w["floor"].get(name))
+
+
+def _rate(w: dict[str, Any], name: str) -> str | None:
+    if name not in METERED:
+        return _floor(name, w)
+    measured = w.get("rates", {}).get(name)
+    return None if measured is None else spell(RATES[name][1], measured)
+
+
+def _row(w: dict[str, Any], wide: bool, states: bool, shown: list[str]) -> list[object]:
     return [
         w["name"] if w["namespace"] == "default" else f"{w['namespace']}/{w['name']}",
         w["profile"],
@@ -122,6 +153,7 @@ def _row(w: dict[str, Any], wide: bool, states: bool) -> list[object]:
         _floor("memory", w),
         None if w["pressure"] is None else f"{w['pressure']:.0%}",
         f"{w['throttled']:.0%}",
+        *(_rate(w, name) for name in shown),
         *([w.get("state") or None] if states else []),
         *([w["tier"], w["cgroup"]] if wide else []),
     ]
@@ -129,7 +161,8 @@ def _row(w: dict[str, Any], wide: bool, states: bool) -> list[object]:
 
 def _floor(resource: str, w: dict[str, Any]) -> str | None:
     """`500m`, or `0/500m` where less of it is kept than was promised."""
-    promised, kept = w["floor"][resource], (w["effective"] or w["floor"])[resource]
+    promised = w["floor"].get(resource, 0)  # agents of earlier versions know two resources
+    kept = (w["effective"] or w["floor"]).get(resource, promised)
     if not promised:
         return None
     return "/".join(spell(resource, amount) for amount in ([kept] if kept < promised else []) + [promised])

@@ -12,7 +12,7 @@ from j10ce.errors import Invalid, NotFound
 from j10ce.model.kinds import CacheSection, MemorySection, Tier
 from j10ce.model.knob import KNOBS, ROOT, Deed, KnobRole, Setting, TargetId, Value, read_name, read_names, render
 from j10ce.model.plan import Action, HeldSetting, Plan, Proposal, ValueChange, Verdict
-from j10ce.model.resource import NOTHING, spell
+from j10ce.model.resource import NOTHING, RESOURCES, spell
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Entitlement
 from j10ce.plan.merge import LAPSED, number
@@ -169,6 +169,11 @@ def _called_for(e: Entitlement) -> Iterator[str]:
         "oom.score_adj": bool(memory.oom_priority),
         "resctrl.group": e.cache != CacheSection(),
         "sched.cookie": cpu.core_sched,
+        "net.egress.floor": e.egress.floor > 0,
+        "net.egress.ceil": e.egress.ceiling != math.inf,
+        "net.egress.priority": bool(e.network.class_),
+        "net.ingress.floor": e.ingress.floor > 0,
+        "net.ingress.ceil": e.ingress.ceiling != math.inf,
     }
     return (knob for knob, needed in needs.items() if needed and e.chosen)
 
@@ -210,6 +215,10 @@ def _summary(target: TargetId, entitled: Entitlement | None, judged: Effective |
     if floor.memory:
         keeps = f"{name} keeps {spell('memory', min(judged.memory, floor.memory))} of memory when it runs short"
         said.append(f"{keeps}; promised {spell('memory', floor.memory)}: {_verdict(judged.memory_reason)}")
+    for resource, rate in judged.rates.items():
+        promised = spell(resource, floor[RESOURCES.index(resource)])
+        gets = f"{name} gets {spell(resource, rate.amount)} of {resource} if everyone wants it"
+        said.append(f"{gets}; promised {promised}: {_verdict(rate.reason)}")
     return "\n".join(said)
 
 
@@ -227,11 +236,8 @@ def _effective_text(entitled: Entitlement | None, judged: Effective | None) -> s
         return ""
     if judged.holds:
         return "the floor holds"
-    parts = (
-        ("cpu", judged.cpu, entitled.floor.cpu, judged.cpu_reason),
-        ("memory", judged.memory, entitled.floor.memory, judged.memory_reason),
-    )
-    return "; ".join(f"{k} {spell(k, int(got))} of {spell(k, want)}: {why}" for k, got, want, why in parts if why)
+    parts = judged.rows()
+    return "; ".join(f"{k} {spell(k, int(got))} of {spell(k, want)}: {why}" for k, want, got, why in parts if why)
 
 
 def _protected_text(entitled: Entitlement | None, judged: Effective | None) -> str:

@@ -6,6 +6,7 @@ The tree as it is or would be comes in; what each workload has for certain goes 
     cpu_share        is the CPU time that a group has for certain
     memory_share     is what memory.min and memory.low are really worth
     memory_kept      is how much memory the kernel keeps for a workload
+    rates            says what floors of network and disks are worth
     foreign_claims   is what others claim of the machine's memory
     effective        says whether what was promised holds
 """

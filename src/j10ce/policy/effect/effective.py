@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from j10ce.model.knob import ROOT, Setting, TargetId
-from j10ce.model.resource import NOTHING, Resources
+from j10ce.model.resource import NOTHING, RESOURCES, Resources
 from j10ce.model.snapshot import Snapshot
 from j10ce.policy.effect.cpu_share import CpuTime, cpu_times, parts_quota
 from j10ce.policy.effect.memory_kept import Kept, MemoryKept
+from j10ce.policy.effect.rates import NO_RATES, Rates, rates
 from j10ce.policy.effect.support import missing
 
 CPU_SLACK: Final = 0.5  # millicores: what rounding weights to whole numbers may cost
@@ -30,6 +31,7 @@ class Effective(Struct, frozen=True):
     memory_used: float = 0.0  # bytes charged to its cgroup now
     cpu_reason: str = ""
     memory_reason: str = ""
+    rates: Rates = NO_RATES  # of network and disks, where they were promised
 
     @property
     def memory_now(self) -> float:
@@ -38,7 +40,14 @@ class Effective(Struct, frozen=True):
 
     @property
     def holds(self) -> bool:
-        return not self.cpu_reason and not self.memory_reason
+        return not self.cpu_reason and not self.memory_reason and not any(r.reason for r in self.rates.values())
+
+    def rows(self) -> Iterator[tuple[str, float, float, str]]:
+        """(resource, promised, effective, why less) of everything that was promised."""
+        yield "cpu", self.promised.cpu, self.cpu, self.cpu_reason
+        yield "memory", self.promised.memory, self.memory, self.memory_reason
+        for resource, rate in self.rates.items():
+            yield resource, self.promised[RESOURCES.index(resource)], rate.amount, rate.reason
 
 
 def effective(
@@ -68,6 +77,7 @@ def _judge(snap: Snapshot, target: TargetId, times: Mapping[TargetId, CpuTime], 
         snap.groups[target].memory_current,
         "" if cpu >= promised.cpu - slack else _cpu_reason(snap, path, times, promised.cpu, parts),
         kept.reason,
+        rates(snap, e) if e else NO_RATES,
     )
 
 

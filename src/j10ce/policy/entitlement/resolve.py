@@ -204,9 +204,20 @@ def _promise(policy: MinimalReservationPolicy, units: int, capacity: Resources) 
         units if any(shape) else 0,
         created(policy),
         ends(policy),
-        tuple(f"{name} {spell(name, n)} cannot be promised here" for name, n in asked.minus(shape).named()),
+        (*_no_measure(asked.minus(shape)), *_no_whole(spec.minimum, capacity)),
         bool(limit(policy)),
     )
+
+
+def _no_measure(lost: Resources) -> Iterator[str]:
+    return (f"{name} {spell(name, n)} cannot be promised here" for name, n in lost.named())
+
+
+def _no_whole(minimum: Minimum, capacity: Resources) -> Iterator[str]:
+    fields = (minimum.cpu, minimum.memory, minimum.network, minimum.disk_read, minimum.disk_write)
+    for name, q, whole in zip(RESOURCES, fields, capacity, strict=True):
+        if q is not UNSET and q.percent and q.amount and not whole:
+            yield f"{name} {q} cannot be promised here"
 
 
 def _claims(

@@ -12,12 +12,9 @@ from j10ce.model.parts.sections import NetworkDirection, NetworkSection
 from j10ce.model.quantity import BitsPerSecond, Quantity
 from j10ce.model.resource import Resources, spell
 from j10ce.model.workload import Traffic
+from j10ce.policy.equipment import UNMEASURED
 
 SILENT: Final = NetworkSection()
-UNKNOWN: Final = (
-    "no managed link has a known capacity, so nothing can be promised and a percentage is no amount;"
-    " say network.links.NAME.egress in a NodeStrategy"
-)
 
 
 class AskedTraffic(NamedTuple):
@@ -71,7 +68,7 @@ def _unmeasured(name: str, said: NetworkDirection, whole: int) -> Iterator[str]:
             continue
         text = amount if amount.percent else spell("network", float(amount.amount))
         if not whole and (amount.percent or field == "floor"):
-            yield f"network {field} {text} ({name}): {UNKNOWN}"
+            yield f"network {field} {text} ({name}) is nothing here: {UNMEASURED['network']}"
         elif field == "floor" and (least := _amount(amount, whole, 0.0)) > whole:
             over = f"{spell('network', least)} ({name}) is more than the slowest managed link has"
             yield f"network floor {over}, {spell('network', whole)}"

@@ -115,7 +115,7 @@ def _profile(obj: QoSProfile) -> Iterator[Finding]:
 def _reservation(obj: MinimalReservationPolicy) -> Iterator[Finding]:
     spec = obj.spec
     yield from _minimum("spec.minimum", spec.minimum, percent_allowed=spec.units <= 0)
-    if not any(q.amount for _, q in _given(spec.minimum)):
+    if not any(q.amount for _, q in given(spec.minimum)):
         yield Finding("spec.minimum", None, "promises nothing", "give at least one of cpu, memory, network, diskRead")
     yield from outside("spec.units", spec.units, 0, MOST_UNITS)
     yield from syntax.selector("spec.selector", spec.selector)
@@ -203,12 +203,12 @@ def _workload(obj: Workload) -> Iterator[Finding]:
         yield from syntax.name("spec.node", spec.node)
     for section in ("requests", "limits", "minimum"):
         yield from _minimum(f"spec.{section}", getattr(spec, section), percent_allowed=section == "minimum")
-    limits = dict(_given(spec.limits))
+    limits = dict(given(spec.limits))
     for resource, q in limits.items():
         if not q.amount:
             yield Finding(f"spec.limits.{resource}", str(q), "leaves it nothing", "give more than 0, or leave it out")
     for section in ("requests", "minimum"):
-        for resource, q in _given(getattr(spec, section)):
+        for resource, q in given(getattr(spec, section)):
             limit = limits.get(resource)
             if limit is not None and not q.percent and q.amount > limit.amount:
                 yield Finding(f"spec.{section}.{resource}", str(q), f"above the limit of {limit}")
@@ -218,7 +218,8 @@ def _workload(obj: Workload) -> Iterator[Finding]:
         yield from syntax.name(f"spec.parts[{n}]", part)
 
 
-def _given(minimum: Minimum) -> Iterator[tuple[str, Quantity]]:
+def given(minimum: Minimum) -> Iterator[tuple[str, Quantity]]:
+    """(resource, amount) of those that are said."""
     fields = {
         "cpu": minimum.cpu,
         "memory": minimum.memory,
@@ -230,7 +231,7 @@ def _given(minimum: Minimum) -> Iterator[tuple[str, Quantity]]:
 
 
 def _minimum(path: str, minimum: Minimum, *, percent_allowed: bool) -> Iterator[Finding]:
-    for resource, q in _given(minimum):
+    for resource, q in given(minimum):
         if q.percent and not percent_allowed:
             why = "units are held before a node is known" if path == "spec.minimum" else "it is the workload's own"
             yield Finding(f"{path}.{resource}", str(q), "a percentage is not allowed here", f"write an amount: {why}")
