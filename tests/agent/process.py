@@ -19,7 +19,7 @@ from j10ce.cli.client import Client
 from j10ce.errors import QosError
 from j10ce.host.mounts import Hierarchies
 
-START_S = 60.0
+START_S = 150.0
 numbers = count()
 
 

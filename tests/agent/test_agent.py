@@ -321,7 +321,7 @@ def as_nobody(agent: AgentProcess, clone: Path) -> str:
             folder.chmod(0o755)
     code = AS_NOBODY.format(nobody=NOBODY, src=str(clone / "src"))
     command = [sys.executable, "-c", code, str(agent.run_dir / "agent.sock")]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=150).stdout
 
 
 def test_a_stranger_cannot_open_the_socket(agent: AgentProcess, clone: Path) -> None:

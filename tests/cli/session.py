@@ -17,7 +17,7 @@ from typing import Any
 
 from j10ce.host.mounts import Hierarchies
 
-PATIENCE_S = 60.0
+PATIENCE_S = 150.0
 Ended = subprocess.CompletedProcess[str]
 Running = subprocess.Popen[str]
 numbers = count()

@@ -59,7 +59,7 @@ class Shell:
     def end(self) -> None:
         for process in self.background:
             process.terminate()
-            process.communicate(timeout=60)
+            process.communicate(timeout=150)
         self.background.clear()
 
 
@@ -81,7 +81,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     finally:
         shell.end()
         up.send_signal(signal.SIGINT)
-        up.communicate(timeout=60)
+        up.communicate(timeout=150)
     assert up.returncode == 0
     assert not list(Path("/sys/fs/cgroup").glob(f"*/{shell.environ['J10CE_TOP']}*")), "Ctrl-C leaves nothing behind"
 

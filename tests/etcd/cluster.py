@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from tests.lab.debian import program
 
-PATIENCE_S = 60.0  # a wait that ends by an event, never by this
+PATIENCE_S = 150.0  # a wait that ends by an event, never by this
 SERVER_NAMES = ("etcd-0", "etcd-1", "etcd-2", "etcd-3", "etcd-4")
 
 

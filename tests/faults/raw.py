@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-PATIENCE_S = 60.0
+PATIENCE_S = 150.0
 
 Address = Path | tuple[str, int]
 

@@ -45,7 +45,7 @@ class Fleet:
         """The command as its user runs it; its standard output."""
         environ = {**os.environ, "PYTHONPATH": str(self.clone / "src"), "J10CE_CONFIG_DIR": str(self.folder)}
         command = [sys.executable, "-m", "j10ce.cli.main", *words]
-        ended = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+        ended = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=150, check=False)
         assert ended.returncode == code, f"{words}: {ended.returncode}\n{ended.stdout}{ended.stderr}"
         return ended.stdout
 

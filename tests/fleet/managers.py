@@ -16,7 +16,7 @@ from typing import Any
 from j10ce.cli.client import Client
 from j10ce.errors import QosError
 
-PATIENCE_S = 60.0  # a wait that ends by an event, never by this
+PATIENCE_S = 150.0  # a wait that ends by an event, never by this
 BASE = "/apis/j10ce.io/v1alpha1"
 
 

@@ -65,7 +65,7 @@ class Plane:
     def get(self, path: str) -> str:
         """Whether the certificate is to be trusted is what other tests look at."""
         scheme = "https" if self._host == "0.0.0.0" else "http"
-        with httpx.Client(verify=False, timeout=30) as client:
+        with httpx.Client(verify=False, timeout=100) as client:
             text: str = client.get(f"{scheme}://127.0.0.1:{self.port}{path}").text
         return text
 

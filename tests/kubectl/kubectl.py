@@ -28,14 +28,14 @@ class Kubectl:
         """Its output; what it complains about when it is meant to fail. `given` goes to its standard input as YAML."""
         text = given if isinstance(given, str) else yaml.safe_dump_all([] if given is None else [given])
         done = subprocess.run(
-            [*self._argv, *words], env=self._env | environ, input=text, capture_output=True, text=True, timeout=60
+            [*self._argv, *words], env=self._env | environ, input=text, capture_output=True, text=True, timeout=150
         )
         assert done.returncode == code, done.stderr + done.stdout
         return done.stderr + done.stdout if code else done.stdout
 
     def says(self, *words: str) -> str:
         """The last word that it prints, however it ends."""
-        done = subprocess.run([*self._argv, *words], env=self._env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([*self._argv, *words], env=self._env, capture_output=True, text=True, timeout=150)
         return (done.stdout.split() or [""])[-1]
 
     def read(self, *words: str) -> Any:

@@ -26,7 +26,7 @@ class Running:
         self.token = body["users"][0]["user"]["token"]
 
     def client(self) -> httpx.Client:
-        return httpx.Client(base_url=self.server, headers={"authorization": f"Bearer {self.token}"}, timeout=30)
+        return httpx.Client(base_url=self.server, headers={"authorization": f"Bearer {self.token}"}, timeout=100)
 
     def watches(self) -> float:
         """How many are open, by its own metrics."""

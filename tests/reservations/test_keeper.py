@@ -18,7 +18,7 @@ from j10ce.store.store import Store
 from j10ce.testing.build import WALL, reservation
 from tests.reservations.objects import node
 
-LONG_S = 60.0  # a wait that ends by an event, never by this
+LONG_S = 150.0  # a wait that ends by an event, never by this
 
 
 @pytest.fixture

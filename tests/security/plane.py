@@ -113,7 +113,7 @@ class Manager:
         """As a role of the auth file, or with a token."""
         token = self.plane.tokens.get(token, token)
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        return httpx.Client(base_url=self.server, headers=headers, verify=self.plane.trust(), timeout=30)
+        return httpx.Client(base_url=self.server, headers=headers, verify=self.plane.trust(), timeout=100)
 
     def admin(self, *argv: str) -> str:
         """A `j10ce-qos` command with the admin's token."""

@@ -72,7 +72,7 @@ def test_signals_reach_the_command(number: signal.Signals) -> None:
     assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
     child.send_signal(number)
-    child.communicate(timeout=30)
+    child.communicate(timeout=100)
     assert child.returncode == 7
 
 

@@ -39,7 +39,7 @@ def test_what_was_lent_is_removed_by_hand_as_the_page_says(empty: Cluster, tmp_p
     typed = "\n".join(commands(block)).replace("kubectl", str(program("kubectl"))).replace("NODE", "lender")
     env = {"HOME": str(tmp_path), "KUBECONFIG": str(empty.kubeconfig("admin"))}
     for _ in range(2):  # what is not there any more is no mistake
-        subprocess.run(["bash", "-ec", typed], env=env, check=True, timeout=60)
+        subprocess.run(["bash", "-ec", typed], env=env, check=True, timeout=150)
     status = empty.call("GET", path)["status"]
     assert (status["capacity"], status["allocatable"]) == (other, other)
     empty.call("DELETE", path)

@@ -97,7 +97,7 @@ def test_settings_of_all_agents_are_in_a_config_map(site: Site) -> None:
     address = f"127.0.0.1:{free_ports(1)[0]}"
     site.kubectl("-n", SYSTEM, "create", "configmap", "j10ce-agent", f"--from-literal=agent.yaml=metrics: {address}")
     roll(site)
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=100) as answer:
         assert b"j10ce_" in answer.read()
 
 

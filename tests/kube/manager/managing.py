@@ -36,7 +36,7 @@ class Manager:
         self.url = f"http://127.0.0.1:{port}"
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(self.url + path, timeout=30)
+        return httpx.get(self.url + path, timeout=100)
 
     @property
     def leads(self) -> bool:

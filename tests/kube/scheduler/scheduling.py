@@ -67,7 +67,7 @@ class Replica:
             self._process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def get(self, path: str) -> httpx.Response:
-        with httpx.Client(timeout=30) as client:
+        with httpx.Client(timeout=100) as client:
             return client.get(f"http://127.0.0.1:{self.port}{path}")
 
     def ready(self) -> bool:

@@ -10,7 +10,7 @@ from j10ce.store.kube.store import KubeStore
 from tests.kube.store.opening import OURS, PLURALS, make_namespace, opened
 from tests.lab.kube.cluster import Cluster
 
-PATIENT_S = 60.0  # beside other runs a write may take longer than users wait for: then the store says that it is unsure
+PATIENT_S = 150.0  # beside other runs a write may take longer than users wait: then the store says that it is unsure
 
 
 @pytest.fixture(scope="session")

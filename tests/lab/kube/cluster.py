@@ -252,7 +252,7 @@ class Cluster:
     # ------------------------------------------------------------------ its flags
 
     def _connect(self) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection(self.host, self.port, context=self._trust, timeout=30)
+        return http.client.HTTPSConnection(self.host, self.port, context=self._trust, timeout=100)
 
     def _certify(self) -> None:
         self.pki.sign("server", "lab", hosts=NAMES)

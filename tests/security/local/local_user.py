@@ -102,7 +102,7 @@ def plugin(site: Path, name: str, code: str) -> None:
 
 def nobody_asks(agent: AgentProcess, method: str, path: str, body: object) -> tuple[int, Any]:
     words = [*AS_NOBODY, sys.executable, "-c", ASK, str(agent.run_dir / "agent.sock"), method, path]
-    done = subprocess.run(words, input=json.dumps(body), capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(words, input=json.dumps(body), capture_output=True, text=True, timeout=150, check=True)
     code, _, text = done.stdout.partition(" ")
     return int(code), json.loads(text)
 
