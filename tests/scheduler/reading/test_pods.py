@@ -250,6 +250,33 @@ def test_the_owner_of_a_pod_is_the_deployment_above_its_replica_set() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "name", "labels", "top"),
+    [
+        pytest.param("ReplicaSet", "web-77", {"pod-template-hash": "77"}, ("Deployment", "web"), id="of a Deployment"),
+        pytest.param("ReplicaSet", "web-77", {}, ("ReplicaSet", "web-77"), id="by itself"),
+        pytest.param("ReplicaSet", "web", {"pod-template-hash": "77"}, ("ReplicaSet", "web"), id="of another name"),
+        pytest.param("ReplicaSet", "-77", {"pod-template-hash": "77"}, ("ReplicaSet", "-77"), id="of no name"),
+        pytest.param("Job", "web-77", {"pod-template-hash": "77"}, ("Job", "web-77"), id="no ReplicaSet"),
+    ],
+)
+def test_a_pod_that_comes_before_its_replica_set_is_of_the_same_owner_as_those_that_come_behind(
+    kind: str, name: str, labels: dict[str, str], top: tuple[str, str]
+) -> None:
+    owners = Owners()
+    meta = META | {"labels": labels, "ownerReferences": reference(kind, name)}
+    text = json.dumps({"metadata": meta}).encode()
+    before = PodReader(owners.top).read(text)
+    above = {"ownerReferences": reference(*top)} if top[1] != name else {}
+    owners.put(kind, owner(kind, {"metadata": {"name": name, "namespace": "shop"} | above}))
+    behind = PodReader(owners.top).read(text)
+    assert before is not None
+    assert behind is not None
+    assert before.owner is not None
+    assert behind.owner is not None
+    assert (before.owner.kind, before.owner.name) == (behind.owner.kind, behind.owner.name) == top
+
+
+@pytest.mark.parametrize(
     ("kind", "text", "slots"),
     [
         pytest.param("Job", {"spec": {"parallelism": 4, "completions": 9}}, 4, id="Job"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from j10ce.model.kube.native import NativeOwner
@@ -12,6 +12,7 @@ from j10ce.scheduler.book.shape import LabelTest
 from j10ce.scheduler.reading.terms import label_test
 
 BETWEEN: Final = "ReplicaSet"  # stands between a pod and its Deployment
+HASH: Final = "pod-template-hash"  # label of the pods of a Deployment, and the end of its ReplicaSet's name
 SLO: Final = "slo"
 
 
@@ -50,16 +51,24 @@ class Owners:
         self._selectors.pop(gone, None)
         return self._facts.pop(gone, None)
 
-    def top(self, namespace: str, references: Iterable[NativeOwner]) -> OwnerFacts | None:
+    def top(self, namespace: str, references: Iterable[NativeOwner], labels: Mapping[str, str]) -> OwnerFacts | None:
         """`selector`, unlike the rest, is that of the direct owner."""
         direct = controlling(references)
         if direct is None:
             return None
         name = OwnerName(direct.kind, namespace, direct.name)
-        top = self._above.get(name, name)
+        top = self._above.get(name) or self._foretold(name, labels)
         facts = self._facts.get(top) or OwnerFacts(*top)
         selector = self._selectors.get(name)
         return facts if facts.selector == selector else facts._replace(selector=selector)
+
+    def _foretold(self, name: OwnerName, labels: Mapping[str, str]) -> OwnerName:
+        """Kinds are watched apart, so that a pod may come before its ReplicaSet: whose pod it is does not wait for
+        that, as an account is for as long as the pod is there."""
+        deployment = name.name.removesuffix(f"-{labels.get(HASH, '')}")
+        if name.kind != BETWEEN or name in self._selectors or not labels.get(HASH) or deployment in ("", name.name):
+            return name
+        return OwnerName("Deployment", name.namespace, deployment)
 
 
 def controlling(references: Iterable[NativeOwner]) -> NativeOwner | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar, cast, get_args
 
@@ -24,7 +24,8 @@ from j10ce.scheduler.book.facts import OwnerFacts, Phase, PodFacts
 from j10ce.scheduler.reading.shapes import Shapes
 
 P = TypeVar("P")
-FindOwner = Callable[[str, Iterable[NativeOwner]], OwnerFacts | None]  # namespace, owner references
+# namespace, owner references, labels
+FindOwner = Callable[[str, Iterable[NativeOwner], Mapping[str, str]], OwnerFacts | None]
 MIRROR: Final = "kubernetes.io/config.mirror"  # annotation of a pod that its node runs whatever anybody says
 CRITICAL: Final = ("system-cluster-critical", "system-node-critical")
 PHASES: Final[tuple[str, ...]] = get_args(Phase)
@@ -71,7 +72,7 @@ class PodReader:
             tuple(gate.name for gate in spec.scheduling_gates),
             _claims(meta.name, spec, faults),
             (*_devices(spec.resource_claims, faults), *faults),
-            self._owner(meta.namespace, meta.owner_references),
+            self._owner(meta.namespace, meta.owner_references, meta.labels),
             MIRROR in meta.annotations or spec.priority_class_name in CRITICAL,
         )
 
