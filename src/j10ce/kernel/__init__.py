@@ -19,6 +19,7 @@ A Plan comes in; settings of the kernel and an Outcome for each change go out.
     actions     does what leaves no value behind
     realtime/   keeps threads real-time within the floors of their workloads
     tasks/      is the back end of what all threads or processes of a workload have
+    net/        is the estates and the back ends of links, and of what passes them
     resctrl/    is the estate and the back end of cache groups
     disk/       is the estate and the back ends of disks
     node/       is the estate and the back end of the machine itself

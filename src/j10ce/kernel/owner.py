@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from j10ce.errors import Unsupported
 from j10ce.host import resctrl
 from j10ce.host.mounts import UNIFIED, Hierarchies
+from j10ce.host.net import links
 from j10ce.kernel.backend import Backend, Estate, Tree
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
@@ -17,6 +18,11 @@ from j10ce.kernel.disk.controller import IoController
 from j10ce.kernel.disk.cost import CostFiles
 from j10ce.kernel.disk.estate import DiskEstate
 from j10ce.kernel.disk.files import DiskFiles
+from j10ce.kernel.net import probe as net
+from j10ce.kernel.net.estate import LinkEstate, ShareEstate
+from j10ce.kernel.net.rates import LinkRates
+from j10ce.kernel.net.traffic import TrafficClasses
+from j10ce.kernel.net.trees import Trees
 from j10ce.kernel.node.estate import NodeEstate
 from j10ce.kernel.node.features import SchedFeatures
 from j10ce.kernel.node.sysctl import Sysctls
@@ -127,9 +133,12 @@ def _beside(hierarchies: Hierarchies) -> Beside:
     return tuple(chain.from_iterable(b for b, _ in every)), tuple(chain.from_iterable(e for _, e in every))
 
 
-def _network(_: Hierarchies) -> Beside:
+def _network(hierarchies: Hierarchies) -> Beside:
     """Who spells what is said of links and of traffic on them, and who knows which links are there."""
-    return (), ()
+    if (table := links.table()) is None:
+        return (), ()
+    trees, able = Trees(table), net.support(hierarchies)
+    return (LinkRates(trees, able), TrafficClasses(trees, hierarchies, able)), (LinkEstate(trees), ShareEstate(trees))
 
 
 def _disks(hierarchies: Hierarchies) -> Beside:

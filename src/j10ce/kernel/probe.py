@@ -15,6 +15,7 @@ from j10ce.kernel.cgroup.tree import PlainTree
 from j10ce.kernel.disk.controller import IoController
 from j10ce.kernel.disk.cost import CostFiles
 from j10ce.kernel.disk.files import DiskFiles
+from j10ce.kernel.net import probe as net
 from j10ce.kernel.node.features import SchedFeatures
 from j10ce.kernel.node.sysctl import Sysctls
 from j10ce.kernel.resctrl.files import ResctrlFiles
@@ -65,6 +66,7 @@ def examine(hierarchies: Hierarchies | None = None, *, proc: str = "/proc", run:
         *_knobs({**try_knobs(mounted), **_beside_cgroups(mounted)}),
         *(_capability(deed.value, s) for deed, s in CgroupFiles(mounted).deeds().items()),
         _tasks(mounted, proc),
+        _network(mounted),
         *_pressure(mounted, proc),
         _cpi(),
         _recursive_protection(mounted),
@@ -107,6 +109,14 @@ def _tasks(hierarchies: Hierarchies, proc: str) -> Capability:
     needs = " and ".join(need for need, lacks in wanting.items() if lacks)
     instead = "threads that cannot be reached keep their cache group and cookie" if needs else ""
     return Capability(feature="tasks", ok=not needs, via="prctl, resctrl", needs=needs, instead=instead)
+
+
+def _network(hierarchies: Hierarchies) -> Capability:
+    """Whether traffic can be divided: tried where nobody else is."""
+    able = net.support(hierarchies)
+    via = "HTB, by the cgroup of each socket" if able.ok else ""
+    instead = "" if able.ok else "floors and ceilings of the network are not upheld"
+    return Capability(feature="network", ok=able.ok, via=via, needs=able.needs, instead=instead)
 
 
 def _clear(hierarchies: Hierarchies) -> None:

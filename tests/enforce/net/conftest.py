@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.enforce.net.shaping import Shaped
+from tests.enforce.workbench import Workbench
 from tests.netns import Netns
 
 
@@ -14,3 +17,9 @@ def netns() -> Iterator[Netns]:
     netns.build()
     yield netns
     netns.clear()
+
+
+@pytest.fixture
+def shaped(netns: Netns, work: Workbench, tmp_path: Path) -> Shaped:
+    """With cgroups for `api` and `sync`, and nothing queued for as yet."""
+    return Shaped(netns, work, tmp_path / "journal")

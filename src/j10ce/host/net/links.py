@@ -21,7 +21,7 @@ from j10ce.host.net.netlink import (
     GROUP_ROUTE6,
     Message,
     Netlink,
-    Watch,
+    NetlinkWatch,
     attributes,
     number,
     text,
@@ -106,16 +106,23 @@ def _hops(paths: bytes) -> Iterator[int]:
         at += (length + 3) & ~3
 
 
+def _named(present: Iterable[Message]) -> Iterator[tuple[int, str]]:
+    for m in present:
+        if m.kind == NEW_LINK and len(m.body) >= _LINK.size:
+            yield _LINK.unpack_from(m.body)[2], text(dict(attributes(m.body, _LINK.size)).get(_NAME, b""))
+
+
 class LinkTable:
     """The links of one network namespace: the one that it was made in. Used from one thread."""
 
     def __init__(self) -> None:
         """Raises Unsupported where there is no rtnetlink."""
         self._netlink = Netlink()
-        self._watch = Watch(GROUP_LINK | GROUP_ROUTE4 | GROUP_ROUTE6)
+        self._watch = NetlinkWatch(GROUP_LINK | GROUP_ROUTE4 | GROUP_ROUTE6)
         self._wire = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         self._end = finalize(self, self._wire.close)
         self._known: Mapping[str, Link] | None = None
+        self.names: Mapping[int, str] = {}  # by index, of those that are down as well
 
     def now(self) -> Mapping[str, Link]:
         """The same object until something has changed; what cannot be read for the moment stays as it was."""
@@ -129,13 +136,15 @@ class LinkTable:
 
     def _look(self) -> None:
         try:
+            every = self._netlink.dump(GET_LINK, _LINK.pack(socket.AF_UNSPEC, 0, 0, 0, 0))
             present = links(
-                self._netlink.dump(GET_LINK, _LINK.pack(socket.AF_UNSPEC, 0, 0, 0, 0)),
+                every,
                 self._netlink.dump(_GET_ROUTE, _ROUTE.pack(socket.AF_UNSPEC, 0, 0, 0, 0, 0, 0, 0, 0)),
                 self._speed,
             )
         except OSError:
             return
+        self.names = dict(_named(every))
         if present != self._known:
             self._known = present
 

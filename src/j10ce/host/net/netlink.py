@@ -164,7 +164,7 @@ class Netlink:
         return self._socket.recv(_MOST)
 
 
-class Watch:
+class NetlinkWatch:
     """Hears that something changed, without waiting for it."""
 
     def __init__(self, groups: int) -> None:

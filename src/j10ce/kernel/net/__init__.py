@@ -1,0 +1,15 @@
+"""Traffic: what leaves by a link is queued for in a tree of classes, in which floors hold and what is unused is lent.
+
+Rates of links, and floors and ceilings of workloads and shares come in; qdiscs, classes and a filter of HTB go out. The
+kernel does the rest, packet by packet, whether an agent runs or not.
+
+    estate   says which links and shares there are
+    rates    is the back end of links: whether there is a tree, and how much passes
+    traffic  is the back end of workloads and shares: their classes
+    trees    knows the trees of all links, and hears when somebody else changes one
+    tree     is one of them, found or built
+    foreign  is what others have set up, kept and put back
+    htb      spells classes for the kernel
+    program  finds the class of a packet by the cgroup of its socket
+    probe    says whether this kernel and this process can do all that
+"""

@@ -1,0 +1,112 @@
+"""The back end of links: whether what leaves by one is queued for here, and how much of it there may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from j10ce.host.net.queues import LinkQueue
+from j10ce.kernel.net import foreign, htb
+from j10ce.kernel.net.trees import Trees
+from j10ce.model.knob import Setting, Support, Value, render
+from j10ce.model.plan import Applied, Gone, Refused
+from j10ce.model.workload import Handle
+
+RATE: Final = "link.egress.rate"
+TAKE_OVER: Final = "link.take_over"
+NOTHING: Final = "none"  # how the journal spells a link that the kernel itself takes care of
+OURS: Final = "ours"
+THEIRS: Final = "theirs"
+
+
+class LinkRates:
+    """What others have set up is put aside only when told so, and only what can be put back word for word."""
+
+    def __init__(self, trees: Trees, support: Support, planted: Callable[[int], None] = lambda index: None) -> None:
+        """`planted`: hears of each link on which queueing begins."""
+        self._trees = trees
+        self._support = support
+        self._planted = planted
+        self._may: set[int] = set()  # links on which the queues of others may be put aside
+
+    def knobs(self) -> Mapping[str, Support]:
+        return dict.fromkeys((RATE, TAKE_OVER), self._support)
+
+    def quantise(self, s: Setting, v: Value, /) -> Value:
+        """Whole bytes."""
+        return float(int(v) // 8 * 8) if s.knob == RATE and isinstance(v, float | int) and v < math.inf else v
+
+    def read(self, s: Setting, at: Handle, /) -> Value | None:
+        index = self._index(at)
+        if index is None:
+            return None
+        if s.knob == TAKE_OVER:
+            return float(index in self._may)
+        tree = self._trees.of(index)
+        return tree.rate * 8.0 if tree else math.inf
+
+    def write(self, s: Setting, v: Value, at: Handle, /) -> Applied | Refused | Gone:
+        index = self._index(at)
+        if index is None:
+            return Gone()
+        if not isinstance(v, float | int):
+            return Refused(f"{s.knob} does not take {render(s.knob, v)}")
+        if s.knob == TAKE_OVER:
+            (self._may.add if v else self._may.discard)(index)
+            return Applied(float(bool(v)))
+        refused = self._trees.fell(index) if v == math.inf else self._carry(index, htb.bytes_of(v))
+        held = self.read(s, at) if refused is None else None
+        return refused or (Gone() if held is None else Applied(held))
+
+    def save(self, s: Setting, at: Handle, /) -> str | None:
+        index, held = self._index(at), self.read(s, at)
+        if index is None or held is None or s.knob == TAKE_OVER:
+            return None if held is None else f"{held:.0f}"
+        if tree := self._trees.of(index):
+            return f"{OURS} {tree.rate}"
+        root = self._trees.root(index)
+        if root is None or foreign.is_ours(root):
+            return NOTHING
+        return f"{THEIRS} {foreign.capture(self._trees.netlink, index)}"
+
+    def restore(self, s: Setting, text: str, at: Handle, /) -> Applied | Refused | Gone:
+        index = self._index(at)
+        if index is None:
+            return Gone()
+        if s.knob == TAKE_OVER:
+            return self.write(s, float(text), at)
+        what, _, rest = text.partition(" ")
+        if what == OURS:
+            return self.write(s, int(rest) * 8.0, at)
+        refused = self._trees.fell(index, foreign.replay(rest) if what == THEIRS else ())
+        if refused is None and what == THEIRS and self.save(s, at) != text:
+            return Refused(f"queueing on {s.target} is not all as it was before; see tc qdisc, tc class and tc filter")
+        return refused or Applied(math.inf)
+
+    def _carry(self, index: int, rate: int) -> Refused | None:
+        if tree := self._trees.of(index):
+            return tree.carry(rate)
+        root, netlink = self._trees.root(index), self._trees.netlink
+        theirs = root is not None and not foreign.is_ours(root)
+        if root is not None and theirs and (why := self._objection(index, root)):
+            return Refused(why)
+        kept = foreign.capture(netlink, index) if theirs else ""
+        refused = self._trees.plant(index, rate, [htb.no_root(index)] if root else ())
+        if refused is None:
+            self._planted(index)
+        elif kept:
+            netlink.ask(foreign.replay(kept))
+        return refused
+
+    def _objection(self, index: int, root: LinkQueue) -> str:
+        """Why what others have set up stays."""
+        theirs = f"somebody else's queueing is there: qdisc {root.kind} {root.handle >> 16:x}:"
+        if index not in self._may:
+            return f"{theirs}; it is put aside only where the strategy says takeOver"
+        strange = foreign.strange(self._trees.netlink, index)
+        return f"{theirs}, with {strange}, which could not be put back as it was" if strange else ""
+
+    def _index(self, at: Handle) -> int | None:
+        index = int(at.path)
+        return index if index in self._trees.names() else None

@@ -1,0 +1,157 @@
+"""The back end of traffic: what a workload, or a share of several, may send by each link."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Final
+
+from j10ce.host.mounts import UNIFIED, Hierarchies
+from j10ce.host.net.queues import HtbClass
+from j10ce.kernel.net import htb
+from j10ce.kernel.net.program import MOST_LEVEL
+from j10ce.kernel.net.tree import LinkTree, Sockets
+from j10ce.kernel.net.trees import Trees
+from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value, kind_of, render
+from j10ce.model.plan import Applied, Gone, Refused
+from j10ce.model.workload import Handle
+
+FLOOR, CEIL, PRIORITY, SHARE = "net.egress.floor", "net.egress.ceil", "net.egress.priority", "net.share"
+KNOBS_HERE: Final = (FLOOR, CEIL, PRIORITY, SHARE)
+UNLIMITED: Final = "max"
+
+
+class TrafficClasses:
+    """A class for each that has any value of its own; all others are in one that they have together."""
+
+    def __init__(self, trees: Trees, hierarchies: Hierarchies, support: Support) -> None:
+        self._trees = trees
+        self._hierarchies = hierarchies
+        self._support = support
+
+    def knobs(self) -> Mapping[str, Support]:
+        return dict.fromkeys(KNOBS_HERE, self._support)
+
+    def instances(self, knob: str, at: Handle, /) -> Sequence[str]:
+        names = self._trees.names()
+        return tuple(names[index] for index in self._trees.every() if index in names)
+
+    def quantise(self, s: Setting, v: Value, /) -> Value:
+        """Whole bytes; a floor that is none is 0, and none is as little as what stands for that in the kernel."""
+        if not isinstance(v, float | int):
+            return v
+        if s.knob == PRIORITY:
+            return float(round(min(7.0, max(0.0, v))))
+        if s.knob == FLOOR:
+            return float(max(htb.LEAST, min(htb.bytes_of(v), htb.NO_CEIL)) * 8) if v > 0 else 0.0
+        return v if v == math.inf else float(int(v) // 8 * 8)
+
+    def read(self, s: Setting, at: Handle, /) -> Value | None:
+        tree, sockets = self._tree(s), self._sockets(s.target, at)
+        if tree is None or sockets is None:
+            return None
+        branch = tree.branches.get(s.target)
+        if branch is None or branch.sockets != sockets:
+            return KNOBS[s.knob].default
+        return _value(s.knob, branch.now, tree)
+
+    def write(self, s: Setting, v: Value, at: Handle, /) -> Applied | Refused | Gone:
+        return self.write_many([(s, v)], at)[0]
+
+    def write_many(self, values: Sequence[tuple[Setting, Value]], at: Handle, /) -> list[Applied | Refused | Gone]:
+        """Of one target: all that is said of one link becomes one change of its class."""
+        answers: dict[Setting, Applied | Refused | Gone] = {}
+        for _, run in groupby(sorted(values, key=lambda p: p[0].instance), key=lambda p: p[0].instance):
+            wanted = dict(run)
+            problem = self._change(wanted, at)
+            answers |= {s: problem or self._applied(s, at) for s in wanted}
+        return [answers[s] for s, _ in values]
+
+    def save(self, s: Setting, at: Handle, /) -> str | None:
+        held = self.read(s, at)
+        if held is None or isinstance(held, str):
+            return held
+        return UNLIMITED if held == math.inf or isinstance(held, frozenset) else f"{held:.0f}"
+
+    def restore(self, s: Setting, text: str, at: Handle, /) -> Applied | Refused | Gone:
+        if s.knob == SHARE:
+            return self.write(s, text, at)
+        return self.write(s, math.inf if text == UNLIMITED else float(text), at)
+
+    def _applied(self, s: Setting, at: Handle) -> Applied | Gone:
+        held = self.read(s, at)
+        return Gone() if held is None else Applied(held)
+
+    def _change(self, wanted: Mapping[Setting, Value], at: Handle) -> Refused | Gone | None:
+        first = next(iter(wanted))
+        tree, sockets = self._tree(first), self._sockets(first.target, at)
+        if tree is None:
+            return Refused(f"nothing is queued on link {first.instance} here; link.egress.rate comes first")
+        if sockets is None:
+            return Gone()
+        if sockets.level > MOST_LEVEL:
+            return Refused(f"{at.path} lies deeper than {MOST_LEVEL} cgroups")
+        branch = tree.branches.get(first.target)
+        now = branch.now if branch and branch.sockets == sockets else bare()
+        for s, value in wanted.items():
+            changed = self._with(now, s, value, tree)
+            if isinstance(changed, Refused):
+                return changed
+            now = changed
+        if now == bare() and not (branch and tree.members(branch.minor)):
+            return tree.drop(first.target)
+        return tree.put(first.target, sockets, now)
+
+    def _with(self, now: HtbClass, s: Setting, value: Value, tree: LinkTree) -> HtbClass | Refused:
+        if s.knob == SHARE and isinstance(value, str):
+            parent = self._share(TargetId(value), tree) if value else htb.WHOLE
+            return parent if isinstance(parent, Refused) else now._replace(parent=htb.handle(parent))
+        held = self.quantise(s, value)
+        if s.knob == SHARE or not isinstance(held, float | int):
+            return Refused(f"{s.knob} does not take {render(s.knob, value)}")
+        if s.knob == PRIORITY:
+            return now._replace(priority=int(held))
+        if s.knob == CEIL:
+            return now._replace(ceil=htb.bytes_of(held))
+        return now._replace(rate=htb.bytes_of(held) or htb.NO_FLOOR)
+
+    def _share(self, target: TargetId, tree: LinkTree) -> int | Refused:
+        """The class that members of a share stand in, made where it is missing."""
+        if target not in tree.branches and (refused := tree.put(target, Sockets(), bare())):
+            return refused
+        return tree.branches[target].minor
+
+    def _tree(self, s: Setting) -> LinkTree | None:
+        index = self._trees.index(s.instance)
+        return None if index is None else self._trees.of(index)
+
+    def _sockets(self, target: TargetId, at: Handle) -> Sockets | None:
+        """None: the cgroup is gone."""
+        if kind_of(target) == "share":
+            return Sockets()
+        path = at.path_of(UNIFIED)
+        try:
+            inode = os.stat(self._hierarchies.directory(UNIFIED, path)).st_ino
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        mount = self._hierarchies.unified
+        above = len([step for step in mount.root.split("/") if step]) if mount else 0
+        return Sockets(inode, above + len(path.split("/")))
+
+
+def bare() -> HtbClass:
+    """Of somebody about whom nothing is said."""
+    return HtbClass(htb.handle(htb.WHOLE), htb.NO_FLOOR, htb.NO_CEIL, htb.OTHERS_PRIORITY)
+
+
+def _value(knob: str, now: HtbClass, tree: LinkTree) -> Value:
+    if knob == PRIORITY:
+        return float(now.priority)
+    if knob == FLOOR:
+        return 0.0 if now.rate == htb.NO_FLOOR else now.rate * 8.0
+    if knob == CEIL:
+        return math.inf if now.ceil >= htb.NO_CEIL else now.ceil * 8.0
+    above = now.parent & 0xFFFF
+    return next((b.target for b in tree.branches.values() if b.minor == above), "")

@@ -1,0 +1,221 @@
+"""One tree of queues on one link: who has which class, and what each class may send.
+
+All that is known of it stands in the kernel: rates in its classes, names and cgroups in the two maps of its program. So
+whoever starts again finds what was there, and nothing of it outlives the tree.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Final, NamedTuple
+
+from j10ce.host.net import bpf, queues
+from j10ce.host.net.netlink import Netlink, NetlinkRequest
+from j10ce.host.net.queues import HtbClass, LinkQueue
+from j10ce.kernel.net import htb
+from j10ce.kernel.net.program import classifier
+from j10ce.model.knob import TargetId
+from j10ce.model.plan import Refused
+
+NAMES, CLASSES = "j10ce_names", "j10ce_classes"
+MOST_CLASSES: Final = htb.LAST - htb.FIRST + 1
+_NAME: Final = struct.Struct("=QI372s")  # the cgroup's id, how deep it lies, the target
+_ID: Final = struct.Struct("=Q")
+_NUMBER: Final = struct.Struct("=I")
+_TEXT: Final = 371
+
+
+class Sockets(NamedTuple):
+    """The cgroup whose sockets a class is for; a share has none of its own."""
+
+    cgroup: int = 0
+    level: int = 0
+
+
+class Branch(NamedTuple):
+    """The class of a workload or a share."""
+
+    minor: int
+    target: TargetId
+    sockets: Sockets
+    now: HtbClass
+
+
+class LinkTree:
+    """Used from one thread."""
+
+    def __init__(self, netlink: Netlink, link: int, maps: dict[str, bpf.Map]) -> None:
+        self.link = link
+        self.rate = 0  # bytes per second of the whole
+        self.branches: dict[TargetId, Branch] = {}
+        self._netlink = netlink
+        self._names, self._classes = maps[NAMES], maps[CLASSES]
+        self._levels: frozenset[int] = frozenset()
+        self._free = htb.FIRST
+
+    # ------------------------------------------------------------------ as a whole
+
+    @classmethod
+    def build(cls, netlink: Netlink, link: int, rate: int, before: Sequence[NetlinkRequest] = ()) -> LinkTree | Refused:
+        """At once: whoever is killed has done all of it or nothing. What is refused leaves no part behind.
+
+        `before`: what makes room for it.
+        """
+        maps = {
+            NAMES: bpf.Map.create(NAMES, _NUMBER.size, _NAME.size, MOST_CLASSES),
+            CLASSES: bpf.Map.create(CLASSES, _ID.size, _NUMBER.size, 2 * MOST_CLASSES),
+        }
+        tree = cls(netlink, link, maps)
+        fd = tree._program(frozenset())
+        try:
+            grown = [htb.root(link), *htb.trunk(link, rate), htb.chooser(link, fd)]
+            answers = netlink.ask([*before, *grown])
+        finally:
+            os.close(fd)
+        if wrong := [a for a in answers[len(before) :] if a.code]:
+            if not answers[len(before)].code:
+                netlink.ask([htb.no_root(link)])
+            return Refused(f"no queueing on link {link}: kernel said {wrong[0]}")
+        tree.rate = rate
+        return tree
+
+    @classmethod
+    def read(cls, netlink: Netlink, link: int) -> LinkTree | None:
+        """The tree that stands there; None for none, or for one that somebody has taken the program from."""
+        asked = [f for f in queues.filters(netlink, link, htb.HANDLE) if queues.program(f)]
+        try:
+            maps = bpf.maps_of(queues.program(asked[0])) if asked else {}
+        except OSError:
+            maps = {}
+        if not {NAMES, CLASSES} <= maps.keys():
+            return None
+        tree = cls(netlink, link, maps)
+        tree._take(queues.classes(netlink, link))
+        return tree if tree.rate else None
+
+    def remove(self, after: Sequence[NetlinkRequest] = ()) -> Refused | None:
+        answer, *_ = self._netlink.ask([htb.no_root(self.link), *after])
+        return Refused(f"queueing on link {self.link} stays: kernel said {answer}") if answer.code else None
+
+    def carry(self, rate: int) -> Refused | None:
+        """Another rate of the whole."""
+        if refused := self._ask(htb.trunk(self.link, rate)):
+            return refused
+        self.rate = rate
+        return None
+
+    def _take(self, present: Iterable[LinkQueue]) -> None:
+        """What the kernel holds; classes without a name are what somebody was killed over, and go."""
+        classes = {q.handle & 0xFFFF: c for q in present if q.handle >> 16 == htb.MAJOR and (c := queues.htb_class(q))}
+        whole = classes.get(htb.WHOLE)
+        self.rate = whole.rate if whole else 0
+        chosen = {_ID.unpack(k)[0]: _NUMBER.unpack(v)[0] & 0xFFFF for k, v in self._classes.items()}
+        for key, value in list(self._names.items()):
+            (minor,), (cgroup, level, name) = _NUMBER.unpack(key), _NAME.unpack(value)
+            now = classes.pop(minor, None)
+            if now is None or (cgroup and chosen.get(cgroup) != minor):
+                self._names.drop(key)
+                if now is not None:
+                    classes[minor] = now
+                continue
+            target = TargetId(name.partition(b"\0")[0].decode(errors="replace"))
+            self.branches[target] = Branch(minor, target, Sockets(cgroup, level), now)
+        self._clear(classes, chosen)
+        self._levels = frozenset(b.sockets.level for b in self.branches.values() if b.sockets.cgroup)
+        self._free = max((b.minor + 1 for b in self.branches.values()), default=htb.FIRST)
+
+    def _clear(self, left: Iterable[int], chosen: dict[int, int]) -> None:
+        named = {b.minor for b in self.branches.values()}
+        for cgroup, minor in chosen.items():
+            if minor not in named:
+                self._classes.drop(_ID.pack(cgroup))
+        if over := sorted((m for m in left if m >= htb.FIRST), reverse=True):
+            self._netlink.ask([htb.no_branch(self.link, m) for m in over])
+
+    # ------------------------------------------------------------------ one class
+
+    def put(self, target: TargetId, sockets: Sockets, wanted: HtbClass) -> Refused | None:
+        """A class like that for those sockets, whatever the target had before; the packets of others do not notice."""
+        known = self.branches.get(target)
+        if known and known.now.parent == wanted.parent:
+            return self._change(known, sockets, wanted)
+        minor = self._next()
+        if minor is None:
+            return Refused(f"link {self.link} has {len(self.branches)} classes already; {MOST_CLASSES} fit")
+        if refused := self._ask([self._spelled(minor, wanted)]):
+            return refused
+        self._free = minor + 1
+        self._name(Branch(minor, target, sockets, wanted))
+        if known:
+            self._end(known)
+        return None
+
+    def drop(self, target: TargetId) -> Refused | None:
+        known = self.branches.get(target)
+        if known is None:
+            return None
+        if known.sockets.cgroup:
+            self._classes.drop(_ID.pack(known.sockets.cgroup))
+        if refused := self._end(known):
+            return refused
+        del self.branches[target]
+        return None
+
+    def members(self, minor: int) -> list[TargetId]:
+        return [b.target for b in self.branches.values() if b.now.parent & 0xFFFF == minor]
+
+    def _change(self, known: Branch, sockets: Sockets, wanted: HtbClass) -> Refused | None:
+        if refused := self._ask([self._spelled(known.minor, wanted)]):
+            return refused
+        if known.sockets.cgroup not in (0, sockets.cgroup):
+            self._classes.drop(_ID.pack(known.sockets.cgroup))
+        self._name(known._replace(sockets=sockets, now=wanted))
+        return None
+
+    def _name(self, branch: Branch) -> None:
+        """Its name, then whose sockets it is for: of two that one target has after a kill, those sockets decide."""
+        sockets = branch.sockets
+        if sockets.cgroup and sockets.level not in self._levels:
+            self._look_at(self._levels | {sockets.level})
+        name = branch.target.encode()[:_TEXT]
+        self._names.put(_NUMBER.pack(branch.minor), _NAME.pack(sockets.cgroup, sockets.level, name))
+        if sockets.cgroup:
+            self._classes.put(_ID.pack(sockets.cgroup), _NUMBER.pack(htb.handle(branch.minor)))
+        self.branches[branch.target] = branch
+
+    def _end(self, branch: Branch) -> Refused | None:
+        answer, *_ = self._netlink.ask([htb.no_branch(self.link, branch.minor)])
+        if answer.code not in (0, errno.ENOENT):
+            return Refused(f"link {self.link}: kernel said {answer}")
+        self._names.drop(_NUMBER.pack(branch.minor))
+        return None
+
+    def _look_at(self, levels: frozenset[int]) -> None:
+        fd = self._program(levels)
+        try:
+            answer, *_ = self._netlink.ask([htb.chooser(self.link, fd)])
+        finally:
+            os.close(fd)
+        if answer.code:
+            raise OSError(answer.code, f"the filter of link {self.link}: {answer}")
+        self._levels = levels
+
+    def _program(self, levels: frozenset[int]) -> int:
+        system = htb.handle(htb.SYSTEM)
+        return bpf.load("j10ce_choose", classifier(levels, self._classes, self._names, system))
+
+    def _spelled(self, minor: int, wanted: HtbClass) -> NetlinkRequest:
+        return htb.branch(self.link, minor, wanted.parent & 0xFFFF, wanted.rate, wanted.ceil, wanted.priority)
+
+    def _ask(self, requests: Sequence[NetlinkRequest]) -> Refused | None:
+        wrong = next((a for a in self._netlink.ask(requests) if a.code), None)
+        return Refused(f"link {self.link}: kernel said {wrong}") if wrong else None
+
+    def _next(self) -> int | None:
+        used = {b.minor for b in self.branches.values()}
+        every = chain(range(self._free, htb.LAST + 1), range(htb.FIRST, self._free))
+        return next((m for m in every if m not in used), None)

@@ -1,0 +1,105 @@
+"""A kernel facade over a link of a test's own, and senders in cgroups of its own: bytes are counted, never seconds."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from j10ce.host.net import queues
+from j10ce.host.net.links import LinkTable
+from j10ce.host.net.queues import Counted, counted
+from j10ce.kernel.guard import Guard
+from j10ce.kernel.kernel import Kernel
+from j10ce.kernel.net import probe
+from j10ce.kernel.net.estate import LinkEstate, ShareEstate
+from j10ce.kernel.net.rates import LinkRates
+from j10ce.kernel.net.traffic import TrafficClasses
+from j10ce.kernel.net.trees import Trees
+from j10ce.kernel.record.journal import Journal
+from j10ce.model.knob import Setting, TargetId, Value, link, workload
+from j10ce.model.plan import Change, Outcome, Plan, ValueChange
+from j10ce.model.workload import Handle, Workload
+from tests.enforce.workbench import Workbench
+from tests.netns import Netns
+
+ETH0 = link("eth0")
+RATE = Setting(ETH0, "link.egress.rate")
+API, SYNC = workload("default", "api"), workload("default", "sync")
+MBIT = 1e6
+SEND = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("192.0.2.1", 0))
+for _ in range({count}):
+    s.sendto(bytes({size}), ("192.0.2.2", 9))
+print("sent")
+"""
+
+
+def value(target: TargetId, knob: str, new: Value, instance: str = "eth0") -> ValueChange:
+    return ValueChange(
+        Setting(target, f"net.egress.{knob}" if knob != "share" else "net.share", instance), None, new, "test", ""
+    )
+
+
+def rate(new: Value, target: TargetId = ETH0) -> ValueChange:
+    return ValueChange(Setting(target, "link.egress.rate"), None, new, "test", "")
+
+
+def take_over() -> ValueChange:
+    return ValueChange(Setting(ETH0, "link.take_over"), None, 1.0, "test", "")
+
+
+class Shaped:
+    """`start` may be called again: what an agent does that comes after one that was killed."""
+
+    def __init__(self, netns: Netns, work: Workbench, journal: Path) -> None:
+        self.netns, self.work, self._file = netns, work, journal
+        self.support = probe.support(work.hierarchies)
+        if not self.support.ok:
+            pytest.skip(f"Unsupported: traffic needs {self.support.needs}")
+        self.places = {target: work.make(target.rpartition("/")[2]) for target in (API, SYNC)}
+        self.start()
+
+    def start(self) -> None:
+        with self.netns.inside():
+            self.trees = Trees(LinkTable())
+        backends = LinkRates(self.trees, self.support), TrafficClasses(self.trees, self.work.hierarchies, self.support)
+        estates = LinkEstate(self.trees), ShareEstate(self.trees)
+        journal = Journal.open(self._file, "boot")
+        self.kernel = Kernel(self.work.tree, (*backends, self.work.backend), journal, guard=Guard(), estates=estates)
+        self.kernel.track([Workload(*t.split("/")[1:], handle=at) for t, at in self.places.items()])
+
+    def apply(self, *changes: Change) -> Outcome:
+        return self.kernel.apply(Plan(changes))
+
+    def done(self, *changes: Change) -> None:
+        assert not (refused := self.apply(*changes).refused()), refused
+
+    def send(self, at: Handle | None, *, count: int = 100, size: int = 1000) -> None:
+        """Packets out of a cgroup; all of them have left it when this returns."""
+        files = (
+            [self.work.hierarchies.file(c, at.path, "cgroup.procs") for c in self.work.hierarchies.in_use()]
+            if at
+            else []
+        )
+        enter = "".join(f"open({f!r}, 'w').write('0')\n" for f in files)
+        code = enter + SEND.format(count=count, size=size)
+        self.netns.run(sys.executable, "-I", "-S", "-c", code)
+
+    def counted(self, target: TargetId | int) -> Counted:
+        index = self.trees.index("eth0")
+        assert index is not None
+        tree = self.trees.of(index)
+        assert tree is not None
+        minor = target if isinstance(target, int) else tree.branches[target].minor
+        every = queues.classes(self.trees.netlink, index)
+        return next(counted(q) for q in every if q.handle & 0xFFFF == minor)
+
+    def picture(self) -> str:
+        """What an operator sees, but for what is merely counted."""
+        seen = "".join(self.netns.run("tc", what, "show", "dev", "eth0") for what in ("qdisc", "class", "filter"))
+        return re.sub(r"direct_packets_stat \d+", "", seen)

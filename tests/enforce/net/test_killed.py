@@ -1,0 +1,77 @@
+"""Killed at any step of building and changing a tree: the link goes on, and whoever starts again ends as it should."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from j10ce.host.net.bpf import Map
+from j10ce.host.net.netlink import Netlink
+from j10ce.model.knob import share
+from j10ce.model.plan import Change, Make, Plan
+from tests.enforce.net.shaping import API, MBIT, SYNC, Shaped, rate, value
+
+TEAM = share("default", "team")
+BUILD: tuple[Change, ...] = (
+    rate(1000 * MBIT),
+    Make(TEAM, "default/team", ""),
+    value(TEAM, "ceil", 300 * MBIT),
+    value(API, "floor", 100 * MBIT),
+    value(API, "priority", 1.0),
+    value(SYNC, "share", TEAM),
+)
+CHANGE = (rate(500 * MBIT), value(SYNC, "share", ""), value(SYNC, "ceil", 50 * MBIT), value(API, "share", TEAM))
+
+
+def ends(after: int, shaped: Shaped, changes: tuple[Change, ...]) -> bool:
+    """Whether a process of its own was killed at its n-th step, before it was taken."""
+    child = os.fork()
+    if child == 0:
+        steps = count()
+
+        def dying(act: Callable[..., Any]) -> Callable[..., Any]:
+            def step(*arguments: Any) -> Any:
+                if next(steps) == after:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return act(*arguments)
+
+            return step
+
+        for owner, name in ((Netlink, "ask"), (Map, "put"), (Map, "drop")):
+            setattr(owner, name, dying(getattr(owner, name)))
+        shaped.start()
+        shaped.kernel.apply(Plan(changes))
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+def classes(shaped: Shaped) -> list[str]:
+    """Without their numbers, which depend on what was there before."""
+    lines = shaped.netns.run("tc", "class", "show", "dev", "eth0").splitlines()
+    return sorted(f" {line.partition(' rate ')[2]}" for line in lines)
+
+
+@pytest.mark.parametrize("changes", [BUILD, CHANGE], ids=["building", "changing"])
+def test_whoever_starts_again_ends_where_the_killed_one_would_have(shaped: Shaped, changes: tuple[Change, ...]) -> None:
+    before = shaped.picture()
+    for after in count():
+        if changes is CHANGE:
+            shaped.start()
+            shaped.done(*BUILD)
+        killed = ends(after, shaped, changes)
+        shaped.send(shaped.places[API], count=1)  # the link carries what is sent, whatever stands there
+        shaped.start()
+        shaped.done(*changes)
+        expected = ["500Mbit", "300Mbit", "100Mbit", "50Mbit"] if changes is CHANGE else ["1Gbit", "300Mbit", "100Mbit"]
+        assert [n for n in expected if not any(f" {n} " in line for line in classes(shaped))] == [], classes(shaped)
+        assert len(classes(shaped)) == 6  # the whole, others, system, the share and two workloads
+        assert not shaped.kernel.revert().refused()
+        assert shaped.picture() == before
+        if not killed:
+            return
