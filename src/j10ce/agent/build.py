@@ -59,6 +59,7 @@ from j10ce.observe.sensors.disk_watch import DiskWatch
 from j10ce.observe.sensors.node import NodeSensor
 from j10ce.observe.sensors.reclaim import ReclaimSensor
 from j10ce.observe.sensors.run_queue import RunQueueSensor
+from j10ce.observe.sensors.traffic import traffic
 from j10ce.observe.siblings import Siblings
 from j10ce.policy.document.document import NodeDocument, digest
 from j10ce.policy.profiles import builtin
@@ -203,17 +204,18 @@ def _layout(hierarchies: Hierarchies, files: Files, owned: TreeOwner) -> Layout:
 def _observer(
     facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout, others: Sequence[Sensor]
 ) -> Observer:
-    tree, closely = GroupTree(layout, Siblings(hierarchies)), Closely()
+    tree, closely, table = GroupTree(layout, Siblings(hierarchies)), Closely(), links.table()
     every: list[Sensor] = [
         NodeSensor(files, hierarchies),
         CgroupSensor(hierarchies, files, tree.own, lambda: closely.targets, lambda: closely.asked),
         RunQueueSensor(hierarchies, files, lambda: closely.targets),
         ReclaimSensor(),
         CacheSensor(files),
+        *(traffic(table) if table else ()),
         *([] if perf.missing() else [CpiSensor(hierarchies, lambda: closely.targets, lambda: facts.cpus)]),
         *others,
     ]
-    table, watch = links.table(), _disks(hierarchies)
+    watch = _disks(hierarchies)
 
     def refresh(facts: NodeFacts) -> NodeFacts:
         facts = watch.seen(machine.refresh(facts, hierarchies, files))

@@ -53,6 +53,17 @@ def take_over() -> ValueChange:
     return ValueChange(Setting(ETH0, "link.take_over"), None, 1.0, "test", "")
 
 
+class Probation:
+    """Stands for the process that gives a link back what it had; a test says how it ends."""
+
+    def __init__(self, before: str) -> None:
+        self.before = before
+        self.ended: int | None = None
+
+    def poll(self) -> int | None:
+        return self.ended
+
+
 class Shaped:
     """`start` may be called again: what an agent does that comes after one that was killed."""
 
@@ -62,12 +73,20 @@ class Shaped:
         if not self.support.ok:
             pytest.skip(f"Unsupported: traffic needs {self.support.needs}")
         self.places = {target: work.make(target.rpartition("/")[2]) for target in (API, SYNC)}
+        self.trials: list[Probation] = []
         self.start()
+
+    def try_out(self, index: int, before: str) -> Probation:
+        self.trials.append(Probation(before))
+        return self.trials[-1]
 
     def start(self) -> None:
         with self.netns.inside():
             self.trees = Trees(LinkTable())
-        backends = LinkRates(self.trees, self.support), TrafficClasses(self.trees, self.work.hierarchies, self.support)
+        backends = (
+            LinkRates(self.trees, self.support, self.try_out),
+            TrafficClasses(self.trees, self.work.hierarchies, self.support),
+        )
         estates = LinkEstate(self.trees), ShareEstate(self.trees)
         journal = Journal.open(self._file, "boot")
         self.kernel = Kernel(self.work.tree, (*backends, self.work.backend), journal, guard=Guard(), estates=estates)

@@ -5,5 +5,6 @@ Messages of the kernel come in; links and queues go out.
     netlink  packs and unpacks messages, and carries them
     links    says which links there are, and notices when that changes
     queues   reads the queues on them
+    classes  says whose class is which in a tree of ours
     bpf      loads programs, and reads and writes their maps
 """

@@ -65,10 +65,16 @@ class Map:
             except FileNotFoundError:
                 return
             key = following.raw
-            with suppress(FileNotFoundError):
-                value = ctypes.create_string_buffer(self._value)
-                call(_LOOKUP, self._attr(key, value))
-                yield key, value.raw
+            if (value := self.get(key)) is not None:
+                yield key, value
+
+    def get(self, key: bytes) -> bytes | None:
+        value = ctypes.create_string_buffer(self._value)
+        try:
+            call(_LOOKUP, self._attr(key, value))
+        except FileNotFoundError:
+            return None
+        return value.raw
 
     def put(self, key: bytes, value: bytes) -> None:
         held = ctypes.create_string_buffer(value, self._value)

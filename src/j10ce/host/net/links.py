@@ -31,9 +31,11 @@ from j10ce.model.machine.link import Link
 NEW_LINK: Final = 16
 GET_LINK: Final = 18
 _NEW_ROUTE: Final = 24
-_GET_ROUTE: Final = 26
-_LINK: Final = struct.Struct("=BxHiII")  # family, type, index, flags, change
-_ROUTE: Final = struct.Struct("=BBBBBBBBI")  # family, bits of the destination, …, type, flags
+GET_ROUTE: Final = 26
+LINK: Final = struct.Struct("=BxHiII")  # family, type, index, flags, change
+ROUTE: Final = struct.Struct("=BBBBBBBBI")  # family, bits of the destination, …, type, flags
+GET_NEIGHBOUR: Final = 30
+NEIGHBOUR: Final = struct.Struct("=BxxxiHBB")  # family, link, state, flags, type
 _HOP: Final = struct.Struct("=HBBi")
 _LOOPBACK: Final = 772
 _UP: Final = 1
@@ -41,7 +43,7 @@ _UNICAST: Final = 1
 _MAIN: Final = 254
 _ADDRESS, _NAME, _MTU, _INFO = 1, 3, 4, 18
 _KIND: Final = 1
-_OUT, _PATHS, _TABLE = 4, 9, 15
+_OUT, _GATEWAY, _PATHS, _TABLE = 4, 5, 9, 15
 OURS: Final = "j10ce-"  # what our own links are called
 # Made of nothing but software: the speed that such a link names was never anybody's.
 MADE_UP: Final = frozenset(("veth", "bridge", "tun", "tap", "ifb", "dummy", "netkit", "vxlan", "geneve", "wireguard"))
@@ -55,16 +57,16 @@ Speed = Callable[[str], float]  # bits per second by name; infinite: not known
 
 def links(present: Iterable[Message], routes: Iterable[Message], speed: Speed) -> dict[str, Link]:
     """Those that are up, without `lo` and our own, by name; raises Corrupt for what no kernel sends."""
-    ways = frozenset(index for m in routes if m.kind == _NEW_ROUTE for index in _default_by(m.body))
+    ways = frozenset(index for m in routes for _, index, _ in gateways(m))
     read = (_link(m.body, ways, speed) for m in present if m.kind == NEW_LINK)
     return {link.name: link for link in read if link is not None}
 
 
 def _link(body: bytes, ways: frozenset[int], speed: Speed) -> Link | None:
-    if len(body) < _LINK.size:
+    if len(body) < LINK.size:
         raise Corrupt(f"netlink: a link of {len(body)} bytes")
-    _, kind, index, flags, _ = _LINK.unpack_from(body)
-    about = dict(attributes(body, _LINK.size))
+    _, kind, index, flags, _ = LINK.unpack_from(body)
+    about = dict(attributes(body, LINK.size))
     name = text(about.get(_NAME, b""))
     if not name or kind == _LOOPBACK or not flags & _UP or name.startswith(OURS):
         return None
@@ -81,35 +83,41 @@ def _link(body: bytes, ways: frozenset[int], speed: Speed) -> Link | None:
     )
 
 
-def _default_by(body: bytes) -> Iterator[int]:
-    """The links by which a route leads to everywhere; none for a route to somewhere."""
-    if len(body) < _ROUTE.size:
-        raise Corrupt(f"netlink: a route of {len(body)} bytes")
-    fields = _ROUTE.unpack_from(body)
+def gateways(m: Message) -> Iterator[tuple[int, int, bytes]]:
+    """(family, link, address) of each way of a route that leads to everywhere; the address is empty without a gateway.
+
+    None for a route to somewhere.
+    """
+    if m.kind != _NEW_ROUTE:
+        return
+    if len(m.body) < ROUTE.size:
+        raise Corrupt(f"netlink: a route of {len(m.body)} bytes")
+    fields = ROUTE.unpack_from(m.body)
     if fields[1] or fields[7] != _UNICAST:
         return
-    about = dict(attributes(body, _ROUTE.size))
+    about = dict(attributes(m.body, ROUTE.size))
     if number(about.get(_TABLE, bytes([fields[4]]))) != _MAIN:
         return
     if _OUT in about:
-        yield number(about[_OUT])
-    yield from _hops(about.get(_PATHS, b""))
+        yield fields[0], number(about[_OUT]), about.get(_GATEWAY, b"")
+    for index, gateway in _hops(about.get(_PATHS, b"")):
+        yield fields[0], index, gateway
 
 
-def _hops(paths: bytes) -> Iterator[int]:
+def _hops(paths: bytes) -> Iterator[tuple[int, bytes]]:
     at = 0
     while len(paths) - at >= _HOP.size:
         length, _, _, index = _HOP.unpack_from(paths, at)
-        if length < _HOP.size:
+        if not _HOP.size <= length <= len(paths) - at:
             raise Corrupt(f"netlink: a hop of {length} bytes")
-        yield index
+        yield index, dict(attributes(paths[at + _HOP.size : at + length])).get(_GATEWAY, b"")
         at += (length + 3) & ~3
 
 
 def _named(present: Iterable[Message]) -> Iterator[tuple[int, str]]:
     for m in present:
-        if m.kind == NEW_LINK and len(m.body) >= _LINK.size:
-            yield _LINK.unpack_from(m.body)[2], text(dict(attributes(m.body, _LINK.size)).get(_NAME, b""))
+        if m.kind == NEW_LINK and len(m.body) >= LINK.size:
+            yield LINK.unpack_from(m.body)[2], text(dict(attributes(m.body, LINK.size)).get(_NAME, b""))
 
 
 class LinkTable:
@@ -136,10 +144,10 @@ class LinkTable:
 
     def _look(self) -> None:
         try:
-            every = self._netlink.dump(GET_LINK, _LINK.pack(socket.AF_UNSPEC, 0, 0, 0, 0))
+            every = self._netlink.dump(GET_LINK, LINK.pack(socket.AF_UNSPEC, 0, 0, 0, 0))
             present = links(
                 every,
-                self._netlink.dump(_GET_ROUTE, _ROUTE.pack(socket.AF_UNSPEC, 0, 0, 0, 0, 0, 0, 0, 0)),
+                self._netlink.dump(GET_ROUTE, ROUTE.pack(socket.AF_UNSPEC, 0, 0, 0, 0, 0, 0, 0, 0)),
                 self._speed,
             )
         except OSError:

@@ -11,5 +11,6 @@ kernel does the rest, packet by packet, whether an agent runs or not.
     foreign  is what others have set up, kept and put back
     htb      spells classes for the kernel
     program  finds the class of a packet by the cgroup of its socket
+    probation  gives a link back what it had, unless traffic passes
     probe    says whether this kernel and this process can do all that
 """

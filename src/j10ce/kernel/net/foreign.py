@@ -15,7 +15,6 @@ from j10ce.errors import Corrupt
 from j10ce.host.net import queues
 from j10ce.host.net.netlink import CREATE, Netlink, NetlinkRequest, attribute, attributes, number
 from j10ce.host.net.queues import CHAIN, KIND, NEW_CLASS, NEW_FILTER, NEW_QUEUE, OPTIONS, ROOT, LinkQueue
-from j10ce.kernel.net import htb
 
 # Whatever else is there could not be put back as it was: it is never put aside.
 KNOWN_QUEUES: Final = frozenset((
@@ -35,10 +34,6 @@ _VERSION: Final = struct.pack("=I", 3)
 def root_of(present: Iterable[LinkQueue]) -> LinkQueue | None:
     """The queue that somebody gave the link; None where it is the kernel's own."""
     return next((q for q in present if q.parent == ROOT and q.handle), None)
-
-
-def is_ours(root: LinkQueue | None) -> bool:
-    return root is not None and root.kind == "htb" and root.handle == htb.HANDLE
 
 
 def strange(netlink: Netlink, link: int) -> str:

@@ -7,6 +7,8 @@ import socket
 import struct
 from typing import Final
 
+from j10ce.host.net.classes import HANDLE as HANDLE
+from j10ce.host.net.classes import MAJOR as MAJOR
 from j10ce.host.net.netlink import CREATE, EXCLUSIVE, REPLACE, NetlinkRequest, attribute
 from j10ce.host.net.queues import (
     DEL_CLASS,
@@ -20,8 +22,6 @@ from j10ce.host.net.queues import (
     address,
 )
 
-MAJOR: Final = 0x10CE
-HANDLE: Final = MAJOR << 16
 WHOLE: Final = 1  # the class of all that leaves
 OTHERS: Final = 2  # of whoever has no class
 SYSTEM: Final = 3  # of what must never wait: neighbours, SSH, ourselves

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
+from j10ce.host.net import classes
 from j10ce.host.net.queues import LinkQueue
-from j10ce.kernel.net import foreign, htb
+from j10ce.kernel.net import foreign, htb, probation
+from j10ce.kernel.net.tree import LinkTree
 from j10ce.kernel.net.trees import Trees
 from j10ce.model.knob import Setting, Support, Value, render
 from j10ce.model.plan import Applied, Gone, Refused
@@ -20,15 +22,27 @@ OURS: Final = "ours"
 THEIRS: Final = "theirs"
 
 
+class Probation(Protocol):
+    def poll(self) -> int | None:
+        """How it ended; None: not yet."""
+        ...
+
+
+TryOut = Callable[[int, str], Probation]
+
+
 class LinkRates:
     """What others have set up is put aside only when told so, and only what can be put back word for word."""
 
-    def __init__(self, trees: Trees, support: Support, planted: Callable[[int], None] = lambda index: None) -> None:
-        """`planted`: hears of each link on which queueing begins."""
+    def __init__(self, trees: Trees, support: Support, try_out: TryOut = probation.start) -> None:
+        """`try_out`: starts whoever gives a link back what it had, unless traffic passes."""
         self._trees = trees
         self._support = support
-        self._planted = planted
+        self._try_out = try_out
         self._may: set[int] = set()  # links on which the queues of others may be put aside
+        self._trials: dict[int, Probation] = {}
+        self._last: dict[int, int] = {}
+        self._failed: dict[int, int] = {}  # at which rate nothing passed, by link
 
     def knobs(self) -> Mapping[str, Support]:
         return dict.fromkeys((RATE, TAKE_OVER), self._support)
@@ -44,7 +58,19 @@ class LinkRates:
         if s.knob == TAKE_OVER:
             return float(index in self._may)
         tree = self._trees.of(index)
+        self._look_after(index, tree)
         return tree.rate * 8.0 if tree else math.inf
+
+    def _look_after(self, index: int, tree: LinkTree | None) -> None:
+        """Whoever tried it has ended, or was killed with an agent before this one."""
+        trial = self._trials.get(index)
+        ended = trial.poll() if trial else None
+        if ended is not None:
+            del self._trials[index]
+        if ended == probation.WENT_BACK:
+            self._failed[index] = self._last.get(index, 0)
+        elif trial is None and tree is not None and tree.on_probation:
+            self._trials[index] = self._try_out(index, "")
 
     def write(self, s: Setting, v: Value, at: Handle, /) -> Applied | Refused | Gone:
         index = self._index(at)
@@ -54,7 +80,9 @@ class LinkRates:
             return Refused(f"{s.knob} does not take {render(s.knob, v)}")
         if s.knob == TAKE_OVER:
             (self._may.add if v else self._may.discard)(index)
+            self._failed.pop(index, None)
             return Applied(float(bool(v)))
+        self._look_after(index, self._trees.of(index))
         refused = self._trees.fell(index) if v == math.inf else self._carry(index, htb.bytes_of(v))
         held = self.read(s, at) if refused is None else None
         return refused or (Gone() if held is None else Applied(held))
@@ -66,7 +94,7 @@ class LinkRates:
         if tree := self._trees.of(index):
             return f"{OURS} {tree.rate}"
         root = self._trees.root(index)
-        if root is None or foreign.is_ours(root):
+        if root is None or classes.is_ours(root):
             return NOTHING
         return f"{THEIRS} {foreign.capture(self._trees.netlink, index)}"
 
@@ -87,14 +115,17 @@ class LinkRates:
     def _carry(self, index: int, rate: int) -> Refused | None:
         if tree := self._trees.of(index):
             return tree.carry(rate)
+        if self._failed.get(index) == rate:
+            return Refused(f"at {rate * 8} bit/s no traffic passed within {probation.WITHIN_S:g} s, so it went back")
         root, netlink = self._trees.root(index), self._trees.netlink
-        theirs = root is not None and not foreign.is_ours(root)
+        theirs = root is not None and not classes.is_ours(root)
         if root is not None and theirs and (why := self._objection(index, root)):
             return Refused(why)
         kept = foreign.capture(netlink, index) if theirs else ""
         refused = self._trees.plant(index, rate, [htb.no_root(index)] if root else ())
         if refused is None:
-            self._planted(index)
+            self._last[index] = rate
+            self._trials[index] = self._try_out(index, kept)
         elif kept:
             netlink.ask(foreign.replay(kept))
         return refused

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from j10ce.host.net import bpf, queues
+from j10ce.host.net.classes import CLASSES, MOST_TEXT, NAMES, NUMBER, ON_PROBATION, RECORD, names, tables
 from j10ce.host.net.netlink import Netlink, NetlinkRequest
 from j10ce.host.net.queues import HtbClass, LinkQueue
 from j10ce.kernel.net import htb
@@ -21,12 +22,8 @@ from j10ce.kernel.net.program import classifier
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Refused
 
-NAMES, CLASSES = "j10ce_names", "j10ce_classes"
 MOST_CLASSES: Final = htb.LAST - htb.FIRST + 1
-_NAME: Final = struct.Struct("=QI372s")  # the cgroup's id, how deep it lies, the target
 _ID: Final = struct.Struct("=Q")
-_NUMBER: Final = struct.Struct("=I")
-_TEXT: Final = 371
 
 
 class Sockets(NamedTuple):
@@ -66,10 +63,11 @@ class LinkTree:
         `before`: what makes room for it.
         """
         maps = {
-            NAMES: bpf.Map.create(NAMES, _NUMBER.size, _NAME.size, MOST_CLASSES),
-            CLASSES: bpf.Map.create(CLASSES, _ID.size, _NUMBER.size, 2 * MOST_CLASSES),
+            NAMES: bpf.Map.create(NAMES, NUMBER.size, RECORD.size, MOST_CLASSES),
+            CLASSES: bpf.Map.create(CLASSES, _ID.size, NUMBER.size, 2 * MOST_CLASSES),
         }
         tree = cls(netlink, link, maps)
+        tree._names.put(NUMBER.pack(ON_PROBATION), bytes(RECORD.size))
         fd = tree._program(frozenset())
         try:
             grown = [htb.root(link), *htb.trunk(link, rate), htb.chooser(link, fd)]
@@ -86,16 +84,17 @@ class LinkTree:
     @classmethod
     def read(cls, netlink: Netlink, link: int) -> LinkTree | None:
         """The tree that stands there; None for none, or for one that somebody has taken the program from."""
-        asked = [f for f in queues.filters(netlink, link, htb.HANDLE) if queues.program(f)]
-        try:
-            maps = bpf.maps_of(queues.program(asked[0])) if asked else {}
-        except OSError:
-            maps = {}
-        if not {NAMES, CLASSES} <= maps.keys():
+        maps = tables(netlink, link)
+        if not maps:
             return None
         tree = cls(netlink, link, maps)
         tree._take(queues.classes(netlink, link))
         return tree if tree.rate else None
+
+    @property
+    def on_probation(self) -> bool:
+        """Whether nobody has seen traffic pass as yet."""
+        return self._names.get(NUMBER.pack(ON_PROBATION)) is not None
 
     def remove(self, after: Sequence[NetlinkRequest] = ()) -> Refused | None:
         answer, *_ = self._netlink.ask([htb.no_root(self.link), *after])
@@ -113,16 +112,14 @@ class LinkTree:
         classes = {q.handle & 0xFFFF: c for q in present if q.handle >> 16 == htb.MAJOR and (c := queues.htb_class(q))}
         whole = classes.get(htb.WHOLE)
         self.rate = whole.rate if whole else 0
-        chosen = {_ID.unpack(k)[0]: _NUMBER.unpack(v)[0] & 0xFFFF for k, v in self._classes.items()}
-        for key, value in list(self._names.items()):
-            (minor,), (cgroup, level, name) = _NUMBER.unpack(key), _NAME.unpack(value)
+        chosen = {_ID.unpack(k)[0]: NUMBER.unpack(v)[0] & 0xFFFF for k, v in self._classes.items()}
+        for minor, cgroup, level, target in list(names(self._names)):
             now = classes.pop(minor, None)
             if now is None or (cgroup and chosen.get(cgroup) != minor):
-                self._names.drop(key)
+                self._names.drop(NUMBER.pack(minor))
                 if now is not None:
                     classes[minor] = now
                 continue
-            target = TargetId(name.partition(b"\0")[0].decode(errors="replace"))
             self.branches[target] = Branch(minor, target, Sockets(cgroup, level), now)
         self._clear(classes, chosen)
         self._levels = frozenset(b.sockets.level for b in self.branches.values() if b.sockets.cgroup)
@@ -181,17 +178,17 @@ class LinkTree:
         sockets = branch.sockets
         if sockets.cgroup and sockets.level not in self._levels:
             self._look_at(self._levels | {sockets.level})
-        name = branch.target.encode()[:_TEXT]
-        self._names.put(_NUMBER.pack(branch.minor), _NAME.pack(sockets.cgroup, sockets.level, name))
+        name = branch.target.encode()[:MOST_TEXT]
+        self._names.put(NUMBER.pack(branch.minor), RECORD.pack(sockets.cgroup, sockets.level, name))
         if sockets.cgroup:
-            self._classes.put(_ID.pack(sockets.cgroup), _NUMBER.pack(htb.handle(branch.minor)))
+            self._classes.put(_ID.pack(sockets.cgroup), NUMBER.pack(htb.handle(branch.minor)))
         self.branches[branch.target] = branch
 
     def _end(self, branch: Branch) -> Refused | None:
         answer, *_ = self._netlink.ask([htb.no_branch(self.link, branch.minor)])
         if answer.code not in (0, errno.ENOENT):
             return Refused(f"link {self.link}: kernel said {answer}")
-        self._names.drop(_NUMBER.pack(branch.minor))
+        self._names.drop(NUMBER.pack(branch.minor))
         return None
 
     def _look_at(self, levels: frozenset[int]) -> None:

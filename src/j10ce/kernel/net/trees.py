@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from j10ce.host.net import queues
+from j10ce.host.net import classes, queues
 from j10ce.host.net.links import LinkTable
 from j10ce.host.net.netlink import GROUP_QUEUES, Netlink, NetlinkRequest, NetlinkWatch
 from j10ce.kernel.net import foreign
@@ -47,7 +47,7 @@ class Trees:
             self._known, others = False, set()
         if not self._known:
             qdiscs = queues.qdiscs(self.netlink)
-            others |= {q.link for q in qdiscs if q.parent == queues.ROOT and foreign.is_ours(q)} | self._trees.keys()
+            others |= {q.link for q in qdiscs if q.parent == queues.ROOT and classes.is_ours(q)} | self._trees.keys()
             self._known = True
         for index in others:
             self._read(index)
@@ -76,7 +76,7 @@ class Trees:
         return foreign.root_of(queues.qdiscs(self.netlink, index))
 
     def _read(self, index: int) -> None:
-        here = index in self.names() and foreign.is_ours(self.root(index))
+        here = index in self.names() and classes.is_ours(self.root(index))
         tree = LinkTree.read(self.netlink, index) if here else None
         if tree is None:
             self._trees.pop(index, None)

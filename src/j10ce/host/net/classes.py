@@ -1,0 +1,47 @@
+"""Whose class is which, in a tree of ours: the table of names that its program holds."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from j10ce.host.net import bpf, queues
+from j10ce.host.net.netlink import Netlink
+from j10ce.model.knob import TargetId
+
+MAJOR: Final = 0x10CE
+HANDLE: Final = MAJOR << 16
+NAMES, CLASSES = "j10ce_names", "j10ce_classes"
+RECORD: Final = struct.Struct("=QI372s")  # the cgroup's id, how deep it lies, the target
+NUMBER: Final = struct.Struct("=I")
+MOST_TEXT: Final = 371
+ON_PROBATION: Final = 0  # the record that stands in a tree until traffic has been seen to pass
+
+
+class ClassName(NamedTuple):
+    minor: int
+    cgroup: int  # whose sockets it is for; a share has none of its own
+    level: int  # how deep that lies
+    target: TargetId
+
+
+def is_ours(root: queues.LinkQueue | None) -> bool:
+    return root is not None and root.kind == "htb" and root.handle == HANDLE
+
+
+def tables(netlink: Netlink, link: int) -> dict[str, bpf.Map]:
+    """Both that the filter of a tree holds; empty where one is missing, or nothing may be seen of it."""
+    asked = [f for f in queues.filters(netlink, link, HANDLE) if queues.program(f)]
+    try:
+        maps = bpf.maps_of(queues.program(asked[0])) if asked else {}
+    except OSError:
+        return {}
+    return maps if {NAMES, CLASSES} <= maps.keys() else {}
+
+
+def names(table: bpf.Map) -> Iterator[ClassName]:
+    for key, value in table.items():
+        (minor,), (cgroup, level, text) = NUMBER.unpack(key), RECORD.unpack(value)
+        if minor != ON_PROBATION:
+            yield ClassName(minor, cgroup, level, TargetId(text.partition(b"\0")[0].decode(errors="replace")))
