@@ -22,7 +22,7 @@ pytestmark = pytest.mark.lab
 DEPLOY = CLONE / "deploy"
 PAGE = (CLONE / "docs/kubernetes.md").read_text()
 OLD = "kubernetes-1.20"
-OPTIONS = ("small", "fail-closed", "scheduler", "strict", "network-policy", "koordinator", "qos-scheduler")
+OPTIONS = ("small", "fail-closed", "scheduler", "strict", "network-policy", "koordinator", "qos-scheduler", "network")
 BEFORE = {"strict": ["scheduler"]}  # components that one comes after
 READ_BY = {"v1beta1": range(19, 23), "v1beta3": range(23, 29), "v1": range(25, 99)}  # minor versions of kube-scheduler
 EITHER = pytest.mark.parametrize("prefix", ["", f"{OLD}-"], ids=["current", "old"])
@@ -103,6 +103,18 @@ def test_the_kustomization_of_the_page_is_built_as_it_stands(tmp_path: Path) -> 
 
 
 # ------------------------------------------------------------------ the others
+
+
+@EITHER
+def test_agents_that_divide_links_have_two_capabilities_more_and_nothing_else(prefix: str) -> None:
+    def agent(objects: list[Any]) -> Any:
+        (spec,) = (o["spec"]["template"]["spec"] for o in objects if o["kind"] == "DaemonSet")
+        return spec
+
+    plain, divides = agent(overlay(OLD) if prefix else built(DEPLOY / "default")), agent(overlay(f"{prefix}network"))
+    assert plain["hostNetwork"] is divides["hostNetwork"] is True
+    more = divides["containers"][0]["securityContext"]["capabilities"]["add"]
+    assert more == [*plain["containers"][0]["securityContext"]["capabilities"]["add"], "NET_ADMIN", "BPF"]
 
 
 @EITHER

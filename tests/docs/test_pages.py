@@ -43,7 +43,7 @@ def test_every_manifest_in_the_docs_is_valid(block: Block) -> None:
         assert validate(decode(raw)) == []
 
 
-@pytest.mark.parametrize("folder", ["standalone", "what-if", "fleet"])
+@pytest.mark.parametrize("folder", ["standalone", "what-if", "fleet", "network"])
 def test_every_example_is_valid(folder: str) -> None:
     assert load([str(CLONE / "examples" / folder)])
 

@@ -66,7 +66,9 @@ class AgentConfig(Strict, frozen=True, kw_only=True):
     koordlet_feature_gates: str = ""  # of koordlet's --feature-gates: those that are off silence controllers of ours
     controllers: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings per controller
     disabled: tuple[str, ...] = ()  # controllers that stay silent; sensors and back ends of plugins that are not loaded
-    dialects: tuple[Literal["koordinator"], ...] = ()  # other systems' labels and annotations that are understood
+    dialects: tuple[
+        Literal["koordinator", "terway"], ...
+    ] = ()  # other systems' labels and annotations that are understood
     log: Literal["debug", "info", "warning", "error"] = "info"
 
 

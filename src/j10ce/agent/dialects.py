@@ -10,7 +10,10 @@ from typing import Final, Protocol
 from j10ce.model.workload import Workload
 
 # By name, the module whose `translate` reads it: an agent that needs none imports none.
-DIALECTS: Final = {"koordinator": "j10ce.dialects.koordinator.overrides"}
+DIALECTS: Final = {"koordinator": "j10ce.dialects.koordinator.overrides", "terway": "j10ce.dialects.terway.pods"}
+# Kubernetes' own annotations are understood everywhere. Terway gives them another unit, and then reads them itself.
+OWN: Final = "j10ce.dialects.bandwidth"
+INSTEAD: Final = frozenset({"terway"})
 
 
 class Dialect(Protocol):
@@ -24,6 +27,8 @@ def as_it_is(w: Workload, /) -> Workload:
 
 
 def dialect(names: Iterable[str]) -> Dialect:
-    """All of them, one after the other."""
-    every: list[Dialect] = [importlib.import_module(DIALECTS[name]).translate for name in names]
-    return (lambda w, /: reduce(lambda so_far, one: one(so_far), every, w)) if every else as_it_is
+    """All of them, one after the other; the last one says what nobody before it said."""
+    asked = [name for name in DIALECTS if name in {*names}]
+    modules = [*(DIALECTS[name] for name in asked), *([] if INSTEAD & {*asked} else [OWN])]
+    every: list[Dialect] = [importlib.import_module(module).translate for module in modules]
+    return lambda w, /: reduce(lambda so_far, one: one(so_far), every, w)

@@ -2,5 +2,7 @@
 
 Their labels, annotations and configuration come in; our nouns, their laws' numbers, and findings go out.
 
+    bandwidth      is Kubernetes: two annotations of a pod
+    terway/        is Terway: classes and rates of the network, files of a node
     koordinator/   is Koordinator: classes, strategies, annotations, laws, webhooks
 """

@@ -20,7 +20,10 @@ from j10ce.model.resource import NOTHING, Resources
 HOST_NAMESPACE: Final = "j10ce-host"  # of what a strategy says runs beside all workloads; nobody else places there
 APART: Final = Tier.BESTEFFORT.value  # the tier with a tree of its own beside ours: see docs/adr/0004
 BANDS: Final = ("batch", "mid")  # of what is reclaimable: while it is not used, and by all that can be foreseen
-ANNOTATIONS: Final = re.compile(r"(?:j10ce\.io|(?:[a-z0-9.-]+\.)?koordinator\.sh)/")  # how those begin that are kept
+# How those begin that are kept.
+ANNOTATIONS: Final = re.compile(
+    r"(?:j10ce\.io|(?:[a-z0-9.-]+\.)?koordinator\.sh)/|kubernetes\.io/(?:in|e)gress-bandwidth$|k8s\.aliyun\.com/qos-class$"
+)
 MOST_ANNOTATIONS: Final = 64  # of one workload
 NativeClass = Literal["Guaranteed", "Burstable", "BestEffort"]
 # What may call for an eviction: memory or CPUs of the node in use, best effort that gets too little CPU time, and more

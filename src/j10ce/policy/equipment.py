@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -100,6 +101,20 @@ def _disk(disk: Disk, said: DiskOverlay) -> Disk:
         read_iops=disk.read_iops if said.read_iops is UNSET else said.read_iops,
         write_iops=disk.write_iops if said.write_iops is UNSET else said.write_iops,
     )
+
+
+def listed(links: Iterable[Link], divided: Mapping[str, str] = MappingProxyType({})) -> list[dict[str, Any]]:
+    """As `doctor network` shows them. `divided`: by name, what is in force there."""
+    return [
+        {
+            "name": k.name,
+            "kind": k.kind or "device",
+            "capacity": described(k),
+            "managed": k.managed,
+            "divided": divided.get(k.name, "no"),
+        }
+        for k in sorted(links, key=lambda k: k.name)
+    ]
 
 
 def described(link: Link) -> str:

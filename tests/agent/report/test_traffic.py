@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from j10ce.agent.report.metrics import Metrics
 from j10ce.agent.report.report import effective_floors, floors, node_report
-from j10ce.agent.report.traffic import divided, explanation
+from j10ce.agent.report.traffic import divided, explanation, links
 from j10ce.agent.ring.ring import Report
 from j10ce.agent.socket.answers import top, workloads
 from j10ce.daemon.clock import Instant
@@ -107,6 +107,14 @@ def test_explain_says_why_nothing_is_divided() -> None:
         "link/eth0 link.egress.rate: eth0 has an fq_codel of others"
         in explanation(report({}, outcome=refusal), API.target)["text"]
     )
+
+
+def test_doctor_has_every_link_with_what_is_in_force_there() -> None:
+    listed = links(report(links=[build.link(), build.link("veth1", None, managed=False, kind="veth")]))
+    assert [[*k.values()] for k in listed] == [
+        ["eth0", "device", "1Gbit by its own speed", True, "egress at 990Mbit"],
+        ["veth1", "veth", "no known speed", False, "no"],
+    ]
 
 
 def test_the_shares_that_are_certain_fit_the_link() -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 
 from j10ce.dialects.koordinator.overrides import translate
 from j10ce.model.kinds import ReclaimSection
+from j10ce.model.quantity import Quantity
 from j10ce.model.workload import MOST_ANNOTATIONS, EvictionHints, Workload, heeded, unheeded
 from j10ce.policy.choose import Chooser
 from j10ce.policy.entitlement.layers import layers
@@ -200,7 +201,7 @@ def test_what_a_tier_cannot_have_is_said_and_left_out() -> None:
     [
         pytest.param({"memoryQOS": "{"}, "koordinator.sh/memoryQOS", id="no JSON"),
         pytest.param({"memoryQOS": {"minLimitPercent": 101}}, "minLimitPercent", id="out of range"),
-        pytest.param({"networkQOS": {"egressLimit": "50M"}}, "koordinator.sh/networkQOS is not heeded", id="network"),
+        pytest.param({"networkQOS": {"egressLimit": "50%"}}, "a percentage of nothing", id="network in percent"),
         pytest.param({"oom_score_adj_spec": {"a": 1, "b": 2}}, "the highest counts for all", id="score by container"),
         pytest.param(
             {"scheduling.koordinator.sh__resource_status": {"cpuset": "0-1"}}, "cpuset 0-1", id="CPUs of a scheduler"
@@ -210,6 +211,13 @@ def test_what_a_tier_cannot_have_is_said_and_left_out() -> None:
 def test_what_is_wrong_or_not_heeded_is_a_note(annotations: dict[str, Any], note: str) -> None:
     notes = translate(pod({CLASS: "LS"}, True, **annotations)).overrides.notes
     assert any(note in str(one) for one in notes)
+
+
+def test_rates_of_one_pod_are_ceilings_in_bits() -> None:
+    w = translate(pod({CLASS: "LS"}, True, networkQOS={"egressLimit": "50M", "ingressLimit": 0}))
+    network = w.overrides.sections.network
+    assert (network.egress.ceiling, network.ingress.ceiling) == (Quantity.parse("50M"), UNSET)
+    assert w.overrides.origins["network.egress.ceiling"] == "annotation koordinator.sh/networkQOS"
 
 
 def test_its_words_about_eviction_are_hints() -> None:

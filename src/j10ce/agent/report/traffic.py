@@ -18,7 +18,7 @@ from j10ce.model.plan import Refused, ValueChange
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
 from j10ce.policy.effect.support import missing
-from j10ce.policy.equipment import described
+from j10ce.policy.equipment import described, listed
 
 RECENT_S: Final = 5.0
 NAMED: Final = 5  # how many others a sentence names
@@ -82,6 +82,15 @@ def _claim(snap: Snapshot, target: TargetId, on: Link, way: Way) -> TrafficClaim
 def _number(snap: Snapshot, s: Setting, otherwise: float) -> float:
     value = snap.settings.get(s)
     return float(value) if isinstance(value, float | int) else otherwise
+
+
+def links(report: Report) -> list[dict[str, Any]]:
+    """Every link of the machine, as `doctor network` shows it."""
+    rates: dict[str, list[str]] = {}
+    for one in divided(report):
+        if one.rate < math.inf:
+            rates.setdefault(one.link.name, []).append(f"{one.way} at {_bits(one.rate)}")
+    return listed(report.snap.node.links.values(), {name: ", ".join(ways) for name, ways in rates.items()})
 
 
 # ---------------------------------------------------------------------- in words

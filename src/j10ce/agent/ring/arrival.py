@@ -7,6 +7,7 @@ contest. Only what concerns the arrival is kept of the plan; the next tick decid
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -15,28 +16,32 @@ from msgspec.structs import replace
 from j10ce.adapters.adapter import WorkloadEvent
 from j10ce.control.cpu.needs import base_of
 from j10ce.model import knob
-from j10ce.model.kinds import CpuSection
+from j10ce.model.kinds import CpuSection, IoSection, NetworkSection
 from j10ce.model.knob import KNOBS, ROOT, KnobRole, Setting, TargetId, Value
 from j10ce.model.plan import Change, Enable, Plan, ValueChange
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import Resources
 from j10ce.model.snapshot import Foreign, Group, Groups, Snapshot
-from j10ce.model.workload import Entitlement, Handle, Workload
+from j10ce.model.workload import Entitlement, Handle, Traffic, Workload
 from j10ce.policy.effect.cpu_share import cpu_times
 from j10ce.policy.effect.effective import CPU_SLACK
 
 MOST: Final = 8  # more at once are decided with the whole tree
 FEWEST_OTHERS: Final = 16  # with fewer the whole tree costs no more
 OTHERS: Final = "(others)"  # no namespace can be called that
+NO_WISHES: Final = (Traffic(), Traffic(), NetworkSection(), IoSection())
 PINNED: Final = ("reserved", "exclusive")
 
 
 def around(snap: Snapshot, arrivals: Sequence[Workload], fresh: Mapping[TargetId, Entitlement]) -> Snapshot | None:
     """`snap` reduced to the arrivals and what they compete with.
 
-    None where that would lose something: a group is not there yet, or whole CPUs are handed out one by one.
+    None where that would lose something: a group is not there yet, whole CPUs are handed out one by one, or a link or
+    a disk is divided, which no group is.
     """
     wanted = [fresh[w.target] for w in arrivals]
+    if any(map(_divides, wanted)):
+        return None
     if not all(e.chosen and not e.notes for e in wanted) or any(map(_pinned, fresh.values())):
         return None
     parents = {w.target: knob.group(w.handle.path.rpartition("/")[0]) for w in arrivals}
@@ -99,6 +104,11 @@ def _concerns(change: Change, targets: set[TargetId], *, promised: bool) -> bool
     known = KNOBS[change.setting.knob]
     heavier = promised and known.name == "cpu.weight" and _number(change.new) > _number(change.old)
     return target.startswith("group/") and (known.role is KnobRole.GUARANTEE or heavier)
+
+
+def _divides(e: Entitlement) -> bool:
+    of_disks = any(e.floor[2:]) or min(e.ceiling.disk_read, e.ceiling.disk_write) < math.inf
+    return of_disks or (e.egress, e.ingress, e.network, e.io) != NO_WISHES
 
 
 def _pinned(e: Entitlement) -> bool:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from j10ce.adapters.static import StaticAdapter
 from j10ce.agent.cache import Cache, KeptWorkload, Orders
 from j10ce.agent.config import AgentConfig
+from j10ce.agent.report import traffic
 from j10ce.agent.report.report import capabilities
 from j10ce.agent.ring import objects, what_if
 from j10ce.agent.ring.holds import HoldRequest
@@ -271,7 +272,8 @@ class Operations:
         return await self.shell.on_ring(answers.top, self.report)
 
     async def doctor(self) -> dict[str, Any]:
-        return {"capabilities": capabilities(self.report), "notes": self.cache.warnings}
+        links = await self.shell.on_ring(traffic.links, self.report)
+        return {"capabilities": capabilities(self.report), "notes": self.cache.warnings, "links": links}
 
     async def explain(self, target: str, name: str | None, *, wide: bool = False) -> dict[str, Any]:
         agent = self.shell.agent

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import click
 
@@ -11,23 +12,49 @@ from j10ce.cli.peers import Peers, output_option
 from j10ce.errors import Denied, Unreachable
 from j10ce.model.knob import KNOBS
 
+# What features of one area are called.
+AREAS: Final[Mapping[str, tuple[str, ...]]] = {
+    "cpu": ("cpu", "sched", "kernel.sched"),
+    "memory": ("memory", "mm.", "vm.", "oom", "reclaim"),
+    "network": ("link.", "net."),
+    "disk": ("io.", "disk"),
+}
+
 
 @click.command("doctor")
+@click.argument("area", required=False, type=click.Choice([*AREAS]))
 @output_option
 @click.pass_obj
-def doctor_command(peers: Peers, output: str) -> None:
+def doctor_command(peers: Peers, area: str | None, output: str) -> None:
     """Show what this machine can enforce, what is missing and how to get it. No agent is needed.
+
+    With an area (cpu, memory, network, disk) only what concerns it; for the network also every link that a running
+    agent knows: what it carries, and whether its traffic is divided.
 
     \b
     Example:
       j10ce-qos doctor
+      j10ce-qos doctor network
     """
     report = examine()
     try:
-        report |= {"notes": peers.agent(timeout=5.0).get("/v1/doctor")["notes"]}
+        answer = peers.agent(timeout=5.0).get("/v1/doctor")
+        report |= {"notes": answer["notes"], "links": answer.get("links")}
     except (Unreachable, Denied):
         pass  # the machine is examined from here; the agent only adds what it noticed
+    if area is not None:
+        report = of_area(report, area)
+    else:
+        report.pop("links", None)
     say(dump(report, output) if output in ("json", "yaml") else long_doctor(report))
+
+
+def of_area(report: dict[str, Any], area: str) -> dict[str, Any]:
+    """Without what does not concern it; for the network with its links, which an agent knows."""
+    concern = [c for c in report["capabilities"] if c["feature"].startswith(AREAS[area])]
+    always = [c for c in report["capabilities"] if c["feature"] == "privileges"]
+    links = {"links": report.get("links")} if area == "network" else {}
+    return {"capabilities": [*concern, *always], **links}
 
 
 def examine() -> dict[str, Any]:
@@ -48,6 +75,7 @@ def long_doctor(report: dict[str, Any]) -> str:
         [
             table(["FEATURE", "STATE", "THROUGH, OR INSTEAD"], rows),
             *_missing(caps),
+            *_links(report),
             *_topology(report),
             *report.get("notes", ()),
             _verdict(caps),
@@ -72,6 +100,16 @@ def _missing(caps: list[dict[str, Any]]) -> list[str]:
         if not c.get("ok"):
             needs.setdefault(c.get("needs") or "something that this kernel has not", []).append(c["feature"])
     return [f"missing: {', '.join(features)}: needs {need}" for need, features in needs.items()]
+
+
+def _links(report: dict[str, Any]) -> list[str]:
+    if "links" not in report:
+        return []
+    links = report["links"]
+    if links is None:
+        return ["the links of this machine are an agent's to know, and none answers"]
+    rows = [[k["name"], k["kind"], k["capacity"], "yes" if k["managed"] else "no", k["divided"]] for k in links]
+    return [table(["LINK", "KIND", "CAPACITY", "MANAGED", "DIVIDED"], rows)] if rows else ["no links"]
 
 
 def _topology(report: dict[str, Any]) -> list[str]:

@@ -12,7 +12,14 @@ from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from j10ce.dialects.koordinator import names
-from j10ce.dialects.koordinator.annotations.pod import CpuBinding, MemoryWish, PodWishes, ResctrlWish, read_pod
+from j10ce.dialects.koordinator.annotations.pod import (
+    CpuBinding,
+    MemoryWish,
+    NetworkWish,
+    PodWishes,
+    ResctrlWish,
+    read_pod,
+)
 from j10ce.dialects.koordinator.annotations.pod import unheeded as untouched
 from j10ce.dialects.koordinator.classes import (
     PROFILES,
@@ -28,7 +35,7 @@ from j10ce.dialects.koordinator.config.burst import BurstWish
 from j10ce.dialects.koordinator.memory import beyond_percentages
 from j10ce.errors import Finding
 from j10ce.model.kinds import CacheSection
-from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay, ProfileOverlay
+from j10ce.model.parts.sections import CpuOverlay, MemoryOverlay, NetworkDirection, NetworkSection, ProfileOverlay
 from j10ce.model.parts.strategy import BurstSection
 from j10ce.model.quantity import Duration
 from j10ce.model.workload import CoreWish, EvictionHints, EvictionTrigger, NativeClass, Note, Overrides, Workload
@@ -118,6 +125,8 @@ def _said(wishes: PodWishes, koord: KoordClass) -> Iterator[Said]:
         yield _identity(wishes, koord)
     if wishes.resctrl is not None:
         yield _cache(wishes.resctrl)
+    if wishes.network is not None:
+        yield _network(wishes.network)
     if wishes.binding is not None:
         yield _binding(wishes.binding)
     if wishes.oom_score_adj is not None:
@@ -190,6 +199,15 @@ def _cache(wish: ResctrlWish) -> Said:
     return Said(names.RESCTRL, fields, tuple(rest))
 
 
+def _network(wish: NetworkWish) -> Said:
+    """Bits a second, as theirs; no limit at all is what a limit of 0 says."""
+    limits = {"egress": wish.egress_limit, "ingress": wish.ingress_limit}
+    return Said(
+        names.NETWORK_QOS,
+        {f"network.{way}.ceiling": limit for way, limit in limits.items() if limit is not UNSET and limit.amount},
+    )
+
+
 def _binding(wish: CpuBinding) -> Said:
     policy = wish.required_cpu_bind_policy or wish.preferred_cpu_bind_policy
     fields = {"cpu.bind": BINDS[policy]} if policy in BINDS else {}
@@ -205,10 +223,15 @@ def _sections(said: list[Said]) -> ProfileOverlay:
     every = {path: value for one in said for path, value in one.fields.items()}
 
     def of(section: str) -> dict[str, Any]:
-        return {path.partition(".")[2]: value for path, value in every.items() if path.startswith(f"{section}.")}
+        return {path.removeprefix(f"{section}."): v for path, v in every.items() if path.startswith(f"{section}.")}
 
     return ProfileOverlay(
-        cpu=CpuOverlay(**of("cpu")), memory=MemoryOverlay(**of("memory")), cache=CacheSection(**of("cache"))
+        cpu=CpuOverlay(**of("cpu")),
+        memory=MemoryOverlay(**of("memory")),
+        cache=CacheSection(**of("cache")),
+        network=NetworkSection(
+            egress=NetworkDirection(**of("network.egress")), ingress=NetworkDirection(**of("network.ingress"))
+        ),
     )
 
 

@@ -57,7 +57,7 @@ def test_everything_that_a_pod_may_say_is_understood() -> None:
     assert wishes.replaced == (("cpu", "kubernetes.io/batch-cpu"), ("memory", "kubernetes.io/batch-memory"))
     assert wishes.extended is not None
     assert wishes.extended.containers["main"].requests == {"kubernetes.io/batch-cpu": Quantity(500)}
-    late = (names.NETWORK_QOS, names.BLKIO_QOS, names.DEVICE_ALLOCATED, names.NUMA_SPEC, names.REPLACE_RESOURCES)
+    late = (names.BLKIO_QOS, names.DEVICE_ALLOCATED, names.NUMA_SPEC, names.REPLACE_RESOURCES)
     assert unheeded(wishes) == late
 
 

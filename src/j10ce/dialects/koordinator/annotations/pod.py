@@ -237,7 +237,6 @@ def may_evict(wishes: PodWishes, evictor: str) -> bool:
 
 # What is read and reported, and what no part of ours acts on.
 UNHEEDED: Final = {
-    "network": names.NETWORK_QOS,
     "blkio": names.BLKIO_QOS,
     "devices": names.DEVICE_ALLOCATED,
     "numa": names.NUMA_SPEC,  # their scheduler's

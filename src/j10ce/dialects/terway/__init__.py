@@ -1,0 +1,7 @@
+"""Terway's words for the network: the class of a pod, its rates in bytes a second, and the files of a node.
+
+Annotations and texts of files come in; overrides of workloads, and what each class has together, go out.
+
+    files   reads global_bps_config and pod.json
+    pods    understands the annotations of a pod
+"""
