@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.bench.figures import STEP, by_second, isolation, of_rounds, percentile, ratio, worst_by_second
+from j10ce.bench.figures import STEP, above, by_second, isolation, of_rounds, percentile, ratio, worst_by_second
 
 latencies = st.floats(1e-6, 100.0)
 seconds = st.lists(st.lists(latencies, min_size=1, max_size=30), min_size=1, max_size=4)
@@ -104,3 +104,11 @@ def test_the_seconds_keep_their_order(arm: list[list[list[float]]]) -> None:
     worst = worst_by_second(arm, 1.0)
     assert worst == [max(second) for r in arm for second in r]
     assert statistics.median(worst) <= max(worst)
+
+
+@pytest.mark.parametrize(
+    ("p99", "over"),
+    [pytest.param(2.4, 0, id="as far as the SLO goes"), pytest.param(2.5, 2, id="beyond it")],
+)
+def test_seconds_above_the_slo_are_counted_against_the_worst_second_alone(p99: float, over: int) -> None:
+    assert above([[[p99], [1.0]], [[p99]]], [[[1.0], [2.0]]], 1.2) == (over, 3)

@@ -55,8 +55,10 @@ def test_what_is_written_can_be_read_again() -> None:
 @pytest.mark.parametrize("cpus", [1, 2, 64])
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
 def test_a_service_needs_its_share_of_any_machine(name: str, cpus: int) -> None:
-    load = SCENARIOS[name].load(cpus, 4.0)
-    assert load.demand == pytest.approx(0.6 * cpus)
+    scenario = SCENARIOS[name]
+    load = scenario.load(cpus, 4.0)
+    assert load.demand == pytest.approx(scenario.peak * cpus)
+    assert load.demand <= scenario.floor * cpus
     assert load.workers >= cpus
 
 

@@ -77,6 +77,12 @@ def isolation(arm: Sequence[Seconds], alone: Sequence[Seconds]) -> tuple[float, 
     return statistics.fmean(kept), percentile(kept, 0.01)
 
 
+def above(arm: Sequence[Seconds], alone: Sequence[Seconds], times: float) -> tuple[int, int]:
+    """(seconds of an arm whose p99 is more than so many times that of the worst second alone, all its seconds)."""
+    most, p99s = times * max(worst_by_second(alone)), worst_by_second(arm)
+    return sum(p99 > most for p99 in p99s), len(p99s)
+
+
 def _counted(second: Second) -> dict[int, int]:
     """How many latencies there are of each size, in steps of 1 %."""
     counts: dict[int, int] = {}

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from j10ce.bench import machine
 from j10ce.bench.crowd.gated import Gated
-from j10ce.bench.crowd.service import DENIED
+from j10ce.bench.crowd.service import DENIED, PAIR
 from j10ce.bench.figures import by_second
 from j10ce.bench.layouts.layout import Attended, Crowd, Seating
 from j10ce.bench.taken import Arm, Load, Taken
@@ -21,6 +21,8 @@ from j10ce.errors import QosError, Unsupported
 LOOK_S: Final = 0.25
 # After the last request was due; what is not served by then is given up, and counts as long as was waited.
 DRAIN_S: Final = 6.0
+SPARE: Final = 2  # times the requests that are expected
+GONE_S: Final = 5.0
 SETTLE_S: Final = 0.3  # antagonists run before the first request is due
 
 Live = Callable[[int, Sequence[float]], None]  # a second that is over, and its latencies so far
@@ -39,40 +41,42 @@ class Look(NamedTuple):
 def measure(arm: Arm, load: Load, layout: Seating, seed: int, live: Live, meter: Meter | None = None) -> Taken:
     """Raises Unsupported where this machine cannot run the arm."""
     fd = os.memfd_create("latencies")
-    with open(fd, "r+b", buffering=0) as table, _crowd(arm, load, fd, seed) as (service, antagonists):
-        crowd = Crowd(service.pid, [a.pid for a in antagonists])
-        with layout.around(crowd) as tending:
-            for one in antagonists:
-                one.go()
+    with open(fd, "r+b", buffering=0) as table, _gathered(arm, load, fd, seed) as (service, antagonists, crowd):
+        with layout.around(crowd) as attended:
+            antagonists.go()
             time.sleep(SETTLE_S)
             before = _look(crowd, meter)
             started = machine.cpu_s([service.pid])
             service.go()
-            code = _attend(service, load, tending, lambda: read(table.fileno()), live)
+            code = _attend(service, load, attended, lambda: read(table.fileno()), live)
             after = _look(crowd, meter)
             _refuse_failed(service, code)
             mib = meter()[1] if meter else None
             result = _taken(read(table.fileno()), load, _between(before, after), started, mib)
-            for one in (service, *antagonists):
-                one.end()
+            service.end()
+            antagonists.end()
+            _until_gone(crowd)
     return result
 
 
 @contextmanager
-def _crowd(arm: Arm, load: Load, fd: int, seed: int) -> Iterator[tuple[Gated, list[Gated]]]:
+def _gathered(arm: Arm, load: Load, fd: int, seed: int) -> Iterator[tuple[Gated, Gated, Crowd]]:
     """All of them ready at their gates; none is left afterwards."""
-    asked = (fd, load.rate, load.seconds, load.workers, load.cpu_us, seed, arm.priority)
-    os.ftruncate(fd, round(load.rate * load.seconds * 2 + 1000) * 16)
-    started = [Gated("j10ce.bench.crowd.service", *asked, pass_fds=(fd,))]
-    try:
-        for _ in range(load.antagonists if arm.beside else 0):
-            started.append(Gated("j10ce.bench.crowd.antagonist", load.antagonist))  # noqa: PERF401 each is ended
-        for one in started:
-            one.ready()
-        yield started[0], started[1:]
-    finally:
-        for one in started:
-            one.end()
+    os.ftruncate(fd, round(load.rate * load.seconds * SPARE + 1000) * PAIR)
+    least = load.rate if load.least_rate is None else load.least_rate
+    asked = (fd, load.rate, least, load.seconds, load.workers, load.cpu_us, seed, arm.priority)
+    with Gated("j10ce.bench.crowd.service", *asked, pass_fds=(fd,)) as service:
+        count = load.antagonists if arm.beside else 0
+        with Gated("j10ce.bench.crowd.antagonist", load.antagonist, count) as antagonists:
+            service.ready()
+            yield service, antagonists, Crowd(service.pid, [int(pid) for pid in antagonists.ready()], load.strangers)
+
+
+def _until_gone(crowd: Crowd) -> None:
+    """Whoever is killed with its starter needs a moment; a cgroup with somebody in it cannot be removed."""
+    ends = time.monotonic() + GONE_S
+    while any(os.path.exists(f"/proc/{pid}") for pid in crowd.antagonists) and time.monotonic() < ends:
+        time.sleep(0.01)
 
 
 def _look(crowd: Crowd, meter: Meter | None) -> Look:
@@ -89,7 +93,7 @@ def read(fd: int) -> list[tuple[float, float]]:
 
 
 def _attend(
-    service: Gated, load: Load, tending: Attended, look: Callable[[], list[tuple[float, float]]], live: Live
+    service: Gated, load: Load, attended: Attended, look: Callable[[], list[tuple[float, float]]], live: Live
 ) -> int | None:
     began, shown = time.monotonic(), 0
     while (code := service.wait(LOOK_S)) is None:
@@ -97,7 +101,7 @@ def _attend(
         if passed > load.seconds + DRAIN_S:
             return None
         if int(passed) > shown and shown < load.seconds:
-            tending.tend()
+            attended.tend()
             live(shown, [took for due, took in look() if took and int(due) == shown])
             shown += 1
     return code

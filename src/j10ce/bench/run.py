@@ -12,7 +12,7 @@ from j10ce.bench.layouts.ours import Connect, OwnAgent, UnderProfile, cost
 from j10ce.bench.layouts.pods import KubePods, MadeGroups
 from j10ce.bench.layouts.suppressed import Suppressing
 from j10ce.bench.measure import measure
-from j10ce.bench.scenarios import FLOOR, UTILISATION, Contest
+from j10ce.bench.scenarios import Contest
 from j10ce.bench.scratch import Scratch, Tidied
 from j10ce.bench.taken import ALONE, Arm, Missing, Taken
 from j10ce.bench.verdict import Proof, judge
@@ -46,7 +46,7 @@ def run(scenario: Contest, rounds: int, seconds: float, audience: Audience, conn
     taken: dict[str, list[Taken]] = {}
     missing = {arm.name: why for arm in scenario.arms if (why := unavailable(arm))}
     ahead = [turn for turn in turns(scenario, rounds) if turn.arm.name not in missing]
-    with Tidied() as scratch, _layouts(scratch, connect) as layouts:
+    with Tidied() as scratch, _layouts(scratch, connect, scenario) as layouts:
         for n, (arm, number) in enumerate(ahead):
             if arm.name in missing:
                 continue
@@ -79,14 +79,14 @@ Meter = Callable[[], tuple[float, float]] | None
 
 
 @contextmanager
-def _layouts(scratch: Scratch, connect: Connect) -> Iterator[Callable[[Arm], tuple[Seating, Meter]]]:
+def _layouts(scratch: Scratch, connect: Connect, scenario: Contest) -> Iterator[Callable[[Arm], tuple[Seating, Meter]]]:
     """The layout of each arm, and how our cost is read where there is one."""
     cpus = machine.cpus()
     agent = OwnAgent(scratch, connect)
-    floor = FLOOR * cpus
+    floor = scenario.floor * cpus
 
     def suppressing(groups: MadeGroups, besteffort: str, crowd: Crowd) -> Attended:
-        return Suppressing(groups, besteffort, crowd, UTILISATION * cpus)
+        return Suppressing(groups, besteffort, crowd, scenario.peak * cpus)
 
     others: Mapping[str, Seating] = {
         "kubernetes": KubePods(scratch.pods, cpus, floor),

@@ -21,6 +21,7 @@ from j10ce.errors import Busy, Denied, QosError
 from j10ce.host import child
 
 RUNS: Final = Path("/run/j10ce-qos-prove")
+PLACE: Final = "J10CE_PROVE_DIR"  # names another; runs of one place take turns
 TOP: Final = "j10ceprove"
 LOCK: Final = "lock"
 STOPS: Final = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
@@ -52,14 +53,15 @@ class Tidied:
 
     def __enter__(self) -> Scratch:
         refuse_unprivileged()
-        RUNS.mkdir(mode=0o700, exist_ok=True)
-        lock = claim(RUNS / LOCK, str(os.getpid()))
+        runs = Path(os.environ.get(PLACE) or RUNS)
+        runs.mkdir(mode=0o700, exist_ok=True)
+        lock = claim(runs / LOCK, str(os.getpid()))
         if lock is None:
-            raise Busy(f"another `prove` runs: process {(RUNS / LOCK).read_text().strip()}")
+            raise Busy(f"another `prove` runs: process {(runs / LOCK).read_text().strip()}")
         self._lock = lock
-        for stale in abandoned(RUNS):
+        for stale in abandoned(runs):
             _janitor(stale).communicate()
-        self._scratch = Scratch(RUNS / str(os.getpid()))
+        self._scratch = Scratch(runs / str(os.getpid()))
         self._scratch.folder.mkdir(mode=0o700)
         self._janitor = _janitor(self._scratch.folder)
         return self._scratch

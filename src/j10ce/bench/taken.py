@@ -14,16 +14,18 @@ ALONE: Final = "alone"
 class Load(Struct, frozen=True, kw_only=True):
     """The service and who competes with it."""
 
-    rate: float  # requests a second
+    rate: float  # requests a second, at most
+    least_rate: float | None = None  # at the beginning and at the end of a day; absent: the rate stands still
     seconds: float
     workers: int
     cpu_us: int  # of each request
     antagonist: str
     antagonists: int
+    strangers: bool = False  # nobody manages them
 
     @property
     def demand(self) -> float:
-        """CPUs that the service needs."""
+        """CPUs that the service needs at most."""
         return self.rate * self.cpu_us / 1e6
 
 

@@ -8,13 +8,14 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from j10ce.bench.figures import Interval, isolation, of_rounds, ratio, worst_by_second
+from j10ce.bench.figures import Interval, above, isolation, of_rounds, ratio, worst_by_second
 from j10ce.bench.taken import ALONE, Arm, Load, Missing, Role, Taken
 
 FORMAT: Final = 1  # of prove.json
 MS: Final = 1e3
 MOST_SPREAD: Final = 1.5  # of the rounds alone, and of an interval of ours
 MOST_OTHERS: Final = 0.05
+SLO: Final = 1.2  # times the worst second alone
 
 
 class Figures(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -32,6 +33,7 @@ class Figures(Struct, frozen=True, kw_only=True, rename="camel"):
     ratio_p999: Interval | None = None
     isolation_mean: float | None = None
     isolation_worst: float | None = None  # 1st percentile of the seconds
+    above_slo: tuple[int, int] | None = None  # seconds with p99 above 1.2 × the worst one alone, of all
     filled: float | None = None
     cost_cpus: float | None = None
     cost_mib: float | None = None
@@ -67,6 +69,7 @@ def _line(arm: Arm, taken: Sequence[Taken], alone: Sequence[Sequence[Sequence[fl
     compared = bool(alone) and arm.name != ALONE
     mean, worst = isolation(rounds, alone) if compared else (None, None)
     return Figures(
+        above_slo=above(rounds, alone, SLO) if compared else None,
         arm=arm.name, means=arm.means, role=arm.role,
         p50=of_rounds(rounds, 0.5) * MS, p99=of_rounds(rounds, 0.99) * MS, p999=of_rounds(rounds, 0.999) * MS,
         p99_by_second=[p99 * MS for p99 in worst_by_second(rounds)],

@@ -1,8 +1,9 @@
-"""Who competes with the service, as a process. Standard library only.
+"""Those who compete with the service, as one process and its children. Standard library only.
 
-    python -m j10ce.bench.crowd.antagonist PARENT KIND
+    python -m j10ce.bench.crowd.antagonist PARENT KIND COUNT
 
-`ready` is printed first; then it waits for a line on standard input, so that it can be put where it belongs.
+`ready` and the process ids of COUNT children are printed first; they wait for a line on standard input, so that each
+can be put where it belongs.
 
     spinner   wants a CPU all the time
     waker     sleeps and wakes thousands of times a second
@@ -50,11 +51,28 @@ KINDS: Final[Mapping[str, Callable[[], NoReturn]]] = {"spinner": spin, "waker": 
 
 def main() -> int:
     mortal(int(sys.argv[1]))
-    compete = KINDS[sys.argv[2]]
-    print("ready", flush=True)
+    compete, count = KINDS[sys.argv[2]], int(sys.argv[3])
+    gate = os.pipe()
+    me = os.getpid()
+    pids = [_fork(compete, me, gate) for _ in range(count)]
+    print("ready", *pids, flush=True)
     if sys.stdin.readline():
-        compete()
+        os.write(gate[1], b"!" * count)
+        os.close(gate[1])
+        os.waitpid(-1, 0)
     return 0
+
+
+def _fork(compete: Callable[[], NoReturn], parent: int, gate: tuple[int, int]) -> int:
+    if pid := os.fork():
+        return pid
+    try:
+        mortal(parent)
+        os.close(gate[1])
+        if os.read(gate[0], 1):
+            compete()
+    finally:
+        os._exit(1)
 
 
 if __name__ == "__main__":

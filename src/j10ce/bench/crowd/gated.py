@@ -6,7 +6,7 @@ import os
 import select
 import subprocess
 from collections.abc import Sequence
-from typing import IO, Final
+from typing import IO, Final, Self
 
 from j10ce.bench.scratch import child_sources
 from j10ce.errors import QosError
@@ -26,6 +26,12 @@ class Gated:
             env=child.environ(os.environ) | child_sources(), cwd=child.FOLDER,
         )  # fmt: skip
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.end()
+
     @property
     def pid(self) -> int:
         return self._process.pid
@@ -35,7 +41,7 @@ class Gated:
         readable, _, _ = select.select([_of(self._process.stdout)], [], [], READY_S)
         words = _of(self._process.stdout).readline().decode().split() if readable else []
         if words[:1] != ["ready"]:
-            self.end()
+            self._process.kill()
             raise QosError(f"the {self.name} did not start: {self.last_words() or f'silent for {READY_S:g} s'}")
         return words[1:]
 
@@ -56,9 +62,10 @@ class Gated:
         return lines[-1] if lines else ""
 
     def end(self) -> None:
+        """And with it all that it started; more than once is as good."""
         self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             _of(pipe).close()
 
 

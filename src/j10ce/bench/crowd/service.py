@@ -1,6 +1,6 @@
 """A latency-sensitive service, as a process: open loop, Poisson arrivals, a pool of workers. Standard library only.
 
-    python -m j10ce.bench.crowd.service PARENT FD RATE SECONDS WORKERS CPU_US SEED PRIORITY
+    python -m j10ce.bench.crowd.service PARENT FD RATE LEAST SECONDS WORKERS CPU_US SEED PRIORITY
 
 The arrival schedule is drawn before the start. A worker takes the next request, waits until it is due, burns the given
 CPU time, and records the latency from the instant at which the request was DUE: one that finds every worker busy or no
@@ -8,12 +8,14 @@ CPU free pays for that too. Workers are processes, because threads of one interp
 
 `ready` is printed first; then it waits for a line on standard input, so that it can be put where it belongs before it
 forks. FD is memory shared with PARENT: a pair of doubles for each request, due after seconds, and took seconds (0: not
-served yet). A PRIORITY above 0 is one of SCHED_FIFO.
+served yet). LEAST is the rate at the
+beginning and the end of a day; as high as RATE: it stands still. A PRIORITY above 0 is one of SCHED_FIFO.
 """
 
 from __future__ import annotations
 
 import gc
+import math
 import mmap
 import os
 import random
@@ -31,20 +33,25 @@ DENIED: Final = 3  # exit code where the kernel refuses SCHED_FIFO
 _NUMBER: Final = struct.Struct("=q")
 
 
-def schedule(rate: float, seconds: float, seed: int) -> array[float]:
-    """When requests are due, in seconds after the start; the same seed gives the same."""
+def schedule(rate: float, least: float, seconds: float, seed: int) -> array[float]:
+    """When requests are due, in seconds after the start; the same seed gives the same.
+
+    A day is  least + (rate − least) · sin²(π t / seconds):  arrivals of the highest rate, thinned out.
+    """
     chance, due, at = random.Random(seed), array("d"), 0.0
     while (at := at + chance.expovariate(rate)) < seconds:
-        due.append(at)
+        here = least + (rate - least) * math.sin(math.pi * at / seconds) ** 2
+        if least == rate or chance.random() * rate < here:
+            due.append(at)
     return due
 
 
 def main() -> int:
     parent, fd = int(sys.argv[1]), int(sys.argv[2])
-    rate, seconds = float(sys.argv[3]), float(sys.argv[4])
-    workers, cpu_us, seed, priority = map(int, sys.argv[5:9])
+    rate, least, seconds = map(float, sys.argv[3:6])
+    workers, cpu_us, seed, priority = map(int, sys.argv[6:10])
     mortal(parent)
-    due = schedule(rate, seconds, seed)
+    due = schedule(rate, least, seconds, seed)
     shared = mmap.mmap(fd, max(len(due), 1) * PAIR)
     table: memoryview[float] = memoryview(shared).cast("d")
     for n, at in enumerate(due):

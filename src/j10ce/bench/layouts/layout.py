@@ -12,6 +12,11 @@ class Crowd(NamedTuple):
 
     service: int
     antagonists: Sequence[int]
+    strangers: bool = False  # antagonists that nobody manages: no arm puts them anywhere
+
+    @property
+    def managed(self) -> Sequence[int]:
+        return () if self.strangers else self.antagonists
 
 
 class Attended(Protocol):

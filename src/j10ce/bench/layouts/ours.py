@@ -18,7 +18,6 @@ from j10ce.errors import QosError, Unreachable
 from j10ce.host import child
 
 START_S: Final = 60.0
-SERVICE: Final = "service"
 
 
 class Peer(Protocol):
@@ -72,8 +71,10 @@ class UnderProfile:
         placed: list[str] = []
         try:
             minimum = {"cpu": f"{round(self._floor * 1000)}m"}
-            placed.append(self._place(SERVICE, crowd.service, profile=self._profile, minimum=minimum))
-            placed += [self._place(f"hog-{n}", pid, profile="be") for n, pid in enumerate(crowd.antagonists)]
+            placed.append(
+                self._place(f"service-{crowd.service}", crowd.service, profile=self._profile, minimum=minimum)
+            )
+            placed += [self._place(f"hog-{pid}", pid, profile="be") for pid in crowd.managed]
             yield Untended()
         finally:
             for name in reversed(placed):

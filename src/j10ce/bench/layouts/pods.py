@@ -79,7 +79,7 @@ class KubePods:
             burstable = groups.make(f"{pods}/burstable", shares)
             besteffort = groups.make(f"{pods}/besteffort", LEAST_SHARES)
             groups.join(groups.make(groups.make(f"{burstable}/pod", shares) + "/container", shares), crowd.service)
-            for n, pid in enumerate(crowd.antagonists):
+            for n, pid in enumerate(crowd.managed):
                 pod = groups.make(f"{besteffort}/pod{n}", LEAST_SHARES)
                 groups.join(groups.make(f"{pod}/container", LEAST_SHARES), pid)
             yield self._tending(groups, besteffort, crowd)

@@ -41,7 +41,8 @@ def _section(verdict: Proof) -> Iterator[str]:
         "not the ones before are done; a latency counts from the instant at which the request was due. "
         f"{load.workers} workers. Figures are medians of {verdict.rounds} rounds of {load.seconds:g} s in turns; "
         "in brackets is where 90 % of redrawn rounds and seconds lie. Isolation: p99 of a usual second alone ÷ p99 of "
-        "the second, mean and worst hundredth. BE ÷ free: CPU time of the antagonists ÷ what nobody else used.</p>"
+        "the second, mean and worst hundredth. s > SLO: seconds with p99 above 1.2 × the worst second alone. "
+        "BE ÷ free: CPU time of the antagonists ÷ what nobody else used.</p>"
     )
     yield "<dl>"
     yield from (f"<dt>{escape(line.arm)}</dt><dd>{escape(line.means)}</dd>" for line in verdict.lines)

@@ -35,17 +35,31 @@ def times(ratio: Interval) -> str:
 
 
 def _short(value: float) -> str:
-    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
+    digits = 3 if value < 0.1 else 2
+    return f"{value:.{digits}f}" if value < 10 else f"{value:,.0f}"
 
 
-COLUMNS = ("arm", "p50", "p99", "p99.9", "p99 ÷ alone", "isolation", "worst s", "busy", "BE ÷ free", "our cost")
+COLUMNS = (
+    "arm",
+    "p50",
+    "p99",
+    "p99.9",
+    "p99 ÷ alone",
+    "isolation",
+    "worst s",
+    "s > SLO",
+    "busy",
+    "BE ÷ free",
+    "our cost",
+)
 
 
 def cells(line: Figures) -> tuple[str, ...]:
     cost = "" if line.cost_cpus is None else f"{line.cost_cpus:.1%} of a CPU, {line.cost_mib or 0:.0f} MiB"
+    slo = "" if line.above_slo is None else "{} of {}".format(*line.above_slo)
     return (
         line.arm, ms(line.p50), ms(line.p99), ms(line.p999), times(line.ratio) if line.ratio else "",
-        share(line.isolation_mean), share(line.isolation_worst), share(line.busy), share(line.filled), cost,
+        share(line.isolation_mean), share(line.isolation_worst), slo, share(line.busy), share(line.filled), cost,
     )  # fmt: skip
 
 

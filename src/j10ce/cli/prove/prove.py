@@ -15,7 +15,8 @@ from j10ce.cli.peers import Peers
 from j10ce.errors import Busy
 
 WIDE: Final = 100  # columns of a pipe or a file
-SCENARIOS: Final = ("cpu",)
+ALL: Final = "all"
+SCENARIOS: Final = ("cpu", "wakers", "forkers", "unmanaged", "diurnal", ALL)
 
 
 @click.command("prove")
@@ -42,6 +43,9 @@ def prove_command(
     can give. Its latency counts from the instant at which a request was due. It takes two minutes, needs root, and
     leaves nothing on the machine but prove.html and prove.json, also after Ctrl-C.
 
+    Other scenarios: beside processes that wake thousands of times a second (wakers), that start others without end
+    (forkers), or that nobody manages (unmanaged); a day from 20 to 90 % of the machine and back (diurnal); or all.
+
     \b
     Example:
       j10ce-qos prove --quick
@@ -57,13 +61,15 @@ def prove_command(
     refuse_unprivileged()
     refuse_unwritable(folder)
     _ask(peers, yes=yes)
-    chosen = shortened(KNOWN[scenario]) if quick else KNOWN[scenario]
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
-    audience = LiveBars(columns) if quick else ProgressLine()
-    proof = run(chosen, rounds or chosen.rounds, seconds or chosen.seconds, audience, Client)
-    say()
-    say(Verbatim(drawn(proof, columns)))
-    written = write_files(folder, [proof])
+    proofs = []
+    for named in KNOWN if scenario == ALL else (scenario,):
+        chosen = shortened(KNOWN[named]) if quick else KNOWN[named]
+        audience = LiveBars(columns) if quick else ProgressLine(named)
+        proofs.append(run(chosen, rounds or chosen.rounds, seconds or chosen.seconds, audience, Client))
+        say()
+        say(Verbatim(drawn(proofs[-1], columns)))
+    written = write_files(folder, proofs)
     say(f"written: {', '.join(map(str, written))}")
 
 

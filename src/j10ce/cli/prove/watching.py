@@ -22,27 +22,30 @@ FIGURE: Final = 18  # columns before a bar
 class ProgressLine:
     """n of m and the time left: rewritten on a terminal, elsewhere a line for each turn."""
 
-    def __init__(self) -> None:
-        self._began = time.monotonic()
+    def __init__(self, scenario: str) -> None:
+        self._scenario, self._began = scenario, time.monotonic()
         self._done = self._turns = 0
 
     def begin(self, arm: Arm, turn: int, turns: int) -> None:
         self._done, self._turns = turn, turns
         if sys.stderr.isatty():
-            progress(f"{turn + 1}/{turns} {arm.name}{self._left()}", last=False)
+            progress(f"{self._where()} {arm.name}{self._left()}", last=False)
 
     def second(self, arm: Arm, number: int, latencies: Sequence[float]) -> None:
         if sys.stderr.isatty() and latencies:
             p99 = ms(percentile(sorted(latencies), 0.99) * 1e3)
-            progress(f"{self._done + 1}/{self._turns} {arm.name} {p99}{self._left()}", last=False)
+            progress(f"{self._where()} {arm.name} {p99}{self._left()}", last=False)
 
     def end(self, arm: Arm, taken: Taken) -> None:
         took = sorted(t for second in taken.seconds for t in second)
-        words = f"{self._done + 1}/{self._turns} {arm.name} p99 {ms(percentile(took, 0.99) * 1e3)}"
+        words = f"{self._where()} {arm.name} p99 {ms(percentile(took, 0.99) * 1e3)}"
         if sys.stderr.isatty():
             progress(words, last=self._done + 1 == self._turns)
         else:
             warn(words)
+
+    def _where(self) -> str:
+        return f"{self._scenario} {self._done + 1}/{self._turns}"
 
     def _left(self) -> str:
         if not self._done:
