@@ -16,6 +16,7 @@ PINNED := pyproject.toml requirements/host.txt requirements/dev.txt
 # What is downloaded is what its pin says, to the last bit; our own package is built here, by what was pinned.
 PIP := $(BIN)/python -m pip -q --disable-pip-version-check install
 FROM_PINS := $(PIP) --require-hashes -r requirements
+STEPS = $(if $(filter-out setup up link,$(MAKECMDGOALS)),4,3)
 FROM_CLONE := $(PIP) --no-deps --no-build-isolation -e .
 
 .PHONY: help setup link setup-dev setup-lab setup-compat up check lint format test test-all test-compat test-long
@@ -42,16 +43,13 @@ setup-compat: setup-lab  ## the above and the oldest Kubernetes that is supporte
 	$(LAB) fetch --kubernetes old
 
 $(VENV)/.setup: $(PINNED)
-	@tools/make-venv $(VENV) $(PYTHON)
-	echo "packages: requirements/host.txt, by hash"
-	$(FROM_PINS)/host.txt
-	echo "j10ce-qos: this clone, editable"
-	$(FROM_CLONE)
+	@tools/stage 1 $(STEPS) "virtual environment" 10 tools/make-venv $(VENV) $(PYTHON)
+	tools/stage 2 $(STEPS) "packages: requirements/host.txt, by hash" 20 $(FROM_PINS)/host.txt
+	tools/stage 3 $(STEPS) "j10ce-qos: this clone, editable" 5 $(FROM_CLONE)
 	touch $@
 
 $(VENV)/.setup-dev: $(VENV)/.setup
-	@echo "packages: requirements/dev.txt, by hash"
-	$(FROM_PINS)/dev.txt
+	@tools/stage 4 $(STEPS) "packages: requirements/dev.txt, by hash" 30 $(FROM_PINS)/dev.txt
 	touch $@
 
 up: setup  ## run the embedded stack in the foreground: store, API on loopback, agent on this host
@@ -97,8 +95,9 @@ test-systemd: setup-lab  ## the suite of the guest whose PID 1 is systemd
 test-kube: setup-lab  ## everything that needs a Kubernetes control plane: CRDs, managers, agents, webhooks, extender (root)
 	@$(RUN) test-all kube
 
-bench: setup-dev  ## print the numbers that the README promises
-	@$(BIN)/python -m benchmarks
+bench: setup-dev  ## print the numbers that the README promises; installs the compiler that it needs
+	@tools/apt-need cc:gcc /usr/include/stdio.h:libc6-dev
+	$(BIN)/python -m benchmarks
 
 mutants: setup-dev  ## break 100 lines one by one: do the tests of their packages notice? (under 30 minutes)
 	@$(BIN)/python tools/mutants.py

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -127,3 +128,25 @@ def test_what_nobody_could_clean_up_goes_with_the_next_run(cli: Session, tmp_pat
     assert eventually(lambda: again.poll() is not None, LONG_S)
     assert again.returncode == 0, cli.output(again)
     assert eventually(lambda: not left(cli, runs)), left(cli, runs)
+
+
+@host
+def test_a_full_disk_is_said_before_anything_is_measured(cli: Session, tmp_path: Path, runs: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", full], check=True)
+    try:
+        said = cli.fails(1, *SHORTEST, "--output", str(full))
+    finally:
+        subprocess.run(["umount", full], check=True)
+    assert "No space left on device; --output names another folder" in said
+    assert not runs.exists()
+
+
+@host
+def test_a_busy_machine_is_left_alone_unless_somebody_says_otherwise(cli: Session, tmp_path: Path) -> None:
+    spinners = [subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"], text=True) for _ in range(2)]
+    cli.started += spinners
+    said = cli.fails(7, "prove", "--output", str(tmp_path), stdin=subprocess.DEVNULL)
+    assert "busy with other work" in said
+    assert "--yes goes on" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -29,18 +30,18 @@ class ProgressLine:
     def begin(self, arm: Arm, turn: int, turns: int) -> None:
         self._done, self._turns = turn, turns
         if sys.stderr.isatty():
-            progress(f"{self._where()} {arm.name}{self._left()}", last=False)
+            progress(_cut(f"{self._where()} {arm.name}{self._left()}"), last=False)
 
     def second(self, arm: Arm, number: int, latencies: Sequence[float]) -> None:
         if sys.stderr.isatty() and latencies:
             p99 = ms(percentile(sorted(latencies), 0.99) * 1e3)
-            progress(f"{self._where()} {arm.name} {p99}{self._left()}", last=False)
+            progress(_cut(f"{self._where()} {arm.name} {p99}{self._left()}"), last=False)
 
     def end(self, arm: Arm, taken: Taken) -> None:
         took = sorted(t for second in taken.seconds for t in second)
         words = f"{self._where()} {arm.name} p99 {ms(percentile(took, 0.99) * 1e3)}"
         if sys.stderr.isatty():
-            progress(words, last=self._done + 1 == self._turns)
+            progress(_cut(words), last=self._done + 1 == self._turns)
         else:
             warn(words)
 
@@ -52,6 +53,11 @@ class ProgressLine:
             return ""
         seconds = (time.monotonic() - self._began) / self._done * (self._turns - self._done)
         return f", {int(seconds) // 60}:{int(seconds) % 60:02} left"
+
+
+def _cut(words: str) -> str:
+    """A line that is rewritten must be one line."""
+    return words[: shutil.get_terminal_size().columns - 1]
 
 
 class LiveBars:

@@ -1,0 +1,101 @@
+"""`prove` itself: is its load the same as benchmarks/service.c, and does what it shows reach the goals?
+
+The load: p99 of both alone, in turns. The goals: the scenario `cpu`, as a user runs it, with more rounds. A goal of
+real time counts as met where a fair profile cannot be measured against a ceiling that is no better than itself.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.facts import machine_facts
+from benchmarks.latency import compile_service
+from j10ce.bench.figures import of_rounds
+from j10ce.bench.layouts.layout import AsTheyAre
+from j10ce.bench.measure import measure
+from j10ce.bench.report.text import drawn
+from j10ce.bench.run import run
+from j10ce.bench.scenarios import SCENARIOS
+from j10ce.bench.taken import ALONE, Load
+from j10ce.bench.verdict import Proof
+from j10ce.cli.client import Client
+from j10ce.cli.prove.watching import ProgressLine
+
+ROUNDS = int(os.environ.get("J10CE_BENCH_ROUNDS", "7"))
+SECONDS = 4.0
+MOST_APART = 0.10
+WIDTH = 100
+MET, MISSED = "met ", "MISSED"
+
+
+class Goal(NamedTuple):
+    says: str
+    got: float
+    met: bool
+
+
+def main() -> int:
+    machine_facts()
+    scenario = SCENARIOS["cpu"]
+    cpus = os.cpu_count() or 1
+    with tempfile.TemporaryDirectory(prefix="j10ce-bench-") as box:
+        goals = [same_load(scenario.load(cpus, SECONDS), compile_service(Path(box)))]
+    proof = run(scenario, ROUNDS, SECONDS, ProgressLine("cpu"), Client)
+    print(drawn(proof, WIDTH))
+    goals += goals_of(proof)
+    for goal in goals:
+        print(f"  {MET if goal.met else MISSED} {goal.says}: {goal.got:.2f}")
+    return int(not all(goal.met for goal in goals))
+
+
+def same_load(load: Load, program: Path) -> Goal:
+    alone = SCENARIOS["cpu"].arms[0]
+    theirs, ours = [], []
+    for number in range(ROUNDS):
+        theirs.append(in_c(load, program, number))
+        taken = measure(alone, load, AsTheyAre(), number, lambda *_: None)
+        ours.append(of_rounds([taken.seconds], 0.99) * 1e3)
+    ratio = statistics.median(ours) / statistics.median(theirs)
+    print(f"p99 alone: service.c {statistics.median(theirs):.2f} ms, prove {statistics.median(ours):.2f} ms")
+    return Goal(f"prove's p99 alone ÷ service.c's within {MOST_APART:.0%}", ratio, abs(ratio - 1) <= MOST_APART)
+
+
+def in_c(load: Load, program: Path, seed: int) -> float:
+    """p99 in ms."""
+    words = [program, f"{load.rate:.0f}", f"{load.seconds}", str(load.workers), str(load.cpu_us), str(seed)]
+    return float(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[1]) / 1e3
+
+
+def goals_of(proof: Proof) -> Iterator[Goal]:
+    lines = {line.arm: line for line in proof.lines}
+    alone, ls, realtime, ceiling = (lines.get(name) for name in (ALONE, "ls", "realtime", "ceiling"))
+    if not alone or not ls or not ls.ratio or not ls.ratio_p999:
+        raise SystemExit("the service could not be measured alone and under ls")
+    yield most("ls: p99 ÷ alone", ls.ratio.middle, 1.15)
+    yield most("ls: p99.9 ÷ alone", ls.ratio_p999.middle, 1.25)
+    yield least("ls: machine busy", ls.busy, 0.97)
+    yield least("ls: best effort ÷ free", ls.filled or 0.0, 0.90)
+    if realtime and realtime.ratio and realtime.ratio_p999 and ceiling and ceiling.ratio:
+        yield most("realtime: p99 ÷ ceiling", realtime.p99 / ceiling.p99, 1.25)
+        if ceiling.ratio.middle <= 0.6:
+            yield most("realtime: p99 ÷ alone", realtime.ratio.middle, 0.75)
+            yield most("realtime: p99.9 ÷ alone", realtime.ratio_p999.middle, 0.85)
+
+
+def most(says: str, got: float, bar: float) -> Goal:
+    return Goal(f"{says} ≤ {bar:.2f}", got, got <= bar)
+
+
+def least(says: str, got: float, bar: float) -> Goal:
+    return Goal(f"{says} ≥ {bar:.2f}", got, got >= bar)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
