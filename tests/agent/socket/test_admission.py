@@ -117,6 +117,15 @@ async def test_limits_of_every_resource_are_as_they_were_given(tmp_path: Path, s
         assert limits == Ceiling(1000.0, float(1 << 30), 5e7, 1e7, 5e6)
 
 
+async def test_a_limit_that_no_link_can_be_given_is_a_note_for_each_direction(tmp_path: Path, sleeper: int) -> None:
+    async with running(tmp_path) as scene:
+        notes = (await adopt(scene, sleeper, "100m", limits={"network": "50Mbit"}))["notes"]
+        assert [note.partition(":")[0] for note in notes if "50Mbit" in note] == [
+            "egress is not limited to 50Mbit",
+            "ingress is not limited to 50Mbit",
+        ]
+
+
 class Left(Empty):
     """A process lives where an earlier workload of that name was."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 
 from j10ce.agent.ring.ring import Report
 from j10ce.model.kinds import Tier
-from j10ce.model.knob import Setting
+from j10ce.model.knob import Setting, TargetId
 from j10ce.model.plan import ValueChange
 from j10ce.model.resource import RESOURCES, spell
 from j10ce.model.snapshot import Snapshot
@@ -35,6 +36,14 @@ def unmet(report: Report, workload: Workload, unwritable: str) -> list[str]:
     if not asked:
         return []
     return list(dict.fromkeys(_reasons(report, workload, asked, unwritable))) or [*_annulled(report, workload)]
+
+
+def unlimited(report: Report, target: TargetId) -> Iterator[str]:
+    """Limits of traffic that this machine cannot hold."""
+    entitled = report.snap.entitlements[target]
+    for way, said in (("egress", entitled.egress), ("ingress", entitled.ingress)):
+        if entitled.chosen and said.ceiling < math.inf and not report.snap.supports(f"net.{way}.ceil"):
+            yield f"{way} is not limited to {spell('network', said.ceiling)}: {missing(report.snap, f'net.{way}.ceil')}"
 
 
 def _annulled(report: Report, workload: Workload) -> Iterator[str]:

@@ -354,7 +354,8 @@ def _problem(outcome: Outcome, target: TargetId, wanted: tuple[int, ...]) -> Qos
 def _answer(report: Report, w: Workload, unarmed: str, unmet: list[str]) -> dict[str, Any]:
     """`otherNotes`: those that say something else than `unmet`, why its minimum is not upheld."""
     entitled = report.snap.entitlements[w.target]
-    notes = [*entitled.notes, *(Note("Note", "", text) for text in raised_limits(w.target, report.plan))]
+    limits = (*raised_limits(w.target, report.plan), *minimum.unlimited(report, w.target))
+    notes = [*entitled.notes, *(Note("Note", "", text) for text in limits)]
     if not report.armed:
         notes.append(Note("Note", "", f"nothing was written: {unarmed or 'the agent was disarmed meanwhile'}"))
     notes += [
