@@ -24,7 +24,7 @@ from j10ce.policy.validation.sections import OWN_CPUS
 UPHELD_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "cpu": ("cpu.weight",),
     "memory": ("memory.min",),
-    "network": ("net.egress.floor", "net.ingress.floor"),
+    "network": ("net.egress.floor",),
 }
 # What has to be there before a knob of a workload is worth anything.
 BELOW: Final = {"network": ("link.egress.rate", "link.ingress.rate")}
@@ -39,8 +39,10 @@ def unmet(report: Report, workload: Workload, unwritable: str) -> list[str]:
 
 
 def unlimited(report: Report, target: TargetId) -> Iterator[str]:
-    """Limits of traffic that this machine cannot hold."""
-    entitled = report.snap.entitlements[target]
+    """Limits of traffic that this machine cannot hold, and a floor of what comes in that it cannot."""
+    entitled, snap = report.snap.entitlements[target], report.snap
+    if entitled.chosen and entitled.ingress.floor and not snap.supports("net.ingress.floor"):
+        yield f"only what is sent has its floor: {missing(snap, 'net.ingress.floor')}"
     for way, said in (("egress", entitled.egress), ("ingress", entitled.ingress)):
         if entitled.chosen and said.ceiling < math.inf and not report.snap.supports(f"net.{way}.ceil"):
             yield f"{way} is not limited to {spell('network', said.ceiling)}: {missing(report.snap, f'net.{way}.ceil')}"

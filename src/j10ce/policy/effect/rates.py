@@ -15,6 +15,7 @@ from j10ce.model.workload import Entitlement, Traffic
 from j10ce.policy.effect.support import missing
 
 FIRST: Final = RESOURCES.index("network")  # from here on resources are rates
+SENT: Final = "egress"
 SLACK: Final = 0.999  # whole bytes a second are what kernels count in
 UNKNOWN: Final = "nothing upholds it on this machine"
 
@@ -43,8 +44,8 @@ def _nobody(snap: Snapshot, e: Entitlement, promised: float) -> EffectiveRate:
 
 
 def _network(snap: Snapshot, e: Entitlement, promised: float) -> EffectiveRate:
-    """The worst of all managed links, each direction."""
-    every = [_on_link(snap, e, k, way) for k in snap.node.links.values() if k.managed for way in ("egress", "ingress")]
+    """The worst of all managed links. What comes in is the sender's to slow down: it counts where this machine can."""
+    every = [_on_link(snap, e, k, way) for k in snap.node.links.values() if k.managed for way in (SENT, "ingress")]
     shares = [share for one in every for share in one]
     worst = min(shares, key=lambda s: (not s.reason, s.amount), default=EffectiveRate(promised))
     return worst if worst.reason else EffectiveRate(promised)
@@ -56,7 +57,8 @@ def _on_link(snap: Snapshot, e: Entitlement, on: Link, way: str) -> Iterator[Eff
         return
     knob = f"net.{way}.floor"
     if not snap.supports(knob):
-        yield EffectiveRate(0.0, missing(snap, knob))
+        if way == SENT:
+            yield EffectiveRate(0.0, missing(snap, knob))
         return
     ground = snap.settings.get(Setting(link(on.name), f"link.{way}.rate"), math.inf)
     if not isinstance(ground, float | int) or ground == math.inf:
