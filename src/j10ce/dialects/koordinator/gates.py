@@ -14,6 +14,7 @@ from j10ce.errors import Finding
 
 PATH: Final = "koordletFeatureGates"
 NO_DEVICES: Final = "devices are not looked at"
+NO_CLASS_RATES: Final = "no class has a rate together; a pod's own is heeded"
 NO_HOOKS: Final = "there are no runtime hooks"
 TRUTH: Final = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
@@ -62,8 +63,8 @@ GATES: Final[Mapping[str, FeatureGate]] = {
     "PodResourcesProxy": FeatureGate(instead=NO_DEVICES),
     "GPUEnvInject": FeatureGate(instead=NO_HOOKS),
     "RDMADeviceInject": FeatureGate(instead=NO_HOOKS),
-    "TerwayQoS": FeatureGate(instead="the network is not written to yet"),
-    "TCNetworkQoS": FeatureGate(instead="the network is not written to yet"),
+    "TerwayQoS": FeatureGate(instead=NO_CLASS_RATES),
+    "TCNetworkQoS": FeatureGate(instead=NO_CLASS_RATES),
 }
 
 
