@@ -66,7 +66,7 @@ def examine(hierarchies: Hierarchies | None = None, *, proc: str = "/proc", run:
         *_knobs({**try_knobs(mounted), **_beside_cgroups(mounted)}),
         *(_capability(deed.value, s) for deed, s in CgroupFiles(mounted).deeds().items()),
         _tasks(mounted, proc),
-        _network(mounted),
+        *_network(mounted),
         *_pressure(mounted, proc),
         _cpi(),
         _recursive_protection(mounted),
@@ -111,12 +111,14 @@ def _tasks(hierarchies: Hierarchies, proc: str) -> Capability:
     return Capability(feature="tasks", ok=not needs, via="prctl, resctrl", needs=needs, instead=instead)
 
 
-def _network(hierarchies: Hierarchies) -> Capability:
+def _network(hierarchies: Hierarchies) -> Iterator[Capability]:
     """Whether traffic can be divided: tried where nobody else is."""
     able = net.support(hierarchies)
-    via = "HTB, by the cgroup of each socket" if able.ok else ""
-    instead = "" if able.ok else "floors and ceilings of the network are not upheld"
-    return Capability(feature="network", ok=able.ok, via=via, needs=able.needs, instead=instead)
+    instead_of = {"egress": "what is sent is not divided", "ingress": "what is received is not divided"}
+    for way, (ok, _, needs, _) in able.items():
+        instead = instead_of[way]
+        via = "HTB, by the cgroup of each socket" if ok else ""
+        yield Capability(feature=f"network {way}", ok=ok, via=via, needs=needs, instead="" if ok else instead)
 
 
 def _clear(hierarchies: Hierarchies) -> None:

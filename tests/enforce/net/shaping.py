@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from j10ce.kernel.net import probe
 from j10ce.kernel.net.estate import LinkEstate, ShareEstate
 from j10ce.kernel.net.rates import LinkRates
 from j10ce.kernel.net.traffic import TrafficClasses
-from j10ce.kernel.net.trees import Trees
+from j10ce.kernel.net.trees import Trees, Way
 from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import Setting, TargetId, Value, link, workload
 from j10ce.model.plan import Change, Outcome, Plan, ValueChange
@@ -32,21 +33,29 @@ MBIT = 1e6
 SEND = """
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(("192.0.2.1", 0))
+s.bind(("{here}", 0))
 for _ in range({count}):
-    s.sendto(bytes({size}), ("192.0.2.2", 9))
+    s.sendto(bytes({size}), ("{there}", 9))
 print("sent")
+"""
+RECEIVE = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+s.bind(("192.0.2.1", 9))
+print("ready", flush=True)
+for _ in range({count}):
+    s.recv(65536)
 """
 
 
-def value(target: TargetId, knob: str, new: Value, instance: str = "eth0") -> ValueChange:
-    return ValueChange(
-        Setting(target, f"net.egress.{knob}" if knob != "share" else "net.share", instance), None, new, "test", ""
-    )
+def value(target: TargetId, knob: str, new: Value, way: Way = "egress") -> ValueChange:
+    name = "net.share" if knob == "share" else f"net.{way}.{knob}"
+    return ValueChange(Setting(target, name, "eth0"), None, new, "test", "")
 
 
-def rate(new: Value, target: TargetId = ETH0) -> ValueChange:
-    return ValueChange(Setting(target, "link.egress.rate"), None, new, "test", "")
+def rate(new: Value, way: Way = "egress") -> ValueChange:
+    return ValueChange(Setting(ETH0, f"link.{way}.rate"), None, new, "test", "")
 
 
 def take_over() -> ValueChange:
@@ -70,13 +79,13 @@ class Shaped:
     def __init__(self, netns: Netns, work: Workbench, journal: Path) -> None:
         self.netns, self.work, self._file = netns, work, journal
         self.support = probe.support(work.hierarchies)
-        if not self.support.ok:
-            pytest.skip(f"Unsupported: traffic needs {self.support.needs}")
+        if needs := self.support["egress"].needs:
+            pytest.skip(f"Unsupported: traffic needs {needs}")
         self.places = {target: work.make(target.rpartition("/")[2]) for target in (API, SYNC)}
         self.trials: list[Probation] = []
         self.start()
 
-    def try_out(self, index: int, before: str) -> Probation:
+    def try_out(self, index: int, way: Way, before: str) -> Probation:
         self.trials.append(Probation(before))
         return self.trials[-1]
 
@@ -100,23 +109,41 @@ class Shaped:
 
     def send(self, at: Handle | None, *, count: int = 100, size: int = 1000) -> None:
         """Packets out of a cgroup; all of them have left it when this returns."""
-        files = (
-            [self.work.hierarchies.file(c, at.path, "cgroup.procs") for c in self.work.hierarchies.in_use()]
-            if at
-            else []
-        )
-        enter = "".join(f"open({f!r}, 'w').write('0')\n" for f in files)
-        code = enter + SEND.format(count=count, size=size)
+        code = self._enter(at) + SEND.format(count=count, size=size, here="192.0.2.1", there="192.0.2.2")
         self.netns.run(sys.executable, "-I", "-S", "-c", code)
 
-    def counted(self, target: TargetId | int) -> Counted:
+    def counted(self, target: TargetId | int, way: Way = "egress") -> Counted:
         index = self.trees.index("eth0")
         assert index is not None
-        tree = self.trees.of(index)
+        tree = self.trees.of(index, way)
         assert tree is not None
         minor = target if isinstance(target, int) else tree.branches[target].minor
-        every = queues.classes(self.trees.netlink, index)
+        every = queues.classes(self.trees.netlink, tree.link)
         return next(counted(q) for q in every if q.handle & 0xFFFF == minor)
+
+    def receive(self, at: Handle, *, count: int = 100, size: int = 1000) -> None:
+        """Packets from the peer to a socket of a cgroup that only listens; all have come when this returns."""
+        code = RECEIVE.format(count=count)
+        inside = (
+            "nsenter",
+            f"--net=/run/netns/{self.netns.name}",
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            self._enter(at) + code,
+        )
+        with subprocess.Popen(inside, stdout=subprocess.PIPE, text=True) as listening:
+            assert listening.stdout is not None
+            assert listening.stdout.readline() == "ready\n"
+            send = SEND.format(count=count, size=size, here="192.0.2.2", there="192.0.2.1")
+            self.netns.run(sys.executable, "-I", "-S", "-c", send, at=self.netns.peer)
+        assert listening.returncode == 0
+
+    def _enter(self, at: Handle | None) -> str:
+        in_use = self.work.hierarchies.in_use() if at else ()
+        files = [self.work.hierarchies.file(c, at.path, "cgroup.procs") for c in in_use if at]
+        return "".join(f"open({f!r}, 'w').write('0')\n" for f in files)
 
     def picture(self) -> str:
         """What an operator sees, but for what is merely counted."""

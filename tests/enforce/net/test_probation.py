@@ -15,7 +15,7 @@ def tried(shaped: Shaped, within_s: float, before: str = "") -> int:
     index = shaped.trees.index("eth0")
     assert index is not None
     with shaped.netns.inside():
-        started = probation.start(index, before, within_s)
+        started = probation.start(index, "egress", before, within_s)
     return started.wait()
 
 

@@ -83,7 +83,7 @@ def test_what_the_journal_does_not_spell_is_refused(text: str) -> None:
     st.floats(0, 1e12) | st.just(math.inf),
 )
 def test_what_the_kernel_makes_of_a_value_it_leaves_as_it_is(knob: str, value: float) -> None:
-    traffic = TrafficClasses(None, Hierarchies({}), Support(True))  # type: ignore[arg-type]
+    traffic = TrafficClasses(None, Hierarchies({}), {"egress": Support(True)})  # type: ignore[arg-type]
     setting = Setting(API, knob, "eth0")
     once = traffic.quantise(setting, value)
     assert traffic.quantise(setting, once) == once

@@ -17,6 +17,8 @@ RECORD: Final = struct.Struct("=QI372s")  # the cgroup's id, how deep it lies, t
 NUMBER: Final = struct.Struct("=I")
 MOST_TEXT: Final = 371
 ON_PROBATION: Final = 0  # the record that stands in a tree until traffic has been seen to pass
+HOOK_IS_OURS: Final = 1  # that we made the place where the program hangs that sends packets there
+FIRST: Final = 0x10  # class of a share or a workload; below are such records, and the classes that every tree has
 
 
 class ClassName(NamedTuple):
@@ -43,5 +45,5 @@ def tables(netlink: Netlink, link: int) -> dict[str, bpf.Map]:
 def names(table: bpf.Map) -> Iterator[ClassName]:
     for key, value in table.items():
         (minor,), (cgroup, level, text) = NUMBER.unpack(key), RECORD.unpack(value)
-        if minor != ON_PROBATION:
+        if minor >= FIRST:
             yield ClassName(minor, cgroup, level, TargetId(text.partition(b"\0")[0].decode(errors="replace")))

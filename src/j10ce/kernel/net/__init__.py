@@ -8,6 +8,8 @@ kernel does the rest, packet by packet, whether an agent runs or not.
     traffic  is the back end of workloads and shares: their classes
     trees    knows the trees of all links, and hears when somebody else changes one
     tree     is one of them, found or built
+    ingress  sends what comes in through a link of ours that has a tree
+    director is the program that does so
     foreign  is what others have set up, kept and put back
     htb      spells classes for the kernel
     program  finds the class of a packet by the cgroup of its socket

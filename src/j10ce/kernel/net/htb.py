@@ -7,6 +7,7 @@ import socket
 import struct
 from typing import Final
 
+from j10ce.host.net.classes import FIRST as FIRST
 from j10ce.host.net.classes import HANDLE as HANDLE
 from j10ce.host.net.classes import MAJOR as MAJOR
 from j10ce.host.net.netlink import CREATE, EXCLUSIVE, REPLACE, NetlinkRequest, attribute
@@ -25,7 +26,6 @@ from j10ce.host.net.queues import (
 WHOLE: Final = 1  # the class of all that leaves
 OTHERS: Final = 2  # of whoever has no class
 SYSTEM: Final = 3  # of what must never wait: neighbours, SSH, ourselves
-FIRST: Final = 0x10  # of shares and workloads
 LAST: Final = 0xFFEF
 NO_FLOOR: Final = 1000  # HTB has no class without a rate: 8 kbit/s stands for none
 NO_CEIL: Final = 1 << 37  # above every link: the class above limits

@@ -21,9 +21,21 @@ from j10ce.host import child
 from j10ce.host.mounts import UNIFIED, Hierarchies
 from j10ce.host.net import classes, queues
 from j10ce.host.net.classes import NAMES, NUMBER
-from j10ce.host.net.links import GET_LINK, GET_NEIGHBOUR, GET_ROUTE, LINK, NEIGHBOUR, NEW_LINK, ROUTE, gateways
+from j10ce.host.net.links import (
+    GET_LINK,
+    GET_NEIGHBOUR,
+    GET_ROUTE,
+    LINK,
+    NEIGHBOUR,
+    NEW_LINK,
+    ROUTE,
+    LinkTable,
+    gateways,
+)
 from j10ce.host.net.netlink import REPLACE, Netlink, NetlinkRequest, attribute, attributes
 from j10ce.kernel.net import foreign, htb
+from j10ce.kernel.net.ingress import queue_of
+from j10ce.kernel.net.trees import Trees, Way
 
 WITHIN_S: Final = 10.0
 LOOK_S: Final = 0.25
@@ -43,9 +55,9 @@ class Passed(NamedTuple):
     sent: int
 
 
-def start(link: int, before: str, within_s: float = WITHIN_S) -> subprocess.Popen[bytes]:
+def start(link: int, way: Way, before: str, within_s: float = WITHIN_S) -> subprocess.Popen[bytes]:
     """`before`: what others had there, as `foreign.capture` spells it."""
-    command = child.python("j10ce.kernel.net.probation", str(link), f"{within_s:g}")
+    command = child.python("j10ce.kernel.net.probation", str(link), way, f"{within_s:g}")
     started = subprocess.Popen(
         command,
         cwd=child.FOLDER,
@@ -62,16 +74,16 @@ def start(link: int, before: str, within_s: float = WITHIN_S) -> subprocess.Pope
 
 
 def main(arguments: Sequence[str]) -> int:
-    link, within_s, before = int(arguments[0]), float(arguments[1]), sys.stdin.read()
+    link, way, within_s, before = int(arguments[0]), arguments[1], float(arguments[2]), sys.stdin.read()
     _leave()
     netlink = Netlink()
     first, until = _passed(netlink, link), time.monotonic() + within_s
     while (now := _passed(netlink, link)) is not None and first is not None:
         doors = _doors(netlink, link)
         if now.sent > first.sent and now.received > first.received and (not doors or _answered(netlink, link, doors)):
-            return _prove(netlink, link)
+            return _prove(netlink, link, way)
         if time.monotonic() >= until:
-            return _go_back(netlink, link, before)
+            return _go_back(netlink, link, before) if way == "egress" else _let_in(link)
         _knock(netlink, link, doors)
         time.sleep(LOOK_S)
     return PASSED  # the link is gone, and its tree with it
@@ -88,8 +100,11 @@ def _leave() -> None:
             os.close(fd)
 
 
-def _prove(netlink: Netlink, link: int) -> int:
-    if maps := classes.tables(netlink, link):
+def _prove(netlink: Netlink, link: int, way: str) -> int:
+    table = LinkTable()
+    table.now()
+    queue = link if way == "egress" else next((i for i, n in table.names.items() if n == queue_of(link)), 0)
+    if maps := classes.tables(netlink, queue):
         maps[NAMES].drop(NUMBER.pack(classes.ON_PROBATION))
     return PASSED
 
@@ -98,6 +113,12 @@ def _go_back(netlink: Netlink, link: int, before: str) -> int:
     """Only where it is still ours."""
     if classes.is_ours(foreign.root_of(queues.qdiscs(netlink, link))):
         netlink.ask([htb.no_root(link), *foreign.replay(before)])
+    return WENT_BACK
+
+
+def _let_in(link: int) -> int:
+    """Nothing of ours stands between the link and whoever receives."""
+    Trees(LinkTable()).fell_ingress(link)
     return WENT_BACK
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
@@ -12,7 +13,9 @@ from j10ce.errors import QosError
 from j10ce.host.files import read_whole
 from j10ce.host.mounts import Hierarchies
 from j10ce.host.net.netlink import Netlink
+from j10ce.kernel.net import ingress
 from j10ce.kernel.net.tree import LinkTree
+from j10ce.kernel.net.trees import Way
 from j10ce.model.knob import Support
 from j10ce.model.plan import Refused
 
@@ -21,38 +24,54 @@ _NEWNET: Final = 0x4000_0000
 _LO: Final = 1  # the only link of a new namespace
 _NET_ADMIN, _SYS_ADMIN = 12, 21
 _RATE: Final = 125_000
+_ABLE: Final = Support(True, VIA)
 
 
-def support(hierarchies: Hierarchies) -> Support:
-    """Of all that leaves by a link; `needs` names the first thing that is missing."""
+def support(hierarchies: Hierarchies) -> Mapping[Way, Support]:
+    """Of what leaves by a link and of what comes in; `needs` names the first thing that is missing."""
     if hierarchies.unified is None:
-        return Support(False, VIA, needs="a cgroup2 mount, by whose cgroups sockets are told apart (hybrid will do)")
+        return _neither("a cgroup2 mount, by whose cgroups sockets are told apart (hybrid will do)")
     missing = [name for bit, name in ((_NET_ADMIN, "NET_ADMIN"), (_SYS_ADMIN, "SYS_ADMIN")) if not _may(bit)]
-    if missing:
-        return Support(False, VIA, needs=f"the capabilities {' and '.join(missing)}")
-    return _tried()
+    return _neither(f"the capabilities {' and '.join(missing)}") if missing else _tried()
+
+
+def _neither(needs: str) -> Mapping[Way, Support]:
+    return {"egress": Support(False, VIA, needs=needs), "ingress": Support(False, VIA, needs=needs)}
 
 
 @cache
-def _tried() -> Support:
-    answers: list[Support] = []
+def _tried() -> Mapping[Way, Support]:
+    answers: list[Mapping[Way, Support]] = []
     thread = threading.Thread(target=lambda: answers.append(_try()), name="probe-net")
     thread.start()
     thread.join()
-    return answers[0] if answers else Support(False, VIA, needs="a network namespace to try it in")
+    return answers[0] if answers else _neither("a network namespace to try it in")
 
 
-def _try() -> Support:
+def _try() -> Mapping[Way, Support]:
     """In a thread of its own: the namespace goes with it."""
     if ctypes.CDLL(None, use_errno=True).unshare(_NEWNET):
-        return Support(False, VIA, needs=f"a network namespace to try it in ({os.strerror(ctypes.get_errno())})")
+        return _neither(f"a network namespace to try it in ({os.strerror(ctypes.get_errno())})")
+    egress = _try_egress(netlink := Netlink())
+    return {"egress": egress, "ingress": _try_ingress(netlink) if egress.ok else egress}
+
+
+def _try_ingress(netlink: Netlink) -> Support:
     try:
-        built = LinkTree.build(Netlink(), _LO, _RATE)
+        refused = ingress.make(netlink, _LO) or ingress.attach(netlink, _LO, _LO)
+    except (OSError, QosError) as e:
+        return Support(False, VIA, needs=f"programs that find a packet's socket (Linux 5.7): {e}")
+    return Support(False, VIA, needs=f"CONFIG_IFB and CONFIG_NET_SCH_INGRESS: {refused.reason}") if refused else _ABLE
+
+
+def _try_egress(netlink: Netlink) -> Support:
+    try:
+        built = LinkTree.build(netlink, _LO, _RATE)
     except (OSError, QosError) as e:
         return Support(False, VIA, needs=f"programs of the kernel (CONFIG_BPF_SYSCALL, CONFIG_CGROUP_BPF): {e}")
     if isinstance(built, Refused):
         return Support(False, VIA, needs=f"CONFIG_NET_SCH_HTB and CONFIG_NET_CLS_BPF: {built.reason}")
-    return Support(True, VIA)
+    return _ABLE
 
 
 def _may(bit: int) -> bool:

@@ -13,16 +13,16 @@ from typing import Final
 
 from j10ce.host.net.bpf import Map
 
-_R0, _R1, _R2, _R3, _R4, _R5, _R6, _R7, _R8, _FP = 0, 1, 2, 3, 4, 5, 6, 7, 8, 10
+R0, R1, R2, R3, R4, R5, R6, R7, R8, FP = 0, 1, 2, 3, 4, 5, 6, 7, 8, 10
 _LOOKUP: Final = 1  # bpf_map_lookup_elem
 _LOAD_BYTES: Final = 68  # bpf_skb_load_bytes_relative
 _CGROUP: Final = 79  # bpf_skb_cgroup_id
 _ANCESTOR: Final = 83  # bpf_skb_ancestor_cgroup_id
 _FROM_NETWORK_HEADER: Final = 1
 _PROTOCOL: Final = 16  # of __sk_buff
-_KEY, _HEADER, _PORTS = -8, -48, -56  # on the stack
-_ARP, _IPV4, _IPV6 = (socket.htons(n) for n in (0x0806, 0x0800, 0x86DD))
-_TCP, _ICMP6 = 6, 58
+_KEY, HEADER, _PORTS = -8, -48, -56  # on the stack
+_ARP, IPV4, IPV6 = (socket.htons(n) for n in (0x0806, 0x0800, 0x86DD))
+TCP, _ICMP6 = 6, 58
 _SOLICIT, _REDIRECT = 133, 137  # neighbour discovery lies between
 _SSH: Final = 22
 MOST_LEVEL: Final = 32  # of a cgroup below the root
@@ -78,7 +78,7 @@ class Instructions:
         self._labels[name] = len(self._out)
 
     def answer(self, number: int) -> None:
-        self.put(_R0, number)
+        self.put(R0, number)
         self.emit(0x95)
 
     def bytes(self) -> bytes:
@@ -94,15 +94,15 @@ def classifier(levels: Iterable[int], classes: Map, names: Map, system: int) -> 
     The program does not read the names: it holds both tables, so that they last as long as the filter does.
     """
     code = Instructions()
-    code.copy(_R6, _R1)
+    code.copy(R6, R1)
     for held in (names, classes):
-        code.table(_R1, held)
+        code.table(R1, held)
     for level in sorted(set(levels), reverse=True):
         _by_cgroup(code, level, classes)
-    code.load("W", _R7, _R6, _PROTOCOL)
-    code.jump_if(_R7, _ARP, "system")
-    code.jump_if(_R7, _IPV6, "v6")
-    code.jump_if(_R7, _IPV4, "other", unless=True)
+    code.load("W", R7, R6, _PROTOCOL)
+    code.jump_if(R7, _ARP, "system")
+    code.jump_if(R7, IPV6, "v6")
+    code.jump_if(R7, IPV4, "other", unless=True)
     _v4(code)
     code.label("v6")
     _v6(code)
@@ -117,68 +117,65 @@ def classifier(levels: Iterable[int], classes: Map, names: Map, system: int) -> 
 
 def _by_cgroup(code: Instructions, level: int, classes: Map) -> None:
     """The ancestor at that level of the cgroup that the socket was made in: 0 for a packet without a socket."""
-    code.copy(_R1, _R6)
-    code.put(_R2, level)
+    code.copy(R1, R6)
+    code.put(R2, level)
     code.call(_ANCESTOR)
-    code.store(_FP, _R0, _KEY)
-    code.table(_R1, classes)
-    code.copy(_R2, _FP)
-    code.add(_R2, _KEY)
+    code.store(FP, R0, _KEY)
+    code.table(R1, classes)
+    code.copy(R2, FP)
+    code.add(R2, _KEY)
     code.call(_LOOKUP)
-    code.jump_if(_R0, 0, f"above {level}")
-    code.load("W", _R0, _R0, 0)
+    code.jump_if(R0, 0, f"above {level}")
+    code.load("W", R0, R0, 0)
     code.emit(0x95)
     code.label(f"above {level}")
 
 
 def _v4(code: Instructions) -> None:
-    _read(code, 0, 20, _HEADER)
-    code.load("B", _R7, _FP, _HEADER + 9)
-    code.jump_if(_R7, _TCP, "other", unless=True)
-    code.load("B", _R8, _FP, _HEADER)
-    code.emit(0x57, _R8, number=0xF)  # words of the header
-    code.emit(0x67, _R8, number=2)
+    load_bytes(code, 0, 20, HEADER, "other")
+    code.load("B", R7, FP, HEADER + 9)
+    code.jump_if(R7, TCP, "other", unless=True)
+    code.load("B", R8, FP, HEADER)
+    code.emit(0x57, R8, number=0xF)  # words of the header
+    code.emit(0x67, R8, number=2)
     code.jump("local")
 
 
 def _v6(code: Instructions) -> None:
     """Neighbours must hear from us, or nobody does; only the kernel itself asks for them."""
-    _read(code, 0, 40, _HEADER)
-    code.put(_R8, 40)
-    code.load("B", _R7, _FP, _HEADER + 6)
-    code.jump_if(_R7, _TCP, "local")
-    code.jump_if(_R7, _ICMP6, "other", unless=True)
-    _read(code, 40, 1, _PORTS)
-    code.load("B", _R7, _FP, _PORTS)
-    code.add(_R7, -_SOLICIT)
-    code.jump_if_above(_R7, _REDIRECT - _SOLICIT, "other")
+    load_bytes(code, 0, 40, HEADER, "other")
+    code.put(R8, 40)
+    code.load("B", R7, FP, HEADER + 6)
+    code.jump_if(R7, TCP, "local")
+    code.jump_if(R7, _ICMP6, "other", unless=True)
+    load_bytes(code, 40, 1, _PORTS, "other")
+    code.load("B", R7, FP, _PORTS)
+    code.add(R7, -_SOLICIT)
+    code.jump_if_above(R7, _REDIRECT - _SOLICIT, "other")
     code.jump("system")
 
 
 def _ssh(code: Instructions) -> None:
     """Of a socket of this machine: what is merely forwarded could be anybody's flood. R8: where the ports are."""
-    code.copy(_R1, _R6)
+    code.copy(R1, R6)
     code.call(_CGROUP)
-    code.jump_if(_R0, 0, "other")
-    code.copy(_R1, _R6)
-    code.copy(_R2, _R8)
-    _into(code, 4, _PORTS)
+    code.jump_if(R0, 0, "other")
+    code.copy(R1, R6)
+    code.copy(R2, R8)
+    load_bytes(code, None, 4, _PORTS, "other")
     for port in (_PORTS, _PORTS + 2):
-        code.load("H", _R7, _FP, port)
-        code.jump_if(_R7, socket.htons(_SSH), "system")
+        code.load("H", R7, FP, port)
+        code.jump_if(R7, socket.htons(_SSH), "system")
 
 
-def _read(code: Instructions, offset: int, count: int, at: int) -> None:
-    code.copy(_R1, _R6)
-    code.put(_R2, offset)
-    _into(code, count, at)
-
-
-def _into(code: Instructions, count: int, at: int) -> None:
-    """The packet is in R1, the offset in R2."""
-    code.copy(_R3, _FP)
-    code.add(_R3, at)
-    code.put(_R4, count)
-    code.put(_R5, _FROM_NETWORK_HEADER)
+def load_bytes(code: Instructions, offset: int | None, count: int, at: int, otherwise: str) -> None:
+    """From the network header on, to the stack; without an offset the packet is in R1 and the offset in R2 already."""
+    if offset is not None:
+        code.copy(R1, R6)
+        code.put(R2, offset)
+    code.copy(R3, FP)
+    code.add(R3, at)
+    code.put(R4, count)
+    code.put(R5, _FROM_NETWORK_HEADER)
     code.call(_LOAD_BYTES)
-    code.jump_if(_R0, 0, "other", unless=True)
+    code.jump_if(R0, 0, otherwise, unless=True)

@@ -1,21 +1,21 @@
-"""The back end of links: whether what leaves by one is queued for here, and how much of it there may be."""
+"""The back end of links: whether what leaves by one, or comes in, is queued for here, and how much there may be."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from j10ce.host.net import classes
 from j10ce.host.net.queues import LinkQueue
 from j10ce.kernel.net import foreign, htb, probation
 from j10ce.kernel.net.tree import LinkTree
-from j10ce.kernel.net.trees import Trees
+from j10ce.kernel.net.trees import Trees, Way
 from j10ce.model.knob import Setting, Support, Value, render
 from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
-RATE: Final = "link.egress.rate"
+WAYS: Final[Mapping[str, Way]] = {"link.egress.rate": "egress", "link.ingress.rate": "ingress"}
 TAKE_OVER: Final = "link.take_over"
 NOTHING: Final = "none"  # how the journal spells a link that the kernel itself takes care of
 OURS: Final = "ours"
@@ -28,28 +28,29 @@ class Probation(Protocol):
         ...
 
 
-TryOut = Callable[[int, str], Probation]
+TryOut = Callable[[int, Way, str], Probation]
+Lane: TypeAlias = tuple[int, Way]  # one way of a link
 
 
 class LinkRates:
     """What others have set up is put aside only when told so, and only what can be put back word for word."""
 
-    def __init__(self, trees: Trees, support: Support, try_out: TryOut = probation.start) -> None:
+    def __init__(self, trees: Trees, support: Mapping[Way, Support], try_out: TryOut = probation.start) -> None:
         """`try_out`: starts whoever gives a link back what it had, unless traffic passes."""
         self._trees = trees
         self._support = support
         self._try_out = try_out
         self._may: set[int] = set()  # links on which the queues of others may be put aside
-        self._trials: dict[int, Probation] = {}
-        self._last: dict[int, int] = {}
-        self._failed: dict[int, int] = {}  # at which rate nothing passed, by link
+        self._trials: dict[Lane, Probation] = {}
+        self._last: dict[Lane, int] = {}
+        self._failed: dict[Lane, int] = {}  # at which rate nothing passed
 
     def knobs(self) -> Mapping[str, Support]:
-        return dict.fromkeys((RATE, TAKE_OVER), self._support)
+        return {knob: self._support[way] for knob, way in WAYS.items()} | {TAKE_OVER: self._support["egress"]}
 
     def quantise(self, s: Setting, v: Value, /) -> Value:
         """Whole bytes."""
-        return float(int(v) // 8 * 8) if s.knob == RATE and isinstance(v, float | int) and v < math.inf else v
+        return float(int(v) // 8 * 8) if s.knob in WAYS and isinstance(v, float | int) and v < math.inf else v
 
     def read(self, s: Setting, at: Handle, /) -> Value | None:
         index = self._index(at)
@@ -57,20 +58,20 @@ class LinkRates:
             return None
         if s.knob == TAKE_OVER:
             return float(index in self._may)
-        tree = self._trees.of(index)
-        self._look_after(index, tree)
+        tree = self._trees.of(index, WAYS[s.knob])
+        self._look_after((index, WAYS[s.knob]), tree)
         return tree.rate * 8.0 if tree else math.inf
 
-    def _look_after(self, index: int, tree: LinkTree | None) -> None:
+    def _look_after(self, lane: Lane, tree: LinkTree | None) -> None:
         """Whoever tried it has ended, or was killed with an agent before this one."""
-        trial = self._trials.get(index)
+        trial = self._trials.get(lane)
         ended = trial.poll() if trial else None
         if ended is not None:
-            del self._trials[index]
+            del self._trials[lane]
         if ended == probation.WENT_BACK:
-            self._failed[index] = self._last.get(index, 0)
+            self._failed[lane] = self._last.get(lane, 0)
         elif trial is None and tree is not None and tree.on_probation:
-            self._trials[index] = self._try_out(index, "")
+            self._trials[lane] = self._try_out(*lane, "")
 
     def write(self, s: Setting, v: Value, at: Handle, /) -> Applied | Refused | Gone:
         index = self._index(at)
@@ -80,10 +81,11 @@ class LinkRates:
             return Refused(f"{s.knob} does not take {render(s.knob, v)}")
         if s.knob == TAKE_OVER:
             (self._may.add if v else self._may.discard)(index)
-            self._failed.pop(index, None)
+            self._failed.clear()
             return Applied(float(bool(v)))
-        self._look_after(index, self._trees.of(index))
-        refused = self._trees.fell(index) if v == math.inf else self._carry(index, htb.bytes_of(v))
+        way = WAYS[s.knob]
+        self._look_after((index, way), self._trees.of(index, way))
+        refused = self._fell(index, way) if v == math.inf else self._carry((index, way), htb.bytes_of(v))
         held = self.read(s, at) if refused is None else None
         return refused or (Gone() if held is None else Applied(held))
 
@@ -91,8 +93,10 @@ class LinkRates:
         index, held = self._index(at), self.read(s, at)
         if index is None or held is None or s.knob == TAKE_OVER:
             return None if held is None else f"{held:.0f}"
-        if tree := self._trees.of(index):
+        if tree := self._trees.of(index, WAYS[s.knob]):
             return f"{OURS} {tree.rate}"
+        if WAYS[s.knob] == "ingress":
+            return NOTHING
         root = self._trees.root(index)
         if root is None or classes.is_ours(root):
             return NOTHING
@@ -107,26 +111,42 @@ class LinkRates:
         what, _, rest = text.partition(" ")
         if what == OURS:
             return self.write(s, int(rest) * 8.0, at)
-        refused = self._trees.fell(index, foreign.replay(rest) if what == THEIRS else ())
+        refused = self._fell(index, WAYS[s.knob], rest if what == THEIRS else "")
         if refused is None and what == THEIRS and self.save(s, at) != text:
             return Refused(f"queueing on {s.target} is not all as it was before; see tc qdisc, tc class and tc filter")
         return refused or Applied(math.inf)
 
-    def _carry(self, index: int, rate: int) -> Refused | None:
-        if tree := self._trees.of(index):
+    def _fell(self, index: int, way: Way, before: str = "") -> Refused | None:
+        if way == "egress":
+            return self._trees.fell(index, foreign.replay(before))
+        self._trees.fell_ingress(index)
+        return None
+
+    def _carry(self, lane: Lane, rate: int) -> Refused | None:
+        if tree := self._trees.of(*lane):
             return tree.carry(rate)
-        if self._failed.get(index) == rate:
+        if self._failed.get(lane) == rate:
             return Refused(f"at {rate * 8} bit/s no traffic passed within {probation.WITHIN_S:g} s, so it went back")
+        index, way = lane
+        kept = foreign.capture(self._trees.netlink, index) if way == "egress" and self._theirs(index) else ""
+        refused = self._plant(index, rate) if way == "egress" else self._trees.plant_ingress(index, rate)
+        if refused is None:
+            self._last[lane] = rate
+            self._trials[lane] = self._try_out(index, way, kept)
+        return refused
+
+    def _theirs(self, index: int) -> LinkQueue | None:
+        root = self._trees.root(index)
+        return None if root is None or classes.is_ours(root) else root
+
+    def _plant(self, index: int, rate: int) -> Refused | None:
         root, netlink = self._trees.root(index), self._trees.netlink
         theirs = root is not None and not classes.is_ours(root)
         if root is not None and theirs and (why := self._objection(index, root)):
             return Refused(why)
         kept = foreign.capture(netlink, index) if theirs else ""
         refused = self._trees.plant(index, rate, [htb.no_root(index)] if root else ())
-        if refused is None:
-            self._last[index] = rate
-            self._trials[index] = self._try_out(index, kept)
-        elif kept:
+        if refused and kept:
             netlink.ask(foreign.replay(kept))
         return refused
 

@@ -1,11 +1,11 @@
-"""The back end of traffic: what a workload, or a share of several, may send by each link."""
+"""The back end of traffic: what a workload, or a share of several, may send and receive by each link."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import product
 from typing import Final
 
 from j10ce.host.mounts import UNIFIED, Hierarchies
@@ -13,45 +13,49 @@ from j10ce.host.net.queues import HtbClass
 from j10ce.kernel.net import htb
 from j10ce.kernel.net.program import MOST_LEVEL
 from j10ce.kernel.net.tree import LinkTree, Sockets
-from j10ce.kernel.net.trees import Trees
+from j10ce.kernel.net.trees import Trees, Way
 from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value, kind_of, render
 from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
-FLOOR, CEIL, PRIORITY, SHARE = "net.egress.floor", "net.egress.ceil", "net.egress.priority", "net.share"
-KNOBS_HERE: Final = (FLOOR, CEIL, PRIORITY, SHARE)
+FLOOR, CEIL, PRIORITY, SHARE = "floor", "ceil", "priority", "net.share"
+WAYS: Final[tuple[Way, ...]] = ("egress", "ingress")
 UNLIMITED: Final = "max"
 
 
 class TrafficClasses:
     """A class for each that has any value of its own; all others are in one that they have together."""
 
-    def __init__(self, trees: Trees, hierarchies: Hierarchies, support: Support) -> None:
+    def __init__(self, trees: Trees, hierarchies: Hierarchies, support: Mapping[Way, Support]) -> None:
         self._trees = trees
         self._hierarchies = hierarchies
         self._support = support
 
     def knobs(self) -> Mapping[str, Support]:
-        return dict.fromkeys(KNOBS_HERE, self._support)
+        every = {f"net.{way}.{what}": self._support[way] for way in WAYS for what in (FLOOR, CEIL, PRIORITY)}
+        return every | {SHARE: self._support["egress"]}
 
     def instances(self, knob: str, at: Handle, /) -> Sequence[str]:
-        names = self._trees.names()
-        return tuple(names[index] for index in self._trees.every() if index in names)
+        names, every = self._trees.names(), self._trees.every()
+        here = [index for way in ways(knob) for index in self._trees.by_way(way)] if every else []
+        return tuple(names[index] for index in dict.fromkeys(here))
 
     def quantise(self, s: Setting, v: Value, /) -> Value:
         """Whole bytes; a floor that is none is 0, and none is as little as what stands for that in the kernel."""
         if not isinstance(v, float | int):
             return v
-        if s.knob == PRIORITY:
+        if what(s.knob) == PRIORITY:
             return float(round(min(7.0, max(0.0, v))))
-        if s.knob == FLOOR:
+        if what(s.knob) == FLOOR:
             return float(max(htb.LEAST, min(htb.bytes_of(v), htb.NO_CEIL)) * 8) if v > 0 else 0.0
         return v if v == math.inf else float(int(v) // 8 * 8)
 
     def read(self, s: Setting, at: Handle, /) -> Value | None:
-        tree, sockets = self._tree(s), self._sockets(s.target, at)
-        if tree is None or sockets is None:
+        every = [tree for way in ways(s.knob) if (tree := self._tree(s, way))]
+        sockets = self._sockets(s.target, at) if every else None
+        if sockets is None:
             return None
+        tree = every[0]
         branch = tree.branches.get(s.target)
         if branch is None or branch.sockets != sockets:
             return KNOBS[s.knob].default
@@ -63,11 +67,14 @@ class TrafficClasses:
     def write_many(self, values: Sequence[tuple[Setting, Value]], at: Handle, /) -> list[Applied | Refused | Gone]:
         """Of one target: all that is said of one link becomes one change of its class."""
         answers: dict[Setting, Applied | Refused | Gone] = {}
-        for _, run in groupby(sorted(values, key=lambda p: p[0].instance), key=lambda p: p[0].instance):
-            wanted = dict(run)
-            problem = self._change(wanted, at)
-            answers |= {s: problem or self._applied(s, at) for s in wanted}
-        return [answers[s] for s, _ in values]
+        for instance, way in product(dict.fromkeys(s.instance for s, _ in values), WAYS):
+            wanted = {s: v for s, v in values if s.instance == instance and way in ways(s.knob)}
+            here = self._tree(next(iter(wanted)), way) if wanted else None
+            if not wanted or (here is None and all(s.knob == SHARE for s in wanted)):
+                continue  # a share is of whichever way is queued for
+            problem = self._change(wanted, way, at)
+            answers |= {s: problem or answers.get(s) or self._applied(s, at) for s in wanted}
+        return [answers.get(s) or self._applied(s, at) for s, _ in values]
 
     def save(self, s: Setting, at: Handle, /) -> str | None:
         held = self.read(s, at)
@@ -84,11 +91,11 @@ class TrafficClasses:
         held = self.read(s, at)
         return Gone() if held is None else Applied(held)
 
-    def _change(self, wanted: Mapping[Setting, Value], at: Handle) -> Refused | Gone | None:
+    def _change(self, wanted: Mapping[Setting, Value], way: Way, at: Handle) -> Refused | Gone | None:
         first = next(iter(wanted))
-        tree, sockets = self._tree(first), self._sockets(first.target, at)
+        tree, sockets = self._tree(first, way), self._sockets(first.target, at)
         if tree is None:
-            return Refused(f"nothing is queued on link {first.instance} here; link.egress.rate comes first")
+            return Refused(f"nothing is queued on link {first.instance} here; link.{way}.rate comes first")
         if sockets is None:
             return Gone()
         if sockets.level > MOST_LEVEL:
@@ -111,9 +118,9 @@ class TrafficClasses:
         held = self.quantise(s, value)
         if s.knob == SHARE or not isinstance(held, float | int):
             return Refused(f"{s.knob} does not take {render(s.knob, value)}")
-        if s.knob == PRIORITY:
+        if what(s.knob) == PRIORITY:
             return now._replace(priority=int(held))
-        if s.knob == CEIL:
+        if what(s.knob) == CEIL:
             return now._replace(ceil=htb.bytes_of(held))
         return now._replace(rate=htb.bytes_of(held) or htb.NO_FLOOR)
 
@@ -123,9 +130,9 @@ class TrafficClasses:
             return refused
         return tree.branches[target].minor
 
-    def _tree(self, s: Setting) -> LinkTree | None:
+    def _tree(self, s: Setting, way: Way) -> LinkTree | None:
         index = self._trees.index(s.instance)
-        return None if index is None else self._trees.of(index)
+        return None if index is None else self._trees.of(index, way)
 
     def _sockets(self, target: TargetId, at: Handle) -> Sockets | None:
         """None: the cgroup is gone."""
@@ -141,17 +148,26 @@ class TrafficClasses:
         return Sockets(inode, above + len(path.split("/")))
 
 
+def what(knob: str) -> str:
+    return knob.rpartition(".")[2]
+
+
+def ways(knob: str) -> tuple[Way, ...]:
+    """A share is of both."""
+    return WAYS if knob == SHARE else tuple(way for way in WAYS if knob.startswith(f"net.{way}."))
+
+
 def bare() -> HtbClass:
     """Of somebody about whom nothing is said."""
     return HtbClass(htb.handle(htb.WHOLE), htb.NO_FLOOR, htb.NO_CEIL, htb.OTHERS_PRIORITY)
 
 
 def _value(knob: str, now: HtbClass, tree: LinkTree) -> Value:
-    if knob == PRIORITY:
+    if what(knob) == PRIORITY:
         return float(now.priority)
-    if knob == FLOOR:
+    if what(knob) == FLOOR:
         return 0.0 if now.rate == htb.NO_FLOOR else now.rate * 8.0
-    if knob == CEIL:
+    if what(knob) == CEIL:
         return math.inf if now.ceil >= htb.NO_CEIL else now.ceil * 8.0
     above = now.parent & 0xFFFF
     return next((b.target for b in tree.branches.values() if b.minor == above), "")

@@ -67,7 +67,7 @@ class LinkTree:
             CLASSES: bpf.Map.create(CLASSES, _ID.size, NUMBER.size, 2 * MOST_CLASSES),
         }
         tree = cls(netlink, link, maps)
-        tree._names.put(NUMBER.pack(ON_PROBATION), bytes(RECORD.size))
+        tree.mark(ON_PROBATION)
         fd = tree._program(frozenset())
         try:
             grown = [htb.root(link), *htb.trunk(link, rate), htb.chooser(link, fd)]
@@ -94,7 +94,13 @@ class LinkTree:
     @property
     def on_probation(self) -> bool:
         """Whether nobody has seen traffic pass as yet."""
-        return self._names.get(NUMBER.pack(ON_PROBATION)) is not None
+        return self.marked(ON_PROBATION)
+
+    def mark(self, record: int) -> None:
+        self._names.put(NUMBER.pack(record), bytes(RECORD.size))
+
+    def marked(self, record: int) -> bool:
+        return self._names.get(NUMBER.pack(record)) is not None
 
     def remove(self, after: Sequence[NetlinkRequest] = ()) -> Refused | None:
         answer, *_ = self._netlink.ask([htb.no_root(self.link), *after])

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from j10ce.host.net import classes, queues
+from j10ce.host.net.classes import HOOK_IS_OURS
 from j10ce.host.net.links import LinkTable
 from j10ce.host.net.netlink import GROUP_QUEUES, Netlink, NetlinkRequest, NetlinkWatch
-from j10ce.kernel.net import foreign
+from j10ce.kernel.net import foreign, ingress
 from j10ce.kernel.net.tree import LinkTree
 from j10ce.model.machine.link import Link
 from j10ce.model.plan import Refused
 
 KINDS: Final = range(queues.NEW_QUEUE, queues.GET_FILTER)  # what is told of queues; chains of filters are not
+
+
+Way: TypeAlias = Literal["egress", "ingress"]
 
 
 class Trees:
@@ -25,6 +29,7 @@ class Trees:
         self._watch = NetlinkWatch(GROUP_QUEUES)
         self._trees: dict[int, LinkTree] = {}
         self._known = False
+        self._attached: set[int] = set()  # links whose incoming packets go by a queue of ours
 
     def links(self) -> Mapping[str, Link]:
         """Those that are up."""
@@ -49,12 +54,23 @@ class Trees:
             qdiscs = queues.qdiscs(self.netlink)
             others |= {q.link for q in qdiscs if q.parent == queues.ROOT and classes.is_ours(q)} | self._trees.keys()
             self._known = True
+            self._look_for_queues()
         for index in others:
             self._read(index)
+        for index in self._attached - self.names().keys():
+            self._unmake(index)
         return self._trees
 
-    def of(self, index: int) -> LinkTree | None:
-        return self.every().get(index)
+    def of(self, index: int, way: Way = "egress") -> LinkTree | None:
+        every = self.every()
+        if way == "egress":
+            return every.get(index)
+        queue = self._queue(index) if index in self._attached else None
+        return every.get(queue) if queue is not None else None
+
+    def by_way(self, way: Way) -> list[int]:
+        """The links that have a tree there."""
+        return [i for i in self.names() if self.of(i, way)]
 
     def plant(self, index: int, rate: int, before: Sequence[NetlinkRequest] = ()) -> Refused | None:
         built = LinkTree.build(self.netlink, index, rate, before)
@@ -71,11 +87,55 @@ class Trees:
         self._trees.pop(index, None)
         return None
 
+    def plant_ingress(self, index: int, rate: int) -> Refused | None:
+        if why := ingress.others(self.netlink, index):
+            return Refused(f"{why} of somebody else decides about what comes in by {self.names()[index]}")
+        had_hook = ingress.hooked(self.netlink, index)
+        if refused := ingress.make(self.netlink, index):
+            return refused
+        queue = self._queue(index)
+        refused = Refused("our link for what comes in is gone") if queue is None else self.plant(queue, rate)
+        if queue is not None and refused is None:
+            if not had_hook:
+                self._trees[queue].mark(HOOK_IS_OURS)
+            refused = ingress.attach(self.netlink, index, queue)
+        if refused:
+            self._unmake(index)
+            return refused
+        self._attached.add(index)
+        return None
+
+    def fell_ingress(self, index: int) -> None:
+        if tree := self.of(index, "ingress"):
+            ingress.detach(self.netlink, index, hook=tree.marked(HOOK_IS_OURS))
+            self._unmake(index)
+
+    def _queue(self, index: int) -> int | None:
+        return self.index(ingress.queue_of(index))
+
+    def _unmake(self, index: int) -> None:
+        queue = self._queue(index)
+        if queue is not None:
+            ingress.unmake(self.netlink, queue)
+            self._trees.pop(queue, None)
+        self._attached.discard(index)
+
+    def _look_for_queues(self) -> None:
+        """Those that nobody uses are what somebody was killed over."""
+        self._attached = set()
+        for index in [i for n in self.names().values() if (i := ingress.link_of(n)) is not None]:
+            if index in self.names() and ingress.attached(self.netlink, index):
+                self._attached.add(index)
+            else:
+                self._unmake(index)
+
     def root(self, index: int) -> queues.LinkQueue | None:
         """What somebody gave the link to queue in, ourselves included."""
         return foreign.root_of(queues.qdiscs(self.netlink, index))
 
     def _read(self, index: int) -> None:
+        if index in self._attached and not ingress.attached(self.netlink, index):
+            self._unmake(index)  # somebody has taken our program away
         here = index in self.names() and classes.is_ours(self.root(index))
         tree = LinkTree.read(self.netlink, index) if here else None
         if tree is None:
