@@ -56,6 +56,7 @@ from j10ce.observe.sensors.caches import CacheSensor
 from j10ce.observe.sensors.cgroup import CgroupSensor
 from j10ce.observe.sensors.cpi import CpiSensor
 from j10ce.observe.sensors.disk_watch import DiskWatch
+from j10ce.observe.sensors.disks import DiskSensor
 from j10ce.observe.sensors.node import NodeSensor
 from j10ce.observe.sensors.reclaim import ReclaimSensor
 from j10ce.observe.sensors.run_queue import RunQueueSensor
@@ -205,6 +206,7 @@ def _observer(
     facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout, others: Sequence[Sensor]
 ) -> Observer:
     tree, closely, table = GroupTree(layout, Siblings(hierarchies)), Closely(), links.table()
+    watch = _disks(hierarchies)
     every: list[Sensor] = [
         NodeSensor(files, hierarchies),
         CgroupSensor(hierarchies, files, tree.own, lambda: closely.targets, lambda: closely.asked),
@@ -212,10 +214,10 @@ def _observer(
         ReclaimSensor(),
         CacheSensor(files),
         *(traffic(table) if table else ()),
+        DiskSensor(hierarchies, files, lambda: watch.disks, lambda: closely.disks),
         *([] if perf.missing() else [CpiSensor(hierarchies, lambda: closely.targets, lambda: facts.cpus)]),
         *others,
     ]
-    watch = _disks(hierarchies)
 
     def refresh(facts: NodeFacts) -> NodeFacts:
         facts = watch.seen(machine.refresh(facts, hierarchies, files))

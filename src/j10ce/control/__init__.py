@@ -10,6 +10,7 @@ A Snapshot comes in; bounds and wishes for settings go out, each with its reason
     memory/      is about memory
     interference/  says who suffers from whom, and what helps
     cache/       is about the last-level cache and the bandwidth to memory
+    disk/        is about disks
     network/     is about traffic on links
     core_sched   says who shares a core with whom
     lent         is what a pod may use of what the others leave over

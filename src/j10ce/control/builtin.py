@@ -12,6 +12,7 @@ from j10ce.control.cpu.bursting.burst import CpuBurst
 from j10ce.control.cpu.identity import CpuIdentity
 from j10ce.control.cpu.idle import CpuIdle
 from j10ce.control.cpu.suppression.suppress import CpuSuppress
+from j10ce.control.disk.disk import DiskUse
 from j10ce.control.eviction.eviction import Eviction
 from j10ce.control.floors import Floors
 from j10ce.control.interference.interference import Interference
@@ -46,6 +47,7 @@ BUILTIN: Final[Mapping[str, type[Any]]] = {
         Caches,
         CoreSched,
         Network,
+        DiskUse,
         Eviction,
         Own,
         Parameters,

@@ -134,6 +134,7 @@ METRICS: Mapping[str, str] = {
     "disk.write": "bytes written per second; of workloads, and of disks",
     "disk.riops": "reads per second; of workloads, and of disks",
     "disk.wiops": "writes per second; of workloads, and of disks",
+    "disk.busy": "share of time that a disk had something to do, 0 to 1; of disks",
     "io.vrate": "percent of its own pace at which io.cost lets a disk be used",
 }
 

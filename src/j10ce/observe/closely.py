@@ -18,6 +18,7 @@ CHOOSE_S: Final = 10.0
 KNOWN_S: Final = 30.0  # pressure of everybody is read on every tenth sample
 MOST_VICTIMS: Final = 24
 MOST_SUSPECTS: Final = 8
+MOST_ON_DISKS: Final = 32
 LEAST_CPUS: Final = 0.01  # whoever uses less, and waits for nothing, suffers from nobody
 LEAST_PRESSURE: Final = 0.02
 LEAST_OF_NODE: Final = 0.002  # what nobody on the machine waits for, no single workload does
@@ -30,6 +31,7 @@ class Closely:
 
     def __init__(self) -> None:
         self.targets: frozenset[TargetId] = frozenset()
+        self.disks: frozenset[TargetId] = frozenset()  # whose disks are read on every sample
         self.asked: Collection[TargetId] = ()  # whose memory controllers want to have measured on the next sample
         self._epoch = -1
         self._chosen_at = -math.inf
@@ -38,11 +40,23 @@ class Closely:
         if snap.epoch == self._epoch and snap.now - self._chosen_at < CHOOSE_S:
             return
         self._epoch, self._chosen_at = snap.epoch, snap.now
+        self.disks = frozenset(_of_disks(snap))
         protected = [t for t, e in snap.entitlements.items() if e.chosen and e.tier is not Tier.BESTEFFORT]
         suspects = snap.entitlements.keys() - protected
         felt = [p for p in PRESSURES if _felt(snap.readings.window(NODE, p, KNOWN_S).peak())]
         victims = _most(protected, MOST_VICTIMS, lambda t: _need(snap, t, felt))
         self.targets = frozenset((*victims, *_most(suspects, MOST_SUSPECTS, lambda t: _io(snap, t))))
+
+
+def _of_disks(snap: Snapshot) -> list[TargetId]:
+    """Those who were promised something of a disk, and while there are any, whoever uses disks most."""
+    holders = [t for t, e in snap.entitlements.items() if e.chosen and (e.floor.disk_read or e.floor.disk_write)]
+    others = snap.entitlements.keys() - holders if holders else ()
+    return [*holders, *_most(others, MOST_ON_DISKS, lambda t: _transfers(snap, t))]
+
+
+def _transfers(snap: Snapshot, target: TargetId) -> float:
+    return sum(snap.readings.window(target, m, KNOWN_S).peak() or 0.0 for m in ("disk.read", "disk.write"))
 
 
 def _most(targets: Iterable[TargetId], count: int, weight: Callable[[TargetId], float]) -> list[TargetId]:

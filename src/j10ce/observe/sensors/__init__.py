@@ -10,6 +10,7 @@ Files of the kernel come in; samples go out, one per series that has something t
     run_queue  is how long threads wait for a CPU, where cgroups have no pressure
     reclaim    says whether the machine runs short of memory
     cpi        is cycles per instruction, where there are hardware counters
+    disks      is what workloads do with each disk, and what each disk does
     disk_watch notices when disks or mounts come and go
     counters   picks numbers out of kernel files
 """

@@ -1,0 +1,10 @@
+"""Disks: what is said of them, and floors of those who were promised something.
+
+A Snapshot comes in; caps, weights and latencies by disk go out.
+
+    places   says where caps, weights and models work
+    said     is what profiles, overlays and limits say
+    weights  divides a disk whose io.cost is calibrated by weight, so that floors hold
+    follow   is the law for all other disks: caps on others that follow what is measured, and end with it
+    disk     is the controller
+"""
