@@ -1,7 +1,7 @@
 """`prove` itself: is its load the same as benchmarks/service.c, and does what it shows reach the goals?
 
-The load: p99 of both alone, in turns. The goals: the scenario `cpu`, as a user runs it, with more rounds. A goal of
-real time counts as met where a fair profile cannot be measured against a ceiling that is no better than itself.
+The load: p99 of both alone, in turns, in the fair class and under SCHED_FIFO. The goals: the scenario `cpu`, as a user
+runs it, with more rounds. Where the ceiling is hardly better than alone, real time is compared with the ceiling only.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from benchmarks.facts import machine_facts
 from benchmarks.latency import compile_service
 from j10ce.bench.figures import of_rounds
@@ -23,7 +25,7 @@ from j10ce.bench.measure import measure
 from j10ce.bench.report.text import drawn
 from j10ce.bench.run import run
 from j10ce.bench.scenarios import SCENARIOS
-from j10ce.bench.taken import ALONE, Load
+from j10ce.bench.taken import ALONE, Arm, Load
 from j10ce.bench.verdict import Proof
 from j10ce.cli.client import Client
 from j10ce.cli.prove.watching import ProgressLine
@@ -46,7 +48,8 @@ def main() -> int:
     scenario = SCENARIOS["cpu"]
     cpus = os.cpu_count() or 1
     with tempfile.TemporaryDirectory(prefix="j10ce-bench-") as box:
-        goals = [same_load(scenario.load(cpus, SECONDS), compile_service(Path(box)))]
+        load, program = scenario.load(cpus, SECONDS), compile_service(Path(box))
+        goals = [same_load(arm, load, program) for arm in (scenario.arms[0], scenario.arms[-1])]
     proof = run(scenario, ROUNDS, SECONDS, ProgressLine("cpu"), Client)
     print(drawn(proof, WIDTH))
     goals += goals_of(proof)
@@ -55,21 +58,27 @@ def main() -> int:
     return int(not all(goal.met for goal in goals))
 
 
-def same_load(load: Load, program: Path) -> Goal:
-    alone = SCENARIOS["cpu"].arms[0]
+def same_load(arm: Arm, load: Load, program: Path) -> Goal:
+    """Without antagonists; under SCHED_FIFO hardly anything else that runs here matters."""
+    solo = replace(arm, beside=False)
     theirs, ours = [], []
     for number in range(ROUNDS):
-        theirs.append(in_c(load, program, number))
-        taken = measure(alone, load, AsTheyAre(), number, lambda *_: None)
+        theirs.append(in_c(solo, load, program, number))
+        taken = measure(solo, load, AsTheyAre(), number, lambda *_: None)
         ours.append(of_rounds([taken.seconds], 0.99) * 1e3)
     ratio = statistics.median(ours) / statistics.median(theirs)
-    print(f"p99 alone: service.c {statistics.median(theirs):.2f} ms, prove {statistics.median(ours):.2f} ms")
-    return Goal(f"prove's p99 alone ÷ service.c's within {MOST_APART:.0%}", ratio, abs(ratio - 1) <= MOST_APART)
+    print(f"p99 {arm.name}: service.c {statistics.median(theirs):.2f} ms, prove {statistics.median(ours):.2f} ms")
+    return Goal(
+        f"{arm.name}, nobody beside it: prove's p99 ÷ service.c's within {MOST_APART:.0%}",
+        ratio,
+        abs(ratio - 1) <= MOST_APART,
+    )
 
 
-def in_c(load: Load, program: Path, seed: int) -> float:
+def in_c(arm: Arm, load: Load, program: Path, seed: int) -> float:
     """p99 in ms."""
     words = [program, f"{load.rate:.0f}", f"{load.seconds}", str(load.workers), str(load.cpu_us), str(seed)]
+    words += ["fifo"] if arm.priority else []
     return float(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[1]) / 1e3
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from j10ce.bench.layouts.layout import Attended, Crowd, Seating, Untended
-from j10ce.errors import QosError
+from j10ce.errors import QosError, Unsupported
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel.cgroup.files import CgroupFiles
 from j10ce.kernel.cgroup.tree import PlainTree
@@ -54,8 +54,14 @@ def _target(path: str) -> TargetId:
 
 
 def _insist(result: Applied | Refused | Gone) -> None:
-    if isinstance(result, Refused):
-        raise QosError(result.reason)
+    match result:
+        case Refused(reason):
+            raise QosError(reason)
+        case Gone():
+            needs = "cgroups of this machine that have the cpu controller, and that nobody else removes"
+            raise Unsupported("a cgroup of this run", needs=needs)
+        case Applied():
+            return
 
 
 class KubePods:
