@@ -37,6 +37,15 @@ def cpu_s(pids: Iterable[int]) -> float:
     return total
 
 
+def family(pid: int) -> list[int]:
+    """A process, its children, and theirs."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except (FileNotFoundError, ProcessLookupError):
+        children = []
+    return [pid, *(one for child in children for one in family(int(child)))]
+
+
 def memory_mib(pid: int) -> float:
     """Resident memory of a process; 0 for one that is gone."""
     try:

@@ -93,5 +93,6 @@ def _conforms(ours: UnderProfile) -> Seating:
 
 
 def cost(agent: OwnAgent) -> tuple[float, float]:
-    """(CPU seconds so far, resident MiB)."""
-    return machine.cpu_s([agent.pid]), machine.memory_mib(agent.pid)
+    """(CPU seconds so far, resident MiB), of the agent and of the processes that it keeps."""
+    family = machine.family(agent.pid)
+    return machine.cpu_s(family), sum(map(machine.memory_mib, family))
