@@ -164,7 +164,6 @@ LOOSE = {  # fields that only make sense with others, or whose amounts have no p
         ".spec.overcommit.difference",
         ".spec.overcommit.cpu.reserved",
         ".spec.overcommit.memory.reserved",
-        ".spec.sysctls.schedFeatures",  # RE2 cannot say that NO_ stands there once
         ".spec.profiles",
         ".spec.network.links",
         ".spec.io.disks",
