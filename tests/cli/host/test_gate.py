@@ -65,8 +65,9 @@ def test_a_refused_command_never_starts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
 def test_signals_reach_the_command(number: signal.Signals) -> None:
-    handle = f"import os, signal; signal.signal({int(number)}, lambda *_: os._exit(7))"
-    script = f"{handle}; print('ready', flush=True); signal.pause()"
+    """It waits for a blocked one: a handler of Python's may run late, with nobody to wake whoever pauses after it."""
+    block = f"import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [{int(number)}])"
+    script = f"{block}; print('ready', flush=True); signal.sigwait([{int(number)}]); raise SystemExit(7)"
     run = "sys.exit(run_placed(sys.argv[1:], lambda pid: None))"
     child = in_child(run, sys.executable, "-S", "-c", script)
     assert child.stdout is not None
