@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from j10ce.errors import Conflict, NotFound, QosError, Unavailable
+from j10ce.errors import Conflict, Finding, Invalid, NotFound, QosError, Unavailable, Unsure
 from j10ce.kube.events import Subject
 from j10ce.model.stored import Happening
 from j10ce.scheduler.book.facts import PodFacts
-from j10ce.scheduler.cycle.decisions import Bind, Defer, Evict, Nominate
+from j10ce.scheduler.cycle.decisions import Bind, Decision, Defer, Evict, Nominate
+from j10ce.scheduler.process import hands
 from j10ce.scheduler.process.hands import NOT_LEADING, Hands
 from j10ce.scheduler.process.metrics import SchedulerMetrics
 from tests.scheduler.process.api import FakeApi, budget, path
@@ -119,6 +120,59 @@ async def test_a_budget_that_does_not_allow_an_eviction_is_named() -> None:
     ((what, uid, why),) = around.fates.heard
     assert (what, uid) == ("evict failed", "u-2")
     assert "disruption budget" in why
+
+
+@pytest.mark.parametrize("error", [Unsure("no answer"), Unavailable("away")], ids=["lost", "away"])
+async def test_an_eviction_that_nobody_answered_is_asked_for_again_and_no_other_pod_goes(
+    error: QosError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hands, "EVICT_AGAIN_S", (0.0,))
+    api = FakeApi(POD, VICTIM)
+    api.refuse["evict crunch"] = error
+    around = Around(api)
+    async with around.working() as working:
+        working.take(Evict(VICTIM, POD, "a", "rule"))
+    assert api.evicted == ["u-2"]
+    assert around.fates.heard == []
+
+
+@pytest.mark.parametrize(
+    "decision", [Nominate(POD, "a"), Defer(POD, "FailedScheduling", "no", 9.0), Evict(VICTIM, POD, "a", "rule"), BIND]
+)
+async def test_an_answer_that_nobody_expected_costs_no_other_pod_anything(decision: Decision) -> None:
+    api = FakeApi(POD, VICTIM)
+    for what in (f"{path(POD)}/status", "evict crunch", BINDING):
+        api.refuse[what] = Invalid([Finding("status", None, "may not be set on pods that are bound")], "web")
+    around = Around(api)
+    async with around.working() as working:
+        working.take(decision)
+        await working.done()
+        api.refuse.clear()
+        working.take(BIND)
+    assert api.pods[path(POD)] == ("u-1", "a")
+
+
+async def test_what_is_decided_about_a_pod_is_done_in_its_order_and_why_it_waited_is_not_said_beyond() -> None:
+    api = FakeApi(POD)
+    around = Around(api)
+    async with around.working() as working:
+        for decision in (Nominate(POD, "a"), Defer(POD, "FailedScheduling", "no", 9.0), Nominate(POD, ""), BIND):
+            working.take(decision)
+    assert api.pods[path(POD)] == ("u-1", "a")
+    assert [body["status"] for _, body in api.patches] in ([], [{"nominatedNodeName": "a"}])
+
+
+async def test_who_leads_no_more_does_not_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hands, "EVICT_AGAIN_S", (0.0,))
+    api = FakeApi(POD, VICTIM)
+    api.refuse["evict crunch"] = Unsure("no answer")
+    around = Around(api)
+    leads = iter((True, False))
+    monkeypatch.setattr(around.hands, "_leads", lambda: next(leads))
+    async with around.working() as working:
+        working.take(Evict(VICTIM, POD, "a", "rule"))
+    assert api.evicted == []
+    assert around.fates.heard == [("evict failed", "u-2", NOT_LEADING)]
 
 
 @pytest.mark.parametrize("error", [NotFound("gone"), Conflict("another")], ids=["gone", "another pod of that name"])

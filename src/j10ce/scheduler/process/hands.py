@@ -7,6 +7,7 @@ expired by the clock sends anything: one that was stopped and goes on later has 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
@@ -14,7 +15,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
-from j10ce.errors import Conflict, Denied, Later, NotFound, QosError, StoreError, Unsure
+from j10ce.errors import Conflict, Later, NotFound, QosError, Unavailable, Unsure
 from j10ce.kube.client import KubeClient
 from j10ce.kube.events import Subject
 from j10ce.model.stored import Happening
@@ -24,6 +25,7 @@ from j10ce.scheduler.process.metrics import SchedulerMetrics
 
 log = structlog.get_logger()
 AT_A_TIME: Final = 64
+EVICT_AGAIN_S: Final = (0.5, 1.0, 2.0, 4.0)  # after an answer that did not come
 LONGEST: Final = 1024  # characters of a condition's message
 NOT_LEADING: Final = "this scheduler does not lead any more"
 UNSCHEDULABLE: Final = "Unschedulable"
@@ -60,10 +62,16 @@ class Hands:
         self._client, self._reported, self._leads, self._tell = client, reported, leads, tell
         self._metrics = metrics
         self._waiting: asyncio.Queue[Decision] = asyncio.Queue()
+        self._behind: dict[str, deque[Decision]] = {}  # by uid: what waits for something about the same pod to be done
         self._said: dict[str, str] = {}  # by uid: the condition that a pod has from us
 
     def take(self, decision: Decision) -> None:
-        """Returns at once."""
+        """Returns at once. What is decided about one pod is carried out in that order."""
+        uid = whom(decision).uid
+        if uid in self._behind:
+            self._behind[uid].append(decision)
+            return
+        self._behind[uid] = deque()
         self._waiting.put_nowait(decision)
 
     def forget(self, uid: str) -> None:
@@ -83,10 +91,21 @@ class Hands:
     async def _work(self) -> None:
         while True:
             decision = await self._waiting.get()
+            uid = whom(decision).uid
             try:
-                await self._carry_out(decision)
+                await self._in_turn(decision, self._behind[uid])
             finally:
+                del self._behind[uid]
                 self._waiting.task_done()
+
+    async def _in_turn(self, decision: Decision, behind: deque[Decision]) -> None:
+        """Why a pod waited is said no more once it is to be bound: an API server refuses that, or believes it."""
+        while True:
+            if not isinstance(decision, Defer | Nominate) or not any(isinstance(d, Bind) for d in behind):
+                await self._carry_out(decision)
+            if not behind:
+                return
+            decision = behind.popleft()
 
     async def _carry_out(self, decision: Decision) -> None:
         match decision:
@@ -121,7 +140,7 @@ class Hands:
             await self._client.create(f"{path_of(decision.pod)}/binding", body_of(decision))
         except Unsure as e:
             return await self._looked_up(decision, str(e))
-        except (StoreError, Denied) as e:
+        except QosError as e:
             return await self._looked_up(decision, str(e)) if isinstance(e, Conflict) else str(e)
         return ""
 
@@ -149,15 +168,25 @@ class Hands:
         self._tell(about(victim), Happening("Normal", "Preempted", text))
 
     async def _evicting(self, victim: PodFacts) -> str:
-        """Why it failed; empty when it is asked to go, or gone."""
-        try:
-            await self._client.evict(victim.namespace, victim.name, victim.uid)
-        except (NotFound, Conflict):  # gone meanwhile, or another one has its name
-            return ""
-        except Later as e:
-            return f"a disruption budget does not allow it now: {e}"
-        except (StoreError, Denied) as e:
-            return str(e)
+        """Why it failed; empty when it is asked to go, or gone. Where no answer comes it is asked again, which does
+        no harm: perhaps it goes already, and another one would go in vain."""
+        for pause_s in (*EVICT_AGAIN_S, None):
+            try:
+                await self._client.evict(victim.namespace, victim.name, victim.uid)
+            except (NotFound, Conflict):  # gone meanwhile, or another one has its name
+                return ""
+            except Later as e:
+                return f"a disruption budget does not allow it now: {e}"
+            except (Unsure, Unavailable) as e:
+                if pause_s is None:
+                    return str(e)
+                await asyncio.sleep(pause_s)
+                if not self._leads():
+                    return NOT_LEADING
+            except QosError as e:
+                return str(e)
+            else:
+                return ""
         return ""
 
     async def _nominate(self, decision: Nominate) -> None:
@@ -184,8 +213,13 @@ class Hands:
             await self._client.patch(f"{path_of(pod)}/status", body, "strategic")
         except (NotFound, Conflict):  # gone, or another one by now
             return
-        except (StoreError, Denied) as e:
+        except QosError as e:
             log.warning("status.fail", pod=pod.key, error=str(e))
+
+
+def whom(decision: Decision) -> PodFacts:
+    """The pod that is written to."""
+    return decision.victim if isinstance(decision, Evict) else decision.pod
 
 
 def path_of(pod: PodFacts) -> str:

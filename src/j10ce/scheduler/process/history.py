@@ -16,7 +16,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
-from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound, QosError, StoreError
+from j10ce.errors import Conflict, Finding, Invalid, NotFound, QosError
 from j10ce.kube.client import KubeClient
 from j10ce.scheduler.accounts import history, table
 from j10ce.scheduler.accounts.accounts import Accounts
@@ -104,7 +104,7 @@ class HistoryKeeper:
                 await self._client.create(self._collection, body)
         except Conflict:  # made by somebody else meanwhile
             return False
-        except (StoreError, Denied) as e:
+        except QosError as e:
             log.warning("history.fail", config_map=NAME, error=str(e))
             return False
         return True
