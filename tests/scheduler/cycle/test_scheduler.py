@@ -96,6 +96,22 @@ def test_a_pod_is_tried_without_delay_once_all_that_had_to_go_for_it_are_gone() 
     assert bindings(s.step(1.2)) == {"p2": "n0"}
 
 
+def test_a_pod_says_that_an_eviction_for_it_was_refused_until_one_is_done() -> None:
+    s = Scheduler([profile(NAME, [NodeResourcesFit(), Everyone()])])
+    s.put_node(NodeFacts("n0", {}, {"cpu": 400, "memory": 1 << 30, "pods": 10}), 0.0)
+    s.put_pod(pod("p0", node="n0"), 0.0)
+    s.put_pod(pod("p2"), 1.0)
+    whys = set()
+    for now in (1.0, 5.0, 15.0):
+        assert [d.victim.name for d in s.step(now) if isinstance(d, Evict)] == ["p0"]
+        s.evict_failed("p0", "the budget allows nobody", now + 0.1)
+        whys |= {d.why for d in s.step(now + 0.1) if isinstance(d, Defer)}
+    assert whys == {"0/1 nodes are available: 1 Insufficient cpu. An eviction was refused: the budget allows nobody"}
+    assert [d.why for d in s.step(40.0) if isinstance(d, Defer)] == list(whys), "it is said once"
+    s.remove_pod("p0", 41.0)
+    assert bindings(s.step(41.0)) == {"p2": "n0"}
+
+
 class Faulty:
     """Fails wherever it is asked about a pod called `bad`, or a fact of that name."""
 

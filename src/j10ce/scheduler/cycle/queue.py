@@ -43,7 +43,7 @@ class Group(NamedTuple):
 class Entry:
     """One pod in the queue. `turn` tells its present place in a heap from those that it has left."""
 
-    __slots__ = ("attempts", "failed", "group", "place", "plugins", "pod", "turn", "until", "why")
+    __slots__ = ("attempts", "failed", "group", "place", "plugins", "pod", "refused", "turn", "until", "why")
 
     def __init__(self, pod: PodFacts) -> None:
         self.pod = pod
@@ -53,6 +53,7 @@ class Entry:
         self.until = math.inf  # when it is tried again, come what may
         self.plugins: frozenset[str] = frozenset()  # that refused it
         self.why = ""
+        self.refused = ""  # what became of an eviction for it, until one was done
         self.turn = 0
         self.group: Group | None = None
 

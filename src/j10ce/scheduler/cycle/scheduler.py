@@ -133,7 +133,9 @@ class Scheduler:
         for waiting in self._evicting.pop(uid, ()):
             self._await_nobody(waiting)
             if (entry := self._queue.entries.get(waiting)) is not None:
-                entry.why = f"an eviction was refused: {why}"
+                entry.refused = f" An eviction was refused: {why}"
+                entry.why = entry.why.removesuffix(entry.refused) + entry.refused
+                self._out.append(Defer(entry.pod, "FailedScheduling", entry.why, entry.until))
                 self._unnominate(entry.pod, self._out)
                 self._queue.activate(entry, now)
 
@@ -330,7 +332,9 @@ class Scheduler:
                 why += f" {answer}" if answer else ""
                 until = min(until, plugin.again_at(pod, now) if isinstance(plugin, Retries) else math.inf)
             else:
+                entry.refused = ""
                 self._unnominate(pod, out)
+        why += entry.refused
         if now + FIRST_BACKOFF_S <= until < math.inf:
             entry.attempts = 0  # a time that a plugin knows is kept to
         self._queue.fail(entry, no_fit.plugins, why, now, until)
@@ -369,7 +373,7 @@ class Scheduler:
                 continue
             others.discard(uid)
             if not others and (entry := self._queue.entries.get(waiting)) is not None:
-                entry.attempts = 0
+                entry.attempts, entry.refused = 0, ""
                 self._queue.activate(entry, now)
         self._await_nobody(uid)
 
