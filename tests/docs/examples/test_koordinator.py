@@ -52,4 +52,4 @@ def test_the_entry_of_the_pool_and_the_label_of_the_node_count(
 
 def test_what_is_not_heeded_is_named(answers: dict[str, subprocess.CompletedProcess[str]]) -> None:
     assert "networkQOS" in answers["convert"].stderr
-    assert "koordinator.sh/networkQOS is not heeded" in answers["plan"].stdout
+    assert "koordinator.sh/networkQOS is not heeded" not in answers["plan"].stdout, "that of a pod is"
