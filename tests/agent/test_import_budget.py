@@ -10,7 +10,10 @@ from typing import NamedTuple
 import pytest
 
 BUDGET_MIB = 40.0
-NEVER = ("starlette", "uvicorn", "uvloop", "httptools", "click", "yaml", "httpx2", "numpy", "hypothesis", "pytest")
+NEVER = (
+    "starlette", "uvicorn", "uvloop", "httptools", "click", "yaml", "httpx2", "numpy", "prometheus_client",
+    "hypothesis", "pytest",
+)  # fmt: skip
 
 # Development tools install rich, and structlog imports it wherever it is; an agent's own environment has none.
 MEASURE = """

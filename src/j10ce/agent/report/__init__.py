@@ -11,5 +11,6 @@ The ring's last Report comes in; the status of the node, metrics and usage go ou
     traffic           says how links are divided now
     applied_changes   says which request of the control plane was carried out
     metrics           counts for Prometheus
+    exposition        keeps counters and gauges, and spells them
     koordlet          says what koordlet's dashboards ask for, by its names
 """

@@ -10,9 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
-
+from j10ce.agent.report.exposition import MetricFamily
 from j10ce.agent.ring.ring import Report
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import NODE, PERIOD_US, Deed, TargetId
@@ -28,7 +26,7 @@ PSI_LABELS: Final = (
 )  # fmt: skip
 
 
-class KoordletMetrics(Collector):
+class KoordletMetrics:
     """Fed with every report, collected with the agent's own metrics."""
 
     def __init__(self) -> None:
@@ -41,17 +39,15 @@ class KoordletMetrics(Collector):
         done = (a for a, r in report.outcome.deeds if a.deed is Deed.EVICT and isinstance(r, Applied | Pending))
         self._evicted.update(action.owner for action in done)
 
-    def collect(self) -> Iterable[GaugeMetricFamily]:
+    def families(self) -> Iterator[MetricFamily]:
         if (report := self.report) is None:
             return
         node = report.snap.node.name
 
-        def gauge(
-            name: str, text: str, rows: Iterable[tuple[tuple[str, ...], float]], *labels: str
-        ) -> GaugeMetricFamily:
-            family = GaugeMetricFamily(f"koordlet_{name}", text, labels=["node", *labels])
+        def gauge(name: str, text: str, rows: Iterable[tuple[tuple[str, ...], float]], *labels: str) -> MetricFamily:
+            family = MetricFamily("gauge", f"koordlet_{name}", text, ["node", *labels])
             for values, value in rows:
-                family.add_metric([node, *values], value)
+                family.labels(node, *values).set(value)
             return family
 
         by_tier = _used_by_tier(report)

@@ -9,8 +9,7 @@ import math
 from collections import Counter as Count
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
-
+from j10ce.agent.report.exposition import MetricFamily, exposed
 from j10ce.agent.report.koordlet import KoordletMetrics
 from j10ce.agent.report.report import floors
 from j10ce.agent.ring.ring import Report
@@ -26,16 +25,16 @@ CONTESTED: Final = (*PRESSURES, "cache")
 class Metrics:
     def __init__(self, *, koordlet: bool = False) -> None:
         """`koordlet`: also what its dashboards ask for, by its names."""
-        self.registry = CollectorRegistry()
         self.koordlet = KoordletMetrics() if koordlet else None
-        if self.koordlet:
-            self.registry.register(self.koordlet)
+        self._families: list[MetricFamily] = []
 
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"j10ce_{name}", text, labels, registry=self.registry)
+        def counter(name: str, text: str, *labels: str) -> MetricFamily:
+            self._families.append(MetricFamily("counter", f"j10ce_{name}", text, labels))
+            return self._families[-1]
 
-        def gauge(name: str, text: str, *labels: str) -> Gauge:
-            return Gauge(f"j10ce_{name}", text, labels, registry=self.registry)
+        def gauge(name: str, text: str, *labels: str) -> MetricFamily:
+            self._families.append(MetricFamily("gauge", f"j10ce_{name}", text, labels))
+            return self._families[-1]
 
         self.runs = counter("ring_runs", "Runs of the ring", "cause")
         self.failures = counter("ring_failures", "Runs of the ring that failed; others follow", "cause")
@@ -82,7 +81,8 @@ class Metrics:
     def render(self, report: Report | None) -> bytes:
         if report is not None:
             self._gauges(report)
-        return generate_latest(self.registry)
+        theirs = self.koordlet.families() if self.koordlet else ()
+        return exposed([*theirs, *self._families])
 
     def _gauges(self, report: Report) -> None:
         tiers = Count(e.tier for e in report.snap.entitlements.values())
