@@ -19,8 +19,8 @@ A profile is a level of service. A workload chooses one by the label `j10ce.io/q
 profile's selector chooses it. Display names work too: `GuaranteedPro`, `LSE`. The *tier* of a profile says who gives
 way to whom: system, exclusive, reserved, sensitive, standard, besteffort, from the best protected to the least.
 
-The profiles system, lse, lsr and guaranteed-pro may be chosen only in namespaces that an administrator lists; on a
-bare host root alone may choose them.
+The profiles system, lse, lsr, guaranteed-pro and realtime may be chosen only in namespaces that an administrator
+lists; on a bare host root alone may choose them.
 
 `make generate` writes this page from `policy/profiles.py` and `model/controls/table.py`.
 

@@ -187,6 +187,7 @@ def test_every_controller_is_built_under_its_name() -> None:
         "oom-order",
         "cpu-idle",
         "cpu-identity",
+        "realtime",
         "parameters",
         "cache",
         "core-sched",

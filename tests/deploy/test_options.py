@@ -22,7 +22,17 @@ pytestmark = pytest.mark.lab
 DEPLOY = CLONE / "deploy"
 PAGE = (CLONE / "docs/kubernetes.md").read_text()
 OLD = "kubernetes-1.20"
-OPTIONS = ("small", "fail-closed", "scheduler", "strict", "network-policy", "koordinator", "qos-scheduler", "network")
+OPTIONS = (
+    "small",
+    "fail-closed",
+    "scheduler",
+    "strict",
+    "network-policy",
+    "koordinator",
+    "qos-scheduler",
+    "network",
+    "realtime",
+)
 BEFORE = {"strict": ["scheduler"]}  # components that one comes after
 READ_BY = {"v1beta1": range(19, 23), "v1beta3": range(23, 29), "v1": range(25, 99)}  # minor versions of kube-scheduler
 EITHER = pytest.mark.parametrize("prefix", ["", f"{OLD}-"], ids=["current", "old"])
@@ -169,6 +179,13 @@ def test_koordinator_is_spoken_by_managers_and_agents_and_managers_alone_read_wh
     assert [s["name"] for s in binding["subjects"]] == ["j10ce-controller-manager"]
     reads = {r for o in made if o["kind"] == "ClusterRole" and "agent" in o["metadata"]["name"] for r in resources(o)}
     assert not reads & {"configmaps", "priorityclasses", "clustercolocationprofiles"}
+
+
+@EITHER
+def test_real_time_takes_the_hosts_processes_and_two_rights(prefix: str) -> None:
+    (pod,) = (o["spec"]["template"]["spec"] for o in overlay(f"{prefix}realtime") if o["kind"] == "DaemonSet")
+    assert pod["hostPID"] is True
+    assert {"SYS_NICE", "IPC_LOCK"} <= {*pod["containers"][0]["securityContext"]["capabilities"]["add"]}
 
 
 @EITHER

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.model.knob import (
+    BUDGETS,
     CGROUP,
     FILES,
     FREEZER,
@@ -104,7 +105,7 @@ def test_a_knob_is_described_consistently(name: str) -> None:
     knob = KNOBS[name]
     assert knob.name == name
     controller = {"cgroup": FREEZER}.get(name.split(".")[0], name.split(".")[0])
-    assert (controller == knob.controller) == (knob.on in (CGROUP, FILES))
+    assert (controller == knob.controller) == (knob.on in (BUDGETS, CGROUP, FILES))
     assert knob.meaning
     assert knob.low <= knob.high
     if isinstance(knob.default, float):

@@ -13,13 +13,14 @@ TIERS = {
     "lse": Tier.EXCLUSIVE,
     "lsr": Tier.RESERVED,
     "guaranteed-pro": Tier.RESERVED,
+    "realtime": Tier.RESERVED,
     "ls": Tier.SENSITIVE,
     "guaranteed": Tier.SENSITIVE,
     "burstable": Tier.STANDARD,
     "be": Tier.BESTEFFORT,
     "best-effort": Tier.BESTEFFORT,
 }
-LISTED = ("system", "lse", "lsr", "guaranteed-pro")
+LISTED = ("system", "lse", "lsr", "guaranteed-pro", "realtime")
 
 
 def test_the_built_in_profiles_have_their_tiers() -> None:

@@ -11,6 +11,7 @@ from j10ce.control.core_sched import CoreSched
 from j10ce.control.cpu.bursting.burst import CpuBurst
 from j10ce.control.cpu.identity import CpuIdentity
 from j10ce.control.cpu.idle import CpuIdle
+from j10ce.control.cpu.realtime import Realtime
 from j10ce.control.cpu.suppression.suppress import CpuSuppress
 from j10ce.control.disk.disk import DiskUse
 from j10ce.control.eviction.eviction import Eviction
@@ -41,6 +42,7 @@ BUILTIN: Final[Mapping[str, type[Any]]] = {
         OomOrder,
         CpuIdle,
         CpuIdentity,
+        Realtime,
         CpuSuppress,
         CpuBurst,
         Interference,

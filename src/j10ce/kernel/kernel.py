@@ -272,8 +272,8 @@ class Kernel:
         return Outcome((*results, *late), deeds=(*self._actions.perform(plan.actions, wall), *done))
 
     def thaw(self) -> None:
-        """Whoever we froze runs on: for when nobody will be there, or allowed, to do so later."""
-        for setting in [s for s in self.originals if s.knob == "cgroup.freeze"]:
+        """Whoever we froze runs on, and nobody is real-time: nobody will be there, or allowed, to see to it."""
+        for setting in [s for s in self.originals if s.knob in ("cgroup.freeze", "sched.realtime")]:
             self._give_back(ValueChange(setting, None, 0.0, "thaw", "nobody would do so later", ends=True))
 
     def revert(self, *, force: bool = False, held: Mapping[Setting, str] | None = None) -> Outcome:

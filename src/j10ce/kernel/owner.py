@@ -26,6 +26,8 @@ from j10ce.kernel.net.trees import Trees
 from j10ce.kernel.node.estate import NodeEstate
 from j10ce.kernel.node.features import SchedFeatures
 from j10ce.kernel.node.sysctl import Sysctls
+from j10ce.kernel.realtime.backend import RealtimeBackend
+from j10ce.kernel.realtime.budgets import RealtimeBudgets
 from j10ce.kernel.resctrl.estate import ResctrlEstate
 from j10ce.kernel.resctrl.files import ResctrlFiles
 from j10ce.kernel.resctrl.membership import ResctrlMembership
@@ -129,8 +131,12 @@ def _beside(hierarchies: Hierarchies) -> Beside:
     threads = TaskBackend(Roll(hierarchies), [Cookies(), ResctrlMembership(caches), OomScores()])
     backends = (Sysctls(), SchedFeatures(), Schemata(caches, resctrl.discover()), threads)
     here: Beside = (backends, (NodeEstate(), ResctrlEstate(caches)))
-    every = (here, _network(hierarchies), _disks(hierarchies))
+    every = (here, _realtime(hierarchies), _network(hierarchies), _disks(hierarchies))
     return tuple(chain.from_iterable(b for b, _ in every)), tuple(chain.from_iterable(e for _, e in every))
+
+
+def _realtime(hierarchies: Hierarchies) -> Beside:
+    return (RealtimeBackend(hierarchies), RealtimeBudgets(hierarchies)), ()
 
 
 def _network(hierarchies: Hierarchies) -> Beside:

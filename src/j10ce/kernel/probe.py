@@ -18,6 +18,7 @@ from j10ce.kernel.disk.files import DiskFiles
 from j10ce.kernel.net import probe as net
 from j10ce.kernel.node.features import SchedFeatures
 from j10ce.kernel.node.sysctl import Sysctls
+from j10ce.kernel.realtime import nets
 from j10ce.kernel.resctrl.files import ResctrlFiles
 from j10ce.kernel.resctrl.membership import ResctrlMembership
 from j10ce.kernel.resctrl.schemata import Schemata
@@ -63,7 +64,7 @@ def examine(hierarchies: Hierarchies | None = None, *, proc: str = "/proc", run:
     return [
         _cgroup(mounted),
         _privileges(mounted),
-        *_knobs({**try_knobs(mounted), **_beside_cgroups(mounted)}),
+        *_knobs({**try_knobs(mounted), **_beside_cgroups(mounted), "sched.realtime": nets.support(mounted)}),
         *(_capability(deed.value, s) for deed, s in CgroupFiles(mounted).deeds().items()),
         _tasks(mounted, proc),
         *_network(mounted),

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, NewType
 from zlib import crc32
 
 from j10ce.errors import Invalid
+from j10ce.model.controls.shapes import BUDGETS as BUDGETS
 from j10ce.model.controls.shapes import CGROUP as CGROUP
 from j10ce.model.controls.shapes import FILES as FILES
 from j10ce.model.controls.shapes import FREEZER as FREEZER
@@ -130,6 +131,7 @@ LINES: Final[dict[str, tuple[str, ...]]] = {
 _ON: Final = {
     CGROUP: CGROUP_KINDS,
     FILES: CGROUP_KINDS,
+    BUDGETS: CGROUP_KINDS,
     THREADS: frozenset({"workload"}),
     TRAFFIC: frozenset({"workload", "share"}),
 }

@@ -3,10 +3,12 @@
 remove        bottom up; the dead claim nothing
 make, enable  top down
 links queued on  before anything is said of traffic there; that ends last of all, since links stand above all others
+threads made fair      before budgets of real-time go
 guarantees lowered     bottom up   children first, so that their sum fits
 caps and sets loosened  top down    room appears before it is used
 guarantees raised, shares, switches  top down
 caps and sets tightened  bottom up   children fit before the parent shrinks
+threads made real-time  once there are budgets for it
 join          last; a command starts with all its values in force
 """
 
@@ -28,11 +30,13 @@ class Step(IntEnum):
     MAKE = 2
     WAKE = 3  # clear cpu.idle, which blocks its group's weight
     GROUND = 4  # queueing on a link begins, which traffic is then divided in
-    GIVE_BACK = 5
-    LOOSEN = 6
-    PROTECT = 7
-    TIGHTEN = 8
-    JOIN = 9
+    CALM = 5
+    GIVE_BACK = 6
+    LOOSEN = 7
+    PROTECT = 8
+    TIGHTEN = 9
+    REALTIME = 10
+    JOIN = 11
 
 
 BOTTOM_UP: Final = frozenset({Step.REMOVE, Step.GIVE_BACK, Step.TIGHTEN})
@@ -103,6 +107,8 @@ def _step(change: ValueChange) -> Step:
             return Step.PROTECT if raised else Step.GIVE_BACK
         case KnobRole.CAP:
             return Step.LOOSEN if raised else Step.TIGHTEN
+        case KnobRole.LEVEL if s.knob == "sched.realtime":
+            return Step.REALTIME if raised else Step.CALM
         case KnobRole.SWITCH if s.knob == "cpu.idle" and not change.new:
             return Step.WAKE
         case KnobRole.SHARE | KnobRole.SWITCH | KnobRole.PLACEMENT | KnobRole.LEVEL:

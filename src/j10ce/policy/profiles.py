@@ -66,6 +66,12 @@ _SPECS: Final[dict[str, QoSProfileSpec]] = {
     ),
     "lsr": _RESERVED,
     "guaranteed-pro": _RESERVED,
+    "realtime": QoSProfileSpec(
+        tier=Tier.RESERVED,
+        namespace_selector=_LISTED,
+        cpu=CpuSection(latency="realtime", burst=_WHOLE_LIMIT),
+        memory=_KEPT,
+    ),
     "ls": _SENSITIVE,
     "guaranteed": _SENSITIVE,
     "burstable": QoSProfileSpec(tier=Tier.STANDARD, memory=MemorySection(low_percent=50, throttling_percent=90)),
@@ -107,17 +113,7 @@ def unheeded(profile: QoSProfile) -> tuple[str, ...]:
     spec, name = profile.spec, profile.metadata.name
     sections = {"io": (spec.io, IoSection())}
     names = [section for section, (said, silent) in sections.items() if said != silent]
-    whole = (f"no controller acts on section {', '.join(names)} of profile {name}",) if names else ()
-    fields = not_yet(spec.cpu)
-    return (*whole, *((f"{', '.join(fields)} of profile {name}: not heeded yet",) if fields else ()))
-
-
-def not_yet(cpu: CpuSection) -> tuple[str, ...]:
-    """Fields that ask for something, and that no controller acts on so far."""
-    asked = {
-        "cpu.latency": cpu.latency != "normal",
-    }
-    return tuple(name for name, wanted in asked.items() if wanted)
+    return (f"no controller acts on section {', '.join(names)} of profile {name}",) if names else ()
 
 
 def describe(profile: QoSProfile) -> list[tuple[str, str]]:

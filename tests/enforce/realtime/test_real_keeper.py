@@ -13,7 +13,7 @@ import pytest
 from j10ce.host import child
 from j10ce.kernel.realtime import wire
 from j10ce.kernel.realtime.law import TICK_S
-from j10ce.kernel.realtime.machine import FAIR, OURS, Linux, Place
+from j10ce.kernel.realtime.machine import FAIR, OURS, Linux, WardPlace
 from j10ce.model.workload import Handle
 from tests.enforce.workbench import SPIN, Workbench, until
 
@@ -53,8 +53,8 @@ class Beating:
                 if self.alive.is_set():
                     wire.send(self.socket, wire.BEAT)
 
-    def keep(self, place: Place, rate: float) -> None:
-        wire.send(self.socket, wire.KEEP, place.top, str(rate), *place)
+    def keep(self, place: WardPlace, rate: float) -> None:
+        wire.send(self.socket, wire.KEEP, place.top, str(rate), "0.9", *place)
 
     def close(self) -> None:
         self._over.set()
@@ -64,12 +64,12 @@ class Beating:
         self.process.wait()
 
 
-def place(work: Workbench, at: Handle) -> Place:
+def place(work: Workbench, at: Handle) -> WardPlace:
     top = work.hierarchies.directory("cpu", at.path)
     if work.hierarchies.version("cpu") == 1:
         counter = work.hierarchies.file("cpuacct", at.path, "cpuacct.usage")
-        return Place(top, "tasks", counter, f"{counter}_percpu")
-    return Place(top, "cgroup.threads", f"{top}/cpu.stat")
+        return WardPlace(top, "tasks", counter, f"{counter}_percpu")
+    return WardPlace(top, "cgroup.threads", f"{top}/cpu.stat")
 
 
 def allow_realtime(work: Workbench, at: Handle) -> None:
@@ -90,12 +90,12 @@ def keeper(work: Workbench) -> Iterator[Beating]:
     beating.close()
 
 
-def policies(at: Place) -> set[int | None]:
+def policies(at: WardPlace) -> set[int | None]:
     linux = Linux()
     return {linux.policy(thread) for thread in linux.threads(at) or ()} - {None}
 
 
-def keeping(work: Workbench, keeper: Beating, code: str, rate: float = 0.5) -> Place:
+def keeping(work: Workbench, keeper: Beating, code: str, rate: float = 0.5) -> WardPlace:
     """One workload that runs the code, some thread of which is real-time by now."""
     at = work.make("web")
     allow_realtime(work, at)
@@ -167,7 +167,7 @@ def test_what_the_kernel_counts_is_read(work: Workbench) -> None:
     assert (linux.sleeps(spinner), linux.cpu(spinner)) != (None, None)
     by_cpu = linux.per_cpu_s(here)
     assert by_cpu is None or sum(by_cpu) > 0.05
-    gone = Place("/nonexistent", "tasks", "/nonexistent/usage")
+    gone = WardPlace("/nonexistent", "tasks", "/nonexistent/usage")
     assert (linux.threads(gone), linux.usage_s(gone), linux.per_cpu_s(gone)) == (None, None, None)
     no_thread = (1 << 22) + 1
     assert {linux.ran_s(no_thread), linux.sleeps(no_thread), linux.cpu(no_thread), linux.policy(no_thread)} == {None}

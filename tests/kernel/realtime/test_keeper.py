@@ -24,7 +24,7 @@ class Rig:
         self.kept = keeper
 
     def keep(self, rate: str = "0.5", top: str = WEB) -> None:
-        wire.send(self.agent, wire.KEEP, top, rate, *self.machine.place(top))
+        wire.send(self.agent, wire.KEEP, top, rate, "0.9", *self.machine.place(top))
 
     def pass_by(self, seconds: float, *, beating: bool = True) -> None:
         end = self.now + seconds

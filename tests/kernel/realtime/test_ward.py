@@ -25,7 +25,8 @@ class Care:
         self.crowding = Crowding(range(machine.cpus))
 
     def keep(self, top: str, rate: float) -> Ward:
-        self.wards.append(Ward(self.machine.place(top), rate, self.machine, self.now, self.whose))
+        self.wards.append(Ward(self.machine.place(top), self.machine, self.now, self.whose))
+        self.wards[-1].rate = rate
         return self.wards[-1]
 
     def run(self, seconds: float) -> None:
@@ -36,7 +37,7 @@ class Care:
             self.crowding.take(use for use in uses if use)
             allowed = self.crowding.allowance(self.now)
             for ward in self.wards:
-                ward.act(self.now, resting=not allowed)
+                ward.act(self.now, self.machine.births(), resting=not allowed)
             span = min(allowed or REST_S, end - self.now)
             self.machine.advance(span)
             self.now += span

@@ -131,12 +131,15 @@ def test_without_a_profile_or_a_policy_nothing_is_changed_and_a_note_says_so() -
     assert notes(granted) == ["Workload/default/a: not heeded: no profile and no policy is for it"]
 
 
-def test_fields_that_no_controller_acts_on_are_told() -> None:
+def test_real_time_without_a_cpu_floor_is_a_note() -> None:
     asked = build.profile("web", cpu=CpuSection(latency="realtime"))
-    assert notes(entitled(profile=asked)) == ["cpu.latency of profile web: not heeded yet"]
-    assert notes(entitled(ProfileOverlay(cpu=CpuOverlay(latency="realtime")))) == [
-        "Workload/default/a: cpu.latency realtime: not heeded yet"
-    ]
+    assert notes(entitled(profile=asked)) == ["cpu.latency realtime: without a CPU floor its threads stay fair"]
+
+
+def test_a_pod_alone_is_real_time_only_in_a_trusted_namespace() -> None:
+    wish = ProfileOverlay(cpu=CpuOverlay(latency="realtime"))
+    assert entitled(wish).cpu.latency == "normal"
+    assert entitled(wish, trusted="true").cpu.latency == "realtime"
 
 
 def test_a_section_inside_a_section_is_laid_over_field_by_field() -> None:

@@ -36,11 +36,11 @@ PINNED: Final = ("reserved", "exclusive")
 def around(snap: Snapshot, arrivals: Sequence[Workload], fresh: Mapping[TargetId, Entitlement]) -> Snapshot | None:
     """`snap` reduced to the arrivals and what they compete with.
 
-    None where that would lose something: a group is not there yet, whole CPUs are handed out one by one, or a link or
-    a disk is divided, which no group is.
+    None where that would lose something: a group is not there yet, whole CPUs are handed out one by one, a link or a
+    disk is divided, which no group is, or real-time floors are counted together.
     """
     wanted = [fresh[w.target] for w in arrivals]
-    if any(map(_divides, wanted)):
+    if any(map(_divides, wanted)) or any(e.cpu.latency == "realtime" for e in wanted):
         return None
     if not all(e.chosen and not e.notes for e in wanted) or any(map(_pinned, fresh.values())):
         return None

@@ -10,6 +10,7 @@ A Snapshot comes in; proposals for weights, quotas and CPU sets go out.
     floors         turns floors into weights, from the root down
     rivals         says whom an idle group yields to
     identity       says who preempts whom, where the kernel knows that
+    realtime       lets workloads run before all others within their floors
     idle           lets best effort run when no one else wants the CPU
     suppression/   gives best effort what the others leave
     bursting/      lets a workload exceed its limit for a while

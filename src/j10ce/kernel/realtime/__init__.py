@@ -10,4 +10,8 @@ library and this room only, has its memory locked, and runs one priority above w
     crowding  counts how long each CPU was real-time
     wire      is what agent and keeper say to each other
     keeper    is the process
+    watch     is the agent's side of it: starts it, beats, and puts all to fair when it is dead or silent
+    backend   is the back end of `sched.realtime`
+    budgets   is the back end of `cpu.rt_runtime_us`, which cgroup v1 may want
+    nets      says whether a runaway workload could lock this machine up
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from j10ce.kernel.realtime.law import TICK_S, WINDOW_S, CpuWindow
+from j10ce.kernel.realtime.law import SHARE, TICK_S, WINDOW_S, CpuWindow
 
 EVERYWHERE: Final = -1  # stands for a CPU where nobody knows which
 
@@ -24,6 +24,7 @@ class Use(NamedTuple):
 
 class Crowding:
     def __init__(self, cpus: Iterable[int]) -> None:
+        self.share = SHARE
         self._windows = {cpu: CpuWindow() for cpu in cpus}
 
     def take(self, uses: Iterable[Use]) -> None:
@@ -39,4 +40,4 @@ class Crowding:
 
     def allowance(self, now: float) -> float:
         """Of the CPU that has least; 0: real-time rests."""
-        return min((w.allowance(now) for w in self._windows.values()), default=TICK_S)
+        return min((w.allowance(now, self.share) for w in self._windows.values()), default=TICK_S)

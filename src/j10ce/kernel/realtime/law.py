@@ -71,9 +71,12 @@ class CpuWindow:
     def used_since(self, when: float) -> float:
         return sum(used * _part(start, end, when) for start, end, used in self._uses)
 
-    def allowance(self, now: float) -> float:
-        """How long the CPU may go on being real-time, so that no window has more than SHARE; 0: it rests."""
-        budget = WINDOW_S * SHARE + EPSILON_S
+    def allowance(self, now: float, share: float = SHARE) -> float:
+        """How long the CPU may go on being real-time, so that no window has more than its share; 0: it rests."""
+        if not self._uses or self._uses[-1][1] <= now - WINDOW_S:
+            self._uses.clear()
+            return TICK_S
+        budget = WINDOW_S * share + EPSILON_S
         return next((a for a in STEPS_S if self.used_since(now + a - WINDOW_S) + a <= budget), 0.0)
 
 

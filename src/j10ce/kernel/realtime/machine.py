@@ -23,7 +23,7 @@ _CHUNK: Final = 1 << 16
 _GONE: Final = (FileNotFoundError, ProcessLookupError, NotADirectoryError)
 
 
-class Place(NamedTuple):
+class WardPlace(NamedTuple):
     """Where one workload is, all paths absolute."""
 
     top: str  # its directory in the hierarchy of the cpu controller
@@ -35,10 +35,14 @@ class Place(NamedTuple):
 class Counters(Protocol):
     """Of a workload. None: it is gone."""
 
-    def threads(self, place: Place, /) -> set[int] | None: ...
-    def usage_s(self, place: Place, /) -> float | None: ...
+    def threads(self, place: WardPlace, /) -> set[int] | None: ...
+    def usage_s(self, place: WardPlace, /) -> float | None: ...
 
-    def per_cpu_s(self, place: Place, /) -> list[float] | None:
+    def births(self) -> int:
+        """Another number than before once a thread has begun somewhere on the machine."""
+        ...
+
+    def per_cpu_s(self, place: WardPlace, /) -> list[float] | None:
         """None also where nobody counts by CPU."""
         ...
 
@@ -51,7 +55,7 @@ class Habits(Protocol):
     def cpu(self, thread: int, /) -> int | None: ...
 
 
-class Policies(Protocol):
+class ThreadPolicies(Protocol):
     def policy(self, thread: int, /) -> int | None: ...
 
     def change(self, thread: int, policy: int, /) -> str:
@@ -59,7 +63,7 @@ class Policies(Protocol):
         ...
 
 
-class Machine(Counters, Habits, Policies, Protocol):
+class ThreadMachine(Counters, Habits, ThreadPolicies, Protocol):
     """What the keeper knows of the kernel."""
 
 
@@ -68,12 +72,12 @@ class Linux:
         self._proc = proc
         self._open: dict[str, int] = {}  # counters, read again and again
 
-    def threads(self, place: Place, /) -> set[int] | None:
+    def threads(self, place: WardPlace, /) -> set[int] | None:
         if not os.path.isdir(place.top):
             return None
         return {thread for directory in _with_below(place.top) for thread in _listed(f"{directory}/{place.threads}")}
 
-    def usage_s(self, place: Place, /) -> float | None:
+    def usage_s(self, place: WardPlace, /) -> float | None:
         text = self._counter(place.usage)
         if not text:
             return None
@@ -81,7 +85,10 @@ class Linux:
             return int(text[len(_USEC) : text.index(b"\n")]) / 1e6
         return int(text) / 1e9
 
-    def per_cpu_s(self, place: Place, /) -> list[float] | None:
+    def births(self) -> int:
+        return int(self._counter(f"{self._proc}/loadavg").rpartition(b" ")[2] or 0)
+
+    def per_cpu_s(self, place: WardPlace, /) -> list[float] | None:
         text = self._counter(place.per_cpu) if place.per_cpu else b""
         return [int(n) / 1e9 for n in text.split()] if text else None
 
@@ -113,7 +120,7 @@ class Linux:
             return errno.errorcode.get(e.errno or 0, str(e.errno))
         return ""
 
-    def forget(self, place: Place) -> None:
+    def forget(self, place: WardPlace) -> None:
         for path in (place.usage, place.per_cpu):
             if (fd := self._open.pop(path, None)) is not None:
                 os.close(fd)
@@ -127,11 +134,11 @@ class Linux:
             return b""
 
 
-def is_ours(machine: Policies, thread: int) -> bool:
+def is_ours(machine: ThreadPolicies, thread: int) -> bool:
     return machine.policy(thread) == OURS
 
 
-def let_go(machine: Policies, threads: Iterable[int]) -> list[str]:
+def let_go(machine: ThreadPolicies, threads: Iterable[int]) -> list[str]:
     """To the fair class, those that are ours; why some would not."""
     return [why for t in threads if is_ours(machine, t) and (why := machine.change(t, FAIR))]
 

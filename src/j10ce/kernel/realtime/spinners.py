@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from j10ce.kernel.realtime.law import Streak, awake, spins
-from j10ce.kernel.realtime.machine import Machine
+from j10ce.kernel.realtime.machine import ThreadMachine
 
 NEARLY: Final = 0.8  # of a span: who ran less has slept, or stood aside
 ASKED_AT_ONCE: Final = 16  # spinners that are looked at in one tick, in turn
@@ -20,7 +20,7 @@ class Ran(NamedTuple):
 
 
 class Running:
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: ThreadMachine) -> None:
         self._machine = machine
         self._seen: dict[int, tuple[float, float]] = {}  # how long each had run, and when that was read
 
@@ -41,7 +41,7 @@ class Running:
 
 
 class Spinners:
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: ThreadMachine) -> None:
         self._machine = machine
         self._streaks: dict[int, Streak] = {}
         self._caught: dict[int, int] = {}  # and how often each had slept by then
@@ -64,9 +64,13 @@ class Spinners:
                     self._caught[thread] = sleeps
         return {*self._caught}
 
-    def pardon(self) -> None:
+    def pardon(self) -> set[int]:
         """Whoever has slept since is none any more; some are asked at a time, each in its turn."""
+        pardoned: set[int] = set()
         for thread, caught in list(islice(self._caught.items(), ASKED_AT_ONCE)):
             del self._caught[thread]
             if self._machine.sleeps(thread) == caught:
                 self._caught[thread] = caught
+            else:
+                pardoned.add(thread)
+        return pardoned

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from j10ce.kernel.realtime.crowding import EVERYWHERE, Use
-from j10ce.kernel.realtime.law import FRESH, settle
-from j10ce.kernel.realtime.machine import FAIR, OURS, Machine, Place, let_go
+from j10ce.kernel.realtime.law import FRESH, SAVED_S, settle
+from j10ce.kernel.realtime.machine import FAIR, OURS, ThreadMachine, WardPlace, let_go
 from j10ce.kernel.realtime.spinners import NEARLY, Ran, Running, Spinners
 
-SWEEP_S: Final = 0.5  # a workload at rest is looked at as well: its threads may have been moved elsewhere
+SWEEP_S: Final = 1.0  # a workload at rest is looked at as well: its threads may have been moved elsewhere
 ATTRIBUTED: Final = 64  # threads whose CPU is asked for in one tick
 
 
 class Ward:
-    def __init__(self, place: Place, rate: float, machine: Machine, now: float, whose: dict[int, Ward]) -> None:
+    def __init__(self, place: WardPlace, machine: ThreadMachine, now: float, whose: dict[int, Ward]) -> None:
         """`whose` is one book for all wards: a thread that moves from one to another is taken up there first."""
-        self.place, self.rate, self._whose = place, rate, whose
+        self.place, self._whose = place, whose
+        self.rate = 0.0  # min(floor, limit), in CPUs
         self.refused = ""  # why a thread could not be real-time
         self._machine = machine
         self._credit = FRESH
@@ -27,6 +28,7 @@ class Ward:
         self._running, self._spinners = Running(machine), Spinners(machine)
         self._per_cpu: list[float] | None = None
         self._moved, self._ran = False, list[Ran]()  # since the last look
+        self._births = -1  # at the last list of threads
 
     @property
     def realtime(self) -> frozenset[int]:
@@ -46,6 +48,9 @@ class Ward:
             self.release()
             raise FileNotFoundError(self.place.top)
         start, used = self._at, max(0.0, usage - self._usage_s)
+        if not used and self._credit.left_s >= self.rate * SAVED_S and self._on:
+            self._at, self._moved, self._ran = now, False, []
+            return None
         self._usage_s, self._at, self._moved = usage, now, used > 0.0
         self._credit = settle(self._credit, self.rate, used if self._on else 0.0, now - start)
         if not self._on or not used:
@@ -53,31 +58,35 @@ class Ward:
             return None
         hot = crowded or used >= NEARLY * (now - start)
         self._ran = self._running.look(self._ours, now) if hot else []
+        if not crowded:
+            self._per_cpu = None
+            return Use(start, now, {EVERYWHERE: used})
         return Use(start, now, self._by_cpu(used))
 
-    def act(self, now: float, *, resting: bool) -> None:
-        """By what was measured: all fair, or all real-time but those that spin."""
+    def act(self, now: float, births: int, *, resting: bool) -> None:
+        """By what was measured: all fair, or all real-time but those that spin. `births` is the machine's count."""
         if resting or not self._credit.realtime:
             self.release()
-        elif self._moved or not self._on or now - self._swept >= SWEEP_S:
-            if not self._on:
-                self._per_cpu = self._machine.per_cpu_s(self.place)
-            self._swept, self._on = now, True
-            self._join(self._machine.threads(self.place) or set(), now)
+            return
+        if not self._on or now - self._swept >= SWEEP_S or (self._moved and births != self._births):
+            self._swept, self._births, self._on = now, births, True
+            self._join(self._machine.threads(self.place) or set())
+        if self._moved and (pardoned := self._spinners.pardon()):
+            self._raise(pardoned)
+        if self._ran:
+            self._let_go(self._spinners.catch(self._ran, now) & self._ours)
 
     def release(self) -> None:
         """All are fair again."""
         self._let_go(self._ours)
         self._on, self._per_cpu = False, None
 
-    def _join(self, threads: set[int], now: float) -> None:
+    def _join(self, threads: set[int]) -> None:
         self._let_go(self._ours - threads)
         self._own &= threads
         self._running.keep(threads)
         self._spinners.keep(threads)
-        self._spinners.pardon()
         self._raise(threads - self._ours - self._own - self.spinners)
-        self._let_go(self._spinners.catch(self._ran, now) & self._ours)
 
     def _let_go(self, threads: set[int]) -> None:
         mine = [t for t in threads if self._whose.get(t) is self]
@@ -94,6 +103,7 @@ class Ward:
                 continue
             self.refused = self._machine.change(thread, OURS) if policy == FAIR else ""
             if self.refused:
+                self._births = -1  # tried again
                 return
             self._ours.add(thread)
             self._whose[thread] = self

@@ -1,7 +1,7 @@
 """What agent and keeper say to each other: one packet each, fields apart by NUL, which no path of the kernel has.
 
 agent → keeper   BEAT                              I live
-                 KEEP key rate top threads usage per_cpu
+                 KEEP key rate share top threads usage per_cpu
                  DROP key                          answered when its threads are fair
 keeper → agent   BEAT
                  STATE key real-time spinners refused
@@ -13,7 +13,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeAlias
 
 BEAT: Final = "beat"
 KEEP: Final = "keep"
@@ -21,6 +21,9 @@ DROP: Final = "drop"
 STATE: Final = "state"
 DROPPED: Final = "dropped"
 MOST: Final = 1 << 16
+_AT_ONCE: Final = int(socket.MSG_DONTWAIT)  # plain numbers: flags of an enumeration are slow to join
+_QUIETLY: Final = int(socket.MSG_DONTWAIT) | int(socket.MSG_NOSIGNAL)
+Peer: TypeAlias = socket.socket
 
 
 class Ended(Exception):
@@ -35,7 +38,7 @@ def send(peer: socket.socket, *fields: str) -> None:
     """Never waits: a peer that does not read is judged by its silence."""
     with suppress(BlockingIOError):
         try:
-            peer.send("\0".join(fields).encode(errors="surrogateescape"), socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            peer.send("\0".join(fields).encode(errors="surrogateescape"), _QUIETLY)
         except OSError as e:
             if isinstance(e, BlockingIOError):
                 raise
@@ -46,7 +49,7 @@ def receive(peer: socket.socket) -> Iterator[list[str]]:
     """All that has come."""
     while True:
         try:
-            packet = peer.recv(MOST, socket.MSG_DONTWAIT)
+            packet = peer.recv(MOST, _AT_ONCE)
         except BlockingIOError:
             return
         except OSError as e:

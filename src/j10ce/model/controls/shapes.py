@@ -12,6 +12,7 @@ CGROUP: Final = "cgroup"  # what group/, workload/ and part/ are
 FILES: Final = "files"  # files of a cgroup with a value for each disk: another back end's than those with one value
 TRAFFIC: Final = "traffic"  # what passes links: of a workload, or of a share that several have together
 THREADS: Final = "threads"  # said of all threads of a workload, by a back end that looks after them
+BUDGETS: Final = "budgets"  # files of a cgroup that only some machines need, by a back end of their own
 FREEZER: Final = "freezer"  # a controller on cgroup v1; on v2 every cgroup has it, and nobody enables it
 
 

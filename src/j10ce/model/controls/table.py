@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from j10ce.model.controls.shapes import FILES, FREEZER, THREADS, TRAFFIC, Knob, KnobRole, Unit
+from j10ce.model.controls.shapes import BUDGETS, FILES, FREEZER, THREADS, TRAFFIC, Knob, KnobRole, Unit
 
 TABLE: Final = (
     Knob("cpu.weight", Unit.SHARES, KnobRole.SHARE, "cpu", "cpu.shares", 2, 262144, 1024.0, systemd="CPUWeight",
@@ -75,6 +75,10 @@ TABLE: Final = (
          meaning="the group of resctrl that all threads are in; empty means the root's"),
     Knob("sched.cookie", Unit.TEXT, KnobRole.LEVEL, "", "", 0, 0, "", on=THREADS,
          meaning="the group whose threads may share a core at one time; empty means everyone without a group"),
+    Knob("sched.realtime", Unit.MICROSECONDS, KnobRole.LEVEL, "", "", 0, math.inf, 0.0, on=THREADS,
+         meaning="CPU time in each 100 ms in which its threads run before all fair ones (SCHED_RR); 0 is none"),
+    Knob("cpu.rt_runtime_us", Unit.NUMBER, KnobRole.GUARANTEE, "cpu", "cpu.rt_runtime_us", 0, 1_000_000, 0.0,
+         on=BUDGETS, meaning="µs of each second, on every CPU, that its threads may be real-time; cgroup v1 only"),
     Knob("oom.score_adj", Unit.NUMBER, KnobRole.LEVEL, "", "", -1000, 1000, 0.0, on=THREADS,
          meaning="who is killed first when memory runs out, the highest; thousandths of all memory, of every process"),
     Knob("io.weight", Unit.NUMBER, KnobRole.SHARE, "io", "blkio.bfq.weight", 1, 10000, 100.0, on=FILES,

@@ -169,6 +169,7 @@ def _called_for(e: Entitlement) -> Iterator[str]:
         "oom.score_adj": bool(memory.oom_priority),
         "resctrl.group": e.cache != CacheSection(),
         "sched.cookie": cpu.core_sched,
+        "sched.realtime": cpu.latency == "realtime",
         "net.egress.floor": e.egress.floor > 0,
         "net.egress.ceil": e.egress.ceiling != math.inf,
         "net.egress.priority": bool(e.network.class_),

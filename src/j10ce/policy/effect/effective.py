@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from j10ce.model.knob import ROOT, Setting, TargetId
+from j10ce.model.knob import PERIOD_US, ROOT, Setting, TargetId
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
 from j10ce.model.snapshot import Snapshot
 from j10ce.policy.effect.cpu_share import CpuTime, cpu_times, parts_quota
@@ -16,6 +16,7 @@ from j10ce.policy.effect.rates import NO_RATES, Rates, rates
 from j10ce.policy.effect.support import missing
 
 CPU_SLACK: Final = 0.5  # millicores: what rounding weights to whole numbers may cost
+REALTIME_MOST: Final = 900.0  # millicores of each CPU that may be real-time
 LENT: Final = 0.01  # of CPUs that are lent while idle: what idle work has of them before it gives way
 
 
@@ -66,7 +67,7 @@ def _judge(snap: Snapshot, target: TargetId, times: Mapping[TargetId, CpuTime], 
     path = [*reversed(list(snap.groups.ancestors(target))), target][1:]  # from below the root
     kept: Kept = memory.of(path, promised.memory)
     parts = parts_quota(snap, target)
-    cpu = min(times[target].total, parts)
+    cpu = max(min(times[target].total, parts), _realtime(snap, target, times[target]))
     slack = CPU_SLACK + (promised.cpu * LENT if e and e.cpu.pinning == "reserved" else 0.0)
     return Effective(
         target,
@@ -79,6 +80,12 @@ def _judge(snap: Snapshot, target: TargetId, times: Mapping[TargetId, CpuTime], 
         kept.reason,
         rates(snap, e) if e else NO_RATES,
     )
+
+
+def _realtime(snap: Snapshot, target: TargetId, time: CpuTime) -> float:
+    """Millicores in which its threads run before everyone else's, whatever these weigh."""
+    rate = snap.settings.get(Setting(target, "sched.realtime"), 0.0)
+    return min(rate * 1000 / PERIOD_US, len(time.cpus) * REALTIME_MOST) if isinstance(rate, float | int) else 0.0
 
 
 def _cpu_reason(

@@ -27,7 +27,7 @@ from j10ce.model.parts.strategy import BurstSection
 from j10ce.model.parts.strict import Strict
 from j10ce.model.workload import Note, Source, Workload
 from j10ce.policy.choose import Choice
-from j10ce.policy.profiles import BURSTS, not_yet, trusted
+from j10ce.policy.profiles import BURSTS, trusted
 from j10ce.policy.strategy import EffectiveStrategy
 from j10ce.policy.validation.sections import OWN_CPUS, sections
 
@@ -131,6 +131,8 @@ def _said(section: str, layer: Strict, path: str, inside: str = "") -> Iterator[
 def _privileged(field: LayerField) -> bool:
     """CPUs or bandwidth of its own cost others theirs, and who is spared when memory runs out is spared at theirs."""
     match field.path:
+        case "cpu.latency":
+            return bool(field.value == "realtime")
         case "cpu.pinning":
             return field.value in OWN_CPUS
         case "memory.oomPriority" | "memory.kernelPriority":
@@ -165,9 +167,6 @@ def _laid(base: Layers, asked: list[LayerField], tier: Tier, who: Callable[[str]
         notes += [Note("Note", who(f.path), f"{_spelled(f)}: {wrong[0].problem}; {wrong[0].hint}") for f in out]
         asked = [field for field in asked if field not in out]
     merged = _over(base, asked)
-    unheeded = set(not_yet(merged.cpu)) - set(not_yet(base.cpu))
-    late = [f for f in asked if f.path in unheeded]
-    notes += [Note("Note", who(f.path), f"{_spelled(f)}: not heeded yet") for f in late]
     sources = (*base.sources, *(Source(f.path, who(f.path), f"{_spelled(f)} {why}") for f in asked))
     return merged._replace(sources=sources, notes=(*base.notes, *notes))
 

@@ -302,7 +302,7 @@ def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
             cpu = replace(cpu, idle=False, suppressible=False)
     network, io = (laid.network, laid.io) if chosen else (NetworkSection(), IoSection())
     if chosen:
-        notes = (*notes, *(Note("Note", _traffic_source(w, choice), text) for text in traffic.notes))
+        notes = (*notes, *(Note("Note", _traffic_source(w, choice), t) for t in traffic.notes), *_realtime(cpu, floor))
     egress, ingress = _traffic(asking, promised, floor) if chosen else (Traffic(), Traffic())
     return Entitlement(
         target,
@@ -353,6 +353,11 @@ def _sources(choice: Choice, claims: list[Claim], promised: Resources) -> Iterat
         if amount and (met := [c for c in claims if 0 < c.amount[n] <= amount]):
             best = min(met, key=lambda c: (-c.amount[n], c.since, c.source))
             yield Source(f"floor.{name}", best.source, f"at least {spell(name, best.amount[n])}")
+
+
+def _realtime(cpu: CpuSection, floor: Resources) -> Iterator[Note]:
+    if cpu.latency == "realtime" and not floor.cpu:
+        yield Note("Note", "", "cpu.latency realtime: without a CPU floor its threads stay fair")
 
 
 def _notes(asking: Asking, tier: Tier, promised: Resources, book: Book, refusals: Refusals) -> Iterator[Note]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from j10ce.kernel.realtime.machine import FAIR, OURS, Machine, Place
+from j10ce.kernel.realtime.machine import FAIR, OURS, ThreadMachine, WardPlace
 
 
 @dataclass
@@ -28,9 +28,9 @@ class FakeMachine:
         self.refuses = ""
         self._next = 100
 
-    def place(self, top: str) -> Place:
+    def place(self, top: str) -> WardPlace:
         self.used.setdefault(top, [0.0] * self.cpus)
-        return Place(top, "tasks", f"{top}/usage", f"{top}/usage_percpu" if self.by_cpu else "")
+        return WardPlace(top, "tasks", f"{top}/usage", f"{top}/usage_percpu" if self.by_cpu else "")
 
     def spawn(self, top: str, *, wants: float = 1.0, spins: bool = False, policy: int = FAIR) -> int:
         self._next += 1
@@ -51,15 +51,18 @@ class FakeMachine:
 
     # ------------------------------------------------------------------ as the keeper sees it
 
-    def threads(self, place: Place, /) -> set[int] | None:
+    def threads(self, place: WardPlace, /) -> set[int] | None:
         if place.top not in self.used:
             return None
         return {number for number, thread in self.threads_of.items() if thread.top == place.top}
 
-    def usage_s(self, place: Place, /) -> float | None:
+    def usage_s(self, place: WardPlace, /) -> float | None:
         return sum(self.used[place.top]) if place.top in self.used else None
 
-    def per_cpu_s(self, place: Place, /) -> list[float] | None:
+    def births(self) -> int:
+        return self._next
+
+    def per_cpu_s(self, place: WardPlace, /) -> list[float] | None:
         return [*self.used[place.top]] if place.per_cpu and place.top in self.used else None
 
     def ran_s(self, thread: int, /) -> float | None:
@@ -82,4 +85,4 @@ class FakeMachine:
         return ""
 
 
-_: Machine = FakeMachine()
+_: ThreadMachine = FakeMachine()

@@ -1,0 +1,97 @@
+"""Profile `realtime` as a user has it: run, explain, disarm, a keeper and an agent that are killed, revert."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from j10ce.host.mounts import Hierarchies
+from j10ce.kernel.realtime.machine import FAIR, OURS, Linux, WardPlace
+from j10ce.kernel.realtime.nets import support
+from tests.cli.session import eventually
+from tests.enforce.product import Product
+from tests.enforce.workbench import PATIENCE_S
+
+NAPS = (sys.executable, "-I", "-S", "-c", "import time\nwhile True:\n    time.sleep(0.005)\n    sum(range(2000))")
+ASKED = ("--profile", "realtime", "--min-cpu", "200m")
+KEEPER = b"j10ce.kernel.realtime.keeper"
+
+
+@pytest.fixture
+def product(tmp_path: Path, clone: Path) -> Iterator[Product]:
+    hierarchies = Hierarchies.discover()
+    if needs := support(hierarchies).needs:
+        pytest.skip(f"Unsupported: sched.realtime needs {needs}")
+    one = Product(tmp_path, f"j10cetest-rt-{os.getpid()}", clone)
+    yield one
+    one.clean()
+
+
+def policies(product: Product, path: str) -> set[int | None]:
+    top, linux = product.hierarchies.directory("cpu", path), Linux()
+    name = "tasks" if product.hierarchies.version("cpu") == 1 else "cgroup.threads"
+    return {linux.policy(thread) for thread in linux.threads(WardPlace(top, name, "")) or ()} - {None}
+
+
+def becomes(product: Product, path: str, policy: int) -> bool:
+    return eventually(lambda: policies(product, path) == {policy}, PATIENCE_S)
+
+
+def keepers(product: Product) -> list[int]:
+    """Children of the product's agent that keep."""
+    pids = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command, fields = (entry / "cmdline").read_bytes(), (entry / "stat").read_text().rpartition(")")[2]
+            except OSError:
+                continue
+            if KEEPER in command and int(fields.split()[1]) == product.agent_pid():
+                pids.append(int(entry.name))
+    return pids
+
+
+def test_threads_are_real_time_until_the_agent_is_disarmed_and_again_once_it_is_armed(product: Product) -> None:
+    api = product.launch("api", *ASKED, "--", *NAPS)
+    assert becomes(product, api, OURS)
+    said = product("explain", "api", "sched.realtime").stdout
+    assert "20000 (0.2 CPUs)" in said
+    assert "real-time within its floor, 0.2 CPUs" in said
+    product("disarm")
+    assert becomes(product, api, FAIR)
+    product("arm")
+    assert becomes(product, api, OURS)
+
+
+def test_a_keeper_that_is_killed_or_stopped_is_replaced(product: Product) -> None:
+    api = product.launch("api", *ASKED, "--", *NAPS)
+    assert becomes(product, api, OURS)
+    for how in (signal.SIGKILL, signal.SIGSTOP):
+        before = keepers(product)
+        os.kill(before[0], how)
+        assert eventually(lambda b=before: keepers(product) not in ([], b), PATIENCE_S)
+        assert becomes(product, api, OURS)
+
+
+def test_after_an_agent_was_killed_all_are_fair_and_revert_finds_nothing_left(product: Product) -> None:
+    api = product.launch("api", *ASKED, "--", *NAPS)
+    assert becomes(product, api, OURS)
+    os.kill(product.agent_pid(), signal.SIGKILL)
+    assert becomes(product, api, FAIR)
+    product("revert")
+    budget = Path(product.hierarchies.file("cpu", api, "cpu.rt_runtime_us"))
+    assert not budget.exists() or budget.read_text() == "0\n"
+
+
+def test_too_much_for_the_machine_is_refused_with_numbers(product: Product) -> None:
+    cpus = os.cpu_count() or 1
+    path = product.launch("first", "--profile", "realtime", "--min-cpu", f"{700 * cpus}m", "--", *NAPS)
+    second = product.launch("second", "--profile", "realtime", "--min-cpu", f"{100 * cpus}m", "--", *NAPS)
+    assert becomes(product, path, OURS)
+    assert becomes(product, second, FAIR)
+    assert f"75 % of {cpus}" in product("explain", "second", "sched.realtime").stdout
