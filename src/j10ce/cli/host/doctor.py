@@ -40,6 +40,9 @@ def doctor_command(peers: Peers, area: str | None, output: str) -> None:
     try:
         answer = peers.agent(timeout=5.0).get("/v1/doctor")
         report |= {"notes": answer["notes"], "links": answer.get("links")}
+        if area is not None:  # what only an agent can try, such as queueing on a link
+            known = {c["feature"] for c in report["capabilities"]}
+            report["capabilities"] += [c for c in answer["capabilities"] if c["feature"] not in known]
     except (Unreachable, Denied):
         pass  # the machine is examined from here; the agent only adds what it noticed
     if area is not None:
