@@ -99,6 +99,16 @@ class Shaped:
         estates = LinkEstate(self.trees), ShareEstate(self.trees)
         journal = Journal.open(self._file, "boot")
         self.kernel = Kernel(self.work.tree, (*backends, self.work.backend), journal, guard=Guard(), estates=estates)
+        self._track()
+
+    def admit(self, name: str) -> TargetId:
+        """One more workload."""
+        who = workload("default", name)
+        self.places[who] = self.work.make(name)
+        self._track()
+        return who
+
+    def _track(self) -> None:
         self.kernel.track([Workload(*t.split("/")[1:], handle=at) for t, at in self.places.items()])
 
     def apply(self, *changes: Change) -> Outcome:
@@ -112,6 +122,11 @@ class Shaped:
         code = self._enter(at) + SEND.format(count=count, size=size, here="192.0.2.1", there="192.0.2.2")
         self.netns.run(sys.executable, "-I", "-S", "-c", code)
 
+    def started(self, at: Handle, code: str) -> subprocess.Popen[str]:
+        """A process of a cgroup, at the link."""
+        inside = ("nsenter", f"--net=/run/netns/{self.netns.name}", sys.executable, "-I", "-S", "-c")
+        return subprocess.Popen((*inside, self._enter(at) + code), stdout=subprocess.PIPE, text=True)
+
     def counted(self, target: TargetId | int, way: Way = "egress") -> Counted:
         index = self.trees.index("eth0")
         assert index is not None
@@ -123,17 +138,7 @@ class Shaped:
 
     def receive(self, at: Handle, *, count: int = 100, size: int = 1000) -> None:
         """Packets from the peer to a socket of a cgroup that only listens; all have come when this returns."""
-        code = RECEIVE.format(count=count)
-        inside = (
-            "nsenter",
-            f"--net=/run/netns/{self.netns.name}",
-            sys.executable,
-            "-I",
-            "-S",
-            "-c",
-            self._enter(at) + code,
-        )
-        with subprocess.Popen(inside, stdout=subprocess.PIPE, text=True) as listening:
+        with self.started(at, RECEIVE.format(count=count)) as listening:
             assert listening.stdout is not None
             assert listening.stdout.readline() == "ready\n"
             send = SEND.format(count=count, size=size, here="192.0.2.2", there="192.0.2.1")

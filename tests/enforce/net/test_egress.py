@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from j10ce.kernel.net import htb
+from j10ce.kernel.net import htb, traffic
 from j10ce.model.knob import Setting, share
 from j10ce.model.plan import Gone, Make, Remove
 from tests.enforce.net.shaping import API, ETH0, MBIT, RATE, SYNC, Shaped, rate, take_over, value
@@ -122,6 +122,19 @@ def test_a_cgroup_made_again_under_the_same_name_has_no_class_until_it_is_given_
     shaped.done(value(API, "floor", 100 * MBIT))
     shaped.send(shaped.places[API], count=6)
     assert shaped.counted(API).sent // PACKET == 6
+
+
+def test_classes_of_cgroups_that_are_gone_go(shaped: Shaped, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traffic, "ENOUGH", 1)
+    shaped.done(rate(1000 * MBIT), value(API, "floor", 100 * MBIT), value(SYNC, "floor", 100 * MBIT))
+    at = shaped.places.pop(API)
+    for mount in shaped.work.hierarchies.in_use().values():
+        (Path(mount.path) / at.path).rmdir()
+    late = shaped.admit("late")
+    shaped.done(value(late, "floor", 10 * MBIT))
+    tree = shaped.trees.of(shaped.trees.index("eth0") or 0)
+    assert tree is not None
+    assert set(tree.branches) == {SYNC, late}
 
 
 def test_traffic_without_queueing_on_the_link_is_refused_with_what_comes_first(shaped: Shaped) -> None:

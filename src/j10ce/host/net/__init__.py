@@ -6,5 +6,6 @@ Messages of the kernel come in; links and queues go out.
     links    says which links there are, and notices when that changes
     queues   reads the queues on them
     classes  says whose class is which in a tree of ours
+    living   says whose cgroup is gone
     bpf      loads programs, and reads and writes their maps
 """

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Final
 
 from j10ce.host.mounts import UNIFIED, Hierarchies
+from j10ce.host.net import living
 from j10ce.host.net.queues import HtbClass
 from j10ce.kernel.net import htb
 from j10ce.kernel.net.program import MOST_LEVEL
@@ -21,6 +22,7 @@ from j10ce.model.workload import Handle
 FLOOR, CEIL, PRIORITY, SHARE = "floor", "ceil", "priority", "net.share"
 WAYS: Final[tuple[Way, ...]] = ("egress", "ingress")
 UNLIMITED: Final = "max"
+ENOUGH: Final = 64
 
 
 class TrafficClasses:
@@ -30,6 +32,7 @@ class TrafficClasses:
         self._trees = trees
         self._hierarchies = hierarchies
         self._support = support
+        self._enough: dict[int, int] = {}  # classes of a link at which those of the dead are looked for
 
     def knobs(self) -> Mapping[str, Support]:
         every = {f"net.{way}.{what}": self._support[way] for way in WAYS for what in (FLOOR, CEIL, PRIORITY)}
@@ -109,7 +112,19 @@ class TrafficClasses:
             now = changed
         if now == bare() and not (branch and tree.members(branch.minor)):
             return tree.drop(first.target)
+        if branch is None:
+            self._sweep(tree)
         return tree.put(first.target, sockets, now)
+
+    def _sweep(self, tree: LinkTree) -> None:
+        """Classes of cgroups that are gone go, whenever there are twice as many as were left the last time."""
+        mount = self._hierarchies.unified
+        if mount is None or len(tree.branches) < self._enough.get(tree.link, ENOUGH):
+            return
+        cgroups = {b.sockets.cgroup: b.target for b in tree.branches.values() if b.sockets.cgroup}
+        for gone in living.dead(mount.path, cgroups):
+            tree.drop(cgroups[gone])
+        self._enough[tree.link] = max(ENOUGH, 2 * len(tree.branches))
 
     def _with(self, now: HtbClass, s: Setting, value: Value, tree: LinkTree) -> HtbClass | Refused:
         if s.knob == SHARE and isinstance(value, str):

@@ -1,0 +1,238 @@
+"""Who gets what of a link: floors of eight workloads in three tiers, small requests beside bulk, and what it costs.
+
+A veth pair between two network namespaces of this run, real senders in cgroups of this run; bytes by the kernel's own
+count. The arms take turns on the same link, so that numbers are ratios within one run. As root; the machine's own links
+are not touched.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from benchmarks.facts import machine_facts
+from j10ce.host.mounts import Hierarchies
+from j10ce.kernel.net import htb
+from j10ce.model.knob import TargetId
+from tests.enforce.net.shaping import API, MBIT, Shaped, rate, value
+from tests.enforce.workbench import Workbench
+from tests.netns import Netns
+
+LINK: Final = 100 * MBIT
+TIERS: Final = {"sensitive": (1.0, 20 * MBIT, 2), "standard": (4.0, 10 * MBIT, 3), "besteffort": (7.0, 5 * MBIT, 3)}
+SETTLE_S, LOOK_S = 2.0, 6.0
+REQUESTS: Final = 400
+BULK_PORT, RPC_PORT = 7001, 7002
+FREE: Final = 100_000 * MBIT  # a tree that never holds anything back
+BULK = "import socket\ns = socket.create_connection(('192.0.2.2', 7001))\nwhile True: s.send(bytes(65536))\n"
+RPC = """
+import socket, time
+s = socket.create_connection(("192.0.2.2", 7002))
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+for _ in range({count}):
+    begun = time.perf_counter()
+    s.send(bytes(100))
+    s.recv(100)
+    print(time.perf_counter() - begun)
+"""
+SMALL = """
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(("192.0.2.2", 9999))
+until, sent = time.monotonic() + {seconds}, 0
+while time.monotonic() < until:
+    for _ in range(100):
+        try:
+            s.send(bytes(64))
+        except ConnectionRefusedError:
+            pass
+    sent += 100
+print(sent)
+"""
+
+
+class Bed:
+    """The link, and whoever sends on it."""
+
+    def __init__(self, shaped: Shaped) -> None:
+        self.shaped = shaped
+        self._running: list[subprocess.Popen[str]] = []
+        self.received = 0
+        for port, serve in ((BULK_PORT, self._swallow), (RPC_PORT, _answer)):
+            with shaped.netns.inside(shaped.netns.peer):
+                listening = socket.create_server(("192.0.2.2", port), backlog=64)
+            threading.Thread(target=_accept, args=(listening, serve), daemon=True).start()
+
+    def _swallow(self, peer: socket.socket) -> None:
+        while data := peer.recv(1 << 20):
+            self.received += len(data)
+
+    def start(self, who: TargetId, code: str) -> subprocess.Popen[str]:
+        at = self.shaped.places[who]
+        started = self.shaped.started(at, code)
+        self._running.append(started)
+        return started
+
+    def end(self) -> None:
+        for child in self._running:
+            child.kill()
+            child.wait()
+            if child.stdout:
+                child.stdout.close()
+        self._running.clear()
+
+
+def main() -> int:
+    if os.geteuid():
+        print("Unsupported: this needs root")
+        return 0
+    machine_facts()
+    with bench() as bed:
+        met = [floors(bed), requests(bed), path(bed)]
+    print(f"network: {'met' if all(met) else 'MISSED'}")
+    return not all(met)
+
+
+@contextmanager
+def bench() -> Iterator[Bed]:
+    netns, work = Netns(), Workbench(Hierarchies.discover(), f"j10cebench-{os.getpid()}")
+    netns.build()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Bed(Shaped(netns, work, Path(folder) / "journal"))
+    finally:
+        work.clear()
+        netns.clear()
+
+
+def floors(bed: Bed) -> bool:
+    """Everybody wants all of the link."""
+    shaped, floor_of = bed.shaped, {}
+    shaped.done(rate(LINK))
+    for tier, (priority, floor, count) in TIERS.items():
+        for n in range(count):
+            who = shaped.admit(f"{tier}{n}")
+            floor_of[who] = floor
+            shaped.done(value(who, "floor", floor), value(who, "priority", priority))
+    for who in floor_of:
+        bed.start(who, BULK)
+    time.sleep(SETTLE_S)
+    sent, whole = rates(shaped, [*floor_of, htb.WHOLE])
+    bed.end()
+    least = min(sent[who] / floor for who, floor in floor_of.items())
+    print(f"8 workloads, 3 tiers, {LINK / MBIT:g} Mbit/s: least of a floor {least:.1%}, sum {whole / LINK:.1%}")
+    for tier in TIERS:
+        mine = [sent[who] / MBIT for who in floor_of if f"/{tier}" in who]
+        print(f"  {tier}: {', '.join(f'{m:.1f}' for m in mine)} Mbit/s")
+    shaped.kernel.revert()
+    return least >= 0.98 and 0.97 <= whole / LINK <= 1.01
+
+
+def rates(shaped: Shaped, of: Sequence[TargetId | int]) -> tuple[dict[TargetId | int, float], float]:
+    """Bits per second over some seconds; the last is the whole."""
+    begun, before = time.monotonic(), [shaped.counted(who).sent for who in of]
+    time.sleep(LOOK_S)
+    after, took = [shaped.counted(who).sent for who in of], time.monotonic() - begun
+    per_s = {who: (b - a) * 8 / took for who, a, b in zip(of, before, after, strict=True)}
+    return per_s, per_s[of[-1]]
+
+
+def requests(bed: Bed) -> bool:
+    """Of one that is protected: alone, beside four that send all they can, and beside them with nobody protected."""
+    shaped = bed.shaped
+    bulk = [shaped.admit(f"bulk{n}") for n in range(4)]
+    shaped.done(rate(LINK))
+    protect = (value(API, "floor", 10 * MBIT), value(API, "priority", 0.0))
+    alone: list[float] = []
+    beside: list[float] = []
+    bare: list[float] = []
+    for _ in range(2):
+        shaped.done(*protect, *(value(who, "priority", 7.0) for who in bulk))
+        alone += asked(bed, [])
+        beside += asked(bed, bulk)
+        shaped.done(
+            value(API, "floor", 0.0), value(API, "priority", 4.0), *(value(who, "priority", 4.0) for who in bulk)
+        )
+        bare += asked(bed, bulk)
+    shaped.kernel.revert()
+    a, b, n = (p99(times) * 1e3 for times in (alone, beside, bare))
+    print(f"100 bytes there and back, p99: alone {a:.2f} ms, beside bulk {b:.2f} ms, unprotected {n:.2f} ms")
+    print(f"  ÷ alone {b / a:.2f}, ÷ unprotected {b / n:.2f}; medians {_ms(alone)}, {_ms(beside)}, {_ms(bare)}")
+    return b / n <= 0.2
+
+
+def asked(bed: Bed, bulk: Sequence[TargetId]) -> list[float]:
+    for who in bulk:
+        bed.start(who, BULK)
+    time.sleep(SETTLE_S if bulk else 0.0)
+    out, _ = bed.start(API, RPC.format(count=REQUESTS)).communicate()
+    bed.end()
+    return [float(line) for line in out.split()]
+
+
+def path(bed: Bed) -> bool:
+    """With a tree in which everybody has a class and nobody waits, against the bare link, in turns."""
+    through: dict[str, list[float]] = {"bare": [], "tree": []}
+    packets: dict[str, list[float]] = {"bare": [], "tree": []}
+    for _ in range(3):
+        for arm in through:
+            if arm == "tree":
+                bed.shaped.done(rate(FREE), value(API, "floor", 1000 * MBIT))
+            bed.start(API, BULK)
+            time.sleep(0.5)
+            before, begun = bed.received, time.monotonic()
+            time.sleep(2.0)
+            through[arm].append((bed.received - before) / (time.monotonic() - begun))
+            bed.end()
+            out, _ = bed.start(API, SMALL.format(seconds=1.5)).communicate()
+            packets[arm].append(float(out))
+            bed.end()
+            bed.shaped.kernel.revert()
+    bytes_kept, packets_kept = (statistics.median(d["tree"]) / statistics.median(d["bare"]) for d in (through, packets))
+    gbit = statistics.median(through["bare"]) * 8 / 1e9
+    print(
+        f"data path: {bytes_kept:.0%} of the bytes, {packets_kept:.0%} of the packets of bare veth ({gbit:.1f} Gbit/s)"
+    )
+    return bytes_kept >= 0.9 and packets_kept >= 0.85
+
+
+def p99(times: Sequence[float]) -> float:
+    return statistics.quantiles(times, n=100)[98]
+
+
+def _ms(times: Sequence[float]) -> str:
+    return f"{statistics.median(times) * 1e3:.2f} ms"
+
+
+def _accept(listening: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+    while True:
+        peer, _ = listening.accept()
+        threading.Thread(target=_served, args=(peer, serve), daemon=True).start()
+
+
+def _served(peer: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+    with peer:
+        try:
+            serve(peer)
+        except ConnectionError:
+            return
+
+
+def _answer(peer: socket.socket) -> None:
+    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while data := peer.recv(100):
+        peer.send(data)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
