@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from j10ce.cli.host.doctor import AREAS
 from j10ce.host.mounts import IN_USE, Hierarchies
 from j10ce.kernel.probe import examine
 from j10ce.model.kinds import Capability
@@ -96,3 +97,13 @@ def test_a_mount_option_spreads_protection_downwards(tmp_path: Path) -> None:
     (tmp_path / "cgroup.controllers").write_text("cpu memory cpuset")
     mounted = f"1 1 0:2 / {tmp_path} rw - cgroup2 cgroup2 rw,memory_recursiveprot\n"
     assert findings(tmp_path / "x", Hierarchies.discover(mounted))["memory_recursiveprot"].ok
+
+
+def test_both_ways_of_a_link_are_among_what_doctor_says_of_the_network(tmp_path: Path) -> None:
+    concerning = [
+        c
+        for c in findings(tmp_path, cgroup_tree(tmp_path / "cg", fresh(2))).values()
+        if c.feature.startswith(AREAS["network"])
+    ]
+    assert {c.feature for c in concerning} >= {"net.egress", "net.ingress"}
+    assert all(c.ok or (c.needs and c.instead) for c in concerning if c.feature in ("net.egress", "net.ingress"))

@@ -119,7 +119,7 @@ def _network(hierarchies: Hierarchies) -> Iterator[Capability]:
     for way, (ok, _, needs, _) in able.items():
         instead = instead_of[way]
         via = "HTB, by the cgroup of each socket" if ok else ""
-        yield Capability(feature=f"network {way}", ok=ok, via=via, needs=needs, instead="" if ok else instead)
+        yield Capability(feature=f"net.{way}", ok=ok, via=via, needs=needs, instead="" if ok else instead)
 
 
 def _clear(hierarchies: Hierarchies) -> None:
