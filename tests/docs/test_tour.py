@@ -12,7 +12,7 @@ import pytest
 
 from tests.docs.pages import CLONE, blocks, commands
 
-pytestmark = [pytest.mark.host, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.host, pytest.mark.timeout(600)]
 
 
 class Shell:

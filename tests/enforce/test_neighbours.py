@@ -236,7 +236,7 @@ def test_pods_with_floors_and_one_that_nobody_chose_each_have_their_own(work: Wo
     assert not outcome.refused()
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_a_real_antagonist_beside_a_real_victim_is_named_and_capped(fresh: Product, tmp_path: Path) -> None:
     """Both on one CPU, in a group so heavy that nobody else on the machine matters there."""
     (tmp_path / "act.yaml").write_text(ACT)

@@ -26,7 +26,7 @@ def few_descriptors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.host
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("few_descriptors")
 @pytest.mark.slow
 def test_a_thousand_arrivals_at_once_fit_in_a_thousand_descriptors(agent: AgentProcess) -> None:

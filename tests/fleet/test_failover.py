@@ -31,7 +31,7 @@ def run(folder: Path, count: int) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_few_fail_overs_lose_nothing(tmp_path: Path) -> None:
     print(run(tmp_path, len(HOW)))
 

@@ -10,7 +10,7 @@ import pytest
 from tests.fleet.fleet import Fleet
 from tests.fleet.managers import eventually, policies, reservation
 
-pytestmark = [pytest.mark.host, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.host, pytest.mark.timeout(600)]
 
 LOST_S = 90.0  # a node is lost after 40 s of silence
 

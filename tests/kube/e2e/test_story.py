@@ -16,7 +16,7 @@ from tests.kube.e2e.site import DATABASES, SYSTEM, WEB_FLOOR, Site, lowest, ours
 from tests.kube.manifests import CLONE
 from tests.lab.kube.node import SYS_RESOURCE
 
-pytestmark = pytest.mark.timeout(300)  # the first test waits for images, which may have to be made
+pytestmark = pytest.mark.timeout(900)  # the first test waits for images, which may have to be made
 DAC_OVERRIDE = 1
 
 

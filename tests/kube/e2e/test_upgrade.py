@@ -15,7 +15,7 @@ from tests.kube.e2e.site import SYSTEM, Site, lowest, ours, protected
 from tests.kube.manifests import built
 from tests.lab.debian import program
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 BEFORE = {"Deployment": "j10ce-controller-manager", "DaemonSet": "j10ce-agent"}
 ITS_CONFIG = "agent-before"
 

@@ -59,7 +59,7 @@ def _certificates(cluster: Cluster) -> dict[str, str]:
     return message
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_pods_wait_while_no_manager_answers_and_are_bound_when_it_is_back(shop: Shop) -> None:
     shop.reserve("web", "6", 1)
     shop.pod("before", "500m")

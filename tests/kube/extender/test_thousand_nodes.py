@@ -36,7 +36,7 @@ def shop(version: Version, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             yield Shop(cluster, plane)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_many_units_hold_node_exactly_while_pods_flood_in(shop: Shop) -> None:
     shop.reserve("web", str(UNIT_CPUS), UNITS)
     held = shop.witness("web")

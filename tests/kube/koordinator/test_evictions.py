@@ -13,7 +13,7 @@ import pytest
 
 from tests.kube.e2e.site import Site
 
-pytestmark = pytest.mark.timeout(400)  # a trigger waits ten seconds, the manager looks every fifteen
+pytestmark = pytest.mark.timeout(900)  # a trigger waits ten seconds, the manager looks every fifteen
 ASKED = "kubernetes.io/batch-memory"
 AMOUNT = {ASKED: "64Mi"}
 ENFORCE = {

@@ -11,7 +11,7 @@ from tests.agent.process import eventually
 from tests.kube.e2e.site import SYSTEM, Site, read
 from tests.kube.manifests import CLONE
 
-pytestmark = pytest.mark.timeout(300)  # the first test waits for images, which may have to be made
+pytestmark = pytest.mark.timeout(900)  # the first test waits for images, which may have to be made
 PODS = CLONE / "examples/kubernetes/koordinator/pods.yaml"
 CONFIG = CLONE / "examples/koordinator/slo-controller-config.yaml"
 WHOLE = {"cpu": "1", "memory": "64Mi"}

@@ -56,7 +56,7 @@ def closed(version: Version, tmp_path: Path) -> Iterator[Hooked]:
             yield made
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_a_manager_that_answers_refuses_nobody_while_certificates_change(closed: Hooked) -> None:
     before = authorities(closed.cluster)
     with Asking(closed) as asking:
