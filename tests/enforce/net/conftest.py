@@ -14,9 +14,11 @@ from tests.netns import Netns
 def netns() -> Iterator[Netns]:
     """A link `eth0` of this test's own, with somebody at its other end."""
     netns = Netns()
-    netns.build()
-    yield netns
-    netns.clear()
+    try:
+        netns.build()
+        yield netns
+    finally:
+        netns.clear()
 
 
 @pytest.fixture
