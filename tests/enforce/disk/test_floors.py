@@ -36,7 +36,7 @@ from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from tests.enforce.disk.loop import Loop, loop
-from tests.enforce.workbench import MIB, PATIENCE_S, Workbench
+from tests.enforce.workbench import MIB, PATIENCE_S, Workbench, until
 
 LOOP = """
 import mmap, os
@@ -109,11 +109,14 @@ def test_a_writer_is_capped_while_a_reader_with_a_floor_works_and_no_longer(
     entitled = ring.agent.tick(ring._now()).snap.entitlements[db.target]
     assert entitled.floor.disk_read == 2 * MIB, entitled.notes
     reading = work.spawn(reader, LOOP.format(device=device.device, size=4096, first=0, span=64 * MIB, call="preadv"))
-    work.spawn(writer, LOOP.format(device=device.device, size=MIB, first=64 * MIB, span=64 * MIB, call="pwritev"))
+    writing = work.spawn(
+        writer, LOOP.format(device=device.device, size=MIB, first=64 * MIB, span=64 * MIB, call="pwritev")
+    )
     cap = Setting(sync.target, "io.max.wbps", device.number)
     assert ring.until_cap(cap, ended=False) < 4 * MIB
     assert Setting(db.target, "io.max.rbps", device.number) not in ring.kernel.settings
     work.end(reading)
     assert ring.until_cap(cap, ended=True) == math.inf
-    ring.kernel.revert()
+    work.end(writing)
+    until(lambda: not ring.kernel.revert().refused())  # a cgroup whose last process has just ended is not empty yet
     ring.kernel.close()
