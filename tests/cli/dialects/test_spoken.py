@@ -22,6 +22,7 @@ POD = {
         "annotations": {
             "koordinator.sh/memoryQOS": '{"minLimitPercent": 50, "wmarkRatio": 90}',
             "koordinator.sh/networkQOS": '{"egressLimit": "100M"}',
+            "koordinator.sh/blkioQOS": '{"blocks": []}',
             "koordinator.sh/cpuBurst": "{",
         },
     },
@@ -59,7 +60,10 @@ class Api:
         answer = self.answers.get(path, NotFound(path))
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        if "labelSelector" not in query:
+            return answer
+        key, _, value = query["labelSelector"].partition("=")
+        return {"items": [one for one in answer["items"] if one["metadata"].get("labels", {}).get(key) == value]}
 
 
 def explained(api: Any) -> dict[str, Any]:
@@ -75,7 +79,8 @@ def test_class_profile_annotations_and_what_is_not_heeded_are_named() -> None:
     assert said["memory.minPercent"] == "annotation koordinator.sh/memoryQOS"
     assert said["memory.throttlingPercent"] == "NodeStrategy/s"
     assert said["memory.watermarkPercent"] == "annotation koordinator.sh/memoryQOS"
-    assert any("networkQOS is not heeded" in text for text in facts["unheeded"])
+    assert said["network.egress.ceiling"] == "annotation koordinator.sh/networkQOS"
+    assert any("blkioQOS is not heeded" in text for text in facts["unheeded"])
     assert any("cpuBurst" in text and "not JSON" in text for text in facts["unheeded"])
     assert "Differs from its profile:" in facts["text"]
 
