@@ -297,12 +297,14 @@ async def test_a_stranger_that_asks_too_often_costs_next_to_nothing(
 
 async def test_few_strangers_may_watch_our_health(both: Both) -> None:
     watch = health_pb2_grpc.HealthStub(both.channel).Watch
-    streams = [watch(health_pb2.HealthCheckRequest()) for _ in range(64)]
-    for stream in streams:
-        await stream.read()
+    streams = []
+    for _ in range(64):  # one by one: of one address few questions may be on their way
+        streams.append(watch(health_pb2.HealthCheckRequest()))
+        await streams[-1].read()
     with pytest.raises(Refused) as refused:
         await watch(health_pb2.HealthCheckRequest()).read()
     assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "64 watch the health" in refused.value.details()
     for stream in streams:
         stream.cancel()
 
