@@ -96,6 +96,11 @@ def test_the_priority_of_a_pod_is_known_and_none_is_not_zero() -> None:
     assert made(pod(container())).priority is None
 
 
+@pytest.mark.parametrize(("spec", "own"), [({}, True), ({"hostNetwork": False}, True), ({"hostNetwork": True}, False)])
+def test_a_pod_has_a_network_of_its_own_unless_it_is_in_the_hosts(spec: dict[str, bool], own: bool) -> None:
+    assert made(pod(container(), **spec)).own_network is own
+
+
 def test_a_container_without_a_limit_leaves_the_pod_without_one() -> None:
     result = made(pod(container("a", resources={"limits": asking("1", "1Gi")}), container("b")))
     assert result.limits == Ceiling()

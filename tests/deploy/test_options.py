@@ -124,7 +124,7 @@ def test_agents_that_divide_links_have_two_capabilities_more_and_nothing_else(pr
     plain, divides = agent(overlay(OLD) if prefix else built(DEPLOY / "default")), agent(overlay(f"{prefix}network"))
     assert plain["hostNetwork"] is divides["hostNetwork"] is True
     more = divides["containers"][0]["securityContext"]["capabilities"]["add"]
-    assert more == [*plain["containers"][0]["securityContext"]["capabilities"]["add"], "NET_ADMIN", "BPF"]
+    assert more == [*plain["containers"][0]["securityContext"]["capabilities"]["add"], "NET_ADMIN", "SYS_ADMIN"]
 
 
 @EITHER

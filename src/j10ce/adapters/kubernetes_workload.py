@@ -44,6 +44,7 @@ def workload(pod: Pod, namespace_labels: Mapping[str, str], handle: Handle, insi
         overrides=Overrides(notes=unheeded(meta.annotations)),
         leaving=meta.deletion_timestamp is not None,
         resizing=asked,
+        own_network=not pod.spec.host_network,
     )
 
 

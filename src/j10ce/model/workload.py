@@ -191,6 +191,7 @@ class Workload(Struct, frozen=True):
     overrides: Overrides = Overrides()
     leaving: bool = False  # its maker is ending it
     resizing: bool = False  # its maker is about to write its cgroup, and an idle one takes no weight
+    own_network: bool = False  # a network namespace of its own: what it sends is forwarded here, and has no socket
 
     @property
     def target(self) -> TargetId:

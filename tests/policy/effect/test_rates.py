@@ -74,6 +74,17 @@ def test_who_annuls_a_floor_is_named(values: list[tuple[Setting, Value]], has: f
     assert judged(values).rates["network"] == (has, reason)
 
 
+def test_no_floor_counts_for_a_pod_whose_packets_are_merely_forwarded() -> None:
+    pod = replace(API, own_network=True)
+    entitled = replace(build.entitlement(pod), floor=FLOOR)
+    node = build.node(links={"eth0": build.link()})
+    snap = build.snapshot(entitled, workloads=[pod], on=node, values=dict([*DIVIDED, *HELD]))
+    assert effective(snap)[pod.target].rates["network"] == (
+        0.0,
+        "its traffic is merely forwarded here, from a network of its own",
+    )
+
+
 def test_the_worst_link_counts() -> None:
     links = (build.link(), build.link("eth1"))
     assert judged([*DIVIDED, *HELD], links=links).rates["network"].reason.startswith("nothing divides eth1")

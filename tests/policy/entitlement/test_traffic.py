@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from j10ce.model.kinds import IoSection, MinimalReservationPolicy, NetworkSection, QoSProfile
 from j10ce.model.machine.facts import NodeFacts
@@ -148,3 +149,17 @@ def test_disk_limits_are_the_lower_of_section_and_limit() -> None:
     (e,) = entitled(w, profile=profile)
     assert (e.ceiling.disk_read, e.ceiling.disk_write, e.io.weight) == (1e7, 9e7, 50)
     assert (w.limits.disk_read, e.ceiling.cpu) == (math.inf, math.inf)
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["its own network", "the host's"])
+def test_a_pod_whose_packets_are_merely_forwarded_is_said_to_have_no_part_of_a_link(own: bool) -> None:
+    pod = replace(build.workload("a", profile="web"), own_network=own)
+    said = section(floor=q("10Mbit"), ceiling=q("20Mbit"))
+    (e,) = entitled(pod, profile=build.profile("web", network=said))
+    assert (e.egress == e.ingress == Traffic()) is own
+    assert any("merely forwarded" in str(n) for n in e.notes) is own
+
+
+def test_a_pod_with_a_network_of_its_own_hears_nothing_of_links_where_nobody_asked() -> None:
+    (e,) = entitled(replace(build.workload("a", profile="web"), own_network=True), profile=build.profile("web"))
+    assert e.notes == ()

@@ -45,6 +45,9 @@ def _nobody(snap: Snapshot, e: Entitlement, promised: float) -> EffectiveRate:
 
 def _network(snap: Snapshot, e: Entitlement, promised: float) -> EffectiveRate:
     """The worst of all managed links. What comes in is the sender's to slow down: it counts where this machine can."""
+    whose = snap.workloads.get(e.target)
+    if whose is not None and whose.own_network:
+        return EffectiveRate(0.0, "its traffic is merely forwarded here, from a network of its own")
     every = [_on_link(snap, e, k, way) for k in snap.node.links.values() if k.managed for way in (SENT, "ingress")]
     shares = [share for one in every for share in one]
     worst = min(shares, key=lambda s: (not s.reason, s.amount), default=EffectiveRate(promised))

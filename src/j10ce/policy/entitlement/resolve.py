@@ -20,7 +20,6 @@ from j10ce.model.kinds import (
     MemorySection,
     MinimalReservationPolicy,
     Minimum,
-    NetworkSection,
     Tier,
 )
 from j10ce.model.knob import TargetId
@@ -33,7 +32,7 @@ from j10ce.policy.document.document import NodeDocument, limit, reference
 from j10ce.policy.entitlement.claims import Book, Claim, Promise, Refusals
 from j10ce.policy.entitlement.layers import Layers, layers
 from j10ce.policy.entitlement.ledger import AGENT, HEADROOM, NO_BYTES, Headroom, Ledger, Line, guaranteeable
-from j10ce.policy.entitlement.traffic import AskedTraffic, asked, granted
+from j10ce.policy.entitlement.traffic import FORWARDED, UNSHAPED, AskedTraffic, Shaping, asked, granted
 from j10ce.policy.lifetime import created, ends, over
 from j10ce.policy.payer import measured, rank
 from j10ce.policy.profiles import RESERVES_REQUEST
@@ -284,7 +283,7 @@ def _tier(choice: Choice, *, cpu_floor: bool, floor: bool) -> Tier:
 
 
 def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
-    target, w, choice, claims, laid, traffic = asking
+    target, w, choice, claims, laid, _ = asking
     promised, floor = NOTHING, NOTHING
     if claims and (line := book.ledger.get(target)) is not None:
         promised, floor = line.amount, book.ledger.granted(target)
@@ -300,10 +299,9 @@ def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
             memory = replace(memory, min_percent=UNSET)  # the book has no room for it
         if tier is not choice.tier:
             cpu = replace(cpu, idle=False, suppressible=False)
-    network, io = (laid.network, laid.io) if chosen else (NetworkSection(), IoSection())
+    shaping, unshaped = _shaping(asking, promised, floor) if chosen else (UNSHAPED, ())
     if chosen:
-        notes = (*notes, *(Note("Note", _traffic_source(w, choice), t) for t in traffic.notes), *_realtime(cpu, floor))
-    egress, ingress = _traffic(asking, promised, floor) if chosen else (Traffic(), Traffic())
+        notes = (*notes, *(Note("Note", _traffic_source(w, choice), t) for t in unshaped), *_realtime(cpu, floor))
     return Entitlement(
         target,
         chosen,
@@ -311,16 +309,16 @@ def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
         profile.metadata.name if profile else "",
         w.requests,
         floor,
-        _ceiling(w.limits, io),
+        _ceiling(w.limits, laid.io if chosen else IoSection()),
         cpu,
         memory,
         cache,
         (*_sources(choice, claims, promised), *laid.sources) if chosen else (),
         notes,
-        network,
-        io,
-        egress,
-        ingress,
+        shaping.section,
+        laid.io if chosen else IoSection(),
+        shaping.egress,
+        shaping.ingress,
     )
 
 
@@ -331,6 +329,14 @@ def _ceiling(limits: Ceiling, io: IoSection) -> Ceiling:
     if read >= limits.disk_read and write >= limits.disk_write:
         return limits
     return replace(limits, disk_read=min(limits.disk_read, read), disk_write=min(limits.disk_write, write))
+
+
+def _shaping(asking: Asking, promised: Resources, floor: Resources) -> tuple[Shaping, tuple[str, ...]]:
+    """What is divided of its traffic, and what is said of the rest."""
+    wanted = Shaping(asking.layers.network, *_traffic(asking, promised, floor))
+    if asking.workload.own_network and wanted != UNSHAPED:
+        return UNSHAPED, (*asking.traffic.notes, FORWARDED)
+    return wanted, asking.traffic.notes
 
 
 def _traffic(asking: Asking, promised: Resources, floor: Resources) -> tuple[Traffic, Traffic]:
