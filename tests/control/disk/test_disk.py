@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from j10ce.control.disk.disk import DiskUse
 from j10ce.control.disk.weights import weights
 from j10ce.model.kinds import IoSection
-from j10ce.model.knob import TargetId, group
+from j10ce.model.knob import Support, TargetId, group
 from j10ce.model.machine.disk import Disk
 from j10ce.model.plan import Bound
 from j10ce.model.quantity import Duration
@@ -89,8 +90,21 @@ def test_weight_and_latency_are_said_where_requests_queue() -> None:
 
 def test_a_floor_caps_the_others_while_its_holder_works() -> None:
     wishes = said(machine(API, SYNC, readings=CONTENDED))
-    assert wishes.keys() == {f"{SYNC.target} io.max[8:0].{what}" for what in ("rbps", "wbps")}
+    limited = {name for name, value in wishes.items() if value != math.inf}
+    assert limited == {f"{SYNC.target} io.max[8:0].{what}" for what in ("rbps", "wbps")}
     assert wishes[f"{SYNC.target} io.max[8:0].wbps"] < 80 * MB
+
+
+@pytest.mark.parametrize(("via", "counted"), [("cgroup2", {API.target, SYNC.target}), ("cgroup1", set())])
+def test_whoever_is_to_be_counted_has_a_limit_that_is_none_where_the_kernel_counts_no_others(
+    via: str, counted: set[str]
+) -> None:
+    """On cgroup v2 a group has no counters of disks until a value brings the controller down to it."""
+    snap = machine(API, SYNC)
+    snap = replace(snap, support={**snap.support, "io.max.riops": Support(True, via)})
+    proposals = [p for p in DiskUse(DiskUse.Config()).propose(snap) if p.setting.knob == "io.max.riops"]
+    assert {p.setting.target for p in proposals} == counted
+    assert {p.value for p in proposals} <= {math.inf}
 
 
 def test_a_floor_on_a_disk_that_nobody_measured_caps_nobody() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -96,8 +97,20 @@ class DiskUse(Unconfigured):
             if step:
                 before = self._followed.get(number, Followed())
                 self._followed[number] = follow(before, measured, held, _rates(snap, number, held), snap.now)
+            yield from self._counted(snap, number)
             yield from self._caps(snap, measured, held)
         self._followed = {n: f for n, f in self._followed.items() if n in places}
+
+    def _counted(self, snap: Snapshot, number: str) -> Iterator[Proposal]:
+        """cgroup v2 counts what a group does with disks where the controller is passed down: for a value, as this one,
+        which limits nothing."""
+        support = snap.support.get("io.max.riops")
+        if support is None or support.via == "cgroup1":
+            return
+        for target, e in snap.entitlements.items():
+            if e.chosen and target in snap.groups.by_target:
+                why = "no limit: the kernel counts where something is set"
+                yield self._proposal(Setting(target, "io.max.riops", number), math.inf, why)
 
     def _caps(self, snap: Snapshot, d: Disk, held: Mapping[TargetId, Resources]) -> Iterator[Proposal]:
         followed = self._followed.get(d.number, Followed())

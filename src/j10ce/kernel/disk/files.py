@@ -23,6 +23,7 @@ WEIGHT: Final = "io.weight"
 LATENCY: Final = "io.latency"
 MAX: Final = "io.max"
 MOST_RATE: Final = float(2**63 - 1)
+LEAST: Final = 2  # cgroup v2 takes no less
 MOST_OPS: Final = float(2**32 - 2)  # the kernel counts them in 32 bits, and the highest is no limit
 _BFQ_V2: Final = "io.bfq.weight"
 _BFQ_MOST: Final = 1000
@@ -70,7 +71,7 @@ class DiskFiles:
         if s.knob == LATENCY:
             return float(math.floor(v)) if math.isfinite(v) else 0.0
         most = MOST_OPS if s.knob.endswith("iops") else MOST_RATE
-        return math.inf if v > most else float(max(1, math.floor(v)))
+        return math.inf if v > most else float(max(LEAST, math.floor(v)))
 
     def read(self, s: Setting, at: Handle, /) -> Value | None:
         if s.knob == WEIGHT:
