@@ -27,6 +27,7 @@ from j10ce.host.net.queues import (
     OPTIONS,
     address,
 )
+from j10ce.kernel.net import htb
 from j10ce.kernel.net.director import director
 from j10ce.model.plan import Refused
 
@@ -83,8 +84,9 @@ def hooked(netlink: Netlink, index: int) -> bool:
     return any(q.parent == INGRESS for q in queues.qdiscs(netlink, index))
 
 
-def attach(netlink: Netlink, index: int, ifb: int) -> Refused | None:
-    fd = bpf.load("j10ce_direct", director(ifb))
+def attach(netlink: Netlink, index: int, ifb: int, classes: bpf.Map) -> Refused | None:
+    """`classes`: of the tree that stands on `ifb`, by cgroup."""
+    fd = bpf.load("j10ce_direct", director(ifb, classes, htb.handle(htb.SYSTEM)))
     try:
         hook = address(index, _HOOKS, INGRESS) + attribute(KIND, b"clsact\0")
         options = attribute(6, struct.pack("=I", fd)) + attribute(7, NAME.encode() + b"\0")

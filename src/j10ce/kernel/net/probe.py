@@ -12,6 +12,8 @@ from typing import Final
 from j10ce.errors import QosError
 from j10ce.host.files import read_whole
 from j10ce.host.mounts import Hierarchies
+from j10ce.host.net import bpf
+from j10ce.host.net.classes import CLASSES, NUMBER
 from j10ce.host.net.netlink import Netlink
 from j10ce.kernel.net import ingress
 from j10ce.kernel.net.tree import LinkTree
@@ -23,6 +25,7 @@ VIA: Final = "htb"
 _NEWNET: Final = 0x4000_0000
 _LO: Final = 1  # the only link of a new namespace
 _NET_ADMIN, _SYS_ADMIN = 12, 21
+_ID: Final = 8  # bytes of a cgroup's
 _RATE: Final = 125_000
 _ABLE: Final = Support(True, VIA)
 
@@ -58,7 +61,9 @@ def _try() -> Mapping[Way, Support]:
 
 def _try_ingress(netlink: Netlink) -> Support:
     try:
-        refused = ingress.make(netlink, _LO) or ingress.attach(netlink, _LO, _LO)
+        refused = ingress.make(netlink, _LO) or ingress.attach(
+            netlink, _LO, _LO, bpf.Map.create(CLASSES, _ID, NUMBER.size, 1)
+        )
     except (OSError, QosError) as e:
         return Support(False, VIA, needs=f"programs that find a packet's socket (Linux 5.7): {e}")
     return Support(False, VIA, needs=f"CONFIG_IFB and CONFIG_NET_SCH_INGRESS: {refused.reason}") if refused else _ABLE

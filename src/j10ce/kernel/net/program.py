@@ -13,18 +13,18 @@ from typing import Final
 
 from j10ce.host.net.bpf import Map
 
-R0, R1, R2, R3, R4, R5, R6, R7, R8, FP = 0, 1, 2, 3, 4, 5, 6, 7, 8, 10
-_LOOKUP: Final = 1  # bpf_map_lookup_elem
+R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FP = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+LOOKUP: Final = 1  # bpf_map_lookup_elem
 _LOAD_BYTES: Final = 68  # bpf_skb_load_bytes_relative
 _CGROUP: Final = 79  # bpf_skb_cgroup_id
-_ANCESTOR: Final = 83  # bpf_skb_ancestor_cgroup_id
+ANCESTOR: Final = 83  # bpf_skb_ancestor_cgroup_id
 _FROM_NETWORK_HEADER: Final = 1
 _PROTOCOL: Final = 16  # of __sk_buff
-_KEY, HEADER, _PORTS = -8, -48, -56  # on the stack
+KEY, HEADER, _PORTS = -8, -48, -56  # on the stack
 _ARP, IPV4, IPV6 = (socket.htons(n) for n in (0x0806, 0x0800, 0x86DD))
 TCP, _ICMP6 = 6, 58
 _SOLICIT, _REDIRECT = 133, 137  # neighbour discovery lies between
-_SSH: Final = 22
+SSH: Final = 22
 MOST_LEVEL: Final = 32  # of a cgroup below the root
 
 
@@ -61,6 +61,9 @@ class Instructions:
 
     def store(self, to: int, by: int, offset: int) -> None:
         self.emit(0x7B, to, by, offset)
+
+    def store_as(self, size: str, to: int, by: int, offset: int) -> None:
+        self.emit({"B": 0x73, "W": 0x63}[size], to, by, offset)
 
     def jump_if(self, register: int, number: int, label: str, *, unless: bool = False) -> None:
         self._jumps[len(self._out)] = label
@@ -119,12 +122,12 @@ def _by_cgroup(code: Instructions, level: int, classes: Map) -> None:
     """The ancestor at that level of the cgroup that the socket was made in: 0 for a packet without a socket."""
     code.copy(R1, R6)
     code.put(R2, level)
-    code.call(_ANCESTOR)
-    code.store(FP, R0, _KEY)
+    code.call(ANCESTOR)
+    code.store(FP, R0, KEY)
     code.table(R1, classes)
     code.copy(R2, FP)
-    code.add(R2, _KEY)
-    code.call(_LOOKUP)
+    code.add(R2, KEY)
+    code.call(LOOKUP)
     code.jump_if(R0, 0, f"above {level}")
     code.load("W", R0, R0, 0)
     code.emit(0x95)
@@ -165,7 +168,7 @@ def _ssh(code: Instructions) -> None:
     load_bytes(code, None, 4, _PORTS, "other")
     for port in (_PORTS, _PORTS + 2):
         code.load("H", R7, FP, port)
-        code.jump_if(R7, socket.htons(_SSH), "system")
+        code.jump_if(R7, socket.htons(SSH), "system")
 
 
 def load_bytes(code: Instructions, offset: int | None, count: int, at: int, otherwise: str) -> None:

@@ -92,6 +92,11 @@ class LinkTree:
         return tree if tree.rate else None
 
     @property
+    def classes(self) -> bpf.Map:
+        """By cgroup."""
+        return self._classes
+
+    @property
     def on_probation(self) -> bool:
         """Whether nobody has seen traffic pass as yet."""
         return self.marked(ON_PROBATION)

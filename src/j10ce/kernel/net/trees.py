@@ -98,7 +98,7 @@ class Trees:
         if queue is not None and refused is None:
             if not had_hook:
                 self._trees[queue].mark(HOOK_IS_OURS)
-            refused = ingress.attach(self.netlink, index, queue)
+            refused = ingress.attach(self.netlink, index, queue, self._trees[queue].classes)
         if refused:
             self._unmake(index)
             return refused
