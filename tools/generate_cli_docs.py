@@ -20,7 +20,7 @@ GROUPS = {
     "Run workloads": ("up", "run", "adopt", "forget"),
     "Declare": ("apply", "diff", "convert", "plan", "get", "describe", "delete", "rollout"),
     "Fleet": ("place", "cordon", "uncordon", "sim"),
-    "Look": ("explain", "top", "status", "doctor", "prove"),
+    "Look": ("explain", "top", "status", "doctor", "prove", "calibrate"),
     "Steer": ("hold", "release", "disarm", "arm", "revert"),
     "Keep": ("backup", "restore", "migrate"),
     "Set up": ("config", "certs", "token", "plugins", "completion", "help", "bundle"),

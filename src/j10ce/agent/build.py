@@ -47,6 +47,7 @@ from j10ce.kernel.owner import TreeOwner
 from j10ce.kernel.record.journal import Journal
 from j10ce.model.snapshot import NodeFacts
 from j10ce.model.workload import APART
+from j10ce.observe.calibrations import Calibrations
 from j10ce.observe.closely import Closely
 from j10ce.observe.groups import GroupTree
 from j10ce.observe.observer import Observer
@@ -81,7 +82,7 @@ def build(settings: AgentConfig, load: Callable[[], AgentConfig], *, until_idle:
     kube = _kube(settings, facts.name, cache, hierarchies)
     own, plugins = OwnCgroup(owned.tree, wanted=kube is None), plugin_process(settings)
     controllers, whereabouts = Controllers(plugins, own.path), Whereabouts(hierarchies, owned)
-    observer = _observer(facts, hierarchies, files, layout, sensors(settings.disabled))
+    observer = _observer(facts, hierarchies, files, layout, settings)
     agent = _agent(settings, cache, owned, observer, controllers, armed=may_write(settings, cache, cannot))
     local, histories = StaticAdapter(whereabouts.surviving(cache.workloads(), facts), whereabouts), HistoryKeeper(cache)
     applications = HostApplications(settings.top, whereabouts, agent.strategy.strategy, local.known())
@@ -203,10 +204,10 @@ def _layout(hierarchies: Hierarchies, files: Files, owned: TreeOwner) -> Layout:
 
 
 def _observer(
-    facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout, others: Sequence[Sensor]
+    facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout, settings: AgentConfig
 ) -> Observer:
     tree, closely, table = GroupTree(layout, Siblings(hierarchies)), Closely(), links.table()
-    watch = _disks(hierarchies)
+    watch = _disks(hierarchies, Calibrations(Path(settings.state_dir)))
     every: list[Sensor] = [
         NodeSensor(files, hierarchies),
         CgroupSensor(hierarchies, files, tree.own, lambda: closely.targets, lambda: closely.asked),
@@ -216,7 +217,7 @@ def _observer(
         *(traffic(table) if table else ()),
         DiskSensor(hierarchies, files, lambda: watch.disks, lambda: closely.disks),
         *([] if perf.missing() else [CpiSensor(hierarchies, lambda: closely.targets, lambda: facts.cpus)]),
-        *others,
+        *sensors(settings.disabled),
     ]
 
     def refresh(facts: NodeFacts) -> NodeFacts:
@@ -227,10 +228,14 @@ def _observer(
     return Observer(facts, every, tree, refresh, closely)
 
 
-def _disks(hierarchies: Hierarchies) -> DiskWatch:
+def _disks(hierarchies: Hierarchies, calibrations: Calibrations) -> DiskWatch:
     """Write-back is charged to whoever wrote where cgroup v2 has the disks, and nowhere else."""
     charged, clock = hierarchies.version("io") == 2, SystemClock()
-    return DiskWatch(lambda: disks.discover(charged=charged), lambda: clock.read().now)
+    return DiskWatch(
+        lambda: calibrations.seen(disks.discover(charged=charged)),
+        lambda: clock.read().now,
+        changed=calibrations.changed,
+    )
 
 
 def unwritable(hierarchies: Hierarchies, owned: TreeOwner) -> str:

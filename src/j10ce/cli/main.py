@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "plan": ("host.plan", "Show what would be written, and why; change nothing"),
     "place": ("fleet.place", "Choose a node for a workload, and hold its floor there"),
     "prove": ("prove.prove", "Measure what each profile protects, on this machine"),
+    "calibrate": ("prove.calibrate", "Measure what a disk can do, so that it can be promised"),
     "sim": ("simulate.sim", "Try a cluster in memory before it is touched"),
     "cordon": ("fleet.nodes", "Place nothing more on a node"),
     "uncordon": ("fleet.nodes", "Let a node be chosen again"),

@@ -9,6 +9,7 @@ Cgroups and the node come in; a Snapshot of them goes out, with series of what w
     groups     keeps the part of the tree that matters
     ring       is one measured number over time
     series     is every number of a node
+    calibrations are what was measured of disks
     closely    chooses the workloads that are looked at more often
     observer   puts all of it into one snapshot
 """

@@ -93,3 +93,21 @@ def test_this_machine_lets_us_listen_or_not() -> None:
     events = open_events()
     if events is not None:
         events.close()
+
+
+def test_a_calibration_is_seen_at_the_next_look() -> None:
+    known, looks = [False], [0]
+
+    def look() -> Mapping[str, Disk]:
+        looks[0] += 1
+        return {"8:0": Disk("8:0", read_bps=looks[0])}
+
+    now = [100.0]
+    watch = DiskWatch(look, lambda: now[0], lambda: None, changed=lambda: known[0])
+    watch._mounts.close()
+    facts = watch.seen(build.node())
+    for known[0], expected in ((False, 1), (True, 2)):
+        now[0] += CLOSEST_S
+        facts = watch.seen(facts)
+        assert facts.disks["8:0"].read_bps == expected
+    watch.close()

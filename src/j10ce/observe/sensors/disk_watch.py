@@ -30,8 +30,11 @@ class DiskWatch:
         look: Callable[[], Mapping[str, Disk]],
         clock: Callable[[], float],
         events: Callable[[], socket.socket | None] | None = None,
+        changed: Callable[[], bool] | None = None,
     ) -> None:
+        """`changed`: whether something else is known of disks."""
         self._look = look
+        self._changed = changed or (lambda: False)
         self._clock = clock
         self._socket = (events or open_events)()
         self._mounts = _Mounts()
@@ -50,7 +53,7 @@ class DiskWatch:
         return facts if disks is facts.disks or disks == facts.disks else replace(facts, disks=disks)
 
     def _present(self, now: float) -> Mapping[str, Disk]:
-        if self._happened() or self._mounts.changed():
+        if self._happened() or self._mounts.changed() or self._changed():
             self._due = True
         since = now - self._looked
         if (self._due and not 0 <= since < CLOSEST_S) or not 0 <= since < LOOK_S:
