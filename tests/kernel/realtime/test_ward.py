@@ -9,6 +9,7 @@ import pytest
 from j10ce.kernel.realtime.crowding import Crowding
 from j10ce.kernel.realtime.law import REST_S, SHARE, SPIN_S, TICK_S
 from j10ce.kernel.realtime.machine import FAIR, OURS
+from j10ce.kernel.realtime.spinners import LOOKED_AT_ONCE
 from j10ce.kernel.realtime.ward import Ward
 from j10ce.testing.beside.fake_machine import FakeMachine
 
@@ -58,6 +59,19 @@ def test_a_workload_within_its_floor_is_real_time(care: Care) -> None:
     care.keep(WEB, 1.4)
     care.run(1.0)
     assert policies(care, WEB) == {OURS}
+
+
+def test_a_workload_of_thousands_of_threads_does_not_keep_the_keeper_busy_and_its_spinner_is_caught(care: Care) -> None:
+    for _ in range(3000):
+        care.machine.spawn(WEB, wants=0.0)
+    spinner = care.machine.spawn(WEB, spins=True)
+    ward, looks = care.keep(WEB, 1.4), list[int]()
+    for _ in range(100):
+        before = care.machine.looks
+        care.run(TICK_S)
+        looks.append(care.machine.looks - before)
+    assert 0 < max(looks) <= 2 * LOOKED_AT_ONCE
+    assert ward.spinners == {spinner}
 
 
 def test_beyond_its_floor_it_is_real_time_for_the_floor_only(care: Care) -> None:

@@ -26,6 +26,7 @@ class FakeMachine:
         self.used: dict[str, list[float]] = {}
         self.realtime_s = 0.0  # over all
         self.refuses = ""
+        self.looks = 0  # how often somebody asked how long a thread ran
         self._next = 100
 
     def place(self, top: str) -> WardPlace:
@@ -66,6 +67,7 @@ class FakeMachine:
         return [*self.used[place.top]] if place.per_cpu and place.top in self.used else None
 
     def ran_s(self, thread: int, /) -> float | None:
+        self.looks += 1
         return self.threads_of[thread].ran_s if thread in self.threads_of else None
 
     def sleeps(self, thread: int, /) -> int | None:
