@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from j10ce.control.network.levels import COMMON
 from j10ce.kernel.net import htb, traffic
 from j10ce.model.knob import Setting, share
 from j10ce.model.plan import Gone, Make, Remove
@@ -34,6 +35,12 @@ def test_neighbours_are_asked_for_before_anything_else(shaped: Shaped) -> None:
     shaped.done(rate(1000 * MBIT))
     shaped.send(None, count=1)
     assert shaped.counted(htb.SYSTEM).packets > 0
+
+
+def test_whoever_sends_to_port_22_comes_before_nobody_with_more_than_is_kept_for_it(shaped: Shaped) -> None:
+    shaped.done(rate(1000 * MBIT))
+    shown = shaped.netns.run("tc", "class", "show", "dev", "eth0", "classid", f"10ce:{htb.SYSTEM}")
+    assert f"prio {COMMON} rate 5Mbit" in shown
 
 
 @pytest.mark.parametrize(

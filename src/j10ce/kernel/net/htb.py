@@ -25,7 +25,7 @@ from j10ce.host.net.queues import (
 
 WHOLE: Final = 1  # the class of all that leaves
 OTHERS: Final = 2  # of whoever has no class
-SYSTEM: Final = 3  # of what must never wait: neighbours, SSH, ourselves
+SYSTEM: Final = 3  # of what must always pass, as far as its rate goes: neighbours, SSH
 LAST: Final = 0xFFEF
 NO_FLOOR: Final = 1000  # HTB has no class without a rate: 8 kbit/s stands for none
 NO_CEIL: Final = 1 << 37  # above every link: the class above limits
@@ -80,7 +80,11 @@ def no_branch(link: int, minor: int) -> NetlinkRequest:
 
 
 def trunk(link: int, rate: int) -> list[NetlinkRequest]:
-    """The three classes that every tree has."""
+    """The three classes that every tree has.
+
+    What must pass has its own rate before all others, and beyond it is served as others are: whoever likes may send to
+    port 22.
+    """
     others, system = (
         max(8_000, min(most, int(rate * share)))
         for share, most in ((OTHERS_SHARE, OTHERS_MOST), (SYSTEM_SHARE, SYSTEM_MOST))
@@ -88,7 +92,7 @@ def trunk(link: int, rate: int) -> list[NetlinkRequest]:
     return [
         branch(link, WHOLE, 0, rate, rate, 0),
         branch(link, OTHERS, WHOLE, others, NO_CEIL, OTHERS_PRIORITY),
-        branch(link, SYSTEM, WHOLE, system, NO_CEIL, 0),
+        branch(link, SYSTEM, WHOLE, system, NO_CEIL, OTHERS_PRIORITY),
     ]
 
 
