@@ -134,6 +134,15 @@ def test_what_an_overlay_writes_is_on_the_disk_below_it(machine: Machine) -> Non
     assert machine.disks(overlay) == {"8:0": Disk("8:0", "sda", size=1 << 20, queued=True)}
 
 
+@pytest.mark.parametrize(
+    ("kind", "there"), [("btrfs", True), ("fuse", False), ("fuse.sshfs", False)], ids=lambda v: str(v)
+)
+def test_whoever_mounts_by_fuse_puts_nothing_on_a_disk_that_he_names(machine: Machine, kind: str, there: bool) -> None:
+    machine.disk("named", "1:3")  # the number of /dev/null, which is there on every machine
+    disk = machine.disks(f"21 20 0:44 / /home/eve/mine rw - {kind} /dev/null rw\n")["1:3"]
+    assert (disk.managed, disk.holds) == (there, ("/home/eve/mine",) if there else ())
+
+
 def test_the_same_file_system_shown_a_thousand_times_is_named_once(machine: Machine) -> None:
     machine.partition(machine.disk("sda", "8:0"), "sda2", "8:2")
     shown = "".join(f"{n} 1 8:2 /pods/{n} /run/{n} rw - ext4 /dev/sda2 rw\n" for n in range(100, 1100))

@@ -96,14 +96,17 @@ def _file_system(line: str) -> FileSystem | None:
 
 
 def _number_of(fs: FileSystem, mounted: Iterable[FileSystem]) -> str:
-    """btrfs has no number of a disk but the name of one; what overlay writes is on the file system below."""
+    """btrfs has no number of a disk but the name of one; what overlay writes is on the file system below.
+
+    Any user may mount by FUSE, and say that it is on a disk.
+    """
     if not fs.number.startswith("0:"):
         return fs.number
     if fs.kind == "overlay":
         upper = next((o.removeprefix("upperdir=") for o in fs.options if o.startswith("upperdir=/")), "")
         below = under(upper, (m for m in mounted if m.kind != "overlay")) if upper else None
         return _number_of(below, ()) if below else ""
-    if fs.source.startswith("/dev/"):
+    if fs.source.startswith("/dev/") and fs.kind.partition(".")[0] != "fuse":
         try:
             device = os.stat(fs.source).st_rdev
         except OSError:
