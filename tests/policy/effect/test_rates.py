@@ -104,12 +104,3 @@ def test_a_machine_that_cannot_divide_says_what_it_needs() -> None:
 
 def test_a_machine_that_divides_only_what_is_sent_holds_a_floor_of_that() -> None:
     assert judged([DIVIDED[0], HELD[0]], lacking=["net.ingress.floor"]).holds
-
-
-def test_what_nobody_upholds_is_worth_nothing() -> None:
-    judgement = judged([*DIVIDED, *HELD], floors={"disk_read": 1000})
-    assert not judgement.holds
-    assert [(resource, promised, has) for resource, promised, has, _ in judgement.rows()][2:] == [
-        ("network", 10**8, 1e8),
-        ("diskRead", 1000, 0.0),
-    ]

@@ -25,6 +25,8 @@ UPHELD_BY: Final[Mapping[str, tuple[str, ...]]] = {
     "cpu": ("cpu.weight",),
     "memory": ("memory.min",),
     "network": ("net.egress.floor",),
+    "diskRead": ("io.max.rbps",),
+    "diskWrite": ("io.max.wbps",),
 }
 # What has to be there before a knob of a workload is worth anything.
 BELOW: Final = {"network": ("link.egress.rate", "link.ingress.rate")}

@@ -11,6 +11,7 @@ from j10ce.model.knob import PERIOD_US, ROOT, Setting, TargetId
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
 from j10ce.model.snapshot import Snapshot
 from j10ce.policy.effect.cpu_share import CpuTime, cpu_times, parts_quota
+from j10ce.policy.effect.disk_load import DiskLoad
 from j10ce.policy.effect.memory_kept import Kept, MemoryKept
 from j10ce.policy.effect.rates import NO_RATES, Rates, rates
 from j10ce.policy.effect.support import missing
@@ -57,11 +58,13 @@ def effective(
     """Every workload that has a place in the tree, or some of them. `counted_late`: groups that count memory apart
     since we asked."""
     times = cpu_times(snap)
-    memory = MemoryKept(snap, counted_late)
-    return {t: _judge(snap, t, times, memory) for t in (only or snap.workloads) if t in times}
+    memory, disks = MemoryKept(snap, counted_late), DiskLoad(snap)
+    return {t: _judge(snap, t, times, memory, disks) for t in (only or snap.workloads) if t in times}
 
 
-def _judge(snap: Snapshot, target: TargetId, times: Mapping[TargetId, CpuTime], memory: MemoryKept) -> Effective:
+def _judge(
+    snap: Snapshot, target: TargetId, times: Mapping[TargetId, CpuTime], memory: MemoryKept, disks: DiskLoad
+) -> Effective:
     e = snap.entitlements.get(target)
     promised = e.floor if e else NOTHING
     path = [*reversed(list(snap.groups.ancestors(target))), target][1:]  # from below the root
@@ -78,7 +81,7 @@ def _judge(snap: Snapshot, target: TargetId, times: Mapping[TargetId, CpuTime], 
         snap.groups[target].memory_current,
         "" if cpu >= promised.cpu - slack else _cpu_reason(snap, path, times, promised.cpu, parts),
         kept.reason,
-        rates(snap, e) if e else NO_RATES,
+        rates(snap, e, disks) if e else NO_RATES,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
@@ -12,12 +12,12 @@ from j10ce.model.machine.link import Link
 from j10ce.model.resource import RESOURCES, spell
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Entitlement, Traffic
+from j10ce.policy.effect.disk_load import CAPS, DiskLoad
 from j10ce.policy.effect.support import missing
 
 FIRST: Final = RESOURCES.index("network")  # from here on resources are rates
 SENT: Final = "egress"
 SLACK: Final = 0.999  # whole bytes a second are what kernels count in
-UNKNOWN: Final = "nothing upholds it on this machine"
 
 
 class EffectiveRate(NamedTuple):
@@ -31,16 +31,15 @@ Rates: TypeAlias = Mapping[str, EffectiveRate]
 NO_RATES: Final[Rates] = MappingProxyType({})
 
 
-def rates(snap: Snapshot, e: Entitlement) -> Rates:
+def rates(snap: Snapshot, e: Entitlement, disks: DiskLoad) -> Rates:
     """By resource, of those that were promised."""
     if not any(e.floor[FIRST:]):
         return NO_RATES
     promised = {name: float(n) for name, n in zip(RESOURCES[FIRST:], e.floor[FIRST:], strict=True) if n}
-    return {name: JUDGES.get(name, _nobody)(snap, e, n) for name, n in promised.items()}
-
-
-def _nobody(snap: Snapshot, e: Entitlement, promised: float) -> EffectiveRate:
-    return EffectiveRate(0.0, UNKNOWN)
+    return {
+        name: EffectiveRate(*disks.judge(name, n)) if name in CAPS else _network(snap, e, n)
+        for name, n in promised.items()
+    }
 
 
 def _network(snap: Snapshot, e: Entitlement, promised: float) -> EffectiveRate:
@@ -71,6 +70,3 @@ def _on_link(snap: Snapshot, e: Entitlement, on: Link, way: str) -> Iterator[Eff
     has = min(float(here) if isinstance(here, float | int) else 0.0, float(ground))
     short = has < said.floor * SLACK
     yield EffectiveRate(has, f"{knob}[{on.name}] is {spell('network', has)}" if short else "")
-
-
-JUDGES: Final[Mapping[str, Callable[[Snapshot, Entitlement, float], EffectiveRate]]] = {"network": _network}
