@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +56,7 @@ class Tidied:
         refuse_unprivileged()
         runs = Path(os.environ.get(PLACE) or RUNS)
         runs.mkdir(mode=0o700, exist_ok=True)
+        refuse_of_others(runs)
         lock = claim(runs / LOCK, str(os.getpid()))
         if lock is None:
             raise Busy(f"another `prove` runs: process {(runs / LOCK).read_text().strip()}")
@@ -79,6 +81,16 @@ class Tidied:
 def refuse_unprivileged() -> None:
     if os.geteuid():
         raise Denied("prove makes cgroups and changes priorities: run it as root")
+
+
+def refuse_of_others(runs: Path) -> None:
+    """What lies there says which process is ended as an agent of ours, and what is removed."""
+    seen = os.lstat(runs)
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid() or seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        whose = f"{stat.filemode(seen.st_mode)} of user {seen.st_uid}"
+        raise Denied(
+            f"{runs} is {whose}, so others could have a run end what they like; {PLACE} names a folder of root's"
+        )
 
 
 def abandoned(runs: Path) -> list[Path]:
