@@ -61,7 +61,7 @@ def test_from_the_names_before_no_floor_drops_and_one_agent_runs(bare: Site, tmp
     assert agents_started(bare) == 1
     owner = bare.agent()["metadata"]["ownerReferences"][0]["name"]
     assert owner == "j10ce-qos-agent"
-    bare.remove("-k", str(bare.deploy))
+    bare.remove("--ignore-not-found", "-k", str(bare.deploy))  # what is in the namespace may go with it first
     bare.cluster.wait("everything to be gone", lambda: not left_over(bare.cluster))
     assert bare.values() == bare.originals
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import socket
 import threading
 from collections.abc import Mapping
 from functools import cache
@@ -14,7 +15,8 @@ from j10ce.host.files import read_whole
 from j10ce.host.mounts import Hierarchies
 from j10ce.host.net import bpf
 from j10ce.host.net.classes import CLASSES, NUMBER
-from j10ce.host.net.netlink import Netlink
+from j10ce.host.net.links import LINK, NEW_LINK
+from j10ce.host.net.netlink import Netlink, NetlinkRequest
 from j10ce.kernel.net import ingress
 from j10ce.kernel.net.tree import LinkTree
 from j10ce.kernel.net.trees import Way
@@ -27,6 +29,8 @@ _LO: Final = 1  # the only link of a new namespace
 _NET_ADMIN, _SYS_ADMIN = 12, 21
 _ID: Final = 8  # bytes of a cgroup's
 _RATE: Final = 125_000
+_UP: Final = 1
+_COMES_S: Final = 1.0
 _ABLE: Final = Support(True, VIA)
 
 
@@ -61,12 +65,33 @@ def _try() -> Mapping[Way, Support]:
 
 def _try_ingress(netlink: Netlink) -> Support:
     try:
-        refused = ingress.make(netlink, _LO) or ingress.attach(
-            netlink, _LO, _LO, bpf.Map.create(CLASSES, _ID, NUMBER.size, 1)
-        )
+        refused = ingress.make(netlink, _LO)
+        if not refused:
+            queue = socket.if_nametoindex(ingress.queue_of(_LO))
+            refused = ingress.attach(netlink, _LO, queue, bpf.Map.create(CLASSES, _ID, NUMBER.size, 1))
+        through = not refused and _comes_through(netlink)
     except (OSError, QosError) as e:
         return Support(False, VIA, needs=f"programs that find a packet's socket (Linux 5.7): {e}")
-    return Support(False, VIA, needs=f"CONFIG_IFB and CONFIG_NET_SCH_INGRESS: {refused.reason}") if refused else _ABLE
+    if refused:
+        return Support(False, VIA, needs=f"CONFIG_IFB and CONFIG_NET_SCH_INGRESS: {refused.reason}")
+    return (
+        _ABLE
+        if through
+        else Support(False, VIA, needs="a newer kernel: this one's IFB drops what a program sends there")
+    )
+
+
+def _comes_through(netlink: Netlink) -> bool:
+    """Whether a packet gets past a link of ours: Linux 6.1 builds all of it, and loses what comes in."""
+    netlink.ask([NetlinkRequest(NEW_LINK, LINK.pack(0, 0, _LO, _UP, _UP))])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here, socket.socket(here.family, here.type) as there:
+        here.bind(("127.0.0.1", 0))
+        here.settimeout(_COMES_S)
+        there.sendto(b"j10ce", here.getsockname())
+        try:
+            return here.recv(16) == b"j10ce"
+        except TimeoutError:
+            return False
 
 
 def _try_egress(netlink: Netlink) -> Support:
