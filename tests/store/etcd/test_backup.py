@@ -151,6 +151,8 @@ def test_a_backup_through_the_api_is_whole_or_refused(tmp_path: Path, sqlite: st
     try:
         peer = ("--server", running.server, "--token-file", tmp_path / "token")
         refused = typed(*peer, "backup", tmp_path / "backup")
+        while "try again when fewer people write" in str(refused.exception):  # a manager that begins writes itself
+            refused = typed(*peer, "backup", tmp_path / "backup")
     finally:
         end(running.process)
     assert isinstance(refused.exception, StoreError)
