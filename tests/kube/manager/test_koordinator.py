@@ -151,6 +151,7 @@ def test_explain_says_what_a_pod_gets_of_its_words(
         "annotations": {
             "koordinator.sh/memoryQOS": '{"minLimitPercent": 50}',
             "koordinator.sh/networkQOS": '{"egressLimit": "100M"}',
+            "scheduling.koordinator.sh/resource-status": '{"cpuset": "0-1"}',
         },
     }
     spec = {"nodeName": "fake-0001", "containers": [{"name": "c", "image": "none"}]}
@@ -159,7 +160,8 @@ def test_explain_says_what_a_pod_gets_of_its_words(
     assert "profile ls, tier sensitive, by label koordinator.sh/qosClass=LSE" in text
     assert "label the namespace j10ce.io/trusted=true" in text
     assert "annotation koordinator.sh/memoryQOS" in text
-    assert "networkQOS is not heeded" in text
+    assert "annotation koordinator.sh/networkQOS" in text
+    assert "the agent chooses CPUs itself, which is not heeded" in text
 
 
 def test_a_leader_that_starts_with_a_broken_key_leaves_the_last_good_value(
