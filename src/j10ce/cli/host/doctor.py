@@ -29,7 +29,8 @@ def doctor_command(peers: Peers, area: str | None, output: str) -> None:
     """Show what this machine can enforce, what is missing and how to get it. No agent is needed.
 
     With an area (cpu, memory, network, disk) only what concerns it; for the network also every link that a running
-    agent knows: what it carries, and whether its traffic is divided.
+    agent knows: what it carries, and whether its traffic is divided. For disks it says of each what it can do, how
+    floors are kept there, what a better way needs, and on which file systems write-back is charged to nobody.
 
     \b
     Example:
@@ -37,6 +38,8 @@ def doctor_command(peers: Peers, area: str | None, output: str) -> None:
       j10ce-qos doctor network
     """
     report = examine()
+    if area == "disk":
+        report["disks"] = disks_here(report["capabilities"])
     try:
         answer = peers.agent(timeout=5.0).get("/v1/doctor")
         report |= {"notes": answer["notes"], "links": answer.get("links")}
@@ -53,11 +56,25 @@ def doctor_command(peers: Peers, area: str | None, output: str) -> None:
 
 
 def of_area(report: dict[str, Any], area: str) -> dict[str, Any]:
-    """Without what does not concern it; for the network with its links, which an agent knows."""
+    """Without what does not concern it; with its links, which an agent knows, or its disks."""
     concern = [c for c in report["capabilities"] if c["feature"].startswith(AREAS[area])]
     always = [c for c in report["capabilities"] if c["feature"] == "privileges"]
     links = {"links": report.get("links")} if area == "network" else {}
-    return {"capabilities": [*concern, *always], **links}
+    disks = {"disks": report["disks"]} if area == "disk" and "disks" in report else {}
+    return {"capabilities": [*concern, *always], **links, **disks}
+
+
+def disks_here(capabilities: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As far as this process sees them; what a NodeStrategy says of them only an agent knows."""
+    from j10ce.cli.dirs import Dirs
+    from j10ce.control.disk.ways import listed
+    from j10ce.host.disks import discover
+    from j10ce.host.mounts import Hierarchies
+    from j10ce.observe.calibrations import Calibrations
+
+    disks = discover(charged=Hierarchies.discover().version("io") == 2)
+    known = Calibrations(Dirs.here().state).seen(disks)
+    return listed(known, {c["feature"] for c in capabilities if c.get("ok")})
 
 
 def examine() -> dict[str, Any]:
@@ -79,6 +96,7 @@ def long_doctor(report: dict[str, Any]) -> str:
             table(["FEATURE", "STATE", "THROUGH, OR INSTEAD"], rows),
             *_missing(caps),
             *_links(report),
+            *_disks(report),
             *_topology(report),
             *report.get("notes", ()),
             _verdict(caps),
@@ -113,6 +131,22 @@ def _links(report: dict[str, Any]) -> list[str]:
         return ["the links of this machine are an agent's to know, and none answers"]
     rows = [[k["name"], k["kind"], k["capacity"], "yes" if k["managed"] else "no", k["divided"]] for k in links]
     return [table(["LINK", "KIND", "CAPACITY", "MANAGED", "DIVIDED"], rows)] if rows else ["no links"]
+
+
+def _disks(report: dict[str, Any]) -> list[str]:
+    if "disks" not in report:
+        return []
+    disks = report["disks"]
+    rows = [[d["name"], d["number"], d["capacity"], "yes" if d["managed"] else "no", d["floors"]] for d in disks]
+    return [
+        table(["DISK", "NUMBER", "CAPACITY", "MANAGED", "FLOORS BY"], rows) if rows else "no disks",
+        *(f"{d['name']}: for floors by weight it needs {'; '.join(d['needs'])}" for d in disks if d["needs"]),
+        *(
+            f"{d['name']}: write-back on {', '.join(d['uncharged'])} is charged to nobody"
+            for d in disks
+            if d["uncharged"]
+        ),
+    ]
 
 
 def _topology(report: dict[str, Any]) -> list[str]:

@@ -6,5 +6,6 @@ A Snapshot comes in; caps, weights and latencies by disk go out.
     said     is what profiles, overlays and limits say
     weights  divides a disk whose io.cost is calibrated by weight, so that floors hold
     follow   is the law for all other disks: caps on others that follow what is measured, and end with it
+    ways     says which of these is there for each disk
     disk     is the controller
 """
