@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+import sys
+from contextlib import ExitStack
 
 import pytest
 
@@ -12,6 +15,24 @@ from tests.enforce.net.shaping import API, ETH0, MBIT, SYNC, Shaped, rate, value
 
 RATE = Setting(ETH0, "link.ingress.rate")
 PACKET = 1042
+PATIENCE_S = 60
+HEAR = f"""
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("", 5353))
+group = socket.inet_aton("224.0.0.251") + socket.inet_aton("192.0.2.1")
+s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
+s.settimeout({PATIENCE_S})
+print("ready", flush=True)
+print(s.recv(99).decode())
+"""
+CALL = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("192.0.2.2"))
+s.sendto(b"heard", ("224.0.0.251", 5353))
+"""
 
 
 @pytest.fixture
@@ -22,9 +43,11 @@ def inward(shaped: Shaped) -> Shaped:
 
 
 def everything(shaped: Shaped) -> str:
-    """Queues, programs and links, of which ours are named after the other's index."""
+    """Queues, programs and links, of which ours are named after the other's index. Whether a link is up, the kernel
+    says a while later."""
     hook = shaped.netns.run("tc", "filter", "show", "dev", "eth0", "ingress")
-    return shaped.picture() + hook + shaped.netns.run("ip", "-o", "link", "show")
+    links = shaped.netns.run("ip", "-o", "link", "show")
+    return shaped.picture() + hook + re.sub(r"<\S*>|state \S+", "", links)
 
 
 def test_packets_are_in_the_class_of_the_cgroup_that_listens(inward: Shaped) -> None:
@@ -98,3 +121,12 @@ def test_where_nothing_comes_in_the_link_has_back_what_it_had(inward: Shaped) ->
     assert started.wait() == probation.WENT_BACK
     inward.netns.ip("link", "set", "eth0", "up", at=inward.netns.peer)
     assert everything(inward) == before
+
+
+def test_what_is_sent_to_many_reaches_each_of_them(inward: Shaped) -> None:
+    inward.done(rate(1000 * MBIT, "ingress"))
+    with ExitStack() as all_of_them:
+        hearing = [all_of_them.enter_context(inward.started(inward.places[who], HEAR)) for who in (API, SYNC)]
+        assert [h.stdout.readline() for h in hearing if h.stdout] == ["ready\n"] * 2
+        inward.netns.run(sys.executable, "-c", CALL, at=inward.netns.peer)
+        assert [h.communicate()[0] for h in hearing] == ["heard\n"] * 2

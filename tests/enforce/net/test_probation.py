@@ -50,6 +50,23 @@ def test_what_was_taken_over_comes_back_with_the_agent_gone(shaped: Shaped) -> N
     assert shaped.picture() == before
 
 
+def test_a_link_without_a_gateway_is_judged_by_its_traffic(shaped: Shaped) -> None:
+    shaped.netns.ip("route", "replace", "default", "dev", "eth0")
+    before = shaped.picture()
+    shaped.done(rate(1000 * MBIT))
+    shaped.netns.ip("link", "set", "eth0", "down", at=shaped.netns.peer)
+    assert tried(shaped, SOON_S) == probation.WENT_BACK
+    assert shaped.picture() == before
+
+
+def test_a_neighbour_that_an_operator_wrote_down_stays_written_down(shaped: Shaped) -> None:
+    theirs = ("192.0.2.2", "lladdr", "02:00:00:00:00:01", "dev", "eth0", "nud", "permanent")
+    shaped.netns.ip("neigh", "replace", *theirs)
+    shaped.done(rate(1000 * MBIT))
+    tried(shaped, SOON_S)
+    assert "02:00:00:00:00:01 PERMANENT" in shaped.netns.run("ip", "neigh", "show", "192.0.2.2")
+
+
 def test_what_others_set_up_meanwhile_is_not_undone(shaped: Shaped) -> None:
     shaped.done(rate(1000 * MBIT))
     shaped.netns.run("tc", "qdisc", "replace", "dev", "eth0", "root", "handle", "7:", "htb")

@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -45,6 +45,7 @@ _NEW_NEIGHBOUR: Final = 28
 _DST: Final = 1
 _REACHABLE: Final = 0x02
 _PROBE: Final = 0x10
+_FIXED: Final = 0x40 | 0x80  # NUD_NOARP, NUD_PERMANENT: such a neighbour is not asked
 _DISCARD: Final = 9  # a port that nobody has to listen on
 
 
@@ -79,12 +80,14 @@ def main(arguments: Sequence[str]) -> int:
     netlink = Netlink()
     first, until = _passed(netlink, link), time.monotonic() + within_s
     while (now := _passed(netlink, link)) is not None and first is not None:
-        doors = _doors(netlink, link)
-        if now.sent > first.sent and now.received > first.received and (not doors or _answered(netlink, link, doors)):
+        doors, known = _doors(netlink, link), dict(_neighbours(netlink, link))
+        asked = [door for door in doors if not known.get(door, 0) & _FIXED]
+        answered = not asked or any(known.get(door, 0) & _REACHABLE for door in asked)
+        if answered and now.sent > first.sent and now.received > first.received:
             return _prove(netlink, link, way)
         if time.monotonic() >= until:
             return _go_back(netlink, link, before) if way == "egress" else _let_in(link)
-        _knock(netlink, link, doors)
+        _knock(netlink, link, doors, asked)
         time.sleep(LOOK_S)
     return PASSED  # the link is gone, and its tree with it
 
@@ -132,13 +135,12 @@ def _passed(netlink: Netlink, link: int) -> Passed | None:
 
 
 def _doors(netlink: Netlink, link: int) -> dict[bytes, int]:
-    """Addresses by which everything goes that goes by the link, and of which family they are."""
+    """Addresses by which everything goes that goes by the link, and of which family they are.
+
+    None where the route names a link alone: traffic itself is the only witness then.
+    """
     routes = netlink.dump(GET_ROUTE, ROUTE.pack(0, 0, 0, 0, 0, 0, 0, 0, 0))
-    return {door: family for m in routes for family, index, door in gateways(m) if index == link}
-
-
-def _answered(netlink: Netlink, link: int, doors: dict[bytes, int]) -> bool:
-    return any(address in doors and state & _REACHABLE for address, state in _neighbours(netlink, link))
+    return {door: family for m in routes for family, index, door in gateways(m) if index == link and door}
 
 
 def _neighbours(netlink: Netlink, link: int) -> Iterator[tuple[bytes, int]]:
@@ -149,11 +151,15 @@ def _neighbours(netlink: Netlink, link: int) -> Iterator[tuple[bytes, int]]:
                 yield dict(attributes(m.body, NEIGHBOUR.size)).get(_DST, b""), state
 
 
-def _knock(netlink: Netlink, link: int, doors: dict[bytes, int]) -> None:
-    """Make them answer: by a question to the neighbour, and by a packet that nobody has to take."""
+def _knock(netlink: Netlink, link: int, doors: dict[bytes, int], asked: Collection[bytes]) -> None:
+    """Make them answer: by a question to the neighbour, and by a packet that nobody has to take.
+
+    What an operator has written down of a neighbour stays: whoever is in there may never answer such questions.
+    """
     for address, family in doors.items():
-        body = NEIGHBOUR.pack(family, link, _PROBE, 0, 0) + attribute(_DST, address)
-        netlink.ask([NetlinkRequest(_NEW_NEIGHBOUR, body, REPLACE)])
+        if address in asked:
+            body = NEIGHBOUR.pack(family, link, _PROBE, 0, 0) + attribute(_DST, address)
+            netlink.ask([NetlinkRequest(_NEW_NEIGHBOUR, body, REPLACE)])
         with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as knocking:
             host = socket.inet_ntop(family, address)
             where = (host, _DISCARD, 0, link) if family == socket.AF_INET6 else (host, _DISCARD)
