@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import subprocess
 from collections.abc import Iterator
@@ -114,11 +115,29 @@ def test_a_disk_that_is_too_small_is_not_measured(run: Any, tmp_path: Path) -> N
     assert "too small to be measured: 4Mi" in str(result.exception)
 
 
+@pytest.fixture
+def pulls(tmp_path: Path) -> None:
+    """A file that is cut off stands for a disk that is pulled, where the kernel fails what is read there then."""
+    page = mmap.mmap(-1, 4096)
+    with loop(tmp_path / "tried", SIZE) as tried:
+        os.truncate(tmp_path / "tried", 0)
+        opened = os.open(tried.device, os.O_RDWR | os.O_DIRECT)
+        try:
+            os.preadv(opened, [page], 0)
+        except OSError:
+            return
+        finally:
+            os.close(opened)
+    pytest.skip("Unsupported: this kernel's loop devices go on where their file has ended")
+
+
+@pytest.mark.usefixtures("pulls")
 def test_a_disk_that_is_pulled_ends_it_with_an_error(raw: Loop, tmp_path: Path) -> None:
     with device(raw.device) as opened, pytest.raises(OSError):  # noqa: PT011 EIO or ENXIO, as the kernel has it
         measure(opened, WORKS[2], 600.0, lambda _: os.truncate(tmp_path / "image", 0))
 
 
+@pytest.mark.usefixtures("pulls")
 def test_nothing_is_kept_of_a_disk_that_was_pulled(run: Any, raw: Loop, tmp_path: Path) -> None:
     os.truncate(tmp_path / "image", 0)
     result = run(raw.device, "--quick")
