@@ -53,6 +53,16 @@ def policies(care: Care, top: str) -> set[int]:
     return {t.policy for t in care.machine.threads_of.values() if t.top == top}
 
 
+def test_a_resting_workload_without_a_floor_any_more_is_fair(care: Care) -> None:
+    care.machine.spawn(WEB, wants=0.0)
+    ward = care.keep(WEB, 0.3)
+    care.run(1.0)
+    assert policies(care, WEB) == {OURS}
+    ward.rate = 0.0
+    care.run(0.1)
+    assert policies(care, WEB) == {FAIR}
+
+
 def test_a_workload_within_its_floor_is_real_time(care: Care) -> None:
     for _ in range(4):
         care.machine.spawn(WEB, wants=0.2)

@@ -48,7 +48,7 @@ class Ward:
             self.release()
             raise FileNotFoundError(self.place.top)
         start, used = self._at, max(0.0, usage - self._usage_s)
-        if not used and self._credit.left_s >= self.rate * SAVED_S and self._on:
+        if not used and self._on and 0 < self.rate * SAVED_S <= self._credit.left_s:
             self._at, self._moved, self._ran = now, False, []
             return None
         self._usage_s, self._at, self._moved = usage, now, used > 0.0
