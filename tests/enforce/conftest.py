@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from j10ce.host.mounts import Hierarchies
+from tests.enforce.disk.loop import load_loop
 from tests.enforce.workbench import MIB, STREAM, WORKING_SET, Workbench
 
 numbers = count()
@@ -30,7 +31,7 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         f.truncate(WORKING_SET + STREAM + 64 * MIB)
     subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", "-O", "^has_journal", image], check=True)
     mount = tmp_path_factory.mktemp("disk")
-    subprocess.run(["modprobe", "-q", "loop"], check=False)  # a module in Debian, built in elsewhere
+    load_loop()
     subprocess.run(["mount", "-o", "loop", image, mount], check=True)
     for name, size in (("working-set", WORKING_SET), ("stream", STREAM)):
         with (mount / name).open("wb") as f:

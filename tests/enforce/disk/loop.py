@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,10 +31,16 @@ class Loop(NamedTuple):
             pytest.skip(f"Unsupported: the scheduler {name} is not in this kernel")
 
 
+def load_loop() -> None:
+    """Where it is a module, as in Debian; where it is built in there may be no modprobe either."""
+    if modprobe := shutil.which("modprobe"):
+        subprocess.run([modprobe, "-q", "loop"], check=False)
+
+
 @contextmanager
 def loop(image: Path, size: int) -> Iterator[Loop]:
     """On a file system that holds a file of that size."""
-    subprocess.run(["modprobe", "-q", "loop"], check=False)  # a module in Debian, built in elsewhere
+    load_loop()
     if not os.path.exists(CONTROL):
         pytest.skip(f"Unsupported: loop devices need {CONTROL}")
     with image.open("wb") as file:
