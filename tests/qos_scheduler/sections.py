@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from j10ce.errors import Invalid
 from j10ce.scheduler.accounts.duration import spelled_ns
-from j10ce.scheduler.accounts.identity import approach_written, identified, slo_written
+from j10ce.scheduler.accounts.identity import DEFAULT_SLO, approach_written, identified, number_in
 from j10ce.scheduler.accounts.measure import Measure, PodCounts, ServiceSums
 from j10ce.scheduler.book.facts import OwnerFacts, PodFacts
 from j10ce.scheduler.extender.wire import question, read_filter, read_preempt
@@ -26,7 +26,8 @@ class Unmet(Exception):
 
 
 def slo(case: Case) -> None:
-    equal("slo", slo_written(case["annotations"].get("slo", "")), case["slo"])
+    number = number_in(case["annotations"].get("slo", ""))
+    equal("slo", DEFAULT_SLO if number is None else number, case["slo"])
 
 
 def approach(case: Case) -> None:

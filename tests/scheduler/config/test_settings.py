@@ -108,9 +108,8 @@ def test_every_version_with_all_that_it_may_say(version: str) -> None:
         }
     )
     assert [p.name for p in settings.profiles] == ["a", "b"]
-    assert (settings.initial_backoff_s, settings.max_backoff_s) == (2.0, 20.0)
+    assert settings.backoff == (2.0, 20.0)
     assert not settings.election.leader_elect
-    assert settings.client.kubeconfig == "/etc/kubernetes/scheduler.conf"
 
 
 ARGUMENTS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.book.shape import Shape
 from j10ce.scheduler.cycle.framework import Key
-from j10ce.scheduler.cycle.queue import STALE_S, Place, Queue
+from j10ce.scheduler.cycle.queue import STALE_S, Backoff, Place, Queue
 
 PLAIN = Shape((), (0, 0))
 AT_ONCE, STEP_S = 32, 0.01
@@ -67,3 +67,12 @@ def test_who_was_popped_and_is_not_decided_yet_is_not_popped_again_in_the_same_s
     popped = [entry.pod.name for _ in range(100) if (entry := some.queue.pop(5.0)) is not None]
     assert len(popped) == len(set(popped)) == 100
     assert len(some.queue.within(Place.ACTIVE)) == 100
+
+
+def test_a_pod_rests_twice_as_long_after_each_try_up_to_the_most() -> None:
+    queue = Queue(lambda pod, now: pod.created, moves=False, backoff=Backoff(first_s=2.0, most_s=7.0))
+    entry, rests = queue.put(pod(0)), list[float]()
+    for _ in range(4):
+        queue.fail(entry, frozenset(), "no room", 100.0, -1.0)
+        rests.append(entry.until - 100.0)
+    assert rests == [2.0, 4.0, 7.0, 7.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,8 +11,13 @@ from pathlib import Path
 import pytest
 
 from j10ce.errors import Denied, Invalid
+from j10ce.scheduler.book.facts import NodeFacts, PodFacts
+from j10ce.scheduler.book.shape import Shape
+from j10ce.scheduler.config.sections import API_VERSIONS, KIND
+from j10ce.scheduler.cycle.decisions import Bind, Defer
 from j10ce.scheduler.process.compose import composed
 
+EMPTY = {"apiVersion": API_VERSIONS[0], "kind": KIND}
 CLONE = Path(__file__).resolve().parents[3]
 EXAMPLE, SOURCES = CLONE / "examples/scheduler/qosaware.yaml", CLONE / "src"
 
@@ -29,6 +35,19 @@ def test_the_accounts_that_are_shown_are_those_that_sort_the_queue() -> None:
     made = composed(EXAMPLE)
     (profile,) = made.settings.profiles
     assert getattr(profile.queue_sort, "accounts", None) is made.accounts
+
+
+def test_a_pod_that_could_not_be_bound_rests_as_long_as_the_file_says(tmp_path: Path) -> None:
+    said = {"podInitialBackoffSeconds": 3, "podMaxBackoffSeconds": 5, "profiles": [{"schedulerName": "ours"}]}
+    (tmp_path / "config.yaml").write_text(json.dumps(EMPTY | said))
+    scheduler = composed(tmp_path / "config.yaml").scheduler
+    scheduler.put_node(NodeFacts("n", {}, {"cpu": 1000, "memory": 1000, "pods": 8}, (), False), 0.0)
+    scheduler.put_pod(PodFacts("u", "d", "p", Shape((), (1, 1)), scheduler="ours"), 0.0)
+    assert [type(decision) for decision in scheduler.step(0.0)] == [Bind]
+    scheduler.bind_failed("u", "conflict", 1.0)
+    assert [d.until for d in scheduler.step(1.0) if isinstance(d, Defer)] == [4.0]
+    assert scheduler.step(3.9) == []
+    assert [type(decision) for decision in scheduler.step(4.0)] == [Bind]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,6 @@ BATCH_CPU: Final = "kubernetes.io/batch-cpu"  # thousandths of a CPU, as an inte
 BATCH_MEMORY: Final = "kubernetes.io/batch-memory"
 MID_CPU: Final = "kubernetes.io/mid-cpu"  # thousandths of a CPU, as an integer
 MID_MEMORY: Final = "kubernetes.io/mid-memory"
-EXTENDED: Final = frozenset({BATCH_CPU, BATCH_MEMORY, MID_CPU, MID_MEMORY})
 
 # Features that may evict, as the annotation `eviction-policy` and the gates call them.
 EVICTORS: Final = (

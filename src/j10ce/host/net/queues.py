@@ -23,7 +23,6 @@ _BASIC, _QUEUE = 1, 3
 _PARMS, _RATE64, _CEIL64 = 1, 6, 7
 _OPT: Final = struct.Struct("=BBHhHIBBHhHIIIIII")  # two rates, then buffers, quantum, level, priority
 _PROGRAM: Final = 11  # TCA_BPF_ID
-BYTE: Final = 8  # bits
 
 
 class LinkQueue(NamedTuple):

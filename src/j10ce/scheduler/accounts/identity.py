@@ -118,12 +118,6 @@ def by_kind(kind: str | None) -> Approach:
             return "average"
 
 
-def slo_written(text: str, default: float = DEFAULT_SLO) -> float:
-    """The number that is written, be it a share or not."""
-    number = number_in(text)
-    return default if number is None else number
-
-
 def number_in(text: str) -> float | None:
     return float(text) if len(text) <= 64 and _FLOAT.fullmatch(text) else None
 

@@ -67,9 +67,6 @@ class Measure(NamedTuple):
     def qos(self) -> float:
         return self.sums.qos
 
-    def in_contention(self, margin: float) -> bool:
-        return self.metric < margin
-
 
 def metric(approach: str, sums: ServiceSums, slo: float, pods: PodCounts) -> float:
     match approach:

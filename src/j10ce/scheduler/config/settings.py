@@ -11,12 +11,12 @@ from j10ce.scheduler.config.registry import BUILTIN, NO_OTHERS, Registered
 from j10ce.scheduler.config.sections import (
     API_VERSIONS,
     KIND,
-    ClientSection,
     LeaderElectionSection,
     ProfileSection,
     SchedulerConfiguration,
 )
 from j10ce.scheduler.cycle.profile import Profile
+from j10ce.scheduler.cycle.queue import Backoff
 
 LONGEST_BACK_OFF_S: Final = 3600
 WHAT: Final = "scheduler configuration"
@@ -24,12 +24,8 @@ WHAT: Final = "scheduler configuration"
 
 class SchedulerSettings(NamedTuple):
     profiles: tuple[Profile, ...]
-    election: LeaderElectionSection = LeaderElectionSection()
-    client: ClientSection = ClientSection()
-    initial_backoff_s: float = 1.0
-    max_backoff_s: float = 10.0
-    health_address: str = ""
-    metrics_address: str = ""
+    election: LeaderElectionSection
+    backoff: Backoff
 
 
 def configured(
@@ -53,11 +49,7 @@ def configured(
     return SchedulerSettings(
         tuple(profiles),
         config.leader_election,
-        config.client_connection,
-        float(config.pod_initial_backoff_seconds),
-        float(config.pod_max_backoff_seconds),
-        config.healthz_bind_address,
-        config.metrics_bind_address,
+        Backoff(float(config.pod_initial_backoff_seconds), float(config.pod_max_backoff_seconds)),
     )
 
 

@@ -19,8 +19,6 @@ from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.book.shape import Shape
 from j10ce.scheduler.cycle.framework import Key
 
-FIRST_BACKOFF_S: Final = 1.0
-MOST_BACKOFF_S: Final = 10.0
 LONGEST_S: Final = 300.0  # without a try
 STALE_S: Final = 200e-6  # for each pod in the order: so old may it be, and to sort anew takes a tenth of the time
 
@@ -30,6 +28,19 @@ class Place(Enum):
     BACKOFF = "back-off"
     UNSCHEDULABLE = "unschedulable"
     GATED = "gated"
+
+
+class Backoff(NamedTuple):
+    """How long a pod that found no node rests: twice as long after every try."""
+
+    first_s: float = 1.0
+    most_s: float = 10.0
+
+    def rest_s(self, attempts: int) -> float:
+        return min(self.most_s, self.first_s * 2.0 ** min(attempts - 1, 12))
+
+
+KUBERNETES: Final = Backoff()
 
 
 class Group(NamedTuple):
@@ -43,10 +54,10 @@ class Group(NamedTuple):
 class Entry:
     """One pod in the queue. `turn` tells its present place in a heap from those that it has left."""
 
-    __slots__ = ("attempts", "failed", "group", "place", "plugins", "pod", "refused", "turn", "until", "why")
+    __slots__ = ("attempts", "backoff", "failed", "group", "place", "plugins", "pod", "refused", "turn", "until", "why")
 
-    def __init__(self, pod: PodFacts) -> None:
-        self.pod = pod
+    def __init__(self, pod: PodFacts, backoff: Backoff) -> None:
+        self.pod, self.backoff = pod, backoff
         self.place = Place.GATED
         self.attempts = 0
         self.failed = -math.inf  # when it was last tried
@@ -60,9 +71,7 @@ class Entry:
     @property
     def backed_off(self) -> float:
         """When it may be tried again at the earliest."""
-        if not self.attempts:
-            return -math.inf
-        return self.failed + min(MOST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(self.attempts - 1, 10))
+        return self.failed + self.backoff.rest_s(self.attempts) if self.attempts else -math.inf
 
 
 class Due(NamedTuple):
@@ -77,8 +86,10 @@ class Queue:
     """`key`: as the profile of a pod sorts; None: nobody knows. Where keys move, they are asked for at every step; of
     thousands of pods not quite as often, so that a pod costs the same however many wait beside it."""
 
-    def __init__(self, key: Callable[[PodFacts, float], Key | None], *, moves: bool) -> None:
-        self._key, self._moves = key, moves
+    def __init__(
+        self, key: Callable[[PodFacts, float], Key | None], *, moves: bool, backoff: Backoff = KUBERNETES
+    ) -> None:
+        self._key, self._moves, self._backoff = key, moves, backoff
         self.entries: dict[str, Entry] = {}
         self._active: list[Due] = []
         self._timed: list[tuple[float, str, int]] = []
@@ -91,7 +102,7 @@ class Queue:
         """A pod that is new, or another than before; where it stands is for the caller to say."""
         entry = self.entries.get(pod.uid)
         if entry is None:
-            entry = self.entries[pod.uid] = Entry(pod)
+            entry = self.entries[pod.uid] = Entry(pod, self._backoff)
             self._within[entry.place][pod.uid] = entry
         entry.pod = pod
         return entry
@@ -227,4 +238,17 @@ def _alike(pod: PodFacts, other: PodFacts) -> bool:
         and pod.owner == other.owner
         and pod.claims == other.claims
         and pod.unjudged == other.unjudged
+    )
+
+
+def same_wishes(before: PodFacts, pod: PodFacts) -> bool:
+    """What has been found out about the one holds of the other."""
+    return (
+        before.shape is pod.shape
+        and before.gates == pod.gates
+        and before.labels == pod.labels
+        and before.annotations == pod.annotations
+        and before.priority == pod.priority
+        and before.claims == pod.claims
+        and before.unjudged == pod.unjudged
     )

@@ -19,7 +19,7 @@ from j10ce.scheduler.cycle.framework import BookReader, Candidate, Key, Reach, R
 from j10ce.scheduler.cycle.nominated import Nominated
 from j10ce.scheduler.cycle.placing import Placed, Placing, TurnedDown
 from j10ce.scheduler.cycle.profile import Faulted, Profile, Watchers, contained, loud
-from j10ce.scheduler.cycle.queue import FIRST_BACKOFF_S, MOST_BACKOFF_S, Entry, Group, Place, Queue
+from j10ce.scheduler.cycle.queue import KUBERNETES, Backoff, Entry, Group, Place, Queue, same_wishes
 from j10ce.scheduler.cycle.refusals import NoFit
 
 EQUAL: Final = 256  # pods that are decided together
@@ -38,15 +38,21 @@ class Pending(NamedTuple):
 
 
 class Scheduler:
-    def __init__(self, profiles: Sequence[Profile], book: Book | None = None, faulted: Faulted = loud) -> None:
+    def __init__(
+        self,
+        profiles: Sequence[Profile],
+        book: Book | None = None,
+        faulted: Faulted = loud,
+        backoff: Backoff = KUBERNETES,
+    ) -> None:
         """The first profile says how the queue of all is sorted. `faulted` hears of plugins that fail where there is no
         pod whose turn it is; what fails about a pod is said to the pod."""
         self.book = Book() if book is None else book
         self.nominated = Nominated(self.book)
         self.engines = {p.name: Engine(p, self.book, self.nominated) for p in profiles}
         self._sort = profiles[0].queue_sort if profiles else None
-        self._faulted = faulted
-        self._queue = Queue(self._key, moves=self._sort is not None and self._sort.moves)
+        self._faulted, self._backoff = faulted, backoff
+        self._queue = Queue(self._key, moves=self._sort is not None and self._sort.moves, backoff=backoff)
         self._placing = Placing(self.book, faulted)
         self._evicting: dict[str, set[str]] = {}  # uid of a victim: of the pods that wait for it to go
         self._awaits: dict[str, set[str]] = {}  # uid of a pod: of the victims that it waits for
@@ -201,7 +207,7 @@ class Scheduler:
             return
         if known is None and pod.nominated:
             self.nominated.put(pod, pod.nominated)
-        same = known is not None and _same_wishes(known.pod, pod)
+        same = known is not None and same_wishes(known.pod, pod)
         entry = self._queue.put(pod)
         if not same:
             self._let_in(entry, now, self._out)
@@ -213,7 +219,7 @@ class Scheduler:
                 why = plugin.pre_enqueue(pod, now)
                 until = plugin.again_at(pod, now) if why and isinstance(plugin, Retries) else math.inf
             except Exception as fault:  # a plugin's: who is not let in by it costs nobody else anything
-                why, until = _said_of(pod, fault), now + MOST_BACKOFF_S
+                why, until = _said_of(pod, fault), now + self._backoff.most_s
             if why:
                 if entry.why != why:
                     out.append(Defer(pod, "SchedulingGated", why, until))
@@ -335,7 +341,7 @@ class Scheduler:
                 entry.refused = ""
                 self._unnominate(pod, out)
         why += entry.refused
-        if now + FIRST_BACKOFF_S <= until < math.inf:
+        if now + self._backoff.first_s <= until < math.inf:
             entry.attempts = 0  # a time that a plugin knows is kept to
         self._queue.fail(entry, no_fit.plugins, why, now, until)
         out.append(Defer(pod, "FailedScheduling", why, entry.until))
@@ -386,15 +392,3 @@ class Scheduler:
 
 def _said_of(pod: PodFacts, fault: Exception) -> str:
     return f"a plugin of profile {pod.scheduler} failed: {type(fault).__name__}: {fault}"
-
-
-def _same_wishes(before: PodFacts, pod: PodFacts) -> bool:
-    return (
-        before.shape is pod.shape
-        and before.gates == pod.gates
-        and before.labels == pod.labels
-        and before.annotations == pod.annotations
-        and before.priority == pod.priority
-        and before.claims == pod.claims
-        and before.unjudged == pod.unjudged
-    )

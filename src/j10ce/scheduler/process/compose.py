@@ -71,7 +71,7 @@ def composed(file: Path | None) -> Composed:
     settings = configured(DEFAULT if file is None else _read(file), others.plugins)
     plugins = (plugin for profile in settings.profiles for plugin in profile.plugins)
     followers = (plugin.accounts for plugin in plugins if isinstance(plugin, QosFollower))
-    scheduler = Scheduler(settings.profiles, faulted=LoggedFaults())
+    scheduler = Scheduler(settings.profiles, faulted=LoggedFaults(), backoff=settings.backoff)
     return Composed(scheduler, next(followers, None) or Accounts(), settings)
 
 

@@ -23,9 +23,7 @@ class DepartureLog:
         """Raises Denied."""
         self._file = file
         try:
-            self.descriptor = os.open(
-                file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-            )
+            self.descriptor = os.open(file, APPENDING, 0o600)
             if not os.fstat(self.descriptor).st_size:
                 self._write(",".join(COLUMNS))
         except OSError as e:

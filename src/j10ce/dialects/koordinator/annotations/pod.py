@@ -230,11 +230,6 @@ def _replaced(annotations: Mapping[str, str]) -> Reading[tuple[tuple[str, str], 
     return Reading(None, [Finding(path_of(key), text, "not a list of renames", "write it as from:to,from:to")])
 
 
-def may_evict(wishes: PodWishes, evictor: str) -> bool:
-    """Whether a feature may evict the pod; a pod that names none may be evicted by any."""
-    return wishes.evictors is None or evictor in wishes.evictors
-
-
 # What is read and reported, and what no part of ours acts on.
 UNHEEDED: Final = {
     "blkio": names.BLKIO_QOS,

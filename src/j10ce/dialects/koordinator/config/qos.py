@@ -138,17 +138,6 @@ def _class(identity: int, expeller: bool, memory: Plain, cat_end: int) -> Plain:
     }
 
 
-IO_DEFAULTS: Final[Plain] = {  # of a block that is named; latencies in microseconds
-    "readIOPS": 0,
-    "writeIOPS": 0,
-    "readBPS": 0,
-    "writeBPS": 0,
-    "ioWeightPercent": 100,
-    "readLatency": 3000,
-    "writeLatency": 3000,
-    "readLatencyPercent": 95,
-    "writeLatencyPercent": 95,
-}
 NEUTRAL: Final[Plain] = _class(0, False, _memory(0, 50, 0), 100)  # of a class that is switched off
 DEFAULTS: Final[Plain] = {
     "policies": {"cpuPolicy": "groupIdentity", "netQOSPolicy": "tc"},
