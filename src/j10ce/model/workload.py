@@ -142,7 +142,7 @@ class EvictionHints(Struct, frozen=True):
     """What is said of one workload about its eviction; whoever reads annotations and labels fills it in."""
 
     willing: bool = False  # may be frozen and evicted, though it is not best effort
-    triggers: tuple[EvictionTrigger, ...] = ()  # that may evict it; none: any
+    triggers: tuple[EvictionTrigger, ...] | None = None  # that may evict it; None: any
     order: int = 0  # among all, before priority: lower goes first
     rank: int | None = None  # among those of one priority: lower goes first; None: its priority
 

@@ -70,7 +70,8 @@ def test_satisfaction_of_best_effort_moves_best_effort_alone() -> None:
 
 
 def test_a_workload_says_which_triggers_may_move_it() -> None:
-    snap = snapshot((pod("a", triggers=("cpu",)), "besteffort", 9), (pod("b"), "besteffort", 1))
+    nobodys = (pod("c", triggers=()), "besteffort", 5.0)
+    snap = snapshot((pod("a", triggers=("cpu",)), "besteffort", 9), (pod("b"), "besteffort", 1), nobodys)
     assert names(snap) == ["b"]
     assert set(names(snap, "cpu")) == {"a", "b"}
 

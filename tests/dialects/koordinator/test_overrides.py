@@ -227,6 +227,19 @@ def test_its_words_about_eviction_are_hints() -> None:
     assert hints == EvictionHints(willing=True, triggers=("memory", "lent-cpu"), order=-5, rank=7)
 
 
+@pytest.mark.parametrize(
+    ("named", "triggers"),
+    [
+        pytest.param([], None, id="an empty list is any"),
+        pytest.param(["memoryEvict"], (), id="a word that nobody knows is none"),
+        pytest.param(["memoryEvict", "CPUEvict"], ("cpu",), id="beside one that is known"),
+    ],
+)
+def test_a_pod_is_evicted_by_no_feature_that_it_does_not_name(named: list[str], triggers: object) -> None:
+    asked = {"eviction_policy": named}
+    assert translate(pod({CLASS: "BE"}, True, **asked)).overrides.eviction.triggers == triggers
+
+
 def test_an_annotation_that_is_too_long_or_one_too_many_is_left_out_with_a_note() -> None:
     many = {f"j10ce.io/a{n:03}": "x" for n in range(MOST_ANNOTATIONS + 2)} | {"j10ce.io/a000": "x" * 20_000}
     notes = [str(note) for note in unheeded(many)]

@@ -63,7 +63,7 @@ def _may_go(snap: Snapshot, e: Entitlement, trigger: EvictionTrigger) -> bool:
     hints, best_effort = w.overrides.eviction, e.tier is Tier.BESTEFFORT
     if not (best_effort or (hints.willing and trigger not in BEST_EFFORT_ONLY)):
         return False
-    if hints.triggers and trigger not in hints.triggers:
+    if hints.triggers is not None and trigger not in hints.triggers:
         return False
     return not _above(snap, w, trigger) and Setting(w.target, Deed.EVICT.value) not in snap.held
 

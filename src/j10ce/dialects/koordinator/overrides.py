@@ -236,10 +236,11 @@ def _sections(said: list[Said]) -> ProfileOverlay:
 
 
 def _eviction(wishes: PodWishes, labels: Labels) -> EvictionHints:
+    """Who names features may be evicted by those alone: by nobody, if none of them is known."""
     triggers = dict.fromkeys(TRIGGERS[word] for word in wishes.evictors or () if word in TRIGGERS)
     return EvictionHints(
         willing=labels.get(names.EVICTION_LABEL) == "true",
-        triggers=tuple(triggers),
+        triggers=None if wishes.evictors is None else tuple(triggers),
         order=wishes.eviction_priority or 0,
         rank=sub_priority(labels),
     )
