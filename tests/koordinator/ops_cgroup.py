@@ -51,7 +51,7 @@ def fields(raw: Mapping[str, Any] | None) -> MemoryFields:
 def merge_memory_qos(case: Case) -> Any:
     wish = convert(case["annotation"], MemoryWish) if case.get("annotation") is not None else None
     native = case.get("kube_qos") or "BestEffort"
-    return plain(memory.merged(KoordClass(case.get("qos", "")), native, fields(case.get("node_config")), wish))
+    return plain(memory.merged(KoordClass(case.get("qos") or ""), native, fields(case.get("node_config")), wish))
 
 
 def memory_of(container: Mapping[str, Any], best_effort: bool) -> memory.Memory:
@@ -69,7 +69,9 @@ def memory_qos_reconcile(case: Case) -> Any:
     protections = []
     directories: dict[str, MemoryFields] = {}
     for pod in case["pods"]:
-        koord, native = KoordClass(pod.get("qos", "")), pod["kube_qos"]
+        if pod.get("phase", "Running") not in ("Running", "Pending"):
+            continue
+        koord, native = KoordClass(pod.get("qos") or ""), pod["kube_qos"]
         wish = convert(pod["annotation_memoryQOS"], MemoryWish) if pod.get("annotation_memoryQOS") else None
         chosen = memory.merged(koord, native, fields(of_class(case.get("node_class_config"), koord)), wish)
         asked = {c["name"]: memory_of(c, koord is KoordClass.BE) for c in pod["containers"]}

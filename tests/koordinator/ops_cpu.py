@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from j10ce.dialects.koordinator.annotations.node import SharePool
 from j10ce.dialects.koordinator.classes import KoordClass
@@ -11,7 +11,7 @@ from j10ce.dialects.koordinator.config.ratios import CpuNormalization
 from j10ce.dialects.koordinator.laws import burst, identity, resctrl, runtime, suppress, suppress_cpus
 from j10ce.dialects.koordinator.reading import read_text
 from j10ce.errors import Invalid
-from j10ce.model.knob import format_cpus, parse_cpus
+from j10ce.model.knob import parse_cpus
 from j10ce.model.schema import convert
 
 Case = dict[str, Any]
@@ -43,14 +43,29 @@ def pinned(case: Case) -> suppress_cpus.Pinned:
     return suppress_cpus.Pinned(*(parse_cpus(case.get(name) or "") for name in names))
 
 
+class CpuAnswer(NamedTuple):
+    """Says what a case expects if it names the same CPUs, in whatever order and spelling; None is none said at all."""
+
+    cpus: frozenset[int] | None
+
+    def says(self, expected: Any) -> bool:
+        if expected is None or self.cpus is None:
+            return expected is None and self.cpus is None
+        return (parse_cpus(expected) if isinstance(expected, str) else frozenset(expected)) == self.cpus
+
+
+def cpu_list(text: str | None) -> CpuAnswer:
+    return CpuAnswer(None if text is None else parse_cpus(text))
+
+
 def adjust_by_cpuset(case: Case) -> Any:
-    old = case["old_cpuset"]
-    chosen = suppress_cpus.suppressed_cpus(case["suppress_milli"], places(case), pinned(case), parse_cpus(old))
-    return old if chosen is None else format_cpus(chosen)
+    old = parse_cpus(case.get("old_cpuset") or "")
+    chosen = suppress_cpus.suppressed_cpus(case["suppress_milli"], places(case), pinned(case), old)
+    return CpuAnswer(old if chosen is None else chosen)
 
 
 def static_cpu_burst(case: Case) -> Any:
-    if not burst.may_burst(KoordClass(case.get("qos", ""))):
+    if not burst.may_burst(KoordClass(case.get("qos") or "")):
         return {"containers": {}, "pod": 0}
     limits = {name: milli or 0 for name, milli in case["container_limit_milli"].items()}
     return burst.static_burst(case["policy"], case["cpu_burst_percent"], limits)._asdict()
@@ -58,7 +73,7 @@ def static_cpu_burst(case: Case) -> Any:
 
 def burst_node_state(case: Case) -> Any:
     pods = [
-        burst.PoolUse(KoordClass(pod["qos"]), milli(pod.get("request_cores")), milli(pod.get("used_cores")))
+        burst.PoolUse(KoordClass(pod.get("qos") or ""), milli(pod.get("request_cores")), milli(pod.get("used_cores")))
         for pod in case["pods"]
     ]
     used = case["node_used_cores"]
@@ -91,7 +106,7 @@ def burst_limiter(case: Case) -> Any:
     period, percent = case["burst_period_seconds"], case["max_scale_percent"]
     bucket = burst.new_bucket(period, percent, case["initial_fill_ratio"])
     bucket = burst.spent(bucket, case["usage_scale_percent"], case["elapsed_seconds"])
-    return {"allow": bucket.allows, "tokens": bucket.tokens}
+    return {"allow": burst.may_exceed(period, bucket), "tokens": bucket.tokens}
 
 
 def burst_limiter_reconfigure(case: Case) -> Any:
@@ -115,7 +130,7 @@ def pod_bvt(case: Case) -> Any:
     by_native = {name: written.get(name, 0) for name in NATIVE}
     rule = identity.IdentityRule(True, by_class, by_native, by_native)
     wish = convert(case["annotation_cpuQOS"], CpuQos) if case.get("annotation_cpuQOS") is not None else None
-    return identity.pod_identity(rule, KoordClass(case.get("qos", "")), case.get("kube_qos", "BestEffort"), wish)
+    return identity.pod_identity(rule, KoordClass(case.get("qos") or ""), case.get("kube_qos", "BestEffort"), wish)
 
 
 def container_cpuset(case: Case) -> Any:
@@ -135,8 +150,8 @@ def container_cpuset(case: Case) -> Any:
         pools["share_pools"], pools["be_share_pools"], system, case.get("kubelet_policy") == "static", gate
     )
     assigned = status.get("cpuset") or case.get("cpuset") or ""
-    koord = KoordClass(case.get("qos", ""))
-    return runtime.container_cpus(node, koord, case.get("kube_qos", "Guaranteed"), assigned, numa).cpus
+    koord = KoordClass(case.get("qos") or "")
+    return cpu_list(runtime.container_cpus(node, koord, case.get("kube_qos", "Guaranteed"), assigned, numa).cpus)
 
 
 def normalization_ratio(case: Case) -> Any:
@@ -152,9 +167,9 @@ def l3_mask(case: Case) -> Any:
 
 OPS = {
     "be_suppress_milli": be_suppress_milli,
-    "select_be_cpus": lambda case: suppress_cpus.select(case["cpus"], places(case)),
+    "select_be_cpus": lambda case: CpuAnswer(frozenset(suppress_cpus.select(case["cpus"], places(case)))),
     "adjust_by_cpuset": adjust_by_cpuset,
-    "recover_be_cpuset": lambda case: format_cpus(
+    "recover_be_cpuset": lambda case: CpuAnswer(
         suppress_cpus.recovered_cpus(parse_cpus(case["all_cpus"]), pinned(case))
     ),
     "adjust_by_cfs_quota": lambda case: suppress.stepped_quota(
@@ -171,5 +186,5 @@ OPS = {
     "normalization_ratio": normalization_ratio,
     "l3_mask": l3_mask,
     "mba_value": lambda case: resctrl.mba_value(case["vendor"], case["mba_percent"]),
-    "schemata": lambda case: resctrl.schemata(case["cache_ids"], case["l3_mask"], case["mb"]),
+    "schemata": lambda case: resctrl.schemata(case["cache_ids"], case.get("l3_mask") or "", case.get("mb") or ""),
 }

@@ -11,8 +11,8 @@ from j10ce.model.schema import convert
 Case = dict[str, Any]
 
 
-def best_effort(raw: Case) -> evict.BestEffortCpu:
-    return evict.BestEffortCpu(raw["limit_milli"], raw["used_milli"], raw["request_milli"])
+def best_effort(raw: Case | None) -> evict.BestEffortCpu:
+    return evict.BestEffortCpu(*((raw or {}).get(f"{name}_milli") or 0 for name in ("limit", "used", "request")))
 
 
 def satisfaction(case: Case) -> Any:
@@ -28,11 +28,11 @@ def satisfaction(case: Case) -> Any:
         given(config.cpu_evict_time_window_seconds) or 0,
         config.cpu_evict_policy == "evictByAllocatable",
     )
-    last = best_effort(case["current"]) if case["current"] is not None else None
+    last = best_effort(case["current"]) if case.get("current") is not None else None
     allocatable = case.get("node_batch_cpu_allocatable_milli") or 0
-    measured = evict.Measured(
-        best_effort(case["avg"]), case["avg"]["count"], last, case["collect_interval_seconds"], allocatable
-    )
+    average = case.get("avg") or {}
+    interval = case.get("collect_interval_seconds", 1)
+    measured = evict.Measured(best_effort(average), average.get("count", 0), last, interval, allocatable)
     return evict.satisfaction_release(rule, measured)
 
 
@@ -41,12 +41,13 @@ def usage(case: Case) -> Any:
 
 
 def allocatable(case: Case) -> Any:
-    pods = [evict.Asking(pod["priority"], pod["requests"]) for pod in case["pods"]]
+    pods = [evict.Asking(pod["priority"], pod.get("requests") or {}) for pod in case["pods"]]
     lent = case["node_allocatable"] or {}
     names = {*lent, *(name for pod in pods for name in pod.requests)}
-    lower = case.get("lower_percent", case["threshold_percent"])
+    names = {name for name in names if name.removeprefix("kubernetes.io/").startswith(("batch-", "mid-"))}
+    threshold, lower = case["threshold_percent"], case.get("lower_percent")
     return evict.allocatable_release(
-        lent, pods, sorted(names), case["threshold_percent"], lower, case["priority_threshold"]
+        lent, pods, sorted(names), threshold, threshold if lower is None else lower, case["priority_threshold"]
     )
 
 
@@ -58,9 +59,14 @@ def be_memory(case: Case) -> Any:
         case.get("memoryEvictLowerPercent"),
     )
     pods = [
-        victims.Candidate(pod["name"], {"memory": pod.get("used") or 0}, pod.get("priority"), used=pod.get("used"))
+        victims.Candidate(
+            pod["name"],
+            {} if pod.get("used") is None else {"memory": pod["used"]},
+            pod.get("priority"),
+            used=pod.get("used"),
+        )
         for pod in case["pods"]
-        if pod["qos"] == "BE"
+        if pod.get("qos") == "BE"
     ]
     return victims.evict(victims.by_memory(pods), {"memory": release}).victims
 
@@ -76,7 +82,7 @@ def with_pending(case: Case) -> Any:
 
 OPS = {
     "cpu_evict_satisfaction": satisfaction,
-    "satisfaction_config_valid": lambda case: satisfaction_valid(case["lower"], case["upper"]),
+    "satisfaction_config_valid": lambda case: satisfaction_valid(case.get("lower"), case.get("upper")),
     "usage_evict_release": usage,
     "allocatable_evict_release": allocatable,
     "be_memory_evict": be_memory,

@@ -58,10 +58,16 @@ def use(resource: str, case: Case) -> batch.NodeUse:
     return batch.NodeUse(of(resource, node["capacity"]), reserved(resource, node), system, tuple(better), dangling)
 
 
+def chosen(case: Case) -> Case:
+    """What is null was left out, as in Go."""
+    said = {name: value for name, value in (case.get("strategy") or {}).items() if value is not None}
+    return {**DEFAULTS, **said}
+
+
 def batch_allocatable(case: Case) -> Any:
     if degraded(case):
         return {"reset": True}
-    strategy = {**DEFAULTS, **(case.get("strategy") or {})}
+    strategy = chosen(case)
     out: Case = {}
     zones: dict[int, Case] = {zone["id"]: {"id": zone["id"]} for zone in case.get("numa_zones", ())}
     for resource in ("cpu", "memory"):
@@ -86,7 +92,7 @@ def degraded(case: Case) -> bool:
 def mid_allocatable(case: Case) -> Any:
     if degraded(case):
         return {"reset": True}
-    strategy = {**DEFAULTS, **(case.get("strategy") or {})}
+    strategy = chosen(case)
     out = {}
     for resource in ("cpu", "memory"):
         law = mid.MidLaw(

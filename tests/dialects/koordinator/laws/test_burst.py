@@ -16,6 +16,7 @@ from j10ce.dialects.koordinator.laws.burst import (
     clamped_burst,
     expired,
     may_burst,
+    may_exceed,
     new_bucket,
     node_state,
     quota_burst,
@@ -133,6 +134,11 @@ def test_a_bucket_allows_while_it_has_tokens() -> None:
     assert new_bucket(60, 200, 0.5).allows
     assert not new_bucket(0, 200, 0.5).allows
     assert not new_bucket(60, 100, 0.5).allows
+
+
+@pytest.mark.parametrize(("period_s", "allowed"), [(-1, True), (0, False), (60, False)])
+def test_only_without_a_period_no_tokens_are_needed(period_s: int, allowed: bool) -> None:
+    assert may_exceed(period_s, spent(new_bucket(period_s, 300, 0.0), 300, 60)) == allowed
 
 
 def test_another_strategy_resizes_a_bucket() -> None:

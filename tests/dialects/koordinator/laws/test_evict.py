@@ -164,6 +164,11 @@ def test_one_victim_may_serve_several_targets_and_who_helps_none_is_left_alone()
     assert evict(pods, {"memory": 0}).victims == ()
 
 
+def test_of_whom_nothing_is_known_goes_and_counts_for_nothing() -> None:
+    pods = [Candidate("a", {"m": 5}), Candidate("b", {}), Candidate("c", {"m": 5})]
+    assert evict(pods, {"m": 6}) == (("a", "b", "c"), {"m": 10})
+
+
 def test_who_is_leaving_counts_and_is_no_victim_again() -> None:
     pods = [Candidate("a", {"m": 5}, leaving=True), Candidate("b", {"m": 5}), Candidate("c", {"m": 5})]
     assert evict(pods, {"m": 5}) == ((), {"m": 5})

@@ -113,8 +113,13 @@ class Bucket(NamedTuple):
         return self.tokens > 0
 
 
+def may_exceed(period_s: int, bucket: Bucket) -> bool:
+    """Whether a container may have more than its base; a period below 0 needs no tokens."""
+    return period_s < 0 or bucket.allows
+
+
 def capacity(period_s: int, percent: int) -> int:
-    """What a container may spend beyond its base; 0 refuses always."""
+    """What a container may spend beyond its base; with 0 it never has a token."""
     return max(period_s, 0) * max(percent - 100, 0)
 
 

@@ -22,15 +22,13 @@ def ways(cbm: int) -> int:
 
 
 def l3_mask(cbm: int, start_percent: int, end_percent: int) -> str:
-    """The ways from one percentage to another, both rounded up, in hexadecimal digits; raises Invalid if there are
-    none."""
+    """The ways from one percentage to another, both rounded up, in hexadecimal digits; raises Invalid unless the
+    range is one. A range that is narrower than a way may have none: the mask is 0 then, which the kernel refuses."""
     count = ways(cbm)
-    start, end = (-(-count * percent // 100) for percent in (start_percent, end_percent))
-    if not 0 <= start_percent < end_percent <= 100 or start == end:
+    if not 0 <= start_percent < end_percent <= 100:
         value = f"{start_percent} to {end_percent}"
-        raise Invalid(
-            [Finding("catRange", value, f"no way of {count} is in it", "use 0 to 100, the start below the end")]
-        )
+        raise Invalid([Finding("catRange", value, "not a range", "use 0 to 100, the start below the end")])
+    start, end = (-(-count * percent // 100) for percent in (start_percent, end_percent))
     return f"{(1 << end) - (1 << start):x}"
 
 

@@ -116,15 +116,13 @@ def container_cpus(
     if numa:
         pools = node.be_pools if node.be_manager and koord is KoordClass.BE else node.pools
         return CpusetChoice(_joined(pool for pool in pools if pool.node in numa))
-    if koord is KoordClass.SYSTEM:
-        return CpusetChoice(node.system or None)
+    if koord is KoordClass.SYSTEM and node.system:
+        return CpusetChoice(node.system)
     if koord is KoordClass.LS:
         return CpusetChoice(_joined(node.pools))
     if native == "BestEffort":
         return CpusetChoice("")
-    if node.kubelet_static or koord is not KoordClass.NONE:
-        return CpusetChoice(None)
-    return CpusetChoice(_joined(node.pools))
+    return CpusetChoice(None if node.kubelet_static else _joined(node.pools))
 
 
 def _checked(text: str) -> str:

@@ -53,7 +53,8 @@ def by_memory(pods: Iterable[Candidate]) -> list[Candidate]:
 
 
 def evict(ordered: Iterable[Candidate], targets: Mapping[str, int]) -> Eviction:
-    """Victims in order until every target is met; one may serve several, and who helps none is left alone.
+    """Victims in order until every target is met; one may serve several, and who helps none is left alone. Of whom
+    nothing is known goes, too, and counts for nothing.
 
     Who is leaving already counts from the start, wherever it stands: nobody goes for what is on its way.
     """
@@ -64,7 +65,7 @@ def evict(ordered: Iterable[Candidate], targets: Mapping[str, int]) -> Eviction:
         missing = [name for name, target in targets.items() if freed[name] < target]
         if not missing:
             break
-        if not any(pod.frees.get(name, 0) > 0 for name in missing):
+        if pod.frees and not any(pod.frees.get(name, 0) > 0 for name in missing):
             continue
         for name in freed:
             freed[name] += pod.frees.get(name, 0)

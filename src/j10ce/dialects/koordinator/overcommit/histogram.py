@@ -96,11 +96,11 @@ def percentile(history: History, share: float) -> float:
 
 
 def checkpoint(history: History) -> dict[int, int]:
-    """Weights as whole numbers, the heaviest 10,000; what rounds to nothing is left out."""
+    """Weights as whole numbers, halves up, the heaviest 10,000; what rounds to nothing is left out."""
     heaviest = max(history.weights.values(), default=0.0)
     if heaviest < history.epsilon:
         return {}
-    scaled = {n: round(weight * KEPT_WEIGHT / heaviest) for n, weight in sorted(history.weights.items())}
+    scaled = {n: math.floor(weight * KEPT_WEIGHT / heaviest + 0.5) for n, weight in sorted(history.weights.items())}
     return {n: weight for n, weight in scaled.items() if weight}
 
 
