@@ -9,6 +9,7 @@ import resource
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from typing import Final
 
 from j10ce.errors import Unsupported
@@ -26,7 +27,7 @@ _ATTR: Final = 128
 
 def call(command: int, attr: bytes) -> int:
     """Raises OSError as the kernel says, Unsupported where the call has no number here."""
-    number = _NUMBERS.get(platform.machine())
+    number = _NUMBERS.get(_machine())
     if number is None:
         raise Unsupported("programs of the kernel", needs=f"one of {', '.join(sorted(_NUMBERS))}")
     buffer = ctypes.create_string_buffer(attr, max(_ATTR, len(attr)))
@@ -141,5 +142,11 @@ def _unlocked(command: int, attr: bytes) -> int:
         return call(command, attr)
 
 
+@cache
+def _machine() -> str:
+    return platform.machine()
+
+
+@cache  # each is a class of its own, and a tree of a thousand workloads takes thousands of calls
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)

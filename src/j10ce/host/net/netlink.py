@@ -114,6 +114,7 @@ class Netlink:
 
     def __init__(self) -> None:
         self._socket = _open(0)
+        self._buffer = _Buffer()
         self.close = finalize(self, self._socket.close)
         self._number = 0
         self.port: int = self._socket.getsockname()[0]  # who is named in what the kernel tells everybody
@@ -161,7 +162,7 @@ class Netlink:
                 yield m
 
     def _receive(self) -> bytes:
-        return self._socket.recv(_MOST)
+        return self._buffer.filled(self._socket)
 
 
 class NetlinkWatch:
@@ -170,16 +171,28 @@ class NetlinkWatch:
     def __init__(self, groups: int) -> None:
         self._socket = _open(groups)
         self._socket.setblocking(False)
+        self._buffer = _Buffer()
         self.close = finalize(self, self._socket.close)
 
     def heard(self) -> list[tuple[int, Message]]:
         """(who did it, what) since the last call; raises OSError ENOBUFS where there was more than the kernel keeps."""
         out: list[tuple[int, Message]] = []
-        with suppress(BlockingIOError):
-            while True:
-                data = self._socket.recv(_MOST)
-                out.extend((_HEADER.unpack_from(data)[4], m) for m in messages(data))
-        return out
+        while True:
+            try:
+                data = self._buffer.filled(self._socket)
+            except BlockingIOError:
+                return out
+            out.extend((_HEADER.unpack_from(data)[4], m) for m in messages(data))
+
+
+class _Buffer:
+    """What a message may take, once: as much for every call costs more than the call."""
+
+    def __init__(self) -> None:
+        self._whole = memoryview(bytearray(_MOST))
+
+    def filled(self, by: socket.socket) -> bytes:
+        return bytes(self._whole[: by.recv_into(self._whole)])
 
 
 def _open(groups: int) -> socket.socket:
