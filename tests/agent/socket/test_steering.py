@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from j10ce.agent.ring.holds import HoldRequest
+from j10ce.agent.socket.admission import Caller
 from j10ce.agent.socket.answers import top
 from j10ce.cli.look.top import listing
 from j10ce.errors import Denied
 from j10ce.kernel.record.drift import Drift
-from j10ce.model.knob import Setting, Support, TargetId
+from j10ce.model.knob import Setting, Support, TargetId, read_names
 from j10ce.observe.series import SeriesBook
 from j10ce.policy.document.document import NodeDocument
 from j10ce.testing import build
@@ -36,6 +38,43 @@ WEB = TargetId("workload/default/web")
 
 def frozen(knob: str, value: str, *, target: str = WEB) -> HoldRequest:
     return HoldRequest(target=target, knobs=(knob,), for_seconds=60, why="test", value=value)
+
+
+@pytest.mark.parametrize("name", ["io.max[8:0]", "io.max[8:0].rbps", "net.egress.ceil[eth0]"])
+async def test_a_knob_of_one_disk_or_link_is_held_where_the_machine_has_it(tmp_path: Path, name: str) -> None:
+    async with running(tmp_path) as scene:
+        await scene.place("web")
+        report = scene.operations.report
+        known = {k: Support(True, via="test") for k, _ in read_names(name)}
+        scene.operations.shell.report = replace(report, snap=replace(report.snap, support=known))
+        asked = HoldRequest(target=WEB, knobs=(name,), for_seconds=60, why="test")
+        assert (await scene.operations.hold(asked, ROOT_USER))["notes"] == []
+        (held,) = scene.operations.holds()
+        assert held.spec.knobs == (name,)
+
+
+@pytest.mark.parametrize(
+    ("held", "asked", "free"),
+    [
+        pytest.param("io.max[8:0]", "io.max[8:0].rbps", False, id="one of the four"),
+        pytest.param("net.egress.ceil", "net.egress.ceil[eth0]", False, id="one of all links"),
+        pytest.param("net.egress.ceil[eth1]", "net.egress.ceil[eth0]", True, id="another link"),
+        pytest.param("io.max[8:0].wbps", "io.max[8:0].rbps", True, id="another of the four"),
+    ],
+)
+async def test_what_somebody_else_holds_is_theirs_however_it_is_spelled(
+    tmp_path: Path, held: str, asked: str, free: bool
+) -> None:
+    async with running(tmp_path) as scene:
+        await scene.place("web")
+        report = scene.operations.report
+        known = {k: Support(True, via="test") for name in (held, asked) for k, _ in read_names(name)}
+        scene.operations.shell.report = replace(report, snap=replace(report.snap, support=known))
+        first, second = (HoldRequest(target=WEB, knobs=(k,), for_seconds=60, why="test") for k in (held, asked))
+        await scene.operations.hold(first, ROOT_USER)
+        with nullcontext() if free else pytest.raises(Denied, match="is held already, by"):
+            await scene.operations.hold(second, Caller(1, 12345, 12345))
+        assert len(scene.operations.holds()) == 1 + free
 
 
 async def test_cpus_that_the_machine_lacks_are_not_held(tmp_path: Path) -> None:

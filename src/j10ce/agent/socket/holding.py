@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from itertools import product
 from typing import Any, Final
 
 import structlog
@@ -25,6 +26,7 @@ from j10ce.agent.socket.shortfall import absent_cpus, shortfalls, unarmed
 from j10ce.errors import Busy, Denied, Invalid
 from j10ce.model import schema
 from j10ce.model.kinds import Hold
+from j10ce.model.knob import read_names
 from j10ce.plan.hold import hold_problem
 from j10ce.policy.effect.support import missing
 from j10ce.policy.validation import validate
@@ -51,7 +53,8 @@ class Holding:
         hold = holding.from_request(request, self._shell.clock.read().wall)
         self._check_number(caller)
         for other in self._of_others(caller):
-            if shared := [k for k in request.knobs if other.spec.target == request.target and k in other.spec.knobs]:
+            theirs = other.spec.knobs if other.spec.target == request.target else ()
+            if shared := [k for k in request.knobs if any(_overlap(k, held) for held in theirs)]:
                 raise Denied(f"{request.target} {shared[0]} is held already, {_by(other)}; ask them, or root")
         _check_effect(request, hold, report)
         self._makers[hold.metadata.name] = caller.uid
@@ -135,7 +138,8 @@ class Holding:
 
 def _check_effect(request: HoldRequest, hold: Hold, report: Report) -> None:
     snap = report.snap
-    if lacking := [missing(snap, name) for name in request.knobs if not snap.supports(name)]:
+    named = dict.fromkeys(knob for name in request.knobs for knob, _ in read_names(name) or ((name, ""),))
+    if lacking := [missing(snap, knob) for knob in named if not snap.supports(knob)]:
         raise Denied(f"{request.target} is not held: {'; '.join(lacking)}")
     for setting in holding.held([hold], snap.wall):
         if absent := absent_cpus(setting, snap):
@@ -143,6 +147,12 @@ def _check_effect(request: HoldRequest, hold: Hold, report: Report) -> None:
         problem = hold_problem(setting, snap)
         if problem and not request.breaks_reservation:
             raise Denied(f"{setting.setting} is not held: {problem}; --breaks-reservation holds it anyway")
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether both mean a setting: `io.max[8:0]` means four, and a knob without its instance all that are there."""
+    pairs = product(read_names(one) or ((one, ""),), read_names(other) or ((other, ""),))
+    return any(k == known and (i == at or not i or not at) for (k, i), (known, at) in pairs)
 
 
 def _by(hold: Hold) -> str:
