@@ -138,4 +138,4 @@ def obj(kind: str, name: str, **spec: object) -> dict[str, object]:
 
 def hold(name: str, **more: object) -> dict[str, object]:
     target = {"target": "workload/default/web", "knobs": ["cpu.max"], "expires": "2099-01-01T00:00:00Z", "why": "test"}
-    return obj("Hold", name, **target, **more)
+    return obj("Hold", name, **{**target, **more})

@@ -89,15 +89,6 @@ async def test_a_hold_that_would_be_read_for_minutes_is_refused(tmp_path: Path, 
             await scene.operations.hold(asked, Caller(1, 0, 0))
 
 
-async def test_a_user_holds_no_cpus_that_this_machine_has_not(tmp_path: Path) -> None:
-    async with running(tmp_path) as scene:
-        with pytest.raises(Denied, match="cgroups of this machine may run on 0-3"):
-            await scene.operations.hold(replace(CPUS, value="0-8191"), Caller(1, NAMELESS, NAMELESS))
-        assert scene.operations.holds() == ()
-        await scene.operations.hold(replace(CPUS, value="1-3"), Caller(1, NAMELESS, NAMELESS))
-        assert scene.operations.holds() != ()
-
-
 def test_a_value_that_is_held_is_read_when_it_arrives_and_not_at_every_tick(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -159,7 +159,7 @@ def test_a_number_that_another_process_got_meanwhile_moves_nobody(agent: AgentPr
 
 @pytest.mark.host
 @pytest.mark.parametrize("namespace", ["default", "kube-system", "j10ce-system"])
-@pytest.mark.parametrize("profile", ["system", "lse", "lsr", "guaranteed-pro"])
+@pytest.mark.parametrize("profile", ["system", "lse", "lsr", "guaranteed-pro", "realtime"])
 def test_a_privileged_profile_is_root_s_alone_whatever_namespace_is_named(
     shared: AgentProcess, profile: str, namespace: str
 ) -> None:

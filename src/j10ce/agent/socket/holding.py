@@ -1,7 +1,8 @@
 """Holds that are made and ended on the socket: whose each one is, and how many there may be.
 
 A hold is its maker's. Root and the agent's own user may end any; another user ends his own, and makes none on a setting
-that someone else holds, since of two holds the later expiry counts.
+that someone else holds, since of two holds the later expiry counts. He freezes what a workload has, and gives a value
+only to limits of one that he placed: any other would be taken from somebody.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from j10ce.agent.socket.shortfall import absent_cpus, shortfalls, unarmed
 from j10ce.errors import Busy, Denied, Invalid
 from j10ce.model import schema
 from j10ce.model.kinds import Hold
-from j10ce.model.knob import read_names
+from j10ce.model.knob import KNOBS, KnobRole, read_names, workload
 from j10ce.plan.hold import hold_problem
 from j10ce.policy.effect.support import missing
 from j10ce.policy.validation import validate
@@ -56,6 +57,7 @@ class Holding:
             theirs = other.spec.knobs if other.spec.target == request.target else ()
             if shared := [k for k in request.knobs if any(_overlap(k, held) for held in theirs)]:
                 raise Denied(f"{request.target} {shared[0]} is held already, {_by(other)}; ask them, or root")
+        self._check_right(request, caller)
         _check_effect(request, hold, report)
         self._makers[hold.metadata.name] = caller.uid
         self._released = [name for name in self._released if name != hold.metadata.name]
@@ -107,6 +109,27 @@ class Holding:
         if caller.trusted:
             return []
         return [h for h in self.live() if self._makers.get(h.metadata.name) != caller.uid]
+
+    def _check_right(self, request: HoldRequest, caller: Caller) -> None:
+        """What nobody gets by a profile or by asking for a minimum, he gets by no hold either."""
+        if not caller.trusted and (what := self._of_root(request, caller.uid)):
+            raise Denied(f"only root, or the user that the agent runs as, may {what}; this is uid {caller.uid}")
+
+    def _of_root(self, request: HoldRequest, uid: int) -> str:
+        """What of it is not for this user; empty where all is."""
+        kind, _, rest = request.target.partition("/")
+        if kind not in ("workload", "part"):
+            return f"hold {request.target}, which is everybody's"
+        if request.breaks_reservation:
+            return "break a reservation"
+        if isinstance(request.value, UnsetType):
+            return ""
+        placed = self._shell.agent.workloads.get(workload(*rest.split("/")[:2]))
+        if placed is None or placed.uid != uid:
+            return f"hold a value of {request.target}, which uid {uid} did not place"
+        names = [knob for name in request.knobs for knob, _ in read_names(name)]
+        given = [name for name in names if KNOBS[name].role is not KnobRole.CAP]
+        return f"hold a value of {given[0]}, which is no limit" if given else ""
 
     def _check_number(self, caller: Caller) -> None:
         if caller.trusted:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from msgspec import UNSET
+
 from j10ce.errors import Denied
 from j10ce.manager.identity import NOBODY, READS, WRITES, Caller, Role, Verb, current
 from j10ce.model.catalogue import KINDS
 from j10ce.model.kinds import Hold, NodeQoS, Object
+from j10ce.model.knob import CGROUP_KINDS, kind_of
 
 # What is asked for like an object and is none.
 DISCOVERY: Final = "Discovery"
@@ -95,6 +98,7 @@ def admit(old: Object | None, new: Object | None, *, dry: bool = False) -> None:
         authorise(act.caller, "create", act.kind, act.namespace, act.name, act.part)
     if new is not None and act.part == "spec":
         _keep_owners(act.caller, old, new)
+        _keep_machines(act.caller, new)
     if act.caller.role is Role.NODE:
         _own(act.caller, old, new)
     act.announce()
@@ -107,6 +111,15 @@ def _keep_owners(caller: Caller, old: Object | None, new: Object) -> None:
         return
     reason = f"it would end with them, and {_who_may('delete', new.kind, 'spec')} delete it"
     raise Denied(f"{caller} may not change metadata.ownerReferences of {new.kind} {new.metadata.name}: {reason}")
+
+
+def _keep_machines(caller: Caller, new: Object) -> None:
+    """A value that is held for a machine itself does what a NodeStrategy does; a node has its own machine."""
+    if not isinstance(new, Hold) or new.spec.value is UNSET or kind_of(new.spec.target) in CGROUP_KINDS:
+        return
+    if caller.role is not Role.NODE and ("NodeStrategy", "create", "spec") not in RIGHTS[caller.role]:
+        reason = f"as with NodeStrategies, {_who_may('create', 'NodeStrategy', 'spec')}"
+        raise Denied(f"{caller} may not hold a value of {new.spec.target}, which is of whole machines; {reason}")
 
 
 def _own(caller: Caller, old: Object | None, new: Object | None) -> None:
