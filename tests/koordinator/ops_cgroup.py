@@ -55,10 +55,14 @@ def merge_memory_qos(case: Case) -> Any:
 
 
 def memory_of(container: Mapping[str, Any], best_effort: bool) -> memory.Memory:
-    name = "kubernetes.io/batch-memory" if best_effort else "memory"
-    request = (container.get("requests") or {}).get(name, 0)
-    limit = (container.get("limits") or {}).get(name)
-    return memory.Memory(amount(request), None if limit is None else amount(limit))
+    """A limit of nothing, or of -1, is none."""
+    names = ("kubernetes.io/batch-memory", "batch-memory") if best_effort else ("memory",)
+
+    def of(side: str) -> int:
+        amounts = container.get(side) or {}
+        return max(next((amount(amounts[name]) for name in names if amounts.get(name) is not None), 0), 0)
+
+    return memory.Memory(of("requests"), of("limits") or None)
 
 
 def memory_qos_reconcile(case: Case) -> Any:
@@ -76,7 +80,7 @@ def memory_qos_reconcile(case: Case) -> Any:
         chosen = memory.merged(koord, native, fields(of_class(case.get("node_class_config"), koord)), wish)
         asked = {c["name"]: memory_of(c, koord is KoordClass.BE) for c in pod["containers"]}
         values = memory.pod_values(chosen, asked.values(), machine)
-        protections.append(memory.PodProtection(native, values))
+        protections.append(memory.PodProtection(native, chosen, sum(m.request for m in asked.values())))
         containers = {name: memory.container_values(chosen, m, machine) for name, m in asked.items()}
         out = {"pod": values, "containers": containers}
         if case.get("node_class_config"):
@@ -120,6 +124,11 @@ def memory_limit(case: Case) -> Any:
     return int(content)
 
 
+def watermark_scale_factor(case: Case) -> Any:
+    factor, previous = case["factor"], next(value for name, value in case.items() if name.startswith("previous"))
+    return sysctl.watermark_scale_factor(factor, previous)
+
+
 OPS = {
     "shares_to_weight": lambda case: conversions.weight(case["shares"]),
     "weight_to_shares": lambda case: conversions.shares_of_weight(case["weight"]),
@@ -128,7 +137,7 @@ OPS = {
     "milli_to_shares": lambda case: conversions.shares(case["milli"]),
     "milli_to_quota": lambda case: conversions.quota(case["milli"]),
     "min_free_kbytes": lambda case: sysctl.min_free_kbytes(case["memory_bytes"], case["factor"], case["previous_kb"]),
-    "watermark_scale_factor": lambda case: sysctl.watermark_scale_factor(case["factor"], case["previous"]),
+    "watermark_scale_factor": watermark_scale_factor,
     "batch_resources": batch_resources,
     "merge_memory_qos": merge_memory_qos,
     "memory_qos_reconcile": memory_qos_reconcile,

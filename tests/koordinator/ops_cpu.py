@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from j10ce.dialects.koordinator.annotations.node import SharePool
+from j10ce.dialects.koordinator.annotations.node import NodeReservation, SharePool
 from j10ce.dialects.koordinator.classes import KoordClass
 from j10ce.dialects.koordinator.config.qos import CpuQos
 from j10ce.dialects.koordinator.config.ratios import CpuNormalization
@@ -19,19 +20,34 @@ NATIVE = ("Guaranteed", "Burstable", "BestEffort")
 
 
 def be_suppress_milli(case: Case) -> Any:
-    pods = tuple(suppress.Use(pod["cpu_used_milli"], bool(pod.get("is_be"))) for pod in case["pods"])
+    pods = tuple(suppress.Use(pod["cpu_used_milli"], is_best_effort(pod)) for pod in case.get("pods") or ())
     apps = tuple(
-        suppress.Use(app["cpu_used_milli"], app["qos"] == "BE" and app.get("cgroup_base") == "KubepodsBesteffort")
-        for app in case.get("host_apps", ())
+        suppress.Use(app["cpu_used_milli"], app.get("qos") == "BE" and app.get("cgroup_base") == "KubepodsBesteffort")
+        for app in case.get("host_apps") or ()
     )
-    reserved = [value for name, value in case.items() if "reserved" in name and isinstance(value, int)]
-    floors = [value for name, value in case.items() if "min_percent" in name]
+    floors = [value for name, value in case.items() if "min_" in name and name.endswith("percent")]
     return suppress.allowed_milli(
         suppress.Suppression(
             case["node_capacity_milli"], case["node_used_milli"], case["threshold_percent"], pods, apps,
-            max(reserved, default=0), next(iter(floors), None),
+            max(reserved_milli(case), default=0), next(iter(floors), None),
         )
     )  # fmt: skip
+
+
+def is_best_effort(pod: Case) -> bool:
+    known = pod.get("is_be")
+    return bool(known) if known is not None else pod.get("qos") == "BE" or pod.get("kube_qos") == "BestEffort"
+
+
+def reserved_milli(case: Case) -> Iterator[int]:
+    """What a case says of reservations: numbers, an annotation of the node, or what is allocatable."""
+    for name, value in case.items():
+        if "reserv" in name and isinstance(value, dict):
+            yield convert(value, NodeReservation).milli()
+        elif "reserv" in name and isinstance(value, int):
+            yield value
+        elif name == "node_allocatable_milli" and value is not None:
+            yield case["node_capacity_milli"] - value
 
 
 def places(case: Case) -> list[suppress_cpus.CpuPlace]:
@@ -88,13 +104,31 @@ def milli(cores: float | None) -> int:
 def cfs_quota_burst(case: Case) -> Any:
     refused = case.get("burst_period_seconds") == 0
     containers = [
-        burst.QuotaUse(c["name"], c["limit_milli"], c["quota_us"], c.get("throttled_ratio"), tokens(c) and not refused)
+        burst.QuotaUse(
+            c["name"], c.get("limit_milli") or 0, c["quota_us"], c.get("throttled_ratio"), tokens(c) and not refused
+        )
         for c in case["containers"]
     ]
     done = burst.quota_burst(
         case["policy"], case["cfs_quota_burst_percent"], case["node_state"], case["pod_quota_us"], containers
     )
-    return done._asdict()
+    return QuotaAnswer(done, {c.name: c.quota_us for c in containers})
+
+
+class QuotaAnswer(NamedTuple):
+    """Says what a case expects; of a container that has no limit either nothing or that its quota stays."""
+
+    done: burst.Bursts
+    before: dict[str, int]
+
+    def says(self, expected: Any) -> bool:
+        quotas = {**self.before, **self.done.containers}
+        named = expected.get("containers", {})
+        return (
+            expected.get("pod") == self.done.pod
+            and self.done.containers.keys() <= named.keys()
+            and all(quotas.get(name) == quota for name, quota in named.items())
+        )
 
 
 def tokens(container: Case) -> bool:
@@ -138,7 +172,7 @@ def container_cpuset(case: Case) -> Any:
         name: tuple(convert(pool, SharePool) for pool in case.get(name) or ())
         for name in ("share_pools", "be_share_pools")
     }
-    status = case.get("resource_status") or case.get("annotation_resource_status") or {}
+    status: Any = next((said for name, said in case.items() if "status" in name or "annotation" in name), None) or {}
     if isinstance(status, str):
         status, findings = read_text(status, "resource-status")
         if findings or not isinstance(status, dict):

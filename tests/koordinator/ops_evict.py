@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from j10ce.dialects.koordinator.classes import priority_or_default
 from j10ce.dialects.koordinator.config.threshold import Threshold, satisfaction_valid
 from j10ce.dialects.koordinator.laws import evict, victims
+from j10ce.dialects.koordinator.names import QOS_LABEL
 from j10ce.model.schema import convert
 
 Case = dict[str, Any]
@@ -29,7 +31,7 @@ def satisfaction(case: Case) -> Any:
         config.cpu_evict_policy == "evictByAllocatable",
     )
     last = best_effort(case["current"]) if case.get("current") is not None else None
-    allocatable = case.get("node_batch_cpu_allocatable_milli") or 0
+    allocatable = case.get("node_batch_cpu_allocatable_milli")
     average = case.get("avg") or {}
     interval = case.get("collect_interval_seconds", 1)
     measured = evict.Measured(best_effort(average), average.get("count", 0), last, interval, allocatable)
@@ -41,8 +43,8 @@ def usage(case: Case) -> Any:
 
 
 def allocatable(case: Case) -> Any:
-    pods = [evict.Asking(pod["priority"], pod.get("requests") or {}) for pod in case["pods"]]
-    lent = case["node_allocatable"] or {}
+    pods = [evict.Asking(priority(pod), pod.get("requests") or {}) for pod in case["pods"]]
+    lent = case.get("node_allocatable") or {}
     names = {*lent, *(name for pod in pods for name in pod.requests)}
     names = {name for name in names if name.removeprefix("kubernetes.io/").startswith(("batch-", "mid-"))}
     threshold, lower = case["threshold_percent"], case.get("lower_percent")
@@ -51,19 +53,26 @@ def allocatable(case: Case) -> Any:
     )
 
 
+def priority(pod: Case) -> int:
+    """As it is written, else that of its class; who asks for batch alone is best effort to Kubernetes."""
+    if pod.get("priority"):
+        return int(pod["priority"])
+    labels = {QOS_LABEL: pod.get("qos") or "", **(pod.get("labels") or {})}
+    return priority_or_default(labels, None, "BestEffort")
+
+
 def be_memory(case: Case) -> Any:
-    release = evict.usage_release(
-        case["node_capacity"],
-        case["node_used"],
-        case["memoryEvictThresholdPercent"],
-        case.get("memoryEvictLowerPercent"),
-    )
+    """Marks that are none free nothing; a pod that uses nothing counts as not measured."""
+    threshold, lower = case.get("memoryEvictThresholdPercent"), case.get("memoryEvictLowerPercent")
+    if threshold is None or threshold < 0 or (lower is not None and lower >= threshold):
+        return []
+    release = evict.usage_release(case["node_capacity"], case["node_used"], threshold, lower)
     pods = [
         victims.Candidate(
             pod["name"],
-            {} if pod.get("used") is None else {"memory": pod["used"]},
+            {"memory": pod["used"]} if pod.get("used") else {},
             pod.get("priority"),
-            used=pod.get("used"),
+            used=pod.get("used") or None,
         )
         for pod in case["pods"]
         if pod.get("qos") == "BE"
@@ -73,7 +82,7 @@ def be_memory(case: Case) -> Any:
 
 def with_pending(case: Case) -> Any:
     pods = [
-        victims.Candidate(pod["name"], {"memory": pod["memory_used"]}, leaving=pod["already_evicted"])
+        victims.Candidate(pod["name"], {"memory": pod["memory_used"]}, leaving=bool(pod.get("already_evicted")))
         for pod in case["sorted_pods"]
     ]
     done = victims.evict(pods, {"memory": case["to_release"]})

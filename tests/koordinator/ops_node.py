@@ -39,9 +39,10 @@ def use(resource: str, case: Case) -> batch.NodeUse:
     metrics = {metric["pod"]: metric for metric in case.get("pod_metrics", ())}
     better = []
     for pod in case.get("pods", ()):
-        metric = metrics.pop(pod["name"], None)
-        known = facts(kube_pod(pod))
-        if batch.is_better(known.resulting, pod.get("phase", "Running")):
+        known, phase = facts(kube_pod(pod)), pod.get("phase", "Running")
+        # Of a pod that has ended the metric counts as one of nobody.
+        metric = metrics.pop(pod["name"], None) if batch.counts(phase) else None
+        if batch.is_better(known.resulting, phase):
             request = known.requests.get(resource)
             asked = amount(resource, str(request)) if request is not None else 0
             usage = None if metric is None else amount(resource, metric[resource])
@@ -50,7 +51,7 @@ def use(resource: str, case: Case) -> batch.NodeUse:
     dangling = sum(
         amount(resource, metric[resource])
         for metric in metrics.values()
-        if Band(metric.get("priority", "")) not in (Band.BATCH, Band.FREE)
+        if Band(metric.get("priority") or "") not in (Band.BATCH, Band.FREE)
     )
     apps = [app for app in case.get("host_apps", ()) if app["priority"] in ("koord-prod", "koord-mid")]
     system = of(resource, case.get("system_usage")) + sum(amount(resource, app[resource]) for app in apps)
@@ -158,26 +159,38 @@ class HistoryAnswer(NamedTuple):
                 return self.says(value)
             case "checkpoint" | "weights":
                 return {str(n): w for n, w in histogram.checkpoint(self.history).items()} == dict(value)
-        return self._close(float(name.removeprefix("p")), value)
+        share = float(name.removeprefix("p"))
+        return self._close(share / 100 if name.startswith("p") or share > 2 else share, value)
 
     def _close(self, share: float, value: float) -> bool:
-        got = histogram.percentile(self.history, share / 100 if share > 1 else share)
+        got = histogram.percentile(self.history, share)
         return math.isclose(got, value, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def histogram_answer(case: Case) -> HistoryAnswer:
-    return HistoryAnswer(history(case), float(case.get("percentile", 0.5)))
+    share = float(case.get("percentile", 0.5))
+    return HistoryAnswer(history(case), share / 100 if share > 2 else share)
 
 
 def history(case: Case) -> histogram.History:
     options = case["options"]
-    half_life = case.get("half_life_seconds") or options.get("half_life_seconds")
+    hours = case.get("half_life_hours") or options.get("half_life_hours") or 0
+    half_life = case.get("half_life_seconds") or options.get("half_life_seconds") or hours * 3600 or None
     epsilon = options.get("epsilon", case.get("epsilon", histogram.EPSILON))
     held = histogram.History(scale(options), half_life, epsilon)
-    for sample in case["samples"]:
-        at = sample.get("time_seconds", sample.get("time", 0.0))
-        held = histogram.added(held, sample["value"], sample.get("weight", 1.0), at)
+    for sample in case.get("samples") or ():
+        weight = sample.get("weight", 1.0)
+        held = histogram.added(held, sample["value"], -weight if sample.get("subtract") else weight, at_s(sample))
     return held
+
+
+def at_s(sample: Case) -> float:
+    """When a sample was taken, however a case counts time."""
+    units = {"hours": 3600.0, "minutes": 60.0, "half_lives": 3600.0}
+    for name, value in sample.items():
+        if name.startswith(("time", "at", "t_")) or name == "t":
+            return float(value) * next((seconds for unit, seconds in units.items() if name.endswith(unit)), 1.0)
+    return 0.0
 
 
 def pod_predictor(case: Case) -> Any:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple, get_args
 
 from j10ce.dialects.koordinator import names
 from j10ce.dialects.koordinator.classes import class_or_default, priority_or_default
 from j10ce.dialects.koordinator.webhook.mutate import PriorityClass, mutate
-from j10ce.dialects.koordinator.webhook.pods import facts
+from j10ce.dialects.koordinator.webhook.pods import PodFacts, facts
 from j10ce.dialects.koordinator.webhook.profile import read_profile
 from j10ce.dialects.koordinator.webhook.required import NONE_REQUIRED, RequiredLabels
-from j10ce.dialects.koordinator.webhook.validate import validate
+from j10ce.dialects.koordinator.webhook.validate import PodRefusal, RefusalKind, validate
 from j10ce.errors import Invalid
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import convert
@@ -18,6 +20,7 @@ from j10ce.model.schema import convert
 Case = dict[str, Any]
 SPEC = ("priority", "schedulerName", "priorityClassName", "preemptionPolicy", "overhead")
 CONTAINERS = ("initContainers", "containers")
+KINDS: tuple[str, ...] = get_args(RefusalKind)
 KEEP_RESOURCES = "ColocationProfileSkipMutatingResources"
 
 
@@ -36,16 +39,19 @@ def kube_pod(raw: Case) -> Case:
     return {"metadata": meta, "spec": spec}
 
 
-def qos_with_default(case: Case) -> Any:
-    known = facts(kube_pod(case["pod"]))
-    return class_or_default(known.labels, known.native).value
+def known(case: Case) -> PodFacts | None:
+    """None: there is no pod."""
+    return None if case.get("pod") is None else facts(kube_pod(case["pod"]))
+
+
+def of_pod(said: Callable[[PodFacts], str]) -> Callable[[Case], str]:
+    """Of no pod it is an empty word."""
+    return lambda case: "" if (pod := known(case)) is None else said(pod)
 
 
 def priority_value(case: Case) -> Any:
-    if case["pod"] is None:
-        return 0
-    known = facts(kube_pod(case["pod"]))
-    return priority_or_default(known.labels, case["pod"].get("priority"), known.native)
+    pod = known(case)
+    return 0 if pod is None else priority_or_default(pod.labels, case["pod"].get("priority"), pod.native)
 
 
 def validate_pod(case: Case) -> Any:
@@ -55,7 +61,23 @@ def validate_pod(case: Case) -> Any:
     rules = convert(case["enhanced_config"], RequiredLabels) if case.get("enhanced_config") else NONE_REQUIRED
     namespace = case["pod"].get("namespace", "default")
     refused = validate(kube_pod(case["pod"]), old, gates=gates, namespace=namespace, required=rules, literal=True)
-    return {"allowed": not refused}
+    return Admission(tuple(refused))
+
+
+class Admission(NamedTuple):
+    """Says what a case expects: whether the pod is allowed; and where the case says why, the same kinds of reasons."""
+
+    refused: tuple[PodRefusal, ...]
+
+    def says(self, expected: Any) -> bool:
+        kinds = {refusal.kind for refusal in self.refused}
+        said = expected.get("reason") or ""
+        named = {kind for kind in KINDS if f"{kind} value" in said or (kind == "Forbidden" and kind in said)}
+        return (
+            expected["allowed"] == (not self.refused)
+            and expected.get("kind", next(iter(kinds), None)) in (kinds or {None})
+            and (not named or named == kinds)
+        )
 
 
 def mutate_pod(case: Case) -> Any:
@@ -80,7 +102,7 @@ def read(raw: Case, case: Case) -> Any:
     spec = {name: value for name, value in raw.items() if name not in ("name", "metadata", "skip_update_resources")}
     own = (raw.get("metadata") or {}).get("annotations") or case.get("profile_annotations") or {}
     keeps = names.SKIP_UPDATE_RESOURCES in own or bool(raw.get("skip_update_resources"))
-    keeps = keeps or names.SKIP_UPDATE_RESOURCES in spec.get("annotations", {})
+    keeps = keeps or names.SKIP_UPDATE_RESOURCES in (spec.get("annotations") or {})
     return read_profile(raw.get("name", "profile"), spec, keeps_resources=keeps)[0]
 
 
@@ -108,7 +130,15 @@ class MutatedPod(NamedTuple):
         own = self.pod.get(name, {})
         if name == "annotations" and names.EXTENDED_RESOURCES not in value:
             own = {key: text for key, text in own.items() if key != names.EXTENDED_RESOURCES}
+        if name == "annotations":
+            own, value = (parsed(annotations) for annotations in (own, value))
         return bool(amounts(own, name) == amounts(value, name))
+
+
+def parsed(annotations: Case) -> Case:
+    """With the amounts that repeat those of containers as what they say, in whatever spelling."""
+    text = annotations.get(names.EXTENDED_RESOURCES)
+    return annotations if text is None else {**annotations, names.EXTENDED_RESOURCES: json.loads(text)}
 
 
 def amounts(value: Any, within: str = "") -> Any:
@@ -120,10 +150,10 @@ def amounts(value: Any, within: str = "") -> Any:
 
 
 OPS = {
-    "qos_class_raw": lambda case: "" if case["pod"] is None else facts(kube_pod(case["pod"])).koord.value,
-    "qos_class_with_default": qos_with_default,
-    "priority_class_raw": lambda case: "" if case["pod"] is None else facts(kube_pod(case["pod"])).band.value,
-    "priority_class_with_default": lambda case: facts(kube_pod(case["pod"])).resulting.value,
+    "qos_class_raw": of_pod(lambda pod: pod.koord.value),
+    "qos_class_with_default": of_pod(lambda pod: class_or_default(pod.labels, pod.native).value),
+    "priority_class_raw": of_pod(lambda pod: pod.band.value),
+    "priority_class_with_default": of_pod(lambda pod: pod.resulting.value),
     "priority_value_with_default": priority_value,
     "validate_pod": validate_pod,
     "mutate_pod": mutate_pod,

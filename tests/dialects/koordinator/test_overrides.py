@@ -103,6 +103,16 @@ def spoken(koord: str, **annotations: Any) -> dict[str, Any]:
             id="memory: none is off",
         ),
         pytest.param(
+            {"memoryQOS": {"policy": "none", "minLimitPercent": 40}},
+            {
+                "memory.min_percent": 0,
+                "memory.low_percent": 0,
+                "memory.throttling_percent": 100,
+                "memory.watermark_percent": 0,
+            },
+            id="memory: beside none nothing else is read",
+        ),
+        pytest.param(
             {"memoryQOS": {"wmarkRatio": 90, "wmarkScalePermill": 30, "wmarkMinAdj": 10}},
             {"memory.watermark_percent": 90, "memory.watermark_scale": 30, "memory.watermark_adjust": 10},
             id="watermarks",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 from msgspec.structs import asdict, replace
 
 from j10ce.dialects.koordinator import names
@@ -42,6 +42,12 @@ from j10ce.model.workload import CoreWish, EvictionHints, EvictionTrigger, Nativ
 
 MOST_NOTES: Final = 32  # of one workload
 WHOLE: Final = 100  # percent
+NO_MEMORY_QOS: Final = {
+    "memory.min_percent": 0,
+    "memory.low_percent": 0,
+    "memory.throttling_percent": 100,
+    "memory.watermark_percent": 0,
+}
 WATERMARK_PERCENT: Final = 95  # of the limit, with policy auto; SYSTEM has none
 LENT_BANDS: Final = (Band.BATCH, Band.FREE)  # who names one of them and no class is best effort
 # A namespace that may have neither still has a pod that is sensitive to latency.
@@ -136,10 +142,13 @@ def _said(wishes: PodWishes, koord: KoordClass) -> Iterator[Said]:
 
 
 def _memory(wish: MemoryWish, koord: KoordClass) -> Said:
-    """`auto` leaves the profile's percentages: their defaults protect nothing. Throttling at 0 % is none at all."""
-    off = {"min": 0, "low": 0, "throttling": 0} if wish.policy == "none" else {}
+    """`auto` leaves the profile's percentages: their defaults protect nothing. Throttling at 0 % is none at all. With
+    `none` nothing else that it says is read."""
+    if wish.policy == "none":
+        beside = sorted(name for name in to_builtins(wish) if name != "policy")
+        return Said(names.MEMORY_QOS, NO_MEMORY_QOS, tuple(f"{name} beside policy none" for name in beside))
     named = {"min": wish.min_limit_percent, "low": wish.low_limit_percent, "throttling": wish.throttling_percent}
-    percent: dict[str, int] = {**off, **{name: value for name, value in named.items() if value is not UNSET}}
+    percent: dict[str, int] = {name: value for name, value in named.items() if value is not UNSET}
     if percent.get("low"):
         percent["low"] = max(percent["low"], percent.get("min", 0))
     if percent.get("throttling") == 0:
@@ -147,8 +156,8 @@ def _memory(wish: MemoryWish, koord: KoordClass) -> Said:
     fields: dict[str, Any] = {f"memory.{name}_percent": value for name, value in percent.items()}
     if wish.oom_kill_group is not UNSET:
         fields["memory.oom_group"] = wish.oom_kill_group == 1
-    marks = {"none": 0, "auto": 0 if koord is KoordClass.SYSTEM else WATERMARK_PERCENT}
-    more = {"watermark_percent": marks[wish.policy]} if wish.policy in marks else {}
+    marked = 0 if koord is KoordClass.SYSTEM else WATERMARK_PERCENT
+    more = {"watermark_percent": marked} if wish.policy == "auto" else {}
     fields |= {f"memory.{name}": value for name, value in {**more, **beyond_percentages(wish)}.items()}
     return Said(names.MEMORY_QOS, fields)
 

@@ -79,17 +79,17 @@ def test_a_pod_has_the_sums_of_its_containers_and_no_memory_high() -> None:
 
 
 def test_directories_have_the_sums_of_their_pods_and_no_watermarks() -> None:
-    said = fields(min_limit_percent=100, low_limit_percent=100, priority=2, wmark_ratio=95)
+    said = fields(min_limit_percent=100, low_limit_percent=40, priority=2, wmark_ratio=95)
 
     def pod(native: NativeClass, request: int) -> PodProtection:
-        return PodProtection(native, pod_values(said, [Memory(request)], MACHINE))
+        return PodProtection(native, said, request)
 
     done = class_values([pod("Burstable", 10), pod("Burstable", 5), pod("Guaranteed", 7)], {"burstable": said})
     assert done == {
-        "kubepods": {"memory.min": 22, "memory.low": 22},
+        "kubepods": {"memory.min": 22, "memory.low": 8},
         "burstable": {
             "memory.min": 15,
-            "memory.low": 15,
+            "memory.low": 6,
             "memory.priority": 2,
             "memory.use_priority_oom": 0,
             "memory.oom.group": 0,
@@ -117,7 +117,8 @@ def test_protection_is_below_the_request_and_throttling_above_protection(
         pytest.param(MemoryWish(policy="default"), 70, 50, id="default: the node's"),
         pytest.param(MemoryWish(policy="none"), 0, 50, id="none: neutral"),
         pytest.param(MemoryWish(policy="auto"), 95, 20, id="auto: of the class"),
-        pytest.param(MemoryWish(policy="none", wmark_ratio=60), 60, 50, id="a field that is named"),
+        pytest.param(MemoryWish(policy="none", wmark_ratio=60), 0, 50, id="none: nothing else is read"),
+        pytest.param(MemoryWish(policy="default", wmark_ratio=60), 60, 50, id="a field that is named"),
         pytest.param(MemoryWish(policy="auto", wmark_scale_permill=1), 95, 1, id="another"),
     ],
 )

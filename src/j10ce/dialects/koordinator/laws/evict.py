@@ -35,7 +35,7 @@ class Measured(NamedTuple):
     samples: int
     last: BestEffortCpu | None
     interval_s: int = 1
-    batch_allocatable: int = 0  # thousandths of a CPU
+    batch_allocatable: int | None = None  # thousandths of a CPU; None: the node does not say
 
 
 def satisfaction_release(rule: Satisfaction, m: Measured) -> int:
@@ -44,19 +44,26 @@ def satisfaction_release(rule: Satisfaction, m: Measured) -> int:
     measured = m.samples * m.interval_s * WINDOW_PART >= window_s
     if not measured or m.last is None or not satisfaction_valid(rule.lower_percent, rule.upper_percent):
         return 0
-    average, last = (_release(rule, cpu, m.batch_allocatable) for cpu in (m.average, m.last))
-    if not average or not _busy(m.last, rule.usage_percent):
+    average, last = (_limited(rule, cpu, m.batch_allocatable) for cpu in (m.average, m.last))
+    if not (_busy(average, rule.usage_percent) and _busy(last, rule.usage_percent)):
         return 0
-    same = (m.average.request, m.average.limit) == (m.last.request, m.last.limit)
-    return average if same else min(average, last)
+    release = _release(rule, average)
+    same = (average.request, average.limit) == (last.request, last.limit)
+    return release if same else min(release, _release(rule, last))
 
 
-def _release(rule: Satisfaction, cpu: BestEffortCpu, allocatable: int) -> int:
-    limit = max(allocatable, 1) if rule.by_allocatable else cpu.limit
+def _limited(rule: Satisfaction, cpu: BestEffortCpu, allocatable: int | None) -> BestEffortCpu:
+    """By allocatable, what is lent stands for the limit everywhere: a thousandth where nothing is lent any more."""
+    if not rule.by_allocatable:
+        return cpu
+    return cpu._replace(limit=0 if allocatable is None or allocatable < 0 else max(allocatable, 1))
+
+
+def _release(rule: Satisfaction, cpu: BestEffortCpu) -> int:
     lower, upper = rule.lower_percent or 0, rule.upper_percent or 0
-    if cpu.request <= 0 or not _busy(cpu, rule.usage_percent) or limit * 100 > lower * cpu.request:
+    if cpu.request <= 0 or cpu.limit * 100 > lower * cpu.request:
         return 0
-    return max(0, (cpu.request * upper - limit * 100) // 100)
+    return max(0, (cpu.request * upper - cpu.limit * 100) // 100)
 
 
 def _busy(cpu: BestEffortCpu, percent: int) -> bool:
@@ -92,8 +99,10 @@ def allocatable_release(
 ) -> dict[str, int]:
     """CPUAllocatableEvict, MemoryAllocatableEvict: what pods up to a priority ask for beyond what is lent.
 
-    Where nothing is lent any more, everything that was asked for.
+    Where nothing is lent any more, everything that was asked for. A threshold below 0 switches it off.
     """
+    if threshold_percent < 0:
+        return {}
     counted = [pod for pod in pods if pod.priority <= most_priority]
     out = {}
     for name in resources:

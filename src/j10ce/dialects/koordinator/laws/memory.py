@@ -43,12 +43,13 @@ def _fields(block: Plain) -> MemoryFields:
 
 
 def merged(koord: KoordClass, native: NativeClass, node: MemoryFields, wish: MemoryWish | None) -> MemoryFields:
-    """The node's strategy, or what the pod's policy puts in its place, and over it every field that the pod names."""
+    """The node's strategy, or what the pod's policy puts in its place, and over it every field that the pod names;
+    with policy none they are not read."""
     if wish is None:
         return node
     match wish.policy:
         case "none":
-            under = neutral()
+            return neutral()
         case "auto":
             under = class_defaults(koord if koord is not KoordClass.NONE else BY_NATIVE[native])
         case _:
@@ -88,20 +89,21 @@ def pod_values(fields: MemoryFields, containers: Iterable[Memory], machine: Mach
 
 class PodProtection(NamedTuple):
     native: NativeClass
-    values: Values  # of the pod
+    fields: MemoryFields
+    request: int  # of all its containers
 
 
 def class_values(pods: Iterable[PodProtection], classes: Mapping[str, MemoryFields]) -> dict[str, Values]:
-    """Of kubepods and the two directories below it: what their pods have together, and the priorities of the class.
+    """Of kubepods and the two directories below it: shares of what their pods ask for, and the priorities of the class.
 
-    `classes` by directory. Watermarks and memory.high are never written here.
+    `classes` by directory. Here memory.low may be below memory.min; watermarks and memory.high are never written.
     """
     out: dict[str, Values] = {}
     for pod in pods:
         for name in ("kubepods", *(DIRECTORIES[n] for n in (pod.native,) if n in DIRECTORIES)):
             sums = out.setdefault(name, {"memory.min": 0, "memory.low": 0})
-            for file in sums:
-                sums[file] += pod.values[file]
+            sums["memory.min"] += _share(pod.request, pod.fields.min_limit_percent)
+            sums["memory.low"] += _share(pod.request, pod.fields.low_limit_percent)
     for name, values in out.items():
         if name in classes:
             values |= _priorities(classes[name])
@@ -109,9 +111,12 @@ def class_values(pods: Iterable[PodProtection], classes: Mapping[str, MemoryFiel
 
 
 def _protection(fields: MemoryFields, request: int) -> Values:
-    least = request * _number(fields.min_limit_percent) // 100
-    low = request * _number(fields.low_limit_percent) // 100
+    least, low = _share(request, fields.min_limit_percent), _share(request, fields.low_limit_percent)
     return {"memory.min": least, "memory.low": max(low, least) if low else 0}
+
+
+def _share(request: int, percent: object) -> int:
+    return request * _number(percent) // 100
 
 
 def _high(fields: MemoryFields, memory: Memory, machine: Machine, least: int) -> int:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from j10ce.dialects.koordinator.annotations.node import SharePool
-from j10ce.dialects.koordinator.classes import KoordClass
+from j10ce.dialects.koordinator.classes import BY_NATIVE, KoordClass
 from j10ce.dialects.koordinator.config.fields import LEAST_RATIO, MOST_RATIO
 from j10ce.dialects.koordinator.config.ratios import CpuNormalization, RatioModel
 from j10ce.dialects.koordinator.laws.conversions import UNLIMITED, quota, shares
@@ -31,8 +31,8 @@ class Extended(NamedTuple):
 def extended_values(containers: Iterable[Extended], *, quotas: bool = True, ratio: float = 0) -> dict[str, int]:
     """cgroup values of a pod, or of one container alone; empty where no container has such amounts.
 
-    A container without a limit makes the pod unlimited. Without `quotas` the directory of best effort has the quota
-    of all. `ratio` is that of CPU normalisation.
+    A container without a limit, or with one of 0, makes the pod unlimited. Without `quotas` the directory of best
+    effort has the quota of all. `ratio` is that of CPU normalisation.
     """
     listed = [*containers]
     if all(amount is None for container in listed for amount in container):
@@ -49,7 +49,7 @@ def extended_values(containers: Iterable[Extended], *, quotas: bool = True, rati
 def _sum(limits: Iterable[int | None]) -> int | None:
     total = 0
     for limit in limits:
-        if limit is None:
+        if limit is None or limit <= 0:
             return None
         total += limit
     return total
@@ -110,8 +110,11 @@ class CpusetChoice(NamedTuple):
 def container_cpus(
     node: NodeCpus, koord: KoordClass, native: NativeClass, assigned: str = "", numa: Collection[int] = ()
 ) -> CpusetChoice:
-    """`assigned` and `numa` are those of the pod's annotation; raises Invalid where `assigned` is no list of CPUs."""
-    if assigned and koord in (KoordClass.LSE, KoordClass.LSR):
+    """`assigned` and `numa` are those of the pod's annotation; raises Invalid where `assigned` is no list of CPUs.
+
+    A pod without a class that is Guaranteed to Kubernetes counts as LSR."""
+    own = (KoordClass.LSE, KoordClass.LSR)
+    if assigned and (koord in own or (koord is KoordClass.NONE and BY_NATIVE[native] in own)):
         return CpusetChoice(_checked(assigned), unlimited=True)
     if numa:
         pools = node.be_pools if node.be_manager and koord is KoordClass.BE else node.pools

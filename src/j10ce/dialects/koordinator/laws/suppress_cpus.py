@@ -35,17 +35,18 @@ class Pinned(NamedTuple):
 def suppressed_cpus(allowed_milli: int, places: Sequence[CpuPlace], pinned: Pinned, old: Cpus) -> Cpus | None:
     """The next CPUs of best effort; None: they stay as they are, because there are not as many.
 
-    They shrink at once and grow by a tenth of the node at a time; CPUs of LSR give their proportion.
+    They shrink at once and grow by a tenth of the node at a time; CPUs of LSR give their proportion. A part that has
+    fewer than its proportion gives none, and the other part's are all there is.
     """
     step = -(-len(places) * GROWTH_PERCENT // 100)
     wanted = min(max(-(-allowed_milli // 1000), LEAST_CPUS), len(old) + step)
     usable = [place for place in places if place.cpu not in pinned.closed]
     lsr = [place for place in usable if place.cpu in pinned.lsr]
     rest = [place for place in usable if place.cpu not in pinned.lsr]
-    if not 0 < wanted <= len(usable):
+    if not usable or wanted <= 0:
         return None
     from_lsr = wanted * len(lsr) // len(usable)
-    return frozenset((*select(from_lsr, lsr), *select(wanted - from_lsr, rest)))
+    return frozenset((*select(from_lsr, lsr), *select(wanted - from_lsr, rest))) or None
 
 
 def recovered_cpus(everything: Cpus, pinned: Pinned) -> Cpus:

@@ -56,12 +56,11 @@ def evict(ordered: Iterable[Candidate], targets: Mapping[str, int]) -> Eviction:
     """Victims in order until every target is met; one may serve several, and who helps none is left alone. Of whom
     nothing is known goes, too, and counts for nothing.
 
-    Who is leaving already counts from the start, wherever it stands: nobody goes for what is on its way.
+    Who is leaving already counts when its turn comes, instead of another victim after it.
     """
-    listed = [*ordered]
-    freed = {name: sum(pod.frees.get(name, 0) for pod in listed if pod.leaving) for name in targets}
+    freed = dict.fromkeys(targets, 0)
     victims = []
-    for pod in (pod for pod in listed if not pod.leaving):
+    for pod in ordered:
         missing = [name for name, target in targets.items() if freed[name] < target]
         if not missing:
             break
@@ -69,5 +68,5 @@ def evict(ordered: Iterable[Candidate], targets: Mapping[str, int]) -> Eviction:
             continue
         for name in freed:
             freed[name] += pod.frees.get(name, 0)
-        victims.append(pod.name)
+        victims += [] if pod.leaving else [pod.name]
     return Eviction(tuple(victims), freed)

@@ -45,9 +45,14 @@ class NodeUse(NamedTuple):
     dangling: int = 0  # use of better pods that nobody listed
 
 
+def counts(phase: str) -> bool:
+    """Whether a pod is one that takes something."""
+    return phase in ("Running", "Pending")
+
+
 def is_better(band: Band, phase: str) -> bool:
     """Whether a pod counts against batch."""
-    return phase in ("Running", "Pending") and band not in (Band.BATCH, Band.FREE)
+    return counts(phase) and band not in (Band.BATCH, Band.FREE)
 
 
 def batch(law: BatchLaw, use: NodeUse, *, literal: bool = True) -> int:
